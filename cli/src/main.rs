@@ -1,0 +1,2 @@
+//! The `scrollback` binary.
+fn main() {}

@@ -1,0 +1,178 @@
+//! Where lines end: between words for prose, at the edge for code.
+//!
+//! Both give byte ranges of the text, in linear time. A single character wider than the room stands alone.
+
+use std::ops::Range;
+
+use super::width;
+
+/// Lines of prose: broken at spaces and between ideographs, words longer than a line at the edge.
+pub(super) fn prose(text: &str, columns: usize) -> Vec<Range<usize>> {
+    let mut lines = Vec::new();
+    let mut line = Line::starting_at(0);
+    let mut position = 0;
+    let mut before = "";
+    for (atom, wide) in width::atoms(text) {
+        let next = position + atom.len();
+        if atom == "\n" {
+            lines.push(line.start..line.text_end(position));
+            line = Line::starting_at(next);
+        } else if atom == " " {
+            line.note_space(position);
+        } else {
+            if may_part(before, atom) {
+                line.gap = Some(Gap { end: position, next: position, columns: line.columns });
+            }
+            while line.columns + wide > columns && line.start < position {
+                let gap = line.gap.unwrap_or(Gap { end: position, next: position, columns: line.columns });
+                if gap.end > line.start {
+                    lines.push(line.start..gap.end);
+                }
+                line = Line { start: gap.next, columns: line.columns - gap.columns, gap: None };
+            }
+            line.columns += wide;
+        }
+        position = next;
+        before = atom;
+    }
+    if line.start < position {
+        lines.push(line.start..line.text_end(position));
+    }
+    lines
+}
+
+/// Lines of code: every line of the text, cut at the edge where it is too long.
+pub(super) fn code(text: &str, columns: usize) -> Vec<Range<usize>> {
+    let mut lines = Vec::new();
+    let mut start = 0;
+    for line in text.split('\n') {
+        let mut position = start;
+        let mut used = 0;
+        for (atom, wide) in width::atoms(line) {
+            if used + wide > columns && start < position {
+                lines.push(start..position);
+                start = position;
+                used = 0;
+            }
+            used += wide;
+            position += atom.len();
+        }
+        lines.push(start..position);
+        start = position + 1;
+    }
+    lines
+}
+
+struct Line {
+    start: usize,
+    columns: usize,
+    gap: Option<Gap>,
+}
+
+/// The last place to break: the line ends at `end`, the next starts at `next`, `columns` after the start.
+#[derive(Clone, Copy)]
+struct Gap {
+    end: usize,
+    next: usize,
+    columns: usize,
+}
+
+impl Line {
+    fn starting_at(start: usize) -> Self {
+        Self { start, columns: 0, gap: None }
+    }
+
+    /// Spaces may stand over the edge; a row of them is one gap.
+    fn note_space(&mut self, position: usize) {
+        self.columns += 1;
+        let end = self.gap.filter(|gap| gap.next == position).map_or(position, |gap| gap.end);
+        self.gap = Some(Gap { end, next: position + 1, columns: self.columns });
+    }
+
+    fn text_end(&self, position: usize) -> usize {
+        self.gap.filter(|gap| gap.next == position).map_or(position, |gap| gap.end)
+    }
+}
+
+/// Whether a line may end between two characters that no space parts, as between ideographs.
+fn may_part(before: &str, after: &str) -> bool {
+    const NEVER_LAST: &str = "（「『【《〈〔［｛";
+    const NEVER_FIRST: &str = "）」』】》〉〕］｝、。，．！？：；…ーぁぃぅぇぉっゃゅょァィゥェォッャュョ々";
+    let is_ideograph = |atom: &str| {
+        atom.starts_with(|c| matches!(c, '\u{2e80}'..='\u{d7a3}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ff60}' | '\u{20000}'..='\u{3ffff}'))
+    };
+    !matches!(before, "" | " " | "\n")
+        && (is_ideograph(before) || is_ideograph(after))
+        && !before.starts_with(|c: char| NEVER_LAST.contains(c))
+        && !after.starts_with(|c: char| NEVER_FIRST.contains(c) || c.is_ascii_punctuation())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn show(text: &str, lines: Vec<Range<usize>>) -> String {
+        lines.into_iter().map(|line| format!("[{}]\n", &text[line])).collect()
+    }
+
+    fn prose_at(columns: usize, text: &str) -> String {
+        show(text, prose(text, columns))
+    }
+
+    #[test]
+    fn prose_breaks_at_spaces_and_drops_them() {
+        insta::assert_snapshot!(prose_at(9, "one two  three   four\nfive "), @"
+        [one two]
+        [three]
+        [four]
+        [five]
+        ");
+    }
+
+    #[test]
+    fn long_words_break_at_the_edge() {
+        insta::assert_snapshot!(prose_at(4, "a abcdefghij k"), @"
+        [a]
+        [abcd]
+        [efgh]
+        [ij k]
+        ");
+    }
+
+    #[test]
+    fn ideographs_break_anywhere_but_before_closing_marks() {
+        assert_eq!(prose_at(4, "abcd 世"), "[abcd]\n[世]\n");
+        insta::assert_snapshot!(prose_at(7, "世界人民、大家好"), @"
+        [世界人]
+        [民、大]
+        [家好]
+        ");
+    }
+
+    #[test]
+    fn a_character_wider_than_the_room_stands_alone() {
+        insta::assert_snapshot!(prose_at(1, "世a 👩‍👩‍👧"), @"
+        [世]
+        [a]
+        [👩‍👩‍👧]
+        ");
+    }
+
+    #[test]
+    fn a_cluster_without_end_is_cut_as_well() {
+        assert_eq!(prose(&"\u{1100}".repeat(5), 4).len(), 3);
+        assert_eq!(code("❤\u{fe0f}\u{a3e}a", 3), [0..9, 9..10]);
+    }
+
+    #[test]
+    fn code_keeps_its_spaces_and_empty_lines() {
+        let text = "  let x;\n\nlong line";
+        insta::assert_snapshot!(show(text, code(text, 5)), @"
+        [  let]
+        [ x;]
+        []
+        [long ]
+        [line]
+        ");
+    }
+}

@@ -1,0 +1,274 @@
+//! One message, put together from the bodies of its records.
+
+use hashbrown::HashMap;
+use serde_json::{Map, Value, json};
+
+use crate::error::Result;
+use crate::message::{Approval, Message, Part, Role, StreamState, ToolPart, ToolState};
+use crate::record::{Body, Outcome, Said, Todo, ToolResult, Usage};
+use crate::session::RecordRef;
+use crate::skeleton::KeyRole;
+
+/// Reads the bodies of `records` and makes one message of them. `is_called` tells whether a call of this id is on the branch.
+pub(crate) fn message(
+    id: String,
+    role: Role,
+    records: &[RecordRef<'_>],
+    continues: Option<String>,
+    is_called: &dyn Fn(&str) -> bool,
+) -> Result<Message> {
+    let mut making = Making::default();
+    for record in records {
+        making.add(*record, record.body()?);
+    }
+    let parts = making.finish(is_called);
+    let mut metadata = making.about.metadata();
+    metadata.insert("records".to_owned(), records.iter().map(|record| record.id()).collect());
+    if let Some(continues) = continues {
+        metadata.insert("continues".to_owned(), continues.into());
+    }
+    Ok(Message { metadata: Some(metadata), ..Message::new(id, role, parts) })
+}
+
+#[derive(Default)]
+struct Making {
+    parts: Vec<Part>,
+    /// Results by call id, each with its order on the branch.
+    results: HashMap<String, Vec<(usize, ToolResult)>>,
+    results_seen: usize,
+    about: AboutMessage,
+    /// The answer that the last block belonged to.
+    answer: Option<u64>,
+}
+
+impl Making {
+    fn add(&mut self, record: RecordRef<'_>, body: Body) {
+        match body {
+            Body::User(said) | Body::Attachment(said) => self.say(record, said),
+            Body::System(said) if record.is_failure() => self.fail(record, said),
+            Body::System(said) => self.say(record, said),
+            Body::Assistant(said) => self.answer(record, said),
+            Body::ToolResult(said) => self.results(said),
+            Body::Compaction(compaction) => self.divide(
+                record,
+                "compaction",
+                json!({
+                    "summary": compaction.summary, "trigger": compaction.trigger,
+                    "tokensBefore": compaction.tokens_before, "tokensAfter": compaction.tokens_after,
+                }),
+            ),
+            Body::Rewind(rewind) => {
+                let to = record.parent().map(|parent| parent.id().into_owned());
+                self.divide(record, "rewind", json!({"from": rewind.from, "to": to, "reason": rewind.reason}));
+            }
+            Body::Restore(restore) => {
+                self.divide(record, "restore", json!({"target": restore.target, "files": restore.files}));
+                self.about.plan(restore.todos);
+            }
+            Body::Snapshot(_) | Body::Title(_) | Body::Header(_) | Body::Other(_) => {}
+        }
+    }
+
+    fn say(&mut self, record: RecordRef<'_>, mut said: Said) {
+        self.parts.append(&mut said.parts);
+        self.about.learn(record, said);
+    }
+
+    fn answer(&mut self, record: RecordRef<'_>, mut said: Said) {
+        let group = record.keys(KeyRole::Group).next();
+        let new_answer = group.is_none() || group != self.answer;
+        self.answer = group;
+        if new_answer {
+            self.parts.push(Part::StepStart);
+        }
+        self.parts.extend(said.parts.drain(..).map(done));
+        if !new_answer {
+            // Each block of an answer repeats what the whole cost.
+            said.usage = None;
+        }
+        self.keep(std::mem::take(&mut said.results));
+        self.about.learn(record, said);
+    }
+
+    fn fail(&mut self, record: RecordRef<'_>, said: Said) {
+        let texts = said
+            .parts
+            .iter()
+            .filter_map(|part| if let Part::Text(text) = part { Some(text.text.as_str()) } else { None });
+        let text = texts.collect::<Vec<_>>().join("\n");
+        self.divide(record, "error", json!({"kind": said.error, "text": text}));
+        self.about.error = true;
+        self.about.learn(record, said);
+    }
+
+    fn results(&mut self, said: Said) {
+        if said.results.is_empty() {
+            self.parts.extend(said.parts);
+            return;
+        }
+        self.keep(said.results);
+        self.about.plan(said.todos);
+    }
+
+    fn keep(&mut self, results: Vec<ToolResult>) {
+        for result in results {
+            self.results_seen += 1;
+            self.results.entry(result.call_id.clone()).or_default().push((self.results_seen, result));
+        }
+    }
+
+    /// What people see as a line across the page.
+    fn divide(&mut self, record: RecordRef<'_>, kind: &str, mut data: Value) {
+        if let Value::Object(data) = &mut data {
+            data.retain(|_, value| !value.is_null());
+            data.insert("record".to_owned(), record.id().into());
+        }
+        self.parts.push(Part::data(kind, data));
+    }
+
+    /// Gives each call its result; results that nobody on the branch asked for follow alone.
+    fn finish(&mut self, is_called: &dyn Fn(&str) -> bool) -> Vec<Part> {
+        let mut parts = std::mem::take(&mut self.parts);
+        for part in &mut parts {
+            if let Part::Tool(call) = part
+                && call.is_open()
+                && let Some(results) = self.results.get_mut(&call.call_id)
+                && let Some(result) = take_first_final(results)
+            {
+                settle(call, result);
+            }
+        }
+        let left = self.results.drain().filter(|(call, _)| !is_called(call)).flat_map(|(_, results)| results);
+        let mut left: Vec<(usize, ToolResult)> = left.collect();
+        left.sort_by_key(|(order, _)| *order);
+        parts.extend(left.into_iter().map(|(_, result)| orphan(result)));
+        parts
+    }
+}
+
+/// The first final result counts, of preliminary ones the last. Those before it are used up.
+fn take_first_final(results: &mut Vec<(usize, ToolResult)>) -> Option<ToolResult> {
+    let last = results.len().checked_sub(1)?;
+    let at = results.iter().position(|(_, result)| !result.preliminary).unwrap_or(last);
+    results.drain(..=at).next_back().map(|(_, result)| result)
+}
+
+/// Sets a call to what its result says.
+fn settle(call: &mut ToolPart, result: ToolResult) {
+    let mut ours = Map::new();
+    if let Some(duration) = result.duration_ms {
+        ours.insert("durationMs".to_owned(), duration.into());
+    }
+    let asked = match &call.state {
+        ToolState::ApprovalRequested { approval, .. } | ToolState::ApprovalResponded { approval, .. } => {
+            Some(approval.clone())
+        }
+        _ => None,
+    };
+    let input = call.input().cloned().unwrap_or_default();
+    call.state = match result.outcome {
+        Outcome::Done => ToolState::OutputAvailable {
+            input,
+            output: Some(result.output),
+            preliminary: result.preliminary.then_some(true),
+            approval: asked.filter(|approval| approval.approved == Some(true)),
+        },
+        Outcome::Failed(error_text) => {
+            if !result.output.is_null() && result.output != Value::String(String::new()) && result.output != error_text
+            {
+                ours.insert("output".to_owned(), result.output);
+            }
+            let approval = asked.filter(|approval| approval.approved == Some(true));
+            ToolState::OutputError { input: Some(input), raw_input: None, error_text, approval }
+        }
+        Outcome::Denied(reason) => {
+            let id = asked.as_ref().map_or_else(|| call.call_id.clone(), |approval| approval.id.clone());
+            let reason = reason.or(asked.and_then(|approval| approval.reason));
+            let approval = Approval { id, approved: Some(false), reason, ..Approval::default() };
+            ToolState::OutputDenied { input, approval }
+        }
+    };
+    if !ours.is_empty() {
+        let metadata = call.call_provider_metadata.get_or_insert_default();
+        metadata.insert("scrollback".to_owned(), ours.into());
+    }
+}
+
+/// A result whose call is nowhere on the branch, shown as a call with nothing known about it.
+fn orphan(result: ToolResult) -> Part {
+    let name = result.name.clone().unwrap_or_else(|| "unknown".to_owned());
+    let mut call = ToolPart::dynamic(name, result.call_id.clone(), ToolState::called(Value::Null));
+    settle(&mut call, result);
+    let metadata = call.call_provider_metadata.get_or_insert_default();
+    if let Value::Object(ours) = metadata.entry("scrollback").or_insert_with(|| Map::new().into()) {
+        ours.insert("orphan".to_owned(), true.into());
+    }
+    call.into()
+}
+
+/// A record holds what was said, not what is being said.
+fn done(part: Part) -> Part {
+    match part {
+        Part::Text(mut text) => {
+            text.state.get_or_insert(StreamState::Done);
+            Part::Text(text)
+        }
+        Part::Reasoning(mut reasoning) => {
+            reasoning.state.get_or_insert(StreamState::Done);
+            Part::Reasoning(reasoning)
+        }
+        part => part,
+    }
+}
+
+/// What `metadata` tells of a message.
+#[derive(Default)]
+struct AboutMessage {
+    timestamp: Option<jiff::Timestamp>,
+    model: Option<String>,
+    usage: Option<Usage>,
+    cwd: Option<String>,
+    git_branch: Option<String>,
+    todos: Option<Value>,
+    thinking: Option<Value>,
+    sender: Option<String>,
+    error: bool,
+}
+
+impl AboutMessage {
+    fn learn(&mut self, record: RecordRef<'_>, said: Said) {
+        self.timestamp = self.timestamp.or(record.at());
+        self.model = said.model.filter(|model| !model.is_empty()).or(self.model.take());
+        if let Some(usage) = said.usage {
+            self.usage.get_or_insert_default().add(usage);
+        }
+        self.cwd = said.context.cwd.or(self.cwd.take());
+        self.git_branch = said.context.git_branch.or(self.git_branch.take());
+        self.plan(said.todos);
+        self.thinking = said.thinking.and_then(|thinking| serde_json::to_value(thinking).ok()).or(self.thinking.take());
+        self.sender = said.sender.or(self.sender.take());
+    }
+
+    /// The task list as it stood when the message ended.
+    fn plan(&mut self, todos: Option<Vec<Todo>>) {
+        self.todos = todos.and_then(|todos| serde_json::to_value(todos).ok()).or(self.todos.take());
+    }
+
+    fn metadata(&self) -> Map<String, Value> {
+        let told = json!({
+            "timestamp": self.timestamp.map(|at| at.to_string()),
+            "model": self.model,
+            "usage": self.usage,
+            "cwd": self.cwd,
+            "gitBranch": self.git_branch,
+            "todos": self.todos,
+            "thinking": self.thinking,
+            "sender": self.sender,
+            "error": self.error.then_some(true),
+        });
+        match told {
+            Value::Object(told) => told.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+            _ => Map::new(),
+        }
+    }
+}

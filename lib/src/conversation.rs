@@ -1,0 +1,201 @@
+//! A branch as messages: which records make one message, and what it says.
+//!
+//! ```text
+//! records   u1   a1 r1 a2   c   u2   a3(call) u3 r3        r: results, c: a compaction
+//! messages  u1   a1+r1+a2+c     u2   a3+r3    u3           a result belongs to its call's message
+//! ```
+//!
+//! Grouping needs links only; bodies are read message by message, so that a long branch costs no memory.
+
+use hashbrown::HashMap;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::assemble;
+use crate::error::Result;
+use crate::message::{Message, Role};
+use crate::record::Kind;
+use crate::session::{Branch, RecordRef};
+use crate::skeleton::KeyRole;
+
+/// A turn longer than this goes on in a further message: a page must stay a page.
+const RESPONSES_PER_MESSAGE: usize = 100;
+
+/// The messages of a branch.
+///
+/// ```
+/// use scrollback::{conversation::Conversation, dialect, reading::Reading, session::Session};
+///
+/// let log = br#"{"role":"user","content":"Two and two?"}
+/// {"role":"assistant","content":"Four."}"#;
+/// let native = dialect::named("native").expect("it is built in");
+/// let session = Session::from_bytes(native, log.to_vec(), &Reading::plain(jiff::Timestamp::UNIX_EPOCH));
+/// let branch = session.branch(session.head().expect("it has records"));
+/// let conversation = Conversation::new(&branch);
+/// assert_eq!(conversation.len(), 2);
+/// assert_eq!(conversation.message(0)?.parts, [scrollback::message::Part::text("Two and two?")]);
+/// # Ok::<(), scrollback::error::Error>(())
+/// ```
+pub struct Conversation<'b, 's> {
+    branch: &'b Branch<'s>,
+    groups: Vec<Group>,
+    /// Every call on the branch, by hash.
+    calls: HashMap<u64, usize>,
+}
+
+/// The records of one message, by position on the branch.
+struct Group {
+    role: Role,
+    /// The record that the message is named after.
+    first: usize,
+    /// All of them, in the order of the branch.
+    records: Vec<usize>,
+    /// It carries on the turn of the message before it.
+    continues: bool,
+}
+
+impl<'b, 's> Conversation<'b, 's> {
+    /// Finds the messages of a branch.
+    pub fn new(branch: &'b Branch<'s>) -> Self {
+        let mut grouping = Grouping { groups: Vec::new(), waiting: Vec::new(), turn: None, calls: HashMap::new() };
+        for (at, record) in branch.records.iter().enumerate() {
+            grouping.take(at, *record);
+        }
+        grouping.finish();
+        Conversation { branch, groups: grouping.groups, calls: grouping.calls }
+    }
+
+    /// How many messages there are.
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// The message that a record is in; for a record that says nothing, the one before it.
+    pub fn position(&self, record: RecordRef<'_>) -> Option<usize> {
+        let at = self.branch.records.iter().position(|on_branch| on_branch.node == record.node)?;
+        let holds = self.groups.iter().position(|group| group.records.contains(&at));
+        holds
+            .or_else(|| self.groups.iter().rposition(|group| group.first <= at))
+            .or((!self.is_empty()).then_some(0))
+    }
+
+    /// The records that a message is made of.
+    pub fn records(&self, message: usize) -> impl Iterator<Item = RecordRef<'s>> + '_ {
+        self.groups[message].records.iter().map(|at| self.branch.records[*at])
+    }
+
+    /// Reads one message.
+    pub fn message(&self, at: usize) -> Result<Message> {
+        let group = &self.groups[at];
+        let records: Vec<RecordRef<'s>> = self.records(at).collect();
+        let continued = group.continues.then(|| &self.groups[at - 1]);
+        let named = |group: &Group| self.branch.records[group.first].id().into_owned();
+        let is_called = |call: &str| self.calls.contains_key(&xxh3_64(call.as_bytes()));
+        assemble::message(named(group), group.role, &records, continued.map(named), &is_called)
+    }
+
+    /// Reads messages one by one.
+    pub fn messages(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = Result<Message>> + '_ {
+        range.map(|at| self.message(at))
+    }
+}
+
+struct Grouping {
+    groups: Vec<Group>,
+    /// Records that belong to the message that comes next.
+    waiting: Vec<usize>,
+    turn: Option<Turn>,
+    /// The group that made each call, by hash.
+    calls: HashMap<u64, usize>,
+}
+
+struct Turn {
+    responses: usize,
+    /// The answer that the last record was a block of.
+    answer: Option<u64>,
+}
+
+impl Grouping {
+    fn take(&mut self, at: usize, record: RecordRef<'_>) {
+        match record.kind() {
+            Kind::User => {
+                self.turn = None;
+                self.begin(Role::User, at);
+            }
+            Kind::System if !record.is_failure() => {
+                self.turn = None;
+                self.begin(Role::System, at);
+            }
+            Kind::System => self.go_on(at),
+            Kind::ToolResult => self.result(at, record),
+            Kind::Assistant => self.answer(at, record),
+            Kind::Compaction | Kind::Rewind | Kind::Restore => match (&self.turn, self.groups.last_mut()) {
+                (Some(_), Some(group)) => group.records.push(at),
+                _ => self.waiting.push(at),
+            },
+            Kind::Attachment | Kind::Snapshot | Kind::Title | Kind::Header | Kind::Other => {}
+        }
+    }
+
+    fn begin(&mut self, role: Role, at: usize) {
+        let mut records = std::mem::take(&mut self.waiting);
+        records.push(at);
+        self.groups.push(Group { role, first: at, records, continues: false });
+    }
+
+    /// Adds to the open turn, or opens one.
+    fn go_on(&mut self, at: usize) {
+        match (&self.turn, self.groups.last_mut()) {
+            (Some(_), Some(group)) => group.records.push(at),
+            _ => {
+                self.begin(Role::Assistant, at);
+                self.turn = Some(Turn { responses: 0, answer: None });
+            }
+        }
+    }
+
+    fn answer(&mut self, at: usize, record: RecordRef<'_>) {
+        let group = record.keys(KeyRole::Group).next();
+        let same_answer = |turn: &Turn| group.is_some() && turn.answer == group;
+        let full = |turn: &Turn| turn.responses >= RESPONSES_PER_MESSAGE && !same_answer(turn);
+        if self.turn.as_ref().is_some_and(full) {
+            self.begin(Role::Assistant, at);
+            if let Some(group) = self.groups.last_mut() {
+                group.continues = true;
+            }
+            self.turn = Some(Turn { responses: 0, answer: None });
+        } else {
+            self.go_on(at);
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.responses += usize::from(!same_answer(turn));
+            turn.answer = group;
+        }
+        for call in record.keys(KeyRole::Call) {
+            self.calls.insert(call, self.groups.len() - 1);
+        }
+    }
+
+    /// A result goes where its call is, whatever was said in between.
+    fn result(&mut self, at: usize, record: RecordRef<'_>) {
+        let mut owners: Vec<usize> =
+            record.keys(KeyRole::Result).filter_map(|call| self.calls.get(&call).copied()).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        if owners.is_empty() {
+            return self.go_on(at);
+        }
+        owners.into_iter().for_each(|owner| self.groups[owner].records.push(at));
+    }
+
+    /// What still waits for a message belongs to the last one.
+    fn finish(&mut self) {
+        if let Some(group) = self.groups.last_mut() {
+            group.records.append(&mut self.waiting);
+        }
+    }
+}

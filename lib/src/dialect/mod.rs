@@ -1,0 +1,184 @@
+//! How one agent writes: where its sessions lie and what its records mean.
+//!
+//! A dialect states facts. It opens no file, walks no folder, keeps no state and prints nothing: the driver
+//! ([`crate::session`] and its helpers) does that once for all dialects.
+
+mod native;
+
+use std::borrow::Cow;
+
+pub use native::Native;
+
+use crate::home::Home;
+use crate::layout::Layout;
+pub use crate::lenient::Moment;
+use crate::record::{Body, Kind, TitleSource, Usage};
+
+/// One agent's way of keeping sessions.
+///
+/// CONTRIBUTING.md tells in five steps how to add one.
+pub trait Dialect: Sync {
+    /// The name that people type, such as `native`.
+    fn name(&self) -> &'static str;
+
+    /// Where its sessions lie in a home.
+    fn layouts(&self, home: &Home) -> Vec<Layout>;
+
+    /// Where its sessions lie in a store that was named (`--store DIR`).
+    fn layouts_in(&self, store: &std::path::Path) -> Vec<Layout>;
+
+    /// What its files have in common.
+    fn habits(&self) -> Habits;
+
+    /// What the tree must know of one JSON value; the body stays unparsed.
+    ///
+    /// `text` is the value itself. An error means that its fields are not what this dialect knows: the driver keeps
+    /// the value and reports it.
+    fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error>;
+
+    /// What the file beside a log says about the session, as [`Event::About`] and [`Event::Title`].
+    fn sidecar<'a>(&self, _text: &'a str, _emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
+        Ok(())
+    }
+
+    /// What the value of a record says; asked only for records that somebody looks at.
+    fn body(&self, text: &str) -> Body;
+}
+
+/// Facts about all files of a dialect.
+#[derive(Debug, Clone, Copy)]
+pub struct Habits {
+    /// What a repeated id means.
+    pub repeated: Repeated,
+    /// The agent itself closes a gap when the orphan follows an island's tip within this many milliseconds.
+    pub bridges_within_ms: Option<i64>,
+}
+
+/// What a second record with the same id means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeated {
+    /// A further fragment of the first.
+    Join,
+    /// The new state of the first.
+    LastWins,
+    /// Another record; it gets an id of its own.
+    Distinct,
+}
+
+/// One thing that a JSON value tells the driver.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// It is a record, or holds one.
+    Record(Link<'a>),
+    /// The record just emitted belongs to something else too.
+    Key(Key<'a>),
+    /// The record just emitted says what its request cost.
+    Usage {
+        /// Names the request, when several records repeat its usage.
+        request: Option<Cow<'a, str>>,
+        /// The tokens.
+        usage: Usage,
+    },
+    /// A fact about the session.
+    About(About<'a>),
+    /// The session's title.
+    Title {
+        /// The title itself.
+        text: Cow<'a, str>,
+        /// Who made it.
+        source: TitleSource,
+    },
+    /// The agent says that this record is the head.
+    Leaf(Cow<'a, str>),
+    /// This record and all after it leave the conversation; they stay reachable as a branch.
+    Cut(Cow<'a, str>),
+    /// The records that follow are the whole conversation.
+    ReplaceAll,
+    /// The conversation begins in another session.
+    Base {
+        /// That session.
+        session: Cow<'a, str>,
+        /// The first record there that is not part of this one; `None` takes all.
+        until: Option<Cow<'a, str>>,
+    },
+    /// The value's kind is one that this dialect does not know.
+    Unknown(Cow<'a, str>),
+    /// The value is of a newer version of the format than this dialect knows.
+    Newer(u64),
+    /// The value lacks something its kind needs.
+    Missing(&'static str),
+}
+
+/// What the tree must know of a record.
+#[derive(Debug)]
+pub struct Link<'a> {
+    /// The JSON value that is the record: what `link` was given, or a piece of it.
+    pub text: &'a str,
+    /// Its id; without one it is called after its place.
+    pub id: Option<Cow<'a, str>>,
+    /// What it hangs on.
+    pub parent: Parent<'a>,
+    /// What it is.
+    pub kind: Kind,
+    /// When it was written.
+    pub at: Moment<'a>,
+    /// Part of a side conversation.
+    pub sidechain: bool,
+    /// It has no place in the parent chain.
+    pub side: bool,
+    /// It tells of a failure of the agent, not of a tool.
+    pub failure: bool,
+    /// It carries a fragment number: an identical line is not a repeat.
+    pub numbered: bool,
+}
+
+/// What a record hangs on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Parent<'a> {
+    /// Nothing: a conversation begins.
+    Root,
+    /// The record with this id.
+    Id(Cow<'a, str>),
+    /// The record before it: the dialect is linear here.
+    Previous,
+}
+
+/// What else a record belongs to.
+#[derive(Debug)]
+pub enum Key<'a> {
+    /// One answer of a model, written as several records.
+    Group(Cow<'a, str>),
+    /// It makes this tool call.
+    Call(Cow<'a, str>),
+    /// It answers this tool call.
+    Result(Cow<'a, str>),
+}
+
+/// Facts about the session that a record tells in passing.
+#[derive(Debug, Default)]
+pub struct About<'a> {
+    /// The session's id.
+    pub session: Option<Cow<'a, str>>,
+    /// The working directory.
+    pub cwd: Option<Cow<'a, str>>,
+    /// The git branch.
+    pub git_branch: Option<Cow<'a, str>>,
+    /// The agent's version.
+    pub version: Option<Cow<'a, str>>,
+    /// A model that answered.
+    pub model: Option<Cow<'a, str>>,
+    /// The session that this one is a sub-agent's work for.
+    pub parent_session: Option<Cow<'a, str>>,
+    /// The tool call in that session that started this one.
+    pub parent_call: Option<Cow<'a, str>>,
+}
+
+/// Every dialect, in the order in which they are asked.
+pub fn all() -> &'static [&'static dyn Dialect] {
+    &[&Native]
+}
+
+/// The dialect with this name.
+pub fn named(name: &str) -> Option<&'static dyn Dialect> {
+    all().iter().copied().find(|dialect| dialect.name() == name)
+}

@@ -1,0 +1,180 @@
+//! What a native line says.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::Type;
+use super::line::{Answer, Call, Line};
+use crate::lenient;
+use crate::message::{Approval, FilePart, Part, ToolPart, ToolState};
+use crate::record::{
+    Body, Compaction, Context, Kind, Outcome, RecordId, Restore, Rewind, Said, Snapshot, Title, TitleSource, ToolResult,
+};
+
+impl Line<'_> {
+    pub(super) fn body(self, text: &str) -> Body {
+        let (name, kind) = match self.kind() {
+            Type::Known(name, kind) => (name, kind),
+            Type::Plain(kind) | Type::Untyped(kind) => ("", kind),
+            Type::Unknown(_) => ("", Kind::Other),
+        };
+        let value = |raw: Option<&RawValue>| raw.map(lenient::value).unwrap_or_default();
+        match kind {
+            Kind::User => Body::User(self.said()),
+            Kind::Assistant => Body::Assistant(self.said()),
+            Kind::ToolResult => Body::ToolResult(self.said()),
+            Kind::System => Body::System(self.said()),
+            Kind::Title => match self.title(name) {
+                Some((text, source)) => Body::Title(Title { text: text.into_owned(), source }),
+                None => Body::Title(Title { text: String::new(), source: TitleSource::Id }),
+            },
+            Kind::Snapshot => Body::Snapshot(Snapshot {
+                message: self.message_id.owned().map(RecordId),
+                states: value(self.snapshot),
+            }),
+            Kind::Compaction => Body::Compaction(Compaction {
+                summary: self.summary.owned(),
+                trigger: self.trigger.owned(),
+                tokens_before: self.tokens_before.0,
+                tokens_after: self.tokens_after.0,
+                preserved: strings(self.preserved).into_iter().map(RecordId).collect(),
+            }),
+            Kind::Rewind => Body::Rewind(Rewind { from: self.from.owned().map(RecordId), reason: self.reason.owned() }),
+            Kind::Restore => Body::Restore(Restore {
+                target: self.target.owned().map(RecordId),
+                files: value(self.files),
+                todos: self.todos.and_then(parsed),
+            }),
+            Kind::Attachment | Kind::Header | Kind::Other => {
+                Body::Other(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())))
+            }
+        }
+    }
+
+    fn said(self) -> Said {
+        let usage = self.usage();
+        let mut said = Said {
+            usage,
+            model: self.model.owned(),
+            todos: self.todos.and_then(parsed),
+            thinking: self.thinking_metadata.and_then(parsed),
+            sender: self.sender.owned(),
+            error: self.metadata.0.and_then(|free| free.error_type.owned()),
+            ..Said::default()
+        };
+        // Sage writes an empty list on every line: there it says nothing.
+        if self.format.0.unwrap_or(1) < 2 && said.todos.as_ref().is_some_and(Vec::is_empty) {
+            said.todos = None;
+        }
+        if let Some(place) = self.context.0 {
+            said.context = Context {
+                cwd: place.cwd.owned(),
+                git_branch: place.git_branch.owned(),
+                platform: place.platform.owned(),
+                user_type: place.user_type.owned(),
+            };
+        }
+        said.parts.extend(self.content.into_iter().flat_map(parts));
+        said.results.extend(self.tool_results.0.into_iter().map(result));
+        if let Some(spoken) = self.message.0 {
+            said.model = said.model.or(spoken.model.owned());
+            said.error = said.error.or_else(|| spoken.role.0.filter(|role| role == "error").map(Cow::into_owned));
+            said.parts.extend(spoken.content.into_iter().flat_map(parts));
+            said.parts.extend(spoken.tool_calls.0.into_iter().map(call));
+            said.results.extend(spoken.tool_results.0.into_iter().map(result));
+        }
+        said.parts.extend(list(self.attachments).into_iter().map(attachment));
+        if let Some(reaction) = self.reaction.map(lenient::value).filter(|reaction| !reaction.is_null()) {
+            said.parts.push(Part::data("reaction", reaction));
+        }
+        if let Some(part) = self.fragment.0.and_then(|fragment| fragment.part.0) {
+            said.fragments = (0..said.parts.len()).map(|at| (part, at)).take(1).collect();
+        }
+        said
+    }
+}
+
+/// The parts of a `content`: a text, or a list of parts.
+fn parts(raw: &RawValue) -> Vec<Part> {
+    match lenient::value(raw) {
+        Value::Null => Vec::new(),
+        Value::String(text) if text.is_empty() => Vec::new(),
+        Value::String(text) => vec![Part::text(text)],
+        Value::Array(parts) => parts.into_iter().map(Part::from).collect(),
+        other => vec![Part::from(other)],
+    }
+}
+
+fn call(call: Call<'_>) -> Part {
+    let input = call.arguments.map(lenient::value);
+    let approval = call.approval.0.map(|asked| Approval {
+        id: asked.id.owned().unwrap_or_default(),
+        approved: asked.approved,
+        reason: asked.reason.owned(),
+        ..Approval::default()
+    });
+    let state = match (call.partial.0, approval) {
+        (true, _) => ToolState::InputStreaming { input },
+        (false, None) => ToolState::called(input.unwrap_or_default()),
+        (false, Some(approval)) if approval.approved.is_none() => {
+            ToolState::ApprovalRequested { input: input.unwrap_or_default(), approval }
+        }
+        (false, Some(approval)) => ToolState::ApprovalResponded { input: input.unwrap_or_default(), approval },
+    };
+    let name = call.name.owned().unwrap_or_else(|| "unknown".to_owned());
+    ToolPart::dynamic(name, call.id.owned().unwrap_or_default(), state).into()
+}
+
+fn result(answer: Answer<'_>) -> ToolResult {
+    let reason = answer.error.map(lenient::text_or_json).filter(|text| !text.is_empty());
+    let success = answer.success.map(RawValue::get);
+    let output = answer.content.map(lenient::value).unwrap_or_default();
+    let outcome = if answer.denied.0 {
+        Outcome::Denied(reason)
+    } else if success == Some("false") || (success != Some("true") && reason.is_some()) {
+        Outcome::Failed(reason.unwrap_or_else(|| match &output {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        }))
+    } else {
+        Outcome::Done
+    };
+    ToolResult {
+        call_id: answer.tool_call_id.owned().unwrap_or_default(),
+        name: answer.tool_name.owned(),
+        output,
+        outcome,
+        preliminary: answer.preliminary.0,
+        duration_ms: answer.duration_ms.0,
+    }
+}
+
+/// A file that came with a message: a file part when it has an address, else its description.
+fn attachment(described: Value) -> Part {
+    let text = |key| described.get(key).and_then(Value::as_str).map(str::to_owned);
+    match (text("url"), text("mime_type")) {
+        (Some(url), Some(media_type)) if media_type.contains('/') => {
+            let mut part = FilePart { media_type, url, filename: text("filename"), ..Default::default() };
+            if let Some(size) = described.get("size") {
+                let scrollback = Map::from_iter([("size".to_owned(), size.clone())]);
+                part.provider_metadata = Some(Map::from_iter([("scrollback".to_owned(), scrollback.into())]));
+            }
+            Part::File(part)
+        }
+        _ => Part::data("attachment", described),
+    }
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(raw: &RawValue) -> Option<T> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+fn list(raw: Option<&RawValue>) -> Vec<Value> {
+    raw.and_then(parsed).unwrap_or_default()
+}
+
+fn strings(raw: Option<&RawValue>) -> Vec<String> {
+    list(raw).into_iter().filter_map(|value| value.as_str().map(str::to_owned)).collect()
+}

@@ -1,0 +1,63 @@
+//! What stops the library: the world, never a file's content.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// An error that knows its path.
+#[derive(Debug)]
+pub enum Error {
+    /// The system said no.
+    Io {
+        /// What was to be read.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// A device, a socket or the like: reading it may never end.
+    NotAFile(PathBuf),
+    /// The file is not what it was a moment ago.
+    Changed(PathBuf),
+    /// A database that cannot be read.
+    Database {
+        /// The file.
+        path: PathBuf,
+        /// What the database said.
+        source: rusqlite::Error,
+    },
+}
+
+/// A result with that error.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Io { path, source } => write!(f, "{}: {source}", path.display()),
+            Error::NotAFile(path) => write!(f, "{}: not a regular file", path.display()),
+            Error::Changed(path) => write!(f, "{}: the file changed while it was read", path.display()),
+            Error::Database { path, source } => write!(f, "{}: {source}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } => Some(source),
+            Error::Database { source, .. } => Some(source),
+            Error::NotAFile(_) | Error::Changed(_) => None,
+        }
+    }
+}
+
+/// Gives an I/O error its path.
+pub(crate) trait At<T> {
+    fn at(self, path: &Path) -> Result<T>;
+}
+
+impl<T> At<T> for io::Result<T> {
+    fn at(self, path: &Path) -> Result<T> {
+        self.map_err(|source| Error::Io { path: path.to_path_buf(), source })
+    }
+}

@@ -1,0 +1,240 @@
+//! The way of bytes into a skeleton: lines, values, records, and what is wrong with them (reading rules 1 and 2).
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use serde::de::IgnoredAny;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::dialect::{Dialect, Event, Link, Moment, Parent};
+use crate::issue::IssueKind;
+use crate::mend::{self, Mended};
+use crate::record::Kind;
+use crate::recover::{self, Piece, is_blank};
+use crate::skeleton::{Place, Skeleton, Stand};
+
+/// The largest value that is read at all. JSON of this size is a mistake or an attack, and serde needs it in one piece.
+pub(crate) const VALUE_LIMIT_BYTES: usize = 512 * 1024 * 1024;
+
+/// Takes values of one dialect into a skeleton.
+pub(crate) struct Intake<'a> {
+    pub(crate) dialect: &'a dyn Dialect,
+    pub(crate) skeleton: &'a mut Skeleton,
+    pub(crate) now: Timestamp,
+    pub(crate) grain: Grain,
+    /// The sessions that this one begins in, in the order told: (session, until).
+    pub(crate) bases: Vec<(String, Option<String>)>,
+}
+
+/// What one JSON value of a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grain {
+    /// A line, one object each.
+    Line,
+    /// The whole file: an object or an array, the records inside.
+    Document,
+}
+
+/// Where the next byte stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) offset: u64,
+    /// 0 when lines cannot be counted, as in the end of a file.
+    pub(crate) line: u32,
+    pub(crate) file: u16,
+}
+
+impl Position {
+    fn place(self, at: usize, length: usize) -> Place {
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        Place { offset: self.offset + at as u64, length, line: self.line, file: self.file }
+    }
+
+    /// Past this many bytes, the last of which was an LF.
+    pub(crate) fn next_line(self, bytes: usize) -> Position {
+        let line = if self.line == 0 { 0 } else { self.line.saturating_add(1) };
+        Position { offset: self.offset + bytes as u64, line, ..self }
+    }
+}
+
+impl Intake<'_> {
+    /// Takes in whole lines, the last LF included, and returns where the next line begins.
+    pub(crate) fn lines(&mut self, mut bytes: &[u8], mut at: Position) -> Position {
+        while let Some(end) = memchr::memchr(b'\n', bytes) {
+            self.line(&bytes[..end], at);
+            at = at.next_line(end + 1);
+            bytes = &bytes[end + 1..];
+        }
+        at
+    }
+
+    /// Takes in one line without its LF, or the bytes after the last LF.
+    pub(crate) fn line(&mut self, line: &[u8], at: Position) {
+        let start = line.iter().position(|byte| !is_blank(*byte)).unwrap_or(line.len());
+        let end = line.iter().rposition(|byte| !is_blank(*byte)).map_or(start, |last| last + 1);
+        for blank in [0..start, end..line.len()] {
+            let nuls = line[blank.clone()].iter().filter(|byte| **byte == 0).count();
+            if nuls > 0 {
+                let place = at.place(blank.start, 0);
+                let detail = format!("{nuls} NUL bytes, as a crash leaves them; what stands beside them is kept");
+                self.skeleton.report_region(place, blank.len() as u64, IssueKind::NulBytes, detail);
+            }
+        }
+        let bom = if line[start..end].starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+        let content = &line[start + bom..end];
+        if !content.is_empty() {
+            let line = at.line;
+            let at = Position { offset: at.offset + (start + bom) as u64, line, ..at };
+            self.value(content, at);
+        }
+    }
+
+    /// Takes in the bytes of one JSON value, or of what should be one.
+    pub(crate) fn value(&mut self, bytes: &[u8], at: Position) {
+        let mut mended = mend::utf8(bytes);
+        if mended.bad_utf8 {
+            let detail = "bytes that are no UTF-8; each was replaced by U+FFFD";
+            self.skeleton.report(at.place(0, bytes.len()), IssueKind::BadUtf8, detail);
+        }
+        // Half pairs hide in strings that nobody looks at yet, so they are looked for first.
+        let escaped = |half: &[u8]| memchr::memmem::find(bytes, half).is_some();
+        if (escaped(b"\\ud") || escaped(b"\\uD")) && mend::has_lone_surrogates(&mended.text) {
+            let detail = "half of a surrogate pair; it was replaced by U+FFFD";
+            self.skeleton.report(at.place(0, bytes.len()), IssueKind::BadUtf8, detail);
+        }
+        if self.understood(&mended, 0..mended.text.len(), bytes, at) {
+            return;
+        }
+        let changed = mend::strings(&mut mended);
+        if changed && self.understood(&mended, 0..mended.text.len(), bytes, at) {
+            if bytes.contains(&0) {
+                let detail = "NUL bytes inside the record; they were replaced by spaces";
+                self.skeleton.report(at.place(0, bytes.len()), IssueKind::NulBytes, detail);
+            }
+        } else if serde_json::from_str::<IgnoredAny>(&mended.text).is_ok() {
+            self.misfit(&mended, bytes, at);
+        } else {
+            self.damaged(&mended, bytes, at);
+        }
+    }
+
+    /// Reports bytes that were not even looked at.
+    pub(crate) fn too_long(&mut self, length: u64, at: Position) {
+        let detail = format!("a value of {length} bytes; values over {VALUE_LIMIT_BYTES} are not read");
+        self.skeleton.report_region(at.place(0, 0), length, IssueKind::TooLong, detail);
+    }
+
+    /// Hands a value to the dialect. False means that it is not what the dialect can read.
+    fn understood(&mut self, mended: &Mended<'_>, range: std::ops::Range<usize>, bytes: &[u8], at: Position) -> bool {
+        let text = &mended.text[range.clone()];
+        let may_be = if self.grain == Grain::Document { ['{', '['] } else { ['{', '{'] };
+        if !text.starts_with(may_be) {
+            return false;
+        }
+        let stand = |piece: &str| {
+            // A record inside the value is a slice of it: its distance from the start is its place.
+            let start = (piece.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+            let start = if start <= text.len() { start } else { 0 };
+            let from = mended.position(range.start + start);
+            let to = mended.position(range.start + (start + piece.len()).min(text.len()));
+            Stand { place: at.place(from, to - from), hash: xxh3_64(&bytes[from..to]) }
+        };
+        let value = stand(text);
+        let Intake { dialect, skeleton, now, bases, .. } = self;
+        let (mut records, mut outermost) = (false, false);
+        let read = dialect.link(text, &mut |event| match event {
+            Event::Base { session, until } => bases.push((session.into_owned(), until.map(Cow::into_owned))),
+            event => {
+                let record = if let Event::Record(link) = &event {
+                    records = true;
+                    outermost |= link.text.len() == text.len();
+                    stand(link.text)
+                } else {
+                    value
+                };
+                skeleton.take(event, value.place, record, *now);
+            }
+        });
+        if read.is_ok() && !outermost {
+            // The value around the records is kept too, as what it is: nobody's record.
+            self.keep(text, value, if records { Kind::Header } else { Kind::Other });
+        }
+        read.is_ok()
+    }
+
+    fn keep(&mut self, text: &str, stand: Stand, kind: Kind) {
+        let link = Link {
+            text,
+            id: None,
+            parent: Parent::Root,
+            kind,
+            at: Moment::Absent,
+            sidechain: false,
+            side: true,
+            failure: false,
+            numbered: false,
+        };
+        self.skeleton.take(Event::Record(link), stand.place, stand, self.now);
+    }
+
+    /// A value that is good JSON, but no record of this dialect.
+    fn misfit(&mut self, mended: &Mended<'_>, bytes: &[u8], at: Position) {
+        let place = at.place(0, bytes.len());
+        if mended.text.starts_with('{') {
+            let detail = "an object whose fields are not what this dialect writes; it is kept as it is";
+            self.skeleton.report(place, IssueKind::MissingField, detail);
+            self.keep(&mended.text, Stand { place, hash: xxh3_64(bytes) }, Kind::Other);
+        } else {
+            let detail = "JSON, but no object; it is ignored";
+            self.skeleton.report_region(place, bytes.len() as u64, IssueKind::NotAnObject, detail);
+        }
+    }
+
+    /// A line that is no JSON value: its whole records are kept, the rest is reported.
+    fn damaged(&mut self, mended: &Mended<'_>, bytes: &[u8], at: Position) {
+        let dialect = self.dialect;
+        let is_record = |text: &str| {
+            let mut known = false;
+            let read = dialect.link(text, &mut |event| {
+                known |= matches!(event, Event::Record(link) if link.id.is_some() && link.kind != Kind::Other);
+            });
+            read.is_ok() && known
+        };
+        let pieces = recover::pieces(&mended.text, self.grain, &is_record);
+        let whole = pieces.iter().filter(|piece| matches!(piece, Piece::Object(_))).count();
+        let begun = |piece: &&Piece| matches!(piece, Piece::Torn(range) if mended.text[range.clone()].starts_with('{'));
+        if whole > 0 && whole + pieces.iter().filter(begun).count() > 1 {
+            let detail = format!("several records on one line; {whole} of them whole and kept");
+            self.skeleton.report(at.place(0, bytes.len()), IssueKind::Glued, detail);
+        }
+        for piece in pieces {
+            let (Piece::Object(range) | Piece::Scalar(range) | Piece::Torn(range)) = piece.clone();
+            let (from, to) = (mended.position(range.start), mended.position(range.end));
+            let place = at.place(from, to - from);
+            let lost = (to - from) as u64;
+            match piece {
+                Piece::Object(_) => {
+                    if !self.understood(mended, range.clone(), bytes, at) {
+                        let stand = Stand { place, hash: xxh3_64(&bytes[from..to]) };
+                        let detail = "an object whose fields are not what this dialect writes; it is kept as it is";
+                        self.skeleton.report(place, IssueKind::MissingField, detail);
+                        self.keep(&mended.text[range], stand, Kind::Other);
+                    }
+                }
+                Piece::Scalar(_) => {
+                    let detail = "JSON, but no object; it is ignored";
+                    self.skeleton.report_region(place, lost, IssueKind::NotAnObject, detail);
+                }
+                Piece::Torn(_) if mended.text[range.clone()].starts_with('{') => {
+                    let kept = if whole > 0 { "; the whole records beside it are kept" } else { "" };
+                    let detail = format!("a record that was cut off after {lost} bytes{kept}");
+                    self.skeleton.report_region(place, lost, IssueKind::Torn, detail);
+                }
+                Piece::Torn(_) => {
+                    let detail = format!("{lost} bytes that are no JSON");
+                    self.skeleton.report_region(place, lost, IssueKind::NotJson, detail);
+                }
+            }
+        }
+    }
+}

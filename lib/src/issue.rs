@@ -1,0 +1,99 @@
+//! Something wrong in a file's content, with its place. Reading reports it and goes on.
+
+use serde::Serialize;
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Issue {
+    /// The file, where the session has several or the reader knows its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, counted from 1; unknown when only the end of the file was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The first byte.
+    pub offset: u64,
+    /// How many bytes, when they belong to no record.
+    #[serde(skip)]
+    pub length: u64,
+    /// What it is.
+    pub kind: IssueKind,
+    /// Whether something was lost.
+    pub severity: Severity,
+    /// What is wrong and what was kept, in a sentence.
+    pub detail: String,
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Something is lost or cannot be trusted.
+    Error,
+}
+
+macro_rules! issue_kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $severity:ident;)*) => {
+        /// What can be wrong.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+        pub enum IssueKind {
+            $($(#[$doc])* #[serde(rename = $name)] $kind,)*
+        }
+
+        impl IssueKind {
+            /// The word that `--json` prints for it.
+            pub fn name(self) -> &'static str {
+                match self { $(IssueKind::$kind => $name,)* }
+            }
+
+            /// How bad it is.
+            pub fn severity(self) -> Severity {
+                match self { $(IssueKind::$kind => Severity::$severity,)* }
+            }
+        }
+    };
+}
+
+issue_kinds! {
+    /// A line holds no JSON at all.
+    NotJson = "not-json", Error;
+    /// A JSON value that is no object.
+    NotAnObject = "not-an-object", Error;
+    /// Several records share one line.
+    Glued = "glued", Error;
+    /// A record was cut off.
+    Torn = "torn", Error;
+    /// Bytes that are no UTF-8, or half of a surrogate pair.
+    BadUtf8 = "bad-utf8", Error;
+    /// NUL bytes, as a crash leaves them.
+    NulBytes = "nul-bytes", Error;
+    /// A value over the limit.
+    TooLong = "too-long", Error;
+    /// A record whose parent is not there.
+    Orphan = "orphan", Error;
+    /// Records that are their own ancestors.
+    Cycle = "cycle", Error;
+    /// Fragments of one record name different parents.
+    ConflictingParent = "conflicting-parent", Error;
+    /// A time that cannot be read, or lies in the future.
+    BadTime = "bad-time", Error;
+    /// A record lacks what its kind needs.
+    MissingField = "missing-field", Error;
+    /// A tool result without its call.
+    OrphanResult = "orphan-result", Error;
+    /// A second result for one call.
+    DuplicateResult = "duplicate-result", Error;
+    /// Two sessions in one file.
+    MixedSession = "mixed-session", Error;
+    /// A kind of record that this version does not know.
+    UnknownKind = "unknown-kind", Note;
+    /// The same line again.
+    DuplicateLine = "duplicate-line", Note;
+    /// A tool call without a result.
+    UnansweredCall = "unanswered-call", Note;
+    /// A gap that was closed by a guess that the agent makes too.
+    BridgedGap = "bridged-gap", Note;
+}

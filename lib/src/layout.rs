@@ -1,0 +1,162 @@
+//! Where a dialect's sessions lie, and the walk that finds them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{At, Error, Result};
+
+/// One place where a dialect keeps sessions.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// The folder to begin in.
+    pub root: PathBuf,
+    /// The sessions' files below it, a `*` standing for any part of a name: `*/messages.jsonl`.
+    pub pattern: &'static str,
+    /// Further files of the same session beside its first one, read after it.
+    pub companions: &'static [&'static str],
+    /// A file beside it that says something about the session, believed only where the log is silent.
+    pub sidecar: Option<&'static str>,
+    /// What the file is.
+    pub format: Format,
+}
+
+/// What a session's file is.
+#[derive(Debug, Clone, Copy)]
+pub enum Format {
+    /// A JSON value a line.
+    Lines,
+    /// One JSON document.
+    Document,
+    /// Rows of a SQLite database.
+    Rows(&'static Rows),
+}
+
+/// How sessions lie in a SQLite database.
+#[derive(Debug)]
+pub struct Rows {
+    /// Gives the key of each session, one column.
+    pub sessions: &'static str,
+    /// Gives the rows of session `?1` in order: the rowid and the row as JSON text.
+    pub rows: &'static str,
+    /// Gives row `?1` as JSON text.
+    pub row: &'static str,
+}
+
+/// A folder with more entries than this is no store of sessions.
+const ENTRIES_PER_FOLDER: usize = 200_000;
+
+impl Layout {
+    /// Every file that the pattern names, in the order of names; what cannot be read is an error of its own.
+    pub fn files(&self) -> Vec<Result<PathBuf>> {
+        let mut found = vec![Ok(self.root.clone())];
+        let parts: Vec<&str> = self.pattern.split('/').collect();
+        for (depth, part) in parts.iter().enumerate() {
+            let last = depth + 1 == parts.len();
+            found = found
+                .into_iter()
+                .flat_map(|folder| match folder {
+                    Ok(folder) => matching(&folder, part, last),
+                    Err(error) => vec![Err(error)],
+                })
+                .collect();
+        }
+        found
+    }
+
+    /// Whether a path could be one of this layout's files, wherever it lies.
+    pub fn fits(&self, path: &Path) -> bool {
+        let mut parts = path.components().rev();
+        self.pattern
+            .rsplit('/')
+            .all(|part| parts.next().is_some_and(|name| name_matches(part, &name.as_os_str().to_string_lossy())))
+    }
+}
+
+fn matching(folder: &Path, part: &str, last: bool) -> Vec<Result<PathBuf>> {
+    let wanted = |path: &Path| {
+        // `metadata` follows links: a store may be one.
+        let Ok(metadata) = fs::metadata(path) else { return false };
+        if last { metadata.is_file() } else { metadata.is_dir() }
+    };
+    if !part.contains('*') {
+        let path = folder.join(part);
+        return match fs::metadata(&path) {
+            Ok(_) if wanted(&path) => vec![Ok(path)],
+            Err(source) if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                vec![Err(Error::Io { path, source })]
+            }
+            _ => Vec::new(),
+        };
+    }
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        Err(error) => return vec![Err(error).at(folder)],
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .take(ENTRIES_PER_FOLDER)
+        .filter_map(|entry| entry.ok())
+        .filter(|entry| name_matches(part, &entry.file_name().to_string_lossy()))
+        .map(|entry| entry.path())
+        .filter(|path| wanted(path))
+        .collect();
+    paths.sort();
+    paths.into_iter().map(Ok).collect()
+}
+
+/// Matches a name against a pattern with any number of `*`.
+fn name_matches(pattern: &str, name: &str) -> bool {
+    let mut pieces = pattern.split('*');
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut pieces: Vec<&str> = pieces.collect();
+    let Some(last) = pieces.pop() else { return rest.is_empty() };
+    for piece in pieces {
+        match rest.find(piece) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_part_of_a_name() {
+        for (pattern, name, fits) in [
+            ("*", "anything", true),
+            ("messages.jsonl", "messages.jsonl", true),
+            ("messages.jsonl", "messages.jsonl.bak", false),
+            ("rollout-*.jsonl", "rollout-1-2.jsonl", true),
+            ("rollout-*.jsonl", "rollout-.json", false),
+            ("a*a", "a", false),
+            ("*.jsonl*", "x.jsonl.zst", true),
+        ] {
+            assert_eq!(name_matches(pattern, name), fits, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn files_are_found_by_pattern_and_nothing_else_is() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in ["s1/messages.jsonl", "s2/messages.jsonl", "s2/other.jsonl", "deep/er/messages.jsonl"] {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        fs::create_dir_all(dir.path().join("s3/messages.jsonl")).unwrap();
+        let layout = Layout {
+            root: dir.path().to_path_buf(),
+            pattern: "*/messages.jsonl",
+            companions: &[],
+            sidecar: None,
+            format: Format::Lines,
+        };
+        let found: Vec<PathBuf> = layout.files().into_iter().map(Result::unwrap).collect();
+        assert_eq!(found, [dir.path().join("s1/messages.jsonl"), dir.path().join("s2/messages.jsonl")]);
+        assert!(layout.fits(Path::new("/x/y/messages.jsonl")));
+    }
+}

@@ -1,0 +1,201 @@
+//! Serde types for fields of foreign JSON: a field of the wrong shape reads as absent, it never fails the record.
+//!
+//! Everything borrows from the line where JSON allows it.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// A string, or nothing.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
+
+/// `true`, or not.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Flag(pub(crate) bool);
+
+/// A whole number that is not negative, or nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Count(pub(crate) Option<u64>);
+
+/// A JSON object, or nothing. `T`'s own fields must be lenient too.
+#[derive(Debug, Clone)]
+pub(crate) struct Object<T>(pub(crate) Option<T>);
+
+/// The objects of a JSON array, or none.
+#[derive(Debug, Clone)]
+pub(crate) struct List<T>(pub(crate) Vec<T>);
+
+impl<T> Default for Object<T> {
+    fn default() -> Self {
+        Object(None)
+    }
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        List(Vec::new())
+    }
+}
+
+/// A moment as a record states it.
+#[derive(Debug, Clone, Default)]
+pub enum Moment<'a> {
+    /// Nothing is said.
+    #[default]
+    Absent,
+    /// A text, to be read as a time.
+    Text(Cow<'a, str>),
+    /// Milliseconds since 1970.
+    Millis(i64),
+}
+
+impl<'a> Text<'a> {
+    /// The string, unless it is empty.
+    pub(crate) fn some(self) -> Option<Cow<'a, str>> {
+        self.0.filter(|text| !text.is_empty())
+    }
+
+    pub(crate) fn owned(self) -> Option<String> {
+        self.some().map(Cow::into_owned)
+    }
+}
+
+/// The value of a piece of JSON, whatever its depth: what nests too deeply to be a tree is kept as its text.
+pub(crate) fn value(raw: &RawValue) -> Value {
+    serde_json::from_str(raw.get()).unwrap_or_else(|_| Value::String(raw.get().to_owned()))
+}
+
+/// A string's text, or any other value's JSON.
+pub(crate) fn text_or_json(raw: &RawValue) -> String {
+    match value(raw) {
+        Value::String(text) => text,
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// What a type makes of each shape that JSON can have. Shapes it does not name read as absent.
+trait Shape<'de>: Default {
+    fn text(_: Cow<'de, str>) -> Self {
+        Self::default()
+    }
+    fn flag(_: bool) -> Self {
+        Self::default()
+    }
+    fn whole(_: i64) -> Self {
+        Self::default()
+    }
+    fn object<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Self::default())
+    }
+    fn list<A: SeqAccess<'de>>(mut seq: A) -> Result<Self, A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Self::default())
+    }
+}
+
+impl<'de: 'a, 'a> Shape<'de> for Text<'a> {
+    fn text(text: Cow<'de, str>) -> Self {
+        Text(Some(text))
+    }
+}
+
+impl<'de> Shape<'de> for Flag {
+    fn flag(flag: bool) -> Self {
+        Flag(flag)
+    }
+}
+
+impl<'de> Shape<'de> for Count {
+    fn whole(number: i64) -> Self {
+        Count(u64::try_from(number).ok())
+    }
+}
+
+impl<'de: 'a, 'a> Shape<'de> for Moment<'a> {
+    fn text(text: Cow<'de, str>) -> Self {
+        Moment::Text(text)
+    }
+    fn whole(number: i64) -> Self {
+        Moment::Millis(number)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Shape<'de> for Object<T> {
+    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(|value| Object(Some(value)))
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Shape<'de> for List<T> {
+    fn list<A: SeqAccess<'de>>(mut seq: A) -> Result<Self, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element::<Object<T>>()? {
+            items.extend(item.0);
+        }
+        Ok(List(items))
+    }
+}
+
+struct AnyShape<T>(PhantomData<T>);
+
+impl<'de, T: Shape<'de>> Visitor<'de> for AnyShape<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON")
+    }
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<T, E> {
+        Ok(T::text(Cow::Borrowed(text)))
+    }
+    fn visit_str<E>(self, text: &str) -> Result<T, E> {
+        Ok(T::text(Cow::Owned(text.to_owned())))
+    }
+    fn visit_bool<E>(self, flag: bool) -> Result<T, E> {
+        Ok(T::flag(flag))
+    }
+    fn visit_i64<E>(self, number: i64) -> Result<T, E> {
+        Ok(T::whole(number))
+    }
+    fn visit_u64<E>(self, number: u64) -> Result<T, E> {
+        Ok(T::whole(i64::try_from(number).unwrap_or(i64::MAX)))
+    }
+    fn visit_f64<E>(self, number: f64) -> Result<T, E> {
+        Ok(if number.fract() == 0.0 { T::whole(number as i64) } else { T::default() })
+    }
+    fn visit_unit<E>(self) -> Result<T, E> {
+        Ok(T::default())
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
+        T::object(map)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<T, A::Error> {
+        T::list(seq)
+    }
+}
+
+macro_rules! deserialize_any_shape {
+    ($([$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(AnyShape(PhantomData))
+            }
+        }
+    )*};
+}
+
+deserialize_any_shape! {
+    ['de: 'a, 'a] Text<'a>;
+    ['de: 'a, 'a] Moment<'a>;
+    ['de] Flag;
+    ['de] Count;
+    ['de, T: Deserialize<'de>] Object<T>;
+    ['de, T: Deserialize<'de>] List<T>;
+}

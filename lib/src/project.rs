@@ -1,0 +1,65 @@
+//! The project of a session: the git work tree of its first working directory, else that directory.
+//!
+//! It is known from content, never from a folder's name, and the key is the whole path, so that no two projects share one.
+
+use std::path::{Component, Path, PathBuf};
+
+/// The project that work in `cwd` belongs to.
+pub fn of(cwd: &Path) -> PathBuf {
+    let cwd = lexically_clean(cwd);
+    git_root(&cwd).unwrap_or(cwd)
+}
+
+/// The root of the git work tree that `dir` lies in. Linked work trees and submodules count as their own.
+pub fn git_root(dir: &Path) -> Option<PathBuf> {
+    if !dir.is_absolute() {
+        return None;
+    }
+    dir.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_path_buf)
+}
+
+/// The path without `.`, doubled or trailing separators. `..` stays: what it means depends on links.
+fn lexically_clean(path: &Path) -> PathBuf {
+    path.components().filter(|part| *part != Component::CurDir).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_inside_a_work_tree_belongs_to_its_root() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("a/b");
+        std::fs::create_dir_all(&deep).unwrap();
+        assert_eq!(of(&deep), deep);
+        std::fs::create_dir(dir.path().join("a/.git")).unwrap();
+        assert_eq!(of(&deep), dir.path().join("a"));
+    }
+
+    #[test]
+    fn a_linked_work_tree_is_its_own_project() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir(dir.path().join(".git")).unwrap();
+        let linked = dir.path().join("wt");
+        std::fs::create_dir(&linked).unwrap();
+        std::fs::write(linked.join(".git"), "gitdir: elsewhere").unwrap();
+        assert_eq!(of(&linked), linked);
+    }
+
+    #[test]
+    fn spelling_does_not_make_a_second_project() {
+        assert_eq!(of(Path::new("/gone/a/./b/")), Path::new("/gone/a/b"));
+        assert_ne!(of(Path::new("/gone/a-b")), of(Path::new("/gone/a/b")));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn two_paths_never_share_a_key(a in "/gone[a-z./_-]{0,24}", b in "/gone[a-z./_-]{0,24}") {
+            let parts = |path: &str| -> Vec<String> {
+                path.split('/').filter(|part| !part.is_empty() && *part != ".").map(str::to_owned).collect()
+            };
+            proptest::prop_assert_eq!(of(Path::new(&a)) == of(Path::new(&b)), parts(&a) == parts(&b));
+        }
+    }
+}

@@ -1,0 +1,405 @@
+//! What one record is and says, in words that every dialect shares.
+//!
+//! A dialect turns its own JSON into a [`Body`]; nothing after it looks at an agent's JSON again.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::message::Part;
+
+macro_rules! id_type {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub String);
+
+        impl $name {
+            /// The id as text. It comes from a file: escape it before it reaches a terminal, a page or a path.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+    };
+}
+
+id_type!(
+    /// Names one session. Foreign ids are not always UUIDs.
+    SessionId
+);
+id_type!(
+    /// Names one record inside its session.
+    RecordId
+);
+
+/// What a record is, whatever it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Somebody asked or said something to the agent.
+    User,
+    /// The model answered.
+    Assistant,
+    /// Tools answered the model.
+    ToolResult,
+    /// Context that the agent itself put before the model.
+    Attachment,
+    /// A notice of the agent: an instruction, an error.
+    System,
+    /// File states tied to a message.
+    Snapshot,
+    /// A title or a summary of the session.
+    Title,
+    /// What came before was replaced by a summary, for the model only.
+    Compaction,
+    /// The conversation goes on from an earlier record.
+    Rewind,
+    /// Files were put back to an earlier state.
+    Restore,
+    /// Facts about the session itself.
+    Header,
+    /// Something this version does not know. It is kept as it is.
+    Other,
+}
+
+impl Kind {
+    /// The word that `--json` prints for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::User => "user",
+            Kind::Assistant => "assistant",
+            Kind::ToolResult => "tool-result",
+            Kind::Attachment => "attachment",
+            Kind::System => "system",
+            Kind::Snapshot => "snapshot",
+            Kind::Title => "title",
+            Kind::Compaction => "compaction",
+            Kind::Rewind => "rewind",
+            Kind::Restore => "restore",
+            Kind::Header => "header",
+            Kind::Other => "other",
+        }
+    }
+}
+
+/// What a record says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// A prompt, or a line in a room.
+    User(Said),
+    /// One answer of the model, or a piece of one.
+    Assistant(Said),
+    /// Results of tool calls, in `results`.
+    ToolResult(Said),
+    /// Context that the agent added.
+    Attachment(Said),
+    /// A notice; `error` is set when it tells of a failure.
+    System(Said),
+    /// File states before a change.
+    Snapshot(Snapshot),
+    /// A title.
+    Title(Title),
+    /// A summary that stands for all that came before it.
+    Compaction(Compaction),
+    /// Where the conversation went back to.
+    Rewind(Rewind),
+    /// Which files were put back.
+    Restore(Restore),
+    /// Facts about the session.
+    Header(Map<String, Value>),
+    /// A value that this version does not understand, whole.
+    Other(Value),
+}
+
+impl Body {
+    /// What was said, for the kinds that say something.
+    pub fn said(&self) -> Option<&Said> {
+        match self {
+            Body::User(said)
+            | Body::Assistant(said)
+            | Body::ToolResult(said)
+            | Body::Attachment(said)
+            | Body::System(said) => Some(said),
+            Body::Snapshot(_)
+            | Body::Title(_)
+            | Body::Compaction(_)
+            | Body::Rewind(_)
+            | Body::Restore(_)
+            | Body::Header(_)
+            | Body::Other(_) => None,
+        }
+    }
+
+    /// Adds a further fragment of the same record (reading rule 3).
+    ///
+    /// Two bodies of different kinds cannot be one record's: the first stays.
+    pub fn join(&mut self, later: Body) {
+        match (self, later) {
+            (Body::User(a), Body::User(b))
+            | (Body::Assistant(a), Body::Assistant(b))
+            | (Body::ToolResult(a), Body::ToolResult(b))
+            | (Body::Attachment(a), Body::Attachment(b))
+            | (Body::System(a), Body::System(b)) => a.join(b),
+            _ => {}
+        }
+    }
+}
+
+/// A message as one record holds it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Said {
+    /// Text, reasoning, files, sources, data and the calls made, in order.
+    pub parts: Vec<Part>,
+    /// Answers to calls that some earlier record made.
+    pub results: Vec<ToolResult>,
+    /// The model that answered.
+    pub model: Option<String>,
+    /// What the answer cost.
+    pub usage: Option<Usage>,
+    /// Where it was said.
+    pub context: Context,
+    /// The task list as it stood then; `None` when the record does not tell.
+    pub todos: Option<Vec<Todo>>,
+    /// The thinking mode as it stood then.
+    pub thinking: Option<Thinking>,
+    /// Who said it, in a room.
+    pub sender: Option<String>,
+    /// What kind of failure it tells of.
+    pub error: Option<String>,
+    /// Of the parts that a stream of fragments goes on writing: their numbers and positions.
+    pub fragments: Vec<(u64, usize)>,
+}
+
+impl Said {
+    fn join(&mut self, later: Said) {
+        for (at, part) in later.parts.into_iter().enumerate() {
+            let numbered = later.fragments.iter().find(|(_, index)| *index == at).map(|(number, _)| *number);
+            self.join_part(part, numbered);
+        }
+        self.results.extend(later.results);
+        let known = self.model.take().filter(|model| !model.is_empty());
+        self.model = known.or(later.model);
+        self.usage = later.usage.or(self.usage.take());
+        self.todos = later.todos.or(self.todos.take());
+        self.thinking = later.thinking.or(self.thinking.take());
+        self.sender = self.sender.take().or(later.sender);
+        self.error = self.error.take().or(later.error);
+        self.context.fill_from(later.context);
+    }
+
+    /// The same part number goes on with the same text; the same call replaces what was known of it.
+    fn join_part(&mut self, part: Part, number: Option<u64>) {
+        let begun = number
+            .and_then(|number| self.fragments.iter().find(|(known, _)| *known == number))
+            .map(|(_, at)| *at);
+        let same_call = |known: &Part| match (known, &part) {
+            (Part::Tool(known), Part::Tool(part)) => known.call_id == part.call_id,
+            _ => false,
+        };
+        let call = self.parts.iter().position(same_call);
+        match (begun.and_then(|at| self.parts.get_mut(at)), part) {
+            (Some(Part::Text(known)), Part::Text(more)) => known.text.push_str(&more.text),
+            (Some(Part::Reasoning(known)), Part::Reasoning(more)) => known.text.push_str(&more.text),
+            (_, part) => match call {
+                Some(at) => self.parts[at] = part,
+                None => {
+                    self.fragments.extend(number.map(|number| (number, self.parts.len())));
+                    self.parts.push(part);
+                }
+            },
+        }
+    }
+}
+
+/// The answer to one tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolResult {
+    /// The call's id.
+    pub call_id: String,
+    /// The tool's name, where the result repeats it.
+    pub name: Option<String>,
+    /// What the tool returned.
+    pub output: Value,
+    /// Whether it did what was asked.
+    pub outcome: Outcome,
+    /// A later result of the same call will replace this one.
+    pub preliminary: bool,
+    /// How long it ran.
+    pub duration_ms: Option<u64>,
+}
+
+/// How a tool call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It ran.
+    Done,
+    /// It failed, and says why.
+    Failed(String),
+    /// Somebody did not allow it, and may say why.
+    Denied(Option<String>),
+}
+
+/// Tokens of one request: `input` is what was not cached, `output` includes `reasoning`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Usage {
+    /// Tokens sent that no cache held.
+    pub input: u64,
+    /// Tokens received, reasoning included.
+    pub output: u64,
+    /// Tokens sent that a cache held.
+    pub cache_read: u64,
+    /// Tokens put into a cache.
+    pub cache_write: u64,
+    /// Of `output`: tokens of reasoning.
+    pub reasoning: u64,
+}
+
+impl Usage {
+    /// Adds another request's tokens. A hostile file cannot make it overflow.
+    pub fn add(&mut self, other: Usage) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+        self.reasoning = self.reasoning.saturating_add(other.reasoning);
+    }
+}
+
+/// Where something was said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Context {
+    /// The working directory, as the agent wrote it.
+    pub cwd: Option<String>,
+    /// The git branch that was checked out.
+    pub git_branch: Option<String>,
+    /// macos, linux, windows.
+    pub platform: Option<String>,
+    /// external, internal.
+    pub user_type: Option<String>,
+}
+
+impl Context {
+    fn fill_from(&mut self, other: Context) {
+        self.cwd = self.cwd.take().or(other.cwd);
+        self.git_branch = self.git_branch.take().or(other.git_branch);
+        self.platform = self.platform.take().or(other.platform);
+        self.user_type = self.user_type.take().or(other.user_type);
+    }
+}
+
+/// One item of a task list. Unknown fields stay with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Todo {
+    /// What is to be done.
+    #[serde(default)]
+    pub content: String,
+    /// pending, in_progress, completed, or a word of the agent's own.
+    #[serde(default)]
+    pub status: String,
+    /// The same in the form "doing it".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_form: Option<String>,
+    /// What else the agent wrote.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// The thinking mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Thinking {
+    /// none, low, medium, high, or a word of the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    /// Switched off.
+    #[serde(default)]
+    pub disabled: bool,
+    /// The words that switched it on.
+    #[serde(default)]
+    pub triggers: Vec<Value>,
+}
+
+/// A title, and how it came to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Title {
+    /// The title itself.
+    pub text: String,
+    /// Who made it.
+    pub source: TitleSource,
+}
+
+/// Where a title comes from, least binding first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TitleSource {
+    /// Nothing better than the session's id.
+    Id,
+    /// The first prompt.
+    Prompt,
+    /// A summary that the agent wrote.
+    Summary,
+    /// The agent made it up.
+    Automatic,
+    /// A person typed it.
+    Manual,
+}
+
+/// File states tied to a message.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Snapshot {
+    /// The record that the states belong to.
+    pub message: Option<RecordId>,
+    /// The states, as the agent wrote them: undo reads them.
+    pub states: Value,
+}
+
+/// A summary that stands for what came before it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Compaction {
+    /// The text that the model sees instead.
+    pub summary: Option<String>,
+    /// manual, auto.
+    pub trigger: Option<String>,
+    /// Tokens in the window before.
+    pub tokens_before: Option<u64>,
+    /// Tokens in the window after.
+    pub tokens_after: Option<u64>,
+    /// Records that the model still sees as they are.
+    pub preserved: Vec<RecordId>,
+}
+
+/// A step back in the conversation. Its parent is the record to go on from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rewind {
+    /// The head that was left.
+    pub from: Option<RecordId>,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// Files that were put back.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Restore {
+    /// The record whose state the files have now.
+    pub target: Option<RecordId>,
+    /// The files, as the agent wrote them.
+    pub files: Value,
+    /// The task list that was put back with them.
+    pub todos: Option<Vec<Todo>>,
+}

@@ -1,0 +1,393 @@
+//! The skeleton: what was read so far, as one flat log of links. Bodies stay in the file.
+//!
+//! It only grows, and can be cut back to an earlier length; the tree is derived from it (`tree.rs`). That is what makes a
+//! growing file and a whole one the same thing: the unfinished last line is added, looked at, and cut off again.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::dialect::{About, Event, Key, Link, Parent};
+use crate::ids::{Ids, Sym};
+use crate::issue::{Issue, IssueKind};
+use crate::record::{Kind, Title, Usage};
+use crate::time::{self, Micros, Reading};
+
+/// Where a record's JSON stands: bytes of a file, or a row of a table (then `offset` is its rowid).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The first byte.
+    pub offset: u64,
+    /// How many bytes.
+    pub length: u32,
+    /// The line, counted from 1; 0 when it is not known.
+    pub line: u32,
+    /// Which file of the source.
+    pub file: u16,
+}
+
+/// A place, and the hash of the bytes there.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stand {
+    pub(crate) place: Place,
+    pub(crate) hash: u64,
+}
+
+/// One record, or one fragment of a record, as the tree knows it: 48 bytes and its id.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Entry {
+    pub(crate) place: Place,
+    /// Of the value's bytes: tells a repeated line from a changed one, and a file that changed under us.
+    pub(crate) hash: u64,
+    /// `NO_TIME` when the record states none that counts.
+    pub(crate) at: Micros,
+    pub(crate) id: Sym,
+    /// A `Sym`, `ROOT` or `PREVIOUS`.
+    pub(crate) parent: u32,
+    pub(crate) kind: Kind,
+    pub(crate) flags: Flags,
+}
+
+pub(crate) const ROOT: u32 = u32::MAX;
+pub(crate) const PREVIOUS: u32 = u32::MAX - 1;
+pub(crate) const NO_TIME: Micros = Micros::MIN;
+
+/// What else the tree must know, a bit each.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Flags(u8);
+
+impl Flags {
+    pub(crate) const SIDECHAIN: Flags = Flags(1);
+    pub(crate) const SIDE: Flags = Flags(2);
+    pub(crate) const NUMBERED: Flags = Flags(4);
+    /// The record is another session's: this one begins there.
+    pub(crate) const INHERITED: Flags = Flags(8);
+    /// It tells of a failure of the agent.
+    pub(crate) const FAILURE: Flags = Flags(16);
+
+    pub(crate) fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    pub(crate) fn with(self, other: Flags, wanted: bool) -> Flags {
+        if wanted { Flags(self.0 | other.0) } else { self }
+    }
+}
+
+/// What a record belongs to, by hash: checked against the body where it matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KeyEntry {
+    pub(crate) entry: u32,
+    pub(crate) role: KeyRole,
+    pub(crate) hash: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum KeyRole {
+    Group,
+    Call,
+    Result,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct UsageEntry {
+    pub(crate) entry: u32,
+    /// Of the request's name; without one the record is the request.
+    pub(crate) request: Option<u64>,
+    pub(crate) usage: Usage,
+}
+
+/// What happened between two entries: `at` entries were there before.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Control {
+    pub(crate) at: u32,
+    pub(crate) what: ControlKind,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ControlKind {
+    Leaf(Sym),
+    Cut(Sym),
+    ReplaceAll,
+    /// The session begins in another one that is not there.
+    MissingBase(Sym),
+}
+
+/// Facts about the session, gathered in passing: the first cwd and parent, the last branch and version.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Facts {
+    pub(crate) session: Option<String>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) git_branch: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) models: Vec<String>,
+    pub(crate) parent_session: Option<String>,
+    pub(crate) parent_call: Option<String>,
+    /// The last manual, the last automatic title, the last summary.
+    pub(crate) titles: Vec<Title>,
+    /// Other sessions' ids that were reported already.
+    foreign: Vec<String>,
+    /// Of each kind of record that the dialect does not know: how many.
+    pub(crate) unknown: BTreeMap<String, u64>,
+}
+
+/// A session that named thousands of models is not telling anything: this many are kept.
+const MODELS_KEPT: usize = 32;
+
+/// Of the sessions mixed into a file, this many are reported once; further ones at each record.
+const FOREIGN_KEPT: usize = 64;
+
+impl Facts {
+    fn learn(&mut self, about: About<'_>) -> Result<(), String> {
+        fn first(slot: &mut Option<String>, told: Option<std::borrow::Cow<'_, str>>) {
+            if let (None, Some(told)) = (&slot, told) {
+                *slot = Some(told.into_owned());
+            }
+        }
+        fn last(slot: &mut Option<String>, told: Option<std::borrow::Cow<'_, str>>) {
+            if let Some(told) = told
+                && slot.as_deref() != Some(&*told)
+            {
+                *slot = Some(told.into_owned());
+            }
+        }
+        first(&mut self.cwd, about.cwd);
+        last(&mut self.git_branch, about.git_branch);
+        last(&mut self.version, about.version);
+        first(&mut self.parent_session, about.parent_session);
+        first(&mut self.parent_call, about.parent_call);
+        if let Some(model) = about.model
+            && self.models.len() < MODELS_KEPT
+            && !self.models.iter().any(|known| *known == *model)
+        {
+            self.models.push(model.into_owned());
+        }
+        match (&self.session, about.session) {
+            (None, Some(told)) => self.session = Some(told.into_owned()),
+            (Some(known), Some(told)) if *known != *told && !self.foreign.iter().any(|known| *known == *told) => {
+                if self.foreign.len() < FOREIGN_KEPT {
+                    self.foreign.push(told.clone().into_owned());
+                }
+                return Err(told.into_owned());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    pub(crate) fn entitle(&mut self, title: Title) {
+        self.titles.retain(|known| known.source != title.source);
+        self.titles.push(title);
+    }
+
+    /// The title that counts: the most binding, and of those the last.
+    pub(crate) fn title(&self) -> Option<&Title> {
+        self.titles.iter().max_by_key(|title| title.source)
+    }
+
+    /// Takes from a sidecar what the log does not tell.
+    pub(crate) fn fall_back_on(&mut self, sidecar: Facts) {
+        self.session = self.session.take().or(sidecar.session);
+        self.cwd = self.cwd.take().or(sidecar.cwd);
+        self.git_branch = self.git_branch.take().or(sidecar.git_branch);
+        self.version = self.version.take().or(sidecar.version);
+        self.parent_session = self.parent_session.take().or(sidecar.parent_session);
+        self.parent_call = self.parent_call.take().or(sidecar.parent_call);
+        if self.models.is_empty() {
+            self.models = sidecar.models;
+        }
+        if self.titles.is_empty() {
+            self.titles = sidecar.titles;
+        }
+    }
+}
+
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Skeleton {
+    /// What issues call each file: the session's first one needs no name.
+    pub(crate) file_names: Vec<Option<String>>,
+    pub(crate) ids: Ids,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) keys: Vec<KeyEntry>,
+    pub(crate) usages: Vec<UsageEntry>,
+    pub(crate) controls: Vec<Control>,
+    pub(crate) issues: Vec<Issue>,
+    /// Issues beyond `ISSUES_KEPT`: counted, not kept.
+    pub(crate) issues_beyond: u64,
+    pub(crate) facts: Facts,
+}
+
+/// A file of nothing but damage would otherwise fill the memory with its description.
+pub(crate) const ISSUES_KEPT: usize = 100_000;
+
+/// How far a skeleton had grown.
+#[derive(Debug, Clone)]
+pub(crate) struct Mark {
+    ids: usize,
+    entries: usize,
+    keys: usize,
+    usages: usize,
+    controls: usize,
+    issues: usize,
+    issues_beyond: u64,
+    facts: Facts,
+}
+
+impl Skeleton {
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            ids: self.ids.len(),
+            entries: self.entries.len(),
+            keys: self.keys.len(),
+            usages: self.usages.len(),
+            controls: self.controls.len(),
+            issues: self.issues.len(),
+            issues_beyond: self.issues_beyond,
+            facts: self.facts.clone(),
+        }
+    }
+
+    pub(crate) fn cut_back(&mut self, mark: Mark) {
+        self.ids.truncate(mark.ids);
+        self.entries.truncate(mark.entries);
+        self.keys.truncate(mark.keys);
+        self.usages.truncate(mark.usages);
+        self.controls.truncate(mark.controls);
+        self.issues.truncate(mark.issues);
+        self.issues_beyond = mark.issues_beyond;
+        self.facts = mark.facts;
+    }
+
+    pub(crate) fn report(&mut self, place: Place, kind: IssueKind, detail: impl Into<String>) {
+        self.report_region(place, 0, kind, detail);
+    }
+
+    /// Reports bytes that belong to no record.
+    pub(crate) fn report_region(&mut self, place: Place, length: u64, kind: IssueKind, detail: impl Into<String>) {
+        if self.issues.len() >= ISSUES_KEPT {
+            self.issues_beyond += 1;
+            return;
+        }
+        self.issues.push(Issue {
+            file: self.file_names.get(usize::from(place.file)).cloned().flatten(),
+            line: (place.line > 0).then_some(u64::from(place.line)),
+            offset: place.offset,
+            length,
+            kind,
+            severity: kind.severity(),
+            detail: detail.into(),
+        });
+    }
+
+    /// Takes in one event of the value at `value`; `record` is where the record itself stands, when the event is one.
+    pub(crate) fn take(&mut self, event: Event<'_>, value: Place, record: Stand, now: Timestamp) {
+        let entry = self.entries.len().saturating_sub(1) as u32;
+        match event {
+            Event::Record(link) => self.record(link, record, now),
+            Event::Key(key) => {
+                let (role, id) = match key {
+                    Key::Group(id) => (KeyRole::Group, id),
+                    Key::Call(id) => (KeyRole::Call, id),
+                    Key::Result(id) => (KeyRole::Result, id),
+                };
+                self.keys.push(KeyEntry { entry, role, hash: xxh3_64(id.as_bytes()) });
+            }
+            Event::Usage { request, usage } => {
+                let request = request.map(|name| xxh3_64(name.as_bytes()));
+                self.usages.push(UsageEntry { entry, request, usage });
+            }
+            Event::About(about) => {
+                if let Err(other) = self.facts.learn(about) {
+                    let known = self.facts.session.as_deref().unwrap_or_default();
+                    let detail =
+                        format!("the record says session {other:?}, the file began with {known:?}; both are kept");
+                    self.report(value, IssueKind::MixedSession, detail);
+                }
+            }
+            Event::Title { text, source } => self.facts.entitle(Title { text: text.into_owned(), source }),
+            Event::Leaf(id) => self.control(|ids| ControlKind::Leaf(ids.intern(&id))),
+            Event::Cut(id) => self.control(|ids| ControlKind::Cut(ids.intern(&id))),
+            Event::ReplaceAll => self.control(|_| ControlKind::ReplaceAll),
+            // The driver opens the base itself.
+            Event::Base { .. } => {}
+            Event::Unknown(kind) => {
+                let detail = format!("records of kind {kind:?} are not known; it is kept as it is");
+                self.report(value, IssueKind::UnknownKind, detail);
+                *self.facts.unknown.entry(kind.into_owned()).or_default() += 1;
+            }
+            Event::Newer(format) => {
+                let count = self.facts.unknown.entry(format!("format {format}")).or_default();
+                *count += 1;
+                if *count == 1 {
+                    let detail =
+                        format!("format {format} is newer than this program; it is read as the newest one known");
+                    self.report(value, IssueKind::UnknownKind, detail);
+                }
+            }
+            Event::Missing(field) => self.report(value, IssueKind::MissingField, format!("the record has no {field}")),
+        }
+    }
+
+    fn control(&mut self, what: impl FnOnce(&mut Ids) -> ControlKind) {
+        let what = what(&mut self.ids);
+        self.controls.push(Control { at: self.entries.len() as u32, what });
+    }
+
+    fn record(&mut self, link: Link<'_>, Stand { place, hash }: Stand, now: Timestamp) {
+        let id = match &link.id {
+            Some(id) => self.ids.intern(id),
+            None => self.ids.intern(&format!("at-{}", place.offset)),
+        };
+        let parent = match link.parent {
+            Parent::Root => ROOT,
+            Parent::Previous => PREVIOUS,
+            Parent::Id(parent) => self.ids.intern(&parent),
+        };
+        let at = match time::read(&link.at, now) {
+            Reading::At(at) => at,
+            Reading::Absent => NO_TIME,
+            Reading::Unreadable => {
+                self.report(place, IssueKind::BadTime, "its time cannot be read and does not count");
+                NO_TIME
+            }
+            Reading::Future => {
+                self.report(
+                    place,
+                    IssueKind::BadTime,
+                    "its time lies more than a day in the future and does not count",
+                );
+                NO_TIME
+            }
+        };
+        let flags = Flags::default()
+            .with(Flags::SIDECHAIN, link.sidechain)
+            .with(Flags::SIDE, link.side)
+            .with(Flags::NUMBERED, link.numbered)
+            .with(Flags::FAILURE, link.failure);
+        self.entries.push(Entry { place, hash, at, id, parent, kind: link.kind, flags });
+    }
+
+    /// Notes that the session begins in one that is not there.
+    pub(crate) fn begin_in_missing(&mut self, base: &str) {
+        let base = self.ids.intern(base);
+        self.controls.insert(0, Control { at: 0, what: ControlKind::MissingBase(base) });
+    }
+
+    /// Puts another session's records before this one's.
+    pub(crate) fn prepend(&mut self, mut front: Skeleton) {
+        let shift = front.entries.len() as u32;
+        for entry in &mut front.entries {
+            entry.id = self.ids.intern(front.ids.get(entry.id));
+            if entry.parent != ROOT {
+                entry.parent = self.ids.intern(front.ids.get(entry.parent));
+            }
+        }
+        self.keys.iter_mut().for_each(|key| key.entry += shift);
+        self.usages.iter_mut().for_each(|usage| usage.entry += shift);
+        self.controls.iter_mut().for_each(|control| control.at += shift);
+        front.entries.append(&mut self.entries);
+        front.keys.append(&mut self.keys);
+        (self.entries, self.keys) = (front.entries, front.keys);
+    }
+}

@@ -1,0 +1,249 @@
+//! One session's file or files, or its rows in a database: what is opened, and the bytes that come out of it.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::dialect::Dialect;
+use crate::error::{At, Error, Result};
+use crate::layout::{Format, Layout, Rows};
+use crate::skeleton::Place;
+
+/// What a compressed file may grow to: a bomb of a few kilobytes must not fill the memory.
+const INFLATED_LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// Where one session is.
+#[derive(Clone)]
+pub struct Source {
+    /// Who wrote it.
+    pub dialect: &'static dyn Dialect,
+    /// Its first file.
+    pub path: PathBuf,
+    /// What the file is, and what lies beside it.
+    pub layout: Layout,
+    /// Which session of a database it is.
+    pub key: Option<String>,
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.dialect.name(), self.path.display())
+    }
+}
+
+impl Source {
+    /// A session file of a dialect, wherever it lies.
+    pub fn file(dialect: &'static dyn Dialect, path: &Path) -> Source {
+        let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        let fitting = dialect.layouts_in(&folder).into_iter().next();
+        let layout = fitting.unwrap_or(Layout {
+            root: folder,
+            pattern: "*",
+            companions: &[],
+            sidecar: None,
+            format: Format::Lines,
+        });
+        // A file with another name is a log and nothing else: what lies beside it is not its own.
+        let named_so = layout.pattern.rsplit('/').next().is_some_and(|name| path.ends_with(name));
+        let layout = if named_so { layout } else { Layout { companions: &[], sidecar: None, ..layout } };
+        Source { dialect, path: path.to_path_buf(), layout, key: None }
+    }
+
+    /// Every session that a layout holds.
+    pub fn walk(dialect: &'static dyn Dialect, layout: &Layout) -> Vec<Result<Source>> {
+        let source = |path: PathBuf, key| Source { dialect, path, layout: layout.clone(), key };
+        let in_file = |path: Result<PathBuf>| match (path, layout.format) {
+            (Ok(path), Format::Rows(rows)) => match keys(&path, rows) {
+                Ok(keys) => keys.into_iter().map(|key| Ok(source(path.clone(), Some(key)))).collect(),
+                Err(error) => vec![Err(error)],
+            },
+            (Ok(path), Format::Lines | Format::Document) => vec![Ok(source(path, None))],
+            (Err(error), _) => vec![Err(error)],
+        };
+        layout.files().into_iter().flat_map(in_file).collect()
+    }
+
+    /// What the place calls the session: used when the content does not say.
+    pub(crate) fn name(&self) -> String {
+        if let Some(key) = &self.key {
+            return key.clone();
+        }
+        let named_by_folder =
+            self.layout.pattern.ends_with("*/messages.jsonl") && self.path.ends_with("messages.jsonl");
+        let folder = || self.path.parent().and_then(Path::file_name);
+        let name = if named_by_folder { folder() } else { self.path.file_stem() };
+        name.map_or_else(|| "stdin".to_owned(), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// The file beside the log that tells about the session, when there is one.
+    pub(crate) fn sidecar(&self) -> Option<PathBuf> {
+        self.layout.sidecar.map(|name| self.path.with_file_name(name)).filter(|path| path.is_file())
+    }
+
+    pub(crate) fn open(&self) -> Result<Files> {
+        if let (Format::Rows(rows), Some(key)) = (self.layout.format, &self.key) {
+            let rows = Table { connection: connect(&self.path)?, rows, key: key.clone() };
+            return Ok(Files(vec![OpenFile { path: self.path.clone(), contents: Contents::Rows(rows), torn: None }]));
+        }
+        let mut files = vec![open_file(&self.path)?];
+        for name in self.layout.companions {
+            let path = self.path.with_file_name(name);
+            if path.is_file() {
+                files.push(open_file(&path)?);
+            }
+        }
+        Ok(Files(files))
+    }
+}
+
+/// The open files of a session. A place's `file` is the position here.
+pub(crate) struct Files(pub(crate) Vec<OpenFile>);
+
+pub(crate) struct OpenFile {
+    pub(crate) path: PathBuf,
+    pub(crate) contents: Contents,
+    /// Why a compressed file ends early.
+    pub(crate) torn: Option<String>,
+}
+
+pub(crate) enum Contents {
+    Disk(File),
+    Memory(Vec<u8>),
+    Rows(Table),
+}
+
+pub(crate) struct Table {
+    connection: Connection,
+    rows: &'static Rows,
+    key: String,
+}
+
+impl Files {
+    pub(crate) fn memory(bytes: Vec<u8>) -> Files {
+        Files(vec![OpenFile { path: PathBuf::from("-"), contents: Contents::Memory(bytes), torn: None }])
+    }
+
+    /// The bytes of a record, if they still are what they were.
+    pub(crate) fn read(&self, place: Place, hash: u64) -> Result<Vec<u8>> {
+        let file = &self.0[usize::from(place.file)];
+        let bytes = match &file.contents {
+            Contents::Rows(table) => table.row(place.offset.cast_signed(), &file.path)?.unwrap_or_default(),
+            Contents::Disk(_) | Contents::Memory(_) => file.read_at(place.offset, u64::from(place.length))?,
+        };
+        if xxh3_64(&bytes) == hash { Ok(bytes) } else { Err(Error::Changed(file.path.clone())) }
+    }
+}
+
+impl OpenFile {
+    pub(crate) fn len(&self) -> Result<u64> {
+        match &self.contents {
+            Contents::Disk(file) => Ok(file.metadata().at(&self.path)?.len()),
+            Contents::Memory(bytes) => Ok(bytes.len() as u64),
+            Contents::Rows(_) => Ok(fs::metadata(&self.path).at(&self.path)?.len()),
+        }
+    }
+
+    /// Up to `length` bytes from `offset`: fewer where the file ends.
+    pub(crate) fn read_at(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        self.reader(offset)?.take(length).read_to_end(&mut bytes).at(&self.path)?;
+        Ok(bytes)
+    }
+
+    /// The bytes from `offset` on.
+    pub(crate) fn reader(&self, offset: u64) -> Result<Box<dyn Read + '_>> {
+        match &self.contents {
+            Contents::Disk(file) => {
+                let mut file: &File = file;
+                file.seek(SeekFrom::Start(offset)).at(&self.path)?;
+                Ok(Box::new(file))
+            }
+            Contents::Memory(bytes) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+                Ok(Box::new(&bytes[start..]))
+            }
+            Contents::Rows(_) => Ok(Box::new(io::empty())),
+        }
+    }
+}
+
+impl Table {
+    /// Gives each row of the session, in order, as its rowid and its JSON.
+    pub(crate) fn each(&self, path: &Path, mut take: impl FnMut(i64, &str)) -> Result<()> {
+        let database = |source| Error::Database { path: path.to_path_buf(), source };
+        let mut statement = self.connection.prepare(self.rows.rows).map_err(database)?;
+        let mut rows = statement.query([&self.key]).map_err(database)?;
+        while let Some(row) = rows.next().map_err(database)? {
+            take(row.get(0).map_err(database)?, &row.get::<_, String>(1).map_err(database)?);
+        }
+        Ok(())
+    }
+
+    fn row(&self, rowid: i64, path: &Path) -> Result<Option<Vec<u8>>> {
+        let text = self.connection.query_row(self.rows.row, [rowid], |row| row.get::<_, String>(0)).optional();
+        match text {
+            Ok(text) => Ok(text.map(String::into_bytes)),
+            Err(source) => Err(Error::Database { path: path.to_path_buf(), source }),
+        }
+    }
+}
+
+/// Opens a regular file; a compressed one is read as its content.
+pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
+    let metadata = fs::metadata(path).at(path)?;
+    if !metadata.is_file() {
+        return Err(Error::NotAFile(path.to_path_buf()));
+    }
+    let mut file = File::open(path).at(path)?;
+    let mut magic = [0; 4];
+    let read = read_some(&mut file, &mut magic).at(path)?;
+    file.seek(SeekFrom::Start(0)).at(path)?;
+    let inflated = match &magic[..read] {
+        [0x1f, 0x8b, ..] => inflate(flate2::read::MultiGzDecoder::new(file)),
+        [0x28, 0xb5, 0x2f, 0xfd] => inflate(zstd::Decoder::new(file).at(path)?),
+        _ => return Ok(OpenFile { path: path.to_path_buf(), contents: Contents::Disk(file), torn: None }),
+    };
+    let (bytes, torn) = inflated;
+    Ok(OpenFile { path: path.to_path_buf(), contents: Contents::Memory(bytes), torn })
+}
+
+fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut read = 0;
+    while read < buffer.len() {
+        match file.read(&mut buffer[read..])? {
+            0 => break,
+            more => read += more,
+        }
+    }
+    Ok(read)
+}
+
+/// What a compressed file holds, up to where it ends or breaks.
+fn inflate(compressed: impl Read) -> (Vec<u8>, Option<String>) {
+    let mut bytes = Vec::new();
+    match compressed.take(INFLATED_LIMIT_BYTES + 1).read_to_end(&mut bytes) {
+        Ok(_) if bytes.len() as u64 > INFLATED_LIMIT_BYTES => {
+            bytes.truncate(INFLATED_LIMIT_BYTES as usize);
+            (bytes, Some(format!("it holds more than {INFLATED_LIMIT_BYTES} bytes; the rest is not read")))
+        }
+        Ok(_) => (bytes, None),
+        Err(error) => (bytes, Some(format!("the compressed file breaks off: {error}"))),
+    }
+}
+
+/// Opens a database for reading only, and never waits for its writer for long.
+fn connect(path: &Path) -> Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(path, flags).map_err(|source| Error::Database { path: path.to_path_buf(), source })
+}
+
+fn keys(path: &Path, rows: &Rows) -> Result<Vec<String>> {
+    let database = |source| Error::Database { path: path.to_path_buf(), source };
+    let connection = connect(path)?;
+    let mut statement = connection.prepare(rows.sessions).map_err(database)?;
+    let keys = statement.query_map([], |row| row.get(0)).map_err(database)?;
+    keys.collect::<std::result::Result<_, _>>().map_err(database)
+}

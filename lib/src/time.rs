@@ -1,0 +1,67 @@
+//! Instants as records state them, in microseconds since 1970.
+
+use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
+
+use crate::lenient::Moment;
+
+/// An instant in microseconds: what a skeleton stores.
+pub(crate) type Micros = i64;
+
+/// A clock may be wrong by hours, not by more than a day: later instants do not count as "newest".
+const FUTURE_TOLERANCE_MICROS: Micros = 24 * 3600 * 1_000_000;
+
+/// What a moment turned out to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    Absent,
+    At(Micros),
+    Unreadable,
+    Future,
+}
+
+/// Reads a moment; offsets such as `-0500` are valid, a time without offset is taken as UTC.
+pub(crate) fn read(moment: &Moment<'_>, now: Timestamp) -> Reading {
+    let micros = match moment {
+        Moment::Absent => return Reading::Absent,
+        Moment::Millis(millis) => millis.checked_mul(1000),
+        Moment::Text(text) => parse(text).map(Timestamp::as_microsecond),
+    };
+    match micros {
+        Some(at) if at > now.as_microsecond().saturating_add(FUTURE_TOLERANCE_MICROS) => Reading::Future,
+        Some(at) if Timestamp::from_microsecond(at).is_ok() => Reading::At(at),
+        _ => Reading::Unreadable,
+    }
+}
+
+fn parse(text: &str) -> Option<Timestamp> {
+    text.parse::<Timestamp>().ok().or_else(|| {
+        let civil: DateTime = text.parse().ok()?;
+        civil.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_write_one_instant_is_that_instant() {
+        let now: Timestamp = "2026-06-01T00:00:00Z".parse().unwrap();
+        let at = |text: &'static str| read(&Moment::Text(text.into()), now);
+        let expected = Reading::At(1_768_168_800_000_000);
+        for text in [
+            "2026-01-11T22:00:00Z",
+            "2026-01-11T17:00:00-0500",
+            "2026-01-11T17:00:00-05:00",
+            "2026-01-11T22:00:00.000000000+00:00",
+            "2026-01-11T22:00:00",
+        ] {
+            assert_eq!(at(text), expected, "{text}");
+        }
+        assert_eq!(read(&Moment::Millis(1_768_168_800_000), now), expected);
+        assert_eq!(at("yesterday"), Reading::Unreadable);
+        assert_eq!(read(&Moment::Millis(i64::MAX), now), Reading::Unreadable);
+        assert_eq!(at("2026-06-02T00:00:01Z"), Reading::Future);
+        assert_eq!(at("2026-06-01T23:00:00Z"), Reading::At(1_780_354_800_000_000));
+    }
+}

@@ -1,0 +1,238 @@
+//! From a session to the structs of `query.rs`.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::conversation::Conversation;
+use crate::error::Result;
+use crate::message::Part;
+use crate::project;
+use crate::query::{BranchRow, CallRow, Examined, GapRow, HeadRow, ResultRow, SessionRow, TreeRow, TreeView};
+use crate::record::{Body, Kind, Outcome, RecordId, SessionId, TitleSource};
+use crate::session::{Branch, RecordRef, Session};
+
+/// What a list shows of a prompt, and a tree of a record.
+const PREVIEW_CHARS: usize = 200;
+
+/// A title longer than this is no title.
+const TITLE_CHARS: usize = 120;
+
+/// How far up a head's last words are looked for.
+const PREVIEW_STEPS: usize = 16;
+
+impl Session {
+    /// Describes the session as far as it was read.
+    pub fn row(&self) -> Result<SessionRow> {
+        let branch = self.head().map(|head| self.branch(head));
+        let first_prompt = self.first_prompt()?;
+        let (title, title_source) = match (self.title(), &first_prompt) {
+            (Some(title), _) => (shorten(&title.text, TITLE_CHARS), title.source),
+            (None, Some(prompt)) => (shorten(prompt, TITLE_CHARS), TitleSource::Prompt),
+            (None, None) => (self.id().0, TitleSource::Id),
+        };
+        let parent = self.parent_session();
+        let whole = branch.as_ref().filter(|_| self.whole());
+        let counted = |count| self.whole().then_some(count);
+        Ok(SessionRow {
+            id: self.id(),
+            dialect: self.dialect().name(),
+            project: self.cwd().map(|cwd| project::of(Path::new(cwd)).to_string_lossy().into_owned()),
+            path: self.path().to_string_lossy().into_owned(),
+            title,
+            title_source,
+            first_prompt,
+            started: self.started(),
+            updated: self.updated(),
+            message_count: counted(whole.map_or(0, |branch| Conversation::new(branch).len())),
+            record_count: counted(self.records().len()),
+            size_bytes: self.size_bytes()?,
+            state: whole.map(|branch| self.state(branch)),
+            head: self.head().map(name),
+            branch_count: counted(self.heads().len()),
+            models: self.models().to_vec(),
+            usage: self.usage().filter(|_| self.whole()),
+            git_branch: self.git_branch().map(str::to_owned),
+            agent_version: self.agent_version().map(str::to_owned),
+            parent_session: parent.map(|(session, _)| SessionId::from(session)),
+            parent_call: parent.and_then(|(_, call)| call.map(str::to_owned)),
+            issue_count: self.whole().then_some(self.issue_count()),
+        })
+    }
+
+    /// The records of a branch by name.
+    pub fn branch_row(&self, branch: &Branch<'_>, head: Option<RecordRef<'_>>) -> BranchRow {
+        BranchRow {
+            head: head.map(name),
+            records: branch.records.iter().copied().map(name).collect(),
+            gaps: branch
+                .gaps
+                .iter()
+                .map(|gap| GapRow {
+                    child: name(gap.child),
+                    missing_parent: gap.missing_parent.clone(),
+                    bridged_to: gap.bridged_to.map(name),
+                })
+                .collect(),
+            cycle: branch.cycle.iter().copied().map(name).collect(),
+        }
+    }
+
+    /// Every end, with its last words.
+    pub fn head_rows(&self) -> Result<Vec<HeadRow>> {
+        let row = |head: crate::session::Head<'_>| {
+            let lineage = std::iter::successors(Some(head.record), |record| record.parent());
+            let mut preview = None;
+            for record in lineage.take(PREVIEW_STEPS) {
+                let said = text_of(&record.body()?);
+                if !said.trim().is_empty() {
+                    preview = Some(shorten(&said, PREVIEW_CHARS));
+                    break;
+                }
+            }
+            Ok(HeadRow { id: name(head.record), kind: head.kind, updated: head.record.at(), preview })
+        };
+        self.heads().map(row).collect()
+    }
+
+    /// Every record, for a drawing of the tree.
+    pub fn tree_view(&self) -> Result<TreeView> {
+        let branch = self.head().map(|head| self.branch(head));
+        let on_branch =
+            branch.map(|branch| branch.records.iter().map(|record| record.node).collect()).unwrap_or_default();
+        let records = self.records().map(|record| tree_row(record, &on_branch)).collect::<Result<_>>()?;
+        Ok(TreeView { session: self.row()?, records, heads: self.head_rows()?, issues: self.issues().to_vec() })
+    }
+
+    /// What is wrong, for `doctor`.
+    pub fn examined(&self) -> Examined {
+        Examined {
+            path: self.path().to_string_lossy().into_owned(),
+            dialect: self.dialect().name(),
+            lines: self.line_count(),
+            records: self.records().len(),
+            issues: self.issues().to_vec(),
+        }
+    }
+
+    fn first_prompt(&self) -> Result<Option<String>> {
+        let mut prompts = self.records().filter(|record| record.kind() == Kind::User && !record.is_sidechain());
+        let first = prompts.next().or_else(|| self.records().find(|record| record.kind() == Kind::User));
+        let Some(first) = first else { return Ok(None) };
+        Ok(Some(shorten(&text_of(&first.body()?), PREVIEW_CHARS)).filter(|text| !text.is_empty()))
+    }
+}
+
+fn tree_row(record: RecordRef<'_>, on_branch: &hashbrown::HashSet<u32>) -> Result<TreeRow> {
+    let body = record.body()?;
+    let place = record.place();
+    let said = body.said();
+    let call = |part: &Part| match part {
+        Part::Tool(call) => Some(CallRow {
+            id: call.call_id.clone(),
+            name: call.name.clone(),
+            input: call.input().cloned().unwrap_or_default(),
+        }),
+        _ => None,
+    };
+    Ok(TreeRow {
+        id: name(record),
+        parent: record.parent().map(name).or(record.missing_parent().map(RecordId::from)),
+        kind: record.kind(),
+        role: role(record.kind()),
+        at: record.at(),
+        file: (place.file > 0).then(|| record.file().file_name().unwrap_or_default().to_string_lossy().into_owned()),
+        line: (place.line > 0).then_some(place.line),
+        offset: place.offset,
+        length: place.length,
+        sidechain: record.is_sidechain(),
+        on_branch: on_branch.contains(&record.node),
+        text: shorten(&text_of(&body), PREVIEW_CHARS),
+        tool_calls: said.map(|said| said.parts.iter().filter_map(call).collect()).unwrap_or_default(),
+        tool_results: said
+            .map(|said| {
+                let failed = |outcome: &Outcome| *outcome != Outcome::Done;
+                let results = said.results.iter();
+                results
+                    .map(|result| ResultRow { call_id: result.call_id.clone(), is_error: failed(&result.outcome) })
+                    .collect()
+            })
+            .unwrap_or_default(),
+    })
+}
+
+fn role(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::User => Some("user"),
+        Kind::Assistant => Some("assistant"),
+        Kind::ToolResult => Some("tool"),
+        Kind::System => Some("system"),
+        Kind::Attachment
+        | Kind::Snapshot
+        | Kind::Title
+        | Kind::Compaction
+        | Kind::Rewind
+        | Kind::Restore
+        | Kind::Header
+        | Kind::Other => None,
+    }
+}
+
+fn name(record: RecordRef<'_>) -> RecordId {
+    RecordId(record.id().into_owned())
+}
+
+/// The words of a record: its text, else what stands for it.
+fn text_of(body: &Body) -> String {
+    let words = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    match body {
+        Body::User(said)
+        | Body::Assistant(said)
+        | Body::ToolResult(said)
+        | Body::Attachment(said)
+        | Body::System(said) => {
+            let texts = said
+                .parts
+                .iter()
+                .filter_map(|part| if let Part::Text(text) = part { Some(text.text.clone()) } else { None });
+            let results = said.results.iter().map(|result| match &result.outcome {
+                Outcome::Done => words(&result.output),
+                Outcome::Failed(why) => why.clone(),
+                Outcome::Denied(why) => why.clone().unwrap_or_default(),
+            });
+            texts.chain(results).collect::<Vec<_>>().join("\n")
+        }
+        Body::Title(title) => title.text.clone(),
+        Body::Compaction(compaction) => compaction.summary.clone().unwrap_or_default(),
+        Body::Rewind(rewind) => rewind.reason.clone().unwrap_or_default(),
+        Body::Snapshot(_) | Body::Restore(_) | Body::Header(_) | Body::Other(_) => String::new(),
+    }
+}
+
+/// A text in one line, cut on a character.
+fn shorten(text: &str, max_chars: usize) -> String {
+    // What is looked at is bounded too: a prompt may be a whole file.
+    let words = text.split_whitespace().take(max_chars);
+    let mut line = String::new();
+    for word in words {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(word.chars().take(max_chars + 1));
+        if line.len() > max_chars * 4 {
+            break;
+        }
+    }
+    match line.char_indices().nth(max_chars) {
+        Some(_) => {
+            let end = line.char_indices().nth(max_chars - 1).map_or(line.len(), |(at, _)| at);
+            line.truncate(end);
+            line + "…"
+        }
+        None => line,
+    }
+}

@@ -1,0 +1,191 @@
+//! The real `ai` packages 5, 6 and 7 judge our messages. Needs node and npm; the packages are installed once into
+//! cargo's target directory.
+#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+use std::{env, fs, process};
+
+use scrollback::message::{Message, Part, Role, Sdk};
+use serde_json::{Map, Value, json};
+
+const SDKS: [Sdk; 3] = [Sdk::V5, Sdk::V6, Sdk::V7];
+
+#[test]
+fn every_sdk_takes_every_part_in_every_state() {
+    let mut cases = Map::new();
+    for (name, part) in every_part() {
+        for role in [Role::System, Role::User, Role::Assistant] {
+            let message = Message::new("m1", role, vec![Part::from(part.clone())]);
+            add(&mut cases, &format!("{name} ({role:?})"), &[message]);
+        }
+    }
+    let all = every_part().into_iter().map(|(_, part)| Part::from(part)).collect();
+    add(&mut cases, "all parts in one message", &[Message::new("m1", Role::Assistant, all)]);
+    judge(cases);
+}
+
+#[test]
+fn every_sdk_takes_messages_without_parts_and_with_unknown_keys() {
+    let mut cases = Map::new();
+    for role in [Role::System, Role::User, Role::Assistant] {
+        add(&mut cases, &format!("{role:?} without parts"), &[Message::new("m1", role, vec![])]);
+    }
+    for metadata in [json!(null), json!("text"), json!([1]), json!({"scrollback": 1}), json!({"model": "m"})] {
+        let message = json!({"id": "m1", "role": "user", "metadata": metadata, "parts": [], "createdAt": 7});
+        add(&mut cases, &format!("metadata {metadata}"), &[serde_json::from_value(message).unwrap()]);
+    }
+    judge(cases);
+}
+
+/// One wrong key must not cost a person their whole conversation.
+#[test]
+fn every_sdk_takes_parts_of_which_any_one_key_is_odd() {
+    let odd = [json!(null), json!(-1), json!(true), json!("odd"), json!({"odd": {"id": 1}})];
+    let mut cases = Map::new();
+    for (name, part) in every_part() {
+        let mut messages = Vec::new();
+        let mut seen = HashSet::new();
+        let mut add_message = |part: &Value| {
+            if !seen.insert(part.clone()) {
+                return;
+            }
+            messages.push(Message::new(messages.len().to_string(), Role::Assistant, vec![part.clone().into()]));
+        };
+        for path in paths_of_keys(&part) {
+            for value in &odd {
+                let mut changed = part.clone();
+                *changed.pointer_mut(&path).unwrap() = value.clone();
+                add_message(&changed);
+            }
+            let (parent, key) = path.rsplit_once('/').unwrap();
+            let mut without = part.clone();
+            without.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(key);
+            add_message(&without);
+            let mut added = part.clone();
+            added.pointer_mut(parent).unwrap()["unknown"] = json!({"a": [null]});
+            add_message(&added);
+        }
+        if !messages.is_empty() {
+            add(&mut cases, &name, &messages);
+        }
+    }
+    judge(cases);
+}
+
+#[test]
+fn what_an_sdk_does_not_take_is_found_out() {
+    let mut cases = Map::new();
+    for (name, part) in [
+        ("a good part", json!({"type": "step-start"})),
+        ("a missing key", json!({"type": "text"})),
+        ("an unknown part", json!({"type": "unheard-of"})),
+        ("an unknown key", json!({"type": "text", "text": "Hello", "color": "red"})),
+        ("a path for a URL", json!({"type": "file", "mediaType": "image/png", "url": "a.png"})),
+    ] {
+        let messages = json!([{"id": "m1", "role": "assistant", "parts": [part]}]);
+        cases.insert(name.to_owned(), case(Sdk::V7, messages));
+    }
+    let verdict = verdict(&Value::Object(cases));
+    let said = String::from_utf8_lossy(&verdict.stdout).into_owned();
+    assert_eq!(verdict.status.code(), Some(1), "{said}");
+    let complaints: Vec<&str> = said.lines().map(|line| line.split(" [").next().unwrap_or(line)).collect();
+    insta::assert_snapshot!(complaints.join("\n"), @"
+    a missing key (ai 7): rejected:
+    an unknown part (ai 7): rejected:
+    an unknown key (ai 7): stripped: messages[0].parts[0].color
+    a path for a URL (ai 7): not converted: TypeError: Invalid URL
+    ");
+}
+
+/// Fails with one line for each case that its SDK does not take as it is.
+fn judge(cases: Map<String, Value>) {
+    let count = cases.len();
+    let verdict = verdict(&Value::Object(cases));
+    let said = String::from_utf8_lossy(&verdict.stdout);
+    let complaints = String::from_utf8_lossy(&verdict.stderr);
+    assert!(verdict.status.success(), "the AI SDK does not take all of {count} cases:\n{said}{complaints}");
+}
+
+/// Adds these messages, made ready for each SDK, as three cases. An empty list is no case: every SDK rejects it.
+fn add(cases: &mut Map<String, Value>, name: &str, messages: &[Message]) {
+    for sdk in SDKS {
+        let ready: Vec<Message> = messages.iter().cloned().map(|message| message.for_sdk(sdk)).collect();
+        cases.insert(format!("{name}, {sdk}"), case(sdk, json!(ready)));
+    }
+}
+
+fn case(sdk: Sdk, messages: Value) -> Value {
+    json!({"sdk": sdk.to_string(), "messages": messages})
+}
+
+fn every_part() -> Map<String, Value> {
+    serde_json::from_str(include_str!("aisdk/parts.json")).unwrap()
+}
+
+/// The JSON pointers of all keys of objects, outermost first.
+fn paths_of_keys(value: &Value) -> Vec<String> {
+    let mut paths = Vec::new();
+    let mut open = vec![(String::new(), value)];
+    while let Some((path, value)) = open.pop() {
+        match value {
+            Value::Object(object) => {
+                for (key, inner) in object {
+                    paths.push(format!("{path}/{key}"));
+                    open.push((format!("{path}/{key}"), inner));
+                }
+            }
+            Value::Array(list) => open.extend(list.iter().enumerate().map(|(i, inner)| (format!("{path}/{i}"), inner))),
+            _ => {}
+        }
+    }
+    paths
+}
+
+fn verdict(cases: &Value) -> Output {
+    let packages = packages();
+    let name = format!("cases-{}-{:?}.json", process::id(), std::thread::current().id());
+    let file = packages.join(name.replace(['(', ')'], ""));
+    fs::write(&file, cases.to_string()).unwrap();
+    let output = Command::new(program("node")).arg("validate.mjs").arg(&file).current_dir(packages).output().unwrap();
+    fs::remove_file(&file).unwrap();
+    output
+}
+
+/// The directory in which the SDKs are installed; npm runs only when `package.json` has changed.
+fn packages() -> &'static Path {
+    static PACKAGES: OnceLock<PathBuf> = OnceLock::new();
+    PACKAGES.get_or_init(|| {
+        let wanted = include_str!("aisdk/package.json");
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("aisdk");
+        fs::create_dir_all(&directory).unwrap();
+        // Two test processes at once must not install over each other.
+        let lock = fs::File::create(directory.join("lock")).unwrap();
+        lock.lock().unwrap();
+        fs::write(directory.join("validate.mjs"), include_str!("aisdk/validate.mjs")).unwrap();
+        let installed = directory.join("installed.json");
+        if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
+            return directory;
+        }
+        fs::write(directory.join("package.json"), wanted).unwrap();
+        let npm = Command::new(program("npm"))
+            .args(["install", "--no-package-lock", "--no-audit", "--no-fund"])
+            .current_dir(&directory)
+            .output()
+            .unwrap();
+        assert!(npm.status.success(), "npm install failed:\n{}", String::from_utf8_lossy(&npm.stderr));
+        fs::write(&installed, wanted).unwrap();
+        directory
+    })
+}
+
+fn program(name: &str) -> PathBuf {
+    let path = env::var_os("PATH").unwrap_or_default();
+    let names = [name.to_owned(), format!("{name}.exe"), format!("{name}.cmd")];
+    env::split_paths(&path)
+        .flat_map(|directory| names.iter().map(move |name| directory.join(name)).collect::<Vec<_>>())
+        .find(|program| program.is_file())
+        .unwrap_or_else(|| panic!("this test asks the real AI SDK and needs `{name}` (Node.js 20 or newer) in PATH"))
+}

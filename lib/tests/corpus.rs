@@ -1,0 +1,45 @@
+//! Reads every case of the corpus and compares it with what its `case.md` says a right reader makes of it.
+//!
+//! `cargo xtask corpus --bless` writes the answers of this program into the pages instead: read the diff.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use scrollback::session::Session;
+use scrollback::source::Source;
+use support::{describe, native, reading};
+
+#[test]
+fn every_case_is_read_as_its_page_says() {
+    let bless = std::env::var_os("SCROLLBACK_BLESS").is_some();
+    let mut wrong = Vec::new();
+    for case in cases("native") {
+        let page = fs::read_to_string(case.join("case.md")).unwrap();
+        let source = Source::file(native(), &case.join("messages.jsonl"));
+        let found = format!("Expect: {}", describe(&Session::open(&source, &reading()).unwrap()));
+        let expected = page.lines().find(|line| line.starts_with("Expect: ")).unwrap_or_default();
+        if found != expected {
+            if bless {
+                fs::write(case.join("case.md"), page.replace(expected, &found)).unwrap();
+            }
+            let name = case.file_name().unwrap().to_string_lossy().into_owned();
+            wrong.push(format!("{name}\n  page:  {expected}\n  found: {found}"));
+        }
+    }
+    assert!(bless || wrong.is_empty(), "{} cases differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn there_are_enough_cases() {
+    assert!(cases("native").len() >= 25);
+}
+
+fn cases(dialect: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(support::corpus().join(dialect)).unwrap();
+    let mut cases: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+    cases.sort();
+    cases
+}

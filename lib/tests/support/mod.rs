@@ -1,0 +1,91 @@
+//! What the integration tests share: a fixed clock, reading of bytes, and the sentence that describes a session.
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::path::{Path, PathBuf};
+
+use scrollback::conversation::Conversation;
+use scrollback::dialect::{self, Dialect};
+use scrollback::reading::Reading;
+use scrollback::session::Session;
+
+/// The test's clock.
+pub(crate) fn now() -> jiff::Timestamp {
+    "2026-11-15T12:00:00Z".parse().unwrap()
+}
+
+pub(crate) fn reading() -> Reading<'static> {
+    Reading::plain(now())
+}
+
+pub(crate) fn native() -> &'static dyn Dialect {
+    dialect::named("native").unwrap()
+}
+
+pub(crate) fn read(bytes: impl Into<Vec<u8>>) -> Session {
+    Session::from_bytes(native(), bytes.into(), &reading())
+}
+
+/// The folder of all corpora.
+pub(crate) fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")
+}
+
+/// How many cases a property runs: few at a push, many under `cargo xtask torture`.
+pub(crate) fn cases(push: u32, full: u32) -> u32 {
+    if std::env::var_os("SCROLLBACK_TORTURE").is_some() { full } else { push }
+}
+
+/// What a right reader makes of a session, in one line: the notation of `case.md`.
+pub(crate) fn describe(session: &Session) -> String {
+    let Some(head) = session.head() else {
+        let nothing = "head none; heads none; branch none; gaps none; state clean; messages 0";
+        return describe_issues(session, nothing);
+    };
+    let branch = session.branch(head);
+    let list =
+        |items: Vec<String>, between: &str| if items.is_empty() { "none".to_owned() } else { items.join(between) };
+    let word = |value: &dyn erased::Word| value.word();
+    let heads = session.heads().map(|head| format!("{} {}", head.record.id(), word(&head.kind))).collect();
+    let records = branch.records.iter().map(|record| record.id().into_owned()).collect();
+    let gaps = branch.gaps.iter().map(|gap| format!("{} misses {}", gap.child.id(), gap.missing_parent)).collect();
+    let said = format!(
+        "head {}; heads {}; branch {}; gaps {}; state {}; messages {}",
+        head.id(),
+        list(heads, ", "),
+        list(records, " "),
+        list(gaps, ", "),
+        session.state(&branch).name(),
+        Conversation::new(&branch).len(),
+    );
+    describe_issues(session, &said)
+}
+
+fn describe_issues(session: &Session, said: &str) -> String {
+    let mut issues: Vec<(u64, String)> = Vec::new();
+    for issue in session.issues() {
+        let file = issue.file.as_ref().map(|file| format!(" of {file}")).unwrap_or_default();
+        let line = issue.line.unwrap_or(0);
+        issues.push((line, format!("{} {line}{file}", issue.kind.name())));
+    }
+    issues.sort();
+    let issues: Vec<String> = issues.into_iter().map(|(_, issue)| issue).collect();
+    let issues = if issues.is_empty() { "none".to_owned() } else { issues.join(", ") };
+    // A page shows a control character, it does not send it.
+    let said: String = said
+        .chars()
+        .flat_map(|c| if c.is_control() { c.escape_unicode().collect::<Vec<_>>() } else { vec![c] })
+        .collect();
+    format!("{said}; issues {issues}.")
+}
+
+mod erased {
+    pub(super) trait Word {
+        fn word(&self) -> String;
+    }
+
+    impl<T: serde::Serialize> Word for T {
+        fn word(&self) -> String {
+            serde_json::to_value(self).unwrap().as_str().unwrap().to_owned()
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! `cargo xtask tidy`: the house rules that no compiler checks, mostly about what must be absent.
+//!
+//! Each finding is one line, `file:line: what is wrong`. Taste is not checked here.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::Outcome;
+use crate::shell::root;
+use crate::source::{Source, is_word};
+
+/// What the library may not take for itself. `Host::system()` is the one exception.
+const NOT_IN_LIBRARY: &[(&str, &str)] = &[
+    ("print!", "the library is mute"),
+    ("println!", "the library is mute"),
+    ("eprint!", "the library is mute"),
+    ("eprintln!", "the library is mute"),
+    ("std::env", "the library is handed its surroundings"),
+    ("env::", "the library is handed its surroundings"),
+    ("SystemTime::now", "the library asks its Host for the time"),
+    ("Instant::now", "the library asks its Host for the time"),
+    ("Timestamp::now", "the library asks its Host for the time"),
+    ("Zoned::now", "the library asks its Host for the time"),
+    ("std::net", "the library has no network; the address types are in `core::net`"),
+    ("tokio", "the library is not async"),
+];
+const HOST: &str = "lib/src/host.rs";
+
+const NOT_IN_RUST: &[(&str, &str)] = &[
+    ("todo!", "unfinished code is not pushed"),
+    ("unimplemented!", "unfinished code is not pushed"),
+    ("#[ignore", "a test runs, or asserts the wrong behaviour with a note"),
+    ("#[should_panic", "a test asserts what it gets"),
+];
+
+/// The folders of one machine. Written in two halves, because this file is checked as well.
+const MACHINE_PATHS: &[&str] = &[concat!("/", "work/"), concat!("/", "root/"), concat!("/", "tmp/bash")];
+
+/// Signs that a package came from, or is sent to, one named registry.
+const REGISTRIES: &[&str] = &[
+    concat!("registry.", "npmjs.org"),
+    concat!("registry.", "yarnpkg.com"),
+    concat!("index.", "crates.io"),
+    concat!("static.", "crates.io"),
+    concat!("sparse", "+http"),
+    concat!("replace-", "with ="),
+    concat!("\"resolved\": ", "\"http"),
+];
+const LOCKED_SOURCE: &str = "source = \"registry+https://github.com/rust-lang/crates.io-index\"";
+
+const HEADED: &[&str] = &["lib/src/", "cli/src/", "xtask/src/"];
+
+/// Built or fetched, not ours.
+const SKIPPED: &[&str] = &[".git", "target", "fuzz/target", "fuzz/corpus", "fuzz/artifacts", "fuzz/coverage"];
+
+pub(crate) fn run() -> Outcome {
+    let findings = findings(root())?;
+    if findings.is_empty() { Ok(()) } else { Err(findings.join("\n").into()) }
+}
+
+fn findings(root: &Path) -> io::Result<Vec<String>> {
+    let mut paths = Vec::new();
+    walk(root, "", &mut paths)?;
+    paths.sort();
+    let mut findings = homeless_dialects(&paths);
+    for path in &paths {
+        let bytes = fs::read(root.join(path))?;
+        findings.extend(check(path, &String::from_utf8_lossy(&bytes)));
+    }
+    Ok(findings)
+}
+
+/// Collects the files below `folder`, as paths relative to the root with forward slashes.
+fn walk(root: &Path, folder: &str, paths: &mut Vec<String>) -> io::Result<()> {
+    for entry in fs::read_dir(root.join(folder))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+        let kind = entry.file_type()?;
+        if name == "node_modules" || SKIPPED.contains(&path.as_str()) {
+            continue;
+        } else if kind.is_dir() {
+            walk(root, &path, paths)?;
+        } else if kind.is_file() {
+            paths.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Checks one file.
+fn check(path: &str, text: &str) -> Vec<String> {
+    let mut findings = each_line(path, text, machine_path);
+    if path.ends_with("Cargo.lock") {
+        findings.extend(each_line(path, text, foreign_source));
+    } else {
+        findings.extend(each_line(path, text, registry));
+    }
+    if path.ends_with(".rs") {
+        findings.extend(check_rust(path, text));
+    }
+    findings
+}
+
+fn check_rust(path: &str, text: &str) -> Vec<String> {
+    let source = Source::of(text);
+    let mut findings = Vec::new();
+    if HEADED.iter().any(|folder| path.starts_with(folder)) && !text.starts_with("//!") {
+        findings.push(format!("{path}:1: a file starts with `//!`: what it is and where its limits are"));
+    }
+    findings.extend(each_line(path, &source.code, |line| forbidden(line, NOT_IN_RUST)));
+    findings.extend(each_line(path, &source.comments, unowned_todo));
+    let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");
+    if path.starts_with("lib/src/") && path != HOST && !is_test {
+        findings.extend(each_line(path, &source.shipped_code(), |line| forbidden(line, NOT_IN_LIBRARY)));
+    }
+    findings
+}
+
+/// Finds the dialects without a corpus case or without a page.
+fn homeless_dialects(paths: &[String]) -> Vec<String> {
+    let mut findings = Vec::new();
+    let mut last = String::new();
+    for path in paths {
+        let Some(inside) = path.strip_prefix("lib/src/dialect/") else { continue };
+        let module = inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs");
+        let name = module.replace('_', "-");
+        if module == "mod" || module.starts_with("test") || name == last {
+            continue;
+        }
+        let cases = format!("corpus/{name}/");
+        let page = format!("docs/dialects/{name}.md");
+        // A case is a folder, so its files lie two levels down.
+        if !paths.iter().any(|path| path.strip_prefix(&cases).is_some_and(|case| case.contains('/'))) {
+            findings.push(format!("{path}:1: the dialect has no case in {cases}"));
+        }
+        if !paths.contains(&page) {
+            findings.push(format!("{path}:1: the dialect has no page {page}"));
+        }
+        last = name;
+    }
+    findings
+}
+
+fn each_line(path: &str, text: &str, rule: impl Fn(&str) -> Option<String>) -> Vec<String> {
+    let lines = text.lines().enumerate();
+    lines.filter_map(|(index, line)| Some(format!("{path}:{}: {}", index + 1, rule(line)?))).collect()
+}
+
+fn forbidden(line: &str, table: &[(&str, &str)]) -> Option<String> {
+    let (word, why) = table.iter().find(|(word, _)| words(line, word).next().is_some())?;
+    Some(format!("`{word}`: {why}"))
+}
+
+fn unowned_todo(comment: &str) -> Option<String> {
+    let owned = |rest: &str| {
+        let (owner, reason) = rest.strip_prefix('(')?.split_once("): ")?;
+        (!owner.trim().is_empty() && !reason.trim().is_empty()).then_some(())
+    };
+    let mut rests = words(comment, "TODO");
+    rests
+        .any(|rest| owned(rest).is_none())
+        .then(|| "a to-do names its owner and its reason: `TODO(owner): reason`".to_owned())
+}
+
+fn machine_path(line: &str) -> Option<String> {
+    // `~/work/`, `$HOME/work/` and `../work/` are nobody's machine.
+    let starts_here = |before: &str| !before.ends_with(|c: char| is_word(c) || "-.~})$".contains(c));
+    let found = |path: &str| line.match_indices(path).any(|(at, _)| starts_here(&line[..at]));
+    MACHINE_PATHS
+        .iter()
+        .find(|path| found(path))
+        .map(|path| format!("`{path}` is a folder of one machine"))
+}
+
+fn registry(line: &str) -> Option<String> {
+    let sign = REGISTRIES.iter().find(|sign| line.contains(**sign))?;
+    Some(format!("`{sign}`: which registry is used is the machine's choice (npm: `omit-lockfile-registry-resolved`)"))
+}
+
+fn foreign_source(line: &str) -> Option<String> {
+    (line.starts_with("source = ") && line != LOCKED_SOURCE).then(|| "a package that is not from crates.io".to_owned())
+}
+
+/// Finds `word` where it stands for itself, and yields what follows it on the line.
+fn words<'a>(line: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
+    line.match_indices(word).filter_map(move |(at, _)| {
+        let (before, rest) = (&line[..at], &line[at + word.len()..]);
+        let starts = !(word.starts_with(is_word) && before.ends_with(is_word));
+        let ends = !(word.ends_with(is_word) && rest.starts_with(is_word));
+        (starts && ends).then_some(rest)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_house_is_tidy() {
+        let findings = findings(root()).unwrap();
+        assert!(findings.is_empty(), "\n{}", findings.join("\n"));
+    }
+
+    #[test]
+    fn the_library_is_mute_and_blind() {
+        for line in ["println!(\"x\")", "use std::env;", "env::var(x)", "jiff::Zoned::now()", "std::net::TcpStream"] {
+            assert_eq!(found("lib/src/a.rs", &headed(line)), [2], "{line}");
+            assert_eq!(found("lib/src/host.rs", &headed(line)), [0; 0], "{line}");
+            assert_eq!(found("cli/src/a.rs", &headed(line)), [0; 0], "{line}");
+        }
+    }
+
+    #[test]
+    fn the_library_may_speak_of_printing_and_print_in_tests() {
+        for line in [
+            "/// println!(\"an example\")",
+            "let text = \"println!\";",
+            "my_println!()",
+            "let env = my_env::of(x);",
+            "env!(\"CARGO_PKG_VERSION\")",
+            "#[cfg(test)] mod tests { fn a() { println!() } }",
+        ] {
+            assert_eq!(found("lib/src/a.rs", &headed(line)), [0; 0], "{line}");
+        }
+    }
+
+    #[test]
+    fn the_line_is_the_one_in_the_file() {
+        let text = "//! A.\nlet a = \"\n\n\";\n/*\n*/ todo!()\n";
+        assert_eq!(check("cli/src/a.rs", text), ["cli/src/a.rs:6: `todo!`: unfinished code is not pushed"]);
+    }
+
+    #[test]
+    fn a_source_file_has_a_header() {
+        assert_eq!(found("lib/src/a.rs", "fn a() {}"), [1]);
+        assert_eq!(found("lib/tests/a.rs", "fn a() {}"), [0; 0]);
+    }
+
+    #[test]
+    fn unfinished_code_and_silenced_tests_are_found() {
+        for line in ["unimplemented!()", "#[ignore]", "#[ignore = \"slow\"]", "#[should_panic(expected = \"x\")]"] {
+            assert_eq!(found("lib/tests/a.rs", line), [1], "{line}");
+        }
+        assert_eq!(found("lib/tests/a.rs", "// #[ignore] is not for us"), [0; 0]);
+    }
+
+    #[test]
+    fn a_to_do_has_an_owner_and_a_reason() {
+        for comment in ["// TODO", "// TODO: later", "// TODO(): later", "// TODO(ada): ", "/* TODO later */"] {
+            assert_eq!(found("lib/tests/a.rs", comment), [1], "{comment}");
+        }
+        for line in
+            ["// TODO(ada): until jiff 0.3", "// the TODOs of a session", "let x = \"TODO\";", "const TODO: u8 = 1;"]
+        {
+            assert_eq!(found("lib/tests/a.rs", line), [0; 0], "{line}");
+        }
+    }
+
+    #[test]
+    fn paths_of_one_machine_are_found() {
+        for path in MACHINE_PATHS {
+            assert_eq!(found("README.md", &format!("a\nsee `{path}x`")), [2], "{path}");
+            assert_eq!(found("corpus/native/a/s.jsonl", &format!("{{\"cwd\":\"{path}x\"}}")), [1], "{path}");
+            for line in
+                [format!("~{path}"), format!("/home/ada{path}"), format!("..{path}"), format!("${{HOME}}{path}")]
+            {
+                assert_eq!(found("README.md", &line), [0; 0], "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn registries_are_found() {
+        for sign in REGISTRIES {
+            assert_eq!(found("web/package-lock.json", &format!("  {sign}")), [1], "{sign}");
+        }
+        assert_eq!(found("Cargo.lock", LOCKED_SOURCE), [0; 0]);
+        assert_eq!(found("Cargo.lock", "source = \"registry+https://mirror.example/index\""), [1]);
+        assert_eq!(found("README.md", "https://crates.io/crates/jiff"), [0; 0]);
+    }
+
+    #[test]
+    fn a_dialect_has_cases_and_a_page() {
+        let homeless =
+            |paths: &[&str]| homeless_dialects(&paths.iter().map(|&path| path.to_owned()).collect::<Vec<_>>());
+        assert_eq!(
+            homeless(&["corpus/claude-code/README.md", "lib/src/dialect/claude_code.rs"]),
+            [
+                "lib/src/dialect/claude_code.rs:1: the dialect has no case in corpus/claude-code/",
+                "lib/src/dialect/claude_code.rs:1: the dialect has no page docs/dialects/claude-code.md",
+            ]
+        );
+        let housed =
+            ["corpus/pi/a-case/s.jsonl", "docs/dialects/pi.md", "lib/src/dialect/mod.rs", "lib/src/dialect/pi.rs"];
+        assert_eq!(homeless(&housed), [""; 0]);
+    }
+
+    fn headed(line: &str) -> String {
+        format!("//! A file.\n{line}\n")
+    }
+
+    /// Returns the lines on which something was found.
+    fn found(path: &str, text: &str) -> Vec<usize> {
+        let line = |finding: String| finding.split(':').nth(1).unwrap().parse().unwrap();
+        check(path, text).into_iter().map(line).collect()
+    }
+}
