@@ -17,6 +17,9 @@ const WINDOW_BYTES: u64 = 8 * 1024;
 const WINDOW_GROWTH: u64 = 4;
 const WINDOW_LIMIT_BYTES: u64 = 1024 * 1024;
 
+/// A file no larger than the windows after one step is read whole: that costs no more and tells everything.
+const WHOLE_BYTES: u64 = WINDOW_BYTES * WINDOW_GROWTH;
+
 /// How much of each file to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
@@ -64,7 +67,7 @@ pub fn row(source: &Source, reading: &Reading<'_>, depth: Depth) -> Result<Sessi
         return whole();
     }
     let size = open_file(&source.path)?.len()?;
-    if size <= 2 * WINDOW_BYTES {
+    if size <= WHOLE_BYTES {
         return whole();
     }
     let mut begin = grow(

@@ -331,6 +331,11 @@ impl<'s> RecordRef<'s> {
         }
     }
 
+    /// Its number in file order, counted from 0.
+    pub fn order(self) -> usize {
+        self.node as usize
+    }
+
     /// The record that it hangs on.
     pub fn parent(self) -> Option<RecordRef<'s>> {
         self.session.shape.tree.parent(self.node).map(|node| self.session.at(node))

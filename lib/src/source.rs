@@ -67,7 +67,7 @@ impl Source {
     }
 
     /// What the place calls the session: used when the content does not say.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         if let Some(key) = &self.key {
             return key.clone();
         }
@@ -75,7 +75,8 @@ impl Source {
             self.layout.pattern.ends_with("*/messages.jsonl") && self.path.ends_with("messages.jsonl");
         let folder = || self.path.parent().and_then(Path::file_name);
         let name = if named_by_folder { folder() } else { self.path.file_stem() };
-        name.map_or_else(|| "stdin".to_owned(), |name| name.to_string_lossy().into_owned())
+        name.filter(|name| *name != "-")
+            .map_or_else(|| "stdin".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
     /// The file beside the log that tells about the session, when there is one.
