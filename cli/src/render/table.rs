@@ -118,9 +118,9 @@ mod tests {
             table.push([id, title, n, ""].map(|text| Cell::new(text, Paint::plain)).into());
         }
         insta::assert_snapshot!(table.render(24, Paint { colour: false }), @"
-        ID  TITLE             N
-        a   a rather lon…     7
-        bb  短い           1234
+        ID  TITLE              N
+        a   a rather long…     7
+        bb  短い            1234
         ");
     }
 }
