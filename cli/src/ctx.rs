@@ -136,6 +136,11 @@ impl Ctx {
         Ok(())
     }
 
+    /// Tells of something that could not be read; the command goes on without it.
+    pub(crate) fn warn(&mut self, failure: &Failure) -> Result<(), Failure> {
+        Ok(self.tell(failure)?)
+    }
+
     /// Says something beside the data. With `--json` nobody would read it.
     pub(crate) fn note(&mut self, text: &str) -> Result<(), Failure> {
         if !self.json {

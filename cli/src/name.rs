@@ -123,7 +123,7 @@ fn looks_like_a_path(name: &str, ctx: &Ctx) -> bool {
 }
 
 fn path(name: &str, global: &Global, ctx: &Ctx) -> Result<Located, Failure> {
-    let path = ctx.home.cwd.join(name);
+    let path = ctx.home.cwd.join(name.strip_prefix("./").unwrap_or(name));
     let dialect = scope::dialect(global)?.unwrap_or(default_dialect());
     let metadata = fs::metadata(&path).map_err(|source| scrollback::error::Error::Io { path: path.clone(), source })?;
     if metadata.is_dir() {
@@ -230,7 +230,9 @@ fn by_id(name: &str, global: &Global, ctx: &mut Ctx) -> Result<Source, Failure> 
         1 => Ok(matching.swap_remove(0).1),
         0 => {
             let failure = Failure::new(FailureKind::NotFound, format!("no session matches {name:?}"));
-            Err(failure.hint("`scrollback list --all` shows every id"))
+            let is_file_name = Path::new(name).extension().is_some();
+            let hint = "`scrollback list --all` shows every id";
+            Err(failure.hint(if is_file_name { format!("and there is no such file; {hint}") } else { hint.to_owned() }))
         }
         count => {
             const LISTED: usize = 6;

@@ -50,7 +50,7 @@ pub(crate) fn sources(global: &Global, ctx: &mut Ctx) -> Result<Vec<Source>, Fai
     for source in found {
         match source {
             Ok(source) => sources.push(source),
-            Err(error) => ctx.note(&format!("scrollback: {error}"))?,
+            Err(error) => ctx.warn(&error.into())?,
         }
     }
     Ok(sources)
@@ -66,7 +66,7 @@ pub(crate) fn rows(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Vec<(
     for source in &sources {
         match listing::row(source, &reading, depth) {
             Ok(row) => rows.push((row, source.clone())),
-            Err(error) => ctx.note(&format!("scrollback: {error}"))?,
+            Err(error) => ctx.warn(&error.into())?,
         }
         progress.inc(1);
     }

@@ -152,7 +152,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: @ is the newest of this project, @~1 the one before
     $ scrollback show empty.jsonl  [exit 1]
     scrollback: $DIR/work/empty.jsonl is empty
-    hint: `scrollback doctor` tells what is in it
+    hint: nothing was recorded in it yet
     $ scrollback show binary.bin  [exit 1]
     scrollback: $DIR/work/binary.bin holds no record
     hint: `scrollback doctor` tells what is in it

@@ -19,6 +19,7 @@ use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::name::{Located, SessionName, default_dialect};
 use crate::paint::Paint;
+use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
 use crate::scope;
 use crate::terminal::clean;
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
                 Ok(session) => session,
                 Err(error) => {
                     report.unreadable += 1;
-                    ctx.note(&format!("scrollback: {error}"))?;
+                    ctx.warn(&error.into())?;
                     continue;
                 }
             },
@@ -171,6 +172,9 @@ impl Report {
         if self.examined.len() > 1 {
             write!(ctx.out, "{}", summary.render(ctx.look.width, paint))?;
         }
+        if self.unreadable > 0 {
+            ctx.line(&format!("{} could not be read", plural(self.unreadable as u64, "file")))?;
+        }
         if !self.unknown.is_empty() {
             let columns = ["AGENT", "VERSION", "UNKNOWN KIND"].map(Column::fixed).into_iter();
             let mut table = Table::new(columns.chain([Column::right("COUNT")]).collect());
@@ -187,7 +191,8 @@ impl Report {
 
 fn file(examined: &Examined, beyond: u64, full: bool, ctx: &mut Ctx) -> Result<(), Failure> {
     let paint = ctx.paint();
-    let about = format!("{} · {} lines · {} records", examined.dialect, examined.lines, examined.records);
+    let lines = plural(examined.lines, "line");
+    let about = format!("{} · {lines} · {}", examined.dialect, plural(examined.records as u64, "record"));
     ctx.line(&format!("{}  {}", paint.bold(&examined.path), paint.dim(&about)))?;
     let shown = if full { examined.issues.len() } else { ISSUES_SHOWN };
     for issue in examined.issues.iter().take(shown) {
@@ -200,7 +205,8 @@ fn file(examined: &Examined, beyond: u64, full: bool, ctx: &mut Ctx) -> Result<(
         ctx.line(&format!("  … and {left} more{}", if beyond < left { " (--full)" } else { "" }))?;
     }
     if examined.issues.is_empty() {
-        ctx.line(&format!("  {}", paint.green("nothing is wrong")))?;
+        let verdict = if examined.lines == 0 { "nothing is wrong: the file is empty" } else { "nothing is wrong" };
+        ctx.line(&format!("  {}", paint.green(verdict)))?;
     }
     ctx.line("")
 }

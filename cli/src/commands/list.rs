@@ -76,11 +76,11 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     match (rows.is_empty(), ctx.json) {
         (false, _) => Ok(ExitCode::SUCCESS),
         (true, true) => Ok(ExitCode::from(FOUND_PROBLEMS)),
-        (true, false) => Err(nothing(found.hidden, found.project.as_deref(), aside.len())),
+        (true, false) => Err(nothing(found.hidden, found.project.as_deref(), aside.len(), global)),
     }
 }
 
-fn nothing(hidden: usize, project: Option<&std::path::Path>, aside: usize) -> Failure {
+fn nothing(hidden: usize, project: Option<&std::path::Path>, aside: usize, global: &Global) -> Failure {
     let what = match project {
         Some(project) => format!("no session in {}", project.display()),
         None => "no session found".to_owned(),
@@ -88,6 +88,9 @@ fn nothing(hidden: usize, project: Option<&std::path::Path>, aside: usize) -> Fa
     let hint = match (hidden, aside) {
         (1.., _) => format!("{hidden} in other projects: --all lists them"),
         (0, 1..) => format!("{aside} of sub-agents: --sidechains lists them"),
+        (0, 0) if global.store.is_some() => {
+            "--store names the folder above the agent's own, such as ~/.sage".to_owned()
+        }
         (0, 0) => "`scrollback --demo list` shows the bundled ones".to_owned(),
     };
     Failure::new(FailureKind::NotFound, what).hint(hint)

@@ -14,9 +14,9 @@ use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::name::{self, SessionName};
-use crate::render::divider;
 use crate::render::message::{Detail, Renderer};
-use crate::terminal::clean;
+use crate::render::{divider, plural};
+use crate::terminal::{clean, width};
 
 /// Show one session
 ///
@@ -39,7 +39,7 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     full: bool,
     /// Print the lines of the file instead, as they are
-    #[arg(long, conflicts_with_all = ["json", "full"])]
+    #[arg(long, conflicts_with = "full")]
     raw: bool,
     /// Go on before a missing record with the one that was written before it
     #[arg(long)]
@@ -53,6 +53,10 @@ pub(crate) struct ShowArgs {
 const PAGE_MESSAGES: usize = 20;
 
 pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    if args.raw && ctx.json {
+        let failure = Failure::new(FailureKind::Usage, "--raw and --json exclude each other");
+        return Err(failure.hint("--raw prints the file's own lines, which are JSON already"));
+    }
     let named = args.session.resolve(global, ctx)?;
     let bridge = if args.bridge { Bridge::Always } else { Bridge::AsTheAgent };
     let paged = args.last.is_some() || args.before.is_some();
@@ -130,9 +134,13 @@ fn nothing_in(session: &Session, ctx: &mut Ctx, sdk: Sdk) -> Result<ExitCode, Fa
         ctx.print_json(&shown)?;
         return Ok(ExitCode::from(super::FOUND_PROBLEMS));
     }
-    let what = if session.issues().is_empty() { "is empty" } else { "holds no record" };
-    let failure = Failure::new(FailureKind::NotFound, format!("{} {what}", session.path().display()));
-    Err(failure.hint("`scrollback doctor` tells what is in it"))
+    let path = session.path().display();
+    Err(if session.issues().is_empty() {
+        Failure::new(FailureKind::NotFound, format!("{path} is empty")).hint("nothing was recorded in it yet")
+    } else {
+        Failure::new(FailureKind::NotFound, format!("{path} holds no record"))
+            .hint("`scrollback doctor` tells what is in it")
+    })
 }
 
 fn raw(
@@ -238,25 +246,30 @@ fn title(session: &Session, ctx: &Ctx) -> Result<String, Failure> {
     if let Some(parent) = row.parent_session {
         about.push(format!("sub-agent of {}", divider::short(parent.as_str())));
     }
-    Ok(format!("{}\n{}\n\n", paint.bold(&row.title), paint.dim(&about.join(" · "))))
+    // As many facts to a line as fit.
+    let mut lines = vec![String::new()];
+    for fact in about {
+        let fact = clean::line(&fact).into_owned();
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => *line = fact,
+            Some(line) if width::of(line) + 3 + width::of(&fact) <= ctx.prose().width => *line += &format!(" · {fact}"),
+            _ => lines.push(fact),
+        }
+    }
+    let facts: String = lines.iter().map(|line| format!("{}\n", paint.dim(line))).collect();
+    Ok(format!("{}\n{facts}\n", paint.bold(&row.title)))
 }
 
 /// What else there is, on standard error.
 fn footer(session: &Session, ctx: &mut Ctx) -> Result<(), Failure> {
     ctx.out.flush()?;
-    let others = session.heads().len().saturating_sub(1);
+    let others = session.heads().len().saturating_sub(1) as u64;
     if others > 0 {
-        ctx.note(&format!(
-            "{others} more {}: `scrollback tree` shows them.",
-            if others == 1 { "branch" } else { "branches" }
-        ))?;
+        let them = if others == 1 { "it" } else { "them" };
+        ctx.note(&format!("{} more: `scrollback tree` shows {them}.", plural(others, "branch")))?;
     }
-    let count = session.issue_count();
-    if count > 0 && session.has_errors() {
-        ctx.note(&format!(
-            "{count} {} in the file: `scrollback doctor` tells.",
-            if count == 1 { "problem" } else { "problems" }
-        ))?;
+    if session.has_errors() {
+        ctx.note(&format!("{} in the file: `scrollback doctor` tells.", plural(session.issue_count(), "problem")))?;
     }
     Ok(())
 }

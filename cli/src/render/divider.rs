@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::plural;
 use crate::paint::Paint;
 use crate::terminal::{Look, clean, markdown, width};
 
@@ -38,8 +39,7 @@ pub(crate) fn of_part(kind: &str, data: &Value, look: &Look) -> Option<String> {
         }
         "restore" => {
             let files = data.get("files").and_then(Value::as_array).map_or(0, Vec::len);
-            let what =
-                format!("{files} {} put back to {}", if files == 1 { "file" } else { "files" }, short(text("target")));
+            let what = format!("{} put back to {}", plural(files as u64, "file"), short(text("target")));
             format!("{}\n", rule(&what, look))
         }
         "error" => {

@@ -18,6 +18,7 @@ use scrollback::record::Kind;
 use scrollback::session::{HeadKind, RecordRef, Session};
 
 use super::divider::short;
+use super::plural;
 use crate::clock;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
@@ -147,7 +148,7 @@ impl<'a> Outline<'a> {
             }
         }
         if !counts.is_empty() {
-            let counts: Vec<String> = counts.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+            let counts: Vec<String> = counts.iter().map(|(kind, count)| plural(*count as u64, kind)).collect();
             writeln!(out, "{}", self.ctx.paint().dim(&format!("beside the tree: {}", counts.join(", "))))?;
         }
         Ok(())
