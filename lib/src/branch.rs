@@ -95,9 +95,9 @@ impl Keys {
 
     /// Results without calls, second results, and calls without results.
     pub(crate) fn issues(&self, tree: &Tree) -> Vec<Found> {
-        let mut by_hash: HashMap<u64, (Vec<NodeIx>, Vec<NodeIx>)> = HashMap::new();
-        for &(Shared { role, hash, .. }, node) in &self.sorted {
-            let (calls, results) = by_hash.entry(hash).or_default();
+        let mut by_hash: HashMap<(u64, bool), (Vec<NodeIx>, Vec<NodeIx>)> = HashMap::new();
+        for &(Shared { role, hash, sidechain }, node) in &self.sorted {
+            let (calls, results) = by_hash.entry((hash, sidechain)).or_default();
             match role {
                 KeyRole::Call => calls.push(node),
                 KeyRole::Result => results.push(node),
@@ -172,19 +172,31 @@ pub(crate) fn heads(skeleton: &Skeleton, tree: &Tree, keys: &Keys) -> Vec<HeadEn
         }
     }
     for leaf in leaves {
-        if let Some(end) = tree
-            .lineage(leaf)
-            .take_while(|node| !shown.covered[*node as usize])
-            .find(|node| !shown.holds(*node))
-        {
-            shown.cover(end);
+        let mut uncovered = tree.lineage(leaf).take_while(|node| !shown.covered[*node as usize]);
+        if let Some(end) = uncovered.find(|node| !shown.holds(*node)) {
             ends.push(end);
         }
         shown.cover(leaf);
     }
+    drop_inner(skeleton, tree, &mut ends);
     ends.sort_by_key(newest_first);
     let others = ends.into_iter().map(|node| HeadEntry { node, kind: kind(node) });
     std::iter::once(HeadEntry { node: main, kind: HeadKind::Main }).chain(others).collect()
+}
+
+/// Keeps of several ends on one way only the last; a side conversation is no way on.
+fn drop_inner(skeleton: &Skeleton, tree: &Tree, ends: &mut Vec<NodeIx>) {
+    let sidechain = |node: NodeIx| tree.entry(skeleton, node).flags.has(Flags::SIDECHAIN);
+    let mut inner = [vec![false; tree.nodes.len()], vec![false; tree.nodes.len()]];
+    for &end in ends.iter() {
+        let inner = &mut inner[usize::from(sidechain(end))];
+        for node in tree.lineage(end).skip(1) {
+            if std::mem::replace(&mut inner[node as usize], true) {
+                break;
+            }
+        }
+    }
+    ends.retain(|end| !inner[usize::from(sidechain(*end))][*end as usize]);
 }
 
 /// The record that the agent names, unless the conversation went on from it; else the newest.
@@ -277,7 +289,6 @@ pub(crate) fn walk(skeleton: &Skeleton, tree: &Tree, keys: &Keys, head: NodeIx) 
                 && let Some(node) = keys.nodes(result).next()
                 && on.insert(node)
             {
-                answered.extend(keys_of(node, KeyRole::Result));
                 pulled.push((at, node));
             }
         }

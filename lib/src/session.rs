@@ -198,16 +198,18 @@ impl Session {
     pub fn branch(&self, head: RecordRef<'_>) -> Branch<'_> {
         let Shape { tree, keys, .. } = &self.shape;
         let nodes = branch::walk(&self.skeleton, tree, keys, head.node);
-        let gap = |node: &NodeIx| {
-            let id = tree.missing.get(node)?;
-            let bridged_to = tree.bridged.get(node).map(|to| self.at(*to));
+        let gap = |node: NodeIx| {
+            let id = tree.missing.get(&node)?;
+            let bridged_to = tree.bridged.get(&node).map(|to| self.at(*to));
             let missing_parent = RecordId(self.skeleton.ids.get(*id).to_owned());
-            Some(Gap { child: self.at(*node), missing_parent, bridged_to })
+            Some(Gap { child: self.at(node), missing_parent, bridged_to })
         };
+        // The end of a file read backwards begins somewhere: that is no gap. Nor does it matter what a result hangs on.
+        let mut gaps: Vec<Gap<'_>> = tree.lineage(head.node).filter(|_| self.whole).filter_map(gap).collect();
+        gaps.reverse();
         let cycle = nodes.first().and_then(|root| tree.cycles.iter().find(|cycle| cycle.first() == Some(root)));
         Branch {
-            // The end of a file read backwards begins somewhere: that is no gap.
-            gaps: nodes.iter().filter(|_| self.whole).filter_map(gap).collect(),
+            gaps,
             cycle: cycle.into_iter().flatten().map(|node| self.at(*node)).collect(),
             records: nodes.into_iter().map(|node| self.at(node)).collect(),
         }

@@ -220,22 +220,21 @@ impl Tree {
         }
     }
 
-    /// Hangs each orphan on the record right before it, if that is the tip of another tree and near enough in time.
+    /// Hangs each orphan on the record right before it, if that is of another tree, and its tip and near enough in time
+    /// unless there is no limit.
     fn bridge(&mut self, skeleton: &Skeleton, limit: Micros) {
         let mut roots = self.roots();
+        let links: Vec<NodeIx> =
+            (0..self.nodes.len() as NodeIx).filter(|node| is_link(self.entry(skeleton, *node))).collect();
         let mut is_tip = vec![true; self.nodes.len()];
-        for node in self.nodes.iter().filter(|node| node.parent != NONE) {
-            is_tip[node.parent as usize] = false;
+        for parent in links.iter().filter_map(|node| self.parent(*node)) {
+            is_tip[parent as usize] = false;
         }
         let mut before = NONE;
-        for at in 0..self.nodes.len() as NodeIx {
-            let flags = self.entry(skeleton, at).flags;
-            if flags.has(Flags::SIDE) || flags.has(Flags::SIDECHAIN) {
-                continue;
-            }
-            if self.missing.contains_key(&at) && before != NONE && is_tip[before as usize] {
+        for at in links {
+            if self.missing.contains_key(&at) && before != NONE {
                 let (orphan, tip) = (self.nodes[at as usize].at, self.nodes[before as usize].at);
-                let known = orphan != NO_TIME && tip != NO_TIME;
+                let known = orphan != NO_TIME && tip != NO_TIME && is_tip[before as usize];
                 let near = known && orphan.saturating_sub(tip).saturating_abs() <= limit;
                 let root = top(&mut roots, before);
                 // In a file out of order the record before may be the orphan's own child.
