@@ -82,9 +82,12 @@ impl Making {
             self.parts.push(Part::StepStart);
         }
         self.parts.extend(said.parts.drain(..).map(done));
-        if !new_answer {
-            // Each block of an answer repeats what the whole cost.
-            said.usage = None;
+        // Each block of an answer repeats what the whole cost, more or less finished.
+        match (said.usage.take(), self.about.usages.last_mut()) {
+            (Some(usage), Some(known)) if !new_answer => {
+                *known = if usage.output >= known.output { usage } else { *known }
+            }
+            (usage, _) => self.about.usages.extend(usage),
         }
         self.keep(std::mem::take(&mut said.results));
         self.about.learn(record, said);
@@ -226,7 +229,8 @@ fn done(part: Part) -> Part {
 struct AboutMessage {
     timestamp: Option<jiff::Timestamp>,
     model: Option<String>,
-    usage: Option<Usage>,
+    /// One for each answer.
+    usages: Vec<Usage>,
     cwd: Option<String>,
     git_branch: Option<String>,
     todos: Option<Value>,
@@ -239,9 +243,7 @@ impl AboutMessage {
     fn learn(&mut self, record: RecordRef<'_>, said: Said) {
         self.timestamp = self.timestamp.or(record.at());
         self.model = said.model.filter(|model| !model.is_empty()).or(self.model.take());
-        if let Some(usage) = said.usage {
-            self.usage.get_or_insert_default().add(usage);
-        }
+        self.usages.extend(said.usage);
         self.cwd = said.context.cwd.or(self.cwd.take());
         self.git_branch = said.context.git_branch.or(self.git_branch.take());
         self.plan(said.todos);
@@ -255,10 +257,14 @@ impl AboutMessage {
     }
 
     fn metadata(&self) -> Map<String, Value> {
+        let usage = self.usages.iter().copied().reduce(|mut sum, usage| {
+            sum.add(usage);
+            sum
+        });
         let told = json!({
             "timestamp": self.timestamp.map(|at| at.to_string()),
             "model": self.model,
-            "usage": self.usage,
+            "usage": usage,
             "cwd": self.cwd,
             "gitBranch": self.git_branch,
             "todos": self.todos,

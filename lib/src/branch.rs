@@ -13,7 +13,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::issue::IssueKind;
 use crate::record::Kind;
 use crate::session::RecordRef;
-use crate::skeleton::{Flags, KeyRole, Skeleton};
+use crate::skeleton::{Flags, KeyEntry, KeyRole, Skeleton};
 use crate::tree::{Found, NONE, NodeIx, Tree};
 
 /// How a head relates to the newest one.
@@ -39,10 +39,18 @@ pub(crate) struct HeadEntry {
 /// Which record makes a call, answers it, or is a block of an answer; by hash.
 #[derive(Debug, Default)]
 pub(crate) struct Keys {
-    /// (role, hash, node), sorted.
-    sorted: Vec<(KeyRole, u64, NodeIx)>,
+    /// Each key with its record, sorted.
+    sorted: Vec<(Shared, NodeIx)>,
     /// (node, role, hash), sorted.
     of_node: Vec<(NodeIx, KeyRole, u64)>,
+}
+
+/// A key as records share it: a side conversation's calls are its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Shared {
+    role: KeyRole,
+    hash: u64,
+    sidechain: bool,
 }
 
 impl Keys {
@@ -53,22 +61,28 @@ impl Keys {
                 node_of_entry[entry as usize] = node;
             }
         }
-        let known = skeleton.keys.iter().map(|key| (key.role, key.hash, node_of_entry[key.entry as usize]));
-        let mut sorted: Vec<_> = known.filter(|(_, _, node)| *node != NONE).collect();
+        let known = skeleton.keys.iter().map(|key| (key, node_of_entry[key.entry as usize]));
+        let shared = |(key, node): (&KeyEntry, NodeIx)| {
+            let sidechain = tree.entry(skeleton, node).flags.has(Flags::SIDECHAIN);
+            (Shared { role: key.role, hash: key.hash, sidechain }, node)
+        };
+        let mut sorted: Vec<_> = known.filter(|(_, node)| *node != NONE).map(shared).collect();
         sorted.sort_unstable();
         sorted.dedup();
-        let mut of_node: Vec<_> = sorted.iter().map(|&(role, hash, node)| (node, role, hash)).collect();
+        let mut of_node: Vec<_> = sorted.iter().map(|(key, node)| (*node, key.role, key.hash)).collect();
         of_node.sort_unstable();
         Keys { sorted, of_node }
     }
 
     /// The records with this key, in file order.
-    fn nodes(&self, role: KeyRole, hash: u64) -> impl Iterator<Item = NodeIx> + '_ {
-        let start = self.sorted.partition_point(|(r, h, _)| (*r, *h) < (role, hash));
-        self.sorted[start..]
-            .iter()
-            .take_while(move |(r, h, _)| (*r, *h) == (role, hash))
-            .map(|(_, _, node)| *node)
+    fn nodes(&self, key: Shared) -> impl Iterator<Item = NodeIx> + '_ {
+        let start = self.sorted.partition_point(|(known, _)| *known < key);
+        self.sorted[start..].iter().take_while(move |(known, _)| *known == key).map(|(_, node)| *node)
+    }
+
+    /// Whether a record answers calls.
+    fn answers(&self, node: NodeIx) -> bool {
+        self.of(node).any(|(role, _)| role == KeyRole::Result)
     }
 
     pub(crate) fn of(&self, node: NodeIx) -> impl Iterator<Item = (KeyRole, u64)> + '_ {
@@ -81,9 +95,9 @@ impl Keys {
 
     /// Results without calls, second results, and calls without results.
     pub(crate) fn issues(&self, tree: &Tree) -> Vec<Found> {
-        let mut by_hash: HashMap<u64, (Vec<NodeIx>, Vec<NodeIx>)> = HashMap::new();
-        for &(role, hash, node) in &self.sorted {
-            let (calls, results) = by_hash.entry(hash).or_default();
+        let mut by_hash: HashMap<(u64, bool), (Vec<NodeIx>, Vec<NodeIx>)> = HashMap::new();
+        for &(Shared { role, hash, sidechain }, node) in &self.sorted {
+            let (calls, results) = by_hash.entry((hash, sidechain)).or_default();
             match role {
                 KeyRole::Call => calls.push(node),
                 KeyRole::Result => results.push(node),
@@ -115,6 +129,14 @@ impl Keys {
 }
 
 /// Every end of a conversation, the newest first.
+///
+/// A result or a block that a listed branch shows is no end, so that results come last. What such a leaf hangs on may be
+/// an end itself:
+///
+/// ```text
+/// q ─ a (call 1) ─ b        heads b and x: r1 is shown behind a, and without x the prompt would be nowhere
+///         └ x ─ r1
+/// ```
 pub(crate) fn heads(skeleton: &Skeleton, tree: &Tree, keys: &Keys) -> Vec<HeadEntry> {
     let Some(main) = main_head(tree) else { return Vec::new() };
     let roots = tree.roots();
@@ -135,26 +157,46 @@ pub(crate) fn heads(skeleton: &Skeleton, tree: &Tree, keys: &Keys) -> Vec<HeadEn
             HeadKind::Branch
         }
     };
-    let mut covered = vec![false; tree.nodes.len()];
-    let cover = |head: NodeIx, covered: &mut Vec<bool>| {
-        for node in tree.lineage(head) {
-            if std::mem::replace(&mut covered[node as usize], true) {
+    let newest_first = |node: &NodeIx| std::cmp::Reverse(tree.nodes[*node as usize].last);
+    let mut leaves: Vec<NodeIx> =
+        (0..tree.nodes.len() as NodeIx).filter(|node| *node != main && is_leaf(*node)).collect();
+    leaves.sort_by_key(newest_first);
+    let (results, others): (Vec<_>, Vec<_>) = leaves.iter().partition(|node| keys.answers(**node));
+    let mut shown = Shown::new(skeleton, tree, keys);
+    shown.cover(main);
+    let mut ends: Vec<NodeIx> = Vec::new();
+    for &leaf in others.into_iter().chain(results) {
+        if !shown.holds(leaf) {
+            shown.cover(leaf);
+            ends.push(leaf);
+        }
+    }
+    for leaf in leaves {
+        let mut uncovered = tree.lineage(leaf).take_while(|node| !shown.covered[*node as usize]);
+        if let Some(end) = uncovered.find(|node| !shown.holds(*node)) {
+            ends.push(end);
+        }
+        shown.cover(leaf);
+    }
+    drop_inner(skeleton, tree, &mut ends);
+    ends.sort_by_key(newest_first);
+    let others = ends.into_iter().map(|node| HeadEntry { node, kind: kind(node) });
+    std::iter::once(HeadEntry { node: main, kind: HeadKind::Main }).chain(others).collect()
+}
+
+/// Keeps of several ends on one way only the last; a side conversation is no way on.
+fn drop_inner(skeleton: &Skeleton, tree: &Tree, ends: &mut Vec<NodeIx>) {
+    let sidechain = |node: NodeIx| tree.entry(skeleton, node).flags.has(Flags::SIDECHAIN);
+    let mut inner = [vec![false; tree.nodes.len()], vec![false; tree.nodes.len()]];
+    for &end in ends.iter() {
+        let inner = &mut inner[usize::from(sidechain(end))];
+        for node in tree.lineage(end).skip(1) {
+            if std::mem::replace(&mut inner[node as usize], true) {
                 break;
             }
         }
-    };
-    let mut heads = vec![HeadEntry { node: main, kind: HeadKind::Main }];
-    cover(main, &mut covered);
-    let mut leaves: Vec<NodeIx> =
-        (0..tree.nodes.len() as NodeIx).filter(|node| *node != main && is_leaf(*node)).collect();
-    leaves.sort_by_key(|node| std::cmp::Reverse(tree.nodes[*node as usize].last));
-    for leaf in leaves {
-        if !covered[leaf as usize] && !belongs_elsewhere(leaf, keys, &covered) {
-            heads.push(HeadEntry { node: leaf, kind: kind(leaf) });
-            cover(leaf, &mut covered);
-        }
     }
-    heads
+    ends.retain(|end| !inner[usize::from(sidechain(*end))][*end as usize]);
 }
 
 /// The record that the agent names, unless the conversation went on from it; else the newest.
@@ -166,16 +208,56 @@ fn main_head(tree: &Tree) -> Option<NodeIx> {
     }
 }
 
-/// Whether a leaf is a result or a block of an answer that lies on a branch already listed.
-fn belongs_elsewhere(leaf: NodeIx, keys: &Keys, covered: &[bool]) -> bool {
-    keys.of(leaf).any(|(role, hash)| {
-        let owner = match role {
-            KeyRole::Group => KeyRole::Group,
-            KeyRole::Result => KeyRole::Call,
-            KeyRole::Call => return false,
+/// What the branches listed so far show.
+struct Shown<'a> {
+    skeleton: &'a Skeleton,
+    tree: &'a Tree,
+    keys: &'a Keys,
+    /// The records on the way to a listed head.
+    covered: Vec<bool>,
+    /// The keys of those records and of their answers' further blocks.
+    seen: HashSet<Shared>,
+}
+
+impl<'a> Shown<'a> {
+    fn new(skeleton: &'a Skeleton, tree: &'a Tree, keys: &'a Keys) -> Self {
+        Shown { skeleton, tree, keys, covered: vec![false; tree.nodes.len()], seen: HashSet::new() }
+    }
+
+    fn cover(&mut self, head: NodeIx) {
+        for node in self.tree.lineage(head) {
+            if std::mem::replace(&mut self.covered[node as usize], true) {
+                break;
+            }
+            for key in self.keys_of(node) {
+                if self.seen.insert(key) && key.role == KeyRole::Group {
+                    for block in self.keys.nodes(key) {
+                        let of_block = self.keys_of(block).filter(|key| key.role != KeyRole::Group);
+                        self.seen.extend(of_block);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether a listed branch shows this record: on its way, as a block of an answer, or as a call's first result.
+    fn holds(&self, node: NodeIx) -> bool {
+        let pulled = |key: Shared| match key.role {
+            KeyRole::Group => self.seen.contains(&key),
+            KeyRole::Call => false,
+            KeyRole::Result => {
+                let call = Shared { role: KeyRole::Call, ..key };
+                let answered = self.seen.contains(&key);
+                self.seen.contains(&call) && !answered && self.keys.nodes(key).next() == Some(node)
+            }
         };
-        keys.nodes(owner, hash).any(|node| node != leaf && covered[node as usize])
-    })
+        self.covered[node as usize] || self.keys_of(node).any(pulled)
+    }
+
+    fn keys_of(&self, node: NodeIx) -> impl Iterator<Item = Shared> + use<'a> {
+        let sidechain = self.tree.entry(self.skeleton, node).flags.has(Flags::SIDECHAIN);
+        self.keys.of(node).map(move |(role, hash)| Shared { role, hash, sidechain })
+    }
 }
 
 /// The records of a branch, from its root to its head.
@@ -183,34 +265,31 @@ pub(crate) fn walk(skeleton: &Skeleton, tree: &Tree, keys: &Keys, head: NodeIx) 
     let mut path: Vec<NodeIx> = tree.lineage(head).collect();
     path.reverse();
     let mut on: HashSet<NodeIx> = path.iter().copied().collect();
-    let results = |on: &HashSet<NodeIx>| -> HashSet<u64> {
-        let answered = on.iter().flat_map(|node| keys.of(*node)).filter(|(role, _)| *role == KeyRole::Result);
-        answered.map(|(_, hash)| hash).collect()
+    let keys_of = |node: NodeIx, wanted: KeyRole| {
+        let sidechain = tree.entry(skeleton, node).flags.has(Flags::SIDECHAIN);
+        keys.of(node)
+            .filter(move |(role, _)| *role == wanted)
+            .map(move |(role, hash)| Shared { role, hash, sidechain })
     };
-    let sidechain = |node: NodeIx| tree.entry(skeleton, node).flags.has(Flags::SIDECHAIN);
     // (where on the path it belongs, the record), first the blocks, then the results of all calls.
     let mut pulled: Vec<(usize, NodeIx)> = Vec::new();
+    let mut answers = HashSet::new();
     for (at, &node) in path.iter().enumerate() {
-        for (_, hash) in keys.of(node).filter(|(role, _)| *role == KeyRole::Group) {
-            let blocks = keys.nodes(KeyRole::Group, hash).filter(|block| sidechain(*block) == sidechain(node));
-            for block in blocks.collect::<Vec<_>>() {
-                if on.insert(block) {
-                    pulled.push((at, block));
-                }
-            }
+        for answer in keys_of(node, KeyRole::Group).filter(|answer| answers.insert(*answer)) {
+            let blocks = keys.nodes(answer).filter(|block| on.insert(*block));
+            pulled.extend(blocks.map(|block| (at, block)));
         }
     }
-    let mut answered = results(&on);
+    let mut answered: HashSet<Shared> = on.iter().flat_map(|node| keys_of(*node, KeyRole::Result)).collect();
     let callers = path.iter().copied().enumerate().chain(pulled.iter().copied());
     for (at, node) in callers.collect::<Vec<_>>() {
-        for (_, hash) in keys.of(node).filter(|(role, _)| *role == KeyRole::Call) {
-            let result = || keys.nodes(KeyRole::Result, hash).find(|result| sidechain(*result) == sidechain(node));
-            if !answered.contains(&hash)
-                && let Some(result) = result()
-                && on.insert(result)
+        for call in keys_of(node, KeyRole::Call) {
+            let result = Shared { role: KeyRole::Result, ..call };
+            if answered.insert(result)
+                && let Some(node) = keys.nodes(result).next()
+                && on.insert(node)
             {
-                answered.extend(keys.of(result).filter(|(role, _)| *role == KeyRole::Result).map(|(_, hash)| hash));
-                pulled.push((at, result));
+                pulled.push((at, node));
             }
         }
     }

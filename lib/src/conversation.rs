@@ -83,6 +83,17 @@ impl<'b, 's> Conversation<'b, 's> {
             .or((!self.is_empty()).then_some(0))
     }
 
+    /// Whether a message carries on the turn of the one before it.
+    pub(crate) fn continues(&self, message: usize) -> bool {
+        self.groups[message].continues
+    }
+
+    /// Whether the branch holds the call of each result in a message.
+    pub(crate) fn has_its_calls(&self, message: usize) -> bool {
+        let results = self.records(message).flat_map(|record| record.keys(KeyRole::Result));
+        results.into_iter().all(|call| self.calls.contains_key(&call))
+    }
+
     /// The records that a message is made of.
     pub fn records(&self, message: usize) -> impl Iterator<Item = RecordRef<'s>> + '_ {
         self.groups[message].records.iter().map(|at| self.branch.records[*at])

@@ -14,9 +14,10 @@ use crate::issue::{Issue, IssueKind};
 use crate::layout::{Format, Layout};
 use crate::mend;
 use crate::session::{Session, Shape};
-use crate::skeleton::{Entry, Facts, Flags, Mark, Place, ROOT, Skeleton};
+use crate::skeleton::{Entry, Facts, Flags, KeyEntry, Mark, Place, ROOT, Skeleton, Stand};
 use crate::source::{Contents, Files, OpenFile, Source, open_file};
-use crate::tree::{Bridge, Tree};
+use crate::time::Micros;
+use crate::tree::{Bridge, Rules, Tree};
 
 /// How much is read at a time: large enough that calls do not count, small enough for any machine.
 const CHUNK_BYTES: usize = 1024 * 1024;
@@ -58,16 +59,26 @@ pub struct Page<'a> {
     pub before: Option<&'a str>,
 }
 
-/// The end of the first file, still growing.
+/// The end of a file, still growing.
 pub(crate) struct Tail {
     /// Where `pending` begins.
     pub(crate) at: Position,
     /// Bytes after the last LF: judged at each look, never stored.
     pub(crate) pending: Vec<u8>,
+    /// How many bytes of an endless line were dropped before `pending`.
+    skipped: u64,
     /// The skeleton without the pending bytes.
     judged: Option<Mark>,
+    base: Base,
     bridge: Bridge,
     now: Timestamp,
+}
+
+/// The session that this one begins in. A line tells it when it is whole, not while it is pending.
+enum Base {
+    Untold,
+    Told { session: String, until: Option<String> },
+    Followed,
 }
 
 impl Session {
@@ -96,12 +107,17 @@ impl Session {
 
     /// Reads what was piped in.
     pub fn from_bytes(dialect: &'static dyn Dialect, bytes: Vec<u8>, reading: &Reading<'_>) -> Session {
-        let layout =
-            Layout { root: PathBuf::new(), pattern: "-", companions: &[], sidecar: None, format: Format::Lines };
+        let format = match dialect.layouts_in(Path::new("")).first().map(|layout| layout.format) {
+            Some(Format::Document) => Format::Document,
+            Some(Format::Lines | Format::Rows(_)) | None => Format::Lines,
+        };
+        let layout = Layout { root: PathBuf::new(), pattern: "-", companions: &[], sidecar: None, format };
         let source = Source { dialect, path: PathBuf::from("-"), layout, key: None };
         let mut session = Session::empty(source, Files::memory(Vec::new()), reading, true);
-        session.push(&bytes);
-        session.files = Files::memory(bytes);
+        session.tail.pending.extend_from_slice(&bytes);
+        session.take_lines(0);
+        session.finish(reading, &mut Vec::new());
+        session.files.0[0].contents = Contents::Memory(bytes);
         session
     }
 
@@ -116,7 +132,9 @@ impl Session {
         let mut session = Session::empty(source.clone(), Files(vec![file]), reading, false);
         session.tail.at.offset = from.saturating_sub(1) + skipped as u64;
         read_sidecar(&mut session);
-        session.push(&bytes);
+        session.tail.pending = bytes;
+        session.take_lines(0);
+        session.judge();
         Ok(session)
     }
 
@@ -127,23 +145,28 @@ impl Session {
         bytes.truncate(memchr::memrchr(b'\n', &bytes).map_or(0, |last| last + 1));
         let mut session = Session::empty(source.clone(), Files(vec![file]), reading, false);
         read_sidecar(&mut session);
-        session.push(&bytes);
+        session.tail.pending = bytes;
+        session.take_lines(0);
+        session.judge();
         Ok(session)
     }
 
-    /// Takes in bytes that were appended to the first file since it was read.
+    /// Takes in bytes that were appended to the first file since it was read, a file of lines.
     ///
-    /// The result is the session that reading the whole file gives.
-    pub fn push(&mut self, appended: &[u8]) {
-        self.unjudge();
-        self.tail.pending.extend_from_slice(appended);
-        if let Some(last) = memchr::memrchr(b'\n', &self.tail.pending) {
-            let rest = self.tail.pending.split_off(last + 1);
-            let lines = std::mem::replace(&mut self.tail.pending, rest);
-            let at = self.tail.at;
-            self.tail.at = self.intake(Grain::Line).lines(&lines, at);
+    /// The result is the session that reading the whole file gives. A document or a database is not appended to: open it
+    /// again.
+    pub fn push(&mut self, appended: &[u8], reading: &Reading<'_>) {
+        if let Some(Contents::Memory(bytes)) = self.files.0.first_mut().map(|file| &mut file.contents) {
+            bytes.extend_from_slice(appended);
         }
-        self.judge();
+        if let Some(mark) = self.tail.judged.take() {
+            self.skeleton.cut_back(mark);
+        }
+        self.tail.now = reading.now;
+        let from = self.tail.pending.len();
+        self.tail.pending.extend_from_slice(appended);
+        self.take_lines(from);
+        self.finish(reading, &mut Vec::new());
     }
 
     fn empty(source: Source, files: Files, reading: &Reading<'_>, whole: bool) -> Session {
@@ -154,7 +177,9 @@ impl Session {
         let tail = Tail {
             at: Position { offset: 0, line: u32::from(whole), file: 0 },
             pending: Vec::new(),
+            skipped: 0,
             judged: None,
+            base: Base::Untold,
             bridge: reading.bridge,
             now: reading.now,
         };
@@ -172,27 +197,121 @@ impl Session {
         }
     }
 
+    /// Takes in the whole lines of what is pending, of which `from` bytes had been looked at before.
+    fn take_lines(&mut self, from: usize) {
+        let grain = self.grain();
+        let last = memchr::memrchr(b'\n', &self.tail.pending[from..]).filter(|_| grain == Grain::Line);
+        match last {
+            Some(last) => {
+                let rest = self.tail.pending.split_off(from + last + 1);
+                let lines = std::mem::replace(&mut self.tail.pending, rest);
+                let (mut at, skipped) = (self.tail.at, std::mem::take(&mut self.tail.skipped));
+                let mut intake = self.intake(grain);
+                let mut lines = lines.as_slice();
+                if skipped > 0 {
+                    let end = memchr::memchr(b'\n', lines).map_or(lines.len(), |lf| lf + 1);
+                    intake.too_long(skipped + end as u64, at);
+                    at = at.next_line((skipped as usize).saturating_add(end));
+                    lines = &lines[end..];
+                }
+                let at = intake.lines(lines, at);
+                let bases = std::mem::take(&mut intake.bases);
+                self.tail.at = at;
+                self.note_base(bases);
+            }
+            None if self.tail.pending.len() > VALUE_LIMIT_BYTES => {
+                self.tail.skipped += self.tail.pending.len() as u64;
+                self.tail.pending.clear();
+            }
+            None => {}
+        }
+    }
+
+    fn note_base(&mut self, bases: Vec<(String, Option<String>)>) {
+        if let (Base::Untold, Some((session, until))) = (&self.tail.base, bases.into_iter().next()) {
+            self.tail.base = Base::Told { session, until };
+        }
+    }
+
+    /// Takes in a whole file, but for what comes after its last LF.
+    fn take_file(&mut self, file: &OpenFile, at: u16) -> Result<()> {
+        (self.tail.at, self.tail.skipped) = (Position { offset: 0, line: 1, file: at }, 0);
+        if let Contents::Rows(table) = &file.contents {
+            let mut intake = self.intake(Grain::Line);
+            table.each(&file.path, |rowid, json| {
+                intake.value(json.as_bytes(), Position { offset: rowid.cast_unsigned(), line: 0, file: at });
+            })?;
+            let bases = std::mem::take(&mut intake.bases);
+            self.note_base(bases);
+            return Ok(());
+        }
+        let mut reader = file.reader(0)?;
+        loop {
+            let start = self.tail.pending.len();
+            let chunk = CHUNK_BYTES.max(start) as u64;
+            if (&mut reader).take(chunk).read_to_end(&mut self.tail.pending).at(&file.path)? == 0 {
+                return Ok(());
+            }
+            self.take_lines(start);
+        }
+    }
+
+    /// Takes in what a file ends with: a line without its LF, or the whole document.
+    fn take_rest(&mut self, grain: Grain) {
+        let (rest, at) = (std::mem::take(&mut self.tail.pending), self.tail.at);
+        let skipped = self.tail.skipped;
+        let mut intake = self.intake(grain);
+        if skipped > 0 {
+            intake.too_long(skipped + rest.len() as u64, at);
+        } else if !rest.is_empty() {
+            intake.line(&rest, at);
+        }
+        let bases = std::mem::take(&mut intake.bases);
+        if grain == Grain::Document || at.file > 0 {
+            self.tail.skipped = 0;
+            self.note_base(bases);
+        } else {
+            self.tail.pending = rest;
+        }
+    }
+
+    fn grain(&self) -> Grain {
+        match self.source.layout.format {
+            Format::Document if self.tail.at.file == 0 => Grain::Document,
+            Format::Lines | Format::Document | Format::Rows(_) => Grain::Line,
+        }
+    }
+
+    /// Follows the base, looks at the unfinished end, and derives the tree.
+    fn finish(&mut self, reading: &Reading<'_>, within: &mut Vec<String>) {
+        if self.grain() == Grain::Document {
+            // Lines of a document mean nothing.
+            self.tail.at.line = 0;
+            self.take_rest(Grain::Document);
+        }
+        if let Base::Told { session, until } = std::mem::replace(&mut self.tail.base, Base::Untold) {
+            inherit(self, &session, until.as_deref(), reading, within);
+            self.tail.base = Base::Followed;
+        }
+        self.judge();
+    }
+
     /// Looks at the unfinished last line, and derives the tree.
     fn judge(&mut self) {
         let mark = self.skeleton.mark();
-        let (pending, at) = (std::mem::take(&mut self.tail.pending), self.tail.at);
-        if !pending.is_empty() {
-            self.intake(Grain::Line).line(&pending, at);
-        }
-        self.tail.pending = pending;
+        self.take_rest(Grain::Line);
         self.tail.judged = Some(mark);
         self.derive();
     }
 
-    fn unjudge(&mut self) {
-        if let Some(mark) = self.tail.judged.take() {
-            self.skeleton.cut_back(mark);
-        }
-    }
-
     fn derive(&mut self) {
         let habits = self.source.dialect.habits();
-        let tree = Tree::grow(&self.skeleton, habits.repeated, self.tail.bridge, habits.bridges_within_ms);
+        let bridge_within = match self.tail.bridge {
+            Bridge::Always => Some(Micros::MAX),
+            Bridge::AsTheAgent => habits.bridges_within_ms.map(|ms| ms.saturating_mul(1000)),
+        };
+        let rules = Rules { repeated: habits.repeated, bridge_within, whole: self.whole };
+        let tree = Tree::grow(&self.skeleton, rules);
         let keys = Keys::new(&self.skeleton, &tree);
         let heads = branch::heads(&self.skeleton, &tree, &keys);
         let mut facts = self.skeleton.facts.clone();
@@ -217,102 +336,44 @@ impl Session {
         self.shape = Shape { tree, keys, heads, facts, issues };
     }
 
-    /// Whether the page is here, with one message more, so that its first is sure to be whole.
+    /// Whether the page is here, and sure to be what the whole session has at its end.
     fn holds(&self, page: Page<'_>) -> bool {
         let Some(head) = self.head() else { return false };
         let branch = self.branch(head);
-        let reaches_the_edge = branch.records.first().is_none_or(|root| root.missing_parent().is_some());
         let conversation = Conversation::new(&branch);
-        let end = match page.before.map(|id| self.find(id)) {
+        let end = match page.before {
             None => Some(conversation.len()),
-            Some(found) => found.ok().and_then(|record| conversation.position(record)),
+            // A beginning of an id may fit a record before the window too.
+            Some(id) => {
+                branch.records.iter().find(|record| record.id() == id).and_then(|at| conversation.position(*at))
+            }
         };
-        // One message more than asked for: the first one here may begin before the window.
-        end.is_some_and(|end| end > page.messages || (!reaches_the_edge && end == page.messages))
+        let Some(first) = end.and_then(|end| end.checked_sub(page.messages)) else { return false };
+        let begins_here = branch.records.first().is_some_and(|root| root.is_root());
+        // The first message here may begin before the window, and with it the count of a long turn's messages.
+        let sure = begins_here || (1..=first).any(|at| !conversation.continues(at));
+        sure && (first..conversation.len()).all(|at| conversation.has_its_calls(at))
     }
 }
 
 fn open_within(source: &Source, reading: &Reading<'_>, within: &mut Vec<String>) -> Result<Session> {
     let mut session = Session::empty(source.clone(), source.open()?, reading, true);
     let files = std::mem::replace(&mut session.files, Files(Vec::new()));
-    let mut bases = Vec::new();
     // The first file comes last: its end is what stays pending.
     for (at, file) in files.0.iter().enumerate().rev() {
-        let start = Position { offset: 0, line: 1, file: at as u16 };
-        let mut intake = session.intake(grain(source, at));
-        let (end, pending) = read_file(&mut intake, file, start)?;
-        bases.append(&mut intake.bases);
-        if at > 0 {
-            session.intake(Grain::Line).line(&pending, end);
-        } else {
-            session.tail.at = end;
-            session.tail.pending = pending;
-        }
+        session.take_file(file, at as u16)?;
         if let Some(why) = &file.torn {
-            let place = Place { offset: end.offset, length: 0, line: end.line, file: at as u16 };
-            session.skeleton.report(place, IssueKind::Torn, why.clone());
+            let Position { offset, line, file } = session.tail.at;
+            session.skeleton.report(Place { offset, length: 0, line, file }, IssueKind::Torn, why.clone());
+        }
+        if at > 0 {
+            session.take_rest(Grain::Line);
         }
     }
     session.files = files;
     read_sidecar(&mut session);
-    if let Some((base, until)) = bases.into_iter().next() {
-        inherit(&mut session, &base, until.as_deref(), reading, within);
-    }
-    session.judge();
+    session.finish(reading, within);
     Ok(session)
-}
-
-fn grain(source: &Source, file: usize) -> Grain {
-    match source.layout.format {
-        Format::Document if file == 0 => Grain::Document,
-        Format::Lines | Format::Document | Format::Rows(_) => Grain::Line,
-    }
-}
-
-/// Takes in a file up to its last LF; gives what comes after that, and where.
-fn read_file(intake: &mut Intake<'_>, file: &OpenFile, mut at: Position) -> Result<(Position, Vec<u8>)> {
-    if let Contents::Rows(table) = &file.contents {
-        table.each(&file.path, |rowid, json| {
-            intake.value(json.as_bytes(), Position { offset: rowid.cast_unsigned(), line: 0, file: at.file });
-        })?;
-        return Ok((at, Vec::new()));
-    }
-    let mut reader = file.reader(0)?;
-    let mut buffer: Vec<u8> = Vec::new();
-    let mut skipped: u64 = 0;
-    loop {
-        let start = buffer.len();
-        let read = (&mut reader).take(CHUNK_BYTES.max(start) as u64).read_to_end(&mut buffer).at(&file.path)?;
-        if read == 0 {
-            break;
-        }
-        if intake.grain == Grain::Document {
-            continue;
-        }
-        if let Some(last) = memchr::memrchr(b'\n', &buffer[start..]) {
-            let mut lines = &buffer[..=start + last];
-            if skipped > 0 {
-                let end = memchr::memchr(b'\n', lines).unwrap_or(0) + 1;
-                intake.too_long(skipped + end as u64, at);
-                at = at.next_line((skipped as usize).saturating_add(end));
-                (lines, skipped) = (&lines[end..], 0);
-            }
-            at = intake.lines(lines, at);
-            buffer.drain(..=start + last);
-        } else if buffer.len() > VALUE_LIMIT_BYTES {
-            skipped += buffer.len() as u64;
-            buffer.clear();
-        }
-    }
-    if skipped > 0 {
-        intake.too_long(skipped + buffer.len() as u64, at);
-        buffer.clear();
-    }
-    if intake.grain == Grain::Document {
-        intake.line(&buffer, at);
-        buffer.clear();
-    }
-    Ok((at, buffer))
 }
 
 /// Reads the file beside the log. It is never believed over the log, so whatever is wrong with it matters to nobody.
@@ -321,7 +382,7 @@ fn read_sidecar(session: &mut Session) {
     let Ok(bytes) = read_limited(&path) else { return };
     let mut told = Skeleton::default();
     let place = Place { offset: 0, length: 0, line: 0, file: 0 };
-    let stand = crate::skeleton::Stand { place, hash: 0 };
+    let stand = Stand { place, hash: 0 };
     let text = mend::whole(&bytes);
     let now = session.tail.now;
     // An error means that the sidecar is damaged: then it tells nothing.
@@ -336,32 +397,47 @@ fn read_limited(path: &Path) -> Result<Vec<u8>> {
 
 /// Puts the records of the session that this one begins in before its own.
 fn inherit(session: &mut Session, base: &str, until: Option<&str>, reading: &Reading<'_>, within: &mut Vec<String>) {
-    within.push(session.id().0);
+    within.push(session.skeleton.facts.session.clone().unwrap_or_else(|| session.source.name()));
     let followed = within.len() < BASES_FOLLOWED && !within.iter().any(|id| id == base);
     let opened = followed.then(|| (reading.find)(base)).flatten().map(|source| open_within(&source, reading, within));
     within.pop();
-    let Some(Ok(base_session)) = opened else {
+    let Some(Ok(mut base_session)) = opened else {
         session.skeleton.begin_in_missing(base);
         return;
     };
-    let Some(head) = base_session.head() else { return };
-    let branch = base_session.branch(head);
+    if let Some(until) = until {
+        // As it was then: what came later, a step back too, is none of this session's.
+        base_session.skeleton.forget_from(until);
+        base_session.derive();
+    }
+    let front = front(&base_session, session.files.0.len() as u16);
+    session.skeleton.prepend(front);
+    session.files.0.append(&mut base_session.files.0);
+}
+
+/// The current branch of a session as the beginning of another one, whose own files come before `first_file`.
+fn front(base: &Session, first_file: u16) -> Skeleton {
+    let Session { skeleton, shape, .. } = base;
     let mut front = Skeleton::default();
-    let first_file = session.files.0.len() as u16;
-    let mut parent = ROOT;
-    for record in branch.records.iter().take_while(|record| until.is_none_or(|until| record.id() != until)) {
-        let id = front.ids.intern(&record.id());
-        for entry in base_session.shape.tree.entries_of(record.node) {
-            let inherited = base_session.skeleton.entries[entry as usize];
-            let place = Place { file: inherited.place.file + first_file, ..inherited.place };
-            let flags = inherited.flags.with(Flags::INHERITED, true);
-            for key in base_session.skeleton.keys.iter().filter(|key| key.entry == entry) {
-                front.keys.push(crate::skeleton::KeyEntry { entry: front.entries.len() as u32, ..*key });
-            }
-            front.entries.push(Entry { place, id, parent, flags, ..inherited });
+    let file_name = |file: &OpenFile| file.path.file_name().map(|name| name.to_string_lossy().into_owned());
+    front.file_names = base.files.0.iter().map(file_name).collect();
+    let branch = base.head().map(|head| base.branch(head).records).unwrap_or_default();
+    let missing = branch.first().and_then(|root| root.missing_parent());
+    let mut parent = missing.map_or(ROOT, |missing| front.ids.intern(missing));
+    for record in branch {
+        let place = record.place();
+        let moved = |place: Place| Place { file: place.file + first_file, ..place };
+        let nameless = record.id() == place.name();
+        let id = if nameless { front.ids.intern(&moved(place).name()) } else { front.ids.intern(&record.id()) };
+        for at in shape.tree.entries_of(record.node) {
+            let entry = skeleton.entries[at as usize];
+            let first_key = skeleton.keys.partition_point(|key| key.entry < at);
+            let keys = skeleton.keys[first_key..].iter().take_while(|key| key.entry == at);
+            front.keys.extend(keys.map(|key| KeyEntry { entry: front.entries.len() as u32, ..*key }));
+            let flags = entry.flags.with(Flags::INHERITED, true);
+            front.entries.push(Entry { place: moved(entry.place), id, parent, flags, ..entry });
         }
         parent = id;
     }
-    session.skeleton.prepend(front);
-    session.files.0.extend(base_session.files.0);
+    front
 }

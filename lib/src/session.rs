@@ -10,14 +10,14 @@ use jiff::Timestamp;
 
 pub use crate::branch::HeadKind;
 use crate::branch::{self, HeadEntry, Keys};
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Repeated};
 use crate::error::Result;
 use crate::issue::{Issue, Severity};
 use crate::mend;
 use crate::reading::Tail;
 use crate::record::{Body, Kind, RecordId, SessionId, Title, Usage};
 pub use crate::skeleton::Place;
-use crate::skeleton::{Entry, Facts, Flags, KeyRole, NO_TIME, Skeleton};
+use crate::skeleton::{Entry, Facts, Flags, KeyRole, NO_TIME, ROOT, Skeleton};
 use crate::source::{Files, Source};
 pub use crate::tree::Bridge;
 use crate::tree::{NodeIx, Tree};
@@ -198,19 +198,18 @@ impl Session {
     pub fn branch(&self, head: RecordRef<'_>) -> Branch<'_> {
         let Shape { tree, keys, .. } = &self.shape;
         let nodes = branch::walk(&self.skeleton, tree, keys, head.node);
-        let gap = |node: &NodeIx| {
-            let id = tree.missing.get(node)?;
-            let bridged_to = tree.bridged.get(node).map(|to| self.at(*to));
-            // The end of a file read backwards begins somewhere: that is no gap.
-            if !self.whole && bridged_to.is_none() {
-                return None;
-            }
+        let gap = |node: NodeIx| {
+            let id = tree.missing.get(&node)?;
+            let bridged_to = tree.bridged.get(&node).map(|to| self.at(*to));
             let missing_parent = RecordId(self.skeleton.ids.get(*id).to_owned());
-            Some(Gap { child: self.at(*node), missing_parent, bridged_to })
+            Some(Gap { child: self.at(node), missing_parent, bridged_to })
         };
+        // The end of a file read backwards begins somewhere: that is no gap. Nor does it matter what a result hangs on.
+        let mut gaps: Vec<Gap<'_>> = tree.lineage(head.node).filter(|_| self.whole).filter_map(gap).collect();
+        gaps.reverse();
         let cycle = nodes.first().and_then(|root| tree.cycles.iter().find(|cycle| cycle.first() == Some(root)));
         Branch {
-            gaps: nodes.iter().filter_map(gap).collect(),
+            gaps,
             cycle: cycle.into_iter().flatten().map(|node| self.at(*node)).collect(),
             records: nodes.into_iter().map(|node| self.at(node)).collect(),
         }
@@ -282,10 +281,12 @@ impl Session {
     /// Tokens of the session's own requests, each counted once (reading rule 6).
     pub fn usage(&self) -> Option<Usage> {
         let own = |entry: u32| !self.skeleton.entries[entry as usize].flags.has(Flags::INHERITED);
+        let distinct = self.dialect().habits().repeated == Repeated::Distinct;
+        let record = |entry: u32| if distinct { entry } else { self.skeleton.entries[entry as usize].id };
         // A named request repeats its usage on each of its records, more or less finished; a record's own only grows.
         let mut requests: HashMap<(Option<u64>, u32), Usage> = HashMap::new();
         for told in self.skeleton.usages.iter().filter(|told| own(told.entry)) {
-            let record = if told.request.is_some() { 0 } else { self.skeleton.entries[told.entry as usize].id };
+            let record = if told.request.is_some() { 0 } else { record(told.entry) };
             let known = requests.entry((told.request, record)).or_insert(told.usage);
             if told.request.is_none() || told.usage.output >= known.output {
                 *known = told.usage;
@@ -349,6 +350,16 @@ impl<'s> RecordRef<'s> {
     /// The id of its parent, when that is missing.
     pub fn missing_parent(self) -> Option<&'s str> {
         self.session.shape.tree.missing.get(&self.node).map(|id| self.session.skeleton.ids.get(*id))
+    }
+
+    /// Whether its own entry says that a conversation begins with it.
+    pub(crate) fn is_root(self) -> bool {
+        self.entry().parent == ROOT
+    }
+
+    /// Whether it is another session's, which this one begins in.
+    pub fn is_inherited(self) -> bool {
+        self.entry().flags.has(Flags::INHERITED)
     }
 
     /// What it is.

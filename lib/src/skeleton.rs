@@ -27,6 +27,16 @@ pub struct Place {
     pub file: u16,
 }
 
+impl Place {
+    /// What a record without an id is called.
+    pub(crate) fn name(self) -> String {
+        match self.file {
+            0 => format!("at-{}", self.offset),
+            file => format!("at-{file}-{}", self.offset),
+        }
+    }
+}
+
 /// A place, and the hash of the bytes there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stand {
@@ -83,7 +93,7 @@ pub(crate) struct KeyEntry {
     pub(crate) hash: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum KeyRole {
     Group,
     Call,
@@ -337,7 +347,7 @@ impl Skeleton {
     fn record(&mut self, link: Link<'_>, Stand { place, hash }: Stand, now: Timestamp) {
         let id = match &link.id {
             Some(id) => self.ids.intern(id),
-            None => self.ids.intern(&format!("at-{}", place.offset)),
+            None => self.ids.intern(&place.name()),
         };
         let parent = match link.parent {
             Parent::Root => ROOT,
@@ -374,6 +384,16 @@ impl Skeleton {
         self.controls.insert(0, Control { at: 0, what: ControlKind::MissingBase(base) });
     }
 
+    /// Forgets the entry with this id and all after it.
+    pub(crate) fn forget_from(&mut self, id: &str) {
+        let Some(id) = self.ids.find(id) else { return };
+        let Some(end) = self.entries.iter().position(|entry| entry.id == id) else { return };
+        self.entries.truncate(end);
+        self.keys.truncate(self.keys.partition_point(|key| (key.entry as usize) < end));
+        self.usages.retain(|usage| (usage.entry as usize) < end);
+        self.controls.retain(|control| control.at as usize <= end);
+    }
+
     /// Puts another session's records before this one's.
     pub(crate) fn prepend(&mut self, mut front: Skeleton) {
         let shift = front.entries.len() as u32;
@@ -389,5 +409,6 @@ impl Skeleton {
         front.entries.append(&mut self.entries);
         front.keys.append(&mut self.keys);
         (self.entries, self.keys) = (front.entries, front.keys);
+        self.file_names.append(&mut front.file_names);
     }
 }

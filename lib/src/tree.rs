@@ -26,13 +26,24 @@ pub(crate) const NONE: NodeIx = NodeIx::MAX;
 pub(crate) struct Node {
     /// The entry that says what it is: the first fragment, or the last state.
     pub(crate) entry: u32,
-    /// The last entry that belongs to it.
+    /// The first entry that belongs to it, and the last.
+    pub(crate) first: u32,
     pub(crate) last: u32,
     pub(crate) parent: NodeIx,
     /// The greatest time of its entries.
     pub(crate) at: Micros,
     /// 0, or the how-many-th record with the same id this is.
     pub(crate) copy: u32,
+}
+
+/// How a tree grows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    pub(crate) repeated: Repeated,
+    /// How near in time an orphan must be to the tip that it is hung on; `None` leaves every gap open.
+    pub(crate) bridge_within: Option<Micros>,
+    /// False for the end of a file: what is missing may stand before it.
+    pub(crate) whole: bool,
 }
 
 /// When a missing parent is taken to be the record before.
@@ -76,34 +87,27 @@ pub(crate) struct Found {
 }
 
 impl Tree {
-    pub(crate) fn grow(
-        skeleton: &Skeleton,
-        repeated: Repeated,
-        bridge: Bridge,
-        bridges_within_ms: Option<i64>,
-    ) -> Tree {
+    pub(crate) fn grow(skeleton: &Skeleton, rules: Rules) -> Tree {
         let mut fold = Fold {
             skeleton,
-            repeated,
+            rules,
             tree: Tree { by_id: vec![NONE; skeleton.ids.len()], ..Tree::default() },
             parents: Vec::new(),
-            tail: NONE,
+            current: Current::default(),
             missing_base: None,
             leaf: None,
             seen: HashSet::new(),
+            copies: HashMap::new(),
         };
         fold.run();
         fold.resolve();
-        let limit = match bridge {
-            Bridge::Always => Some(i64::MAX),
-            Bridge::AsTheAgent => bridges_within_ms.map(|ms| ms * 1000),
-        };
-        if let Some(limit) = limit {
-            fold.bridge(limit);
-        }
-        let mut tree = fold.tree;
-        tree.newest = tree.find_newest(skeleton);
+        let Fold { mut tree, current, .. } = fold;
+        tree.newest = tree.find_newest(skeleton, &current, rules);
         tree.break_cycles(skeleton);
+        if let Some(limit) = rules.bridge_within.filter(|_| rules.whole) {
+            tree.bridge(skeleton, limit);
+            tree.newest = tree.find_newest(skeleton, &current, rules);
+        }
         tree.report_gaps(skeleton);
         tree.hang_children();
         tree
@@ -150,19 +154,8 @@ impl Tree {
         roots
     }
 
-    /// The last record of the conversation in file order; sidechains and side records only where there is nothing else.
-    fn find_newest(&self, skeleton: &Skeleton) -> Option<NodeIx> {
-        let mut has_children = vec![false; self.nodes.len()];
-        for node in &self.nodes {
-            if node.parent != NONE {
-                has_children[node.parent as usize] = true;
-            }
-        }
-        // A late fragment of a record that others already hang on is no new head.
-        let came = |node: NodeIx| {
-            let Node { entry, last, .. } = self.nodes[node as usize];
-            if has_children[node as usize] { entry } else { last }
-        };
+    /// The last record of the conversation in file order; sidechains and side records only in a file of nothing else.
+    fn find_newest(&self, skeleton: &Skeleton, current: &Current, rules: Rules) -> Option<NodeIx> {
         let rank = |node: NodeIx| {
             let flags = self.entry(skeleton, node).flags;
             match (flags.has(Flags::SIDE), flags.has(Flags::SIDECHAIN)) {
@@ -171,7 +164,24 @@ impl Tree {
                 (true, _) => 0,
             }
         };
-        (0..self.nodes.len() as NodeIx).max_by_key(|node| (rank(*node), came(*node)))
+        let mut goes_on = vec![false; self.nodes.len()];
+        for (at, node) in self.nodes.iter().enumerate() {
+            if node.parent != NONE && rank(at as NodeIx) >= rank(node.parent) {
+                goes_on[node.parent as usize] = true;
+            }
+        }
+        // A late fragment of a record that others already hang on is no new head.
+        let came = |node: NodeIx| {
+            let Node { first, last, .. } = self.nodes[node as usize];
+            if goes_on[node as usize] { first } else { last }
+        };
+        let newest = (0..self.nodes.len() as NodeIx).max_by_key(|node| (rank(*node), came(*node)))?;
+        match rank(newest) {
+            // What left the conversation is no head of it, unless nothing is left.
+            2 if current.holds(newest) => Some(newest),
+            2 => current.tip().or(rules.whole.then_some(newest)),
+            _ => rules.whole.then_some(newest),
+        }
     }
 
     /// Cuts each cycle where a walk from the newest record that leads into it comes round.
@@ -196,16 +206,46 @@ impl Tree {
                 let mut cycle = walk[entered..].to_vec();
                 cycle.reverse();
                 self.nodes[cycle[0] as usize].parent = NONE;
-                self.missing.remove(&cycle[0]);
                 let ids: Vec<&str> = cycle.iter().take(8).map(|node| self.id_text(skeleton, *node)).collect();
-                let detail =
-                    format!("{} records are their own ancestors ({}); each is kept once", cycle.len(), ids.join(", "));
+                let detail = match cycle.len() {
+                    1 => "the record is its own parent; it is kept as a root".to_owned(),
+                    many => format!("{many} records are their own ancestors ({}); each is kept once", ids.join(", ")),
+                };
                 // Until its last record was written there was no cycle.
                 let closing = cycle.iter().copied().max().unwrap_or(cycle[0]);
                 self.found(closing, IssueKind::Cycle, detail);
                 self.cycles.push(cycle);
             }
             walk.into_iter().for_each(|node| seen[node as usize] = Seen::Before);
+        }
+    }
+
+    /// Hangs each orphan on the record right before it, if that is of another tree, and its tip and near enough in time
+    /// unless there is no limit.
+    fn bridge(&mut self, skeleton: &Skeleton, limit: Micros) {
+        let mut roots = self.roots();
+        let links: Vec<NodeIx> =
+            (0..self.nodes.len() as NodeIx).filter(|node| is_link(self.entry(skeleton, *node))).collect();
+        let mut is_tip = vec![true; self.nodes.len()];
+        for parent in links.iter().filter_map(|node| self.parent(*node)) {
+            is_tip[parent as usize] = false;
+        }
+        let mut before = NONE;
+        for at in links {
+            if self.missing.contains_key(&at) && before != NONE {
+                let (orphan, tip) = (self.nodes[at as usize].at, self.nodes[before as usize].at);
+                let known = orphan != NO_TIME && tip != NO_TIME && is_tip[before as usize];
+                let near = known && orphan.saturating_sub(tip).saturating_abs() <= limit;
+                let root = top(&mut roots, before);
+                // In a file out of order the record before may be the orphan's own child.
+                if (near || limit == Micros::MAX) && root != at {
+                    self.nodes[at as usize].parent = before;
+                    self.bridged.insert(at, before);
+                    is_tip[before as usize] = false;
+                    roots[at as usize] = root;
+                }
+            }
+            before = at;
         }
     }
 
@@ -260,19 +300,65 @@ impl Tree {
     }
 }
 
+/// The root of a tree whose former roots may have been hung on others; shortens the way for the next who asks.
+fn top(roots: &mut [NodeIx], node: NodeIx) -> NodeIx {
+    let mut top = node;
+    while roots[top as usize] != top {
+        let above = roots[top as usize];
+        roots[top as usize] = roots[above as usize];
+        top = above;
+    }
+    top
+}
+
+/// The conversation as a linear dialect has it at some point of the file: it grows, is cut back and replaced.
+#[derive(Default)]
+struct Current {
+    records: Vec<NodeIx>,
+    /// Where each record stood when it was last in the conversation.
+    position: Vec<u32>,
+}
+
+impl Current {
+    fn tip(&self) -> Option<NodeIx> {
+        self.records.last().copied()
+    }
+
+    fn holds(&self, node: NodeIx) -> bool {
+        let position = self.position.get(node as usize).copied().unwrap_or(NONE);
+        self.records.get(position as usize) == Some(&node)
+    }
+
+    fn add(&mut self, node: NodeIx) {
+        if self.position.len() <= node as usize {
+            self.position.resize(node as usize + 1, NONE);
+        }
+        self.position[node as usize] = self.records.len() as u32;
+        self.records.push(node);
+    }
+
+    fn cut(&mut self, from: NodeIx) {
+        if self.holds(from) {
+            self.records.truncate(self.position[from as usize] as usize);
+        }
+    }
+}
+
 /// One pass over the entries in file order.
 struct Fold<'s> {
     skeleton: &'s Skeleton,
-    repeated: Repeated,
+    rules: Rules,
     tree: Tree,
     /// What each node's entry names as its parent: a `Sym`, `ROOT`, or `KNOWN`.
     parents: Vec<u32>,
-    /// What a record of a linear dialect hangs on.
-    tail: NodeIx,
+    /// Its tip is what a record of a linear dialect hangs on.
+    current: Current,
     missing_base: Option<Sym>,
     leaf: Option<Sym>,
     /// The bytes of records whose ids repeat, by hash.
     seen: HashSet<(NodeIx, u64)>,
+    /// Of ids that several records share: how many there are.
+    copies: HashMap<Sym, u32>,
 }
 
 /// The parent is resolved already.
@@ -293,70 +379,76 @@ impl Fold<'_> {
     fn control(&mut self, what: ControlKind) {
         match what {
             ControlKind::Leaf(id) => self.leaf = Some(id),
-            ControlKind::ReplaceAll => self.tail = NONE,
+            ControlKind::ReplaceAll => self.current.records.clear(),
             ControlKind::MissingBase(id) => self.missing_base = Some(id),
-            ControlKind::Cut(id) => {
-                if let Some(node) = self.tree.named(id) {
-                    self.tail = match self.parents[node as usize] {
-                        KNOWN => self.tree.nodes[node as usize].parent,
-                        ROOT => NONE,
-                        parent => self.tree.named(parent).unwrap_or(NONE),
-                    };
-                }
-            }
+            ControlKind::Cut(id) => match self.tree.named(id) {
+                Some(node) => self.current.cut(node),
+                // It stands before the part of the file that was read, and so does all that goes on.
+                None if !self.rules.whole => self.current.records.clear(),
+                None => {}
+            },
         }
     }
 
     fn take(&mut self, at: u32) {
         let entry = self.skeleton.entries[at as usize];
         let node = match self.tree.named(entry.id) {
-            Some(known) => match self.again(known, at, &entry) {
-                Some(node) => node,
-                None => return,
-            },
+            Some(known) => self.again(known, at, &entry),
             None => {
                 let node = self.add(at, &entry, 0);
                 self.tree.by_id[entry.id as usize] = node;
                 node
             }
         };
-        if !entry.flags.has(Flags::SIDE) && !entry.flags.has(Flags::SIDECHAIN) {
-            self.tail = node;
+        if is_link(&entry) && !self.current.holds(node) {
+            self.current.add(node);
         }
     }
 
     fn add(&mut self, at: u32, entry: &Entry, copy: u32) -> NodeIx {
         let node = self.tree.nodes.len() as NodeIx;
-        let (parent, named) = self.parent_of(entry);
-        self.tree.nodes.push(Node { entry: at, last: at, parent, at: entry.at, copy });
-        self.parents.push(named);
+        self.tree.nodes.push(Node { entry: at, first: at, last: at, parent: NONE, at: entry.at, copy });
+        self.parents.push(ROOT);
+        self.hang(node, entry);
         node
     }
 
-    fn parent_of(&mut self, entry: &Entry) -> (NodeIx, u32) {
-        if entry.parent != PREVIOUS {
-            return (NONE, entry.parent);
-        }
-        match self.missing_base.take() {
-            Some(base) if self.tail == NONE => (NONE, base),
-            _ => (self.tail, KNOWN),
-        }
+    /// Hangs a record on what its entry names, or on the conversation as it stands.
+    fn hang(&mut self, node: NodeIx, entry: &Entry) {
+        let (parent, named) = match (entry.parent, self.current.tip()) {
+            (PREVIOUS, Some(tip)) => (tip, KNOWN),
+            (PREVIOUS, None) if is_link(entry) => (NONE, self.missing_base.take().unwrap_or(ROOT)),
+            (PREVIOUS, None) => (NONE, ROOT),
+            (named, _) => (NONE, named),
+        };
+        self.tree.nodes[node as usize].parent = parent;
+        self.parents[node as usize] = named;
     }
 
-    /// An id that is known already. Gives the node that the entry belongs to, unless it counts for nothing.
-    fn again(&mut self, known: NodeIx, at: u32, entry: &Entry) -> Option<NodeIx> {
+    /// An id that is known already. Gives the record that the entry belongs to.
+    fn again(&mut self, known: NodeIx, at: u32, entry: &Entry) -> NodeIx {
         let first = *self.tree.entry(self.skeleton, known);
+        if self.rules.repeated == Repeated::Distinct {
+            return self.copy(at, entry);
+        }
+        // It had left the conversation and comes back: now it stands behind what is there.
+        let returns = is_link(entry) && !self.current.holds(known);
+        if returns && entry.parent == PREVIOUS {
+            self.hang(known, entry);
+            self.tree.nodes[known as usize].last = at;
+        }
         self.seen.insert((known, first.hash));
         if !self.seen.insert((known, entry.hash)) && !entry.flags.has(Flags::NUMBERED) {
-            let detail = format!("the record {:?} stands here again, byte for byte; it counts once", self.id(entry));
-            self.tree.issues.push(Found { entry: at, kind: IssueKind::DuplicateLine, detail });
-            return None;
+            if !returns {
+                let detail = format!("record {:?} stands here again, byte for byte; it counts once", self.id(entry));
+                self.tree.issues.push(Found { entry: at, kind: IssueKind::DuplicateLine, detail });
+            }
+            return known;
         }
-        let node = &mut self.tree.nodes[known as usize];
-        match self.repeated {
+        match self.rules.repeated {
             Repeated::Join if first.kind == entry.kind => {
-                node.last = at;
-                node.at = node.at.max(entry.at);
+                let node = &mut self.tree.nodes[known as usize];
+                (node.last, node.at) = (at, node.at.max(entry.at));
                 let first_entry = node.entry;
                 self.tree.fragments.entry(known).or_insert_with(|| vec![first_entry]).push(at);
                 if entry.parent != first.parent {
@@ -364,30 +456,31 @@ impl Fold<'_> {
                         format!("this piece of {:?} names another parent; the first one counts", self.id(entry));
                     self.tree.issues.push(Found { entry: at, kind: IssueKind::ConflictingParent, detail });
                 }
-                Some(known)
+                known
             }
             Repeated::LastWins => {
+                let node = &mut self.tree.nodes[known as usize];
                 (node.entry, node.last, node.at) = (at, at, node.at.max(entry.at));
-                let (parent, named) = self.parent_of(entry);
-                self.tree.nodes[known as usize].parent = parent;
-                self.parents[known as usize] = named;
-                Some(known)
+                if entry.parent != PREVIOUS {
+                    self.hang(known, entry);
+                }
+                known
             }
             Repeated::Join | Repeated::Distinct => {
-                node.copy = node.copy.max(1);
-                let copy = node.copy + 1;
-                node.copy = copy;
-                if self.repeated == Repeated::Join {
-                    let detail = format!(
-                        "the id {:?} was a {} record's already; both are kept",
-                        self.id(entry),
-                        first.kind.name()
-                    );
-                    self.tree.issues.push(Found { entry: at, kind: IssueKind::ConflictingParent, detail });
-                }
-                Some(self.add(at, entry, copy))
+                let detail =
+                    format!("the id {:?} was a {} record's already; both are kept", self.id(entry), first.kind.name());
+                self.tree.issues.push(Found { entry: at, kind: IssueKind::ConflictingParent, detail });
+                self.copy(at, entry)
             }
         }
+    }
+
+    /// Another record with an id that is taken.
+    fn copy(&mut self, at: u32, entry: &Entry) -> NodeIx {
+        let copies = self.copies.entry(entry.id).or_insert(1);
+        *copies += 1;
+        let copy = *copies;
+        self.add(at, entry, copy)
     }
 
     fn resolve(&mut self) {
@@ -403,37 +496,16 @@ impl Fold<'_> {
                 }
             }
         }
-        self.tree.leaf = self.leaf.and_then(|id| self.tree.named(id));
-    }
-
-    /// Hangs each orphan on the record right before it, if that is the tip of another tree and near enough in time.
-    fn bridge(&mut self, limit: Micros) {
-        let mut has_children = vec![false; self.tree.nodes.len()];
-        for node in &self.tree.nodes {
-            if node.parent != NONE {
-                has_children[node.parent as usize] = true;
-            }
-        }
-        let mut before = NONE;
-        for at in 0..self.tree.nodes.len() {
-            let flags = self.tree.entry(self.skeleton, at as NodeIx).flags;
-            if flags.has(Flags::SIDE) || flags.has(Flags::SIDECHAIN) {
-                continue;
-            }
-            if self.tree.missing.contains_key(&(at as NodeIx)) && before != NONE && !has_children[before as usize] {
-                let (orphan, tip) = (self.tree.nodes[at].at, self.tree.nodes[before as usize].at);
-                let near = orphan != NO_TIME && tip != NO_TIME && orphan.saturating_sub(tip).saturating_abs() <= limit;
-                if near || limit == i64::MAX {
-                    self.tree.nodes[at].parent = before;
-                    self.tree.bridged.insert(at as NodeIx, before);
-                    has_children[before as usize] = true;
-                }
-            }
-            before = at as NodeIx;
-        }
+        let leaf = self.leaf.and_then(|id| self.tree.named(id));
+        self.tree.leaf = leaf.filter(|leaf| is_link(self.tree.entry(self.skeleton, *leaf)));
     }
 
     fn id(&self, entry: &Entry) -> &str {
         self.skeleton.ids.get(entry.id)
     }
+}
+
+/// Whether a record has a place in the parent chain of the conversation.
+fn is_link(entry: &Entry) -> bool {
+    !entry.flags.has(Flags::SIDE) && !entry.flags.has(Flags::SIDECHAIN)
 }

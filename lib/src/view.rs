@@ -118,8 +118,10 @@ impl Session {
     }
 
     fn first_prompt(&self) -> Result<Option<String>> {
-        let mut prompts = self.records().filter(|record| record.kind() == Kind::User && !record.is_sidechain());
-        let first = prompts.next().or_else(|| self.records().find(|record| record.kind() == Kind::User));
+        let prompts = || self.records().filter(|record| record.kind() == Kind::User);
+        // A list reads no other session's file, so that its own prompts come before inherited ones.
+        let own = prompts().find(|record| !record.is_sidechain() && !record.is_inherited());
+        let first = own.or_else(|| prompts().find(|record| !record.is_sidechain())).or_else(|| prompts().next());
         let Some(first) = first else { return Ok(None) };
         Ok(Some(shorten(&text_of(&first.body()?), PREVIEW_CHARS)).filter(|text| !text.is_empty()))
     }
