@@ -273,7 +273,7 @@ fn grain(source: &Source, file: usize) -> Grain {
 fn read_file(intake: &mut Intake<'_>, file: &OpenFile, mut at: Position) -> Result<(Position, Vec<u8>)> {
     if let Contents::Rows(table) = &file.contents {
         table.each(&file.path, |rowid, json| {
-            intake.value(json.as_bytes(), Position { offset: rowid.cast_unsigned(), line: 0, file: at.file });
+            intake.value(json, Position { offset: rowid.cast_unsigned(), line: 0, file: at.file });
         })?;
         return Ok((at, Vec::new()));
     }
