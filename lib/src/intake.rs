@@ -82,9 +82,10 @@ impl Intake<'_> {
         }
         let bom = if line[start..end].starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         let content = &line[start + bom..end];
-        if !content.is_empty() {
-            let line = at.line;
-            let at = Position { offset: at.offset + (start + bom) as u64, line, ..at };
+        let at = Position { offset: at.offset + (start + bom) as u64, ..at };
+        if content.len() > VALUE_LIMIT_BYTES {
+            self.too_long(content.len() as u64, at);
+        } else if !content.is_empty() {
             self.value(content, at);
         }
     }
@@ -105,13 +106,15 @@ impl Intake<'_> {
         if self.understood(&mended, 0..mended.text.len(), bytes, at) {
             return;
         }
+        if bytes.contains(&0) {
+            let detail = "NUL bytes inside the line; they were replaced by spaces";
+            self.skeleton.report(at.place(0, bytes.len()), IssueKind::NulBytes, detail);
+        }
         let changed = mend::strings(&mut mended);
         if changed && self.understood(&mended, 0..mended.text.len(), bytes, at) {
-            if bytes.contains(&0) {
-                let detail = "NUL bytes inside the record; they were replaced by spaces";
-                self.skeleton.report(at.place(0, bytes.len()), IssueKind::NulBytes, detail);
-            }
-        } else if serde_json::from_str::<IgnoredAny>(&mended.text).is_ok() {
+            return;
+        }
+        if serde_json::from_str::<IgnoredAny>(&mended.text).is_ok() {
             self.misfit(&mended, bytes, at);
         } else {
             self.damaged(&mended, bytes, at);

@@ -41,7 +41,10 @@ pub(crate) fn pieces(line: &str, grain: Grain, is_record: &dyn Fn(&str) -> bool)
     };
     while let Some(start) = next_content(line, at) {
         let (piece, end) = match parse(line, start) {
-            Ok(end) if line.as_bytes()[start] == b'{' => (Piece::Object(start..end), end),
+            Ok(end) if line.as_bytes()[start] == b'{' => match look.stands_alone(start, end) {
+                true => (Piece::Object(start..end), end),
+                false => torn(start, end),
+            },
             Ok(end) if next_content(line, end).is_none_or(|next| line.as_bytes()[next] == b'{') => {
                 (Piece::Scalar(start..end), end)
             }
@@ -95,6 +98,11 @@ impl Look<'_> {
             }
         }
         None
+    }
+
+    /// Whether an object that nothing stands before is a record, and not the end of one whose beginning is lost.
+    fn stands_alone(&self, start: usize, end: usize) -> bool {
+        self.grain == Grain::Document || !self.goes_on(end) || (self.is_record)(&self.line[start..end])
     }
 
     /// Whether what ends here is a part of something that goes on.
@@ -186,6 +194,18 @@ mod tests {
         insta::assert_snapshot!(check(r#"{"a":"cut{"uuid":"y","m":{"role":"user"}"#), @r#"torn   {"a":"cut{"uuid":"y","m":{"role":"user"}"#);
         insta::assert_snapshot!(check(r#"{"uuid":"x","a":{"uuid":"y"},"b":1"#), @r#"torn   {"uuid":"x","a":{"uuid":"y"},"b":1"#);
         insta::assert_snapshot!(check(r#"{"uuid":"x","parts":[{"type":"text"}],"us"#), @r#"torn   {"uuid":"x","parts":[{"type":"text"}],"us"#);
+    }
+
+    #[test]
+    fn the_end_of_a_record_whose_beginning_is_lost_is_no_record() {
+        insta::assert_snapshot!(check(r#"{"role":"user"},"c":1}{"d":1}"#), @r#"
+        torn   {"role":"user"},"c":1}
+        object {"d":1}
+        "#);
+        insta::assert_snapshot!(check(r#"{"uuid":"x"}}"#), @r#"
+        object {"uuid":"x"}
+        torn   }
+        "#);
     }
 
     #[test]
