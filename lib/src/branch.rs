@@ -109,7 +109,7 @@ impl Keys {
                 report(*node, IssueKind::UnansweredCall, "a tool call without a result");
             }
         }
-        found.sort_by_key(|found| found.entry);
+        found.sort_by_key(|found| (found.entry, found.kind.name()));
         found
     }
 }

@@ -75,7 +75,8 @@ fn check_file(dialect: &'static dyn Dialect, bytes: &[u8], bridge: Bridge) {
     for cut in [xxh3_64(bytes) as usize % (bytes.len() + 1), bytes.len() / 2] {
         let mut grown = Session::from_bytes(dialect, bytes[..cut].to_vec(), &reading);
         grown.push(&bytes[cut..]);
-        assert_eq!(outline(&grown), whole, "read in two pieces, cut at {cut}");
+        let different = outline(&grown).into_iter().zip(&whole).find(|(grown, whole)| grown != *whole);
+        assert_eq!((different, outline(&grown).len()), (None, whole.len()), "read in two pieces, cut at {cut}");
     }
 }
 

@@ -17,7 +17,6 @@ use scrollback::issue::IssueKind;
 use scrollback::session::Session;
 
 /// A property's size: few cases at a push, many under `cargo xtask torture`.
-#[allow(dead_code)]
 fn config(push: u32, full: u32) -> Config {
     Config { cases: support::cases(push, full), failure_persistence: None, ..Config::default() }
 }
