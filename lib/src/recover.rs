@@ -119,9 +119,18 @@ fn parse(line: &str, start: usize) -> Result<usize, usize> {
         Some(Ok(_)) => Ok(start + values.byte_offset()),
         // The line has no LF, so the column is the byte; serde_json counts it from 1.
         Some(Err(error)) if error.is_eof() => Err(line.len()),
-        Some(Err(error)) => Err((start + error.column().saturating_sub(1)).min(line.len())),
+        Some(Err(error)) => Err(in_escape(line, (start + error.column().saturating_sub(1)).min(line.len()))),
         None => Err(line.len()),
     }
+}
+
+/// Where a value really breaks: of an escape such as `\u00e9`, serde_json takes four bytes, and then finds them wrong.
+fn in_escape(line: &str, broken_at: usize) -> usize {
+    let bytes = line.as_bytes();
+    let near = broken_at.saturating_sub(r"\uXXXX".len());
+    let Some(escape) = memchr::memmem::rfind(&bytes[near..broken_at], br"\u") else { return broken_at };
+    let digits = near + escape + 2;
+    (digits..broken_at).find(|at| !bytes[*at].is_ascii_hexdigit()).unwrap_or(broken_at)
 }
 
 /// The next byte that is neither white space nor NUL.
@@ -173,6 +182,16 @@ mod tests {
         torn   {"role":"user","text":"cut he
         object {"role":"user"}
         "#);
+    }
+
+    #[test]
+    fn a_nameless_record_behind_one_cut_inside_an_escape_is_found() {
+        for cut in [r"\", r"\u", r"\ud", r"\ud8", r"\ud83", r"\ud83d", r"\ud83d\", r"\ud83d\u", r"\ud83d\ude"] {
+            let torn = format!(r#"{{"text":"{cut}"#);
+            let line = torn.clone() + r#"{"role":"user"}"#;
+            let expected = [Piece::Torn(0..torn.len()), Piece::Object(torn.len()..line.len())];
+            assert_eq!(pieces(&line, Grain::Line, &|_| false), expected, "{line}");
+        }
     }
 
     #[test]
