@@ -49,6 +49,10 @@ pub(crate) fn pieces(line: &str, grain: Grain, is_record: &dyn Fn(&str) -> bool)
                 (Piece::Scalar(start..end), end)
             }
             Ok(_) => torn(start, start),
+            // Between whole records it hides nothing.
+            Err(_) if look.is_comma(start) && matches!(found.last(), Some(Piece::Object(_))) => {
+                (Piece::Torn(start..start + 1), start + 1)
+            }
             Err(broken_at) => torn(start, broken_at),
         };
         found.push(piece);
@@ -103,6 +107,12 @@ impl Look<'_> {
     /// Whether an object that nothing stands before is a record, and not the end of one whose beginning is lost.
     fn stands_alone(&self, start: usize, end: usize) -> bool {
         self.grain == Grain::Document || !self.goes_on(end) || (self.is_record)(&self.line[start..end])
+    }
+
+    /// Whether this is a comma and an object follows it.
+    fn is_comma(&self, at: usize) -> bool {
+        let bytes = self.line.as_bytes();
+        bytes[at] == b',' && next_content(self.line, at + 1).is_some_and(|next| bytes[next] == b'{')
     }
 
     /// Whether what ends here is a part of something that goes on.

@@ -126,6 +126,17 @@ fn a_file_that_changes_after_it_was_read_is_told() {
 }
 
 #[test]
+fn a_model_at_both_ends_of_a_long_log_is_listed_once() {
+    let said =
+        |model: &str| format!("{{\"type\":\"assistant\",\"model\":\"{model}\",\"message\":{{\"content\":\"ok\"}}}}\n");
+    let log = [said("a"), said("b"), said("x").repeat(2_000), said("b"), said("c"), said("a")].concat();
+    let store = Store::new();
+    let source = Source::file(native(), &store.log("s", log.as_bytes()));
+    let row = listing::row(&source, &reading(), Depth::Windows).unwrap();
+    assert_eq!(row.models, ["a", "b", "x", "c"]);
+}
+
+#[test]
 fn an_archive_is_read_as_its_content() {
     let store = Store::new();
     for (name, archive) in [("gz", gzip(&lines(200))), ("zst", zstd::encode_all(&lines(200)[..], 3).unwrap())] {

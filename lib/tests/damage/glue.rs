@@ -162,6 +162,7 @@ fn shapes(with: &Embedding) -> Vec<Shape> {
         shape("with a CR", &[a, b"\r", b], &["a", "b"], glued),
         shape("with NULs", &[a, b"\0\0\0", b], &["a", "b"], &["glued", "nul-bytes"]),
         shape("with a comma", &[a, b",", b], &["a", "b"], &["glued", "not-json"]),
+        shape("with commas", &[a, b", ", b, b",", c], &["a", "b", "c"], &["glued", "not-json"]),
         shape("with a byte order mark", &[a, b"\xef\xbb\xbf", b], &["a", "b"], &["glued", "not-json"]),
         shape("with garbage", &[a, b"\xff\xfe\x01", b], &["a", "b"], &["bad-utf8", "glued", "not-json"]),
         shape("with a number", &[a, b"17", b], &["a", "b"], &["glued", "not-an-object"]),

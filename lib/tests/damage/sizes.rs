@@ -40,6 +40,16 @@ fn a_huge_line_of_brackets_ends() {
 }
 
 #[test]
+fn a_value_over_the_limit_is_told_and_not_read() {
+    if cases(0, 1) == 0 {
+        return; // It takes gigabytes.
+    }
+    let small = br#"{"type":"user","uuid":"small","message":{"content":"ok"}}"#;
+    let session = read([&vec![b'x'; 512 * MIB + 1][..], b"\n", small].concat());
+    assert_eq!((ids(&session), content_issues(&session)), (vec!["small".into()], vec!["too-long 1".into()]));
+}
+
+#[test]
 fn a_long_chain_is_walked() {
     let count = cases(100_000, 10_000_000) as usize;
     let mut file = String::with_capacity(count * 64);
