@@ -84,8 +84,11 @@ pub fn row(source: &Source, reading: &Reading<'_>, depth: Depth) -> Result<Sessi
     begin.head = end.head;
     begin.git_branch = end.git_branch.or(begin.git_branch);
     begin.agent_version = end.agent_version.or(begin.agent_version);
-    begin.models.extend(end.models);
-    begin.models.dedup();
+    for model in end.models {
+        if !begin.models.contains(&model) {
+            begin.models.push(model);
+        }
+    }
     // At the end stands what was said last; a prompt there is not the first one.
     if end.title_source > TitleSource::Prompt && end.title_source >= begin.title_source {
         (begin.title, begin.title_source) = (end.title, end.title_source);
