@@ -71,7 +71,7 @@ pub(crate) struct Tail {
     judged: Option<Mark>,
     base: Base,
     bridge: Bridge,
-    now: Timestamp,
+    pub(crate) now: Timestamp,
 }
 
 /// The session that this one begins in. A line tells it when it is whole, not while it is pending.

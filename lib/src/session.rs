@@ -155,7 +155,7 @@ impl Session {
 
     /// The bytes of all its files.
     pub fn size_bytes(&self) -> Result<u64> {
-        self.files.0.iter().map(|file| file.len()).sum()
+        self.files.size_bytes()
     }
 
     /// Every record, in file order.

@@ -129,6 +129,10 @@ impl Files {
         Files(vec![OpenFile { path: PathBuf::from("-"), contents: Contents::Memory(bytes), torn: None }])
     }
 
+    pub(crate) fn size_bytes(&self) -> Result<u64> {
+        self.0.iter().map(OpenFile::len).sum()
+    }
+
     /// The bytes of a record, if they still are what they were.
     pub(crate) fn read(&self, place: Place, hash: u64) -> Result<Vec<u8>> {
         let file = &self.0[usize::from(place.file)];
@@ -147,6 +151,11 @@ impl OpenFile {
             Contents::Memory(bytes) => Ok(bytes.len() as u64),
             Contents::Rows(_) => Ok(fs::metadata(&self.path).at(&self.path)?.len()),
         }
+    }
+
+    /// Whether it had to be unpacked: then reading less of it saves nothing.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        matches!(self.contents, Contents::Memory(_))
     }
 
     /// Up to `length` bytes from `offset`: fewer where the file ends.
