@@ -6,7 +6,6 @@ mod support;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
@@ -16,19 +15,7 @@ use scrollback::message::Message;
 use scrollback::reading::Page;
 use scrollback::session::Session;
 use scrollback::source::Source;
-use support::{cases, describe, native, now, read, reading};
-
-/// Every log of the corpus and of the demo.
-fn logs() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let folders = [support::corpus().join("native"), root.join("cli/demo/sage/sessions")];
-    let cases = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
-    let mut logs: Vec<PathBuf> = cases.map(|case| case.unwrap().path().join("messages.jsonl")).collect();
-    logs.retain(|log| log.is_file());
-    logs.sort();
-    assert!(logs.len() > 50, "the corpus is gone");
-    logs
-}
+use support::{cases, describe, logs, native, now, read, reading};
 
 /// All that a session says.
 fn told(session: &Session) -> String {
