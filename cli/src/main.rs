@@ -1,2 +1,25 @@
-//! The `scrollback` binary.
-fn main() {}
+//! The `scrollback` binary: what was typed, then what it means, then the work; every output goes through `Ctx`.
+
+mod args;
+mod clock;
+mod commands;
+mod ctx;
+mod demo;
+mod failure;
+mod name;
+mod pager;
+mod paint;
+mod render;
+mod scope;
+mod terminal;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let (mut ctx, args) = match args::parse() {
+        Ok(parsed) => parsed,
+        Err(code) => return code,
+    };
+    let done = commands::run(&args, &mut ctx);
+    ctx.finish(done)
+}

@@ -123,7 +123,7 @@ impl Keys {
                 report(*node, IssueKind::UnansweredCall, "a tool call without a result");
             }
         }
-        found.sort_by_key(|found| found.entry);
+        found.sort_by_key(|found| (found.entry, found.kind.name()));
         found
     }
 }

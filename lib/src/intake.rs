@@ -1,9 +1,9 @@
 //! The way of bytes into a skeleton: lines, values, records, and what is wrong with them (reading rules 1 and 2).
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use jiff::Timestamp;
-use serde::de::IgnoredAny;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dialect::{Dialect, Event, Link, Moment, Parent};
@@ -82,9 +82,10 @@ impl Intake<'_> {
         }
         let bom = if line[start..end].starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
         let content = &line[start + bom..end];
-        if !content.is_empty() {
-            let line = at.line;
-            let at = Position { offset: at.offset + (start + bom) as u64, line, ..at };
+        let at = Position { offset: at.offset + (start + bom) as u64, ..at };
+        if content.len() > VALUE_LIMIT_BYTES {
+            self.too_long(content.len() as u64, at);
+        } else if !content.is_empty() {
             self.value(content, at);
         }
     }
@@ -105,17 +106,12 @@ impl Intake<'_> {
         if self.understood(&mended, 0..mended.text.len(), bytes, at) {
             return;
         }
-        let changed = mend::strings(&mut mended);
-        if changed && self.understood(&mended, 0..mended.text.len(), bytes, at) {
-            if bytes.contains(&0) {
-                let detail = "NUL bytes inside the record; they were replaced by spaces";
-                self.skeleton.report(at.place(0, bytes.len()), IssueKind::NulBytes, detail);
-            }
-        } else if serde_json::from_str::<IgnoredAny>(&mended.text).is_ok() {
-            self.misfit(&mended, bytes, at);
-        } else {
-            self.damaged(&mended, bytes, at);
+        if bytes.contains(&0) {
+            let detail = "NUL bytes inside the line; they were replaced by spaces";
+            self.skeleton.report(at.place(0, bytes.len()), IssueKind::NulBytes, detail);
         }
+        mend::strings(&mut mended);
+        self.pieces(&mended, bytes, at);
     }
 
     /// Reports bytes that were not even looked at.
@@ -125,7 +121,7 @@ impl Intake<'_> {
     }
 
     /// Hands a value to the dialect. False means that it is not what the dialect can read.
-    fn understood(&mut self, mended: &Mended<'_>, range: std::ops::Range<usize>, bytes: &[u8], at: Position) -> bool {
+    fn understood(&mut self, mended: &Mended<'_>, range: Range<usize>, bytes: &[u8], at: Position) -> bool {
         let text = &mended.text[range.clone()];
         let may_be = if self.grain == Grain::Document { ['{', '['] } else { ['{', '{'] };
         if !text.starts_with(may_be) {
@@ -177,21 +173,8 @@ impl Intake<'_> {
         self.skeleton.take(Event::Record(link), stand.place, stand, self.now);
     }
 
-    /// A value that is good JSON, but no record of this dialect.
-    fn misfit(&mut self, mended: &Mended<'_>, bytes: &[u8], at: Position) {
-        let place = at.place(0, bytes.len());
-        if mended.text.starts_with('{') {
-            let detail = "an object whose fields are not what this dialect writes; it is kept as it is";
-            self.skeleton.report(place, IssueKind::MissingField, detail);
-            self.keep(&mended.text, Stand { place, hash: xxh3_64(bytes) }, Kind::Other);
-        } else {
-            let detail = "JSON, but no object; it is ignored";
-            self.skeleton.report_region(place, bytes.len() as u64, IssueKind::NotAnObject, detail);
-        }
-    }
-
-    /// A line that is no JSON value: its whole records are kept, the rest is reported.
-    fn damaged(&mut self, mended: &Mended<'_>, bytes: &[u8], at: Position) {
+    /// A line that is not one record of this dialect: its whole objects are kept, the rest is reported.
+    fn pieces(&mut self, mended: &Mended<'_>, bytes: &[u8], at: Position) {
         let dialect = self.dialect;
         let is_record = |text: &str| {
             let mut known = false;
@@ -207,9 +190,12 @@ impl Intake<'_> {
             let detail = format!("several records on one line; {whole} of them whole and kept");
             self.skeleton.report(at.place(0, bytes.len()), IssueKind::Glued, detail);
         }
+        let mut end = 0;
         for piece in pieces {
             let (Piece::Object(range) | Piece::Scalar(range) | Piece::Torn(range)) = piece.clone();
             let (from, to) = (mended.position(range.start), mended.position(range.end));
+            self.between(bytes, end..from, at);
+            end = to;
             let place = at.place(from, to - from);
             let lost = (to - from) as u64;
             match piece {
@@ -230,11 +216,21 @@ impl Intake<'_> {
                     let detail = format!("a record that was cut off after {lost} bytes{kept}");
                     self.skeleton.report_region(place, lost, IssueKind::Torn, detail);
                 }
-                Piece::Torn(_) => {
-                    let detail = format!("{lost} bytes that are no JSON");
-                    self.skeleton.report_region(place, lost, IssueKind::NotJson, detail);
-                }
+                Piece::Torn(_) => self.no_json(place),
             }
         }
+        self.between(bytes, end..bytes.len(), at);
+    }
+
+    /// Control characters between the pieces were mended away; they are no separators.
+    fn between(&mut self, bytes: &[u8], range: Range<usize>, at: Position) {
+        if bytes[range.clone()].iter().any(|byte| !is_blank(*byte)) {
+            self.no_json(at.place(range.start, range.len()));
+        }
+    }
+
+    fn no_json(&mut self, place: Place) {
+        let detail = format!("{} bytes that are no JSON", place.length);
+        self.skeleton.report_region(place, u64::from(place.length), IssueKind::NotJson, detail);
     }
 }

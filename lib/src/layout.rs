@@ -1,6 +1,7 @@
 //! Where a dialect's sessions lie, and the walk that finds them.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::error::{At, Error, Result};
@@ -72,36 +73,55 @@ impl Layout {
     }
 }
 
+/// What of a folder's entries a part of the pattern names, and every reason why it may not be all.
 fn matching(folder: &Path, part: &str, last: bool) -> Vec<Result<PathBuf>> {
-    let wanted = |path: &Path| {
-        // `metadata` follows links: a store may be one.
-        let Ok(metadata) = fs::metadata(path) else { return false };
-        if last { metadata.is_file() } else { metadata.is_dir() }
+    // `metadata` follows links: a store may be one.
+    let wanted = |path: PathBuf| match fs::metadata(&path) {
+        Ok(metadata) => (if last { metadata.is_file() } else { metadata.is_dir() }).then_some(Ok(path)),
+        Err(error) if is_absence(&error) => None,
+        Err(source) => Some(Err(Error::Io { path, source })),
     };
     if !part.contains('*') {
-        let path = folder.join(part);
-        return match fs::metadata(&path) {
-            Ok(_) if wanted(&path) => vec![Ok(path)],
-            Err(source) if source.kind() == std::io::ErrorKind::PermissionDenied => {
-                vec![Err(Error::Io { path, source })]
-            }
-            _ => Vec::new(),
-        };
+        return wanted(folder.join(part)).into_iter().collect();
     }
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
-        Err(error) => return vec![Err(error).at(folder)],
-    };
-    let mut paths: Vec<PathBuf> = entries
-        .take(ENTRIES_PER_FOLDER)
-        .filter_map(|entry| entry.ok())
-        .filter(|entry| name_matches(part, &entry.file_name().to_string_lossy()))
-        .map(|entry| entry.path())
-        .filter(|path| wanted(path))
-        .collect();
+    match fs::read_dir(folder) {
+        Ok(entries) => {
+            let entries = entries.map(|entry| entry.map(|entry| entry.path()));
+            let listed = list(folder, entries, part, ENTRIES_PER_FOLDER);
+            listed.into_iter().filter_map(|path| path.map_or_else(|error| Some(Err(error)), wanted)).collect()
+        }
+        Err(error) if is_absence(&error) => Vec::new(),
+        Err(error) => vec![Err(error).at(folder)],
+    }
+}
+
+/// The entries whose names fit, in the order of names, and behind them what could not be read or was too much.
+fn list(
+    folder: &Path,
+    mut entries: impl Iterator<Item = io::Result<PathBuf>>,
+    part: &str,
+    limit: usize,
+) -> Vec<Result<PathBuf>> {
+    let (mut paths, mut errors) = (Vec::new(), Vec::new());
+    for entry in entries.by_ref().take(limit) {
+        match entry {
+            Ok(path) if path.file_name().is_some_and(|name| name_matches(part, &name.to_string_lossy())) => {
+                paths.push(path);
+            }
+            Ok(_) => {}
+            Err(error) => errors.push(error),
+        }
+    }
+    if entries.next().is_some() {
+        errors.push(io::Error::other(format!("more than {limit} entries; the rest is not looked at")));
+    }
     paths.sort();
-    paths.into_iter().map(Ok).collect()
+    paths.into_iter().map(Ok).chain(errors.into_iter().map(|error| Err(error).at(folder))).collect()
+}
+
+/// Nothing is there, or what is there leads nowhere.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Matches a name against a pattern with any number of `*`.
@@ -158,5 +178,25 @@ mod tests {
         let found: Vec<PathBuf> = layout.files().into_iter().map(Result::unwrap).collect();
         assert_eq!(found, [dir.path().join("s1/messages.jsonl"), dir.path().join("s2/messages.jsonl")]);
         assert!(layout.fits(Path::new("/x/y/messages.jsonl")));
+    }
+
+    #[test]
+    fn what_a_folder_does_not_show_is_an_error_in_its_list() {
+        let folder = Path::new("store");
+        let entries = || {
+            let unreadable = Err(io::Error::from(io::ErrorKind::PermissionDenied));
+            [Ok("store/b".into()), unreadable, Ok("store/x.txt".into()), Ok("store/a".into())].into_iter()
+        };
+        let show = |limit| {
+            let listed = list(folder, entries(), "*", limit);
+            listed
+                .into_iter()
+                .map(|path| path.map_or_else(|error| error.to_string(), |path| path.display().to_string()))
+        };
+        let all: Vec<String> = show(4).collect();
+        assert_eq!(all, ["store/a", "store/b", "store/x.txt", "store: permission denied"]);
+        let cut: Vec<String> = show(3).collect();
+        let rest = "store: more than 3 entries; the rest is not looked at";
+        assert_eq!(cut, ["store/b", "store/x.txt", "store: permission denied", rest]);
     }
 }

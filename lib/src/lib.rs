@@ -33,3 +33,6 @@ mod assemble;
 pub mod listing;
 pub mod query;
 mod view;
+
+#[doc(hidden)]
+pub mod fuzzing;

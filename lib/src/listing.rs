@@ -17,6 +17,9 @@ const WINDOW_BYTES: u64 = 8 * 1024;
 const WINDOW_GROWTH: u64 = 4;
 const WINDOW_LIMIT_BYTES: u64 = 1024 * 1024;
 
+/// A file no larger than the windows after one step is read whole: that costs no more and tells everything.
+const WHOLE_BYTES: u64 = WINDOW_BYTES * WINDOW_GROWTH;
+
 /// How much of each file to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
@@ -63,26 +66,31 @@ pub fn row(source: &Source, reading: &Reading<'_>, depth: Depth) -> Result<Sessi
     if depth == Depth::Whole || !matches!(source.layout.format, Format::Lines) {
         return whole();
     }
-    let size = open_file(&source.path)?.len()?;
-    if size <= 2 * WINDOW_BYTES {
+    let file = open_file(&source.path)?;
+    let size = file.len()?;
+    if size <= WHOLE_BYTES || file.is_in_memory() {
         return whole();
     }
     let mut begin = grow(
         size,
-        |window| Session::open_start(source, reading, window)?.row(),
+        |window| Session::open_start(source, reading, window)?.described(),
         |row| row.project.is_some() && row.first_prompt.is_some() && row.started.is_some(),
     )?;
     let end = grow(
         size,
-        |window| Session::open_end(source, reading, window)?.row(),
+        |window| Session::open_end(source, reading, window)?.described(),
         |row| row.head.is_some() && row.updated.is_some(),
     )?;
+    begin.size_bytes = source.open()?.size_bytes()?;
     begin.updated = end.updated.max(begin.updated);
     begin.head = end.head;
     begin.git_branch = end.git_branch.or(begin.git_branch);
     begin.agent_version = end.agent_version.or(begin.agent_version);
-    begin.models.extend(end.models);
-    begin.models.dedup();
+    for model in end.models {
+        if !begin.models.contains(&model) {
+            begin.models.push(model);
+        }
+    }
     // At the end stands what was said last; a prompt there is not the first one.
     if end.title_source > TitleSource::Prompt && end.title_source >= begin.title_source {
         (begin.title, begin.title_source) = (end.title, end.title_source);

@@ -4,6 +4,9 @@
 
 use std::path::{Component, Path, PathBuf};
 
+/// No system opens a longer path; a log may name one, and looking into each of its folders would take hours.
+const PATH_LIMIT_BYTES: usize = 4096;
+
 /// The project that work in `cwd` belongs to.
 pub fn of(cwd: &Path) -> PathBuf {
     let cwd = lexically_clean(cwd);
@@ -12,7 +15,7 @@ pub fn of(cwd: &Path) -> PathBuf {
 
 /// The root of the git work tree that `dir` lies in. Linked work trees and submodules count as their own.
 pub fn git_root(dir: &Path) -> Option<PathBuf> {
-    if !dir.is_absolute() {
+    if !dir.is_absolute() || dir.as_os_str().len() > PATH_LIMIT_BYTES {
         return None;
     }
     dir.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_path_buf)
@@ -51,6 +54,12 @@ mod tests {
     fn spelling_does_not_make_a_second_project() {
         assert_eq!(of(Path::new("/gone/a/./b/")), Path::new("/gone/a/b"));
         assert_ne!(of(Path::new("/gone/a-b")), of(Path::new("/gone/a/b")));
+    }
+
+    #[test]
+    fn a_path_without_end_is_not_walked() {
+        let endless = "/a".repeat(500_000);
+        assert_eq!(of(Path::new(&endless)), Path::new(&endless));
     }
 
     proptest::proptest! {

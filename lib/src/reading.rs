@@ -71,7 +71,7 @@ pub(crate) struct Tail {
     judged: Option<Mark>,
     base: Base,
     bridge: Bridge,
-    now: Timestamp,
+    pub(crate) now: Timestamp,
 }
 
 /// The session that this one begins in. A line tells it when it is whole, not while it is pending.
@@ -239,7 +239,7 @@ impl Session {
         if let Contents::Rows(table) = &file.contents {
             let mut intake = self.intake(Grain::Line);
             table.each(&file.path, |rowid, json| {
-                intake.value(json.as_bytes(), Position { offset: rowid.cast_unsigned(), line: 0, file: at });
+                intake.value(json, Position { offset: rowid.cast_unsigned(), line: 0, file: at });
             })?;
             let bases = std::mem::take(&mut intake.bases);
             self.note_base(bases);

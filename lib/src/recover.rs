@@ -41,11 +41,18 @@ pub(crate) fn pieces(line: &str, grain: Grain, is_record: &dyn Fn(&str) -> bool)
     };
     while let Some(start) = next_content(line, at) {
         let (piece, end) = match parse(line, start) {
-            Ok(end) if line.as_bytes()[start] == b'{' => (Piece::Object(start..end), end),
+            Ok(end) if line.as_bytes()[start] == b'{' => match look.stands_alone(start, end) {
+                true => (Piece::Object(start..end), end),
+                false => torn(start, end),
+            },
             Ok(end) if next_content(line, end).is_none_or(|next| line.as_bytes()[next] == b'{') => {
                 (Piece::Scalar(start..end), end)
             }
             Ok(_) => torn(start, start),
+            // Between whole records it hides nothing.
+            Err(_) if look.is_comma(start) && matches!(found.last(), Some(Piece::Object(_))) => {
+                (Piece::Torn(start..start + 1), start + 1)
+            }
             Err(broken_at) => torn(start, broken_at),
         };
         found.push(piece);
@@ -97,6 +104,17 @@ impl Look<'_> {
         None
     }
 
+    /// Whether an object that nothing stands before is a record, and not the end of one whose beginning is lost.
+    fn stands_alone(&self, start: usize, end: usize) -> bool {
+        self.grain == Grain::Document || !self.goes_on(end) || (self.is_record)(&self.line[start..end])
+    }
+
+    /// Whether this is a comma and an object follows it.
+    fn is_comma(&self, at: usize) -> bool {
+        let bytes = self.line.as_bytes();
+        bytes[at] == b',' && next_content(self.line, at + 1).is_some_and(|next| bytes[next] == b'{')
+    }
+
     /// Whether what ends here is a part of something that goes on.
     fn goes_on(&self, end: usize) -> bool {
         let next = next_content(self.line, end);
@@ -111,9 +129,18 @@ fn parse(line: &str, start: usize) -> Result<usize, usize> {
         Some(Ok(_)) => Ok(start + values.byte_offset()),
         // The line has no LF, so the column is the byte; serde_json counts it from 1.
         Some(Err(error)) if error.is_eof() => Err(line.len()),
-        Some(Err(error)) => Err((start + error.column().saturating_sub(1)).min(line.len())),
+        Some(Err(error)) => Err(in_escape(line, (start + error.column().saturating_sub(1)).min(line.len()))),
         None => Err(line.len()),
     }
+}
+
+/// Where a value really breaks: of an escape such as `\u00e9`, serde_json takes four bytes, and then finds them wrong.
+fn in_escape(line: &str, broken_at: usize) -> usize {
+    let bytes = line.as_bytes();
+    let near = broken_at.saturating_sub(r"\uXXXX".len());
+    let Some(escape) = memchr::memmem::rfind(&bytes[near..broken_at], br"\u") else { return broken_at };
+    let digits = near + escape + 2;
+    (digits..broken_at).find(|at| !bytes[*at].is_ascii_hexdigit()).unwrap_or(broken_at)
 }
 
 /// The next byte that is neither white space nor NUL.
@@ -168,6 +195,16 @@ mod tests {
     }
 
     #[test]
+    fn a_nameless_record_behind_one_cut_inside_an_escape_is_found() {
+        for cut in [r"\", r"\u", r"\ud", r"\ud8", r"\ud83", r"\ud83d", r"\ud83d\", r"\ud83d\u", r"\ud83d\ude"] {
+            let torn = format!(r#"{{"text":"{cut}"#);
+            let line = torn.clone() + r#"{"role":"user"}"#;
+            let expected = [Piece::Torn(0..torn.len()), Piece::Object(torn.len()..line.len())];
+            assert_eq!(pieces(&line, Grain::Line, &|_| false), expected, "{line}");
+        }
+    }
+
+    #[test]
     fn a_record_behind_one_cut_between_tokens_is_found() {
         insta::assert_snapshot!(check(r#"{"uuid":"x","a":{"uuid":"y"}"#), @r#"
         torn   {"uuid":"x","a":
@@ -186,6 +223,18 @@ mod tests {
         insta::assert_snapshot!(check(r#"{"a":"cut{"uuid":"y","m":{"role":"user"}"#), @r#"torn   {"a":"cut{"uuid":"y","m":{"role":"user"}"#);
         insta::assert_snapshot!(check(r#"{"uuid":"x","a":{"uuid":"y"},"b":1"#), @r#"torn   {"uuid":"x","a":{"uuid":"y"},"b":1"#);
         insta::assert_snapshot!(check(r#"{"uuid":"x","parts":[{"type":"text"}],"us"#), @r#"torn   {"uuid":"x","parts":[{"type":"text"}],"us"#);
+    }
+
+    #[test]
+    fn the_end_of_a_record_whose_beginning_is_lost_is_no_record() {
+        insta::assert_snapshot!(check(r#"{"role":"user"},"c":1}{"d":1}"#), @r#"
+        torn   {"role":"user"},"c":1}
+        object {"d":1}
+        "#);
+        insta::assert_snapshot!(check(r#"{"uuid":"x"}}"#), @r#"
+        object {"uuid":"x"}
+        torn   }
+        "#);
     }
 
     #[test]

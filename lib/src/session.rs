@@ -155,7 +155,7 @@ impl Session {
 
     /// The bytes of all its files.
     pub fn size_bytes(&self) -> Result<u64> {
-        self.files.0.iter().map(|file| file.len()).sum()
+        self.files.size_bytes()
     }
 
     /// Every record, in file order.
@@ -330,6 +330,11 @@ impl<'s> RecordRef<'s> {
             0 | 1 => Cow::Borrowed(id),
             copy => Cow::Owned(format!("{id}~{copy}")),
         }
+    }
+
+    /// Its number in file order, counted from 0.
+    pub fn order(self) -> usize {
+        self.node as usize
     }
 
     /// The record that it hangs on.

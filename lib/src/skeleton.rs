@@ -44,7 +44,7 @@ pub(crate) struct Stand {
     pub(crate) hash: u64,
 }
 
-/// One record, or one fragment of a record, as the tree knows it: 48 bytes and its id.
+/// One record, or one fragment of a record, as the tree knows it: 56 bytes and its id.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) place: Place,

@@ -1,10 +1,12 @@
 //! One session's file or files, or its rows in a database: what is opened, and the bytes that come out of it.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -71,7 +73,7 @@ impl Source {
     }
 
     /// What the place calls the session: used when the content does not say.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         if let Some(key) = &self.key {
             return key.clone();
         }
@@ -79,7 +81,8 @@ impl Source {
             self.layout.pattern.ends_with("*/messages.jsonl") && self.path.ends_with("messages.jsonl");
         let folder = || self.path.parent().and_then(Path::file_name);
         let name = if named_by_folder { folder() } else { self.path.file_stem() };
-        name.map_or_else(|| "stdin".to_owned(), |name| name.to_string_lossy().into_owned())
+        name.filter(|name| *name != "-")
+            .map_or_else(|| "stdin".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
     /// The file beside the log that tells about the session, when there is one.
@@ -130,6 +133,10 @@ impl Files {
         Files(vec![OpenFile { path: PathBuf::from("-"), contents: Contents::Memory(bytes), torn: None }])
     }
 
+    pub(crate) fn size_bytes(&self) -> Result<u64> {
+        self.0.iter().map(OpenFile::len).sum()
+    }
+
     /// The bytes of a record, if they still are what they were.
     pub(crate) fn read(&self, place: Place, hash: u64) -> Result<Vec<u8>> {
         let file = &self.0[usize::from(place.file)];
@@ -148,6 +155,11 @@ impl OpenFile {
             Contents::Memory(bytes) => Ok(bytes.len() as u64),
             Contents::Rows(_) => Ok(fs::metadata(&self.path).at(&self.path)?.len()),
         }
+    }
+
+    /// Whether it had to be unpacked: then reading less of it saves nothing.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        matches!(self.contents, Contents::Memory(_))
     }
 
     /// Up to `length` bytes from `offset`: fewer where the file ends.
@@ -175,23 +187,30 @@ impl OpenFile {
 }
 
 impl Table {
-    /// Gives each row of the session, in order, as its rowid and its JSON.
-    pub(crate) fn each(&self, path: &Path, mut take: impl FnMut(i64, &str)) -> Result<()> {
+    /// Gives each row of the session, in order, as its rowid and its JSON, or what stands there instead.
+    pub(crate) fn each(&self, path: &Path, mut take: impl FnMut(i64, &[u8])) -> Result<()> {
         let database = |source| Error::Database { path: path.to_path_buf(), source };
         let mut statement = self.connection.prepare(self.rows.rows).map_err(database)?;
         let mut rows = statement.query([&self.key]).map_err(database)?;
         while let Some(row) = rows.next().map_err(database)? {
-            take(row.get(0).map_err(database)?, &row.get::<_, String>(1).map_err(database)?);
+            take(row.get(0).map_err(database)?, &json(row.get_ref(1).map_err(database)?));
         }
         Ok(())
     }
 
     fn row(&self, rowid: i64, path: &Path) -> Result<Option<Vec<u8>>> {
-        let text = self.connection.query_row(self.rows.row, [rowid], |row| row.get::<_, String>(0)).optional();
-        match text {
-            Ok(text) => Ok(text.map(String::into_bytes)),
-            Err(source) => Err(Error::Database { path: path.to_path_buf(), source }),
-        }
+        let found = self.connection.query_row(self.rows.row, [rowid], |row| Ok(json(row.get_ref(0)?).into_owned()));
+        found.optional().map_err(|source| Error::Database { path: path.to_path_buf(), source })
+    }
+}
+
+/// The bytes of a column that should hold JSON text. SQLite keeps anything anywhere, and content never fails.
+fn json(column: ValueRef<'_>) -> Cow<'_, [u8]> {
+    match column {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Cow::Borrowed(bytes),
+        ValueRef::Null => Cow::Borrowed(b"null"),
+        ValueRef::Integer(number) => Cow::Owned(number.to_string().into_bytes()),
+        ValueRef::Real(number) => Cow::Owned(number.to_string().into_bytes()),
     }
 }
 
@@ -201,40 +220,34 @@ pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
     if !metadata.is_file() {
         return Err(Error::NotAFile(path.to_path_buf()));
     }
-    let mut file = File::open(path).at(path)?;
-    let mut magic = [0; 4];
-    let read = read_some(&mut file, &mut magic).at(path)?;
-    file.seek(SeekFrom::Start(0)).at(path)?;
-    let inflated = match &magic[..read] {
-        [0x1f, 0x8b, ..] => inflate(flate2::read::MultiGzDecoder::new(file)),
-        [0x28, 0xb5, 0x2f, 0xfd] => inflate(zstd::Decoder::new(file).at(path)?),
-        _ => return Ok(OpenFile { path: path.to_path_buf(), contents: Contents::Disk(file), torn: None }),
+    let file = File::open(path).at(path)?;
+    let mut magic = Vec::new();
+    (&file).take(4).read_to_end(&mut magic).at(path)?;
+    (&file).seek(SeekFrom::Start(0)).at(path)?;
+    let inflated = match magic[..] {
+        [0x1f, 0x8b, 8, _] => Some(inflate(flate2::read::MultiGzDecoder::new(&file), INFLATED_LIMIT_BYTES)),
+        [0x28, 0xb5, 0x2f, 0xfd] => Some(inflate(zstd::Decoder::new(&file).at(path)?, INFLATED_LIMIT_BYTES)),
+        _ => None,
     };
-    let (bytes, torn) = inflated;
-    Ok(OpenFile { path: path.to_path_buf(), contents: Contents::Memory(bytes), torn })
-}
-
-fn read_some(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut read = 0;
-    while read < buffer.len() {
-        match file.read(&mut buffer[read..])? {
-            0 => break,
-            more => read += more,
-        }
-    }
-    Ok(read)
+    let (contents, torn) = match inflated {
+        None => (Contents::Disk(file), None),
+        // It only begins like an archive: a log whose first bytes are damaged does that too.
+        Some((bytes, Some(why))) if bytes.is_empty() => (Contents::Disk(file), Some(why)),
+        Some((bytes, torn)) => (Contents::Memory(bytes), torn),
+    };
+    Ok(OpenFile { path: path.to_path_buf(), contents, torn })
 }
 
 /// What a compressed file holds, up to where it ends or breaks.
-fn inflate(compressed: impl Read) -> (Vec<u8>, Option<String>) {
-    let mut bytes = Vec::new();
-    match compressed.take(INFLATED_LIMIT_BYTES + 1).read_to_end(&mut bytes) {
-        Ok(_) if bytes.len() as u64 > INFLATED_LIMIT_BYTES => {
-            bytes.truncate(INFLATED_LIMIT_BYTES as usize);
-            (bytes, Some(format!("it holds more than {INFLATED_LIMIT_BYTES} bytes; the rest is not read")))
-        }
-        Ok(_) => (bytes, None),
+fn inflate(compressed: impl Read, limit_bytes: u64) -> (Vec<u8>, Option<String>) {
+    let (mut bytes, mut compressed) = (Vec::new(), compressed.take(limit_bytes));
+    match compressed.read_to_end(&mut bytes) {
         Err(error) => (bytes, Some(format!("the compressed file breaks off: {error}"))),
+        Ok(_) if compressed.limit() > 0 => (bytes, None),
+        Ok(_) => match compressed.into_inner().read(&mut [0]) {
+            Ok(0) => (bytes, None),
+            _ => (bytes, Some(format!("it holds more than {limit_bytes} bytes; the rest is not read"))),
+        },
     }
 }
 
@@ -254,4 +267,41 @@ fn keys(path: &Path, rows: &Rows) -> Result<Vec<String>> {
     let mut statement = connection.prepare(rows.sessions).map_err(database)?;
     let keys = statement.query_map([], |row| row.get(0)).map_err(database)?;
     keys.collect::<std::result::Result<_, _>>().map_err(database)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_is_read_up_to_the_limit_and_no_further() {
+        let bomb = zstd::encode_all(&vec![b'x'; 100_000][..], 1).unwrap();
+        let read = |limit| inflate(zstd::Decoder::new(&bomb[..]).unwrap(), limit);
+        let (bytes, torn) = read(99_999);
+        assert_eq!(
+            (bytes.len(), torn.unwrap()),
+            (99_999, "it holds more than 99999 bytes; the rest is not read".into())
+        );
+        assert_eq!(read(100_000), (vec![b'x'; 100_000], None));
+    }
+
+    #[test]
+    fn a_row_of_any_type_is_content() {
+        let connection = Connection::open_in_memory().unwrap();
+        let setup =
+            "CREATE TABLE t (s, j); INSERT INTO t VALUES ('s', '{\"a\":1}'), ('s', NULL), ('s', 7), ('s', x'ff7b');";
+        connection.execute_batch(setup).unwrap();
+        static ROWS: Rows = Rows {
+            sessions: "SELECT DISTINCT s FROM t",
+            rows: "SELECT rowid, j FROM t WHERE s = ?1 ORDER BY rowid",
+            row: "SELECT j FROM t WHERE rowid = ?1",
+        };
+        let table = Table { connection, rows: &ROWS, key: "s".to_owned() };
+        let mut found = Vec::new();
+        table.each(Path::new("db"), |rowid, json| found.push((rowid, json.to_vec()))).unwrap();
+        let expected: [&[u8]; 4] = [b"{\"a\":1}", b"null", b"7", b"\xff{"];
+        assert_eq!(found, [1, 2, 3, 4].into_iter().zip(expected.map(<[u8]>::to_vec)).collect::<Vec<_>>());
+        assert_eq!(table.row(4, Path::new("db")).unwrap().as_deref(), Some(expected[3]));
+        assert_eq!(table.row(5, Path::new("db")).unwrap(), None);
+    }
 }

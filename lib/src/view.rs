@@ -2,14 +2,17 @@
 
 use std::path::Path;
 
+use hashbrown::HashSet;
 use serde_json::Value;
 
 use crate::conversation::Conversation;
 use crate::error::Result;
+use crate::listing::{self, Depth};
 use crate::message::Part;
 use crate::project;
 use crate::query::{BranchRow, CallRow, Examined, GapRow, HeadRow, ResultRow, SessionRow, TreeRow, TreeView};
-use crate::record::{Body, Kind, Outcome, RecordId, SessionId, TitleSource};
+use crate::reading::Reading;
+use crate::record::{Body, Kind, Outcome, RecordId, SessionId, TitleSource, ToolResult};
 use crate::session::{Branch, RecordRef, Session};
 
 /// What a list shows of a prompt, and a tree of a record.
@@ -22,8 +25,16 @@ const TITLE_CHARS: usize = 120;
 const PREVIEW_STEPS: usize = 16;
 
 impl Session {
-    /// Describes the session as far as it was read.
+    /// Describes the session. What was read of it may be its end only: then the beginning is looked at, too.
     pub fn row(&self) -> Result<SessionRow> {
+        if self.whole() {
+            return self.described();
+        }
+        listing::row(&self.source, &Reading::plain(self.tail.now), Depth::Windows)
+    }
+
+    /// Describes what was read as if it were all.
+    pub(crate) fn described(&self) -> Result<SessionRow> {
         let branch = self.head().map(|head| self.branch(head));
         let first_prompt = self.first_prompt()?;
         let (title, title_source) = match (self.title(), &first_prompt) {
@@ -98,9 +109,10 @@ impl Session {
     /// Every record, for a drawing of the tree.
     pub fn tree_view(&self) -> Result<TreeView> {
         let branch = self.head().map(|head| self.branch(head));
-        let on_branch =
-            branch.map(|branch| branch.records.iter().map(|record| record.node).collect()).unwrap_or_default();
-        let records = self.records().map(|record| tree_row(record, &on_branch)).collect::<Result<_>>()?;
+        let on_branch: HashSet<u32> =
+            branch.iter().flat_map(|branch| &branch.records).map(|record| record.node).collect();
+        let records = self.records().map(|record| record.row(on_branch.contains(&record.node)));
+        let records = records.collect::<Result<_>>()?;
         Ok(TreeView { session: self.row()?, records, heads: self.head_rows()?, issues: self.issues().to_vec() })
     }
 
@@ -125,42 +137,41 @@ impl Session {
     }
 }
 
-fn tree_row(record: RecordRef<'_>, on_branch: &hashbrown::HashSet<u32>) -> Result<TreeRow> {
-    let body = record.body()?;
-    let place = record.place();
-    let said = body.said();
-    let call = |part: &Part| match part {
-        Part::Tool(call) => Some(CallRow {
-            id: call.call_id.clone(),
-            name: call.name.clone(),
-            input: call.input().cloned().unwrap_or_default(),
-        }),
-        _ => None,
-    };
-    Ok(TreeRow {
-        id: name(record),
-        parent: record.parent().map(name).or(record.missing_parent().map(RecordId::from)),
-        kind: record.kind(),
-        role: role(record.kind()),
-        at: record.at(),
-        file: (place.file > 0).then(|| record.file().file_name().unwrap_or_default().to_string_lossy().into_owned()),
-        line: (place.line > 0).then_some(place.line),
-        offset: place.offset,
-        length: place.length,
-        sidechain: record.is_sidechain(),
-        on_branch: on_branch.contains(&record.node),
-        text: shorten(&text_of(&body), PREVIEW_CHARS),
-        tool_calls: said.map(|said| said.parts.iter().filter_map(call).collect()).unwrap_or_default(),
-        tool_results: said
-            .map(|said| {
-                let failed = |outcome: &Outcome| *outcome != Outcome::Done;
-                let results = said.results.iter();
-                results
-                    .map(|result| ResultRow { call_id: result.call_id.clone(), is_error: failed(&result.outcome) })
-                    .collect()
-            })
-            .unwrap_or_default(),
-    })
+impl RecordRef<'_> {
+    /// Describes the record; the caller knows whether it is on the default branch.
+    pub fn row(self, on_branch: bool) -> Result<TreeRow> {
+        let body = self.body()?;
+        let place = self.place();
+        let said = body.said();
+        let call = |part: &Part| match part {
+            Part::Tool(call) => Some(CallRow {
+                id: call.call_id.clone(),
+                name: call.name.clone(),
+                input: call.input().cloned().unwrap_or_default(),
+            }),
+            _ => None,
+        };
+        let result = |result: &ToolResult| ResultRow {
+            call_id: result.call_id.clone(),
+            is_error: result.outcome != Outcome::Done,
+        };
+        Ok(TreeRow {
+            id: name(self),
+            parent: self.parent().map(name).or(self.missing_parent().map(RecordId::from)),
+            kind: self.kind(),
+            role: role(self.kind()),
+            at: self.at(),
+            file: (place.file > 0).then(|| self.file().file_name().unwrap_or_default().to_string_lossy().into_owned()),
+            line: (place.line > 0).then_some(place.line),
+            offset: place.offset,
+            length: place.length,
+            sidechain: self.is_sidechain(),
+            on_branch,
+            text: shorten(&text_of(&body), PREVIEW_CHARS),
+            tool_calls: said.map(|said| said.parts.iter().filter_map(call).collect()).unwrap_or_default(),
+            tool_results: said.map(|said| said.results.iter().map(result).collect()).unwrap_or_default(),
+        })
+    }
 }
 
 fn role(kind: Kind) -> Option<&'static str> {

@@ -1,0 +1,120 @@
+//! What was typed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::commands::{
+    completions::CompletionsArgs, doctor::DoctorArgs, list::ListArgs, show::ShowArgs, tree::TreeArgs,
+};
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+
+/// The session history of every AI agent, in one place
+///
+/// Reads what agents keep of their conversations, as they keep it: nothing is imported, nothing is changed. A session is named by its id
+/// or any unique beginning of it, by @ (the newest of this project), @~1 (the one before), DIALECT:ID, a path, or - (standard input);
+/// a message by SESSION#ID.
+#[derive(Parser, Debug)]
+#[command(
+    name = "scrollback",
+    disable_version_flag = true,
+    max_term_width = 100,
+    args_conflicts_with_subcommands = false
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) global: Global,
+    /// Print the version
+    #[arg(short = 'V', long)]
+    pub(crate) version: bool,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    #[command(visible_alias = "ls")]
+    List(ListArgs),
+    Show(ShowArgs),
+    Tree(TreeArgs),
+    Doctor(DoctorArgs),
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man,
+}
+
+#[derive(Args, Debug, Clone)]
+pub(crate) struct Global {
+    /// Print JSON instead of text
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// When to use colours
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
+    /// Read the bundled demo sessions instead of your own
+    #[arg(long, global = true)]
+    pub(crate) demo: bool,
+    /// Look at every project, not only the current one
+    #[arg(long, short = 'a', global = true, help_heading = "Which sessions")]
+    pub(crate) all: bool,
+    /// Look at the project of this directory
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Which sessions", conflicts_with = "all")]
+    pub(crate) project: Option<PathBuf>,
+    /// Look only at this agent's sessions, and read files as its
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Which sessions")]
+    pub(crate) dialect: Option<String>,
+    /// Look for sessions in this store instead of the usual places
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Which sessions")]
+    pub(crate) store: Option<PathBuf>,
+    /// Only what was updated at or after this time: a date, an instant, or an age such as 3d, 12h, 2w
+    #[arg(long, global = true, value_name = "TIME", help_heading = "Which sessions")]
+    pub(crate) since: Option<String>,
+    /// Only what was updated before this time
+    #[arg(long, global = true, value_name = "TIME", help_heading = "Which sessions")]
+    pub(crate) until: Option<String>,
+}
+
+#[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+/// Parses the command line; what is no command is answered here.
+pub(crate) fn parse() -> Result<(Ctx, Cli), ExitCode> {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    let error = match Cli::try_parse_from(&typed) {
+        Ok(cli) => {
+            let ctx = Ctx::system(&cli.global);
+            return Ok((ctx, cli));
+        }
+        Err(error) => error,
+    };
+    if !error.use_stderr() {
+        // Help. A closed pipe is the reader's choice.
+        return Err(if error.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::from(0) });
+    }
+    let wants_json = typed.iter().any(|word| word == "--json" || word == "--jsonl");
+    let mut ctx = Ctx::plain(wants_json);
+    Err(ctx.finish(Err(misuse(&error))))
+}
+
+/// One line and a hint, of what clap says in a paragraph.
+fn misuse(error: &clap::Error) -> Failure {
+    let text = error.render().to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let first = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
+    let rest: Vec<&str> = lines
+        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more information"))
+        .collect();
+    let tip = rest.iter().find_map(|line| line.strip_prefix("tip: ")).map(str::to_owned);
+    let listed = rest.iter().filter(|line| !line.starts_with("tip: ")).copied().collect::<Vec<_>>().join(" ");
+    let message = if listed.is_empty() { first } else { format!("{first} {listed}") };
+    Failure::new(FailureKind::Usage, message)
+        .hint(tip.unwrap_or_else(|| "`scrollback --help` shows what can be said".to_owned()))
+}

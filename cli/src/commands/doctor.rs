@@ -1,0 +1,220 @@
+//! `doctor`: what is wrong in files, where, and what was kept.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use scrollback::issue::{Issue, Severity};
+use scrollback::listing::Depth;
+use scrollback::query::Examined;
+use scrollback::reading::Reading;
+use scrollback::session::{Bridge, Session};
+use scrollback::source::Source;
+
+use super::FOUND_PROBLEMS;
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::name::{Located, SessionName, default_dialect};
+use crate::paint::Paint;
+use crate::render::plural;
+use crate::render::table::{Cell, Column, Table};
+use crate::scope;
+use crate::terminal::clean;
+
+/// Tell what is wrong in sessions' files
+///
+/// Each problem is named with its place, what is wrong and what was kept. Nothing is changed. Without a name every session in scope is
+/// examined; a directory stands for the sessions, or else the files, in it. The exit code is 1 when something is lost or cannot be trusted,
+/// and 0 when there are only notes.
+#[derive(clap::Args, Debug)]
+pub(crate) struct DoctorArgs {
+    /// Sessions, files or directories (can be repeated)
+    sessions: Vec<SessionName>,
+    /// Print every problem, however many there are
+    #[arg(long)]
+    full: bool,
+}
+
+/// Problems printed for a file without `--full`.
+const ISSUES_SHOWN: usize = 20;
+
+pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let mut report = Report::default();
+    let mut patients = Vec::new();
+    if args.sessions.is_empty() {
+        let found = scope::found(global, ctx, Depth::Windows)?;
+        if found.hidden > 0 {
+            ctx.note(&format!("{} sessions in other projects are not examined: --all does.", found.hidden))?;
+        }
+        patients.extend(found.rows.into_iter().map(|(_, source)| Located::Source(Box::new(source))));
+        if patients.is_empty() {
+            let failure = Failure::new(FailureKind::NotFound, "no session to examine");
+            return Err(failure.hint("name a file, or `scrollback --demo doctor`"));
+        }
+    }
+    for session in &args.sessions {
+        match folder(session, global, ctx)? {
+            Some(sources) => patients.extend(sources.into_iter().map(|source| Located::Source(Box::new(source)))),
+            None => patients.push(session.resolve(global, ctx)?.located),
+        }
+    }
+    let sources = scope::sources(global, ctx)?;
+    let find = scope::finder(&sources);
+    let reading = Reading { now: ctx.now, bridge: Bridge::AsTheAgent, find: &find };
+    for patient in patients {
+        let session = match patient {
+            Located::Bytes { dialect, bytes } => Session::from_bytes(dialect, bytes, &reading),
+            Located::Source(source) => match Session::open(&source, &reading) {
+                Ok(session) => session,
+                Err(error) => {
+                    report.unreadable += 1;
+                    ctx.warn(&error.into())?;
+                    continue;
+                }
+            },
+        };
+        report.take(&session);
+    }
+    if ctx.json {
+        ctx.print_json(&report.examined)?;
+    } else {
+        report.print(args.full, ctx)?;
+    }
+    Ok(if report.errors > 0 || report.unreadable > 0 { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
+}
+
+/// The sessions in a directory, or the files in it when it is no store.
+fn folder(session: &SessionName, global: &Global, ctx: &Ctx) -> Result<Option<Vec<Source>>, Failure> {
+    let dialect = scope::dialect(global)?.unwrap_or(default_dialect());
+    let path = ctx.home.cwd.join(session.typed());
+    let holds_a_session = |path: &Path| {
+        let layouts = dialect.layouts_in(Path::new(""));
+        layouts
+            .iter()
+            .any(|layout| layout.pattern.rsplit('/').next().is_some_and(|name| path.join(name).is_file()))
+    };
+    if !path.is_dir() || holds_a_session(&path) {
+        return Ok(None);
+    }
+    let layouts = dialect.layouts_in(&path).into_iter().chain([&path].into_iter().flat_map(|path| {
+        let mut layouts = dialect.layouts_in(path);
+        layouts.iter_mut().for_each(|layout| layout.root = path.clone());
+        layouts
+    }));
+    let in_store: Vec<Source> =
+        layouts.flat_map(|layout| Source::walk(dialect, &layout)).filter_map(Result::ok).collect();
+    if !in_store.is_empty() {
+        return Ok(Some(in_store));
+    }
+    let entries = fs::read_dir(&path).map_err(|source| scrollback::error::Error::Io { path: path.clone(), source })?;
+    let mut files: Vec<PathBuf> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
+    files.sort();
+    if files.is_empty() {
+        let failure = Failure::new(FailureKind::NotFound, format!("{}: no session and no file in it", path.display()));
+        return Err(failure.hint("name a store, a session's folder or a file"));
+    }
+    Ok(Some(files.iter().map(|file| Source::file(dialect, file)).collect()))
+}
+
+/// What was found in all files.
+#[derive(Default)]
+struct Report {
+    examined: Vec<Examined>,
+    /// Of each file: issues beyond those kept.
+    beyond: Vec<u64>,
+    errors: u64,
+    unreadable: usize,
+    /// (dialect, sessions, records, with problems)
+    dialects: BTreeMap<&'static str, (usize, usize, usize)>,
+    /// (agent, version, kind) and how many.
+    unknown: BTreeMap<(&'static str, String, String), u64>,
+}
+
+impl Report {
+    fn take(&mut self, session: &Session) {
+        let examined = session.examined();
+        let errors = examined.issues.iter().filter(|issue| issue.severity == Severity::Error).count() as u64;
+        let beyond = session.issue_count() - examined.issues.len() as u64;
+        self.errors += errors + beyond;
+        let (sessions, records, damaged) = self.dialects.entry(examined.dialect).or_default();
+        *sessions += 1;
+        *records += examined.records;
+        *damaged += usize::from(errors > 0);
+        let version = session.agent_version().unwrap_or_default().to_owned();
+        for (kind, count) in session.unknown_kinds() {
+            *self.unknown.entry((examined.dialect, version.clone(), kind.to_owned())).or_default() += count;
+        }
+        self.beyond.push(beyond);
+        self.examined.push(examined);
+    }
+
+    fn print(&self, full: bool, ctx: &mut Ctx) -> Result<(), Failure> {
+        for (examined, beyond) in self.examined.iter().zip(&self.beyond) {
+            if !examined.issues.is_empty() || self.examined.len() == 1 {
+                file(examined, *beyond, full, ctx)?;
+            }
+        }
+        let paint = ctx.paint();
+        let mut summary = Table::new(vec![
+            Column::fixed("DIALECT"),
+            Column::right("SESSIONS"),
+            Column::right("RECORDS"),
+            Column::right("DAMAGED"),
+        ]);
+        for (dialect, (sessions, records, damaged)) in &self.dialects {
+            let cells = [(*dialect).to_owned(), sessions.to_string(), records.to_string(), damaged.to_string()];
+            summary.push(cells.map(|text| Cell::new(text, Paint::plain)).into());
+        }
+        if self.examined.len() > 1 {
+            write!(ctx.out, "{}", summary.render(ctx.look.width, paint))?;
+        }
+        if self.unreadable > 0 {
+            ctx.line(&format!("{} could not be read", plural(self.unreadable as u64, "file")))?;
+        }
+        if !self.unknown.is_empty() {
+            let columns = ["AGENT", "VERSION", "UNKNOWN KIND"].map(Column::fixed).into_iter();
+            let mut table = Table::new(columns.chain([Column::right("COUNT")]).collect());
+            for ((agent, version, kind), count) in &self.unknown {
+                let cells =
+                    [(*agent).to_owned(), clean::line(version).into(), clean::line(kind).into(), count.to_string()];
+                table.push(cells.map(|text| Cell::new(text, Paint::plain)).into());
+            }
+            write!(ctx.out, "\n{}", table.render(ctx.look.width, paint))?;
+        }
+        Ok(())
+    }
+}
+
+fn file(examined: &Examined, beyond: u64, full: bool, ctx: &mut Ctx) -> Result<(), Failure> {
+    let paint = ctx.paint();
+    let lines = plural(examined.lines, "line");
+    let about = format!("{} · {lines} · {}", examined.dialect, plural(examined.records as u64, "record"));
+    ctx.line(&format!("{}  {}", paint.bold(&examined.path), paint.dim(&about)))?;
+    let shown = if full { examined.issues.len() } else { ISSUES_SHOWN };
+    for issue in examined.issues.iter().take(shown) {
+        let kind = format!("{:<18}", issue.kind.name());
+        let kind = if issue.severity == Severity::Error { paint.red(&kind) } else { paint.yellow(&kind) };
+        ctx.line(&format!("  {:<14} {kind} {}", paint.dim(&place(issue)), clean::line(&issue.detail)))?;
+    }
+    let left = examined.issues.len().saturating_sub(shown) as u64 + beyond;
+    if left > 0 {
+        ctx.line(&format!("  … and {left} more{}", if beyond < left { " (--full)" } else { "" }))?;
+    }
+    if examined.issues.is_empty() {
+        let verdict = if examined.lines == 0 { "nothing is wrong: the file is empty" } else { "nothing is wrong" };
+        ctx.line(&format!("  {}", paint.green(verdict)))?;
+    }
+    ctx.line("")
+}
+
+fn place(issue: &Issue) -> String {
+    let file = issue.file.as_ref().map(|file| format!("{file} ")).unwrap_or_default();
+    match issue.line {
+        Some(line) => format!("{file}line {line}"),
+        None => format!("{file}byte {}", issue.offset),
+    }
+}

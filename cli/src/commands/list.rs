@@ -1,0 +1,162 @@
+//! `list`: sessions in a table, the newest first.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use scrollback::listing::Depth;
+use scrollback::query::SessionRow;
+use scrollback::session::State;
+
+use super::FOUND_PROBLEMS;
+use crate::args::Global;
+use crate::clock;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::paint::Paint;
+use crate::render::table::{Cell, Column, Table};
+use crate::scope;
+use crate::terminal::clean;
+use crate::terminal::markdown::plain_preview;
+
+/// List sessions, the newest first
+///
+/// Inside a project its own sessions are listed, elsewhere all of them. Only the beginning and the end of each file are read: what they do
+/// not show is left out.
+#[derive(clap::Args, Debug)]
+pub(crate) struct ListArgs {
+    /// Read every file whole, so that counts, states and usage are known for large ones too
+    #[arg(long)]
+    full: bool,
+    /// List sub-agents' sessions too
+    #[arg(long)]
+    sidechains: bool,
+    /// List at most this many
+    #[arg(long, short = 'n', value_name = "N")]
+    limit: Option<usize>,
+    /// Print one JSON object a line
+    #[arg(long)]
+    jsonl: bool,
+}
+
+impl ListArgs {
+    /// What `scrollback` alone shows.
+    pub(crate) fn newest() -> ListArgs {
+        ListArgs { full: false, sidechains: false, limit: None, jsonl: false }
+    }
+}
+
+pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    ctx.json |= args.jsonl;
+    let depth = if args.full { Depth::Whole } else { Depth::Windows };
+    let found = scope::found(global, ctx, depth)?;
+    let (shown, aside): (Vec<_>, Vec<_>) = found
+        .rows
+        .into_iter()
+        .map(|(row, _)| row)
+        .partition(|row| args.sidechains || row.parent_session.is_none());
+    let rows: Vec<SessionRow> = shown.into_iter().take(args.limit.unwrap_or(usize::MAX)).collect();
+    if args.jsonl {
+        for row in &rows {
+            serde_json::to_writer(&mut ctx.out, row)?;
+            writeln!(ctx.out)?;
+        }
+    } else if ctx.json {
+        ctx.print_json(&rows)?;
+    } else if !rows.is_empty() {
+        let table = table(&rows, ctx);
+        write!(ctx.out, "{table}")?;
+        ctx.out.flush()?;
+    }
+    if found.hidden > 0 && !rows.is_empty() {
+        ctx.note(&format!("{} more in other projects: --all lists them.", found.hidden))?;
+    }
+    if !aside.is_empty() && !rows.is_empty() {
+        ctx.note(&format!("{} of sub-agents: --sidechains lists them.", aside.len()))?;
+    }
+    match (rows.is_empty(), ctx.json) {
+        (false, _) => Ok(ExitCode::SUCCESS),
+        (true, true) => Ok(ExitCode::from(FOUND_PROBLEMS)),
+        (true, false) => Err(nothing(found.hidden, found.project.as_deref(), aside.len(), global)),
+    }
+}
+
+fn nothing(hidden: usize, project: Option<&std::path::Path>, aside: usize, global: &Global) -> Failure {
+    let what = match project {
+        Some(project) => format!("no session in {}", project.display()),
+        None => "no session found".to_owned(),
+    };
+    let hint = match (hidden, aside) {
+        (1.., _) => format!("{hidden} in other projects: --all lists them"),
+        (0, 1..) => format!("{aside} of sub-agents: --sidechains lists them"),
+        (0, 0) if global.store.is_some() => {
+            "--store names the folder above the agent's own, such as ~/.sage".to_owned()
+        }
+        (0, 0) => "`scrollback --demo list` shows the bundled ones".to_owned(),
+    };
+    Failure::new(FailureKind::NotFound, what).hint(hint)
+}
+
+fn table(rows: &[SessionRow], ctx: &Ctx) -> String {
+    let ids = rows.iter().map(|row| row.id.as_str());
+    let id_columns = shortest_unique(ids).max(ID_COLUMNS);
+    let mut table = Table::new(vec![
+        Column::fixed("ID"),
+        Column::fixed("UPDATED"),
+        Column::shrinking("PROJECT", 14),
+        Column::shrinking("TITLE", 24),
+        Column::fixed("AGENT"),
+        Column::right("MSGS"),
+        Column::fixed("STATE"),
+    ]);
+    for row in rows {
+        let id: String = row.id.as_str().chars().take(id_columns).collect();
+        let indent = if row.parent_session.is_some() { "└ " } else { "" };
+        table.push(vec![
+            Cell::new(clean::line(&id), Paint::cyan),
+            Cell::new(row.updated.map(|at| clock::ago(at, ctx.now)).unwrap_or_default(), Paint::dim),
+            Cell::new(clean::line(&project_name(row)), Paint::plain),
+            Cell::new(format!("{indent}{}", plain_preview(&row.title, 200)), Paint::bold),
+            Cell::new(row.dialect, Paint::dim),
+            Cell::new(row.message_count.map(|count| count.to_string()).unwrap_or_default(), Paint::plain),
+            Cell::new(
+                row.state.map_or("", State::name),
+                match row.state {
+                    Some(State::Clean) | None => Paint::green,
+                    Some(State::Degraded) => Paint::red,
+                    Some(State::InterruptedPrompt | State::InterruptedTurn) => Paint::yellow,
+                },
+            ),
+        ]);
+    }
+    table.render(ctx.look.width, ctx.paint())
+}
+
+/// As many characters of an id as are usually enough.
+const ID_COLUMNS: usize = 8;
+
+/// How many characters tell the ids apart.
+fn shortest_unique<'a>(ids: impl Iterator<Item = &'a str>) -> usize {
+    let mut sorted: Vec<&str> = ids.collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let shared = |pair: &[&str]| pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count() + 1;
+    sorted.windows(2).map(shared).max().unwrap_or(1)
+}
+
+/// The last name of the project's path is how people call it.
+fn project_name(row: &SessionRow) -> String {
+    let path = row.project.as_deref().unwrap_or_default();
+    path.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(path).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_shown_as_long_as_they_must_be() {
+        assert_eq!(shortest_unique(["abc", "abd", "x"].into_iter()), 3);
+        assert_eq!(shortest_unique(["only"].into_iter()), 1);
+        assert_eq!(shortest_unique(["same", "same"].into_iter()), 1);
+    }
+}

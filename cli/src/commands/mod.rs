@@ -1,0 +1,43 @@
+//! One file a command; someone who has read one has read all.
+
+pub(crate) mod completions;
+pub(crate) mod doctor;
+pub(crate) mod list;
+pub(crate) mod man;
+pub(crate) mod show;
+pub(crate) mod tree;
+pub(crate) mod version;
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, Command};
+use crate::ctx::Ctx;
+use crate::failure::Failure;
+
+/// Nothing was found, or something is wrong with what was.
+pub(crate) const FOUND_PROBLEMS: u8 = 1;
+
+/// Does what was typed.
+pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    if cli.version {
+        return version::run(ctx);
+    }
+    if cli.global.demo {
+        ctx.enter_demo()?;
+    }
+    match &cli.command {
+        Some(Command::List(args)) => list::run(args, &cli.global, ctx),
+        Some(Command::Show(args)) => show::run(args, &cli.global, ctx),
+        Some(Command::Tree(args)) => tree::run(args, &cli.global, ctx),
+        Some(Command::Doctor(args)) => doctor::run(args, &cli.global, ctx),
+        Some(Command::Completions(args)) => completions::run(args, ctx),
+        Some(Command::Man) => man::run(ctx),
+        None if ctx.on_terminal => list::run(&list::ListArgs::newest(), &cli.global, ctx),
+        None => {
+            ctx.line(&Cli::command().render_long_help().to_string())?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `tree`: every record of a session, its branches drawn.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use scrollback::session::Bridge;
+
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::name::SessionName;
+use crate::render::outline;
+
+/// Draw a session's branches
+///
+/// Heads are marked, the newest branch is bold. Records in a row without a fork stand under each other.
+#[derive(clap::Args, Debug)]
+pub(crate) struct TreeArgs {
+    /// Session id, unique beginning, @, a path, or -
+    session: SessionName,
+    /// Go on before a missing record with the one that was written before it
+    #[arg(long)]
+    bridge: bool,
+}
+
+pub(crate) fn run(args: &TreeArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let named = args.session.resolve(global, ctx)?;
+    let bridge = if args.bridge { Bridge::Always } else { Bridge::AsTheAgent };
+    let session = named.located.open(global, ctx, bridge, None)?;
+    if ctx.json {
+        let view = session.tree_view()?;
+        ctx.print_json(&view)?;
+        return Ok(if view.records.is_empty() { ExitCode::from(super::FOUND_PROBLEMS) } else { ExitCode::SUCCESS });
+    }
+    if session.records().len() == 0 {
+        let failure = Failure::new(FailureKind::NotFound, format!("{} holds no record", session.path().display()));
+        return Err(failure.hint("`scrollback doctor` tells what is in it"));
+    }
+    ctx.page(0);
+    let mut out = std::mem::replace(&mut ctx.out, Box::new(std::io::sink()));
+    let drawn = outline::draw(&session, ctx, &mut out);
+    ctx.out = out;
+    drawn?;
+    ctx.out.flush()?;
+    Ok(ExitCode::SUCCESS)
+}

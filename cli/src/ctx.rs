@@ -1,0 +1,182 @@
+//! What a command may use: where sessions lie, the clock, and the two outputs. Nothing else reads the environment.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use jiff::{Timestamp, tz::TimeZone};
+use scrollback::home::Home;
+use serde::Serialize;
+
+use crate::args::{ColorChoice, Global};
+use crate::demo;
+use crate::failure::{Failure, FailureKind};
+use crate::pager::Pager;
+use crate::paint::Paint;
+use crate::terminal::{Look, clean};
+
+/// Lines of prose longer than this are hard to read, however wide the window is.
+const WIDEST_COLUMNS: usize = 120;
+
+/// The width when nobody tells one.
+const PIPE_COLUMNS: usize = 100;
+
+/// One run of the program.
+pub(crate) struct Ctx {
+    pub(crate) home: Home,
+    pub(crate) now: Timestamp,
+    pub(crate) zone: TimeZone,
+    pub(crate) look: Look,
+    pub(crate) json: bool,
+    pub(crate) demo: bool,
+    /// Whether a person looks at standard output, at standard error.
+    pub(crate) on_terminal: bool,
+    pub(crate) err_on_terminal: bool,
+    pub(crate) out: Box<dyn Write>,
+    pub(crate) err: Box<dyn Write>,
+    pager: Option<Pager>,
+}
+
+impl Ctx {
+    /// The real world.
+    pub(crate) fn system(global: &Global) -> Ctx {
+        let vars: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
+            .collect();
+        let var = |name: &str| vars.get(name).filter(|value| !value.is_empty());
+        let on_terminal = io::stdout().is_terminal();
+        let colour = match global.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                on_terminal && var("NO_COLOR").is_none() && var("TERM").is_none_or(|term| term != "dumb")
+            }
+        };
+        let columns = var("COLUMNS").and_then(|columns| columns.parse().ok());
+        let measured = terminal_size::terminal_size().filter(|_| on_terminal).map(|(width, _)| usize::from(width.0));
+        let width = columns.or(measured).unwrap_or(PIPE_COLUMNS).clamp(1, 1000);
+        let home_var = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+        let home = Home {
+            dir: var(home_var).map(PathBuf::from).unwrap_or_default(),
+            cwd: std::env::current_dir().unwrap_or_default(),
+            vars: vars.clone(),
+        };
+        // Tests and screenshots need a clock that stands still.
+        let now = var("SCROLLBACK_NOW").and_then(|now| now.parse().ok()).unwrap_or_else(Timestamp::now);
+        Ctx {
+            home,
+            now,
+            zone: TimeZone::system(),
+            look: Look { width, colour },
+            json: global.json,
+            demo: global.demo,
+            on_terminal,
+            err_on_terminal: io::stderr().is_terminal(),
+            out: Box::new(io::BufWriter::new(io::stdout())),
+            err: Box::new(io::stderr()),
+            pager: None,
+        }
+    }
+
+    /// Enough to report a misuse.
+    pub(crate) fn plain(json: bool) -> Ctx {
+        let color = ColorChoice::Never;
+        let global = Global {
+            json,
+            color,
+            demo: false,
+            all: false,
+            project: None,
+            dialect: None,
+            store: None,
+            since: None,
+            until: None,
+        };
+        Ctx::system(&global)
+    }
+
+    /// Puts the demo home in the place of the user's.
+    pub(crate) fn enter_demo(&mut self) -> Result<(), Failure> {
+        let dir = demo::unpack(&self.home)?;
+        self.home = Home { cwd: dir.clone(), dir, vars: BTreeMap::new() };
+        Ok(())
+    }
+
+    pub(crate) fn paint(&self) -> Paint {
+        Paint { colour: self.look.colour }
+    }
+
+    /// How prose should look: never wider than one can read.
+    pub(crate) fn prose(&self) -> Look {
+        Look { width: self.look.width.min(WIDEST_COLUMNS), ..self.look }
+    }
+
+    /// Lets a person page through what follows.
+    pub(crate) fn page(&mut self, from_line: usize) {
+        if !self.on_terminal || self.json {
+            return;
+        }
+        if let Some((pager, input)) = Pager::start(&self.home, from_line) {
+            self.pager = Some(pager);
+            self.out = Box::new(io::BufWriter::new(input));
+        }
+    }
+
+    /// Prints one JSON document.
+    pub(crate) fn print_json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        serde_json::to_writer_pretty(&mut self.out, value)?;
+        writeln!(self.out)?;
+        Ok(())
+    }
+
+    /// Prints one line for a person.
+    pub(crate) fn line(&mut self, text: &str) -> Result<(), Failure> {
+        writeln!(self.out, "{text}")?;
+        Ok(())
+    }
+
+    /// Tells of something that could not be read; the command goes on without it.
+    pub(crate) fn warn(&mut self, failure: &Failure) -> Result<(), Failure> {
+        Ok(self.tell(failure)?)
+    }
+
+    /// Says something beside the data. With `--json` nobody would read it.
+    pub(crate) fn note(&mut self, text: &str) -> Result<(), Failure> {
+        if !self.json {
+            writeln!(self.err, "{}", clean::line(text))?;
+        }
+        Ok(())
+    }
+
+    /// Ends the run: everything is written out, a failure is told, and the exit code says how it went.
+    pub(crate) fn finish(&mut self, done: Result<ExitCode, Failure>) -> ExitCode {
+        let flushed = self.out.flush().map_err(Failure::from);
+        self.out = Box::new(io::sink());
+        if let Some(pager) = self.pager.take() {
+            pager.wait();
+        }
+        match done.and_then(|code| flushed.map(|()| code)) {
+            Ok(code) => code,
+            Err(failure) => {
+                let told = self.tell(&failure);
+                // There is nowhere left to say that it could not be said.
+                ExitCode::from(if told.is_ok() { failure.exit_code() } else { 2 })
+            }
+        }
+    }
+
+    fn tell(&mut self, failure: &Failure) -> io::Result<()> {
+        if failure.kind == FailureKind::BrokenPipe {
+            return Ok(());
+        }
+        if self.json {
+            return writeln!(self.err, "{}", failure.json());
+        }
+        writeln!(self.err, "scrollback: {}", clean::line(&failure.message))?;
+        match &failure.hint {
+            Some(hint) => writeln!(self.err, "hint: {}", clean::line(hint)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The bundled demo: a home with sessions written by us, unpacked into the cache and read like anybody's.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use include_dir::{Dir, include_dir};
+use scrollback::home::Home;
+
+use crate::failure::{Failure, FailureKind};
+
+/// Its top folders are the dot folders of a home: `sage` is `~/.sage`.
+static DEMO: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/demo");
+
+/// Writes the demo home where it can be read, and tells where.
+pub(crate) fn unpack(home: &Home) -> Result<PathBuf, Failure> {
+    let cache = match home.vars.get("SCROLLBACK_HOME").filter(|value| !value.is_empty()) {
+        Some(own) => home.cwd.join(own),
+        None => home.var_or("XDG_CACHE_HOME", ".cache").join("scrollback"),
+    };
+    let target = cache.join("demo");
+    unpack_into(&DEMO, &target).map_err(|(path, error)| {
+        Failure::new(FailureKind::Io, format!("{}: {error}", path.display()))
+            .hint("the demo is unpacked there; SCROLLBACK_HOME names another folder")
+    })?;
+    Ok(target)
+}
+
+fn unpack_into(dir: &Dir<'_>, target: &Path) -> Result<(), (PathBuf, std::io::Error)> {
+    let mut left = vec![dir];
+    while let Some(dir) = left.pop() {
+        left.extend(dir.dirs());
+        for file in dir.files() {
+            let path = target.join(format!(".{}", file.path().display()));
+            // What is there already and the same is left alone: two runs may read it at once.
+            if fs::read(&path).is_ok_and(|known| known == file.contents()) {
+                continue;
+            }
+            let folder = path.parent().unwrap_or(target);
+            let written = fs::create_dir_all(folder).and_then(|()| fs::write(&path, file.contents()));
+            written.map_err(|error| (path, error))?;
+        }
+    }
+    Ok(())
+}

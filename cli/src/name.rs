@@ -1,0 +1,251 @@
+//! How a session is named: an id or its beginning, `@`, `@~1`, `DIALECT:ID`, a path, `-`; and a record in it by `#ID`.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use scrollback::dialect::{self, Dialect};
+use scrollback::listing::Depth;
+use scrollback::reading::{Page, Reading};
+use scrollback::session::{Bridge, NotFound, RecordRef, Session};
+use scrollback::source::Source;
+
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::scope;
+
+/// What may be piped in: it is kept in memory.
+const STDIN_LIMIT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+
+/// What was typed for a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionName {
+    typed: String,
+}
+
+impl FromStr for SessionName {
+    type Err = String;
+
+    fn from_str(typed: &str) -> Result<Self, String> {
+        if typed.is_empty() {
+            return Err("a session's name is not empty".to_owned());
+        }
+        Ok(SessionName { typed: typed.to_owned() })
+    }
+}
+
+/// Where a named session is.
+pub(crate) enum Located {
+    Source(Box<Source>),
+    Bytes { dialect: &'static dyn Dialect, bytes: Vec<u8> },
+}
+
+/// A session, and the record in it that was named.
+pub(crate) struct Named {
+    pub(crate) located: Located,
+    pub(crate) record: Option<String>,
+}
+
+impl SessionName {
+    /// What was typed, letter by letter.
+    pub(crate) fn typed(&self) -> &str {
+        &self.typed
+    }
+
+    /// Finds what is meant.
+    pub(crate) fn resolve(&self, global: &Global, ctx: &mut Ctx) -> Result<Named, Failure> {
+        if looks_like_a_path(&self.typed, ctx) {
+            return Ok(Named { located: path(&self.typed, global, ctx)?, record: None });
+        }
+        let (name, record) = match self.typed.rsplit_once('#') {
+            Some((name, record)) if !record.is_empty() && !name.is_empty() => (name, Some(record.to_owned())),
+            _ => (self.typed.as_str(), None),
+        };
+        let located = if name == "-" {
+            stdin(global)?
+        } else if looks_like_a_path(name, ctx) || name.contains(['/', '\\']) {
+            path(name, global, ctx)?
+        } else if let Some(back) = back_from_newest(name) {
+            Located::Source(Box::new(newest(back?, global, ctx)?))
+        } else {
+            Located::Source(Box::new(by_id(name, global, ctx)?))
+        };
+        Ok(Named { located, record })
+    }
+}
+
+impl Located {
+    /// Reads the session, whole or a page of it.
+    pub(crate) fn open(
+        self,
+        global: &Global,
+        ctx: &mut Ctx,
+        bridge: Bridge,
+        page: Option<Page<'_>>,
+    ) -> Result<Session, Failure> {
+        match self {
+            Located::Bytes { dialect, bytes } => {
+                Ok(Session::from_bytes(dialect, bytes, &Reading { now: ctx.now, bridge, find: &|_| None }))
+            }
+            Located::Source(source) => {
+                let sources = scope::sources(global, ctx)?;
+                let find = scope::finder(&sources);
+                let reading = Reading { now: ctx.now, bridge, find: &find };
+                Ok(match page {
+                    Some(page) => Session::open_page(&source, &reading, page)?,
+                    None => Session::open(&source, &reading)?,
+                })
+            }
+        }
+    }
+}
+
+/// The record that was named, or why there is none.
+pub(crate) fn record<'s>(session: &'s Session, name: &str) -> Result<RecordRef<'s>, Failure> {
+    session.find(name).map_err(|error| match error {
+        NotFound::Nothing => {
+            let message = format!("no record of session {} matches {name:?}", session.id());
+            Failure::new(FailureKind::NotFound, message).hint("`scrollback tree SESSION` shows every record")
+        }
+        NotFound::Several(ids) => {
+            let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
+            Failure::new(FailureKind::Usage, format!("several records match {name:?}"))
+                .hint(format!("say more of one: {}", ids.join(", ")))
+        }
+    })
+}
+
+fn looks_like_a_path(name: &str, ctx: &Ctx) -> bool {
+    let is_special = |name: &str| name == "-" || name.starts_with('@');
+    !is_special(name) && ctx.home.cwd.join(name).exists()
+}
+
+fn path(name: &str, global: &Global, ctx: &Ctx) -> Result<Located, Failure> {
+    let path = ctx.home.cwd.join(name.strip_prefix("./").unwrap_or(name));
+    let dialect = scope::dialect(global)?.unwrap_or(default_dialect());
+    let metadata = fs::metadata(&path).map_err(|source| scrollback::error::Error::Io { path: path.clone(), source })?;
+    if metadata.is_dir() {
+        return session_folder(&path, dialect).map(|source| Located::Source(Box::new(source)));
+    }
+    if !metadata.is_file() && is_a_shell_pipe(&path) {
+        let file =
+            fs::File::open(&path).map_err(|source| scrollback::error::Error::Io { path: path.clone(), source })?;
+        return Ok(Located::Bytes { dialect, bytes: read_all(file)? });
+    }
+    if !metadata.is_file() {
+        return Err(scrollback::error::Error::NotAFile(path).into());
+    }
+    Ok(Located::Source(Box::new(Source::file(dialect, &path))))
+}
+
+/// `<(command)` of a shell is a pipe with a path; other pipes and devices may never end.
+fn is_a_shell_pipe(path: &Path) -> bool {
+    path.starts_with("/dev/fd") || path == Path::new("/dev/stdin")
+}
+
+fn session_folder(folder: &Path, dialect: &'static dyn Dialect) -> Result<Source, Failure> {
+    let layouts = dialect.layouts_in(Path::new(""));
+    let names = layouts
+        .iter()
+        .filter_map(|layout| layout.pattern.rsplit('/').next())
+        .filter(|name| !name.contains('*'));
+    let file: Option<PathBuf> = names.map(|name| folder.join(name)).find(|file| file.is_file());
+    file.map(|file| Source::file(dialect, &file)).ok_or_else(|| {
+        let message = format!("{}: a directory, and no session's", folder.display());
+        Failure::new(FailureKind::Usage, message).hint("name a file in it; `scrollback list --store DIR` lists a store")
+    })
+}
+
+fn stdin(global: &Global) -> Result<Located, Failure> {
+    let dialect = scope::dialect(global)?.unwrap_or(default_dialect());
+    Ok(Located::Bytes { dialect, bytes: read_all(std::io::stdin().lock())? })
+}
+
+fn read_all(from: impl Read) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    from.take(STDIN_LIMIT_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > STDIN_LIMIT_BYTES {
+        let message = format!("more than {STDIN_LIMIT_BYTES} bytes were piped in");
+        return Err(
+            Failure::new(FailureKind::Usage, message).hint("name the file instead: files are read piece by piece")
+        );
+    }
+    Ok(bytes)
+}
+
+/// What a file is read as when nobody says.
+pub(crate) fn default_dialect() -> &'static dyn Dialect {
+    dialect::all()[0]
+}
+
+/// `@` is 0, `@~2` is 2.
+fn back_from_newest(name: &str) -> Option<Result<usize, Failure>> {
+    let rest = name.strip_prefix('@')?;
+    if rest.is_empty() {
+        return Some(Ok(0));
+    }
+    let count = rest.strip_prefix('~').map(|count| if count.is_empty() { Ok(1) } else { count.parse() });
+    Some(match count {
+        Some(Ok(count)) => Ok(count),
+        _ => {
+            let message = format!("{name:?} names no session");
+            Err(Failure::new(FailureKind::Usage, message).hint("@ is the newest of this project, @~1 the one before"))
+        }
+    })
+}
+
+fn newest(back: usize, global: &Global, ctx: &mut Ctx) -> Result<Source, Failure> {
+    let found = scope::found(global, ctx, Depth::Windows)?;
+    let of_people = found.rows.into_iter().filter(|(row, _)| row.parent_session.is_none());
+    let count = of_people.clone().count();
+    of_people.map(|(_, source)| source).nth(back).ok_or_else(|| {
+        let message = match (count, &found.project) {
+            (0, Some(project)) => format!("no session in {}", project.display()),
+            (0, None) => "no session".to_owned(),
+            (count, _) => format!("there are only {count} sessions"),
+        };
+        let failure = Failure::new(FailureKind::NotFound, message);
+        if found.hidden > 0 {
+            failure.hint(format!("{} sessions belong to other projects: add --all", found.hidden))
+        } else {
+            failure.hint("`scrollback --demo list` shows the bundled ones")
+        }
+    })
+}
+
+fn by_id(name: &str, global: &Global, ctx: &mut Ctx) -> Result<Source, Failure> {
+    let (wanted, prefix) = match name.split_once(':') {
+        Some((dialect, prefix)) if scrollback::dialect::named(dialect).is_some() => (Some(dialect.to_owned()), prefix),
+        _ => (None, name),
+    };
+    let rows = scope::rows(global, ctx, Depth::Windows)?;
+    let of_dialect = rows.into_iter().filter(|(row, _)| wanted.as_deref().is_none_or(|wanted| row.dialect == wanted));
+    let mut matching: Vec<_> = of_dialect.filter(|(row, _)| row.id.as_str().starts_with(prefix)).collect();
+    if matching.iter().any(|(row, _)| row.id.as_str() == prefix) {
+        matching.retain(|(row, _)| row.id.as_str() == prefix);
+    }
+    match matching.len() {
+        1 => Ok(matching.swap_remove(0).1),
+        0 => {
+            let failure = Failure::new(FailureKind::NotFound, format!("no session matches {name:?}"));
+            let is_file_name = Path::new(name).extension().is_some();
+            let hint = "`scrollback list --all` shows every id";
+            Err(failure.hint(if is_file_name { format!("and there is no such file; {hint}") } else { hint.to_owned() }))
+        }
+        count => {
+            const LISTED: usize = 6;
+            let same_id = matching.iter().all(|(row, _)| row.id == matching[0].0.id);
+            let listed = matching.iter().take(LISTED);
+            let names: Vec<String> = if same_id {
+                listed.map(|(row, _)| row.path.clone()).collect()
+            } else {
+                listed.map(|(row, _)| format!("{}:{}", row.dialect, row.id)).collect()
+            };
+            let more = if count > LISTED { ", …" } else { "" };
+            let failure = Failure::new(FailureKind::Usage, format!("{count} sessions match {name:?}"));
+            Err(failure.hint(format!("say more of one: {}{more}", names.join(", "))))
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Lines across the page: gaps, compactions, rewinds, restores, failures.
+
+use serde_json::Value;
+
+use super::plural;
+use crate::paint::Paint;
+use crate::terminal::{Look, clean, markdown, width};
+
+/// A line of `─` with words in it.
+pub(crate) fn rule(words: &str, look: &Look) -> String {
+    let words = width::fit(&clean::line(words), width::of(&clean::line(words)).min(look.width.saturating_sub(8)));
+    let left = look.width.saturating_sub(width::of(words.trim_end()) + 6);
+    let line = format!("── {} {}", words.trim_end(), "─".repeat(left.clamp(2, 40)));
+    Paint { colour: look.colour }.dim(&line)
+}
+
+/// A `data-*` part as a divider, if it is one.
+pub(crate) fn of_part(kind: &str, data: &Value, look: &Look) -> Option<String> {
+    let text = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default();
+    let number = |key: &str| data.get(key).and_then(Value::as_u64);
+    let paint = Paint { colour: look.colour };
+    Some(match kind {
+        "compaction" => {
+            let tokens = match (number("tokensBefore"), number("tokensAfter")) {
+                (Some(before), Some(after)) => format!(": {before} → {after} tokens"),
+                (Some(before), None) => format!(": {before} tokens"),
+                _ => String::new(),
+            };
+            let trigger = if text("trigger").is_empty() { String::new() } else { format!(" ({})", text("trigger")) };
+            let summary = markdown::render(text("summary"), &Look { width: look.width.saturating_sub(2), ..*look });
+            let summary: String = summary.lines().map(|line| format!("  {line}\n")).collect();
+            let what = format!("compacted{trigger}{tokens}; the model sees this from here on");
+            format!("{}\n{summary}", rule(&what, look))
+        }
+        "rewind" => {
+            let from = if text("from").is_empty() { String::new() } else { format!(", left {}", short(text("from"))) };
+            let reason = if text("reason").is_empty() { String::new() } else { format!(": {}", text("reason")) };
+            format!("{}\n", rule(&format!("rewound to {}{from}{reason}", short(text("to"))), look))
+        }
+        "restore" => {
+            let files = data.get("files").and_then(Value::as_array).map_or(0, Vec::len);
+            let what = format!("{} put back to {}", plural(files as u64, "file"), short(text("target")));
+            format!("{}\n", rule(&what, look))
+        }
+        "error" => {
+            let said = clean::text(text("text")).into_owned();
+            said.lines().map(|line| format!("{}\n", paint.red(&format!("✗ {line}")))).collect()
+        }
+        _ => return None,
+    })
+}
+
+/// Enough of an id to find it again.
+pub(crate) fn short(id: &str) -> String {
+    id.chars().take(8).collect()
+}

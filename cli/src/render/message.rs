@@ -1,0 +1,177 @@
+//! A message: who, when, and its parts.
+
+use scrollback::message::{DataPart, Message, Part, Role};
+use serde_json::Value;
+
+use super::{divider, tool};
+use crate::clock;
+use crate::ctx::Ctx;
+use crate::paint::Paint;
+use crate::terminal::{Look, clean, markdown};
+
+/// How messages are shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Detail {
+    /// Tool calls and thinking opened.
+    pub(crate) full: bool,
+}
+
+/// Renders messages one after another, and remembers what need not be said again.
+pub(crate) struct Renderer<'a> {
+    ctx: &'a Ctx,
+    look: Look,
+    detail: Detail,
+    todos: Option<Value>,
+}
+
+/// Thinking is folded to this many lines.
+const THINKING_LINES: usize = 6;
+
+impl<'a> Renderer<'a> {
+    pub(crate) fn new(ctx: &'a Ctx, detail: Detail) -> Renderer<'a> {
+        Renderer { ctx, look: ctx.prose(), detail, todos: None }
+    }
+
+    pub(crate) fn message(&mut self, message: &Message) -> String {
+        let mut out = self.header(message);
+        let mut after_tool = false;
+        for part in &message.parts {
+            let text = self.part(part);
+            if text.is_empty() {
+                continue;
+            }
+            // Calls in a row stand together; prose has air around it.
+            let is_tool = matches!(part, Part::Tool(_));
+            let stands_alone = !is_tool || !after_tool;
+            if stands_alone && !out.ends_with("\n\n") {
+                out.push('\n');
+            }
+            after_tool = is_tool;
+            out += &text;
+        }
+        out += &self.todos(message);
+        out.push('\n');
+        out
+    }
+
+    fn header(&self, message: &Message) -> String {
+        let paint = self.paint();
+        let told = |key: &str| message.metadata.as_ref().and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
+        let who = match message.role {
+            Role::User => paint.cyan(&format!("▌ {}", told("sender").unwrap_or("you"))),
+            Role::Assistant => paint.green(&format!("▌ {}", told("model").unwrap_or("assistant"))),
+            Role::System => paint.yellow("▌ system"),
+        };
+        let when = told("timestamp").and_then(|at| at.parse().ok()).map(|at| clock::stamp(at, &self.ctx.zone));
+        let id = divider::short(&message.id);
+        let about: Vec<String> = when.into_iter().chain([id]).collect();
+        format!("{who}  {}\n", paint.dim(&about.join(" · ")))
+    }
+
+    fn part(&self, part: &Part) -> String {
+        match part {
+            Part::Text(text) => self.prose(&text.text),
+            Part::Reasoning(reasoning) => self.thinking(&reasoning.text),
+            Part::Tool(call) if self.detail.full => tool::open(call, &self.look),
+            Part::Tool(call) => tool::folded(call, &self.look),
+            Part::File(file) => {
+                let name = file.filename.as_deref().unwrap_or("file");
+                let ours = file.provider_metadata.as_ref().and_then(|metadata| metadata.get("scrollback")?.get("size"));
+                self.attached(name, &file.media_type, ours)
+            }
+            Part::ReasoningFile(file) => self.attached("file", &file.media_type, None),
+            Part::SourceUrl(source) => self.source(source.title.as_deref().unwrap_or("source"), &source.url),
+            Part::SourceDocument(source) => {
+                self.source(&source.title, source.filename.as_deref().unwrap_or(&source.media_type))
+            }
+            Part::Custom(custom) => self.aside(&format!("[{}]", custom.kind)),
+            Part::Steering(steering) => steering.parts.iter().map(|part| self.part(part)).collect(),
+            Part::StepStart => String::new(),
+            Part::Data(data) => self.data(data),
+            Part::Other(value) => {
+                let kind = value.get("type").and_then(Value::as_str).unwrap_or("?");
+                self.aside(&format!("[a part of unknown kind {kind:?}; --json shows it]"))
+            }
+        }
+    }
+
+    fn data(&self, data: &DataPart) -> String {
+        let text = |key: &str| data.data.get(key).and_then(Value::as_str).unwrap_or_default();
+        match data.kind.as_str() {
+            "attachment" => self.attached(text("filename"), text("mime_type"), data.data.get("size")),
+            "reaction" => {
+                let emojis = data.data.get("emojis").and_then(Value::as_array);
+                let emojis: Vec<&str> = emojis.into_iter().flatten().filter_map(Value::as_str).collect();
+                self.aside(&format!("{} on {}", emojis.join(" "), divider::short(text("message_id"))))
+            }
+            kind => {
+                divider::of_part(kind, &data.data, &self.look).unwrap_or_else(|| self.aside(&format!("[data: {kind}]")))
+            }
+        }
+    }
+
+    fn prose(&self, text: &str) -> String {
+        let inner = Look { width: self.look.width.saturating_sub(2), ..self.look };
+        indent(&markdown::render(text, &inner))
+    }
+
+    fn thinking(&self, text: &str) -> String {
+        let paint = self.paint();
+        let inner = Look { width: self.look.width.saturating_sub(4), colour: false };
+        let rendered = markdown::render(text, &inner);
+        let lines: Vec<&str> = rendered.lines().collect();
+        let shown = if self.detail.full { lines.len() } else { THINKING_LINES };
+        let mut out: String =
+            lines.iter().take(shown).map(|line| format!("  {}\n", paint.dim(&format!("┊ {line}")))).collect();
+        if lines.len() > shown {
+            let more = format!("┊ … {} more lines of thinking (--full)", lines.len() - shown);
+            out += &format!("  {}\n", paint.dim(&more));
+        }
+        out
+    }
+
+    fn attached(&self, name: &str, media_type: &str, size: Option<&Value>) -> String {
+        let size = match size {
+            Some(Value::String(size)) => format!(", {size}"),
+            Some(Value::Number(size)) => format!(", {size} bytes"),
+            _ => String::new(),
+        };
+        self.aside(&format!("⎘ {name} ({media_type}{size})"))
+    }
+
+    fn source(&self, title: &str, place: &str) -> String {
+        self.aside(&format!("↗ {title}: {place}"))
+    }
+
+    fn aside(&self, text: &str) -> String {
+        format!("  {}\n", self.paint().dim(text))
+    }
+
+    /// The task list, when it is not what it was.
+    fn todos(&mut self, message: &Message) -> String {
+        let todos = message.metadata.as_ref().and_then(|metadata| metadata.get("todos")).cloned();
+        let (Some(todos), true) = (&todos, todos != self.todos && todos.is_some()) else { return String::new() };
+        self.todos = Some(todos.clone());
+        let item = |todo: &Value| {
+            let text = todo.get("content").and_then(Value::as_str).unwrap_or_default();
+            let paint = self.paint();
+            match todo.get("status").and_then(Value::as_str) {
+                Some("completed") => format!("  {} {}\n", paint.green("☑"), paint.dim(text)),
+                Some("in_progress") => format!("  {} {}\n", paint.yellow("◐"), clean::line(text)),
+                _ => format!("  ☐ {}\n", clean::line(text)),
+            }
+        };
+        let list: String = todos.as_array().into_iter().flatten().map(item).collect();
+        if list.is_empty() { list } else { format!("\n{list}") }
+    }
+
+    fn paint(&self) -> Paint {
+        Paint { colour: self.look.colour }
+    }
+}
+
+fn indent(text: &str) -> String {
+    text.lines()
+        .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") })
+        .collect()
+}

@@ -1,0 +1,16 @@
+//! Sessions for a terminal.
+
+pub(crate) mod divider;
+pub(crate) mod message;
+pub(crate) mod outline;
+pub(crate) mod table;
+pub(crate) mod tool;
+
+/// A count with its noun.
+pub(crate) fn plural(count: u64, noun: &str) -> String {
+    match (count, noun.strip_suffix("ch")) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(_)) => format!("{count} {noun}es"),
+        (_, None) => format!("{count} {noun}s"),
+    }
+}

@@ -1,0 +1,190 @@
+//! The tree of a session with lines.
+//!
+//! The newest branch runs straight down; what left it is drawn beside it, before it goes on:
+//!
+//! ```text
+//! │ q   user       What is two and two?
+//! ├─╮
+//! │ ◌ a assistant  Four.
+//! ● b   assistant  It depends.
+//! ```
+//!
+//! Beside the newest branch the larger child goes straight on, so that no tree is drawn deeper than its logarithm.
+
+use std::io::Write;
+
+use scrollback::query::TreeRow;
+use scrollback::record::Kind;
+use scrollback::session::{HeadKind, RecordRef, Session};
+
+use super::divider::short;
+use super::plural;
+use crate::clock;
+use crate::ctx::Ctx;
+use crate::failure::Failure;
+use crate::terminal::{clean, width};
+
+pub(crate) fn draw(session: &Session, ctx: &Ctx, out: &mut dyn Write) -> Result<(), Failure> {
+    let outline = Outline::new(session, ctx);
+    let roots: Vec<usize> = (0..outline.records.len())
+        .filter(|at| outline.parents[*at].is_none() && outline.belongs_to_the_tree(*at))
+        .collect();
+    // What is waiting to be drawn: a record, and the lines to its left.
+    let mut waiting: Vec<(usize, String)> = roots.into_iter().rev().map(|root| (root, String::new())).collect();
+    while let Some((at, left)) = waiting.pop() {
+        let (straight, aside) = outline.children(at);
+        outline.line(at, &left, out)?;
+        waiting.extend(straight.map(|straight| (straight, left.clone())));
+        for (order, child) in aside.into_iter().enumerate() {
+            let goes_on = straight.is_some() || order > 0;
+            waiting.push((child, format!("{left}{}", if goes_on { "│ " } else { "  " })));
+        }
+    }
+    outline.beside(out)
+}
+
+struct Outline<'a> {
+    ctx: &'a Ctx,
+    records: Vec<RecordRef<'a>>,
+    parents: Vec<Option<usize>>,
+    children: Vec<Vec<usize>>,
+    /// Records below each, itself included.
+    sizes: Vec<u64>,
+    on_branch: Vec<bool>,
+    heads: Vec<Option<HeadKind>>,
+}
+
+impl<'a> Outline<'a> {
+    fn new(session: &'a Session, ctx: &'a Ctx) -> Outline<'a> {
+        let records: Vec<RecordRef<'a>> = session.records().collect();
+        let count = records.len();
+        let parents: Vec<Option<usize>> = records.iter().map(|record| record.parent().map(RecordRef::order)).collect();
+        let mut children = vec![Vec::new(); count];
+        for (at, parent) in parents.iter().enumerate() {
+            if let Some(parent) = parent {
+                children[*parent].push(at);
+            }
+        }
+        let mut on_branch = vec![false; count];
+        if let Some(head) = session.head() {
+            session.branch(head).records.iter().for_each(|record| on_branch[record.order()] = true);
+        }
+        let mut heads = vec![None; count];
+        session.heads().for_each(|head| heads[head.record.order()] = Some(head.kind));
+        let sizes = sizes(&parents, &children);
+        Outline { ctx, records, parents, children, sizes, on_branch, heads }
+    }
+
+    /// Side records are counted below the tree, unless something hangs on them.
+    fn belongs_to_the_tree(&self, at: usize) -> bool {
+        !self.records[at].is_side() || !self.children[at].is_empty() || self.heads[at].is_some()
+    }
+
+    /// The child that goes straight on, and the others in file order.
+    fn children(&self, at: usize) -> (Option<usize>, Vec<usize>) {
+        let children = self.children[at].iter().copied().filter(|child| self.belongs_to_the_tree(*child));
+        let mut children: Vec<usize> = children.collect();
+        let weight = |at: &usize| (self.on_branch[*at] && self.follows(*at), self.sizes[*at], *at);
+        let Some(straight) = children.iter().copied().max_by_key(weight) else { return (None, children) };
+        children.retain(|child| *child != straight);
+        // The stack turns them round.
+        children.reverse();
+        (Some(straight), children)
+    }
+
+    /// Whether the newest branch goes on below; a result that was only pulled in is no way.
+    fn follows(&self, at: usize) -> bool {
+        self.heads[at] == Some(HeadKind::Main) || self.children[at].iter().any(|child| self.on_branch[*child])
+    }
+
+    fn line(&self, at: usize, left: &str, out: &mut dyn Write) -> Result<(), Failure> {
+        let paint = self.ctx.paint();
+        let row = self.records[at].row(self.on_branch[at])?;
+        if let Some(missing) = self.records[at].missing_parent() {
+            let bridged = if self.parents[at].is_some() { ", bridged" } else { "" };
+            writeln!(out, "{left}{}", paint.red(&format!("┄ gap: {} is missing{bridged}", short(missing))))?;
+        }
+        let forked = self.parents[at].is_some_and(|parent| self.children(parent).0 != Some(at));
+        if forked {
+            let stem = left.strip_suffix("│ ").or(left.strip_suffix("  ")).unwrap_or_default();
+            writeln!(out, "{stem}{}", paint.dim("├─╮"))?;
+        }
+        let mark = match self.heads[at] {
+            Some(HeadKind::Main) => paint.green("●"),
+            Some(HeadKind::Branch) => paint.yellow("◌"),
+            Some(HeadKind::Island) => paint.red("◇"),
+            Some(HeadKind::Sidechain) => paint.dim("◦"),
+            None => paint.dim("│"),
+        };
+        let head = match self.heads[at] {
+            Some(HeadKind::Main) => " ← head",
+            Some(HeadKind::Branch) => " ← branch",
+            Some(HeadKind::Island) => " ← island",
+            Some(HeadKind::Sidechain) => " ← sidechain",
+            None => "",
+        };
+        let id = width::fit(&clean::line(&short(row.id.as_str())), 8);
+        let kind = width::fit(row.kind.name(), 11);
+        let when = row.at.map(|at| clock::stamp(at, &self.ctx.zone)).unwrap_or_default();
+        let used = width::of(left) + 2 + 8 + 1 + 11 + 1 + width::of(head);
+        let room = self.ctx.look.width.saturating_sub(used + 19).max(12);
+        let words = clean::line(&words(&row)).into_owned();
+        let words = width::fit(&words, room.min(width::of(&words))).trim_end().to_owned();
+        let words = if row.on_branch { paint.bold(&words) } else { words };
+        let when = if self.ctx.look.width > 90 { paint.dim(&format!("{when:<18}")) } else { String::new() };
+        let line = format!("{left}{mark} {} {} {when} {words}{}", paint.cyan(&id), paint.dim(&kind), paint.green(head));
+        writeln!(out, "{}", line.trim_end())?;
+        Ok(())
+    }
+
+    /// What has no place in the tree, counted.
+    fn beside(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let mut counts: Vec<(&str, usize)> = Vec::new();
+        for at in (0..self.records.len()).filter(|at| !self.belongs_to_the_tree(*at)) {
+            let kind = self.records[at].kind().name();
+            match counts.iter_mut().find(|(known, _)| *known == kind) {
+                Some((_, count)) => *count += 1,
+                None => counts.push((kind, 1)),
+            }
+        }
+        if !counts.is_empty() {
+            let counts: Vec<String> = counts.iter().map(|(kind, count)| plural(*count as u64, kind)).collect();
+            writeln!(out, "{}", self.ctx.paint().dim(&format!("beside the tree: {}", counts.join(", "))))?;
+        }
+        Ok(())
+    }
+}
+
+/// How many records hang below each, without recursion: leaves first.
+fn sizes(parents: &[Option<usize>], children: &[Vec<usize>]) -> Vec<u64> {
+    let mut sizes = vec![1; parents.len()];
+    let mut open: Vec<usize> = children.iter().map(Vec::len).collect();
+    let mut ready: Vec<usize> = (0..parents.len()).filter(|at| open[*at] == 0).collect();
+    while let Some(at) = ready.pop() {
+        if let Some(parent) = parents[at] {
+            sizes[parent] += sizes[at];
+            open[parent] -= 1;
+            if open[parent] == 0 {
+                ready.push(parent);
+            }
+        }
+    }
+    sizes
+}
+
+/// What a record says, in a line.
+fn words(row: &TreeRow) -> String {
+    let calls: Vec<&str> = row.tool_calls.iter().map(|call| call.name.as_str()).collect();
+    let failed = row.tool_results.iter().any(|result| result.is_error);
+    let mark = match row.kind {
+        Kind::Compaction => "⊟ ",
+        Kind::Rewind => "↩ ",
+        Kind::Restore => "⟲ ",
+        Kind::ToolResult if failed => "✗ ",
+        Kind::ToolResult => "✓ ",
+        _ if row.sidechain => "⑂ ",
+        _ => "",
+    };
+    let called = if calls.is_empty() { String::new() } else { format!(" ⚙ {}", calls.join(", ")) };
+    format!("{mark}{}{called}", row.text).trim_end().to_owned()
+}

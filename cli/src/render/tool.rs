@@ -1,0 +1,114 @@
+//! A tool call: one line, or with `--full` all of it.
+
+use scrollback::message::{ToolPart, ToolState};
+use serde_json::Value;
+
+use crate::paint::Paint;
+use crate::terminal::{Look, clean, width};
+
+/// The arguments that say most, in the order in which they are looked for.
+const TELLING: [&str; 10] =
+    ["command", "file_path", "path", "pattern", "query", "url", "prompt", "description", "name", "id"];
+
+/// What is shown of a large output even with `--full`: beyond it, `--json` and `--raw` have it all.
+const OUTPUT_LIMIT_CHARS: usize = 100_000;
+
+/// One line: how it went, the tool, what it was given.
+pub(crate) fn folded(call: &ToolPart, look: &Look) -> String {
+    let paint = Paint { colour: look.colour };
+    let (mark, words) = outcome(call);
+    let name = clean::line(&call.name).into_owned();
+    let words = clean::line(&words).into_owned();
+    let given = clean::line(&given(call)).into_owned();
+    let for_words = width::of(&words).min(look.width / 3);
+    let room = look
+        .width
+        .saturating_sub(4 + width::of(&name) + 2 + if words.is_empty() { 0 } else { for_words + 3 });
+    let given = width::fit(&given, room.min(width::of(&given)));
+    let mut line = format!("  {} {}", mark_painted(mark, paint), paint.bold(&name));
+    if !given.trim().is_empty() {
+        line += &format!("  {}", given.trim_end());
+    }
+    if !words.is_empty() {
+        line += &paint.dim(&format!(" → {}", width::fit(&words, for_words).trim_end()));
+    }
+    line + "\n"
+}
+
+/// Everything: the arguments and what came back.
+pub(crate) fn open(call: &ToolPart, look: &Look) -> String {
+    let paint = Paint { colour: look.colour };
+    let (mark, words) = outcome(call);
+    let mut out = format!("  {} {}", mark_painted(mark, paint), paint.bold(&call.name));
+    out += &paint.dim(&format!("  {}\n", clean::line(&call.call_id)));
+    if let Some(input) = call.input().filter(|input| !input.is_null()) {
+        out += &block(&pretty(input), paint);
+    }
+    match call.output() {
+        Some(output) => out + &paint.dim("  → \n") + &block(&pretty(output), paint),
+        None if words.is_empty() => out,
+        None => out + &block(&format!("→ {words}"), paint),
+    }
+}
+
+fn outcome(call: &ToolPart) -> (char, String) {
+    match &call.state {
+        ToolState::InputStreaming { .. } => ('…', "still being written".to_owned()),
+        ToolState::InputAvailable { .. } => ('…', "no result".to_owned()),
+        ToolState::ApprovalRequested { .. } => ('?', "waits for approval".to_owned()),
+        ToolState::ApprovalResponded { approval, .. } => {
+            ('?', if approval.approved == Some(false) { "refused".to_owned() } else { "approved, not run".to_owned() })
+        }
+        ToolState::OutputAvailable { preliminary: Some(true), .. } => ('…', "not finished".to_owned()),
+        ToolState::OutputAvailable { .. } => ('✓', String::new()),
+        ToolState::OutputError { error_text, .. } => ('✗', error_text.clone()),
+        ToolState::OutputDenied { approval, .. } => {
+            ('⊘', approval.reason.as_ref().map_or_else(|| "refused".to_owned(), |why| format!("refused: {why}")))
+        }
+    }
+}
+
+fn mark_painted(mark: char, paint: Paint) -> String {
+    let mark = mark.to_string();
+    match mark.as_str() {
+        "✓" => paint.green(&mark),
+        "✗" | "⊘" => paint.red(&mark),
+        _ => paint.yellow(&mark),
+    }
+}
+
+/// What tells most about a call, in a line.
+fn given(call: &ToolPart) -> String {
+    match call.input() {
+        Some(Value::Object(input)) => {
+            let telling = TELLING.iter().find_map(|key| input.get(*key)).and_then(Value::as_str);
+            telling.map_or_else(|| compact(&Value::Object(input.clone())), str::to_owned)
+        }
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Null) | None => String::new(),
+        Some(other) => compact(other),
+    }
+}
+
+fn compact(value: &Value) -> String {
+    let text = value.to_string();
+    if text == "{}" { String::new() } else { text }
+}
+
+fn pretty(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_else(|_| other.to_string()),
+    }
+}
+
+fn block(text: &str, paint: Paint) -> String {
+    let shown: String = text.chars().take(OUTPUT_LIMIT_CHARS).collect();
+    let cut = if shown.len() < text.len() {
+        format!("    … {} more bytes\n", text.len() - shown.len())
+    } else {
+        String::new()
+    };
+    let lines = clean::text(&shown).lines().map(|line| format!("    {}\n", paint.dim(line))).collect::<String>();
+    lines + &paint.dim(cut.trim_end_matches('\n')) + if cut.is_empty() { "" } else { "\n" }
+}

@@ -1,0 +1,133 @@
+//! Which sessions a command looks at: this project's, unless somebody says otherwise.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use scrollback::dialect::{self, Dialect};
+use scrollback::listing::{self, Depth, Places};
+use scrollback::project;
+use scrollback::query::SessionRow;
+use scrollback::reading::Reading;
+use scrollback::session::Bridge;
+use scrollback::source::Source;
+
+use crate::args::Global;
+use crate::clock;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::terminal::clean;
+
+/// What was found: the sessions in scope, and how many lie outside.
+pub(crate) struct Found {
+    /// The newest first.
+    pub(crate) rows: Vec<(SessionRow, Source)>,
+    pub(crate) hidden: usize,
+    pub(crate) project: Option<PathBuf>,
+}
+
+/// The dialect that was named.
+pub(crate) fn dialect(global: &Global) -> Result<Option<&'static dyn Dialect>, Failure> {
+    let Some(name) = &global.dialect else { return Ok(None) };
+    dialect::named(name).map(Some).ok_or_else(|| {
+        let known: Vec<&str> = dialect::all().iter().map(|dialect| dialect.name()).collect();
+        Failure::new(FailureKind::Usage, format!("no dialect is called {name:?}"))
+            .hint(format!("known: {}", known.join(", ")))
+    })
+}
+
+/// Every session's source; places that cannot be looked into are told on standard error.
+pub(crate) fn sources(global: &Global, ctx: &mut Ctx) -> Result<Vec<Source>, Failure> {
+    let store = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
+    if let Some(store) = &store
+        && !store.is_dir()
+    {
+        let message = format!("{}: no such directory", store.display());
+        return Err(Failure::new(FailureKind::Usage, message)
+            .hint("--store names the folder that holds the agent's sessions folder"));
+    }
+    let found = Places { home: &ctx.home, store, dialect: dialect(global)? }.sources();
+    let mut sources = Vec::new();
+    for source in found {
+        match source {
+            Ok(source) => sources.push(source),
+            Err(error) => ctx.warn(&error.into())?,
+        }
+    }
+    Ok(sources)
+}
+
+/// Describes every session, whatever its project.
+pub(crate) fn rows(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Vec<(SessionRow, Source)>, Failure> {
+    let sources = sources(global, ctx)?;
+    let find = finder(&sources);
+    let reading = Reading { now: ctx.now, bridge: Bridge::AsTheAgent, find: &find };
+    let progress = progress(ctx, sources.len() as u64, depth);
+    let mut rows = Vec::new();
+    for source in &sources {
+        match listing::row(source, &reading, depth) {
+            Ok(row) => rows.push((row, source.clone())),
+            Err(error) => ctx.warn(&error.into())?,
+        }
+        progress.inc(1);
+    }
+    progress.finish_and_clear();
+    rows.sort_by(|(a, _), (b, _)| b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path)));
+    Ok(rows)
+}
+
+/// The sessions in scope.
+pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Found, Failure> {
+    let since = time(global.since.as_deref(), "--since", ctx)?;
+    let until = time(global.until.as_deref(), "--until", ctx)?;
+    let mut rows = rows(global, ctx, depth)?;
+    let total = rows.len();
+    let project = current(global, ctx, &rows);
+    if let Some(project) = &project {
+        rows.retain(|(row, _)| row.project.as_deref().is_some_and(|of| Path::new(of) == project));
+    }
+    let hidden = total - rows.len();
+    rows.retain(|(row, _)| {
+        since.is_none_or(|since| row.updated.is_some_and(|at| at >= since))
+            && until.is_none_or(|until| row.updated.is_some_and(|at| at < until))
+    });
+    Ok(Found { rows, hidden, project })
+}
+
+/// The project that commands are about: none means all of them.
+fn current(global: &Global, ctx: &Ctx, rows: &[(SessionRow, Source)]) -> Option<PathBuf> {
+    if let Some(dir) = &global.project {
+        return Some(project::of(&ctx.home.cwd.join(dir)));
+    }
+    if global.all || ctx.demo || global.store.is_some() {
+        return None;
+    }
+    if let Some(root) = project::git_root(&ctx.home.cwd) {
+        return Some(root);
+    }
+    // Outside a work tree we are inside a project only if sessions say so.
+    let is_project =
+        |dir: &&Path| rows.iter().any(|(row, _)| row.project.as_deref().is_some_and(|of| Path::new(of) == *dir));
+    ctx.home.cwd.ancestors().find(is_project).map(Path::to_path_buf)
+}
+
+/// Finds the session that another one begins in.
+pub(crate) fn finder(sources: &[Source]) -> impl Fn(&str) -> Option<Source> + '_ {
+    |id| sources.iter().find(|source| source.name() == id).cloned()
+}
+
+fn time(text: Option<&str>, flag: &str, ctx: &Ctx) -> Result<Option<Timestamp>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    clock::parse(text, ctx.now, &ctx.zone).map(Some).ok_or_else(|| {
+        let message = format!("{flag}: {:?} is no time", clean::line(text));
+        Failure::new(FailureKind::Usage, message)
+            .hint("say a date (2026-11-01), an instant, or an age (30m, 12h, 3d, 2w)")
+    })
+}
+
+/// A bar for a person who waits; nothing for a pipe or a short list.
+fn progress(ctx: &Ctx, sessions: u64, depth: Depth) -> indicatif::ProgressBar {
+    const WORTH_A_BAR: u64 = 200;
+    let wanted = ctx.err_on_terminal && (depth == Depth::Whole || sessions > WORTH_A_BAR);
+    let bar = if wanted { indicatif::ProgressBar::new(sessions) } else { indicatif::ProgressBar::hidden() };
+    bar.with_message("sessions")
+}

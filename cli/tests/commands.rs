@@ -1,0 +1,323 @@
+//! The commands as a person uses them. What the library promises is tested there; here, that it is wired.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use insta::assert_snapshot;
+use support::{TestEnv, line, talk};
+
+#[test]
+fn the_demo_is_listed_on_a_fresh_machine() {
+    assert_snapshot!(TestEnv::new().run(&["--demo", "list"]).all(), @"
+    ID        UPDATED   PROJECT      TITLE                              AGENT   MSGS  STATE
+    78be2c15  1 d ago   tide-tables  Release 0.5.0. Check everything …  native     6  interrupted-turn
+    0d93f4ab  3 d ago   blog         The dark theme flashes white whe…  native     6  degraded
+    5ac81b7f  6 d ago   lighthouse   The slow lamp                      native    14  clean
+    91c5e7a0  12 d ago  lighthouse   Splitting the lamp controller      native     7  clean
+    e6127d58  2 w ago   blog         The hour that happened twice       native     5  interrupted-prompt
+    3f8a61c2  3 w ago   tide-tables  The missing hour of 25 October     native     4  clean
+    b27d04e9  4 w ago   tide-tables  A cache for the yearly table: SQ…  native     6  clean
+    [exit 0]
+    1 of sub-agents: --sidechains lists them.
+    ");
+}
+
+#[test]
+fn a_session_is_shown_as_a_conversation() {
+    let env = TestEnv::new();
+    env.session("s1", &talk());
+    assert_snapshot!(env.run(&["show", "s1"]).all(), @"
+    What is two and two?
+    native · s1 · /gone/tide · main · clean
+
+    ▌ you  15 Nov 2026 10:00 · u1
+
+      What is two and two?
+
+    ▌ assistant  15 Nov 2026 10:00 · a1
+
+      Four.
+
+    ▌ you  15 Nov 2026 10:00 · u2
+
+      Sure?
+
+    ▌ assistant  15 Nov 2026 10:00 · a2
+
+      Yes.
+
+    [exit 0]
+    ");
+}
+
+#[test]
+fn branches_are_drawn() {
+    let env = TestEnv::new();
+    let other = line("assistant", "b2", Some("u2"), "It depends.");
+    env.session("s1", &(talk() + &other));
+    assert_snapshot!(env.run(&["tree", "s1"]).all(), @"
+    │ u1       user        15 Nov 2026 10:00  What is two and two?
+    │ a1       assistant   15 Nov 2026 10:00  Four.
+    │ u2       user        15 Nov 2026 10:00  Sure?
+    ├─╮
+    │ ◌ a2       assistant   15 Nov 2026 10:00  **Yes.** ← branch
+    ● b2       assistant   15 Nov 2026 10:00  It depends. ← head
+    [exit 0]
+    ");
+}
+
+#[test]
+fn damage_is_told_with_its_place() {
+    let env = TestEnv::new();
+    env.session("s1", &talk().replacen("Sure?\"", "Su", 1));
+    env.session("s2", &(talk() + "{\"type\":\"telemetry\",\"hz\":1}\n"));
+    assert_snapshot!(env.run(&["doctor", "--all"]).all(), @r#"
+    $HOME/.sage/sessions/s1/messages.jsonl  native · 4 lines · 3 records
+      line 3         torn               a record that was cut off after 216 bytes
+      line 4         orphan             its parent "u2" is missing; what came before cannot be told
+
+    $HOME/.sage/sessions/s2/messages.jsonl  native · 5 lines · 5 records
+      line 5         unknown-kind       records of kind "telemetry" are not known; it is kept as it is
+
+    DIALECT  SESSIONS  RECORDS  DAMAGED
+    native          2        8        1
+
+    AGENT   VERSION  UNKNOWN KIND  COUNT
+    native  0.4.0    telemetry         1
+    [exit 1]
+    "#);
+}
+
+#[test]
+fn only_notes_are_no_problem() {
+    let env = TestEnv::new();
+    env.session("s1", &(talk() + "{\"type\":\"telemetry\"}\n"));
+    let ran = env.run(&["doctor", "s1", "--json"]);
+    assert_eq!((ran.code, ran.json()[0]["issues"][0]["severity"].as_str()), (0, Some("note")));
+}
+
+#[test]
+fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
+    let env = TestEnv::new();
+    env.session("abc1", &talk().replace("\"s1\"", "\"abc1\""));
+    env.session("abc2", &talk().replace("\"s1\"", "\"abc2\""));
+    std::fs::write(env.work().join("empty.jsonl"), "").unwrap();
+    std::fs::write(env.work().join("binary.bin"), [0, 159, 146, 150, 7, 10, 1, 2]).unwrap();
+    let cases: &[&[&str]] = &[
+        &["show", "nope"],
+        &["show", "abc"],
+        &["show", "native:abc"],
+        &["show", "abc1#nope"],
+        &["show", "@~9"],
+        &["show", "@x"],
+        &["show", "empty.jsonl"],
+        &["show", "binary.bin"],
+        &["show", "/dev/null"],
+        &["show", "."],
+        &["show", "missing/file.jsonl"],
+        &["show"],
+        &["list", "--dialect", "klingon"],
+        &["list", "--store", "nowhere"],
+        &["list", "--since", "soon"],
+        &["list", "--all", "--project", "."],
+        &["show", "abc1", "--sdk", "4"],
+        &["frobnicate"],
+    ];
+    let told: Vec<String> = cases
+        .iter()
+        .map(|args| {
+            let ran = env.run(args);
+            assert_eq!(ran.out, "", "{args:?}");
+            format!("$ scrollback {}  [exit {}]\n{}", args.join(" "), ran.code, ran.err)
+        })
+        .collect();
+    assert_snapshot!(told.join(""), @r#"
+    $ scrollback show nope  [exit 1]
+    scrollback: no session matches "nope"
+    hint: `scrollback list --all` shows every id
+    $ scrollback show abc  [exit 2]
+    scrollback: 2 sessions match "abc"
+    hint: say more of one: native:abc1, native:abc2
+    $ scrollback show native:abc  [exit 2]
+    scrollback: 2 sessions match "native:abc"
+    hint: say more of one: native:abc1, native:abc2
+    $ scrollback show abc1#nope  [exit 1]
+    scrollback: no record of session abc1 matches "nope"
+    hint: `scrollback tree SESSION` shows every record
+    $ scrollback show @~9  [exit 1]
+    scrollback: there are only 2 sessions
+    hint: `scrollback --demo list` shows the bundled ones
+    $ scrollback show @x  [exit 2]
+    scrollback: "@x" names no session
+    hint: @ is the newest of this project, @~1 the one before
+    $ scrollback show empty.jsonl  [exit 1]
+    scrollback: $DIR/work/empty.jsonl is empty
+    hint: nothing was recorded in it yet
+    $ scrollback show binary.bin  [exit 1]
+    scrollback: $DIR/work/binary.bin holds no record
+    hint: `scrollback doctor` tells what is in it
+    $ scrollback show /dev/null  [exit 2]
+    scrollback: /dev/null: not a regular file
+    hint: pipe it in instead: … | scrollback show -
+    $ scrollback show .  [exit 2]
+    scrollback: $DIR/work/.: a directory, and no session's
+    hint: name a file in it; `scrollback list --store DIR` lists a store
+    $ scrollback show missing/file.jsonl  [exit 2]
+    scrollback: $DIR/work/missing/file.jsonl: No such file or directory (os error 2)
+    hint: `scrollback list --all` shows every session
+    $ scrollback show  [exit 2]
+    scrollback: the following required arguments were not provided: <SESSION>
+    hint: `scrollback --help` shows what can be said
+    $ scrollback list --dialect klingon  [exit 2]
+    scrollback: no dialect is called "klingon"
+    hint: known: native
+    $ scrollback list --store nowhere  [exit 2]
+    scrollback: $DIR/work/nowhere: no such directory
+    hint: --store names the folder that holds the agent's sessions folder
+    $ scrollback list --since soon  [exit 2]
+    scrollback: --since: "soon" is no time
+    hint: say a date (2026-11-01), an instant, or an age (30m, 12h, 3d, 2w)
+    $ scrollback list --all --project .  [exit 2]
+    scrollback: the argument '--all' cannot be used with '--project <DIR>'
+    hint: `scrollback --help` shows what can be said
+    $ scrollback show abc1 --sdk 4  [exit 2]
+    scrollback: invalid value '4' for '--sdk <MAJOR>': no AI SDK "4" (5, 6 and 7 are known)
+    hint: `scrollback --help` shows what can be said
+    $ scrollback frobnicate  [exit 2]
+    scrollback: unrecognized subcommand 'frobnicate'
+    hint: `scrollback --help` shows what can be said
+    "#);
+}
+
+#[test]
+fn errors_are_json_when_json_is_asked_for() {
+    let ran = TestEnv::new().run(&["show", "nope", "--json"]);
+    let error: serde_json::Value = serde_json::from_str(&ran.err).unwrap();
+    assert_eq!((ran.code, error["error"]["kind"].as_str()), (1, Some("not-found")));
+    let ran = TestEnv::new().run(&["frobnicate", "--json"]);
+    let error: serde_json::Value = serde_json::from_str(&ran.err).unwrap();
+    assert_eq!((ran.code, error["error"]["kind"].as_str()), (2, Some("usage")));
+}
+
+#[test]
+fn sessions_are_named_in_every_way() {
+    let env = TestEnv::new();
+    let path = env.session("3f2a77", &talk().replace("\"s1\"", "\"3f2a77\""));
+    let older = talk().replace("\"s1\"", "\"older\"").replace("2026-11-15T10", "2026-11-14T10");
+    env.session("older", &older);
+    let id = |name: &str| env.run(&["show", name, "--json"]).json()["session"]["id"].as_str().unwrap().to_owned();
+    for name in
+        ["3f2a77", "3f2", "native:3f", "@", path.to_str().unwrap(), path.parent().unwrap().to_str().unwrap(), "3f2#u1"]
+    {
+        assert_eq!(id(name), "3f2a77", "{name}");
+    }
+    assert_eq!(id("@~1"), "older");
+    assert_eq!(env.run_with(&["show", "-", "--json"], talk().as_bytes()).json()["session"]["id"], "s1");
+}
+
+#[test]
+fn a_record_on_another_branch_chooses_that_branch() {
+    let env = TestEnv::new();
+    env.session("s1", &(talk() + &line("assistant", "b2", Some("u2"), "It depends.")));
+    let head = |args: &[&str]| env.run(args).json()["branch"]["head"].as_str().unwrap().to_owned();
+    assert_eq!(head(&["show", "s1", "--json"]), "b2");
+    assert_eq!(head(&["show", "s1#a2", "--json"]), "a2");
+    assert_eq!(head(&["show", "s1#u1", "--json"]), "b2");
+    assert_eq!(head(&["show", "s1", "--head", "a1", "--json"]), "a1");
+}
+
+#[test]
+fn pages_are_counted_from_the_end() {
+    let env = TestEnv::new();
+    env.session("s1", &talk());
+    let ids = |args: &[&str]| -> Vec<String> {
+        let shown = env.run(args).json();
+        shown["messages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|message| message["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(ids(&["show", "s1", "--json", "--last", "2"]), ["u2", "a2"]);
+    assert_eq!(ids(&["show", "s1", "--json", "--last", "1", "--before", "u2"]), ["a1"]);
+    assert_eq!(ids(&["show", "s1", "--json", "--before", "a1"]), ["u1"]);
+    assert_eq!(ids(&["show", "s1", "--json", "--last", "99"]).len(), 4);
+    assert_eq!(env.run(&["show", "s1", "--json", "--last", "2"]).json()["whole"], false);
+}
+
+#[test]
+fn raw_lines_are_the_file() {
+    let env = TestEnv::new();
+    env.session("s1", &talk());
+    assert_eq!(env.run(&["show", "s1", "--raw"]).out, talk());
+}
+
+#[test]
+fn a_project_sees_its_own_sessions_and_is_told_of_others() {
+    let env = TestEnv::new();
+    std::fs::create_dir(env.work().join(".git")).unwrap();
+    let here = env.work().canonicalize().unwrap();
+    env.session("here", &talk().replace("\"s1\"", "\"here\"").replace("/gone/tide", &here.to_string_lossy()));
+    env.session("there", &talk().replace("\"s1\"", "\"there\""));
+    let ran = env.run(&["list"]);
+    assert!(ran.out.contains("here") && !ran.out.contains("there"), "{}", ran.all());
+    assert_eq!(ran.err, "1 more in other projects: --all lists them.\n");
+    assert_eq!(env.run(&["list", "--all", "--json"]).json().as_array().unwrap().len(), 2);
+    assert_eq!(env.run(&["list", "--project", "/gone/tide", "--json"]).json()[0]["id"], "there");
+    assert_eq!(env.run(&["list", "--since", "1h", "--json"]).code, 1);
+}
+
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let env = TestEnv::new();
+    let lines: String = (0..20_000).map(|n| format!("{{\"role\":\"user\",\"content\":\"line {n}\"}}\n")).collect();
+    env.session("long", &lines);
+    let mut child = env.command(&["show", "long"]).spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
+}
+
+#[test]
+fn nothing_is_written_into_the_home_by_reading() {
+    let env = TestEnv::new();
+    let path = env.session("s1", &talk());
+    for args in [["list", "--all"], ["show", "s1"], ["tree", "s1"], ["doctor", "s1"]] {
+        env.run(&args);
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap(), talk());
+    let left: Vec<_> = std::fs::read_dir(env.home()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, [".sage"]);
+}
+
+#[test]
+fn shells_and_readers_of_manuals_are_served() {
+    let env = TestEnv::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        assert!(env.run(&["completions", shell]).out.contains("scrollback"), "{shell}");
+    }
+    assert!(env.run(&["man"]).out.contains(".SH"));
+    assert_eq!(env.run(&["--version"]).out, format!("scrollback {}\n", env!("CARGO_PKG_VERSION")));
+    assert_eq!(env.run(&["--version", "--json"]).json()["name"], "scrollback");
+}
+
+#[test]
+fn the_page_of_commands_is_what_help_prints() {
+    let env = TestEnv::new();
+    let mut page = String::from("# The command line\n\nWhat `--help` prints; a test keeps this page true.\n");
+    for command in ["", "list", "show", "tree", "doctor", "completions", "man"] {
+        let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
+        let help: String = env.run(&args).out.lines().map(|line| format!("{}\n", line.trim_end())).collect();
+        let name = format!("scrollback {command}");
+        page += &format!("\n## {}\n\n```text\n{}```\n", name.trim_end(), help);
+    }
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/cli.md");
+    if std::env::var_os("SCROLLBACK_BLESS").is_some() {
+        std::fs::write(&path, &page).unwrap();
+    }
+    assert!(
+        std::fs::read_to_string(&path).unwrap_or_default() == page,
+        "docs/cli.md is old: SCROLLBACK_BLESS=1 writes it"
+    );
+}

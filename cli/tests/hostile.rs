@@ -1,0 +1,163 @@
+//! No string of a session becomes active in a terminal (P21): every payload in every field, judged by a terminal's parser.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use serde_json::{Value, json};
+use support::TestEnv;
+
+const PAYLOADS: &[&str] = &[
+    "\u{1b}[31mred\u{1b}[0m",
+    "\u{1b}]0;owned\u{7}",
+    "\u{1b}]52;c;ZXZpbA==\u{7}",
+    "\u{1b}]8;;https://evil.example\u{1b}\\click\u{1b}]8;;\u{1b}\\",
+    "\u{1b}P+q\u{1b}\\",
+    "\u{9b}2J",
+    "\u{9d}0;c1\u{9c}",
+    "\u{8}\u{8}\u{8}\u{7f}",
+    "a\rb\u{b}\u{c}c",
+    "\u{202e}txt.exe\u{202c}\u{2066}\u{2069}\u{200f}",
+    "zero\u{200b}width\u{feff}\u{2060}",
+    "\u{0}nul\u{e0041}tag",
+    "line\u{2028}separator\u{85}nel",
+];
+
+/// A session with the payload in every field that is ever printed.
+fn poisoned(payload: &str) -> String {
+    let context = json!({"cwd": format!("/gone/{payload}"), "gitBranch": payload, "platform": payload});
+    let common = |kind: &str, id: &str, parent: Value| {
+        let mut line = json!({
+            "type": kind, "uuid": format!("{id}{payload}"), "parentUuid": parent, "timestamp": "2026-11-15T10:00:00Z",
+            "sessionId": format!("s1{payload}"), "version": payload, "format": 2, "context": context,
+        });
+        line["sender"] = payload.into();
+        line["model"] = payload.into();
+        line
+    };
+    let mut user = common("user", "u", Value::Null);
+    user["message"] = json!({"role": "user", "content": format!("# {payload}\n\n```{payload}\n{payload}\n```\n\n| {payload} |\n|---|\n| {payload} |\n\n[{payload}](http://x/{payload})")});
+    user["attachments"] = json!([{"filename": payload, "mime_type": payload, "size": payload}]);
+    user["reaction"] = json!({"message_id": payload, "emojis": [payload]});
+    let mut answer = common("assistant", "a", format!("u{payload}").into());
+    answer["message"] = json!({"role": "assistant", "content": [
+        {"type": "reasoning", "text": payload}, {"type": "text", "text": payload}, {"type": payload, "x": payload},
+        {"type": "source-url", "sourceId": "s", "url": payload, "title": payload},
+        {"type": "source-document", "sourceId": "s", "mediaType": payload, "title": payload, "filename": payload},
+        {"type": "file", "mediaType": payload, "url": payload, "filename": payload},
+        {"type": "custom", "kind": payload}, {"type": format!("data-{payload}"), "data": payload},
+    ], "toolCalls": [
+        {"id": format!("t{payload}"), "name": payload, "arguments": {"command": payload}},
+        {"id": "t2", "name": payload, "arguments": {payload: payload}},
+        {"id": "t3", "name": payload, "arguments": payload, "approval": {"id": payload, "approved": false, "reason": payload}},
+    ]});
+    answer["todos"] = json!([{"content": payload, "status": payload, "activeForm": payload}]);
+    let mut result = common("tool_result", "r", format!("a{payload}").into());
+    result["toolResults"] = json!([
+        {"toolCallId": format!("t{payload}"), "toolName": payload, "content": payload, "success": true},
+        {"toolCallId": "t2", "toolName": payload, "content": payload, "success": false, "error": payload},
+        {"toolCallId": payload, "toolName": payload, "content": payload, "success": true},
+    ]);
+    let mut failure = common("error", "e", format!("r{payload}").into());
+    failure["message"] = json!({"role": "error", "content": payload});
+    failure["metadata"] = json!({"error_type": payload});
+    let mut compaction = common("compaction", "c", format!("e{payload}").into());
+    compaction["summary"] = payload.into();
+    compaction["trigger"] = payload.into();
+    let mut rewind = common("rewind", "w", format!("c{payload}").into());
+    rewind["from"] = payload.into();
+    rewind["reason"] = payload.into();
+    let mut unknown = common(payload, "x", format!("w{payload}").into());
+    unknown["payload"] = payload.into();
+    let orphan = common("user", "o", format!("missing{payload}").into());
+    let title = json!({"type": "custom_title", "title": payload});
+    let lines = [user, answer, result, failure, compaction, rewind, unknown, orphan, title];
+    lines.iter().map(|line| format!("{line}\n")).collect::<String>()
+        + "{\"torn\":\""
+        + &payload.replace('\n', " ")
+        + "\n"
+}
+
+/// Stops at anything but text, line ends and our own styles.
+#[derive(Default)]
+struct Judge(Vec<String>);
+
+impl vte::Perform for Judge {
+    fn print(&mut self, c: char) {
+        let hidden = matches!(c, '\u{80}'..='\u{9f}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{2060}'
+            | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}');
+        if hidden {
+            self.0.push(format!("printed {:?}", c));
+        }
+    }
+    fn execute(&mut self, byte: u8) {
+        if byte != b'\n' {
+            self.0.push(format!("executed {byte:#x}"));
+        }
+    }
+    fn csi_dispatch(&mut self, _: &vte::Params, _: &[u8], _: bool, action: char) {
+        if action != 'm' {
+            self.0.push(format!("CSI {action}"));
+        }
+    }
+    fn osc_dispatch(&mut self, _: &[&[u8]], _: bool) {
+        self.0.push("OSC".to_owned());
+    }
+    fn esc_dispatch(&mut self, _: &[u8], _: bool, byte: u8) {
+        self.0.push(format!("ESC {byte:#x}"));
+    }
+    fn hook(&mut self, _: &vte::Params, _: &[u8], _: bool, _: char) {
+        self.0.push("DCS".to_owned());
+    }
+}
+
+fn judge(bytes: &str) -> Vec<String> {
+    let mut judge = Judge::default();
+    vte::Parser::new().advance(&mut judge, bytes.as_bytes());
+    judge.0
+}
+
+#[test]
+fn no_payload_in_any_field_reaches_the_terminal() {
+    let env = TestEnv::new();
+    for (number, payload) in PAYLOADS.iter().enumerate() {
+        let path = env.session(&format!("p{number}"), &poisoned(payload));
+        let path = path.to_str().unwrap();
+        let head = format!("r{payload}");
+        for args in [
+            &["list", "--all", "--color", "always"][..],
+            &["show", path, "--color", "always"],
+            &["show", path, "--full", "--color", "always"],
+            &["show", path, "--head", &head, "--full", "--color", "always"],
+            &["show", path, "--head", &head],
+            &["show", path, "--bridge", "--color", "always"],
+            &["tree", path, "--color", "always"],
+            &["doctor", path, "--full", "--color", "always"],
+            &["show", payload],
+            &["show", &format!("{path}#{payload}")],
+        ] {
+            if args.iter().any(|arg| arg.contains('\0')) {
+                continue; // No program can be given such a word.
+            }
+            let ran = env.run(args);
+            assert!(ran.code >= 0, "{args:?}");
+            assert_eq!(judge(&ran.out), Vec::<String>::new(), "{args:?} {payload:?}\n{}", ran.out.escape_debug());
+            assert_eq!(judge(&ran.err), Vec::<String>::new(), "{args:?} {payload:?}\n{}", ran.err.escape_debug());
+        }
+        std::fs::remove_dir_all(env.home().join(".sage")).unwrap();
+    }
+}
+
+#[test]
+fn without_colour_no_escape_is_printed_at_all() {
+    let env = TestEnv::new();
+    env.session("p", &poisoned(PAYLOADS[0]));
+    for args in [
+        &["--demo", "list"][..],
+        &["--demo", "show", "3f8a", "--full"],
+        &["--demo", "tree", "b27d"],
+        &["--demo", "doctor"],
+        &["list"],
+    ] {
+        assert!(!env.run(args).out.contains('\u{1b}'), "{args:?}");
+    }
+}

@@ -1,0 +1,106 @@
+//! A hermetic place to run the program in: own home, cleared environment, a clock that stands still.
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+pub(crate) struct TestEnv {
+    dir: tempfile::TempDir,
+}
+
+/// What a run printed.
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+impl Ran {
+    /// Exit code and both outputs, as a person sees them.
+    pub(crate) fn all(&self) -> String {
+        format!("{}[exit {}]\n{}", self.out, self.code, self.err)
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.all()))
+    }
+}
+
+impl TestEnv {
+    pub(crate) fn new() -> TestEnv {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("home")).unwrap();
+        std::fs::create_dir_all(dir.path().join("work")).unwrap();
+        TestEnv { dir }
+    }
+
+    pub(crate) fn home(&self) -> PathBuf {
+        self.dir.path().join("home")
+    }
+
+    /// The directory that commands run in; no project.
+    pub(crate) fn work(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+
+    /// Puts a native session into the home.
+    pub(crate) fn session(&self, id: &str, lines: &str) -> PathBuf {
+        let path = self.home().join(".sage/sessions").join(id).join("messages.jsonl");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, lines).unwrap();
+        path
+    }
+
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
+        self.run_with(args, b"")
+    }
+
+    pub(crate) fn run_with(&self, args: &[&str], input: &[u8]) -> Ran {
+        let mut child = self.command(args).spawn().unwrap();
+        // A program that does not read its input closes it: that is no failure of the test.
+        drop(child.stdin.take().unwrap().write_all(input));
+        let output = child.wait_with_output().unwrap();
+        let text = |bytes: Vec<u8>| self.neutral(&String::from_utf8(bytes).unwrap());
+        Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_scrollback"));
+        command.args(args).current_dir(self.work()).env_clear();
+        command.env("HOME", self.home()).env("TZ", "UTC").env("COLUMNS", "100");
+        command.env("SCROLLBACK_NOW", "2026-11-15T12:00:00Z");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// The same text on every machine.
+    fn neutral(&self, text: &str) -> String {
+        let real = self.dir.path().canonicalize().unwrap();
+        let replace = |text: String, from: &Path, to: &str| text.replace(&*from.to_string_lossy(), to);
+        let text = replace(text.to_owned(), &self.home(), "$HOME");
+        let text = replace(text, &real.join("home"), "$HOME");
+        replace(text, self.dir.path(), "$DIR")
+    }
+}
+
+/// A native line.
+pub(crate) fn line(kind: &str, id: &str, parent: Option<&str>, content: &str) -> String {
+    let role = if kind == "tool_result" { "tool" } else { kind };
+    let line = serde_json::json!({
+        "type": kind, "uuid": id, "parentUuid": parent, "timestamp": "2026-11-15T10:00:00Z", "sessionId": "s1", "version": "0.4.0",
+        "format": 2, "context": {"cwd": "/gone/tide", "gitBranch": "main"}, "message": {"role": role, "content": content},
+    });
+    format!("{line}\n")
+}
+
+/// Two questions, two answers.
+pub(crate) fn talk() -> String {
+    [
+        line("user", "u1", None, "What is two and two?"),
+        line("assistant", "a1", Some("u1"), "Four."),
+        line("user", "u2", Some("a1"), "Sure?"),
+        line("assistant", "a2", Some("u2"), "**Yes.**"),
+    ]
+    .concat()
+}
