@@ -177,8 +177,8 @@ impl Tree {
         };
         let newest = (0..self.nodes.len() as NodeIx).max_by_key(|node| (rank(*node), came(*node)))?;
         match rank(newest) {
+            2 if !current.shortened => Some(newest),
             // What left the conversation is no head of it, unless nothing is left.
-            2 if current.holds(newest) => Some(newest),
             2 => current.tip().or(rules.whole.then_some(newest)),
             _ => rules.whole.then_some(newest),
         }
@@ -317,6 +317,8 @@ struct Current {
     records: Vec<NodeIx>,
     /// Where each record stood when it was last in the conversation.
     position: Vec<u32>,
+    /// Records have left it.
+    shortened: bool,
 }
 
 impl Current {
@@ -340,7 +342,13 @@ impl Current {
     fn cut(&mut self, from: NodeIx) {
         if self.holds(from) {
             self.records.truncate(self.position[from as usize] as usize);
+            self.shortened = true;
         }
+    }
+
+    fn clear(&mut self) {
+        self.records.clear();
+        self.shortened = true;
     }
 }
 
@@ -379,12 +387,12 @@ impl Fold<'_> {
     fn control(&mut self, what: ControlKind) {
         match what {
             ControlKind::Leaf(id) => self.leaf = Some(id),
-            ControlKind::ReplaceAll => self.current.records.clear(),
+            ControlKind::ReplaceAll => self.current.clear(),
             ControlKind::MissingBase(id) => self.missing_base = Some(id),
             ControlKind::Cut(id) => match self.tree.named(id) {
                 Some(node) => self.current.cut(node),
                 // It stands before the part of the file that was read, and so does all that goes on.
-                None if !self.rules.whole => self.current.records.clear(),
+                None if !self.rules.whole => self.current.clear(),
                 None => {}
             },
         }
