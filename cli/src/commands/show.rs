@@ -173,6 +173,11 @@ fn read(
     ctx: &mut Ctx,
 ) -> Result<(), Failure> {
     if conversation.is_empty() {
+        if session.dialect().name() == "unknown" {
+            let failure =
+                Failure::new(FailureKind::NotFound, format!("{}: no known agent's file", session.path().display()));
+            return Err(failure.hint("--dialect NAME reads it as one; `scrollback doctor` tells what is in it"));
+        }
         let failure = Failure::new(FailureKind::NotFound, format!("nothing is said in session {}", session.id()));
         return Err(failure.hint("`scrollback tree` shows what is in it"));
     }
