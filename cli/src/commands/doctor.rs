@@ -187,7 +187,8 @@ impl Report {
                     [(*agent).to_owned(), clean::line(version).into(), clean::line(kind).into(), count.to_string()];
                 table.push(cells.map(|text| Cell::new(text, Paint::plain)).into());
             }
-            write!(ctx.out, "\n{}", table.render(ctx.look.width, paint))?;
+            let above = if self.examined.len() > 1 { "\n" } else { "" };
+            write!(ctx.out, "{above}{}", table.render(ctx.look.width, paint))?;
         }
         Ok(())
     }
