@@ -165,7 +165,7 @@ fn lines() -> Vec<String> {
     let line = |at: usize| {
         let text = texts[at % texts.len()];
         let parent = if at == 0 { "null".to_owned() } else { format!("\"{}\"", id(at - 1)) };
-        let role = if at % 2 == 0 { "user" } else { "assistant" };
+        let role = if at.is_multiple_of(2) { "user" } else { "assistant" };
         let said = match at % 3 {
             0 => format!(r#"{{"role":"{role}","content":"{text}"}}"#),
             1 => format!(r#"{{"content":[{{"type":"text","text":"{text}"}}]}}"#),
