@@ -135,7 +135,7 @@ fn long_session(seed: u64, turns: usize) -> String {
         random ^= random << 17;
         random % sides
     };
-    let plain = seed % 5 == 0;
+    let plain = seed.is_multiple_of(5);
     let mut lines = String::new();
     let mut head = String::from("null");
     let mut count = 0;
