@@ -325,8 +325,10 @@ fn the_page_of_commands_is_what_help_prints() {
 #[test]
 fn the_tour_in_the_readme_is_real() {
     let env = TestEnv::new();
-    let readme = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
-    let blocks: Vec<&str> = readme.split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    let readme =
+        std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
+    let blocks: Vec<&str> =
+        readme.split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
     assert!(blocks.len() >= 4, "the tour has list, show, tree and doctor");
     for block in blocks {
         let (command, told) = block.strip_prefix("$ scrollback ").unwrap().split_once('\n').unwrap();
