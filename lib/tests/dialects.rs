@@ -528,7 +528,7 @@ fn a_document_is_read_as_its_records() {
 fn a_torn_document_keeps_the_records_before_the_tear() {
     let tear = DOCUMENT.find("Hi").unwrap();
     insta::assert_snapshot!(shown(&read(&Document, &DOCUMENT[..tear])), @"
-    head q; heads q main; branch q; gaps none; state interrupted-prompt; messages 1; issues glued 0, not-json 0, torn 0.
+    head q; heads q main; branch q; gaps none; state interrupted-prompt; messages 1; issues not-json 0, torn 0, torn 0.
     q: Hello {
     ");
     for cut in 0..DOCUMENT.len() {
