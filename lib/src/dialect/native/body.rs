@@ -111,7 +111,7 @@ fn call(call: Call<'_>) -> Part {
     let input = call.arguments.map(lenient::value);
     let approval = call.approval.0.map(|asked| Approval {
         id: asked.id.owned().unwrap_or_default(),
-        approved: asked.approved,
+        approved: asked.approved.and_then(parsed),
         reason: asked.reason.owned(),
         ..Approval::default()
     });
