@@ -95,8 +95,7 @@ impl Located {
                 Ok(Session::from_bytes(dialect, bytes, &Reading { now: ctx.now, bridge, find: &|_| None }))
             }
             Located::Source(source) => {
-                let sources = scope::sources(global, ctx)?;
-                let find = scope::finder(&sources);
+                let find = scope::finder(global, ctx)?;
                 let reading = Reading { now: ctx.now, bridge, find: &find };
                 Ok(match page {
                     Some(page) => Session::open_page(&source, &reading, page)?,

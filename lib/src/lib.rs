@@ -22,6 +22,7 @@ pub mod session;
 mod branch;
 mod ids;
 mod intake;
+mod join;
 mod mend;
 mod recover;
 mod skeleton;

@@ -195,7 +195,7 @@ fn blocks_of_one_answer_are_one_answer_with_all_its_results() {
     );
     assert_eq!(session.usage().unwrap().output, 14, "the greatest of each request");
     let branch = session.branch(session.head().unwrap());
-    let answer = Conversation::new(&branch).message(1).unwrap();
+    let answer = Conversation::new(&branch).message(1).unwrap().unwrap();
     assert_eq!(answer.metadata.unwrap()["usage"]["output"], 14);
     insta::assert_snapshot!(shown(&session), @"
     head b; heads b main; branch q a1 a2 a3 r2 r1 b; gaps none; state clean; messages 2; issues none.

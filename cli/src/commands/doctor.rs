@@ -64,8 +64,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
             None => patients.push(session.resolve(global, ctx)?.located),
         }
     }
-    let sources = scope::sources(global, ctx)?;
-    let find = scope::finder(&sources);
+    let find = scope::finder(global, ctx)?;
     let reading = Reading { now: ctx.now, bridge: Bridge::AsTheAgent, find: &find };
     for patient in patients {
         let session = match patient {
@@ -90,7 +89,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
 }
 
 /// The sessions in a directory: of a store, or of an agent's folder in one, or else every file in it.
-fn folder(session: &SessionName, global: &Global, ctx: &Ctx) -> Result<Option<Vec<Source>>, Failure> {
+fn folder(session: &SessionName, global: &Global, ctx: &mut Ctx) -> Result<Option<Vec<Source>>, Failure> {
     let named = scope::dialect(global)?;
     let path = ctx.home.cwd.join(session.typed());
     if !path.is_dir() || session_folder(&path, named).is_ok() {
@@ -100,17 +99,25 @@ fn folder(session: &SessionName, global: &Global, ctx: &Ctx) -> Result<Option<Ve
     for dialect in named.map_or(dialect::all().to_vec(), |dialect| vec![dialect]) {
         for layout in dialect.layouts_in(&path) {
             let inside = Layout { root: path.clone(), ..layout.clone() };
-            found.extend(
-                [layout, inside].iter().flat_map(|layout| Source::walk(dialect, layout)).filter_map(Result::ok),
-            );
+            for source in [layout, inside].iter().flat_map(|layout| Source::walk(dialect, layout)) {
+                match source {
+                    Ok(source) => found.push(source),
+                    Err(error) => ctx.warn(&error.into())?,
+                }
+            }
         }
     }
     if !found.is_empty() {
         return Ok(Some(found));
     }
     let entries = fs::read_dir(&path).map_err(|source| scrollback::error::Error::Io { path: path.clone(), source })?;
-    let mut files: Vec<PathBuf> =
-        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in entries {
+        match entry {
+            Ok(entry) => files.extend(Some(entry.path()).filter(|path| path.is_file())),
+            Err(source) => ctx.warn(&scrollback::error::Error::Io { path: path.clone(), source }.into())?,
+        }
+    }
     files.sort();
     if files.is_empty() {
         let failure = Failure::new(FailureKind::NotFound, format!("{}: no session and no file in it", path.display()));
@@ -210,7 +217,7 @@ fn file(examined: &Examined, beyond: u64, full: bool, ctx: &mut Ctx) -> Result<(
         ctx.line(&format!("  … and {left} more{}", if beyond < left { " (--full)" } else { "" }))?;
     }
     if examined.issues.is_empty() {
-        let verdict = if examined.lines == 0 { "nothing is wrong: the file is empty" } else { "nothing is wrong" };
+        let verdict = if examined.records == 0 { "nothing is wrong: the file is empty" } else { "nothing is wrong" };
         ctx.line(&format!("  {}", paint.green(verdict)))?;
     }
     ctx.line("")

@@ -89,9 +89,7 @@ impl Line<'_> {
         if let Some(reaction) = self.reaction.map(lenient::value).filter(|reaction| !reaction.is_null()) {
             said.parts.push(Part::data("reaction", reaction));
         }
-        if let Some(part) = self.fragment.0.and_then(|fragment| fragment.part.0) {
-            said.fragments = (0..said.parts.len()).map(|at| (part, at)).take(1).collect();
-        }
+        said.fragment = self.fragment.0.and_then(|fragment| fragment.part.0);
         said
     }
 }
