@@ -4,8 +4,8 @@ use hashbrown::HashMap;
 use serde_json::{Map, Value, json};
 
 use crate::error::Result;
-use crate::message::{Approval, Message, Part, Role, StreamState, ToolPart, ToolState};
-use crate::record::{Body, Outcome, Said, Todo, ToolResult, Usage};
+use crate::message::{Approval, Message, Part, Role, SteeringPart, StreamState, ToolPart, ToolState};
+use crate::record::{Body, Compaction, Outcome, Said, Todo, ToolResult, Usage};
 use crate::session::RecordRef;
 use crate::skeleton::KeyRole;
 
@@ -51,18 +51,12 @@ impl Making {
         match body {
             // In an answer, only what a prompt brought back from the tools.
             Body::User(said) if self.role == Role::Assistant => self.keep(said.results),
-            Body::User(said) | Body::Attachment(said) | Body::ToolResult(said) => self.say(record, said),
+            Body::User(said) | Body::Attachment(said) => self.say(record, said),
             Body::System(said) if record.is_failure() => self.fail(record, said),
             Body::System(said) => self.say(record, said),
             Body::Assistant(said) => self.answer(record, said),
-            Body::Compaction(compaction) => self.divide(
-                record,
-                "compaction",
-                json!({
-                    "summary": compaction.summary, "trigger": compaction.trigger,
-                    "tokensBefore": compaction.tokens_before, "tokensAfter": compaction.tokens_after,
-                }),
-            ),
+            Body::ToolResult(said) => self.results(record, said),
+            Body::Compaction(compaction) => self.compact(record, compaction),
             Body::Rewind(rewind) => {
                 let to = record.parent().map(|parent| parent.id().into_owned());
                 self.divide(record, "rewind", json!({"from": rewind.from, "to": to, "reason": rewind.reason}));
@@ -97,7 +91,26 @@ impl Making {
             (usage, _) => self.about.usages.extend(usage),
         }
         self.keep(std::mem::take(&mut said.results));
+        self.about.error |= record.is_failure();
         self.about.learn(record, said);
+    }
+
+    /// The summary may stand in a record of its own, which hangs on the one that cuts.
+    fn compact(&mut self, record: RecordRef<'_>, compaction: Compaction) {
+        let parent = record.parent().map(|parent| parent.id());
+        if let (Some(Part::Data(cut)), false, Some(parent)) = (self.parts.last_mut(), compaction.cuts, parent)
+            && cut.kind == "compaction"
+            && cut.data["record"] == *parent
+            && cut.data["summary"].is_null()
+        {
+            cut.data["summary"] = compaction.summary.into();
+            return;
+        }
+        let data = json!({
+            "summary": compaction.summary, "trigger": compaction.trigger,
+            "tokensBefore": compaction.tokens_before, "tokensAfter": compaction.tokens_after,
+        });
+        self.divide(record, "compaction", data);
     }
 
     fn fail(&mut self, record: RecordRef<'_>, said: Said) {
@@ -109,6 +122,15 @@ impl Making {
         self.divide(record, "error", json!({"kind": said.error, "text": text}));
         self.about.error = true;
         self.about.learn(record, said);
+    }
+
+    fn results(&mut self, record: RecordRef<'_>, mut said: Said) {
+        if !said.results.is_empty() && !said.parts.is_empty() {
+            // Somebody spoke while the tools ran.
+            let (id, parts) = (record.id().into_owned(), std::mem::take(&mut said.parts));
+            self.parts.push(Part::Steering(SteeringPart { id, parts, ..SteeringPart::default() }));
+        }
+        self.say(record, said);
     }
 
     fn keep(&mut self, results: Vec<ToolResult>) {
@@ -156,7 +178,7 @@ fn take_first_final(results: &mut Vec<(usize, ToolResult)>) -> Option<ToolResult
 
 /// Sets a call to what its result says.
 fn settle(call: &mut ToolPart, result: ToolResult) {
-    let mut ours = Map::new();
+    let mut ours = result.about;
     if let Some(duration) = result.duration_ms {
         ours.insert("durationMs".to_owned(), duration.into());
     }

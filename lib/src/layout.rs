@@ -15,7 +15,8 @@ pub struct Layout {
     pub pattern: &'static str,
     /// Further files of the same session beside its first one, read after it.
     pub companions: &'static [&'static str],
-    /// A file beside it that says something about the session, believed only where the log is silent.
+    /// A file beside it that says something about the session, believed only where the log is silent. A `*` stands for
+    /// the log's own name without its ending.
     pub sidecar: Option<&'static str>,
     /// What the file is.
     pub format: Format,
@@ -62,6 +63,12 @@ impl Layout {
                 .collect();
         }
         found
+    }
+
+    /// Whether a file is named as this layout's are, whatever its folder.
+    pub(crate) fn names(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        self.pattern.rsplit('/').next().is_some_and(|part| name_matches(part, &name))
     }
 
     /// Whether a path could be one of this layout's files, wherever it lies.

@@ -13,6 +13,7 @@ use crate::intake::{Grain, Intake, Position, VALUE_LIMIT_BYTES};
 use crate::issue::{Issue, IssueKind};
 use crate::layout::{Format, Layout};
 use crate::mend;
+use crate::record::{Title, TitleSource};
 use crate::session::{Session, Shape};
 use crate::skeleton::{Entry, Facts, Flags, KeyEntry, Mark, Place, ROOT, Skeleton, Stand};
 use crate::source::{Contents, Files, OpenFile, Source, open_file};
@@ -311,11 +312,21 @@ impl Session {
             Bridge::AsTheAgent => habits.bridges_within_ms.map(|ms| ms.saturating_mul(1000)),
         };
         let rules = Rules { repeated: habits.repeated, bridge_within, whole: self.whole };
+        let mut facts = self.skeleton.facts.clone();
+        facts.fall_back_on(self.sidecar.clone());
+        let itself = self.source.name();
+        facts.parent_session.take_if(|parent| facts.session.as_ref() == Some(parent) || *parent == itself);
+        self.skeleton.settle_sidechains(facts.parent_session.is_some());
         let tree = Tree::grow(&self.skeleton, rules);
         let keys = Keys::new(&self.skeleton, &tree);
         let heads = branch::heads(&self.skeleton, &tree, &keys);
-        let mut facts = self.skeleton.facts.clone();
-        facts.fall_back_on(self.sidecar.clone());
+        let (own, others): (Vec<_>, Vec<_>) = std::mem::take(&mut facts.summaries)
+            .into_iter()
+            .partition(|(of, _)| self.skeleton.ids.find(of).and_then(|id| tree.named(id)).is_some());
+        facts.summaries = others;
+        for (_, text) in own {
+            facts.entitle(Title { text, source: TitleSource::Summary });
+        }
         let mut issues = self.skeleton.issues.clone();
         // What the end of a file lacks may stand before it.
         let from_tree = if self.whole { tree.issues.iter() } else { [].iter() };

@@ -185,6 +185,8 @@ pub struct ToolResult {
     pub preliminary: bool,
     /// How long it ran.
     pub duration_ms: Option<u64>,
+    /// What else is known of the run: how it ended, the session that it was.
+    pub about: Map<String, Value>,
 }
 
 /// How a tool call ended.
@@ -327,6 +329,8 @@ pub struct Compaction {
     pub tokens_after: Option<u64>,
     /// Records that the model still sees as they are.
     pub preserved: Vec<RecordId>,
+    /// The model no longer sees what came before. False where another record cuts and this one tells its summary.
+    pub cuts: bool,
 }
 
 /// A step back in the conversation. Its parent is the record to go on from.

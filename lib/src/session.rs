@@ -83,6 +83,15 @@ impl State {
     }
 }
 
+/// One request to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Request {
+    /// By the hash of its name, the same in every session.
+    Named(u64),
+    /// By the record that tells of it, known in this session only.
+    Record(u32),
+}
+
 /// One record of a session.
 #[derive(Clone, Copy)]
 pub struct RecordRef<'s> {
@@ -285,22 +294,32 @@ impl Session {
 
     /// Tokens of the session's own requests, each counted once (reading rule 6).
     pub fn usage(&self) -> Option<Usage> {
+        self.requests().into_values().reduce(|mut sum, usage| {
+            sum.add(usage);
+            sum
+        })
+    }
+
+    /// The session's own requests with what each cost. A copy of a session repeats the names of the requests it copies.
+    pub fn requests(&self) -> HashMap<Request, Usage> {
         let own = |entry: u32| !self.skeleton.entries[entry as usize].flags.has(Flags::INHERITED);
         let distinct = self.dialect().habits().repeated == Repeated::Distinct;
         let record = |entry: u32| if distinct { entry } else { self.skeleton.entries[entry as usize].id };
         // A named request repeats its usage on each of its records, more or less finished; a record's own only grows.
-        let mut requests: HashMap<(Option<u64>, u32), Usage> = HashMap::new();
+        let mut requests: HashMap<Request, Usage> = HashMap::new();
         for told in self.skeleton.usages.iter().filter(|told| own(told.entry)) {
-            let record = if told.request.is_some() { 0 } else { record(told.entry) };
-            let known = requests.entry((told.request, record)).or_insert(told.usage);
+            let request = told.request.map_or_else(|| Request::Record(record(told.entry)), Request::Named);
+            let known = requests.entry(request).or_insert(told.usage);
             if told.request.is_none() || told.usage.output >= known.output {
                 *known = told.usage;
             }
         }
-        requests.into_values().reduce(|mut sum, usage| {
-            sum.add(usage);
-            sum
-        })
+        requests
+    }
+
+    /// Summaries of other sessions that this one's file holds, each with the record that it ends with.
+    pub fn summaries_of_others(&self) -> &[(String, String)] {
+        &self.shape.facts.summaries
     }
 
     /// When the first record was written.

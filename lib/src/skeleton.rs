@@ -75,6 +75,8 @@ impl Flags {
     pub(crate) const INHERITED: Flags = Flags(8);
     /// It tells of a failure of the agent.
     pub(crate) const FAILURE: Flags = Flags(16);
+    /// The record says that it is of a side conversation. In a sub-agent's own session that is the conversation itself.
+    pub(crate) const SAID_ASIDE: Flags = Flags(32);
 
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -82,6 +84,10 @@ impl Flags {
 
     pub(crate) fn with(self, other: Flags, wanted: bool) -> Flags {
         if wanted { Flags(self.0 | other.0) } else { self }
+    }
+
+    fn without(self, other: Flags) -> Flags {
+        Flags(self.0 & !other.0)
     }
 }
 
@@ -136,6 +142,8 @@ pub(crate) struct Facts {
     pub(crate) parent_call: Option<String>,
     /// The last manual, the last automatic title, the last summary.
     pub(crate) titles: Vec<Title>,
+    /// Summaries, each with the record that it ends with: of this session or another.
+    pub(crate) summaries: Vec<(String, String)>,
     /// Other sessions' ids that were reported already.
     foreign: Vec<String>,
     /// Of each kind of record that the dialect does not know: how many.
@@ -144,6 +152,9 @@ pub(crate) struct Facts {
 
 /// A session that named thousands of models is not telling anything: this many are kept.
 const MODELS_KEPT: usize = 32;
+
+/// A file that sums up more sessions than a person has is not telling anything: this many are kept.
+const SUMMARIES_KEPT: usize = 256;
 
 /// Of the sessions mixed into a file, this many are reported once; further ones at each record.
 const FOREIGN_KEPT: usize = 64;
@@ -315,6 +326,13 @@ impl Skeleton {
                 }
             }
             Event::Title { text, source } => self.facts.entitle(Title { text: text.into_owned(), source }),
+            Event::Summary { text, of } => {
+                let summaries = &mut self.facts.summaries;
+                summaries.retain(|(known, _)| *known != *of);
+                if summaries.len() < SUMMARIES_KEPT {
+                    summaries.push((of.into_owned(), text.into_owned()));
+                }
+            }
             Event::Leaf(id) => self.control(|ids| ControlKind::Leaf(ids.intern(&id))),
             Event::Cut(id) => self.control(|ids| ControlKind::Cut(ids.intern(&id))),
             Event::ReplaceAll => self.control(|_| ControlKind::ReplaceAll),
@@ -368,11 +386,21 @@ impl Skeleton {
             }
         };
         let flags = Flags::default()
-            .with(Flags::SIDECHAIN, link.sidechain)
+            .with(Flags::SAID_ASIDE, link.sidechain)
             .with(Flags::SIDE, link.side)
             .with(Flags::NUMBERED, link.numbered)
             .with(Flags::FAILURE, link.failure);
         self.entries.push(Entry { place, hash, at, id, parent, kind: link.kind, flags });
+    }
+
+    /// Decides which records are aside: in a sub-agent's session, where all of them say so, none is.
+    pub(crate) fn settle_sidechains(&mut self, of_a_sub_agent: bool) {
+        let said = |entry: &Entry| entry.flags.has(Flags::SAID_ASIDE);
+        let is_link = |entry: &&Entry| !entry.flags.has(Flags::SIDE);
+        let own = of_a_sub_agent && self.entries.iter().filter(is_link).all(said);
+        for entry in &mut self.entries {
+            entry.flags = entry.flags.without(Flags::SIDECHAIN).with(Flags::SIDECHAIN, !own && said(entry));
+        }
     }
 
     /// Notes that the session begins in one that is not there.

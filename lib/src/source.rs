@@ -53,8 +53,7 @@ impl Source {
             format: Format::Lines,
         });
         // A file with another name is a log and nothing else: what lies beside it is not its own.
-        let named_so = layout.pattern.rsplit('/').next().is_some_and(|name| path.ends_with(name));
-        let layout = if named_so { layout } else { Layout { companions: &[], sidecar: None, ..layout } };
+        let layout = if layout.names(path) { layout } else { Layout { companions: &[], sidecar: None, ..layout } };
         Source { dialect, path: path.to_path_buf(), layout, key: None }
     }
 
@@ -87,7 +86,9 @@ impl Source {
 
     /// The file beside the log that tells about the session, when there is one.
     pub(crate) fn sidecar(&self) -> Option<PathBuf> {
-        self.layout.sidecar.map(|name| self.path.with_file_name(name)).filter(|path| path.is_file())
+        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
+        let beside = |name: &str| self.path.with_file_name(name.replace('*', &stem));
+        self.layout.sidecar.map(beside).filter(|path| path.is_file())
     }
 
     pub(crate) fn open(&self) -> Result<Files> {

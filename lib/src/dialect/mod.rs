@@ -3,11 +3,13 @@
 //! A dialect states facts. It opens no file, walks no folder, keeps no state and prints nothing: the driver
 //! ([`crate::session`] and its helpers) does that once for all dialects.
 
+mod claude_code;
 mod native;
 mod unknown;
 
 use std::borrow::Cow;
 
+pub use claude_code::{ClaudeCode, documented_folder_name, folder_name};
 pub use native::Native;
 pub use unknown::Unknown;
 
@@ -94,6 +96,13 @@ pub enum Event<'a> {
         text: Cow<'a, str>,
         /// Who made it.
         source: TitleSource,
+    },
+    /// A summary of the session that this record ends; it may be another one.
+    Summary {
+        /// The summary itself.
+        text: Cow<'a, str>,
+        /// The last record that it sums up.
+        of: Cow<'a, str>,
     },
     /// The agent says that this record is the head.
     Leaf(Cow<'a, str>),
@@ -182,7 +191,7 @@ pub struct About<'a> {
 
 /// Every dialect, in the order in which they are asked.
 pub fn all() -> &'static [&'static dyn Dialect] {
-    &[&Native]
+    &[&Native, &ClaudeCode]
 }
 
 /// The dialect with this name.

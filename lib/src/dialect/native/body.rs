@@ -40,6 +40,7 @@ impl Line<'_> {
                 tokens_before: self.tokens_before.0,
                 tokens_after: self.tokens_after.0,
                 preserved: strings(self.preserved).into_iter().map(RecordId).collect(),
+                cuts: true,
             }),
             Kind::Rewind => Body::Rewind(Rewind { from: self.from.owned().map(RecordId), reason: self.reason.owned() }),
             Kind::Restore => Body::Restore(Restore {
@@ -146,6 +147,7 @@ fn result(answer: Answer<'_>) -> ToolResult {
         outcome,
         preliminary: answer.preliminary.0,
         duration_ms: answer.duration_ms.0,
+        about: Map::new(),
     }
 }
 

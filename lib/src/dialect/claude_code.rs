@@ -1,0 +1,295 @@
+//! Claude Code: one JSON object a line, a tree by `parentUuid`, one line for each block of an answer.
+//!
+//! The facts, with the versions they were seen in: docs/dialects/claude-code.md.
+
+mod block;
+mod body;
+mod folder;
+mod line;
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+pub use folder::{documented_folder_name, folder_name};
+
+use super::{About, Dialect, Event, Habits, Key, Link, Parent, Repeated};
+use crate::home::Home;
+use crate::layout::{Format, Layout};
+use crate::record::{Body, Kind, TitleSource, Usage};
+use line::{Line, Message, Meta};
+
+/// The agent hangs an orphan on the record before it when no more time lies between them: 3.5 s were kept, 5.5 s lost.
+const BRIDGES_WITHIN_MS: i64 = 5000;
+
+/// The model of messages that the agent wrote itself: nobody answered.
+const NO_MODEL: &str = "<synthetic>";
+
+/// The Claude Code dialect.
+pub struct ClaudeCode;
+
+impl Dialect for ClaudeCode {
+    fn name(&self) -> &'static str {
+        "claude-code"
+    }
+
+    fn layouts(&self, home: &Home) -> Vec<Layout> {
+        self.layouts_in(&home.var_or("CLAUDE_CONFIG_DIR", ".claude"))
+    }
+
+    fn layouts_in(&self, store: &Path) -> Vec<Layout> {
+        let layout = |root: PathBuf, pattern| Layout {
+            root,
+            pattern,
+            companions: &[],
+            sidecar: Some("*.meta.json"),
+            format: Format::Lines,
+        };
+        let projects = store.join("projects");
+        vec![layout(projects.clone(), "*/*.jsonl"), layout(projects, "*/*/subagents/agent-*.jsonl")]
+    }
+
+    fn habits(&self) -> Habits {
+        Habits { repeated: Repeated::LastWins, bridges_within_ms: Some(BRIDGES_WITHIN_MS) }
+    }
+
+    fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
+        let line: Line<'a> = serde_json::from_str(text)?;
+        line.link(text, emit);
+        Ok(())
+    }
+
+    fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
+        let meta: Meta<'a> = serde_json::from_str(text)?;
+        emit(Event::About(About { parent_call: meta.tool_use_id.some(), ..About::default() }));
+        if let Some(text) = meta.description.some() {
+            emit(Event::Title { text, source: TitleSource::Summary });
+        }
+        Ok(())
+    }
+
+    fn body(&self, text: &str) -> Body {
+        body::of(text)
+    }
+}
+
+/// What a line is.
+#[derive(Clone, Copy)]
+struct Nature {
+    kind: Kind,
+    /// It has no place in the parent chain, though others may hang on it.
+    side: bool,
+    failure: bool,
+}
+
+impl Nature {
+    const fn link(kind: Kind) -> Nature {
+        Nature { kind, side: false, failure: false }
+    }
+
+    const fn side(kind: Kind) -> Nature {
+        Nature { kind, side: true, failure: false }
+    }
+}
+
+/// Lines that tell something about the session and are no part of the conversation.
+///
+/// `progress` has a place in the chain, but the agent also leaves such lines hanging: as links they would be false heads.
+const ASIDE: &[&str] = &[
+    "agent-color",
+    "agent-name",
+    "agent-setting",
+    "api-request",
+    "api-request-blob",
+    "api-request-shape",
+    "atis-latch",
+    "attribution-snapshot",
+    "content-replacement",
+    "cost-state",
+    "last-prompt",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "queue-operation",
+    "speculation-accept",
+    "tag",
+    "task-summary",
+    "tools-used",
+    "worktree-state",
+];
+
+/// Notices, besides compactions and failures. Those without words are facts about the session.
+const NOTICES: &[&str] =
+    &["away_summary", "informational", "local_command", "microcompact_boundary", "stop_hook_summary", "turn_duration"];
+
+impl<'a> Line<'a> {
+    /// What the line is, and its name when that is not known.
+    fn nature(&self) -> (Nature, Option<Cow<'a, str>>) {
+        let Some(name) = &self.name.0 else {
+            let kind = match self.message.0.as_ref().and_then(|message| message.role.0.as_deref()) {
+                Some("assistant") => Kind::Assistant,
+                Some("user") => self.of_user(),
+                _ => Kind::Other,
+            };
+            return (Nature::link(kind), None);
+        };
+        let nature = match &**name {
+            "user" => Nature::link(self.of_user()),
+            "assistant" => Nature { failure: self.is_api_error_message.0, ..Nature::link(Kind::Assistant) },
+            "attachment" => Nature::link(Kind::Attachment),
+            "system" => return self.notice(),
+            "summary" | "custom-title" | "ai-title" => Nature::side(Kind::Title),
+            "file-history-snapshot" | "file-history-delta" => Nature::side(Kind::Snapshot),
+            name if ASIDE.contains(&name) => Nature::side(Kind::Header),
+            _ => return (Nature::link(Kind::Other), Some(name.clone())),
+        };
+        (nature, None)
+    }
+
+    /// The agent speaks to the model in the user's name, too.
+    fn of_user(&self) -> Kind {
+        let is_result = |message: &Message<'_>| message.content.0.iter().any(|block| block.tool_use_id.0.is_some());
+        if self.message.0.as_ref().is_some_and(is_result) {
+            Kind::ToolResult
+        } else if self.is_compact_summary.0 {
+            Kind::Compaction
+        } else if self.is_meta.0 {
+            Kind::Attachment
+        } else {
+            Kind::User
+        }
+    }
+
+    fn notice(&self) -> (Nature, Option<Cow<'a, str>>) {
+        let says_something = self.content.0.as_ref().is_some_and(|content| !content.is_empty());
+        let told = Nature::link(if says_something { Kind::System } else { Kind::Header });
+        match self.subtype.0.as_deref() {
+            Some("compact_boundary") => (Nature::link(Kind::Compaction), None),
+            // The answer that came after all hangs on what it answers, not on the failed attempt.
+            Some("api_error") => (Nature { failure: true, ..Nature::side(Kind::System) }, None),
+            Some(name) if !NOTICES.contains(&name) => (told, Some(format!("system/{name}").into())),
+            _ => (told, None),
+        }
+    }
+
+    fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
+        let (mut nature, unknown) = self.nature();
+        let id = self.uuid.clone().some();
+        let parent = self.parent_uuid.clone().some();
+        // A compaction begins a tree of its own and names what it sums up.
+        let parent = parent.or_else(|| self.logical_parent_uuid.clone().some());
+        if nature.kind == Kind::Other {
+            nature.side = parent.is_none() || id.is_none();
+        }
+        let lacks_id = id.is_none() && !nature.side;
+        emit(Event::Record(Link {
+            text,
+            id,
+            parent: match parent {
+                Some(parent) => Parent::Id(parent),
+                // A record that lost its fields follows what came before.
+                None if lacks_id => Parent::Previous,
+                None => Parent::Root,
+            },
+            kind: nature.kind,
+            at: self.timestamp.clone(),
+            sidechain: self.is_sidechain.0,
+            side: nature.side,
+            failure: nature.failure,
+            numbered: false,
+        }));
+        match unknown {
+            Some(name) => emit(Event::Unknown(name)),
+            None if self.name.0.is_none() => emit(Event::Missing("type")),
+            None if lacks_id => emit(Event::Missing("uuid")),
+            None => {}
+        }
+        self.titles_and_leaf(emit);
+        self.keys_and_facts(nature.kind, emit);
+    }
+
+    fn titles_and_leaf(&self, emit: &mut dyn FnMut(Event<'a>)) {
+        let leaf = self.leaf_uuid.clone().some();
+        match self.name.0.as_deref() {
+            Some("last-prompt") => leaf.into_iter().for_each(|leaf| emit(Event::Leaf(leaf))),
+            Some("summary") => {
+                if let Some(text) = self.summary.clone().some() {
+                    // A file may hold the summaries of other sessions: their leaves tell.
+                    emit(match leaf {
+                        Some(of) => Event::Summary { text, of },
+                        None => Event::Title { text, source: TitleSource::Summary },
+                    });
+                }
+            }
+            Some("custom-title" | "ai-title") => {
+                if let Some((text, source)) = self.title() {
+                    emit(Event::Title { text, source });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn title(&self) -> Option<(Cow<'a, str>, TitleSource)> {
+        let (text, source) = match self.name.0.as_deref() {
+            Some("custom-title") => (&self.custom_title, TitleSource::Manual),
+            Some("ai-title") => (&self.ai_title, TitleSource::Automatic),
+            _ => (&self.summary, TitleSource::Summary),
+        };
+        text.clone().some().map(|text| (text, source))
+    }
+
+    fn keys_and_facts(self, kind: Kind, emit: &mut dyn FnMut(Event<'a>)) {
+        let mut model = None;
+        if let (Some(message), Kind::User | Kind::Assistant | Kind::ToolResult) = (self.message.0, kind) {
+            let usage = message.usage().filter(|_| kind == Kind::Assistant);
+            model = message.model.some().filter(|model| model != NO_MODEL);
+            let id = message.id.some().filter(|_| kind == Kind::Assistant);
+            if let Some(usage) = usage {
+                let request = match (&id, self.request_id.some()) {
+                    (None, None) => None,
+                    (id, request) => Some(format!("{} {}", id.as_deref().unwrap_or(""), request.unwrap_or_default())),
+                };
+                emit(Event::Usage { request: request.map(Cow::Owned), usage });
+            }
+            if let Some(id) = id {
+                emit(Event::Key(Key::Group(id)));
+            }
+            for block in message.content.0 {
+                let is_call = block.name.0.is_some_and(|name| block::is_call(&name));
+                match (block.tool_use_id.some(), block.id.some()) {
+                    (Some(call), _) => emit(Event::Key(Key::Result(call))),
+                    (None, Some(id)) if is_call => emit(Event::Key(Key::Call(id))),
+                    (None, _) => {}
+                }
+            }
+        }
+        let (told, agent) = (self.session_id.some(), self.agent_id.some());
+        // A sub-agent's file names its parent on every line, and is called after the agent.
+        let (session, parent_session) = if agent.is_some() { (None, told) } else { (told, None) };
+        emit(Event::About(About {
+            session,
+            cwd: self.cwd.some(),
+            git_branch: self.git_branch.some(),
+            version: self.version.some(),
+            model,
+            parent_session,
+            parent_call: None,
+        }));
+    }
+}
+
+impl Message<'_> {
+    /// What the request cost; the agent's own messages cost nothing.
+    fn usage(&self) -> Option<Usage> {
+        let tokens = self.usage.0.as_ref().filter(|_| self.model.0.as_deref() != Some(NO_MODEL))?;
+        let reasoning = tokens.output_tokens_details.0.as_ref().and_then(|of_which| of_which.thinking_tokens.0);
+        Some(Usage {
+            input: tokens.input_tokens.0.unwrap_or(0),
+            output: tokens.output_tokens.0.unwrap_or(0),
+            cache_read: tokens.cache_read_input_tokens.0.unwrap_or(0),
+            cache_write: tokens.cache_creation_input_tokens.0.unwrap_or(0),
+            reasoning: reasoning.unwrap_or(0),
+        })
+    }
+}

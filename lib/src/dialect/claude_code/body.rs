@@ -1,0 +1,271 @@
+//! What a Claude Code line says.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::block::{self, Read};
+use super::line::Line;
+use crate::lenient::{self, Count, Flag, List, Object, Text};
+use crate::message::Part;
+use crate::record::{Body, Compaction, Context, Kind, RecordId, Said, Snapshot, Title, TitleSource};
+
+pub(super) fn of(text: &str) -> Body {
+    let (Ok(line), Ok(full)) = (serde_json::from_str::<Line<'_>>(text), serde_json::from_str::<Full<'_>>(text)) else {
+        return Body::Other(text.into());
+    };
+    let kind = line.nature().0.kind;
+    match kind {
+        Kind::User => Body::User(full.said(&line)),
+        Kind::Assistant => Body::Assistant(full.said(&line)),
+        Kind::ToolResult => Body::ToolResult(full.said(&line)),
+        Kind::Attachment => Body::Attachment(full.said(&line)),
+        Kind::System => Body::System(full.said(&line)),
+        Kind::Compaction => Body::Compaction(full.compaction(&line)),
+        Kind::Snapshot => Body::Snapshot(full.snapshot()),
+        Kind::Title => {
+            let (text, source) = line.title().unwrap_or(("".into(), TitleSource::Id));
+            Body::Title(Title { text: text.into_owned(), source })
+        }
+        Kind::Header | Kind::Other | Kind::Rewind | Kind::Restore => match serde_json::from_str(text) {
+            Ok(Value::Object(fields)) if kind == Kind::Header => Body::Header(fields),
+            Ok(value) => Body::Other(value),
+            Err(_) => Body::Other(text.into()),
+        },
+    }
+}
+
+/// The fields that a body needs besides the link's.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Full<'a> {
+    #[serde(borrow, default)]
+    message: Object<Spoken<'a>>,
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    rendered: List<Rendered<'a>>,
+    #[serde(borrow, default)]
+    attachment: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    tool_use_result: Run<'a>,
+    #[serde(borrow, default)]
+    user_type: Text<'a>,
+    #[serde(borrow, default)]
+    todos: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    thinking_metadata: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    compact_metadata: Object<Compacted<'a>>,
+    #[serde(borrow, default)]
+    message_id: Text<'a>,
+    #[serde(borrow, default)]
+    snapshot: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    snapshot_message_id: Text<'a>,
+    #[serde(borrow, default)]
+    tracking_path: Text<'a>,
+    #[serde(borrow, default)]
+    backup: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Spoken<'a> {
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+}
+
+/// What the model was shown of an attachment.
+#[derive(Deserialize)]
+struct Rendered<'a> {
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Compacted<'a> {
+    #[serde(borrow, default)]
+    trigger: Text<'a>,
+    #[serde(default)]
+    pre_tokens: Count,
+    #[serde(default)]
+    post_tokens: Count,
+    #[serde(borrow, default)]
+    preserved_segment: Object<Segment<'a>>,
+    #[serde(borrow, default)]
+    preserved_messages: Object<Preserved<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Segment<'a> {
+    #[serde(borrow, default)]
+    head_uuid: Text<'a>,
+    #[serde(borrow, default)]
+    tail_uuid: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct Preserved<'a> {
+    #[serde(borrow, default)]
+    uuids: Option<&'a RawValue>,
+}
+
+/// `toolUseResult`: an object that differs from tool to tool, or the words of a failure.
+#[derive(Default)]
+pub(super) struct Run<'a> {
+    facts: Object<Facts<'a>>,
+    words: Text<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Facts<'a> {
+    #[serde(default)]
+    duration_ms: Count,
+    #[serde(default)]
+    total_duration_ms: Count,
+    #[serde(default)]
+    interrupted: Flag,
+    #[serde(default)]
+    exit_code: Count,
+    #[serde(borrow, default)]
+    agent_id: Text<'a>,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Run<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = <&RawValue>::deserialize(deserializer)?.get();
+        let facts = serde_json::from_str(raw).unwrap_or_default();
+        Ok(Run { facts, words: serde_json::from_str(raw).unwrap_or_default() })
+    }
+}
+
+impl Run<'_> {
+    pub(super) fn was_refused(&self) -> bool {
+        self.words
+            .0
+            .as_deref()
+            .is_some_and(|words| words.trim_start_matches("Error: ") == "User rejected tool use")
+    }
+
+    pub(super) fn duration_ms(&self) -> Option<u64> {
+        let facts = self.facts.0.as_ref()?;
+        facts.duration_ms.0.or(facts.total_duration_ms.0)
+    }
+
+    /// What else is worth telling of a run: how it ended, and the sub-agent that it was.
+    pub(super) fn about(&self) -> Map<String, Value> {
+        let mut about = Map::new();
+        let Some(facts) = &self.facts.0 else { return about };
+        if facts.interrupted.0 {
+            about.insert("interrupted".to_owned(), true.into());
+        }
+        if let Some(code) = facts.exit_code.0 {
+            about.insert("exitCode".to_owned(), code.into());
+        }
+        if let Some(agent) = &facts.agent_id.0 {
+            about.insert("session".to_owned(), format!("agent-{agent}").into());
+        }
+        about
+    }
+}
+
+impl Full<'_> {
+    fn said(self, line: &Line<'_>) -> Said {
+        let message = line.message.0.as_ref();
+        let content = self.message.0.and_then(|message| message.content).or(self.content);
+        let mut said = Said {
+            model: message.and_then(|message| message.model.clone().owned()),
+            usage: message.and_then(|message| message.usage()).filter(|_| line.is_answer()),
+            context: Context {
+                cwd: line.cwd.clone().owned(),
+                git_branch: line.git_branch.clone().owned(),
+                platform: None,
+                user_type: self.user_type.owned(),
+            },
+            // Prompts carry an empty list whatever the list is.
+            todos: self.todos.and_then(parsed).filter(|todos: &Vec<_>| !todos.is_empty()),
+            thinking: self.thinking_metadata.and_then(parsed),
+            error: line.failure(),
+            ..Said::default()
+        };
+        for read in content.map(|content| block::all(content, &self.tool_use_result)).unwrap_or_default() {
+            match read {
+                Read::Part(part) => {
+                    let todos = block::todos(&part).and_then(|todos| serde_json::from_value(todos).ok());
+                    said.todos = todos.or(said.todos);
+                    said.parts.push(part);
+                }
+                Read::Result(result) => said.results.push(result),
+            }
+        }
+        let shown = self.rendered.0.iter().filter_map(|rendered| rendered.content).map(lenient::text_or_json);
+        said.parts.extend(shown.map(Part::text));
+        if let Some(attachment) = self.attachment.filter(|_| said.parts.is_empty()) {
+            said.parts.push(Part::data("attachment", lenient::value(attachment)));
+        }
+        if let Some(error) = self.error.filter(|_| said.parts.is_empty()) {
+            said.parts.push(Part::text(lenient::text_or_json(error)));
+        }
+        said
+    }
+
+    /// The boundary cuts what the model sees; the summary stands in the line after it.
+    fn compaction(self, line: &Line<'_>) -> Compaction {
+        let cuts = !line.is_compact_summary.0;
+        let summary = self.message.0.and_then(|message| message.content).filter(|_| !cuts);
+        let mut compaction = Compaction { summary: summary.map(text), cuts, ..Compaction::default() };
+        if let Some(about) = self.compact_metadata.0 {
+            compaction.trigger = about.trigger.owned();
+            (compaction.tokens_before, compaction.tokens_after) = (about.pre_tokens.0, about.post_tokens.0);
+            let named = about.preserved_messages.0.and_then(|kept| kept.uuids).and_then(parsed::<Vec<String>>);
+            let ends = about.preserved_segment.0.map(|ends| [ends.head_uuid.owned(), ends.tail_uuid.owned()]);
+            let ids = named.unwrap_or_else(|| ends.into_iter().flatten().flatten().collect());
+            compaction.preserved = ids.into_iter().map(RecordId).collect();
+        }
+        compaction
+    }
+
+    fn snapshot(self) -> Snapshot {
+        let states = match (self.snapshot, self.backup) {
+            (Some(snapshot), _) => lenient::value(snapshot),
+            (None, Some(backup)) => {
+                let mut states = Map::from_iter([("backup".to_owned(), lenient::value(backup))]);
+                let named = [("trackingPath", self.tracking_path), ("snapshotMessageId", self.snapshot_message_id)];
+                states.extend(named.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text.owned()?.into()))));
+                states.into()
+            }
+            (None, None) => Value::Null,
+        };
+        Snapshot { message: self.message_id.owned().map(RecordId), states }
+    }
+}
+
+impl Line<'_> {
+    fn is_answer(&self) -> bool {
+        self.nature().0.kind == Kind::Assistant
+    }
+
+    fn failure(&self) -> Option<String> {
+        let named = || self.subtype.clone().owned().unwrap_or_else(|| "api_error".to_owned());
+        self.nature().0.failure.then(named)
+    }
+}
+
+/// The words of a content.
+fn text(content: &RawValue) -> String {
+    let words = |read| match read {
+        Read::Part(Part::Text(text)) => Some(text.text),
+        Read::Part(_) | Read::Result(_) => None,
+    };
+    let texts: Vec<String> = block::all(content, &Run::default()).into_iter().filter_map(words).collect();
+    texts.join("\n")
+}
+
+fn parsed<T: serde::de::DeserializeOwned>(raw: &RawValue) -> Option<T> {
+    serde_json::from_str(raw.get()).ok()
+}
