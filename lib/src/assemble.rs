@@ -39,6 +39,8 @@ struct Making {
     about: AboutMessage,
     /// The answer that the last block belonged to.
     answer: Option<u64>,
+    /// The last record was an item of an answer.
+    in_items: bool,
 }
 
 impl Making {
@@ -76,8 +78,9 @@ impl Making {
 
     fn answer(&mut self, record: RecordRef<'_>, mut said: Said) {
         let group = record.keys(KeyRole::Group).next();
-        let new_answer = group.is_none() || group != self.answer;
-        self.answer = group;
+        let goes_on = record.is_item() && self.in_items;
+        let new_answer = !goes_on && (group.is_none() || group != self.answer);
+        (self.answer, self.in_items) = (group, record.is_item());
         if new_answer {
             self.parts.push(Part::StepStart);
         }
@@ -105,6 +108,7 @@ impl Making {
     }
 
     fn results(&mut self, said: Said) {
+        self.in_items = false;
         if said.results.is_empty() {
             self.parts.extend(said.parts);
             return;

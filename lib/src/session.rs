@@ -292,10 +292,11 @@ impl Session {
                 *known = told.usage;
             }
         }
-        requests.into_values().reduce(|mut sum, usage| {
+        let requests = requests.into_values().reduce(|mut sum, usage| {
             sum.add(usage);
             sum
-        })
+        });
+        requests.or(self.skeleton.totals.sum)
     }
 
     /// When the first record was written.
@@ -386,6 +387,11 @@ impl<'s> RecordRef<'s> {
     /// Whether it tells of a failure of the agent itself.
     pub fn is_failure(self) -> bool {
         self.entry().flags.has(Flags::FAILURE)
+    }
+
+    /// Whether it is one item of an answer.
+    pub(crate) fn is_item(self) -> bool {
+        self.entry().flags.has(Flags::ITEM)
     }
 
     /// The hashes of what else it belongs to.

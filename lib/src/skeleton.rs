@@ -75,6 +75,8 @@ impl Flags {
     pub(crate) const INHERITED: Flags = Flags(8);
     /// It tells of a failure of the agent.
     pub(crate) const FAILURE: Flags = Flags(16);
+    /// It is one item of an answer.
+    pub(crate) const ITEM: Flags = Flags(32);
 
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -108,6 +110,21 @@ pub(crate) struct UsageEntry {
     pub(crate) usage: Usage,
 }
 
+/// What a session's requests cost, as its running totals tell.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Totals {
+    last: Option<Usage>,
+    pub(crate) sum: Option<Usage>,
+}
+
+impl Totals {
+    /// A total counts by what it has grown; where it did not grow, or nothing came before it, by its latest request.
+    fn take(&mut self, total: Usage, last: Option<Usage>) {
+        let grown = self.last.replace(total).and_then(|before| total.since(before));
+        self.sum.get_or_insert_default().add(grown.or(last).unwrap_or(total));
+    }
+}
+
 /// What happened between two entries: `at` entries were there before.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Control {
@@ -119,8 +136,10 @@ pub(crate) struct Control {
 pub(crate) enum ControlKind {
     Leaf(Sym),
     Cut(Sym),
+    /// So many prompts, counted from the end.
+    CutTurns(u64),
     ReplaceAll,
-    /// The session begins in another one that is not there.
+    /// What comes next hangs on a record, or begins in a session, that is not there.
     MissingBase(Sym),
 }
 
@@ -221,6 +240,7 @@ pub(crate) struct Skeleton {
     pub(crate) entries: Vec<Entry>,
     pub(crate) keys: Vec<KeyEntry>,
     pub(crate) usages: Vec<UsageEntry>,
+    pub(crate) totals: Totals,
     pub(crate) controls: Vec<Control>,
     pub(crate) issues: Vec<Issue>,
     /// Issues beyond `ISSUES_KEPT`: counted, not kept.
@@ -238,6 +258,7 @@ pub(crate) struct Mark {
     entries: usize,
     keys: usize,
     usages: usize,
+    totals: Totals,
     controls: usize,
     issues: usize,
     issues_beyond: u64,
@@ -251,6 +272,7 @@ impl Skeleton {
             entries: self.entries.len(),
             keys: self.keys.len(),
             usages: self.usages.len(),
+            totals: self.totals,
             controls: self.controls.len(),
             issues: self.issues.len(),
             issues_beyond: self.issues_beyond,
@@ -263,6 +285,7 @@ impl Skeleton {
         self.entries.truncate(mark.entries);
         self.keys.truncate(mark.keys);
         self.usages.truncate(mark.usages);
+        self.totals = mark.totals;
         self.controls.truncate(mark.controls);
         self.issues.truncate(mark.issues);
         self.issues_beyond = mark.issues_beyond;
@@ -307,6 +330,14 @@ impl Skeleton {
                 let request = request.map(|name| xxh3_64(name.as_bytes()));
                 self.usages.push(UsageEntry { entry, request, usage });
             }
+            Event::Total { total, last } => self.totals.take(total, last),
+            Event::Item => {
+                if let Some(entry) = self.entries.last_mut() {
+                    entry.flags = entry.flags.with(Flags::ITEM, true);
+                }
+            }
+            // A further header came with records that were copied from another session: it tells of that one.
+            Event::About(about) if self.is_copied_header(&about) => {}
             Event::About(about) => {
                 if let Err(other) = self.facts.learn(about) {
                     let known = self.facts.session.as_deref().unwrap_or_default();
@@ -318,6 +349,7 @@ impl Skeleton {
             Event::Title { text, source } => self.facts.entitle(Title { text: text.into_owned(), source }),
             Event::Leaf(id) => self.control(|ids| ControlKind::Leaf(ids.intern(&id))),
             Event::Cut(id) => self.control(|ids| ControlKind::Cut(ids.intern(&id))),
+            Event::CutTurns(turns) => self.control(|_| ControlKind::CutTurns(turns)),
             Event::ReplaceAll => self.control(|_| ControlKind::ReplaceAll),
             // The driver opens the base itself.
             Event::Base { .. } => {}
@@ -336,6 +368,14 @@ impl Skeleton {
                 }
             }
             Event::Missing(field) => self.report(value, IssueKind::MissingField, format!("the record has no {field}")),
+        }
+    }
+
+    fn is_copied_header(&self, about: &About<'_>) -> bool {
+        let of_header = self.entries.last().is_some_and(|entry| entry.kind == Kind::Header);
+        match (&self.facts.session, &about.session) {
+            (Some(own), Some(told)) => of_header && *own != **told,
+            _ => false,
         }
     }
 
@@ -384,10 +424,19 @@ impl Skeleton {
         self.controls.insert(0, Control { at: 0, what: ControlKind::MissingBase(base) });
     }
 
-    /// Forgets the entry with this id and all after it.
-    pub(crate) fn forget_from(&mut self, id: &str) {
-        let Some(id) = self.ids.find(id) else { return };
-        let Some(end) = self.entries.iter().position(|entry| entry.id == id) else { return };
+    /// Notes that what this session begins in ends before the record that it went on from.
+    pub(crate) fn go_on_from_missing(&mut self, last: &str, own: usize) {
+        let last = self.ids.intern(last);
+        self.controls.insert(0, Control { at: own as u32, what: ControlKind::MissingBase(last) });
+    }
+
+    /// The first entry whose id fits.
+    pub(crate) fn first_entry(&self, fits: impl Fn(&str) -> bool) -> Option<usize> {
+        self.entries.iter().position(|entry| fits(self.ids.get(entry.id)))
+    }
+
+    /// Forgets this entry and all after it.
+    pub(crate) fn forget_from(&mut self, end: usize) {
         self.entries.truncate(end);
         self.keys.truncate(self.keys.partition_point(|key| (key.entry as usize) < end));
         self.usages.retain(|usage| (usage.entry as usize) < end);
