@@ -422,6 +422,8 @@ fn inherit(session: &mut Session, origin: &Origin, reading: &Reading<'_>, within
     session.skeleton.prepend(front);
     if let Some(last) = origin.last.as_ref().filter(|_| incomplete) {
         session.skeleton.go_on_from_missing(last, inherited);
+    } else if let Some(missing) = base_session.skeleton.missing_base().filter(|_| inherited == 0) {
+        session.skeleton.begin_in_missing(missing);
     }
     session.files.0.append(&mut base_session.files.0);
 }

@@ -76,7 +76,7 @@ impl Flags {
     /// It tells of a failure of the agent.
     pub(crate) const FAILURE: Flags = Flags(16);
     /// It is one item of an answer.
-    pub(crate) const ITEM: Flags = Flags(32);
+    pub(crate) const ITEM: Flags = Flags(64);
 
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -129,6 +129,8 @@ impl Totals {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Control {
     pub(crate) at: u32,
+    /// Where the value begins that told it.
+    pub(crate) offset: u64,
     pub(crate) what: ControlKind,
 }
 
@@ -347,10 +349,10 @@ impl Skeleton {
                 }
             }
             Event::Title { text, source } => self.facts.entitle(Title { text: text.into_owned(), source }),
-            Event::Leaf(id) => self.control(|ids| ControlKind::Leaf(ids.intern(&id))),
-            Event::Cut(id) => self.control(|ids| ControlKind::Cut(ids.intern(&id))),
-            Event::CutTurns(turns) => self.control(|_| ControlKind::CutTurns(turns)),
-            Event::ReplaceAll => self.control(|_| ControlKind::ReplaceAll),
+            Event::Leaf(id) => self.control(value, |ids| ControlKind::Leaf(ids.intern(&id))),
+            Event::Cut(id) => self.control(value, |ids| ControlKind::Cut(ids.intern(&id))),
+            Event::CutTurns(turns) => self.control(value, |_| ControlKind::CutTurns(turns)),
+            Event::ReplaceAll => self.control(value, |_| ControlKind::ReplaceAll),
             // The driver opens the base itself.
             Event::Base { .. } => {}
             Event::Unknown(kind) => {
@@ -379,9 +381,9 @@ impl Skeleton {
         }
     }
 
-    fn control(&mut self, what: impl FnOnce(&mut Ids) -> ControlKind) {
+    fn control(&mut self, value: Place, what: impl FnOnce(&mut Ids) -> ControlKind) {
         let what = what(&mut self.ids);
-        self.controls.push(Control { at: self.entries.len() as u32, what });
+        self.controls.push(Control { at: self.entries.len() as u32, offset: value.offset, what });
     }
 
     fn record(&mut self, link: Link<'_>, Stand { place, hash }: Stand, now: Timestamp) {
@@ -421,13 +423,21 @@ impl Skeleton {
     /// Notes that the session begins in one that is not there.
     pub(crate) fn begin_in_missing(&mut self, base: &str) {
         let base = self.ids.intern(base);
-        self.controls.insert(0, Control { at: 0, what: ControlKind::MissingBase(base) });
+        self.controls.insert(0, Control { at: 0, offset: 0, what: ControlKind::MissingBase(base) });
     }
 
     /// Notes that what this session begins in ends before the record that it went on from.
     pub(crate) fn go_on_from_missing(&mut self, last: &str, own: usize) {
         let last = self.ids.intern(last);
-        self.controls.insert(0, Control { at: own as u32, what: ControlKind::MissingBase(last) });
+        self.controls.insert(0, Control { at: own as u32, offset: 0, what: ControlKind::MissingBase(last) });
+    }
+
+    /// What this session begins in and is not there.
+    pub(crate) fn missing_base(&self) -> Option<&str> {
+        match self.controls.first()?.what {
+            ControlKind::MissingBase(id) => Some(self.ids.get(id)),
+            ControlKind::Leaf(_) | ControlKind::Cut(_) | ControlKind::CutTurns(_) | ControlKind::ReplaceAll => None,
+        }
     }
 
     /// The first entry whose id fits.
@@ -437,10 +447,16 @@ impl Skeleton {
 
     /// Forgets this entry and all after it.
     pub(crate) fn forget_from(&mut self, end: usize) {
+        let Some(first) = self.entries.get(end).map(|entry| entry.place.offset) else { return };
         self.entries.truncate(end);
         self.keys.truncate(self.keys.partition_point(|key| (key.entry as usize) < end));
         self.usages.retain(|usage| (usage.entry as usize) < end);
-        self.controls.retain(|control| control.at as usize <= end);
+        // What the forgotten record's own value told, before it, goes with it.
+        let before = |control: &Control| match control.what {
+            ControlKind::MissingBase(_) => true,
+            _ => (control.at as usize) < end || control.offset < first,
+        };
+        self.controls.retain(|control| control.at as usize <= end && before(control));
     }
 
     /// Puts another session's records before this one's.

@@ -436,7 +436,9 @@ impl Fold<'_> {
     fn hang(&mut self, node: NodeIx, entry: &Entry) {
         let (parent, named) = match (entry.parent, self.current.tip()) {
             (PREVIOUS, Some(tip)) => {
-                if is_link(entry) && let Some(missing) = self.missing_base.take() {
+                if is_link(entry)
+                    && let Some(missing) = self.missing_base.take()
+                {
                     self.tree.missing.insert(node, missing);
                     self.tree.bridged.insert(node, tip);
                 }

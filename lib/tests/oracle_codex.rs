@@ -86,7 +86,10 @@ fn a_sub_agent_names_its_parent() {
 #[test]
 fn usage_is_the_total_that_codex_itself_keeps() {
     let usage = open(&root().join("full__03-fork")).usage().unwrap();
-    assert_eq!((usage.input + usage.cache_read, usage.cache_read, usage.output, usage.reasoning), (7017, 1400, 367, 49));
+    assert_eq!(
+        (usage.input + usage.cache_read, usage.cache_read, usage.output, usage.reasoning),
+        (7017, 1400, 367, 49)
+    );
 }
 
 fn codex() -> &'static dyn Dialect {

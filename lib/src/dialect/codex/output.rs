@@ -52,7 +52,9 @@ fn wrapped(text: &str) -> Option<(Value, Ended)> {
     let output = fields.remove("output")?;
     let exit_code = metadata.get("exit_code").and_then(Value::as_i64);
     let seconds = metadata.get("duration_seconds").and_then(Value::as_f64);
-    fields.is_empty().then_some((output, Ended { success: None, exit_code, duration_ms: seconds.and_then(millis) }))
+    fields
+        .is_empty()
+        .then_some((output, Ended { success: None, exit_code, duration_ms: seconds.and_then(millis) }))
 }
 
 /// How many lines stand before a command's output at most.
@@ -129,7 +131,8 @@ mod tests {
 
     #[test]
     fn pieces_and_nothing_are_kept() {
-        let pieces = r#"[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:image/png;base64,AA"}]"#;
+        let pieces =
+            r#"[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:image/png;base64,AA"}]"#;
         assert_eq!(read(pieces).output.to_string(), pieces);
         assert_eq!(result("c".to_owned(), None).output, Value::Null);
     }
