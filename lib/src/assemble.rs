@@ -39,12 +39,14 @@ struct Making {
     about: AboutMessage,
     /// The answer that the last block belonged to.
     answer: Option<u64>,
+    /// The last record was an item of an answer.
+    in_items: bool,
 }
 
 impl Making {
     fn new(role: Role) -> Making {
         let (parts, results, about) = (Vec::new(), HashMap::new(), AboutMessage::default());
-        Making { role, parts, results, results_seen: 0, about, answer: None }
+        Making { role, parts, results, results_seen: 0, about, answer: None, in_items: false }
     }
 
     fn add(&mut self, record: RecordRef<'_>, body: Body) {
@@ -77,8 +79,9 @@ impl Making {
 
     fn answer(&mut self, record: RecordRef<'_>, mut said: Said) {
         let group = record.keys(KeyRole::Group).next();
-        let new_answer = group.is_none() || group != self.answer;
-        self.answer = group;
+        let goes_on = record.is_item() && self.in_items;
+        let new_answer = !goes_on && (group.is_none() || group != self.answer);
+        (self.answer, self.in_items) = (group, record.is_item());
         if new_answer {
             self.parts.push(Part::StepStart);
         }
@@ -125,6 +128,7 @@ impl Making {
     }
 
     fn results(&mut self, record: RecordRef<'_>, mut said: Said) {
+        self.in_items = false;
         if !said.results.is_empty() && !said.parts.is_empty() {
             // Somebody spoke while the tools ran.
             let (id, parts) = (record.id().into_owned(), std::mem::take(&mut said.parts));

@@ -294,10 +294,11 @@ impl Session {
 
     /// Tokens of the session's own requests, each counted once (reading rule 6).
     pub fn usage(&self) -> Option<Usage> {
-        self.requests().into_values().reduce(|mut sum, usage| {
+        let requests = self.requests().into_values().reduce(|mut sum, usage| {
             sum.add(usage);
             sum
-        })
+        });
+        requests.or(self.skeleton.totals.sum)
     }
 
     /// The session's own requests with what each cost. A copy of a session repeats the names of the requests it copies.
@@ -410,6 +411,11 @@ impl<'s> RecordRef<'s> {
     /// Whether it tells of a failure of the agent itself.
     pub fn is_failure(self) -> bool {
         self.entry().flags.has(Flags::FAILURE)
+    }
+
+    /// Whether it is one item of an answer.
+    pub(crate) fn is_item(self) -> bool {
+        self.entry().flags.has(Flags::ITEM)
     }
 
     /// The hashes of what else it belongs to.

@@ -73,8 +73,8 @@ impl Source {
 
     /// What the place calls the session: used when the content does not say.
     pub fn name(&self) -> String {
-        if let Some(key) = &self.key {
-            return key.clone();
+        if let Some(name) = self.key.clone().or_else(|| self.dialect.session_of(&self.path)) {
+            return name;
         }
         let named_by_folder =
             self.layout.pattern.ends_with("*/messages.jsonl") && self.path.ends_with("messages.jsonl");

@@ -4,12 +4,14 @@
 //! ([`crate::session`] and its helpers) does that once for all dialects.
 
 mod claude_code;
+mod codex;
 mod native;
 mod unknown;
 
 use std::borrow::Cow;
 
 pub use claude_code::{ClaudeCode, documented_folder_name, folder_name};
+pub use codex::{Codex, RolloutFileName};
 pub use native::Native;
 pub use unknown::Unknown;
 
@@ -52,6 +54,16 @@ pub trait Dialect: Sync {
 
     /// What the value of a record says; asked only for records that somebody looks at.
     fn body(&self, text: &str) -> Body;
+
+    /// What the name of a session's file calls the session, where it does.
+    fn session_of(&self, _path: &std::path::Path) -> Option<String> {
+        None
+    }
+
+    /// Whether a record stands at or behind the one called `mark`, as far as their ids tell. See [`Event::Base`].
+    fn reaches(&self, id: &str, mark: &str) -> bool {
+        id == mark
+    }
 }
 
 /// Facts about all files of a dialect.
@@ -88,6 +100,15 @@ pub enum Event<'a> {
         /// The tokens.
         usage: Usage,
     },
+    /// What all requests of the session cost so far. It counts where no record tells the cost of one request.
+    Total {
+        /// The sum.
+        total: Usage,
+        /// The latest request's part of it.
+        last: Option<Usage>,
+    },
+    /// The record just emitted is one item of an answer: items that follow one another are one answer.
+    Item,
     /// A fact about the session.
     About(About<'a>),
     /// The session's title.
@@ -108,6 +129,8 @@ pub enum Event<'a> {
     Leaf(Cow<'a, str>),
     /// This record and all after it leave the conversation; they stay reachable as a branch.
     Cut(Cow<'a, str>),
+    /// The last so many prompts and all that answered them leave the conversation; they stay reachable as a branch.
+    CutTurns(u64),
     /// The records that follow are the whole conversation.
     ReplaceAll,
     /// The conversation begins in another session.
@@ -116,6 +139,8 @@ pub enum Event<'a> {
         session: Cow<'a, str>,
         /// The first record there that is not part of this one; `None` takes all.
         until: Option<Cow<'a, str>>,
+        /// The last record there that is; when the other session ends before it, something is lost.
+        last: Option<Cow<'a, str>>,
     },
     /// The value's kind is one that this dialect does not know.
     Unknown(Cow<'a, str>),
@@ -191,7 +216,7 @@ pub struct About<'a> {
 
 /// Every dialect, in the order in which they are asked.
 pub fn all() -> &'static [&'static dyn Dialect] {
-    &[&Native, &ClaudeCode]
+    &[&Native, &ClaudeCode, &Codex]
 }
 
 /// The dialect with this name.
