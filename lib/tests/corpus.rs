@@ -20,7 +20,7 @@ fn every_case_is_read_as_its_page_says() {
     let mut wrong = Vec::new();
     for (dialect, case) in dialect::all().iter().flat_map(|dialect| cases(*dialect)) {
         let page = fs::read_to_string(case.join("case.md")).unwrap();
-        let source = Source::file(dialect, &case.join(main_file(dialect)));
+        let source = Source::file(dialect, &main_file(&case));
         let beside = |id: &str| beside(dialect, &case, id);
         let session = Session::open(&source, &Reading { find: &beside, ..reading() }).unwrap();
         let found = format!("Expect: {}", describe(&session));
@@ -45,13 +45,13 @@ fn there_are_enough_cases() {
     }
 }
 
-/// What a case's own file is called.
-fn main_file(dialect: &dyn Dialect) -> &'static str {
-    match dialect.name() {
-        "native" => "messages.jsonl",
-        "codex" => "rollout.jsonl",
-        _ => "session.jsonl",
-    }
+/// The log of a case: by the name that its dialect's cases use, or else its first log.
+fn main_file(case: &Path) -> PathBuf {
+    let named = ["messages.jsonl", "session.jsonl", "rollout.jsonl"].map(|name| case.join(name));
+    let mut logs: Vec<PathBuf> = fs::read_dir(case).unwrap().map(|entry| entry.unwrap().path()).collect();
+    logs.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl" || ending == "zst"));
+    logs.sort();
+    named.into_iter().find(|path| path.is_file()).unwrap_or_else(|| logs.swap_remove(0))
 }
 
 /// A session that the case's own one begins in lies beside it, `<session id>.jsonl`.

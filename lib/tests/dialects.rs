@@ -81,6 +81,7 @@ fn body(text: &str) -> Body {
             outcome: scrollback::record::Outcome::Done,
             preliminary: false,
             duration_ms: None,
+            about: Default::default(),
         }),
         (None, Some(call)) => said.parts.push(Part::from(serde_json::json!({
             "type": "dynamic-tool", "toolName": "x", "toolCallId": call, "state": "input-available", "input": {}
@@ -639,7 +640,7 @@ fn link_fork<'a>(text: &'a str, emit: Emit<'_, 'a>) -> Result<(), serde_json::Er
         return Ok(());
     }
     if let Some(session) = base {
-        emit(Event::Base { session, until });
+        emit(Event::Base { session, until, last: None });
     }
     emit(Event::About(About { session: meta, parent_session: for_session, parent_call: for_call, ..About::default() }));
     Ok(())
