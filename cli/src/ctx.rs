@@ -123,6 +123,17 @@ impl Ctx {
         }
     }
 
+    /// Lets a writer use the output and everything else at the same time.
+    pub(crate) fn writing(
+        &mut self,
+        write: impl FnOnce(&Ctx, &mut dyn Write) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut out = std::mem::replace(&mut self.out, Box::new(io::sink()));
+        let written = write(self, &mut out);
+        self.out = out;
+        written
+    }
+
     /// Prints one JSON document.
     pub(crate) fn print_json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         serde_json::to_writer_pretty(&mut self.out, value)?;

@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 
+use scrollback::detect;
 use scrollback::dialect::{self, Dialect};
 use scrollback::listing::Depth;
 use scrollback::reading::{Page, Reading};
@@ -77,6 +78,10 @@ impl SessionName {
 }
 
 impl Located {
+    fn bytes(named: Option<&'static dyn Dialect>, bytes: Vec<u8>) -> Located {
+        Located::Bytes { dialect: named.unwrap_or_else(|| detect::by_content(&bytes)), bytes }
+    }
+
     /// Reads the session, whole or a page of it.
     pub(crate) fn open(
         self,
@@ -90,8 +95,7 @@ impl Located {
                 Ok(Session::from_bytes(dialect, bytes, &Reading { now: ctx.now, bridge, find: &|_| None }))
             }
             Located::Source(source) => {
-                let sources = scope::sources(global, ctx)?;
-                let find = scope::finder(&sources);
+                let find = scope::finder(global, ctx)?;
                 let reading = Reading { now: ctx.now, bridge, find: &find };
                 Ok(match page {
                     Some(page) => Session::open_page(&source, &reading, page)?,
@@ -124,19 +128,20 @@ fn looks_like_a_path(name: &str, ctx: &Ctx) -> bool {
 
 fn path(name: &str, global: &Global, ctx: &Ctx) -> Result<Located, Failure> {
     let path = ctx.home.cwd.join(name.strip_prefix("./").unwrap_or(name));
-    let dialect = scope::dialect(global)?.unwrap_or(default_dialect());
+    let named = scope::dialect(global)?;
     let metadata = fs::metadata(&path).map_err(|source| scrollback::error::Error::Io { path: path.clone(), source })?;
     if metadata.is_dir() {
-        return session_folder(&path, dialect).map(|source| Located::Source(Box::new(source)));
+        return session_folder(&path, named).map(|source| Located::Source(Box::new(source)));
     }
     if !metadata.is_file() && is_a_shell_pipe(&path) {
         let file =
             fs::File::open(&path).map_err(|source| scrollback::error::Error::Io { path: path.clone(), source })?;
-        return Ok(Located::Bytes { dialect, bytes: read_all(file)? });
+        return Ok(Located::bytes(named, read_all(file)?));
     }
     if !metadata.is_file() {
         return Err(scrollback::error::Error::NotAFile(path).into());
     }
+    let dialect = named.map_or_else(|| detect::of_file(&path, &ctx.home), Ok)?;
     Ok(Located::Source(Box::new(Source::file(dialect, &path))))
 }
 
@@ -145,22 +150,31 @@ fn is_a_shell_pipe(path: &Path) -> bool {
     path.starts_with("/dev/fd") || path == Path::new("/dev/stdin")
 }
 
-fn session_folder(folder: &Path, dialect: &'static dyn Dialect) -> Result<Source, Failure> {
-    let layouts = dialect.layouts_in(Path::new(""));
-    let names = layouts
-        .iter()
-        .filter_map(|layout| layout.pattern.rsplit('/').next())
-        .filter(|name| !name.contains('*'));
-    let file: Option<PathBuf> = names.map(|name| folder.join(name)).find(|file| file.is_file());
-    file.map(|file| Source::file(dialect, &file)).ok_or_else(|| {
+/// The session that a folder is: its file is there under the name that a dialect gives it.
+pub(crate) fn session_folder(folder: &Path, named: Option<&'static dyn Dialect>) -> Result<Source, Failure> {
+    let own_name = |dialect: &'static dyn Dialect| {
+        let layouts = dialect.layouts_in(Path::new(""));
+        let names = layouts
+            .iter()
+            .filter_map(|layout| layout.pattern.rsplit('/').next())
+            .filter(|name| !name.contains('*'));
+        names
+            .map(|name| folder.join(name))
+            .find(|file| file.is_file())
+            .map(|file| Source::file(dialect, &file))
+    };
+    let found = match named {
+        Some(dialect) => own_name(dialect),
+        None => dialect::all().iter().copied().find_map(own_name),
+    };
+    found.ok_or_else(|| {
         let message = format!("{}: a directory, and no session's", folder.display());
         Failure::new(FailureKind::Usage, message).hint("name a file in it; `scrollback list --store DIR` lists a store")
     })
 }
 
 fn stdin(global: &Global) -> Result<Located, Failure> {
-    let dialect = scope::dialect(global)?.unwrap_or(default_dialect());
-    Ok(Located::Bytes { dialect, bytes: read_all(std::io::stdin().lock())? })
+    Ok(Located::bytes(scope::dialect(global)?, read_all(std::io::stdin().lock())?))
 }
 
 fn read_all(from: impl Read) -> Result<Vec<u8>, Failure> {
@@ -173,11 +187,6 @@ fn read_all(from: impl Read) -> Result<Vec<u8>, Failure> {
         );
     }
     Ok(bytes)
-}
-
-/// What a file is read as when nobody says.
-pub(crate) fn default_dialect() -> &'static dyn Dialect {
-    dialect::all()[0]
 }
 
 /// `@` is 0, `@~2` is 2.

@@ -1,5 +1,6 @@
 //! Which sessions a command looks at: this project's, unless somebody says otherwise.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -37,15 +38,7 @@ pub(crate) fn dialect(global: &Global) -> Result<Option<&'static dyn Dialect>, F
 
 /// Every session's source; places that cannot be looked into are told on standard error.
 pub(crate) fn sources(global: &Global, ctx: &mut Ctx) -> Result<Vec<Source>, Failure> {
-    let store = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
-    if let Some(store) = &store
-        && !store.is_dir()
-    {
-        let message = format!("{}: no such directory", store.display());
-        return Err(Failure::new(FailureKind::Usage, message)
-            .hint("--store names the folder that holds the agent's sessions folder"));
-    }
-    let found = Places { home: &ctx.home, store, dialect: dialect(global)? }.sources();
+    let found = Places { home: &ctx.home, store: store(global, ctx)?, dialect: dialect(global)? }.sources();
     let mut sources = Vec::new();
     for source in found {
         match source {
@@ -59,7 +52,7 @@ pub(crate) fn sources(global: &Global, ctx: &mut Ctx) -> Result<Vec<Source>, Fai
 /// Describes every session, whatever its project.
 pub(crate) fn rows(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Vec<(SessionRow, Source)>, Failure> {
     let sources = sources(global, ctx)?;
-    let find = finder(&sources);
+    let find = finder(global, ctx)?;
     let reading = Reading { now: ctx.now, bridge: Bridge::AsTheAgent, find: &find };
     let progress = progress(ctx, sources.len() as u64, depth);
     let mut rows = Vec::new();
@@ -110,9 +103,27 @@ fn current(global: &Global, ctx: &Ctx, rows: &[(SessionRow, Source)]) -> Option<
     ctx.home.cwd.ancestors().find(is_project).map(Path::to_path_buf)
 }
 
-/// Finds the session that another one begins in.
-pub(crate) fn finder(sources: &[Source]) -> impl Fn(&str) -> Option<Source> + '_ {
-    |id| sources.iter().find(|source| source.name() == id).cloned()
+/// Finds the session that another one begins in. The stores are walked when the first one is looked for.
+pub(crate) fn finder(global: &Global, ctx: &Ctx) -> Result<impl Fn(&str) -> Option<Source> + use<>, Failure> {
+    let (home, store, dialect) = (ctx.home.clone(), store(global, ctx)?, dialect(global)?);
+    let sources: OnceCell<Vec<Source>> = OnceCell::new();
+    Ok(move |id: &str| {
+        let walk =
+            || Places { home: &home, store: store.clone(), dialect }.sources().into_iter().filter_map(Result::ok);
+        sources.get_or_init(|| walk().collect()).iter().find(|source| source.name() == id).cloned()
+    })
+}
+
+/// The store that was named.
+fn store(global: &Global, ctx: &Ctx) -> Result<Option<PathBuf>, Failure> {
+    let store = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
+    match store {
+        Some(store) if !store.is_dir() => {
+            let failure = Failure::new(FailureKind::Usage, format!("{}: no such directory", store.display()));
+            Err(failure.hint("--store names the folder that holds the agent's sessions folder"))
+        }
+        store => Ok(store),
+    }
 }
 
 fn time(text: Option<&str>, flag: &str, ctx: &Ctx) -> Result<Option<Timestamp>, Failure> {

@@ -321,3 +321,24 @@ fn the_page_of_commands_is_what_help_prints() {
         "docs/cli.md is old: SCROLLBACK_BLESS=1 writes it"
     );
 }
+
+#[test]
+fn the_tour_in_the_readme_is_real() {
+    let env = TestEnv::new();
+    let readme =
+        std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).unwrap();
+    let blocks: Vec<&str> =
+        readme.split("```console\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(blocks.len() >= 4, "the tour has list, show, tree and doctor");
+    for block in blocks {
+        let (command, told) = block.strip_prefix("$ scrollback ").unwrap().split_once('\n').unwrap();
+        let ran = env.run(&command.split_whitespace().collect::<Vec<_>>());
+        let printed = ran.out + &ran.err;
+        let mut printed = printed.lines();
+        // A line that is only `…` stands for what was left out, and `…/` for where the demo lies.
+        for line in told.lines().filter(|line| line.trim() != "…") {
+            let end = line.rsplit("…/").next().unwrap();
+            assert!(printed.any(|real| real.ends_with(end)), "README's `{command}` does not print, in order: {line}");
+        }
+    }
+}

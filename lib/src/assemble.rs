@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use serde_json::{Map, Value, json};
 
 use crate::error::Result;
-use crate::message::{Approval, Message, Part, Role, SteeringPart, StreamState, ToolPart, ToolState};
+use crate::message::{Approval, Message, Part, Role, StreamState, ToolPart, ToolState};
 use crate::record::{Body, Compaction, Outcome, Said, Todo, ToolResult, Usage};
 use crate::session::RecordRef;
 use crate::skeleton::KeyRole;
@@ -17,7 +17,7 @@ pub(crate) fn message(
     continues: Option<String>,
     is_called: &dyn Fn(&str) -> bool,
 ) -> Result<Message> {
-    let mut making = Making::default();
+    let mut making = Making::new(role);
     for record in records {
         making.add(*record, record.body()?);
     }
@@ -30,8 +30,8 @@ pub(crate) fn message(
     Ok(Message { metadata: Some(metadata), ..Message::new(id, role, parts) })
 }
 
-#[derive(Default)]
 struct Making {
+    role: Role,
     parts: Vec<Part>,
     /// Results by call id, each with its order on the branch.
     results: HashMap<String, Vec<(usize, ToolResult)>>,
@@ -42,13 +42,19 @@ struct Making {
 }
 
 impl Making {
+    fn new(role: Role) -> Making {
+        let (parts, results, about) = (Vec::new(), HashMap::new(), AboutMessage::default());
+        Making { role, parts, results, results_seen: 0, about, answer: None }
+    }
+
     fn add(&mut self, record: RecordRef<'_>, body: Body) {
         match body {
-            Body::User(said) | Body::Attachment(said) => self.say(record, said),
+            // In an answer, only what a prompt brought back from the tools.
+            Body::User(said) if self.role == Role::Assistant => self.keep(said.results),
+            Body::User(said) | Body::Attachment(said) | Body::ToolResult(said) => self.say(record, said),
             Body::System(said) if record.is_failure() => self.fail(record, said),
             Body::System(said) => self.say(record, said),
             Body::Assistant(said) => self.answer(record, said),
-            Body::ToolResult(said) => self.results(record, said),
             Body::Compaction(compaction) => self.compact(record, compaction),
             Body::Rewind(rewind) => {
                 let to = record.parent().map(|parent| parent.id().into_owned());
@@ -64,6 +70,7 @@ impl Making {
 
     fn say(&mut self, record: RecordRef<'_>, mut said: Said) {
         self.parts.append(&mut said.parts);
+        self.keep(std::mem::take(&mut said.results));
         self.about.learn(record, said);
     }
 
@@ -114,20 +121,6 @@ impl Making {
         self.divide(record, "error", json!({"kind": said.error, "text": text}));
         self.about.error = true;
         self.about.learn(record, said);
-    }
-
-    fn results(&mut self, record: RecordRef<'_>, said: Said) {
-        if said.results.is_empty() {
-            self.parts.extend(said.parts);
-            return;
-        }
-        if !said.parts.is_empty() {
-            // Somebody spoke while the tools ran.
-            let (id, parts) = (record.id().into_owned(), said.parts);
-            self.parts.push(Part::Steering(SteeringPart { id, parts, ..SteeringPart::default() }));
-        }
-        self.keep(said.results);
-        self.about.plan(said.todos);
     }
 
     fn keep(&mut self, results: Vec<ToolResult>) {

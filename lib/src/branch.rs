@@ -337,7 +337,8 @@ pub(crate) fn end(keys: &Keys, branch: &[RecordRef<'_>]) -> End {
             Kind::User => return End::Prompt,
             Kind::ToolResult => results.extend(keys_of(KeyRole::Result)),
             Kind::Assistant => {
-                let open = keys_of(KeyRole::Call).any(|call| !results.contains(&call));
+                let own: HashSet<u64> = keys_of(KeyRole::Result).collect();
+                let open = keys_of(KeyRole::Call).any(|call| !results.contains(&call) && !own.contains(&call));
                 return if open || !results.is_empty() { End::Turn } else { End::Answered };
             }
             Kind::Attachment

@@ -32,7 +32,7 @@ const RESPONSES_PER_MESSAGE: usize = 100;
 /// let branch = session.branch(session.head().expect("it has records"));
 /// let conversation = Conversation::new(&branch);
 /// assert_eq!(conversation.len(), 2);
-/// assert_eq!(conversation.message(0)?.parts, [scrollback::message::Part::text("Two and two?")]);
+/// assert_eq!(conversation.messages(0..1).next().transpose()?.expect("it is there").parts, [scrollback::message::Part::text("Two and two?")]);
 /// # Ok::<(), scrollback::error::Error>(())
 /// ```
 pub struct Conversation<'b, 's> {
@@ -96,22 +96,23 @@ impl<'b, 's> Conversation<'b, 's> {
 
     /// The records that a message is made of.
     pub fn records(&self, message: usize) -> impl Iterator<Item = RecordRef<'s>> + '_ {
-        self.groups[message].records.iter().map(|at| self.branch.records[*at])
+        let records = self.groups.get(message).into_iter().flat_map(|group| &group.records);
+        records.map(|at| self.branch.records[*at])
     }
 
-    /// Reads one message.
-    pub fn message(&self, at: usize) -> Result<Message> {
-        let group = &self.groups[at];
+    /// Reads one message, if there is one at this position.
+    pub fn message(&self, at: usize) -> Option<Result<Message>> {
+        let group = self.groups.get(at)?;
         let records: Vec<RecordRef<'s>> = self.records(at).collect();
         let continued = group.continues.then(|| &self.groups[at - 1]);
         let named = |group: &Group| self.branch.records[group.first].id().into_owned();
         let is_called = |call: &str| self.calls.contains_key(&xxh3_64(call.as_bytes()));
-        assemble::message(named(group), group.role, &records, continued.map(named), &is_called)
+        Some(assemble::message(named(group), group.role, &records, continued.map(named), &is_called))
     }
 
     /// Reads messages one by one.
     pub fn messages(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = Result<Message>> + '_ {
-        range.map(|at| self.message(at))
+        range.map_while(|at| self.message(at))
     }
 }
 
@@ -136,6 +137,7 @@ impl Grouping {
             Kind::User => {
                 self.turn = None;
                 self.begin(Role::User, at);
+                self.answer_calls(at, record);
             }
             Kind::System if !record.is_failure() => {
                 self.turn = None;
@@ -193,14 +195,20 @@ impl Grouping {
 
     /// A result goes where its call is, whatever was said in between.
     fn result(&mut self, at: usize, record: RecordRef<'_>) {
+        if !self.answer_calls(at, record) {
+            self.go_on(at);
+        }
+    }
+
+    /// Adds a record to the messages whose calls it answers. Tells whether there is any.
+    fn answer_calls(&mut self, at: usize, record: RecordRef<'_>) -> bool {
         let mut owners: Vec<usize> =
             record.keys(KeyRole::Result).filter_map(|call| self.calls.get(&call).copied()).collect();
         owners.sort_unstable();
         owners.dedup();
-        if owners.is_empty() {
-            return self.go_on(at);
-        }
+        let answers = !owners.is_empty();
         owners.into_iter().for_each(|owner| self.groups[owner].records.push(at));
+        answers
     }
 
     /// What still waits for a message belongs to the last one.

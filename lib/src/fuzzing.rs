@@ -81,12 +81,12 @@ fn check_file(dialect: &'static dyn Dialect, bytes: &[u8], bridge: Bridge) {
 }
 
 fn account(skeleton: &Skeleton, file: usize, bytes: &[u8]) {
-    if skeleton.issues_beyond > 0 {
+    if skeleton.issues.beyond() > 0 {
         return;
     }
     let entries = skeleton.entries.iter().filter(|entry| usize::from(entry.place.file) == file);
     let name = skeleton.file_names.get(file).cloned().flatten();
-    let regions = skeleton.issues.iter().filter(|issue| issue.length > 0 && issue.file == name);
+    let regions = skeleton.issues.kept.iter().filter(|issue| issue.length > 0 && issue.file == name);
     let records = entries.map(|entry| (entry.place.offset as usize, entry.place.length as usize, true));
     let mut known: Vec<(usize, usize, bool)> = records
         .chain(regions.map(|issue| (issue.offset as usize, issue.length as usize, false)))

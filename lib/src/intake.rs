@@ -186,7 +186,7 @@ impl Intake<'_> {
         let pieces = recover::pieces(&mended.text, self.grain, &is_record);
         let whole = pieces.iter().filter(|piece| matches!(piece, Piece::Object(_))).count();
         let begun = |piece: &&Piece| matches!(piece, Piece::Torn(range) if mended.text[range.clone()].starts_with('{'));
-        if whole > 0 && whole + pieces.iter().filter(begun).count() > 1 {
+        if self.grain == Grain::Line && whole > 0 && whole + pieces.iter().filter(begun).count() > 1 {
             let detail = format!("several records on one line; {whole} of them whole and kept");
             self.skeleton.report(at.place(0, bytes.len()), IssueKind::Glued, detail);
         }

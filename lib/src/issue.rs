@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use crate::skeleton::Place;
+
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -96,4 +98,55 @@ issue_kinds! {
     UnansweredCall = "unanswered-call", Note;
     /// A gap that was closed by a guess that the agent makes too.
     BridgedGap = "bridged-gap", Note;
+}
+
+/// The issues of a session. A file of nothing but damage must not fill the memory with its description: so many are kept,
+/// the rest is counted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Issues {
+    pub(crate) kept: Vec<Issue>,
+    pub(crate) errors_beyond: u64,
+    pub(crate) notes_beyond: u64,
+}
+
+/// How many issues are kept.
+const ISSUES_KEPT: usize = 100_000;
+
+/// How much of a stranger's text an issue repeats.
+const QUOTED_CHARS: usize = 80;
+
+impl Issue {
+    pub(crate) fn at(place: Place, file: Option<String>, kind: IssueKind, detail: String) -> Issue {
+        Issue {
+            file,
+            line: (place.line > 0).then_some(u64::from(place.line)),
+            offset: place.offset,
+            length: 0,
+            kind,
+            severity: kind.severity(),
+            detail,
+        }
+    }
+}
+
+impl Issues {
+    pub(crate) fn push(&mut self, issue: Issue) {
+        match issue.severity {
+            _ if self.kept.len() < ISSUES_KEPT => self.kept.push(issue),
+            Severity::Error => self.errors_beyond += 1,
+            Severity::Note => self.notes_beyond += 1,
+        }
+    }
+
+    pub(crate) fn beyond(&self) -> u64 {
+        self.errors_beyond + self.notes_beyond
+    }
+}
+
+/// A stranger's text in an issue: quoted, and cut where it is long.
+pub(crate) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED_CHARS) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
 }

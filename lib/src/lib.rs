@@ -12,6 +12,7 @@ pub mod home;
 pub mod layout;
 mod lenient;
 
+pub mod detect;
 pub mod error;
 pub mod project;
 pub mod source;
@@ -21,6 +22,7 @@ pub mod session;
 mod branch;
 mod ids;
 mod intake;
+mod join;
 mod mend;
 mod recover;
 mod skeleton;

@@ -66,20 +66,22 @@ pub fn row(source: &Source, reading: &Reading<'_>, depth: Depth) -> Result<Sessi
     if depth == Depth::Whole || !matches!(source.layout.format, Format::Lines) {
         return whole();
     }
-    let size = open_file(&source.path)?.len()?;
-    if size <= WHOLE_BYTES {
+    let file = open_file(&source.path)?;
+    let size = file.len()?;
+    if size <= WHOLE_BYTES || file.is_in_memory() {
         return whole();
     }
     let mut begin = grow(
         size,
-        |window| Session::open_start(source, reading, window)?.row(),
+        |window| Session::open_start(source, reading, window)?.described(),
         |row| row.project.is_some() && row.first_prompt.is_some() && row.started.is_some(),
     )?;
     let end = grow(
         size,
-        |window| Session::open_end(source, reading, window)?.row(),
+        |window| Session::open_end(source, reading, window)?.described(),
         |row| row.head.is_some() && row.updated.is_some(),
     )?;
+    begin.size_bytes = source.open()?.size_bytes()?;
     begin.updated = end.updated.max(begin.updated);
     begin.head = end.head;
     begin.git_branch = end.git_branch.or(begin.git_branch);

@@ -72,7 +72,7 @@ pub(crate) struct Tail {
     judged: Option<Mark>,
     base: Base,
     bridge: Bridge,
-    now: Timestamp,
+    pub(crate) now: Timestamp,
 }
 
 /// The session that this one begins in. A line tells it when it is whole, not while it is pending.
@@ -333,17 +333,10 @@ impl Session {
         let from_keys = if self.whole { keys.issues(&tree) } else { Vec::new() };
         for found in from_tree.chain(&from_keys) {
             let place = self.skeleton.entries[found.entry as usize].place;
-            issues.push(Issue {
-                file: self.skeleton.file_names.get(usize::from(place.file)).cloned().flatten(),
-                line: (place.line > 0).then_some(u64::from(place.line)),
-                offset: place.offset,
-                length: 0,
-                kind: found.kind,
-                severity: found.kind.severity(),
-                detail: found.detail.clone(),
-            });
+            let file = self.skeleton.file_names.get(usize::from(place.file)).cloned().flatten();
+            issues.push(Issue::at(place, file, found.kind, found.detail.clone()));
         }
-        issues.sort_by(|a, b| (&a.file, a.offset).cmp(&(&b.file, b.offset)));
+        issues.kept.sort_by(|a, b| (&a.file, a.offset).cmp(&(&b.file, b.offset)));
         self.shape = Shape { tree, keys, heads, facts, issues };
     }
 

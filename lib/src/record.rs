@@ -143,20 +143,6 @@ impl Body {
             | Body::Other(_) => None,
         }
     }
-
-    /// Adds a further fragment of the same record (reading rule 3).
-    ///
-    /// Two bodies of different kinds cannot be one record's: the first stays.
-    pub fn join(&mut self, later: Body) {
-        match (self, later) {
-            (Body::User(a), Body::User(b))
-            | (Body::Assistant(a), Body::Assistant(b))
-            | (Body::ToolResult(a), Body::ToolResult(b))
-            | (Body::Attachment(a), Body::Attachment(b))
-            | (Body::System(a), Body::System(b)) => a.join(b),
-            _ => {}
-        }
-    }
 }
 
 /// A message as one record holds it.
@@ -180,49 +166,8 @@ pub struct Said {
     pub sender: Option<String>,
     /// What kind of failure it tells of.
     pub error: Option<String>,
-    /// Of the parts that a stream of fragments goes on writing: their numbers and positions.
-    pub fragments: Vec<(u64, usize)>,
-}
-
-impl Said {
-    fn join(&mut self, later: Said) {
-        for (at, part) in later.parts.into_iter().enumerate() {
-            let numbered = later.fragments.iter().find(|(_, index)| *index == at).map(|(number, _)| *number);
-            self.join_part(part, numbered);
-        }
-        self.results.extend(later.results);
-        let known = self.model.take().filter(|model| !model.is_empty());
-        self.model = known.or(later.model);
-        self.usage = later.usage.or(self.usage.take());
-        self.todos = later.todos.or(self.todos.take());
-        self.thinking = later.thinking.or(self.thinking.take());
-        self.sender = self.sender.take().or(later.sender);
-        self.error = self.error.take().or(later.error);
-        self.context.fill_from(later.context);
-    }
-
-    /// The same part number goes on with the same text; the same call replaces what was known of it.
-    fn join_part(&mut self, part: Part, number: Option<u64>) {
-        let begun = number
-            .and_then(|number| self.fragments.iter().find(|(known, _)| *known == number))
-            .map(|(_, at)| *at);
-        let same_call = |known: &Part| match (known, &part) {
-            (Part::Tool(known), Part::Tool(part)) => known.call_id == part.call_id,
-            _ => false,
-        };
-        let call = self.parts.iter().position(same_call);
-        match (begun.and_then(|at| self.parts.get_mut(at)), part) {
-            (Some(Part::Text(known)), Part::Text(more)) => known.text.push_str(&more.text),
-            (Some(Part::Reasoning(known)), Part::Reasoning(more)) => known.text.push_str(&more.text),
-            (_, part) => match call {
-                Some(at) => self.parts[at] = part,
-                None => {
-                    self.fragments.extend(number.map(|number| (number, self.parts.len())));
-                    self.parts.push(part);
-                }
-            },
-        }
-    }
+    /// The part of a streamed message that its first part belongs to.
+    pub fragment: Option<u64>,
 }
 
 /// The answer to one tool call.
@@ -296,7 +241,7 @@ pub struct Context {
 }
 
 impl Context {
-    fn fill_from(&mut self, other: Context) {
+    pub(crate) fn fill_from(&mut self, other: Context) {
         self.cwd = self.cwd.take().or(other.cwd);
         self.git_branch = self.git_branch.take().or(other.git_branch);
         self.platform = self.platform.take().or(other.platform);

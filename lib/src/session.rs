@@ -12,7 +12,8 @@ pub use crate::branch::HeadKind;
 use crate::branch::{self, HeadEntry, Keys};
 use crate::dialect::{Dialect, Repeated};
 use crate::error::Result;
-use crate::issue::{Issue, Severity};
+use crate::issue::{Issue, Issues, Severity};
+use crate::join::Joining;
 use crate::mend;
 use crate::reading::Tail;
 use crate::record::{Body, Kind, RecordId, SessionId, Title, Usage};
@@ -53,7 +54,7 @@ pub(crate) struct Shape {
     pub(crate) keys: Keys,
     pub(crate) heads: Vec<HeadEntry>,
     pub(crate) facts: Facts,
-    pub(crate) issues: Vec<Issue>,
+    pub(crate) issues: Issues,
 }
 
 /// How a branch ends.
@@ -164,7 +165,7 @@ impl Session {
 
     /// The bytes of all its files.
     pub fn size_bytes(&self) -> Result<u64> {
-        self.files.0.iter().map(|file| file.len()).sum()
+        self.files.size_bytes()
     }
 
     /// Every record, in file order.
@@ -191,6 +192,10 @@ impl Session {
     pub fn find(&self, name: &str) -> std::result::Result<RecordRef<'_>, NotFound> {
         if let Some(node) = self.skeleton.ids.find(name).and_then(|id| self.shape.tree.named(id)) {
             return Ok(self.at(node));
+        }
+        // A copy's made-up id is nobody's beginning, but it names its record.
+        if let Some(copy) = self.records().find(|record| record.id() == name) {
+            return Ok(copy);
         }
         let mut begin_so = self.records().filter(|record| record.id().starts_with(name));
         match (begin_so.next(), begin_so.next()) {
@@ -238,17 +243,17 @@ impl Session {
 
     /// What is wrong, in file order.
     pub fn issues(&self) -> &[Issue] {
-        &self.shape.issues
+        &self.shape.issues.kept
     }
 
     /// How many issues there are, those included that are too many to be kept.
     pub fn issue_count(&self) -> u64 {
-        self.shape.issues.len() as u64 + self.skeleton.issues_beyond
+        self.shape.issues.kept.len() as u64 + self.shape.issues.beyond()
     }
 
     /// Whether something is lost or cannot be trusted.
     pub fn has_errors(&self) -> bool {
-        self.issues().iter().any(|issue| issue.severity == Severity::Error) || self.skeleton.issues_beyond > 0
+        self.issues().iter().any(|issue| issue.severity == Severity::Error) || self.shape.issues.errors_beyond > 0
     }
 
     /// The title that somebody gave it: the most binding, and of those the last.
@@ -424,15 +429,12 @@ impl<'s> RecordRef<'s> {
 
     /// What it says, all its pieces joined.
     pub fn body(self) -> Result<Body> {
-        let mut body: Option<Body> = None;
-        for text in self.texts()? {
-            let piece = self.session.dialect().body(&text);
-            match &mut body {
-                None => body = Some(piece),
-                Some(body) => body.join(piece),
-            }
-        }
-        Ok(body.unwrap_or(Body::Other(serde_json::Value::Null)))
+        let texts = self.texts()?;
+        let mut pieces = texts.iter().map(|text| self.session.dialect().body(text));
+        let Some(first) = pieces.next() else { return Ok(Body::Other(serde_json::Value::Null)) };
+        let mut joining = Joining::begin(first);
+        pieces.for_each(|piece| joining.add(piece));
+        Ok(joining.finish())
     }
 
     /// The JSON of its pieces, as it stands in the file.

@@ -10,7 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dialect::{About, Event, Key, Link, Parent};
 use crate::ids::{Ids, Sym};
-use crate::issue::{Issue, IssueKind};
+use crate::issue::{Issue, IssueKind, Issues, quoted};
 use crate::record::{Kind, Title, Usage};
 use crate::time::{self, Micros, Reading};
 
@@ -44,7 +44,7 @@ pub(crate) struct Stand {
     pub(crate) hash: u64,
 }
 
-/// One record, or one fragment of a record, as the tree knows it: 48 bytes and its id.
+/// One record, or one fragment of a record, as the tree knows it: 56 bytes and its id.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) place: Place,
@@ -159,6 +159,10 @@ const SUMMARIES_KEPT: usize = 256;
 /// Of the sessions mixed into a file, this many are reported once; further ones at each record.
 const FOREIGN_KEPT: usize = 64;
 
+/// A kind is a word, and an agent has a few dozen: a file with more is not telling kinds.
+const UNKNOWN_KINDS_KEPT: usize = 256;
+const UNKNOWN_KIND_CHARS: usize = 80;
+
 impl Facts {
     fn learn(&mut self, about: About<'_>) -> Result<(), String> {
         fn first(slot: &mut Option<String>, told: Option<std::borrow::Cow<'_, str>>) {
@@ -202,6 +206,15 @@ impl Facts {
         self.titles.push(title);
     }
 
+    /// Counts a kind of record that the dialect does not know.
+    fn count_unknown(&mut self, kind: &str) -> u64 {
+        let kind: String = kind.chars().take(UNKNOWN_KIND_CHARS).collect();
+        let full = self.unknown.len() >= UNKNOWN_KINDS_KEPT && !self.unknown.contains_key(&kind);
+        let count = self.unknown.entry(if full { "…".to_owned() } else { kind }).or_default();
+        *count += 1;
+        *count
+    }
+
     /// The title that counts: the most binding, and of those the last.
     pub(crate) fn title(&self) -> Option<&Title> {
         self.titles.iter().max_by_key(|title| title.source)
@@ -233,14 +246,9 @@ pub(crate) struct Skeleton {
     pub(crate) keys: Vec<KeyEntry>,
     pub(crate) usages: Vec<UsageEntry>,
     pub(crate) controls: Vec<Control>,
-    pub(crate) issues: Vec<Issue>,
-    /// Issues beyond `ISSUES_KEPT`: counted, not kept.
-    pub(crate) issues_beyond: u64,
+    pub(crate) issues: Issues,
     pub(crate) facts: Facts,
 }
-
-/// A file of nothing but damage would otherwise fill the memory with its description.
-pub(crate) const ISSUES_KEPT: usize = 100_000;
 
 /// How far a skeleton had grown.
 #[derive(Debug, Clone)]
@@ -251,7 +259,8 @@ pub(crate) struct Mark {
     usages: usize,
     controls: usize,
     issues: usize,
-    issues_beyond: u64,
+    errors_beyond: u64,
+    notes_beyond: u64,
     facts: Facts,
 }
 
@@ -263,8 +272,9 @@ impl Skeleton {
             keys: self.keys.len(),
             usages: self.usages.len(),
             controls: self.controls.len(),
-            issues: self.issues.len(),
-            issues_beyond: self.issues_beyond,
+            issues: self.issues.kept.len(),
+            errors_beyond: self.issues.errors_beyond,
+            notes_beyond: self.issues.notes_beyond,
             facts: self.facts.clone(),
         }
     }
@@ -275,8 +285,8 @@ impl Skeleton {
         self.keys.truncate(mark.keys);
         self.usages.truncate(mark.usages);
         self.controls.truncate(mark.controls);
-        self.issues.truncate(mark.issues);
-        self.issues_beyond = mark.issues_beyond;
+        self.issues.kept.truncate(mark.issues);
+        (self.issues.errors_beyond, self.issues.notes_beyond) = (mark.errors_beyond, mark.notes_beyond);
         self.facts = mark.facts;
     }
 
@@ -286,19 +296,8 @@ impl Skeleton {
 
     /// Reports bytes that belong to no record.
     pub(crate) fn report_region(&mut self, place: Place, length: u64, kind: IssueKind, detail: impl Into<String>) {
-        if self.issues.len() >= ISSUES_KEPT {
-            self.issues_beyond += 1;
-            return;
-        }
-        self.issues.push(Issue {
-            file: self.file_names.get(usize::from(place.file)).cloned().flatten(),
-            line: (place.line > 0).then_some(u64::from(place.line)),
-            offset: place.offset,
-            length,
-            kind,
-            severity: kind.severity(),
-            detail: detail.into(),
-        });
+        let file = self.file_names.get(usize::from(place.file)).cloned().flatten();
+        self.issues.push(Issue { length, ..Issue::at(place, file, kind, detail.into()) });
     }
 
     /// Takes in one event of the value at `value`; `record` is where the record itself stands, when the event is one.
@@ -321,8 +320,8 @@ impl Skeleton {
             Event::About(about) => {
                 if let Err(other) = self.facts.learn(about) {
                     let known = self.facts.session.as_deref().unwrap_or_default();
-                    let detail =
-                        format!("the record says session {other:?}, the file began with {known:?}; both are kept");
+                    let (other, known) = (quoted(&other), quoted(known));
+                    let detail = format!("the record says session {other}, the file began with {known}; both are kept");
                     self.report(value, IssueKind::MixedSession, detail);
                 }
             }
@@ -340,14 +339,12 @@ impl Skeleton {
             // The driver opens the base itself.
             Event::Base { .. } => {}
             Event::Unknown(kind) => {
-                let detail = format!("records of kind {kind:?} are not known; it is kept as it is");
+                let detail = format!("records of kind {} are not known; it is kept as it is", quoted(&kind));
                 self.report(value, IssueKind::UnknownKind, detail);
-                *self.facts.unknown.entry(kind.into_owned()).or_default() += 1;
+                self.facts.count_unknown(&kind);
             }
             Event::Newer(format) => {
-                let count = self.facts.unknown.entry(format!("format {format}")).or_default();
-                *count += 1;
-                if *count == 1 {
+                if self.facts.count_unknown(&format!("format {format}")) == 1 {
                     let detail =
                         format!("format {format} is newer than this program; it is read as the newest one known");
                     self.report(value, IssueKind::UnknownKind, detail);

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
@@ -16,6 +17,9 @@ use crate::skeleton::Place;
 
 /// What a compressed file may grow to: a bomb of a few kilobytes must not fill the memory.
 const INFLATED_LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// A writer holds its lock for milliseconds; one that holds it longer must not stop a list of sessions.
+const LOCK_WAIT: Duration = Duration::from_millis(500);
 
 /// Where one session is.
 #[derive(Clone)]
@@ -130,6 +134,10 @@ impl Files {
         Files(vec![OpenFile { path: PathBuf::from("-"), contents: Contents::Memory(bytes), torn: None }])
     }
 
+    pub(crate) fn size_bytes(&self) -> Result<u64> {
+        self.0.iter().map(OpenFile::len).sum()
+    }
+
     /// The bytes of a record, if they still are what they were.
     pub(crate) fn read(&self, place: Place, hash: u64) -> Result<Vec<u8>> {
         let file = &self.0[usize::from(place.file)];
@@ -148,6 +156,11 @@ impl OpenFile {
             Contents::Memory(bytes) => Ok(bytes.len() as u64),
             Contents::Rows(_) => Ok(fs::metadata(&self.path).at(&self.path)?.len()),
         }
+    }
+
+    /// Whether it had to be unpacked: then reading less of it saves nothing.
+    pub(crate) fn is_in_memory(&self) -> bool {
+        matches!(self.contents, Contents::Memory(_))
     }
 
     /// Up to `length` bytes from `offset`: fewer where the file ends.
@@ -242,7 +255,11 @@ fn inflate(compressed: impl Read, limit_bytes: u64) -> (Vec<u8>, Option<String>)
 /// Opens a database for reading only, and never waits for its writer for long.
 fn connect(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    Connection::open_with_flags(path, flags).map_err(|source| Error::Database { path: path.to_path_buf(), source })
+    let opened = Connection::open_with_flags(path, flags).and_then(|connection| {
+        connection.busy_timeout(LOCK_WAIT)?;
+        Ok(connection)
+    });
+    opened.map_err(|source| Error::Database { path: path.to_path_buf(), source })
 }
 
 fn keys(path: &Path, rows: &Rows) -> Result<Vec<String>> {

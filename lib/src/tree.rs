@@ -12,7 +12,7 @@ use hashbrown::{HashMap, HashSet};
 
 use crate::dialect::Repeated;
 use crate::ids::Sym;
-use crate::issue::IssueKind;
+use crate::issue::{IssueKind, quoted};
 use crate::skeleton::{ControlKind, Entry, Flags, NO_TIME, PREVIOUS, ROOT, Skeleton};
 use crate::time::Micros;
 
@@ -177,8 +177,8 @@ impl Tree {
         };
         let newest = (0..self.nodes.len() as NodeIx).max_by_key(|node| (rank(*node), came(*node)))?;
         match rank(newest) {
+            2 if !current.shortened => Some(newest),
             // What left the conversation is no head of it, unless nothing is left.
-            2 if current.holds(newest) => Some(newest),
             2 => current.tip().or(rules.whole.then_some(newest)),
             _ => rules.whole.then_some(newest),
         }
@@ -206,7 +206,7 @@ impl Tree {
                 let mut cycle = walk[entered..].to_vec();
                 cycle.reverse();
                 self.nodes[cycle[0] as usize].parent = NONE;
-                let ids: Vec<&str> = cycle.iter().take(8).map(|node| self.id_text(skeleton, *node)).collect();
+                let ids: Vec<String> = cycle.iter().take(8).map(|node| quoted(self.id_text(skeleton, *node))).collect();
                 let detail = match cycle.len() {
                     1 => "the record is its own parent; it is kept as a root".to_owned(),
                     many => format!("{many} records are their own ancestors ({}); each is kept once", ids.join(", ")),
@@ -257,11 +257,15 @@ impl Tree {
             match self.bridged.get(&node) {
                 Some(&to) => {
                     let to = self.id_text(skeleton, to);
-                    let detail = format!("its parent {id:?} is missing; it was hung on the record before it, {to:?}");
+                    let detail = format!(
+                        "its parent {} is missing; it was hung on the record before it, {}",
+                        quoted(id),
+                        quoted(to)
+                    );
                     self.found(node, IssueKind::BridgedGap, detail);
                 }
                 None => {
-                    let detail = format!("its parent {id:?} is missing; what came before cannot be told");
+                    let detail = format!("its parent {} is missing; what came before cannot be told", quoted(id));
                     self.found(node, IssueKind::Orphan, detail);
                 }
             }
@@ -317,6 +321,8 @@ struct Current {
     records: Vec<NodeIx>,
     /// Where each record stood when it was last in the conversation.
     position: Vec<u32>,
+    /// Records have left it.
+    shortened: bool,
 }
 
 impl Current {
@@ -340,7 +346,13 @@ impl Current {
     fn cut(&mut self, from: NodeIx) {
         if self.holds(from) {
             self.records.truncate(self.position[from as usize] as usize);
+            self.shortened = true;
         }
+    }
+
+    fn clear(&mut self) {
+        self.records.clear();
+        self.shortened = true;
     }
 }
 
@@ -379,12 +391,12 @@ impl Fold<'_> {
     fn control(&mut self, what: ControlKind) {
         match what {
             ControlKind::Leaf(id) => self.leaf = Some(id),
-            ControlKind::ReplaceAll => self.current.records.clear(),
+            ControlKind::ReplaceAll => self.current.clear(),
             ControlKind::MissingBase(id) => self.missing_base = Some(id),
             ControlKind::Cut(id) => match self.tree.named(id) {
                 Some(node) => self.current.cut(node),
                 // It stands before the part of the file that was read, and so does all that goes on.
-                None if !self.rules.whole => self.current.records.clear(),
+                None if !self.rules.whole => self.current.clear(),
                 None => {}
             },
         }
@@ -440,7 +452,8 @@ impl Fold<'_> {
         self.seen.insert((known, first.hash));
         if !self.seen.insert((known, entry.hash)) && !entry.flags.has(Flags::NUMBERED) {
             if !returns {
-                let detail = format!("record {:?} stands here again, byte for byte; it counts once", self.id(entry));
+                let detail =
+                    format!("record {} stands here again, byte for byte; it counts once", quoted(self.id(entry)));
                 self.tree.issues.push(Found { entry: at, kind: IssueKind::DuplicateLine, detail });
             }
             return known;
@@ -453,7 +466,7 @@ impl Fold<'_> {
                 self.tree.fragments.entry(known).or_insert_with(|| vec![first_entry]).push(at);
                 if entry.parent != first.parent {
                     let detail =
-                        format!("this piece of {:?} names another parent; the first one counts", self.id(entry));
+                        format!("this piece of {} names another parent; the first one counts", quoted(self.id(entry)));
                     self.tree.issues.push(Found { entry: at, kind: IssueKind::ConflictingParent, detail });
                 }
                 known
@@ -467,8 +480,11 @@ impl Fold<'_> {
                 known
             }
             Repeated::Join | Repeated::Distinct => {
-                let detail =
-                    format!("the id {:?} was a {} record's already; both are kept", self.id(entry), first.kind.name());
+                let detail = format!(
+                    "the id {} was a {} record's already; both are kept",
+                    quoted(self.id(entry)),
+                    first.kind.name()
+                );
                 self.tree.issues.push(Found { entry: at, kind: IssueKind::ConflictingParent, detail });
                 self.copy(at, entry)
             }

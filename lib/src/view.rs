@@ -7,9 +7,11 @@ use serde_json::Value;
 
 use crate::conversation::Conversation;
 use crate::error::Result;
+use crate::listing::{self, Depth};
 use crate::message::Part;
 use crate::project;
 use crate::query::{BranchRow, CallRow, Examined, GapRow, HeadRow, ResultRow, SessionRow, TreeRow, TreeView};
+use crate::reading::Reading;
 use crate::record::{Body, Kind, Outcome, RecordId, SessionId, TitleSource, ToolResult};
 use crate::session::{Branch, RecordRef, Session};
 
@@ -23,8 +25,16 @@ const TITLE_CHARS: usize = 120;
 const PREVIEW_STEPS: usize = 16;
 
 impl Session {
-    /// Describes the session as far as it was read.
+    /// Describes the session. What was read of it may be its end only: then the beginning is looked at, too.
     pub fn row(&self) -> Result<SessionRow> {
+        if self.whole() {
+            return self.described();
+        }
+        listing::row(&self.source, &Reading::plain(self.tail.now), Depth::Windows)
+    }
+
+    /// Describes what was read as if it were all.
+    pub(crate) fn described(&self) -> Result<SessionRow> {
         let branch = self.head().map(|head| self.branch(head));
         let first_prompt = self.first_prompt()?;
         let (title, title_source) = match (self.title(), &first_prompt) {

@@ -2,13 +2,18 @@
 //! cargo's target directory.
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
+mod support;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::{env, fs, process};
 
+use scrollback::conversation::Conversation;
 use scrollback::message::{Message, Part, Role, Sdk};
+use scrollback::session::Session;
+use scrollback::source::Source;
 use serde_json::{Map, Value, json};
 
 const SDKS: [Sdk; 3] = [Sdk::V5, Sdk::V6, Sdk::V7];
@@ -72,6 +77,25 @@ fn every_sdk_takes_parts_of_which_any_one_key_is_odd() {
             add(&mut cases, &name, &messages);
         }
     }
+    judge(cases);
+}
+
+#[test]
+fn every_sdk_takes_every_branch_of_the_corpus_and_the_demo() {
+    let mut cases = Map::new();
+    for log in support::logs() {
+        let session = Session::open(&Source::file(support::native(), &log), &support::reading()).unwrap();
+        for head in session.heads() {
+            let branch = session.branch(head.record);
+            let conversation = Conversation::new(&branch);
+            let messages: Vec<Message> = conversation.messages(0..conversation.len()).map(Result::unwrap).collect();
+            if !messages.is_empty() {
+                let session = log.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+                add(&mut cases, &format!("{session} to {}", head.record.id()), &messages);
+            }
+        }
+    }
+    assert!(cases.len() > 3 * 100, "only {} cases: the corpus is gone", cases.len());
     judge(cases);
 }
 

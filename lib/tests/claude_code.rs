@@ -85,8 +85,8 @@ fn calls_end_as_they_ended() {
     assert_eq!(build[1]["callProviderMetadata"]["scrollback"]["durationMs"], 1200);
     let delegated = parts(&case("real-sub"), 1);
     assert_eq!(delegated[2]["callProviderMetadata"]["scrollback"]["session"], "agent-a7dd37b9ab905cc51");
-    let spoken = parts(&case("result-with-words"), 1);
-    assert_eq!((&spoken[2]["type"], &spoken[2]["parts"][0]["text"]), (&json!("steering-message"), &json!("And be quick.")));
+    let spoken = case("result-with-words");
+    assert_eq!((&parts(&spoken, 1)[1]["output"], &parts(&spoken, 2)[0]["text"]), (&json!("ok"), &json!("And be quick.")));
 }
 
 #[test]

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use scrollback::detect;
+use scrollback::dialect::{self, Unknown};
 use scrollback::issue::{Issue, Severity};
+use scrollback::layout::Layout;
 use scrollback::listing::Depth;
 use scrollback::query::Examined;
 use scrollback::reading::Reading;
@@ -17,7 +20,7 @@ use super::FOUND_PROBLEMS;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::{Located, SessionName, default_dialect};
+use crate::name::{Located, SessionName, session_folder};
 use crate::paint::Paint;
 use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
@@ -61,8 +64,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
             None => patients.push(session.resolve(global, ctx)?.located),
         }
     }
-    let sources = scope::sources(global, ctx)?;
-    let find = scope::finder(&sources);
+    let find = scope::finder(global, ctx)?;
     let reading = Reading { now: ctx.now, bridge: Bridge::AsTheAgent, find: &find };
     for patient in patients {
         let session = match patient {
@@ -86,38 +88,47 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     Ok(if report.errors > 0 || report.unreadable > 0 { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
 }
 
-/// The sessions in a directory, or the files in it when it is no store.
-fn folder(session: &SessionName, global: &Global, ctx: &Ctx) -> Result<Option<Vec<Source>>, Failure> {
-    let dialect = scope::dialect(global)?.unwrap_or(default_dialect());
+/// The sessions in a directory: of a store, or of an agent's folder in one, or else every file in it.
+fn folder(session: &SessionName, global: &Global, ctx: &mut Ctx) -> Result<Option<Vec<Source>>, Failure> {
+    let named = scope::dialect(global)?;
     let path = ctx.home.cwd.join(session.typed());
-    let holds_a_session = |path: &Path| {
-        let layouts = dialect.layouts_in(Path::new(""));
-        layouts
-            .iter()
-            .any(|layout| layout.pattern.rsplit('/').next().is_some_and(|name| path.join(name).is_file()))
-    };
-    if !path.is_dir() || holds_a_session(&path) {
+    if !path.is_dir() || session_folder(&path, named).is_ok() {
         return Ok(None);
     }
-    let layouts = dialect.layouts_in(&path).into_iter().chain([&path].into_iter().flat_map(|path| {
-        let mut layouts = dialect.layouts_in(path);
-        layouts.iter_mut().for_each(|layout| layout.root = path.clone());
-        layouts
-    }));
-    let in_store: Vec<Source> =
-        layouts.flat_map(|layout| Source::walk(dialect, &layout)).filter_map(Result::ok).collect();
-    if !in_store.is_empty() {
-        return Ok(Some(in_store));
+    let mut found = Vec::new();
+    for dialect in named.map_or(dialect::all().to_vec(), |dialect| vec![dialect]) {
+        for layout in dialect.layouts_in(&path) {
+            let inside = Layout { root: path.clone(), ..layout.clone() };
+            for source in [layout, inside].iter().flat_map(|layout| Source::walk(dialect, layout)) {
+                match source {
+                    Ok(source) => found.push(source),
+                    Err(error) => ctx.warn(&error.into())?,
+                }
+            }
+        }
+    }
+    if !found.is_empty() {
+        return Ok(Some(found));
     }
     let entries = fs::read_dir(&path).map_err(|source| scrollback::error::Error::Io { path: path.clone(), source })?;
-    let mut files: Vec<PathBuf> =
-        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
+    let mut files: Vec<PathBuf> = Vec::new();
+    for entry in entries {
+        match entry {
+            Ok(entry) => files.extend(Some(entry.path()).filter(|path| path.is_file())),
+            Err(source) => ctx.warn(&scrollback::error::Error::Io { path: path.clone(), source }.into())?,
+        }
+    }
     files.sort();
     if files.is_empty() {
         let failure = Failure::new(FailureKind::NotFound, format!("{}: no session and no file in it", path.display()));
         return Err(failure.hint("name a store, a session's folder or a file"));
     }
-    Ok(Some(files.iter().map(|file| Source::file(dialect, file)).collect()))
+    let source = |file: &PathBuf| {
+        // A file that cannot be opened is told when it is examined.
+        let dialect = named.or_else(|| detect::of_file(file, &ctx.home).ok()).unwrap_or(&Unknown);
+        Source::file(dialect, file)
+    };
+    Ok(Some(files.iter().map(source).collect()))
 }
 
 /// What was found in all files.
@@ -183,7 +194,8 @@ impl Report {
                     [(*agent).to_owned(), clean::line(version).into(), clean::line(kind).into(), count.to_string()];
                 table.push(cells.map(|text| Cell::new(text, Paint::plain)).into());
             }
-            write!(ctx.out, "\n{}", table.render(ctx.look.width, paint))?;
+            let above = if self.examined.len() > 1 { "\n" } else { "" };
+            write!(ctx.out, "{above}{}", table.render(ctx.look.width, paint))?;
         }
         Ok(())
     }
@@ -205,7 +217,7 @@ fn file(examined: &Examined, beyond: u64, full: bool, ctx: &mut Ctx) -> Result<(
         ctx.line(&format!("  … and {left} more{}", if beyond < left { " (--full)" } else { "" }))?;
     }
     if examined.issues.is_empty() {
-        let verdict = if examined.lines == 0 { "nothing is wrong: the file is empty" } else { "nothing is wrong" };
+        let verdict = if examined.records == 0 { "nothing is wrong: the file is empty" } else { "nothing is wrong" };
         ctx.line(&format!("  {}", paint.green(verdict)))?;
     }
     ctx.line("")

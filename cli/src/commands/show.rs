@@ -14,9 +14,9 @@ use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::name::{self, SessionName};
-use crate::render::message::{Detail, Renderer};
-use crate::render::{divider, plural};
-use crate::terminal::{clean, width};
+use crate::render::message::Detail;
+use crate::render::plural;
+use crate::render::transcript::Transcript;
 
 /// Show one session
 ///
@@ -87,16 +87,42 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         };
         ctx.print_json(&shown)?;
     } else {
+        if conversation.is_empty() {
+            return Err(nothing_said(&session));
+        }
         let at = at.and_then(|at| conversation.position(at));
-        read(&session, &branch, &conversation, range, at, args, ctx)?;
+        let detail = Detail { full: args.full };
+        let transcript = Transcript { session: &session, branch: &branch, conversation: &conversation, range, detail };
+        read(&transcript, at, ctx)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The newest end of the conversation that a record is part of.
 fn head_through<'s>(session: &'s Session, record: RecordRef<'s>) -> RecordRef<'s> {
-    let through = |head: &RecordRef<'s>| session.branch(*head).records.contains(&record);
-    session.heads().map(|head| head.record).find(through).unwrap_or(record)
+    let mut ways: Vec<Option<RecordRef<'s>>> = vec![None; session.records().len()];
+    for head in session.heads().map(|head| head.record) {
+        let unseen = lineage(head).take_while(|on_way| ways[on_way.order()].is_none());
+        for on_way in unseen.collect::<Vec<_>>() {
+            ways[on_way.order()] = Some(head);
+        }
+    }
+    // A result that was only pulled in lies on no way: what it hangs on does.
+    lineage(record).find_map(|above| ways[above.order()]).unwrap_or(record)
+}
+
+fn lineage(record: RecordRef<'_>) -> impl Iterator<Item = RecordRef<'_>> {
+    std::iter::successors(Some(record), |record| record.parent())
+}
+
+fn nothing_said(session: &Session) -> Failure {
+    if session.dialect().name() == "unknown" {
+        let failure =
+            Failure::new(FailureKind::NotFound, format!("{}: no known agent's file", session.path().display()));
+        return failure.hint("--dialect NAME reads it as one; `scrollback doctor` tells what is in it");
+    }
+    Failure::new(FailureKind::NotFound, format!("nothing is said in session {}", session.id()))
+        .hint("`scrollback tree` shows what is in it")
 }
 
 fn range(
@@ -163,101 +189,22 @@ fn raw(
     }
 }
 
-fn read(
-    session: &Session,
-    branch: &Branch<'_>,
-    conversation: &Conversation<'_, '_>,
-    range: Range<usize>,
-    at: Option<usize>,
-    args: &ShowArgs,
-    ctx: &mut Ctx,
-) -> Result<(), Failure> {
-    if conversation.is_empty() {
-        let failure = Failure::new(FailureKind::NotFound, format!("nothing is said in session {}", session.id()));
-        return Err(failure.hint("`scrollback tree` shows what is in it"));
-    }
-    let look = ctx.prose();
-    let detail = Detail { full: args.full };
-    let mut before_jump = String::new();
-    if let Some(at) = at.filter(|at| range.contains(at) && ctx.on_terminal) {
-        // The pager opens at a line, so what stands above it must be known first.
-        let mut renderer = Renderer::new(ctx, detail);
-        before_jump = title(session, ctx)?;
-        for message in range.start..at {
-            before_jump += &renderer.message(&conversation.message(message)?);
+fn read(transcript: &Transcript<'_>, at: Option<usize>, ctx: &mut Ctx) -> Result<(), Failure> {
+    let range = transcript.range.clone();
+    // The pager opens at a line, so what stands above it must be known first.
+    let above = match at.filter(|at| range.contains(at) && ctx.on_terminal) {
+        Some(at) => {
+            let mut above = Vec::new();
+            transcript.write(range.start..at, ctx, &mut above)?;
+            above.iter().filter(|byte| **byte == b'\n').count()
         }
-    }
-    ctx.page(before_jump.lines().count());
+        None => 0,
+    };
+    ctx.page(above);
     // Without a pager the reader is taken there by leaving out what comes before.
     let start = if ctx.on_terminal { range.start } else { at.unwrap_or(range.start).max(range.start) };
-    let mut out = std::mem::replace(&mut ctx.out, Box::new(std::io::sink()));
-    let written = (|| -> Result<(), Failure> {
-        let mut renderer = Renderer::new(ctx, detail);
-        out.write_all(title(session, ctx)?.as_bytes())?;
-        if start > 0 || !session.whole() {
-            let first = conversation
-                .records(start.min(conversation.len() - 1))
-                .next()
-                .map(|record| record.id().into_owned());
-            let earlier = format!("earlier messages: --before {}", clean::line(&first.unwrap_or_default()));
-            writeln!(out, "{}\n", divider::rule(&earlier, &look))?;
-        }
-        for message in start..range.end {
-            for gap in branch.gaps.iter().filter(|gap| conversation.records(message).any(|record| record == gap.child))
-            {
-                let words = match gap.bridged_to {
-                    Some(to) => format!(
-                        "gap: {} is missing; bridged to {}",
-                        divider::short(gap.missing_parent.as_str()),
-                        divider::short(&to.id())
-                    ),
-                    None => gap_words(session, gap.missing_parent.as_str()),
-                };
-                writeln!(out, "{}\n", divider::rule(&words, &look))?;
-            }
-            out.write_all(renderer.message(&conversation.message(message)?).as_bytes())?;
-        }
-        Ok(())
-    })();
-    ctx.out = out;
-    written?;
-    footer(session, ctx)
-}
-
-fn gap_words(session: &Session, missing: &str) -> String {
-    let island = session.heads().find(|head| head.kind == scrollback::session::HeadKind::Island);
-    let way = island
-        .map(|head| format!("; what came before: --head {}", divider::short(&head.record.id())))
-        .unwrap_or_default();
-    format!("gap: the record {} is missing{way}", divider::short(missing))
-}
-
-/// What the session is, above its messages.
-fn title(session: &Session, ctx: &Ctx) -> Result<String, Failure> {
-    let row = session.row()?;
-    let paint = ctx.paint();
-    let mut about = vec![row.dialect.to_owned(), row.id.0.clone()];
-    about.extend(row.project);
-    about.extend(row.git_branch);
-    about.extend(row.state.map(|state| state.name().to_owned()));
-    if let Some(usage) = row.usage {
-        about.push(format!("{} in, {} out, {} cached", usage.input, usage.output, usage.cache_read));
-    }
-    if let Some(parent) = row.parent_session {
-        about.push(format!("sub-agent of {}", divider::short(parent.as_str())));
-    }
-    // As many facts to a line as fit.
-    let mut lines = vec![String::new()];
-    for fact in about {
-        let fact = clean::line(&fact).into_owned();
-        match lines.last_mut() {
-            Some(line) if line.is_empty() => *line = fact,
-            Some(line) if width::of(line) + 3 + width::of(&fact) <= ctx.prose().width => *line += &format!(" · {fact}"),
-            _ => lines.push(fact),
-        }
-    }
-    let facts: String = lines.iter().map(|line| format!("{}\n", paint.dim(line))).collect();
-    Ok(format!("{}\n{facts}\n", paint.bold(&row.title)))
+    ctx.writing(|ctx, out| transcript.write(start..range.end, ctx, out))?;
+    footer(transcript.session, ctx)
 }
 
 /// What else there is, on standard error.

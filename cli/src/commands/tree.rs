@@ -1,6 +1,5 @@
 //! `tree`: every record of a session, its branches drawn.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use scrollback::session::Bridge;
@@ -37,10 +36,6 @@ pub(crate) fn run(args: &TreeArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         return Err(failure.hint("`scrollback doctor` tells what is in it"));
     }
     ctx.page(0);
-    let mut out = std::mem::replace(&mut ctx.out, Box::new(std::io::sink()));
-    let drawn = outline::draw(&session, ctx, &mut out);
-    ctx.out = out;
-    drawn?;
-    ctx.out.flush()?;
+    ctx.writing(|ctx, out| outline::draw(&session, ctx, out))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,6 +5,7 @@ pub(crate) mod message;
 pub(crate) mod outline;
 pub(crate) mod table;
 pub(crate) mod tool;
+pub(crate) mod transcript;
 
 /// A count with its noun.
 pub(crate) fn plural(count: u64, noun: &str) -> String {

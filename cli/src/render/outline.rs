@@ -29,16 +29,14 @@ pub(crate) fn draw(session: &Session, ctx: &Ctx, out: &mut dyn Write) -> Result<
     let roots: Vec<usize> = (0..outline.records.len())
         .filter(|at| outline.parents[*at].is_none() && outline.belongs_to_the_tree(*at))
         .collect();
-    // What is waiting to be drawn: a record, and the lines to its left.
-    let mut waiting: Vec<(usize, String)> = roots.into_iter().rev().map(|root| (root, String::new())).collect();
-    while let Some((at, left)) = waiting.pop() {
+    // What is waiting to be drawn: a record, the lines to its left, and whether it left its parent's line.
+    let mut waiting: Vec<(usize, String, bool)> =
+        roots.into_iter().rev().map(|root| (root, String::new(), false)).collect();
+    while let Some((at, left, forked)) = waiting.pop() {
+        outline.line(at, &left, forked, out)?;
         let (straight, aside) = outline.children(at);
-        outline.line(at, &left, out)?;
-        waiting.extend(straight.map(|straight| (straight, left.clone())));
-        for (order, child) in aside.into_iter().enumerate() {
-            let goes_on = straight.is_some() || order > 0;
-            waiting.push((child, format!("{left}{}", if goes_on { "│ " } else { "  " })));
-        }
+        waiting.extend(straight.map(|straight| (straight, left.clone(), false)));
+        waiting.extend(aside.into_iter().map(|child| (child, format!("{left}│ "), true)));
     }
     outline.beside(out)
 }
@@ -97,16 +95,15 @@ impl<'a> Outline<'a> {
         self.heads[at] == Some(HeadKind::Main) || self.children[at].iter().any(|child| self.on_branch[*child])
     }
 
-    fn line(&self, at: usize, left: &str, out: &mut dyn Write) -> Result<(), Failure> {
+    fn line(&self, at: usize, left: &str, forked: bool, out: &mut dyn Write) -> Result<(), Failure> {
         let paint = self.ctx.paint();
         let row = self.records[at].row(self.on_branch[at])?;
         if let Some(missing) = self.records[at].missing_parent() {
             let bridged = if self.parents[at].is_some() { ", bridged" } else { "" };
             writeln!(out, "{left}{}", paint.red(&format!("┄ gap: {} is missing{bridged}", short(missing))))?;
         }
-        let forked = self.parents[at].is_some_and(|parent| self.children(parent).0 != Some(at));
         if forked {
-            let stem = left.strip_suffix("│ ").or(left.strip_suffix("  ")).unwrap_or_default();
+            let stem = left.strip_suffix("│ ").unwrap_or_default();
             writeln!(out, "{stem}{}", paint.dim("├─╮"))?;
         }
         let mark = match self.heads[at] {

@@ -5,11 +5,13 @@
 
 mod claude_code;
 mod native;
+mod unknown;
 
 use std::borrow::Cow;
 
 pub use claude_code::{ClaudeCode, documented_folder_name, folder_name};
 pub use native::Native;
+pub use unknown::Unknown;
 
 use crate::home::Home;
 use crate::layout::Layout;
@@ -37,6 +39,11 @@ pub trait Dialect: Sync {
     /// `text` is the value itself. An error means that its fields are not what this dialect knows: the driver keeps
     /// the value and reports it.
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error>;
+
+    /// Whether a value bears marks that no other dialect's records have: asked when a file must be told by its content.
+    fn is_marked(&self, _text: &str) -> bool {
+        false
+    }
 
     /// What the file beside a log says about the session, as [`Event::About`] and [`Event::Title`].
     fn sidecar<'a>(&self, _text: &'a str, _emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -189,5 +196,5 @@ pub fn all() -> &'static [&'static dyn Dialect] {
 
 /// The dialect with this name.
 pub fn named(name: &str) -> Option<&'static dyn Dialect> {
-    all().iter().copied().find(|dialect| dialect.name() == name)
+    all().iter().copied().chain([&Unknown as &dyn Dialect]).find(|dialect| dialect.name() == name)
 }

@@ -53,6 +53,16 @@ impl Dialect for Native {
         Ok(())
     }
 
+    fn is_marked(&self, text: &str) -> bool {
+        let marks = |line: Line<'_>| {
+            line.format.0.is_some()
+                || line.context.0.is_some()
+                || !line.tool_results.0.is_empty()
+                || line.message.0.is_some_and(|spoken| !spoken.tool_calls.0.is_empty())
+        };
+        serde_json::from_str(text).is_ok_and(marks)
+    }
+
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
         let about: Sidecar<'a> = serde_json::from_str(text)?;
         emit(Event::About(About {

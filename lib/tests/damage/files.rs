@@ -44,13 +44,13 @@ fn what_may_not_be_read_is_an_error_and_hides_nothing_else() {
     use std::os::unix::fs::PermissionsExt;
     let store = Store::new();
     let (locked, open_log) = (store.log("locked", &lines(3)), store.log("open", &lines(3)));
-    fs::set_permissions(&locked, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&locked).is_ok() {
         return; // For root nothing is locked.
     }
     assert!(matches!(open(&locked), Err(Error::Io { path, .. }) if path == locked));
     let folder = locked.parent().unwrap();
-    fs::set_permissions(folder, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o000)).unwrap();
     let walked = store.walk();
     fs::set_permissions(folder, fs::Permissions::from_mode(0o700)).unwrap();
     assert!(matches!(&walked[0], Err(Error::Io { path, .. }) if *path == locked));

@@ -56,7 +56,7 @@ proptest! {
     }
 
     #[test]
-    fn any_graph_is_read(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+    fn any_graph_is_read(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
         fuzzing::tree(&bytes);
     }
 

@@ -16,7 +16,7 @@ fn a_huge_line_is_a_record_like_any_other() {
     let session = read(format!("{line}\n{small}\n"));
     assert_eq!((ids(&session), content_issues(&session)), (vec!["huge".into(), "small".into()], vec![]));
     let branch = session.branch(session.head().unwrap());
-    let message = Conversation::new(&branch).message(0).unwrap();
+    let message = Conversation::new(&branch).message(0).unwrap().unwrap();
     assert!(matches!(&message.parts[0], Part::Text(part) if part.text.len() == text.len() / 5 * 4));
 
     let torn = read(format!("{}{small}\n", &line[..line.len() - 6]));
@@ -36,7 +36,7 @@ fn a_huge_line_of_brackets_ends() {
     let deep = "[".repeat(size / 2) + &"]".repeat(size / 2);
     let session = read(format!(r#"{{"type":"user","uuid":"deep","message":{{"content":{deep}}}}}"#));
     let branch = session.branch(session.head().unwrap());
-    assert_eq!(Conversation::new(&branch).message(0).unwrap().id, "deep");
+    assert_eq!(Conversation::new(&branch).message(0).unwrap().unwrap().id, "deep");
 }
 
 #[test]

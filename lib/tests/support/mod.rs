@@ -33,6 +33,18 @@ pub(crate) fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../corpus")
 }
 
+/// Every log of the corpus and of the demo.
+pub(crate) fn logs() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let folders = [corpus().join("native"), root.join("cli/demo/sage/sessions")];
+    let cases = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let mut logs: Vec<PathBuf> = cases.map(|case| case.unwrap().path().join("messages.jsonl")).collect();
+    logs.retain(|log| log.is_file());
+    logs.sort();
+    assert!(logs.len() > 50, "the corpus is gone");
+    logs
+}
+
 /// How many cases a property runs: few at a push, many under `cargo xtask torture`.
 pub(crate) fn cases(push: u32, full: u32) -> u32 {
     if std::env::var_os("SCROLLBACK_TORTURE").is_some() { full } else { push }

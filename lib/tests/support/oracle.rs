@@ -51,7 +51,7 @@ pub(crate) fn sent(session: &Session) -> Vec<Item> {
             _ => {}
         }
         for at in (0..conversation.len()).filter(|at| named_after(*at).as_ref() == Some(record)) {
-            items.extend(of_message(&conversation.message(at).unwrap()));
+            items.extend(of_message(&conversation.message(at).unwrap().unwrap()));
         }
     }
     items

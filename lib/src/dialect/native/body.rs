@@ -90,9 +90,7 @@ impl Line<'_> {
         if let Some(reaction) = self.reaction.map(lenient::value).filter(|reaction| !reaction.is_null()) {
             said.parts.push(Part::data("reaction", reaction));
         }
-        if let Some(part) = self.fragment.0.and_then(|fragment| fragment.part.0) {
-            said.fragments = (0..said.parts.len()).map(|at| (part, at)).take(1).collect();
-        }
+        said.fragment = self.fragment.0.and_then(|fragment| fragment.part.0);
         said
     }
 }
@@ -112,7 +110,7 @@ fn call(call: Call<'_>) -> Part {
     let input = call.arguments.map(lenient::value);
     let approval = call.approval.0.map(|asked| Approval {
         id: asked.id.owned().unwrap_or_default(),
-        approved: asked.approved,
+        approved: asked.approved.and_then(parsed),
         reason: asked.reason.owned(),
         ..Approval::default()
     });

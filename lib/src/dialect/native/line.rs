@@ -132,8 +132,8 @@ pub(super) struct Call<'a> {
 pub(super) struct Asked<'a> {
     #[serde(borrow, default)]
     pub(super) id: Text<'a>,
-    #[serde(default)]
-    pub(super) approved: Option<bool>,
+    #[serde(borrow, default)]
+    pub(super) approved: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(super) reason: Text<'a>,
 }

@@ -1,0 +1,87 @@
+//! A branch for a person: what the session is, then its messages, with the gaps between them.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::ops::Range;
+
+use scrollback::conversation::Conversation;
+use scrollback::session::{Branch, Gap, HeadKind, Session};
+
+use super::divider;
+use super::message::{Detail, Renderer};
+use crate::ctx::Ctx;
+use crate::failure::Failure;
+use crate::terminal::{clean, width};
+
+pub(crate) struct Transcript<'a> {
+    pub(crate) session: &'a Session,
+    pub(crate) branch: &'a Branch<'a>,
+    pub(crate) conversation: &'a Conversation<'a, 'a>,
+    /// The messages asked for.
+    pub(crate) range: Range<usize>,
+    pub(crate) detail: Detail,
+}
+
+impl Transcript<'_> {
+    /// Writes the title and some of the messages.
+    pub(crate) fn write(&self, range: Range<usize>, ctx: &Ctx, out: &mut dyn Write) -> Result<(), Failure> {
+        out.write_all(self.title(ctx)?.as_bytes())?;
+        let look = ctx.prose();
+        if range.start > 0 || !self.session.whole() {
+            let first = self.conversation.records(range.start).next().map(|record| record.id().into_owned());
+            let earlier = format!("earlier messages: --before {}", clean::line(&first.unwrap_or_default()));
+            writeln!(out, "{}\n", divider::rule(&earlier, &look))?;
+        }
+        let mut gaps: BTreeMap<usize, Vec<&Gap<'_>>> = BTreeMap::new();
+        for gap in &self.branch.gaps {
+            gaps.entry(self.conversation.position(gap.child).unwrap_or(0)).or_default().push(gap);
+        }
+        let mut renderer = Renderer::new(ctx, self.detail);
+        for (at, message) in range.clone().zip(self.conversation.messages(range)) {
+            for gap in gaps.get(&at).into_iter().flatten() {
+                writeln!(out, "{}\n", divider::rule(&self.gap(gap), &look))?;
+            }
+            out.write_all(renderer.message(&message?).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// What is missing, and the way to what came before it.
+    fn gap(&self, gap: &Gap<'_>) -> String {
+        let missing = divider::short(gap.missing_parent.as_str());
+        if let Some(to) = gap.bridged_to {
+            return format!("gap: {missing} is missing; bridged to {}", divider::short(&to.id()));
+        }
+        let island = self.session.heads().find(|head| head.kind == HeadKind::Island);
+        let way = island.map(|head| format!("; what came before: --head {}", divider::short(&head.record.id())));
+        format!("gap: the record {missing} is missing{}", way.unwrap_or_default())
+    }
+
+    /// What the session is: its title, and as many facts to a line as fit.
+    fn title(&self, ctx: &Ctx) -> Result<String, Failure> {
+        let row = self.session.row()?;
+        let paint = ctx.paint();
+        let mut facts = vec![row.dialect.to_owned(), row.id.0.clone()];
+        facts.extend(row.project);
+        facts.extend(row.git_branch);
+        facts.extend(row.state.map(|state| state.name().to_owned()));
+        facts.extend(
+            row.usage
+                .map(|usage| format!("{} in, {} out, {} cached", usage.input, usage.output, usage.cache_read)),
+        );
+        facts.extend(row.parent_session.map(|parent| format!("sub-agent of {}", divider::short(parent.as_str()))));
+        let mut lines = vec![String::new()];
+        for fact in facts {
+            let fact = clean::line(&fact).into_owned();
+            match lines.last_mut() {
+                Some(line) if line.is_empty() => *line = fact,
+                Some(line) if width::of(line) + 3 + width::of(&fact) <= ctx.prose().width => {
+                    *line += &format!(" · {fact}");
+                }
+                _ => lines.push(fact),
+            }
+        }
+        let facts: String = lines.iter().map(|line| format!("{}\n", paint.dim(line))).collect();
+        Ok(format!("{}\n{facts}\n", paint.bold(&row.title)))
+    }
+}

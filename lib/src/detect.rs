@@ -1,0 +1,100 @@
+//! Whose file is it? By where it lies, else by what its first values say.
+
+use std::path::Path;
+
+use crate::dialect::{self, Dialect, Event, Unknown};
+use crate::error::Result;
+use crate::home::Home;
+use crate::mend;
+use crate::record::Kind;
+use crate::source::open_file;
+
+/// How many values are asked: agents begin with records of their own kinds.
+const VALUES_ASKED: usize = 64;
+
+/// The first window, what it grows by until a whole line is in it, and the last: a first line may hold a picture.
+const WINDOW_BYTES: u64 = 64 * 1024;
+const WINDOW_GROWTH: u64 = 8;
+const WINDOW_LIMIT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The dialect of a file; [`Unknown`] when it is nobody's.
+pub fn of_file(path: &Path, home: &Home) -> Result<&'static dyn Dialect> {
+    if let Some(dialect) = by_place(path, home) {
+        return Ok(dialect);
+    }
+    let file = open_file(path)?;
+    let mut window = WINDOW_BYTES;
+    loop {
+        let head = file.read_at(0, window)?;
+        let whole = (head.len() as u64) < window;
+        if whole || window >= WINDOW_LIMIT_BYTES || memchr::memchr(b'\n', &head).is_some() {
+            return Ok(by_content(&head));
+        }
+        window *= WINDOW_GROWTH;
+    }
+}
+
+/// The dialect in whose folders a file lies.
+pub fn by_place(path: &Path, home: &Home) -> Option<&'static dyn Dialect> {
+    let lies_there = |dialect: &&&dyn Dialect| {
+        dialect.layouts(home).iter().any(|layout| path.starts_with(&layout.root) && layout.fits(path))
+    };
+    dialect::all().iter().find(lies_there).copied()
+}
+
+/// The dialect that understands the first values best; [`Unknown`] when none understands any.
+///
+/// An empty file is whatever it is going to be: the first dialect takes it.
+pub fn by_content(head: &[u8]) -> &'static dyn Dialect {
+    let lines = head.split(|byte| *byte == b'\n').map(|line| line.trim_ascii()).filter(|line| !line.is_empty());
+    let texts: Vec<_> = lines.take(VALUES_ASKED).map(mend::whole).collect();
+    if texts.is_empty() {
+        return dialect::all()[0];
+    }
+    let score = |dialect: &dyn Dialect| -> usize { texts.iter().map(|text| understanding(dialect, text)).sum() };
+    let scored = dialect::all().iter().map(|dialect| (score(*dialect), *dialect));
+    // Of equals the first: it is listed before the others because it is more particular.
+    let best = scored.reduce(|best, next| if next.0 > best.0 { next } else { best });
+    best.filter(|(score, _)| *score > 0).map_or(&Unknown, |(_, dialect)| dialect)
+}
+
+/// 0: not at all; 1: it could be; 3: it bears the dialect's own marks.
+fn understanding(dialect: &dyn Dialect, text: &str) -> usize {
+    let (mut known, mut doubtful) = (false, false);
+    let read = dialect.link(text, &mut |event| match event {
+        Event::Record(link) => known |= link.kind != Kind::Other,
+        Event::Unknown(_) | Event::Missing(_) => doubtful = true,
+        _ => {}
+    });
+    match read.is_ok() && known && !doubtful {
+        false => 0,
+        true if dialect.is_marked(text) => 3,
+        true => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_known_by_its_first_values() {
+        let name = |head: &str| by_content(head.as_bytes()).name();
+        assert_eq!(
+            name(r#"{"type":"user","uuid":"u","context":{"cwd":"/x"},"message":{"role":"user","content":"hi"}}"#),
+            "native"
+        );
+        assert_eq!(name(r#"{"role":"user","content":"hi"}"#), "native");
+        assert_eq!(name(""), "native");
+        assert_eq!(name("not json\n{\"level\":\"info\"}\n[1]"), "unknown");
+    }
+
+    #[test]
+    fn a_file_in_an_agents_folder_is_that_agents() {
+        let home = Home { dir: "/home/ada".into(), cwd: "/".into(), vars: Default::default() };
+        let found = |path: &str| by_place(Path::new(path), &home).map(|dialect| dialect.name());
+        assert_eq!(found("/home/ada/.sage/sessions/s1/messages.jsonl"), Some("native"));
+        assert_eq!(found("/home/ada/.sage/sessions/s1/other.jsonl"), None);
+        assert_eq!(found("/elsewhere/sessions/s1/messages.jsonl"), None);
+    }
+}

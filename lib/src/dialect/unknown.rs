@@ -1,0 +1,59 @@
+//! Nobody's format: every JSON object is kept in its place and counted by its kind. What nothing else fits is read so.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::{Dialect, Event, Habits, Link, Moment, Parent, Repeated};
+use crate::home::Home;
+use crate::layout::Layout;
+use crate::lenient::Text;
+use crate::record::{Body, Kind};
+
+/// Reads a file that is no known agent's.
+pub struct Unknown;
+
+impl Dialect for Unknown {
+    fn name(&self) -> &'static str {
+        "unknown"
+    }
+
+    fn layouts(&self, _: &Home) -> Vec<Layout> {
+        Vec::new()
+    }
+
+    fn layouts_in(&self, _: &Path) -> Vec<Layout> {
+        Vec::new()
+    }
+
+    fn habits(&self) -> Habits {
+        Habits { repeated: Repeated::Distinct, bridges_within_ms: None }
+    }
+
+    fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
+        #[derive(Deserialize)]
+        struct Kinded<'a> {
+            #[serde(borrow, default, rename = "type")]
+            kind: Text<'a>,
+        }
+        let value: Kinded<'a> = serde_json::from_str(text)?;
+        emit(Event::Record(Link {
+            text,
+            id: None,
+            parent: Parent::Root,
+            kind: Kind::Other,
+            at: Moment::Absent,
+            sidechain: false,
+            side: true,
+            failure: false,
+            numbered: false,
+        }));
+        emit(Event::Unknown(value.kind.some().unwrap_or(Cow::Borrowed("without a type"))));
+        Ok(())
+    }
+
+    fn body(&self, text: &str) -> Body {
+        Body::Other(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
+    }
+}

@@ -1,0 +1,99 @@
+//! Several fragments, one record (reading rule 3).
+
+use hashbrown::HashMap;
+
+use crate::message::Part;
+use crate::record::{Body, Said};
+
+/// A record's body, fragment by fragment.
+pub(crate) struct Joining {
+    body: Body,
+    /// Where each call stands among the parts: the same call again replaces what was known of it.
+    calls: HashMap<String, usize>,
+    /// Where each numbered part stands: the same number again goes on with its text.
+    numbers: HashMap<u64, usize>,
+}
+
+impl Joining {
+    pub(crate) fn begin(body: Body) -> Joining {
+        let (mut calls, mut numbers) = (HashMap::new(), HashMap::new());
+        if let Some(said) = body.said() {
+            for (at, part) in said.parts.iter().enumerate() {
+                if let Part::Tool(call) = part {
+                    calls.insert(call.call_id.clone(), at);
+                }
+            }
+            numbers.extend(said.fragment.filter(|_| !said.parts.is_empty()).map(|number| (number, 0)));
+        }
+        Joining { body, calls, numbers }
+    }
+
+    /// Adds a further fragment. Bodies of different kinds cannot be one record's: the driver keeps them apart.
+    pub(crate) fn add(&mut self, later: Body) {
+        let Joining { body, calls, numbers } = self;
+        match (body, later) {
+            (Body::User(known), Body::User(later))
+            | (Body::Assistant(known), Body::Assistant(later))
+            | (Body::ToolResult(known), Body::ToolResult(later))
+            | (Body::Attachment(known), Body::Attachment(later))
+            | (Body::System(known), Body::System(later)) => join(known, later, calls, numbers),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn finish(self) -> Body {
+        self.body
+    }
+}
+
+fn join(known: &mut Said, later: Said, calls: &mut HashMap<String, usize>, numbers: &mut HashMap<u64, usize>) {
+    let mut number = later.fragment;
+    for part in later.parts {
+        let number = number.take();
+        let begun = number.and_then(|number| numbers.get(&number)).and_then(|at| known.parts.get_mut(*at));
+        match (begun, part) {
+            (Some(Part::Text(begun)), Part::Text(more)) => begun.text.push_str(&more.text),
+            (Some(Part::Reasoning(begun)), Part::Reasoning(more)) => begun.text.push_str(&more.text),
+            (_, part) => {
+                let at = known.parts.len();
+                let call = if let Part::Tool(call) = &part { Some(call.call_id.clone()) } else { None };
+                match call.map(|call| *calls.entry(call).or_insert(at)).filter(|first| *first < at) {
+                    Some(first) => known.parts[first] = part,
+                    None => {
+                        numbers.extend(number.map(|number| (number, at)));
+                        known.parts.push(part);
+                    }
+                }
+            }
+        }
+    }
+    known.results.extend(later.results);
+    known.model = known.model.take().filter(|model| !model.is_empty()).or(later.model);
+    known.usage = later.usage.or(known.usage.take());
+    known.todos = later.todos.or(known.todos.take());
+    known.thinking = later.thinking.or(known.thinking.take());
+    known.sender = known.sender.take().or(later.sender);
+    known.error = known.error.take().or(later.error);
+    known.context.fill_from(later.context);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::{ToolPart, ToolState};
+
+    fn said(fragment: Option<u64>, parts: Vec<Part>) -> Body {
+        Body::Assistant(Said { fragment, parts, ..Said::default() })
+    }
+
+    #[test]
+    fn the_same_part_goes_on_and_the_same_call_is_replaced() {
+        let call = |input: &str| Part::from(ToolPart::dynamic("read", "c1", ToolState::called(input)));
+        let mut joining = Joining::begin(said(Some(0), vec![Part::text("High wa")]));
+        joining.add(said(Some(1), vec![call("partial")]));
+        joining.add(said(Some(0), vec![Part::text("ter.")]));
+        joining.add(said(Some(1), vec![call("whole")]));
+        joining.add(said(None, vec![Part::text("ter.")]));
+        assert_eq!(joining.finish(), said(Some(0), vec![Part::text("High water."), call("whole"), Part::text("ter.")]));
+    }
+}

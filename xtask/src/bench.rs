@@ -1,0 +1,185 @@
+//! `cargo xtask bench`: limits, ourselves and the peers that are installed, in one run, as Markdown.
+//!
+//! The corpora are made by the team's generator (`../shared/corpus/gen.py`, or `--generator FILE`) and kept in the target folder.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use crate::{Outcome, shell};
+
+/// What the generator is asked for: S by default, M with `--full`.
+const SMALL: &str = "--size-mb 50 --sessions 200 --seed 1 --huge 8";
+const FULL: &str = "--size-mb 930 --sessions 3000 --seed 2 --huge 100,75,55";
+
+/// The large session of the last row: 1 GiB of our own format.
+const LARGE_BYTES: usize = 1024 * 1024 * 1024;
+
+pub(crate) fn run(options: &[&str]) -> Outcome {
+    let full = options.contains(&"--full");
+    let generator = match options {
+        [.., "--generator", path] => PathBuf::from(path),
+        _ => shell::root().join("../shared/corpus/gen.py"),
+    };
+    let home = corpus(&generator, if full { "M" } else { "S" }, if full { FULL } else { SMALL })?;
+    shell::run(&mut shell::command("cargo build --release --quiet --package scrollback"))?;
+    let measured = limits(&home)?;
+    println!("| job | limit | ours | ratio | RSS |\n| --- | --- | --- | --- | --- |");
+    let seconds =
+        |name: &str| measured.iter().find(|(known, _)| known == name).map_or(f64::NAN, |(_, seconds)| *seconds);
+    let (split, typed) = (seconds("limit: read and split lines"), seconds("limit: borrowed typed parse"));
+    let skeleton = seconds("ours: skeleton of every session");
+    println!("| read all, split lines | {split:.3} s | | | |");
+    println!(
+        "| skeleton of every session, one core | {typed:.3} s (borrowed typed) | {skeleton:.3} s | {:.2} × the limit's speed | |",
+        typed / skeleton
+    );
+    let list = timed(&ours(&home, &["list", "--all"]))?;
+    println!("| list every session, process included | | {:.3} s | | {} MiB |", list.seconds, list.rss_mib);
+    let whole = timed(&ours(&home, &["list", "--all", "--full", "--json"]))?;
+    println!(
+        "| the same with --full (counts, states, usage) | {typed:.3} s | {:.3} s | {:.2} | {} MiB |",
+        whole.seconds,
+        typed / whole.seconds,
+        whole.rss_mib
+    );
+    large()?;
+    peers(&home);
+    Ok(())
+}
+
+/// The generated home, made once.
+fn corpus(generator: &Path, name: &str, size: &str) -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let home = shell::root().join("target/bench").join(name);
+    if !home.join("TRUTH.json").is_file() {
+        if !generator.is_file() {
+            return Err(format!("{}: no corpus generator there; --generator FILE names it", generator.display()).into());
+        }
+        println!("making corpus {name} …");
+        let mut command = Command::new("python3");
+        command.arg(generator).arg("--out").arg(&home).args(size.split_whitespace()).stdout(Stdio::null());
+        shell::run(&mut command).map_err(|error| format!("{error}\nhint: the generator needs python3 with numpy"))?;
+    }
+    Ok(home)
+}
+
+/// What `lib/benches/limits.rs` measures.
+fn limits(home: &Path) -> Result<Vec<(String, f64)>, Box<dyn std::error::Error>> {
+    let mut command = shell::command("cargo bench --quiet --package scrollback-lib --bench limits --");
+    let output = command.arg(home).stderr(Stdio::inherit()).output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let row = |line: &str| {
+        let mut cells = line.split('\t');
+        Some((cells.next()?.to_owned(), cells.next()?.parse().ok()?))
+    };
+    Ok(text.lines().filter_map(row).collect())
+}
+
+/// The newest page of a 1 GiB session, and its skeleton.
+fn large() -> Outcome {
+    let path = shell::root().join("target/bench/large/sessions/large/messages.jsonl");
+    if fs::metadata(&path).is_ok_and(|known| known.len() as usize >= LARGE_BYTES) {
+    } else {
+        fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+        let text = "The tide comes in and the tide goes out, and nobody asks the moon. ".repeat(20);
+        let mut file = std::io::BufWriter::new(fs::File::create(&path)?);
+        let (mut written, mut n) = (0, 0_u64);
+        while written < LARGE_BYTES {
+            let (kind, parent) = (
+                ["user", "assistant"][(n % 2) as usize],
+                if n == 0 { "null".to_owned() } else { format!("\"r{}\"", n - 1) },
+            );
+            let line = format!(
+                "{{\"type\":\"{kind}\",\"uuid\":\"r{n}\",\"parentUuid\":{parent},\"timestamp\":\"2026-10-05T08:30:00Z\",\"sessionId\":\"large\",\"message\":{{\"role\":\"{kind}\",\"content\":\"{text}\"}}}}\n"
+            );
+            std::io::Write::write_all(&mut file, line.as_bytes())?;
+            (written, n) = (written + line.len(), n + 1);
+        }
+    }
+    let name = path.to_string_lossy().into_owned();
+    let page = timed(&ours(Path::new("/nonexistent"), &["show", &name, "--last", "20"]))?;
+    println!("| newest page of a 1 GiB session | 1 s, 64 MiB | {:.3} s | | {} MiB |", page.seconds, page.rss_mib);
+    let doctor = timed(&ours(Path::new("/nonexistent"), &["doctor", &name]))?;
+    println!(
+        "| all of it examined | | {:.3} s | {:.0} MB/s | {} MiB |",
+        doctor.seconds,
+        LARGE_BYTES as f64 / 1e6 / doctor.seconds,
+        doctor.rss_mib
+    );
+    Ok(())
+}
+
+/// Other programs over the same files; one that is not installed is left out.
+fn peers(home: &Path) {
+    let projects = home.join(".claude/projects").to_string_lossy().into_owned();
+    let peers: [(&str, &[&str]); 3] = [
+        ("rg", &["-c", "zyxquokka7731", &projects]),
+        ("jq", &["-c", ".type"]),
+        ("ccusage", &["daily", "--json", "--offline"]),
+    ];
+    for (program, args) in peers {
+        let mut words: Vec<String> = [program].iter().chain(args).map(|word| (*word).to_owned()).collect();
+        if program == "jq" {
+            words.extend(files_below(Path::new(&projects)));
+        }
+        let env = [("CLAUDE_CONFIG_DIR".to_owned(), home.join(".claude").to_string_lossy().into_owned())];
+        match timed(&Job { words, env: env.to_vec() }) {
+            Ok(peer) => println!(
+                "| peer: {program} {} | | {:.3} s | | {} MiB |",
+                args.first().unwrap_or(&""),
+                peer.seconds,
+                peer.rss_mib
+            ),
+            Err(_) => println!("| peer: {program} | | not installed | | |"),
+        }
+    }
+}
+
+fn files_below(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    entries
+        .flat_map(|entry| match entry.file_type() {
+            Ok(kind) if kind.is_dir() => files_below(&entry.path()),
+            _ => vec![entry.path().to_string_lossy().into_owned()],
+        })
+        .collect()
+}
+
+struct Job {
+    words: Vec<String>,
+    env: Vec<(String, String)>,
+}
+
+fn ours(home: &Path, args: &[&str]) -> Job {
+    let program = shell::root().join("target/release/scrollback").to_string_lossy().into_owned();
+    let words = [program].into_iter().chain(args.iter().map(|arg| (*arg).to_owned())).collect();
+    Job { words, env: vec![("HOME".to_owned(), home.to_string_lossy().into_owned())] }
+}
+
+struct Timed {
+    seconds: f64,
+    rss_mib: u64,
+}
+
+/// Runs a program through GNU time, which alone can tell the memory of another process; the best of three.
+fn timed(job: &Job) -> Result<Timed, Box<dyn std::error::Error>> {
+    let mut best = Timed { seconds: f64::MAX, rss_mib: 0 };
+    for _ in 0..3 {
+        let mut command = Command::new("/usr/bin/time");
+        command.args(["-f", "%M"]).args(&job.words).envs(job.env.iter().cloned());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let start = Instant::now();
+        let output = command.output()?;
+        let seconds = start.elapsed().as_secs_f64();
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let kib: u64 = told.lines().last().unwrap_or_default().trim().parse().map_err(|_| told.clone())?;
+        if output.status.code() == Some(127) {
+            return Err("not installed".into());
+        }
+        if seconds < best.seconds {
+            best = Timed { seconds, rss_mib: kib / 1024 };
+        }
+    }
+    Ok(best)
+}
