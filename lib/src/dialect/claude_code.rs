@@ -148,8 +148,10 @@ impl<'a> Line<'a> {
 
     /// The agent speaks to the model in the user's name, too.
     fn of_user(&self) -> Kind {
-        let is_result = |message: &Message<'_>| message.content.0.iter().any(|block| block.tool_use_id.0.is_some());
-        if self.message.0.as_ref().is_some_and(is_result) {
+        let blocks = self.message.0.as_ref().map_or(&[][..], |message| &message.content.0);
+        let results = blocks.iter().filter(|block| block.tool_use_id.0.is_some()).count();
+        // Words beside a result are somebody's: then it is a prompt that brings results along.
+        if results > 0 && results == blocks.len() {
             Kind::ToolResult
         } else if self.is_compact_summary.0 {
             Kind::Compaction
