@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use scrollback::detect;
 use scrollback::dialect::{self, Dialect};
 use scrollback::listing::Depth;
 use scrollback::reading::{Page, Reading};
@@ -91,7 +92,7 @@ impl Located {
             }
             Located::Source(source) => {
                 let sources = scope::sources(global, ctx)?;
-                let find = scope::finder(&sources);
+                let find = scope::finder_near(&sources, &source);
                 let reading = Reading { now: ctx.now, bridge, find: &find };
                 Ok(match page {
                     Some(page) => Session::open_page(&source, &reading, page)?,
@@ -124,7 +125,8 @@ fn looks_like_a_path(name: &str, ctx: &Ctx) -> bool {
 
 fn path(name: &str, global: &Global, ctx: &Ctx) -> Result<Located, Failure> {
     let path = ctx.home.cwd.join(name.strip_prefix("./").unwrap_or(name));
-    let dialect = scope::dialect(global)?.unwrap_or(default_dialect());
+    let forced = scope::dialect(global)?;
+    let dialect = forced.unwrap_or(default_dialect());
     let metadata = fs::metadata(&path).map_err(|source| scrollback::error::Error::Io { path: path.clone(), source })?;
     if metadata.is_dir() {
         return session_folder(&path, dialect).map(|source| Located::Source(Box::new(source)));
@@ -132,12 +134,26 @@ fn path(name: &str, global: &Global, ctx: &Ctx) -> Result<Located, Failure> {
     if !metadata.is_file() && is_a_shell_pipe(&path) {
         let file =
             fs::File::open(&path).map_err(|source| scrollback::error::Error::Io { path: path.clone(), source })?;
-        return Ok(Located::Bytes { dialect, bytes: read_all(file)? });
+        return bytes(forced, read_all(file)?);
     }
     if !metadata.is_file() {
         return Err(scrollback::error::Error::NotAFile(path).into());
     }
-    Ok(Located::Source(Box::new(Source::file(dialect, &path))))
+    Ok(Located::Source(Box::new(source_of(&path, forced)?)))
+}
+
+/// A file as a session of the dialect that was named, else of the one that it is written in.
+pub(crate) fn source_of(path: &Path, forced: Option<&'static dyn Dialect>) -> Result<Source, Failure> {
+    let dialect = match forced {
+        Some(dialect) => dialect,
+        None => detect::of_file(path)?.unwrap_or(default_dialect()),
+    };
+    Ok(Source::file(dialect, path))
+}
+
+fn bytes(forced: Option<&'static dyn Dialect>, bytes: Vec<u8>) -> Result<Located, Failure> {
+    let dialect = forced.or_else(|| detect::of_bytes(&bytes)).unwrap_or(default_dialect());
+    Ok(Located::Bytes { dialect, bytes })
 }
 
 /// `<(command)` of a shell is a pipe with a path; other pipes and devices may never end.
@@ -159,8 +175,7 @@ fn session_folder(folder: &Path, dialect: &'static dyn Dialect) -> Result<Source
 }
 
 fn stdin(global: &Global) -> Result<Located, Failure> {
-    let dialect = scope::dialect(global)?.unwrap_or(default_dialect());
-    Ok(Located::Bytes { dialect, bytes: read_all(std::io::stdin().lock())? })
+    bytes(scope::dialect(global)?, read_all(std::io::stdin().lock())?)
 }
 
 fn read_all(from: impl Read) -> Result<Vec<u8>, Failure> {

@@ -115,6 +115,13 @@ pub(crate) fn finder(sources: &[Source]) -> impl Fn(&str) -> Option<Source> + '_
     |id| sources.iter().find(|source| source.name() == id).cloned()
 }
 
+/// The same, and what lies in the store of a session that was named by its path.
+pub(crate) fn finder_near<'a>(sources: &'a [Source], source: &'a Source) -> impl Fn(&str) -> Option<Source> + 'a {
+    let neighbours = std::cell::OnceCell::new();
+    let find = finder(sources);
+    move |id| find(id).or_else(|| finder(neighbours.get_or_init(|| source.neighbours()))(id))
+}
+
 fn time(text: Option<&str>, flag: &str, ctx: &Ctx) -> Result<Option<Timestamp>, Failure> {
     let Some(text) = text else { return Ok(None) };
     clock::parse(text, ctx.now, &ctx.zone).map(Some).ok_or_else(|| {

@@ -7,6 +7,7 @@ pub mod issue;
 pub mod message;
 pub mod record;
 
+pub mod detect;
 pub mod dialect;
 pub mod home;
 pub mod layout;

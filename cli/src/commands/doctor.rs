@@ -6,7 +6,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use scrollback::dialect::{self, Dialect};
 use scrollback::issue::{Issue, Severity};
+use scrollback::layout::Layout;
 use scrollback::listing::Depth;
 use scrollback::query::Examined;
 use scrollback::reading::Reading;
@@ -17,7 +19,7 @@ use super::FOUND_PROBLEMS;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::{Located, SessionName, default_dialect};
+use crate::name::{Located, SessionName, source_of};
 use crate::paint::Paint;
 use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
@@ -67,14 +69,17 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     for patient in patients {
         let session = match patient {
             Located::Bytes { dialect, bytes } => Session::from_bytes(dialect, bytes, &reading),
-            Located::Source(source) => match Session::open(&source, &reading) {
-                Ok(session) => session,
-                Err(error) => {
-                    report.unreadable += 1;
-                    ctx.warn(&error.into())?;
-                    continue;
+            Located::Source(source) => {
+                let find = scope::finder_near(&sources, &source);
+                match Session::open(&source, &Reading { find: &find, ..reading }) {
+                    Ok(session) => session,
+                    Err(error) => {
+                        report.unreadable += 1;
+                        ctx.warn(&error.into())?;
+                        continue;
+                    }
                 }
-            },
+            }
         };
         report.take(&session);
     }
@@ -88,24 +93,31 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
 
 /// The sessions in a directory, or the files in it when it is no store.
 fn folder(session: &SessionName, global: &Global, ctx: &Ctx) -> Result<Option<Vec<Source>>, Failure> {
-    let dialect = scope::dialect(global)?.unwrap_or(default_dialect());
+    let forced = scope::dialect(global)?;
+    let dialects: Vec<&'static dyn Dialect> = forced.map_or_else(|| dialect::all().to_vec(), |forced| vec![forced]);
     let path = ctx.home.cwd.join(session.typed());
     let holds_a_session = |path: &Path| {
-        let layouts = dialect.layouts_in(Path::new(""));
-        layouts
-            .iter()
-            .any(|layout| layout.pattern.rsplit('/').next().is_some_and(|name| path.join(name).is_file()))
+        let mut layouts = dialects.iter().flat_map(|dialect| dialect.layouts_in(Path::new("")));
+        layouts.any(|layout| layout.pattern.rsplit('/').next().is_some_and(|name| path.join(name).is_file()))
     };
     if !path.is_dir() || holds_a_session(&path) {
         return Ok(None);
     }
-    let layouts = dialect.layouts_in(&path).into_iter().chain([&path].into_iter().flat_map(|path| {
-        let mut layouts = dialect.layouts_in(path);
-        layouts.iter_mut().for_each(|layout| layout.root = path.clone());
+    // The directory may be a store, or the folder of sessions in one.
+    let sources = |dialect: &&'static dyn Dialect| {
+        let in_store = dialect.layouts_in(&path);
+        let in_folder = in_store.clone().into_iter().map(|layout| Layout { root: path.clone(), ..layout });
+        let mut layouts: Vec<Layout> = in_store.into_iter().chain(in_folder).collect();
+        layouts.dedup_by(|a, b| (&a.root, a.pattern) == (&b.root, b.pattern));
         layouts
-    }));
-    let in_store: Vec<Source> =
-        layouts.flat_map(|layout| Source::walk(dialect, &layout)).filter_map(Result::ok).collect();
+            .iter()
+            .flat_map(|layout| Source::walk(*dialect, layout))
+            .filter_map(Result::ok)
+            .collect::<Vec<_>>()
+    };
+    let mut in_store: Vec<Source> = dialects.iter().flat_map(sources).collect();
+    in_store.sort_by(|a, b| a.path.cmp(&b.path));
+    in_store.dedup_by(|a, b| a.path == b.path);
     if !in_store.is_empty() {
         return Ok(Some(in_store));
     }
@@ -117,7 +129,7 @@ fn folder(session: &SessionName, global: &Global, ctx: &Ctx) -> Result<Option<Ve
         let failure = Failure::new(FailureKind::NotFound, format!("{}: no session and no file in it", path.display()));
         return Err(failure.hint("name a store, a session's folder or a file"));
     }
-    Ok(Some(files.iter().map(|file| Source::file(dialect, file)).collect()))
+    files.iter().map(|file| source_of(file, forced)).collect::<Result<_, _>>().map(Some)
 }
 
 /// What was found in all files.
