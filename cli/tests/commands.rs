@@ -12,6 +12,8 @@ fn the_demo_is_listed_on_a_fresh_machine() {
     ID        UPDATED   PROJECT      TITLE                              AGENT   MSGS  STATE
     78be2c15  1 d ago   tide-tables  Release 0.5.0. Check everything …  native     6  interrupted-turn
     0d93f4ab  3 d ago   blog         The dark theme flashes white whe…  native     6  degraded
+    019a6f90  5 d ago   tide-tables  Asking the zone for each instant…  codex      6  clean
+    019a6b1e  6 d ago   tide-tables  The spring tide of 3 March is an…  codex      6  clean
     5ac81b7f  6 d ago   lighthouse   The slow lamp                      native    14  clean
     91c5e7a0  12 d ago  lighthouse   Splitting the lamp controller      native     7  clean
     e6127d58  2 w ago   blog         The hour that happened twice       native     5  interrupted-prompt
@@ -170,7 +172,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: `scrollback --help` shows what can be said
     $ scrollback list --dialect klingon  [exit 2]
     scrollback: no dialect is called "klingon"
-    hint: known: native
+    hint: known: native, codex
     $ scrollback list --store nowhere  [exit 2]
     scrollback: $DIR/work/nowhere: no such directory
     hint: --store names the folder that holds the agent's sessions folder

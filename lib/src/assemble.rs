@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use serde_json::{Map, Value, json};
 
 use crate::error::Result;
-use crate::message::{Approval, Message, Part, Role, StreamState, ToolPart, ToolState};
+use crate::message::{Approval, Message, Part, Role, SteeringPart, StreamState, ToolPart, ToolState};
 use crate::record::{Body, Compaction, Outcome, Said, Todo, ToolResult, Usage};
 use crate::session::RecordRef;
 use crate::skeleton::KeyRole;

@@ -123,7 +123,7 @@ fn every_shape_of_output_reaches_its_call() {
             other => format!("{other:?}"),
         })
         .collect();
-    assert_eq!(states, ["done \"a.rs\"", "failed no such file", "failed x\n"]);
+    assert_eq!(states, ["done \"a.rs\"", "failed no such file", "failed exit code 1: x"]);
 }
 
 #[test]

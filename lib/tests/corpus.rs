@@ -66,3 +66,20 @@ fn cases(dialect: &'static dyn Dialect) -> Vec<(&'static dyn Dialect, PathBuf)> 
     cases.sort();
     cases.into_iter().map(|case| (dialect, case)).collect()
 }
+
+#[test]
+fn every_case_is_known_by_its_content() {
+    let home = scrollback::home::Home { dir: "/nowhere".into(), cwd: "/nowhere".into(), vars: Default::default() };
+    let mut wrong = Vec::new();
+    for (dialect, case) in dialect::all().iter().flat_map(|dialect| cases(*dialect)) {
+        let file = main_file(&case);
+        if fs::metadata(&file).unwrap().len() == 0 {
+            continue; // Whatever it is going to be.
+        }
+        let found = scrollback::detect::of_file(&file, &home).unwrap();
+        if found.name() != dialect.name() {
+            wrong.push(format!("{} is taken for {}", case.display(), found.name()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use scrollback::dialect::{self, Dialect};
 use scrollback::message::Part;
 use scrollback::reading::Reading;
-use scrollback::record::{Body, Outcome};
+use scrollback::record::Body;
 use scrollback::session::Session;
 use scrollback::source::Source;
 use serde_json::Value;
@@ -158,11 +158,7 @@ fn neutral(session: &Session) -> Vec<String> {
             });
         }
         for result in said.results {
-            let text = match result.outcome {
-                Outcome::Failed(why) => why,
-                _ => result.output.as_str().unwrap().to_owned(),
-            };
-            items.push(format!("T.result {}: {text}", result.call_id));
+            items.push(format!("T.result {}: {}", result.call_id, result.output.as_str().unwrap()));
         }
     }
     items

@@ -67,6 +67,17 @@ impl Dialect for ClaudeCode {
         Ok(())
     }
 
+    fn is_marked(&self, text: &str) -> bool {
+        let marks = |line: Line<'_>| {
+            let of_the_api = |message: &line::Message<'_>| {
+                let is_theirs = |block: &line::Block<'_>| block.id.0.is_some() || block.tool_use_id.0.is_some();
+                message.id.0.is_some() || message.content.0.iter().any(is_theirs)
+            };
+            line.cwd.0.is_some() || line.request_id.0.is_some() || line.message.0.as_ref().is_some_and(of_the_api)
+        };
+        serde_json::from_str(text).is_ok_and(marks)
+    }
+
     fn body(&self, text: &str) -> Body {
         body::of(text)
     }
