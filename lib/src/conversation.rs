@@ -208,8 +208,8 @@ impl Grouping {
 
     /// Adds a record to the messages whose calls it answers. Tells whether there is any.
     fn answer_calls(&mut self, at: usize, record: RecordRef<'_>) -> bool {
-        let mut owners: Vec<usize> =
-            record.keys(KeyRole::Result).filter_map(|call| self.calls.get(&call).copied()).collect();
+        let results = record.keys(KeyRole::Result).chain(record.keys(KeyRole::Interim));
+        let mut owners: Vec<usize> = results.filter_map(|call| self.calls.get(&call).copied()).collect();
         owners.sort_unstable();
         owners.dedup();
         let answers = !owners.is_empty();

@@ -5,14 +5,14 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
 
 pub use crate::branch::HeadKind;
 use crate::branch::{self, HeadEntry, Keys};
 use crate::dialect::{Dialect, Repeated};
 use crate::error::Result;
-use crate::issue::{Issue, Issues, Severity};
+use crate::issue::{Issue, IssueKind, Issues, Severity};
 use crate::join::Joining;
 use crate::mend;
 use crate::reading::Tail;
@@ -303,7 +303,10 @@ impl Session {
 
     /// The session's own requests with what each cost. A copy of a session repeats the names of the requests it copies.
     pub fn requests(&self) -> HashMap<Request, Usage> {
-        let own = |entry: u32| !self.skeleton.entries[entry as usize].flags.has(Flags::INHERITED);
+        let repeats = self.shape.tree.issues.iter().filter(|found| found.kind == IssueKind::DuplicateLine);
+        let repeats: HashSet<u32> = repeats.map(|found| found.entry).collect();
+        let inherited = |entry: u32| self.skeleton.entries[entry as usize].flags.has(Flags::INHERITED);
+        let own = |entry: u32| !inherited(entry) && !repeats.contains(&entry);
         let distinct = self.dialect().habits().repeated == Repeated::Distinct;
         let record = |entry: u32| if distinct { entry } else { self.skeleton.entries[entry as usize].id };
         // A named request repeats its usage on each of its records, more or less finished; a record's own only grows.

@@ -106,6 +106,7 @@ pub(crate) enum KeyRole {
     Group,
     Call,
     Result,
+    Interim,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -335,6 +336,7 @@ impl Skeleton {
                     Key::Group(id) => (KeyRole::Group, id),
                     Key::Call(id) => (KeyRole::Call, id),
                     Key::Result(id) => (KeyRole::Result, id),
+                    Key::Interim(id) => (KeyRole::Interim, id),
                 };
                 self.keys.push(KeyEntry { entry, role, hash: xxh3_64(id.as_bytes()) });
             }

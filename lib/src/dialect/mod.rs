@@ -193,6 +193,8 @@ pub enum Key<'a> {
     Call(Cow<'a, str>),
     /// It answers this tool call.
     Result(Cow<'a, str>),
+    /// It answers this tool call for now: another result will follow.
+    Interim(Cow<'a, str>),
 }
 
 /// Facts about the session that a record tells in passing.
