@@ -18,7 +18,10 @@ use serde_json::{Value, json};
 
 fn case(name: &str) -> Session {
     let folder = support::corpus().join("claude-code").join(name);
-    let file = ["session.jsonl", "agent-abc.jsonl"].map(|name| folder.join(name)).into_iter().find(|file| file.is_file());
+    let file = ["session.jsonl", "agent-abc.jsonl"]
+        .map(|name| folder.join(name))
+        .into_iter()
+        .find(|file| file.is_file());
     Session::open(&Source::file(&ClaudeCode, &file.unwrap()), &support::reading()).unwrap()
 }
 
@@ -66,7 +69,10 @@ fn a_boundary_and_its_summary_are_one_line_across_the_page() {
 fn pictures_and_documents_are_files() {
     let session = case("images");
     let prompt = parts(&session, 0);
-    assert_eq!(prompt[1], json!({"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,iVBORw0KGgo="}));
+    assert_eq!(
+        prompt[1],
+        json!({"type": "file", "mediaType": "image/png", "url": "data:image/png;base64,iVBORw0KGgo="})
+    );
     assert_eq!((&prompt[2]["mediaType"], &prompt[2]["filename"]), (&json!("application/pdf"), &json!("t.pdf")));
     let output = &parts(&session, 1)[1]["output"];
     assert_eq!(output[0], json!({"type": "text", "text": "b.png"}));
@@ -86,7 +92,10 @@ fn calls_end_as_they_ended() {
     let delegated = parts(&case("real-sub"), 1);
     assert_eq!(delegated[2]["callProviderMetadata"]["scrollback"]["session"], "agent-a7dd37b9ab905cc51");
     let spoken = case("result-with-words");
-    assert_eq!((&parts(&spoken, 1)[1]["output"], &parts(&spoken, 2)[0]["text"]), (&json!("ok"), &json!("And be quick.")));
+    assert_eq!(
+        (&parts(&spoken, 1)[1]["output"], &parts(&spoken, 2)[0]["text"]),
+        (&json!("ok"), &json!("And be quick."))
+    );
 }
 
 #[test]
@@ -103,7 +112,10 @@ fn failures_and_lists_are_told_in_the_metadata() {
 #[test]
 fn a_title_is_the_last_typed_one_and_a_summary_belongs_to_its_leaf() {
     let titles = case("titles");
-    assert_eq!(titles.title().map(|title| (title.text.as_str(), title.source)), Some(("Counting up", TitleSource::Manual)));
+    assert_eq!(
+        titles.title().map(|title| (title.text.as_str(), title.source)),
+        Some(("Counting up", TitleSource::Manual))
+    );
     assert_eq!(titles.summaries_of_others(), [("elsewhere".to_owned(), "Somebody else's".to_owned())]);
     assert_eq!(case("summary-era").title(), None);
 }
@@ -148,11 +160,43 @@ fn sessions_are_found_where_the_agent_keeps_them() {
 }
 
 #[test]
+fn a_summary_in_another_file_is_a_title() {
+    let session =
+        |text: &str| Session::from_bytes(&ClaudeCode, text.as_bytes().to_vec(), &support::reading()).row().unwrap();
+    let mut older =
+        session(r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s1","message":{"content":"Hi"}}"#);
+    let mut newer = session(r#"{"type":"summary","summary":"Greeting","leafUuid":"u1"}"#);
+    listing::entitle(&mut [&mut older, &mut newer]);
+    assert_eq!((older.title.as_str(), older.title_source), ("Greeting", TitleSource::Summary));
+    assert_eq!(newer.title_source, TitleSource::Id);
+}
+
+#[test]
+fn its_files_bear_its_mark_and_others_do_not() {
+    let marked = |dialect: &str, file: &str| {
+        let cases = std::fs::read_dir(support::corpus().join(dialect)).unwrap().map(|entry| entry.unwrap().path());
+        let is_marked = |case: &std::path::PathBuf| {
+            let bytes = std::fs::read(case.join(file)).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).lines().any(|line| ClaudeCode.marks(line))
+        };
+        let mut marked: Vec<_> = cases.filter(is_marked).map(|case| case.file_name().unwrap().to_owned()).collect();
+        marked.sort();
+        marked
+    };
+    assert_eq!(marked("native", "messages.jsonl"), [] as [&str; 0]);
+    let cases = std::fs::read_dir(support::corpus().join("claude-code")).unwrap().count();
+    let (sessions, agents) = (marked("claude-code", "session.jsonl"), marked("claude-code", "agent-abc.jsonl"));
+    // The file of real-sub-agent has another name, and the lines of no-fields lack what would mark them.
+    assert_eq!(sessions.len() + agents.len() + 2, cases);
+}
+
+#[test]
 fn a_session_read_line_by_line_is_the_whole_one() {
     for name in ["real-full", "real-sub-agent", "compaction", "titles", "sidechain-with-agent-id"] {
         let folder = support::corpus().join("claude-code").join(name);
         let file = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let bytes = std::fs::read(file.into_iter().find(|path| path.extension().is_some_and(|e| e == "jsonl")).unwrap());
+        let bytes =
+            std::fs::read(file.into_iter().find(|path| path.extension().is_some_and(|e| e == "jsonl")).unwrap());
         let bytes = bytes.unwrap();
         let whole = Session::from_bytes(&ClaudeCode, bytes.clone(), &support::reading());
         let mut grown = Session::from_bytes(&ClaudeCode, Vec::new(), &support::reading());

@@ -50,6 +50,11 @@ pub trait Dialect: Sync {
         Ok(())
     }
 
+    /// Whether a value bears a mark of this dialect that no other one writes: tells apart what several could read.
+    fn marks(&self, _text: &str) -> bool {
+        false
+    }
+
     /// What the value of a record says; asked only for records that somebody looks at.
     fn body(&self, text: &str) -> Body;
 }
