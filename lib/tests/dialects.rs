@@ -81,6 +81,7 @@ fn body(text: &str) -> Body {
             outcome: scrollback::record::Outcome::Done,
             preliminary: false,
             duration_ms: None,
+            about: Default::default(),
         }),
         (None, Some(call)) => said.parts.push(Part::from(serde_json::json!({
             "type": "dynamic-tool", "toolName": "x", "toolCallId": call, "state": "input-available", "input": {}
