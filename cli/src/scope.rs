@@ -64,6 +64,7 @@ pub(crate) fn rows(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Vec<(
         progress.inc(1);
     }
     progress.finish_and_clear();
+    listing::entitle(&mut rows.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
     rows.sort_by(|(a, _), (b, _)| b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path)));
     Ok(rows)
 }

@@ -9,18 +9,18 @@ use support::{TestEnv, line, talk};
 #[test]
 fn the_demo_is_listed_on_a_fresh_machine() {
     assert_snapshot!(TestEnv::new().run(&["--demo", "list"]).all(), @"
-    ID        UPDATED   PROJECT      TITLE                              AGENT   MSGS  STATE
-    78be2c15  1 d ago   tide-tables  Release 0.5.0. Check everything …  native     6  interrupted-turn
-    0d93f4ab  3 d ago   blog         The dark theme flashes white whe…  native     6  degraded
-    019a6f90  5 d ago   tide-tables  Asking the zone for each instant…  codex      6  clean
-    019a6b1e  6 d ago   tide-tables  The spring tide of 3 March is an…  codex      6  clean
-    5ac81b7f  6 d ago   lighthouse   The slow lamp                      native    14  clean
-    91c5e7a0  12 d ago  lighthouse   Splitting the lamp controller      native     7  clean
-    e6127d58  2 w ago   blog         The hour that happened twice       native     5  interrupted-prompt
-    3f8a61c2  3 w ago   tide-tables  The missing hour of 25 October     native     4  clean
-    b27d04e9  4 w ago   tide-tables  A cache for the yearly table: SQ…  native     6  clean
+    ID        UPDATED   PROJECT      TITLE                         AGENT        MSGS  STATE
+    78be2c15  1 d ago   tide-tables  Release 0.5.0. Check everyt…  native          6  interrupted-turn
+    0d93f4ab  3 d ago   blog         The dark theme flashes whit…  native          6  degraded
+    5ac81b7f  6 d ago   lighthouse   The slow lamp                 native         14  clean
+    c61f09d4  8 d ago   lighthouse   The late fog horn             claude-code     2  clean
+    91c5e7a0  12 d ago  lighthouse   Splitting the lamp controll…  native          7  clean
+    e6127d58  2 w ago   blog         The hour that happened twice  native          5  interrupted-prompt
+    3f8a61c2  3 w ago   tide-tables  The missing hour of 25 Octo…  native          4  clean
+    8b20e5a7  3 w ago   tide-tables  Harbours of Brittany          claude-code     4  clean
+    b27d04e9  4 w ago   tide-tables  A cache for the yearly tabl…  native          6  clean
     [exit 0]
-    1 of sub-agents: --sidechains lists them.
+    2 of sub-agents: --sidechains lists them.
     ");
 }
 
@@ -172,7 +172,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: `scrollback --help` shows what can be said
     $ scrollback list --dialect klingon  [exit 2]
     scrollback: no dialect is called "klingon"
-    hint: known: native, codex
+    hint: known: native, claude-code
     $ scrollback list --store nowhere  [exit 2]
     scrollback: $DIR/work/nowhere: no such directory
     hint: --store names the folder that holds the agent's sessions folder

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use hashbrown::HashMap;
+
 use crate::dialect::{self, Dialect};
 use crate::error::Result;
 use crate::home::Home;
@@ -11,6 +13,7 @@ use crate::reading::Reading;
 use crate::record::TitleSource;
 use crate::session::Session;
 use crate::source::{Source, open_file};
+use crate::view::title;
 
 /// The windows at both ends of a file: the first size, what they grow by, and the last.
 const WINDOW_BYTES: u64 = 8 * 1024;
@@ -91,11 +94,23 @@ pub fn row(source: &Source, reading: &Reading<'_>, depth: Depth) -> Result<Sessi
             begin.models.push(model);
         }
     }
+    begin.summaries.extend(end.summaries);
     // At the end stands what was said last; a prompt there is not the first one.
     if end.title_source > TitleSource::Prompt && end.title_source >= begin.title_source {
         (begin.title, begin.title_source) = (end.title, end.title_source);
     }
     Ok(begin)
+}
+
+/// Gives sessions without a title the summaries that stand in other sessions' files.
+pub fn entitle(rows: &mut [&mut SessionRow]) {
+    let stored = rows.iter_mut().flat_map(|row| std::mem::take(&mut row.summaries));
+    let summaries: HashMap<String, String> = stored.collect();
+    for row in rows.iter_mut().filter(|row| row.title_source < TitleSource::Summary) {
+        if let Some(summary) = row.head.as_ref().and_then(|head| summaries.get(head.as_str())) {
+            (row.title, row.title_source) = (title(summary), TitleSource::Summary);
+        }
+    }
 }
 
 /// Reads larger and larger windows until they show enough.

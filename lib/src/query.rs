@@ -74,6 +74,9 @@ pub struct SessionRow {
     /// How many issues there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issue_count: Option<u64>,
+    /// Summaries that its file holds for other sessions: the record that each ends with, and its text.
+    #[serde(skip)]
+    pub summaries: Vec<(String, String)>,
 }
 
 /// One branch of a session, as messages.

@@ -38,8 +38,8 @@ impl Session {
         let branch = self.head().map(|head| self.branch(head));
         let first_prompt = self.first_prompt()?;
         let (title, title_source) = match (self.title(), &first_prompt) {
-            (Some(title), _) => (shorten(&title.text, TITLE_CHARS), title.source),
-            (None, Some(prompt)) => (shorten(prompt, TITLE_CHARS), TitleSource::Prompt),
+            (Some(title), _) => (self::title(&title.text), title.source),
+            (None, Some(prompt)) => (self::title(prompt), TitleSource::Prompt),
             (None, None) => (self.id().0, TitleSource::Id),
         };
         let parent = self.parent_session();
@@ -68,6 +68,7 @@ impl Session {
             parent_session: parent.map(|(session, _)| SessionId::from(session)),
             parent_call: parent.and_then(|(_, call)| call.map(str::to_owned)),
             issue_count: self.whole().then_some(self.issue_count()),
+            summaries: self.summaries_of_others().to_vec(),
         })
     }
 
@@ -224,6 +225,11 @@ fn text_of(body: &Body) -> String {
         Body::Rewind(rewind) => rewind.reason.clone().unwrap_or_default(),
         Body::Snapshot(_) | Body::Restore(_) | Body::Header(_) | Body::Other(_) => String::new(),
     }
+}
+
+/// A title in one line.
+pub(crate) fn title(text: &str) -> String {
+    shorten(text, TITLE_CHARS)
 }
 
 /// A text in one line, cut on a character.

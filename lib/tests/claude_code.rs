@@ -160,6 +160,37 @@ fn sessions_are_found_where_the_agent_keeps_them() {
 }
 
 #[test]
+fn a_summary_in_another_file_is_a_title() {
+    let session =
+        |text: &str| Session::from_bytes(&ClaudeCode, text.as_bytes().to_vec(), &support::reading()).row().unwrap();
+    let mut older =
+        session(r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s1","message":{"content":"Hi"}}"#);
+    let mut newer = session(r#"{"type":"summary","summary":"Greeting","leafUuid":"u1"}"#);
+    listing::entitle(&mut [&mut older, &mut newer]);
+    assert_eq!((older.title.as_str(), older.title_source), ("Greeting", TitleSource::Summary));
+    assert_eq!(newer.title_source, TitleSource::Id);
+}
+
+#[test]
+fn its_files_bear_its_mark_and_others_do_not() {
+    let marked = |dialect: &str, file: &str| {
+        let cases = std::fs::read_dir(support::corpus().join(dialect)).unwrap().map(|entry| entry.unwrap().path());
+        let is_marked = |case: &std::path::PathBuf| {
+            let bytes = std::fs::read(case.join(file)).unwrap_or_default();
+            String::from_utf8_lossy(&bytes).lines().any(|line| ClaudeCode.marks(line))
+        };
+        let mut marked: Vec<_> = cases.filter(is_marked).map(|case| case.file_name().unwrap().to_owned()).collect();
+        marked.sort();
+        marked
+    };
+    assert_eq!(marked("native", "messages.jsonl"), [] as [&str; 0]);
+    let cases = std::fs::read_dir(support::corpus().join("claude-code")).unwrap().count();
+    let (sessions, agents) = (marked("claude-code", "session.jsonl"), marked("claude-code", "agent-abc.jsonl"));
+    // The file of real-sub-agent has another name, and the lines of no-fields lack what would mark them.
+    assert_eq!(sessions.len() + agents.len() + 2, cases);
+}
+
+#[test]
 fn a_session_read_line_by_line_is_the_whole_one() {
     for name in ["real-full", "real-sub-agent", "compaction", "titles", "sidechain-with-agent-id"] {
         let folder = support::corpus().join("claude-code").join(name);

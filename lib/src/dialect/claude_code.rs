@@ -6,6 +6,7 @@ mod block;
 mod body;
 mod folder;
 mod line;
+mod nature;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -68,14 +69,7 @@ impl Dialect for ClaudeCode {
     }
 
     fn is_marked(&self, text: &str) -> bool {
-        let marks = |line: Line<'_>| {
-            let of_the_api = |message: &line::Message<'_>| {
-                let is_theirs = |block: &line::Block<'_>| block.id.0.is_some() || block.tool_use_id.0.is_some();
-                message.id.0.is_some() || message.content.0.iter().any(is_theirs)
-            };
-            line.cwd.0.is_some() || line.request_id.0.is_some() || line.message.0.as_ref().is_some_and(of_the_api)
-        };
-        serde_json::from_str(text).is_ok_and(marks)
+        serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_marked())
     }
 
     fn body(&self, text: &str) -> Body {
@@ -83,108 +77,7 @@ impl Dialect for ClaudeCode {
     }
 }
 
-/// What a line is.
-#[derive(Clone, Copy)]
-struct Nature {
-    kind: Kind,
-    /// It has no place in the parent chain, though others may hang on it.
-    side: bool,
-    failure: bool,
-}
-
-impl Nature {
-    const fn link(kind: Kind) -> Nature {
-        Nature { kind, side: false, failure: false }
-    }
-
-    const fn side(kind: Kind) -> Nature {
-        Nature { kind, side: true, failure: false }
-    }
-}
-
-/// Lines that tell something about the session and are no part of the conversation.
-///
-/// `progress` has a place in the chain, but the agent also leaves such lines hanging: as links they would be false heads.
-const ASIDE: &[&str] = &[
-    "agent-color",
-    "agent-name",
-    "agent-setting",
-    "api-request",
-    "api-request-blob",
-    "api-request-shape",
-    "atis-latch",
-    "attribution-snapshot",
-    "content-replacement",
-    "cost-state",
-    "last-prompt",
-    "mode",
-    "permission-mode",
-    "pr-link",
-    "progress",
-    "queue-operation",
-    "speculation-accept",
-    "tag",
-    "task-summary",
-    "tools-used",
-    "worktree-state",
-];
-
-/// Notices, besides compactions and failures. Those without words are facts about the session.
-const NOTICES: &[&str] =
-    &["away_summary", "informational", "local_command", "microcompact_boundary", "stop_hook_summary", "turn_duration"];
-
 impl<'a> Line<'a> {
-    /// What the line is, and its name when that is not known.
-    fn nature(&self) -> (Nature, Option<Cow<'a, str>>) {
-        let Some(name) = &self.name.0 else {
-            let kind = match self.message.0.as_ref().and_then(|message| message.role.0.as_deref()) {
-                Some("assistant") => Kind::Assistant,
-                Some("user") => self.of_user(),
-                _ => Kind::Other,
-            };
-            return (Nature::link(kind), None);
-        };
-        let nature = match &**name {
-            "user" => Nature::link(self.of_user()),
-            "assistant" => Nature { failure: self.is_api_error_message.0, ..Nature::link(Kind::Assistant) },
-            "attachment" => Nature::link(Kind::Attachment),
-            "system" => return self.notice(),
-            "summary" | "custom-title" | "ai-title" => Nature::side(Kind::Title),
-            "file-history-snapshot" | "file-history-delta" => Nature::side(Kind::Snapshot),
-            name if ASIDE.contains(&name) => Nature::side(Kind::Header),
-            _ => return (Nature::link(Kind::Other), Some(name.clone())),
-        };
-        (nature, None)
-    }
-
-    /// The agent speaks to the model in the user's name, too.
-    fn of_user(&self) -> Kind {
-        let blocks = self.message.0.as_ref().map_or(&[][..], |message| &message.content.0);
-        let results = blocks.iter().filter(|block| block.tool_use_id.0.is_some()).count();
-        // Words beside a result are somebody's: then it is a prompt that brings results along.
-        if results > 0 && results == blocks.len() {
-            Kind::ToolResult
-        } else if self.is_compact_summary.0 {
-            Kind::Compaction
-        } else if self.is_meta.0 {
-            Kind::Attachment
-        } else {
-            Kind::User
-        }
-    }
-
-    fn notice(&self) -> (Nature, Option<Cow<'a, str>>) {
-        let says_something = self.content.0.as_ref().is_some_and(|content| !content.is_empty());
-        let told = Nature::link(if says_something { Kind::System } else { Kind::Header });
-        match self.subtype.0.as_deref() {
-            Some("compact_boundary") => (Nature::link(Kind::Compaction), None),
-            // The answer that came after all hangs on what it answers, not on the failed attempt.
-            Some("api_error") => (Nature { failure: true, ..Nature::side(Kind::System) }, None),
-            Some(name) if !NOTICES.contains(&name) => (told, Some(format!("system/{name}").into())),
-            _ => (told, None),
-        }
-    }
-
     fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
         let (mut nature, unknown) = self.nature();
         let id = self.uuid.clone().some();
