@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::args::{ColorChoice, Global};
 use crate::demo;
 use crate::failure::{Failure, FailureKind};
+use crate::json;
 use crate::pager::Pager;
 use crate::paint::Paint;
 use crate::terminal::{Look, clean};
@@ -136,7 +137,7 @@ impl Ctx {
 
     /// Prints one JSON document.
     pub(crate) fn print_json(&mut self, value: &impl Serialize) -> Result<(), Failure> {
-        serde_json::to_writer_pretty(&mut self.out, value)?;
+        json::pretty(&mut self.out, value)?;
         writeln!(self.out)?;
         Ok(())
     }

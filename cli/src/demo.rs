@@ -11,18 +11,18 @@ use crate::failure::{Failure, FailureKind};
 /// Its top folders are the dot folders of a home: `sage` is `~/.sage`.
 static DEMO: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/demo");
 
-/// Writes the demo home where it can be read, and tells where.
+/// Writes the demo home where it can be read, and tells where: in the cache, else among temporary files.
 pub(crate) fn unpack(home: &Home) -> Result<PathBuf, Failure> {
     let cache = match home.vars.get("SCROLLBACK_HOME").filter(|value| !value.is_empty()) {
         Some(own) => home.cwd.join(own),
         None => home.var_or("XDG_CACHE_HOME", ".cache").join("scrollback"),
     };
-    let target = cache.join("demo");
-    unpack_into(&DEMO, &target).map_err(|(path, error)| {
+    let spare = std::env::temp_dir().join(format!("scrollback-demo-{}", std::process::id()));
+    let in_cache = unpack_into(&DEMO, &cache.join("demo")).map(|()| cache.join("demo"));
+    in_cache.or_else(|_| unpack_into(&DEMO, &spare).map(|()| spare)).map_err(|(path, error)| {
         Failure::new(FailureKind::Io, format!("{}: {error}", path.display()))
             .hint("the demo is unpacked there; SCROLLBACK_HOME names another folder")
-    })?;
-    Ok(target)
+    })
 }
 
 fn unpack_into(dir: &Dir<'_>, target: &Path) -> Result<(), (PathBuf, std::io::Error)> {

@@ -79,7 +79,7 @@ impl From<scrollback::error::Error> for Failure {
                 std::io::ErrorKind::NotFound => Some("`scrollback list --all` shows every session"),
                 std::io::ErrorKind::PermissionDenied => Some("you may not read it; look at its owner and mode"),
                 std::io::ErrorKind::IsADirectory => Some("name a session file"),
-                _ => None,
+                _ => Some("is that the right path?"),
             },
             Error::NotAFile(_) => Some("pipe it in instead: … | scrollback show -"),
             Error::Changed(_) => Some("another program rewrote it; run the command again"),

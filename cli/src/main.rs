@@ -6,6 +6,7 @@ mod commands;
 mod ctx;
 mod demo;
 mod failure;
+mod json;
 mod name;
 mod pager;
 mod paint;

@@ -229,7 +229,7 @@ fn by_id(name: &str, global: &Global, ctx: &mut Ctx) -> Result<Source, Failure> 
         Some((dialect, prefix)) if scrollback::dialect::named(dialect).is_some() => (Some(dialect.to_owned()), prefix),
         _ => (None, name),
     };
-    let rows = scope::rows(global, ctx, Depth::Windows)?;
+    let (rows, _) = scope::rows(global, ctx, Depth::Windows)?;
     let of_dialect = rows.into_iter().filter(|(row, _)| wanted.as_deref().is_none_or(|wanted| row.dialect == wanted));
     let mut matching: Vec<_> = of_dialect.filter(|(row, _)| row.id.as_str().starts_with(prefix)).collect();
     if matching.iter().any(|(row, _)| row.id.as_str() == prefix) {

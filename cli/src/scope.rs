@@ -20,9 +20,10 @@ use crate::terminal::clean;
 
 /// What was found: the sessions in scope, and how many lie outside.
 pub(crate) struct Found {
-    /// The newest first.
-    pub(crate) rows: Vec<(SessionRow, Source)>,
+    pub(crate) rows: Rows,
     pub(crate) hidden: usize,
+    /// How many places or sessions could not be read; each was told.
+    pub(crate) unreadable: usize,
     pub(crate) project: Option<PathBuf>,
 }
 
@@ -37,21 +38,27 @@ pub(crate) fn dialect(global: &Global) -> Result<Option<&'static dyn Dialect>, F
 }
 
 /// Every session's source; places that cannot be looked into are told on standard error.
-pub(crate) fn sources(global: &Global, ctx: &mut Ctx) -> Result<Vec<Source>, Failure> {
+fn sources(global: &Global, ctx: &mut Ctx) -> Result<(Vec<Source>, usize), Failure> {
     let found = Places { home: &ctx.home, store: store(global, ctx)?, dialect: dialect(global)? }.sources();
-    let mut sources = Vec::new();
+    let (mut sources, mut unreadable) = (Vec::new(), 0);
     for source in found {
         match source {
             Ok(source) => sources.push(source),
-            Err(error) => ctx.warn(&error.into())?,
+            Err(error) => {
+                unreadable += 1;
+                ctx.warn(&error.into())?;
+            }
         }
     }
-    Ok(sources)
+    Ok((sources, unreadable))
 }
 
-/// Describes every session, whatever its project.
-pub(crate) fn rows(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Vec<(SessionRow, Source)>, Failure> {
-    let sources = sources(global, ctx)?;
+/// Every session with its source, the newest first.
+pub(crate) type Rows = Vec<(SessionRow, Source)>;
+
+/// Describes every session, whatever its project, and counts what could not be read.
+pub(crate) fn rows(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<(Rows, usize), Failure> {
+    let (sources, mut unreadable) = sources(global, ctx)?;
     let progress = progress(ctx, sources.len() as u64, depth);
     let mut rows = Vec::new();
     for source in &sources {
@@ -59,21 +66,24 @@ pub(crate) fn rows(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Vec<(
         let reading = Reading { now: ctx.now, bridge: Bridge::AsTheAgent, find: &find };
         match listing::row(source, &reading, depth) {
             Ok(row) => rows.push((row, source.clone())),
-            Err(error) => ctx.warn(&error.into())?,
+            Err(error) => {
+                unreadable += 1;
+                ctx.warn(&error.into())?;
+            }
         }
         progress.inc(1);
     }
     progress.finish_and_clear();
     listing::entitle(&mut rows.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
     rows.sort_by(|(a, _), (b, _)| b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path)));
-    Ok(rows)
+    Ok((rows, unreadable))
 }
 
 /// The sessions in scope.
 pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Found, Failure> {
     let since = time(global.since.as_deref(), "--since", ctx)?;
     let until = time(global.until.as_deref(), "--until", ctx)?;
-    let mut rows = rows(global, ctx, depth)?;
+    let (mut rows, unreadable) = rows(global, ctx, depth)?;
     let total = rows.len();
     let project = current(global, ctx, &rows);
     if let Some(project) = &project {
@@ -84,7 +94,7 @@ pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Foun
         since.is_none_or(|since| row.updated.is_some_and(|at| at >= since))
             && until.is_none_or(|until| row.updated.is_some_and(|at| at < until))
     });
-    Ok(Found { rows, hidden, project })
+    Ok(Found { rows, hidden, unreadable, project })
 }
 
 /// The project that commands are about: none means all of them.

@@ -12,6 +12,8 @@ fn the_demo_is_listed_on_a_fresh_machine() {
     ID        UPDATED   PROJECT      TITLE                         AGENT        MSGS  STATE
     78be2c15  1 d ago   tide-tables  Release 0.5.0. Check everyt…  native          6  interrupted-turn
     0d93f4ab  3 d ago   blog         The dark theme flashes whit…  native          6  degraded
+    019a6f90  5 d ago   tide-tables  Asking the zone for each in…  codex           6  clean
+    019a6b1e  6 d ago   tide-tables  The spring tide of 3 March …  codex           6  clean
     5ac81b7f  6 d ago   lighthouse   The slow lamp                 native         14  clean
     c61f09d4  8 d ago   lighthouse   The late fog horn             claude-code     2  clean
     91c5e7a0  12 d ago  lighthouse   Splitting the lamp controll…  native          7  clean
@@ -20,7 +22,7 @@ fn the_demo_is_listed_on_a_fresh_machine() {
     8b20e5a7  3 w ago   tide-tables  Harbours of Brittany          claude-code     4  clean
     b27d04e9  4 w ago   tide-tables  A cache for the yearly tabl…  native          6  clean
     [exit 0]
-    2 of sub-agents: --sidechains lists them.
+    2 sessions of sub-agents: --sidechains lists them too.
     ");
 }
 
@@ -172,7 +174,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: `scrollback --help` shows what can be said
     $ scrollback list --dialect klingon  [exit 2]
     scrollback: no dialect is called "klingon"
-    hint: known: native, claude-code
+    hint: known: native, claude-code, codex
     $ scrollback list --store nowhere  [exit 2]
     scrollback: $DIR/work/nowhere: no such directory
     hint: --store names the folder that holds the agent's sessions folder
@@ -264,7 +266,7 @@ fn a_project_sees_its_own_sessions_and_is_told_of_others() {
     env.session("there", &talk().replace("\"s1\"", "\"there\""));
     let ran = env.run(&["list"]);
     assert!(ran.out.contains("here") && !ran.out.contains("there"), "{}", ran.all());
-    assert_eq!(ran.err, "1 more in other projects: --all lists them.\n");
+    assert_eq!(ran.err, "1 session in other projects: --all lists them too.\n");
     assert_eq!(env.run(&["list", "--all", "--json"]).json().as_array().unwrap().len(), 2);
     assert_eq!(env.run(&["list", "--project", "/gone/tide", "--json"]).json()[0]["id"], "there");
     assert_eq!(env.run(&["list", "--since", "1h", "--json"]).code, 1);

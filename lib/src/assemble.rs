@@ -112,6 +112,7 @@ impl Making {
         let data = json!({
             "summary": compaction.summary, "trigger": compaction.trigger,
             "tokensBefore": compaction.tokens_before, "tokensAfter": compaction.tokens_after,
+            "preserved": Some(compaction.preserved).filter(|preserved| !preserved.is_empty()),
         });
         self.divide(record, "compaction", data);
     }

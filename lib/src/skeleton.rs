@@ -224,6 +224,9 @@ impl Facts {
     }
 
     pub(crate) fn entitle(&mut self, title: Title) {
+        if title.text.trim().is_empty() {
+            return;
+        }
         self.titles.retain(|known| known.source != title.source);
         self.titles.push(title);
     }

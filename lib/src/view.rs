@@ -21,6 +21,9 @@ const PREVIEW_CHARS: usize = 200;
 /// A title longer than this is no title.
 const TITLE_CHARS: usize = 120;
 
+/// How many prompts are opened in search of one with words.
+const PROMPTS_LOOKED_AT: usize = 16;
+
 /// How far up a head's last words are looked for.
 const PREVIEW_STEPS: usize = 16;
 
@@ -128,13 +131,19 @@ impl Session {
         }
     }
 
+    /// The first prompt that has words: a reaction or a picture alone is none.
     fn first_prompt(&self) -> Result<Option<String>> {
-        let prompts = || self.records().filter(|record| record.kind() == Kind::User);
         // A list reads no other session's file, so that its own prompts come before inherited ones.
-        let own = prompts().find(|record| !record.is_sidechain() && !record.is_inherited());
-        let first = own.or_else(|| prompts().find(|record| !record.is_sidechain())).or_else(|| prompts().next());
-        let Some(first) = first else { return Ok(None) };
-        Ok(Some(shorten(&text_of(&first.body()?), PREVIEW_CHARS)).filter(|text| !text.is_empty()))
+        let rank = |record: &RecordRef<'_>| (record.is_sidechain(), record.is_inherited());
+        let mut prompts: Vec<_> = self.records().filter(|record| record.kind() == Kind::User).collect();
+        prompts.sort_by_key(rank);
+        for prompt in prompts.into_iter().take(PROMPTS_LOOKED_AT) {
+            let words = shorten(&text_of(&prompt.body()?), PREVIEW_CHARS);
+            if !words.is_empty() {
+                return Ok(Some(words));
+            }
+        }
+        Ok(None)
     }
 }
 

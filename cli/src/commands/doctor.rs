@@ -48,11 +48,12 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     let mut patients = Vec::new();
     if args.sessions.is_empty() {
         let found = scope::found(global, ctx, Depth::Windows)?;
+        report.unreadable = found.unreadable;
         if found.hidden > 0 {
             ctx.note(&format!("{} sessions in other projects are not examined: --all does.", found.hidden))?;
         }
         patients.extend(found.rows.into_iter().map(|(_, source)| Located::Source(Box::new(source))));
-        if patients.is_empty() {
+        if patients.is_empty() && found.unreadable == 0 {
             let failure = Failure::new(FailureKind::NotFound, "no session to examine");
             return Err(failure.hint("name a file, or `scrollback --demo doctor`"));
         }

@@ -1,6 +1,7 @@
 //! `list`: sessions in a table, the newest first.
 
 use std::io::Write;
+use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
 use scrollback::listing::Depth;
@@ -12,7 +13,9 @@ use crate::args::Global;
 use crate::clock;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::json;
 use crate::paint::Paint;
+use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
 use crate::scope;
 use crate::terminal::clean;
@@ -32,7 +35,7 @@ pub(crate) struct ListArgs {
     sidechains: bool,
     /// List at most this many
     #[arg(long, short = 'n', value_name = "N")]
-    limit: Option<usize>,
+    limit: Option<NonZeroUsize>,
     /// Print one JSON object a line
     #[arg(long)]
     jsonl: bool,
@@ -54,10 +57,10 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         .into_iter()
         .map(|(row, _)| row)
         .partition(|row| args.sidechains || row.parent_session.is_none());
-    let rows: Vec<SessionRow> = shown.into_iter().take(args.limit.unwrap_or(usize::MAX)).collect();
+    let rows: Vec<SessionRow> = shown.into_iter().take(args.limit.map_or(usize::MAX, NonZeroUsize::get)).collect();
     if args.jsonl {
         for row in &rows {
-            serde_json::to_writer(&mut ctx.out, row)?;
+            json::compact(&mut ctx.out, row)?;
             writeln!(ctx.out)?;
         }
     } else if ctx.json {
@@ -68,10 +71,10 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         ctx.out.flush()?;
     }
     if found.hidden > 0 && !rows.is_empty() {
-        ctx.note(&format!("{} more in other projects: --all lists them.", found.hidden))?;
+        ctx.note(&format!("{} in other projects: --all lists them too.", plural(found.hidden as u64, "session")))?;
     }
     if !aside.is_empty() && !rows.is_empty() {
-        ctx.note(&format!("{} of sub-agents: --sidechains lists them.", aside.len()))?;
+        ctx.note(&format!("{} of sub-agents: --sidechains lists them too.", plural(aside.len() as u64, "session")))?;
     }
     match (rows.is_empty(), ctx.json) {
         (false, _) => Ok(ExitCode::SUCCESS),
@@ -85,6 +88,10 @@ fn nothing(hidden: usize, project: Option<&std::path::Path>, aside: usize, globa
         Some(project) => format!("no session in {}", project.display()),
         None => "no session found".to_owned(),
     };
+    if global.since.is_some() || global.until.is_some() {
+        return Failure::new(FailureKind::NotFound, format!("{what} in that time"))
+            .hint("--since and --until count the last instant in a session");
+    }
     let hint = match (hidden, aside) {
         (1.., _) => format!("{hidden} in other projects: --all lists them"),
         (0, 1..) => format!("{aside} of sub-agents: --sidechains lists them"),
@@ -101,12 +108,12 @@ fn table(rows: &[SessionRow], ctx: &Ctx) -> String {
     let id_columns = shortest_unique(ids).max(ID_COLUMNS);
     let mut table = Table::new(vec![
         Column::fixed("ID"),
-        Column::fixed("UPDATED"),
-        Column::shrinking("PROJECT", 14),
+        Column::fixed("UPDATED").spare(1),
+        Column::shrinking("PROJECT", 8).spare(2),
         Column::shrinking("TITLE", 24),
-        Column::fixed("AGENT"),
-        Column::right("MSGS"),
-        Column::fixed("STATE"),
+        Column::fixed("AGENT").spare(4),
+        Column::right("MSGS").spare(5),
+        Column::fixed("STATE").spare(3),
     ]);
     for row in rows {
         let id: String = row.id.as_str().chars().take(id_columns).collect();

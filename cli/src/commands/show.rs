@@ -25,6 +25,7 @@ use crate::render::transcript::Transcript;
 #[derive(clap::Args, Debug)]
 pub(crate) struct ShowArgs {
     /// Session id, unique beginning, @, a path, or -
+    #[arg(allow_hyphen_values = true)]
     session: SessionName,
     /// Show the branch that ends in this record
     #[arg(long, value_name = "RECORD")]
@@ -73,7 +74,12 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let Some(head) = head else { return nothing_in(&session, ctx, args.sdk) };
     let branch = session.branch(head);
     let conversation = Conversation::new(&branch);
-    let range = range(args, paged, &session, &conversation, page)?;
+    let mut range = range(args, paged, &session, &conversation, page)?;
+    if ctx.json
+        && let Some(at) = at.and_then(|at| conversation.position(at))
+    {
+        range.start = range.start.max(at);
+    }
     if args.raw {
         raw(&branch, &conversation, range, ctx)?;
     } else if ctx.json {

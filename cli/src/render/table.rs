@@ -6,6 +6,9 @@ use crate::terminal::width;
 /// Two spaces between columns are enough to tell them apart.
 const GAP: &str = "  ";
 
+/// What a column shrinks to when nothing else can be left out: a letter or two and the mark of the cut.
+const LEAST_COLUMNS: usize = 4;
+
 pub(crate) struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
@@ -16,19 +19,26 @@ pub(crate) struct Column {
     /// The least it shrinks to, when it shrinks at all.
     least: Option<usize>,
     right: bool,
+    /// Left out when there is no room, the greatest first; 0 stays.
+    spare: u8,
 }
 
 impl Column {
     pub(crate) fn fixed(title: &'static str) -> Column {
-        Column { title, least: None, right: false }
+        Column { title, least: None, right: false, spare: 0 }
     }
 
     pub(crate) fn shrinking(title: &'static str, least: usize) -> Column {
-        Column { title, least: Some(least), right: false }
+        Column { title, least: Some(least), right: false, spare: 0 }
     }
 
     pub(crate) fn right(title: &'static str) -> Column {
-        Column { title, least: None, right: true }
+        Column { title, least: None, right: true, spare: 0 }
+    }
+
+    /// Says how soon the column may be left out.
+    pub(crate) fn spare(self, spare: u8) -> Column {
+        Column { spare, ..self }
     }
 }
 
@@ -55,9 +65,20 @@ impl Table {
 
     /// The table, each line ended by LF. A column that is empty in every row is left out.
     pub(crate) fn render(&self, columns: usize, paint: Paint) -> String {
-        let used: Vec<usize> =
+        let mut used: Vec<usize> =
             (0..self.columns.len()).filter(|at| self.rows.iter().any(|row| !row[*at].text.is_empty())).collect();
-        let widths = self.widths(&used, columns);
+        let mut widths = self.widths(&used, columns);
+        let too_wide =
+            |widths: &[usize]| widths.iter().sum::<usize>() + GAP.len() * widths.len().saturating_sub(1) > columns;
+        while too_wide(&widths) {
+            let sparest = (0..used.len()).filter(|at| self.columns[used[*at]].spare > 0);
+            let Some(sparest) = sparest.max_by_key(|at| self.columns[used[*at]].spare) else {
+                widths = self.squeezed(widths, &used, columns, |_| LEAST_COLUMNS);
+                break;
+            };
+            used.remove(sparest);
+            widths = self.widths(&used, columns);
+        }
         let mut out = String::new();
         let titles = used
             .iter()
@@ -89,11 +110,21 @@ impl Table {
             let cells = self.rows.iter().map(|row| width::of(&row[*at].text));
             cells.chain([width::of(self.columns[*at].title)]).max().unwrap_or(0)
         };
-        let mut widths: Vec<usize> = used.iter().map(natural).collect();
+        let widths: Vec<usize> = used.iter().map(natural).collect();
+        self.squeezed(widths, used, columns, |least| least)
+    }
+
+    /// The widest that may shrink gives way first, until all fit or none can.
+    fn squeezed(
+        &self,
+        mut widths: Vec<usize>,
+        used: &[usize],
+        columns: usize,
+        floor: fn(usize) -> usize,
+    ) -> Vec<usize> {
         let room = columns.saturating_sub(GAP.len() * used.len().saturating_sub(1));
-        // The widest that may shrink gives way first, until all fit or none can.
         while widths.iter().sum::<usize>() > room {
-            let least = |at: usize| self.columns[used[at]].least;
+            let least = |at: usize| self.columns[used[at]].least.map(floor);
             let can = (0..widths.len()).filter(|at| least(*at).is_some_and(|least| widths[*at] > least));
             let Some(widest) = can.max_by_key(|at| widths[*at]) else { break };
             widths[widest] -= 1;

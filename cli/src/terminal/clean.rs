@@ -17,6 +17,11 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
     clean(text, Whitespace { line_end: "\n", tab: "    " })
 }
 
+/// Whether a character does something to a terminal, or hides in it.
+pub(crate) fn acts(c: char) -> bool {
+    c.is_control() || is_hidden(c)
+}
+
 struct Whitespace {
     line_end: &'static str,
     tab: &'static str,
@@ -25,7 +30,7 @@ struct Whitespace {
 const JOINER: char = '\u{200d}';
 
 fn clean(text: &str, whitespace: Whitespace) -> Cow<'_, str> {
-    let suspicious = |c: char| c.is_control() || c == JOINER || is_hidden(c) || is_variation_selector(c);
+    let suspicious = |c: char| acts(c) || c == JOINER || is_variation_selector(c);
     if !text.chars().any(suspicious) {
         return Cow::Borrowed(text);
     }
