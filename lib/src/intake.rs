@@ -105,8 +105,7 @@ impl Intake<'_> {
             self.skeleton.report(at.place(0, bytes.len()), IssueKind::BadUtf8, detail);
         }
         // Half pairs hide in strings that nobody looks at yet, so they are looked for first.
-        let escaped = |half: &[u8]| memchr::memmem::find(bytes, half).is_some();
-        if (escaped(b"\\ud") || escaped(b"\\uD")) && mend::has_lone_surrogates(&mended.text) {
+        if mend::has_escapes(bytes) && mend::has_lone_surrogates(&mended.text) {
             let detail = "half of a surrogate pair; it was replaced by U+FFFD";
             self.skeleton.report(at.place(0, bytes.len()), IssueKind::BadUtf8, detail);
         }

@@ -4,6 +4,9 @@
 //! lengths, so positions in the mended text can be traced back to the bytes.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 /// A readable text, and the way back to the bytes it was made of.
 #[derive(Debug)]
@@ -60,6 +63,12 @@ pub(crate) fn strings(mended: &mut Mended<'_>) -> bool {
     // Only ASCII was written over ASCII, so this is the lossless branch of `from_utf8_lossy`.
     mended.text = Cow::Owned(String::from_utf8_lossy(&bytes).into_owned());
     true
+}
+
+/// Whether there is a `\u` at all: few lines have one, and a line without needs no closer look.
+pub(crate) fn has_escapes(bytes: &[u8]) -> bool {
+    static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\u"));
+    ESCAPE.find(bytes).is_some()
 }
 
 pub(crate) fn has_lone_surrogates(text: &str) -> bool {

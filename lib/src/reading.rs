@@ -204,11 +204,11 @@ impl Session {
         let last = memchr::memrchr(b'\n', &self.tail.pending[from..]).filter(|_| grain == Grain::Line);
         match last {
             Some(last) => {
-                let rest = self.tail.pending.split_off(from + last + 1);
-                let lines = std::mem::replace(&mut self.tail.pending, rest);
+                // The buffer is kept: a fresh one for each chunk costs more than reading it.
+                let mut pending = std::mem::take(&mut self.tail.pending);
                 let (mut at, skipped) = (self.tail.at, std::mem::take(&mut self.tail.skipped));
                 let mut intake = self.intake(grain);
-                let mut lines = lines.as_slice();
+                let mut lines = &pending[..=from + last];
                 if skipped > 0 {
                     let end = memchr::memchr(b'\n', lines).map_or(lines.len(), |lf| lf + 1);
                     intake.too_long(skipped + end as u64, at);
@@ -217,7 +217,8 @@ impl Session {
                 }
                 let at = intake.lines(lines, at);
                 let bases = std::mem::take(&mut intake.bases);
-                self.tail.at = at;
+                pending.drain(..=from + last);
+                (self.tail.at, self.tail.pending) = (at, pending);
                 self.note_base(bases);
             }
             None if self.tail.pending.len() > VALUE_LIMIT_BYTES => {
