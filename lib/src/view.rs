@@ -21,6 +21,9 @@ const PREVIEW_CHARS: usize = 200;
 /// A title longer than this is no title.
 const TITLE_CHARS: usize = 120;
 
+/// How many prompts are read in search of one that somebody typed.
+const PROMPTS_TRIED: usize = 8;
+
 /// How far up a head's last words are looked for.
 const PREVIEW_STEPS: usize = 16;
 
@@ -134,7 +137,18 @@ impl Session {
         let own = prompts().find(|record| !record.is_sidechain() && !record.is_inherited());
         let first = own.or_else(|| prompts().find(|record| !record.is_sidechain())).or_else(|| prompts().next());
         let Some(first) = first else { return Ok(None) };
-        Ok(Some(shorten(&text_of(&first.body()?), PREVIEW_CHARS)).filter(|text| !text.is_empty()))
+        let alike = |record: &RecordRef<'_>| {
+            (record.is_sidechain(), record.is_inherited()) == (first.is_sidechain(), first.is_inherited())
+        };
+        let mut found = None;
+        for record in prompts().filter(alike).take(PROMPTS_TRIED) {
+            let text = shorten(&text_of(&record.body()?), PREVIEW_CHARS);
+            if !text.is_empty() && !is_wrapped(&text) {
+                return Ok(Some(text));
+            }
+            found = found.or(Some(text).filter(|text| !text.is_empty()));
+        }
+        Ok(found)
     }
 }
 
@@ -225,6 +239,14 @@ fn text_of(body: &Body) -> String {
         Body::Rewind(rewind) => rewind.reason.clone().unwrap_or_default(),
         Body::Snapshot(_) | Body::Restore(_) | Body::Header(_) | Body::Other(_) => String::new(),
     }
+}
+
+/// Whether an agent wrapped the text in a tag: a command of its own or context, which nobody typed as a prompt.
+fn is_wrapped(text: &str) -> bool {
+    let Some((tag, rest)) = text.strip_prefix('<').and_then(|text| text.split_once('>')) else { return false };
+    let is_name = tag.starts_with(|c: char| c.is_ascii_lowercase())
+        && tag.chars().all(|c| c.is_ascii_lowercase() || c == '-' || c == '_');
+    is_name && (tag.contains(['-', '_']) || rest.contains(&format!("</{tag}>")))
 }
 
 /// A title in one line.

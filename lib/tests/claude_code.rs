@@ -172,6 +172,18 @@ fn a_summary_in_another_file_is_a_title() {
 }
 
 #[test]
+fn a_command_of_the_agent_is_no_first_prompt() {
+    let session = |prompts: &[&str]| {
+        let line = |text: &&str| json!({"type": "user", "uuid": text, "message": {"content": text}}).to_string() + "\n";
+        let log: String = prompts.iter().map(line).collect();
+        Session::from_bytes(&ClaudeCode, log.into_bytes(), &support::reading()).row().unwrap().title
+    };
+    assert_eq!(session(&["<command-name>/clear</command-name>", "Hi <b>"]), "Hi <b>");
+    assert_eq!(session(&["<T> is missing", "Hi"]), "<T> is missing");
+    assert_eq!(session(&["<command-name>/clear</command-name>"]), "<command-name>/clear</command-name>");
+}
+
+#[test]
 fn its_files_bear_its_mark_and_others_do_not() {
     let marked = |dialect: &str, file: &str| {
         let cases = std::fs::read_dir(support::corpus().join(dialect)).unwrap().map(|entry| entry.unwrap().path());
