@@ -79,7 +79,7 @@ impl SessionName {
 
 impl Located {
     fn bytes(named: Option<&'static dyn Dialect>, bytes: Vec<u8>) -> Located {
-        Located::Bytes { dialect: named.unwrap_or_else(|| detect::by_content(&bytes)), bytes }
+        Located::Bytes { dialect: named.unwrap_or_else(|| detect::of_bytes(&bytes)), bytes }
     }
 
     /// Reads the session, whole or a page of it.
@@ -95,7 +95,7 @@ impl Located {
                 Ok(Session::from_bytes(dialect, bytes, &Reading { now: ctx.now, bridge, find: &|_| None }))
             }
             Located::Source(source) => {
-                let find = scope::finder(global, ctx)?;
+                let find = scope::finder(&source, global, ctx)?;
                 let reading = Reading { now: ctx.now, bridge, find: &find };
                 Ok(match page {
                     Some(page) => Session::open_page(&source, &reading, page)?,

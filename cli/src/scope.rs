@@ -52,11 +52,11 @@ pub(crate) fn sources(global: &Global, ctx: &mut Ctx) -> Result<Vec<Source>, Fai
 /// Describes every session, whatever its project.
 pub(crate) fn rows(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Vec<(SessionRow, Source)>, Failure> {
     let sources = sources(global, ctx)?;
-    let find = finder(global, ctx)?;
-    let reading = Reading { now: ctx.now, bridge: Bridge::AsTheAgent, find: &find };
     let progress = progress(ctx, sources.len() as u64, depth);
     let mut rows = Vec::new();
     for source in &sources {
+        let find = finder(source, global, ctx)?;
+        let reading = Reading { now: ctx.now, bridge: Bridge::AsTheAgent, find: &find };
         match listing::row(source, &reading, depth) {
             Ok(row) => rows.push((row, source.clone())),
             Err(error) => ctx.warn(&error.into())?,
@@ -104,14 +104,21 @@ fn current(global: &Global, ctx: &Ctx, rows: &[(SessionRow, Source)]) -> Option<
     ctx.home.cwd.ancestors().find(is_project).map(Path::to_path_buf)
 }
 
-/// Finds the session that another one begins in. The stores are walked when the first one is looked for.
-pub(crate) fn finder(global: &Global, ctx: &Ctx) -> Result<impl Fn(&str) -> Option<Source> + use<>, Failure> {
-    let (home, store, dialect) = (ctx.home.clone(), store(global, ctx)?, dialect(global)?);
-    let sources: OnceCell<Vec<Source>> = OnceCell::new();
+/// Finds the session that `source` begins in: beside it, else in the usual places. Nothing is walked before one is looked for.
+pub(crate) fn finder(
+    source: &Source,
+    global: &Global,
+    ctx: &Ctx,
+) -> Result<impl Fn(&str) -> Option<Source> + use<>, Failure> {
+    let (source, home, store) = (source.clone(), ctx.home.clone(), store(global, ctx)?);
+    let (near, far) = (OnceCell::<Vec<Source>>::new(), OnceCell::<Vec<Source>>::new());
+    let walk = move |source: &Source| {
+        let places = Places { home: &home, store: store.clone(), dialect: Some(source.dialect) };
+        places.sources().into_iter().filter_map(Result::ok).collect()
+    };
     Ok(move |id: &str| {
-        let walk =
-            || Places { home: &home, store: store.clone(), dialect }.sources().into_iter().filter_map(Result::ok);
-        sources.get_or_init(|| walk().collect()).iter().find(|source| source.name() == id).cloned()
+        let named = |sources: &[Source]| sources.iter().find(|known| known.name() == id).cloned();
+        named(near.get_or_init(|| source.neighbours())).or_else(|| named(far.get_or_init(|| walk(&source))))
     })
 }
 

@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 use serde_json::{Map, Value, json};
 
 use crate::error::Result;
-use crate::message::{Approval, Message, Part, Role, StreamState, ToolPart, ToolState};
+use crate::message::{Approval, Message, Part, Role, SteeringPart, StreamState, ToolPart, ToolState};
 use crate::record::{Body, Compaction, Outcome, Said, Todo, ToolResult, Usage};
 use crate::session::RecordRef;
 use crate::skeleton::KeyRole;
@@ -39,22 +39,25 @@ struct Making {
     about: AboutMessage,
     /// The answer that the last block belonged to.
     answer: Option<u64>,
+    /// The last record was an item of an answer.
+    in_items: bool,
 }
 
 impl Making {
     fn new(role: Role) -> Making {
         let (parts, results, about) = (Vec::new(), HashMap::new(), AboutMessage::default());
-        Making { role, parts, results, results_seen: 0, about, answer: None }
+        Making { role, parts, results, results_seen: 0, about, answer: None, in_items: false }
     }
 
     fn add(&mut self, record: RecordRef<'_>, body: Body) {
         match body {
             // In an answer, only what a prompt brought back from the tools.
             Body::User(said) if self.role == Role::Assistant => self.keep(said.results),
-            Body::User(said) | Body::Attachment(said) | Body::ToolResult(said) => self.say(record, said),
+            Body::User(said) | Body::Attachment(said) => self.say(record, said),
             Body::System(said) if record.is_failure() => self.fail(record, said),
             Body::System(said) => self.say(record, said),
             Body::Assistant(said) => self.answer(record, said),
+            Body::ToolResult(said) => self.results(record, said),
             Body::Compaction(compaction) => self.compact(record, compaction),
             Body::Rewind(rewind) => {
                 let to = record.parent().map(|parent| parent.id().into_owned());
@@ -76,8 +79,9 @@ impl Making {
 
     fn answer(&mut self, record: RecordRef<'_>, mut said: Said) {
         let group = record.keys(KeyRole::Group).next();
-        let new_answer = group.is_none() || group != self.answer;
-        self.answer = group;
+        let goes_on = record.is_item() && self.in_items;
+        let new_answer = !goes_on && (group.is_none() || group != self.answer);
+        (self.answer, self.in_items) = (group, record.is_item());
         if new_answer {
             self.parts.push(Part::StepStart);
         }
@@ -121,6 +125,16 @@ impl Making {
         self.divide(record, "error", json!({"kind": said.error, "text": text}));
         self.about.error = true;
         self.about.learn(record, said);
+    }
+
+    fn results(&mut self, record: RecordRef<'_>, mut said: Said) {
+        self.in_items = false;
+        if !said.results.is_empty() && !said.parts.is_empty() {
+            // Somebody spoke while the tools ran.
+            let (id, parts) = (record.id().into_owned(), std::mem::take(&mut said.parts));
+            self.parts.push(Part::Steering(SteeringPart { id, parts, ..SteeringPart::default() }));
+        }
+        self.say(record, said);
     }
 
     fn keep(&mut self, results: Vec<ToolResult>) {

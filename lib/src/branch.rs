@@ -43,7 +43,14 @@ pub(crate) struct Keys {
     sorted: Vec<(Shared, NodeIx)>,
     /// (node, role, hash), sorted.
     of_node: Vec<(NodeIx, KeyRole, u64)>,
+    /// Of each record that answers calls: the records that made them.
+    callers: HashMap<NodeIx, Vec<NodeIx>>,
+    /// Of each record that makes calls: the records that answer them, in file order.
+    answers: HashMap<NodeIx, Vec<NodeIx>>,
 }
+
+/// How far up the caller of a result is looked for when several records made a call of the same id.
+const CALLER_STEPS: usize = 64;
 
 /// A key as records share it: a side conversation's calls are its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,7 +78,38 @@ impl Keys {
         sorted.dedup();
         let mut of_node: Vec<_> = sorted.iter().map(|(key, node)| (*node, key.role, key.hash)).collect();
         of_node.sort_unstable();
-        Keys { sorted, of_node }
+        let mut keys = Keys { sorted, of_node, ..Keys::default() };
+        keys.pair(tree);
+        keys
+    }
+
+    /// Finds the caller of each result: the only one, else the nearest above it, else the last before it.
+    fn pair(&mut self, tree: &Tree) {
+        let mut pairs: Vec<(NodeIx, NodeIx)> = Vec::new();
+        for &(key, node) in &self.sorted {
+            if !matches!(key.role, KeyRole::Result | KeyRole::Interim) {
+                continue;
+            }
+            let call = Shared { role: KeyRole::Call, ..key };
+            let calls_it = |node: NodeIx| self.sorted.binary_search(&(call, node)).is_ok();
+            let mut callers = self.nodes(call);
+            let (Some(first), several) = (callers.next(), callers.next().is_some()) else { continue };
+            let above = || tree.lineage(node).take(CALLER_STEPS).find(|above| calls_it(*above));
+            let before = || {
+                let end = self.sorted.partition_point(|known| *known < (call, node));
+                self.sorted[..end].last().filter(|(known, _)| *known == call).map(|(_, node)| *node)
+            };
+            let caller = if several { above().or_else(before).unwrap_or(first) } else { first };
+            if caller != node {
+                pairs.push((caller, node));
+            }
+        }
+        pairs.sort_unstable();
+        pairs.dedup();
+        for (caller, result) in pairs {
+            self.callers.entry(result).or_default().push(caller);
+            self.answers.entry(caller).or_default().push(result);
+        }
     }
 
     /// The records with this key, in file order.
@@ -82,7 +120,7 @@ impl Keys {
 
     /// Whether a record answers calls.
     fn answers(&self, node: NodeIx) -> bool {
-        self.of(node).any(|(role, _)| role == KeyRole::Result)
+        self.callers.contains_key(&node)
     }
 
     pub(crate) fn of(&self, node: NodeIx) -> impl Iterator<Item = (KeyRole, u64)> + '_ {
@@ -101,7 +139,7 @@ impl Keys {
             match role {
                 KeyRole::Call => calls.push(node),
                 KeyRole::Result => results.push(node),
-                KeyRole::Group => {}
+                KeyRole::Group | KeyRole::Interim => {}
             }
         }
         let mut found = Vec::new();
@@ -215,13 +253,15 @@ struct Shown<'a> {
     keys: &'a Keys,
     /// The records on the way to a listed head.
     covered: Vec<bool>,
-    /// The keys of those records and of their answers' further blocks.
-    seen: HashSet<Shared>,
+    /// Those, and the further blocks of their answers.
+    speaks: Vec<bool>,
+    answers: HashSet<Shared>,
 }
 
 impl<'a> Shown<'a> {
     fn new(skeleton: &'a Skeleton, tree: &'a Tree, keys: &'a Keys) -> Self {
-        Shown { skeleton, tree, keys, covered: vec![false; tree.nodes.len()], seen: HashSet::new() }
+        let none = vec![false; tree.nodes.len()];
+        Shown { skeleton, tree, keys, covered: none.clone(), speaks: none, answers: HashSet::new() }
     }
 
     fn cover(&mut self, head: NodeIx) {
@@ -229,35 +269,32 @@ impl<'a> Shown<'a> {
             if std::mem::replace(&mut self.covered[node as usize], true) {
                 break;
             }
-            for key in self.keys_of(node) {
-                if self.seen.insert(key) && key.role == KeyRole::Group {
-                    for block in self.keys.nodes(key) {
-                        let of_block = self.keys_of(block).filter(|key| key.role != KeyRole::Group);
-                        self.seen.extend(of_block);
-                    }
+            self.speaks[node as usize] = true;
+            for answer in groups(self.skeleton, self.tree, self.keys, node) {
+                if self.answers.insert(answer) {
+                    self.keys.nodes(answer).for_each(|block| self.speaks[block as usize] = true);
                 }
             }
         }
     }
 
-    /// Whether a listed branch shows this record: on its way, as a block of an answer, or as a call's first result.
+    /// Whether a listed branch shows this record: on its way, as a block of an answer, or as a result that ends there.
     fn holds(&self, node: NodeIx) -> bool {
-        let pulled = |key: Shared| match key.role {
-            KeyRole::Group => self.seen.contains(&key),
-            KeyRole::Call => false,
-            KeyRole::Result => {
-                let call = Shared { role: KeyRole::Call, ..key };
-                let answered = self.seen.contains(&key);
-                self.seen.contains(&call) && !answered && self.keys.nodes(key).next() == Some(node)
-            }
-        };
-        self.covered[node as usize] || self.keys_of(node).any(pulled)
+        let called = || self.keys.callers.get(&node).into_iter().flatten().any(|caller| self.speaks[*caller as usize]);
+        self.speaks[node as usize] || (self.tree.children(node).is_empty() && called())
     }
+}
 
-    fn keys_of(&self, node: NodeIx) -> impl Iterator<Item = Shared> + use<'a> {
-        let sidechain = self.tree.entry(self.skeleton, node).flags.has(Flags::SIDECHAIN);
-        self.keys.of(node).map(move |(role, hash)| Shared { role, hash, sidechain })
-    }
+/// The answers that a record is a block of.
+fn groups<'a>(
+    skeleton: &Skeleton,
+    tree: &Tree,
+    keys: &'a Keys,
+    node: NodeIx,
+) -> impl Iterator<Item = Shared> + use<'a> {
+    let sidechain = tree.entry(skeleton, node).flags.has(Flags::SIDECHAIN);
+    let groups = keys.of(node).filter(|(role, _)| *role == KeyRole::Group);
+    groups.map(move |(role, hash)| Shared { role, hash, sidechain })
 }
 
 /// The records of a branch, from its root to its head.
@@ -265,33 +302,24 @@ pub(crate) fn walk(skeleton: &Skeleton, tree: &Tree, keys: &Keys, head: NodeIx) 
     let mut path: Vec<NodeIx> = tree.lineage(head).collect();
     path.reverse();
     let mut on: HashSet<NodeIx> = path.iter().copied().collect();
-    let keys_of = |node: NodeIx, wanted: KeyRole| {
-        let sidechain = tree.entry(skeleton, node).flags.has(Flags::SIDECHAIN);
-        keys.of(node)
-            .filter(move |(role, _)| *role == wanted)
-            .map(move |(role, hash)| Shared { role, hash, sidechain })
-    };
     // (where on the path it belongs, the record), first the blocks, then the results of all calls.
     let mut pulled: Vec<(usize, NodeIx)> = Vec::new();
     let mut answers = HashSet::new();
     for (at, &node) in path.iter().enumerate() {
-        for answer in keys_of(node, KeyRole::Group).filter(|answer| answers.insert(*answer)) {
+        for answer in groups(skeleton, tree, keys, node).filter(|answer| answers.insert(*answer)) {
             let blocks = keys.nodes(answer).filter(|block| on.insert(*block));
             pulled.extend(blocks.map(|block| (at, block)));
         }
     }
-    let mut answered: HashSet<Shared> = on.iter().flat_map(|node| keys_of(*node, KeyRole::Result)).collect();
     let callers = path.iter().copied().enumerate().chain(pulled.iter().copied());
     for (at, node) in callers.collect::<Vec<_>>() {
-        for call in keys_of(node, KeyRole::Call) {
-            let result = Shared { role: KeyRole::Result, ..call };
-            if answered.insert(result)
-                && let Some(node) = keys.nodes(result).next()
-                && on.insert(node)
-            {
-                pulled.push((at, node));
-            }
-        }
+        let Some(results) = keys.answers.get(&node) else { continue };
+        let answered = results.iter().any(|result| on.contains(result));
+        // Where the conversation went on from a result elsewhere, that is another branch's; unless there is no other.
+        let ends = |result: &NodeIx| tree.children(*result).is_empty();
+        let ending: Vec<NodeIx> = results.iter().copied().filter(ends).collect();
+        let instead = results.first().filter(|_| !answered && ending.is_empty()).copied();
+        pulled.extend(ending.into_iter().chain(instead).filter(|result| on.insert(*result)).map(|result| (at, result)));
     }
     merge(path, pulled)
 }
@@ -330,16 +358,19 @@ pub(crate) enum End {
 
 /// Only the last answer can be open: calls that the conversation went on without are history.
 pub(crate) fn end(keys: &Keys, branch: &[RecordRef<'_>]) -> End {
-    let mut results = HashSet::new();
+    let (mut results, mut ran) = (HashSet::new(), false);
     for record in branch.iter().rev() {
         let keys_of = |wanted| keys.of(record.node).filter(move |(role, _)| *role == wanted).map(|(_, hash)| hash);
         match record.kind() {
             Kind::User => return End::Prompt,
-            Kind::ToolResult => results.extend(keys_of(KeyRole::Result)),
+            Kind::ToolResult => {
+                ran = true;
+                results.extend(keys_of(KeyRole::Result));
+            }
             Kind::Assistant => {
                 let own: HashSet<u64> = keys_of(KeyRole::Result).collect();
                 let open = keys_of(KeyRole::Call).any(|call| !results.contains(&call) && !own.contains(&call));
-                return if open || !results.is_empty() { End::Turn } else { End::Answered };
+                return if open || ran { End::Turn } else { End::Answered };
             }
             Kind::Attachment
             | Kind::System
@@ -352,5 +383,5 @@ pub(crate) fn end(keys: &Keys, branch: &[RecordRef<'_>]) -> End {
             | Kind::Other => {}
         }
     }
-    if results.is_empty() { End::Answered } else { End::Turn }
+    if ran { End::Turn } else { End::Answered }
 }

@@ -129,6 +129,8 @@ struct Turn {
     responses: usize,
     /// The answer that the last record was a block of.
     answer: Option<u64>,
+    /// The last record was an item of an answer.
+    in_items: bool,
 }
 
 impl Grouping {
@@ -166,27 +168,28 @@ impl Grouping {
             (Some(_), Some(group)) => group.records.push(at),
             _ => {
                 self.begin(Role::Assistant, at);
-                self.turn = Some(Turn { responses: 0, answer: None });
+                self.turn = Some(Turn { responses: 0, answer: None, in_items: false });
             }
         }
     }
 
     fn answer(&mut self, at: usize, record: RecordRef<'_>) {
         let group = record.keys(KeyRole::Group).next();
-        let same_answer = |turn: &Turn| group.is_some() && turn.answer == group;
+        let same_answer =
+            |turn: &Turn| (group.is_some() && turn.answer == group) || (record.is_item() && turn.in_items);
         let full = |turn: &Turn| turn.responses >= RESPONSES_PER_MESSAGE && !same_answer(turn);
         if self.turn.as_ref().is_some_and(full) {
             self.begin(Role::Assistant, at);
             if let Some(group) = self.groups.last_mut() {
                 group.continues = true;
             }
-            self.turn = Some(Turn { responses: 0, answer: None });
+            self.turn = Some(Turn { responses: 0, answer: None, in_items: false });
         } else {
             self.go_on(at);
         }
         if let Some(turn) = &mut self.turn {
             turn.responses += usize::from(!same_answer(turn));
-            turn.answer = group;
+            (turn.answer, turn.in_items) = (group, record.is_item());
         }
         for call in record.keys(KeyRole::Call) {
             self.calls.insert(call, self.groups.len() - 1);
@@ -195,6 +198,9 @@ impl Grouping {
 
     /// A result goes where its call is, whatever was said in between.
     fn result(&mut self, at: usize, record: RecordRef<'_>) {
+        if let Some(turn) = &mut self.turn {
+            turn.in_items = false;
+        }
         if !self.answer_calls(at, record) {
             self.go_on(at);
         }
@@ -202,8 +208,8 @@ impl Grouping {
 
     /// Adds a record to the messages whose calls it answers. Tells whether there is any.
     fn answer_calls(&mut self, at: usize, record: RecordRef<'_>) -> bool {
-        let mut owners: Vec<usize> =
-            record.keys(KeyRole::Result).filter_map(|call| self.calls.get(&call).copied()).collect();
+        let results = record.keys(KeyRole::Result).chain(record.keys(KeyRole::Interim));
+        let mut owners: Vec<usize> = results.filter_map(|call| self.calls.get(&call).copied()).collect();
         owners.sort_unstable();
         owners.dedup();
         let answers = !owners.is_empty();

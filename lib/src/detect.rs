@@ -28,7 +28,8 @@ pub fn of_file(path: &Path, home: &Home) -> Result<&'static dyn Dialect> {
         let head = file.read_at(0, window)?;
         let whole = (head.len() as u64) < window;
         if whole || window >= WINDOW_LIMIT_BYTES || memchr::memchr(b'\n', &head).is_some() {
-            return Ok(by_content(&head));
+            // A file too damaged to tell may still be named as one agent names its own.
+            return Ok(by_content(&head).or_else(|| by_name(path)).unwrap_or(&Unknown));
         }
         window *= WINDOW_GROWTH;
     }
@@ -42,20 +43,36 @@ pub fn by_place(path: &Path, home: &Home) -> Option<&'static dyn Dialect> {
     dialect::all().iter().find(lies_there).copied()
 }
 
-/// The dialect that understands the first values best; [`Unknown`] when none understands any.
+/// The dialect of what was piped in; [`Unknown`] when it is nobody's.
+pub fn of_bytes(bytes: &[u8]) -> &'static dyn Dialect {
+    by_content(bytes).unwrap_or(&Unknown)
+}
+
+fn by_name(path: &Path) -> Option<&'static dyn Dialect> {
+    let names_so = |dialect: &&&dyn Dialect| {
+        let names = dialect.layouts_in(Path::new("")).into_iter().map(|layout| layout.pattern);
+        // `*.jsonl` is nobody's name.
+        names
+            .filter_map(|pattern| pattern.rsplit('/').next())
+            .any(|name| !name.starts_with('*') && path.ends_with(name))
+    };
+    dialect::all().iter().find(names_so).copied()
+}
+
+/// The dialect that understands the first values best, if any does.
 ///
 /// An empty file is whatever it is going to be: the first dialect takes it.
-pub fn by_content(head: &[u8]) -> &'static dyn Dialect {
-    let lines = head.split(|byte| *byte == b'\n').map(|line| line.trim_ascii()).filter(|line| !line.is_empty());
+fn by_content(head: &[u8]) -> Option<&'static dyn Dialect> {
+    let lines = head.split(|byte| *byte == b'\n').map(|line| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line));
+    let lines = lines.map(|line| line.trim_ascii()).filter(|line| !line.is_empty());
     let texts: Vec<_> = lines.take(VALUES_ASKED).map(mend::whole).collect();
     if texts.is_empty() {
-        return dialect::all()[0];
+        return dialect::all().first().copied();
     }
     let score = |dialect: &dyn Dialect| -> usize { texts.iter().map(|text| understanding(dialect, text)).sum() };
     let scored = dialect::all().iter().map(|dialect| (score(*dialect), *dialect));
-    // Of equals the first: it is listed before the others because it is more particular.
     let best = scored.reduce(|best, next| if next.0 > best.0 { next } else { best });
-    best.filter(|(score, _)| *score > 0).map_or(&Unknown, |(_, dialect)| dialect)
+    best.filter(|(score, _)| *score > 0).map(|(_, dialect)| dialect)
 }
 
 /// 0: not at all; 1: it could be; 3: it bears the dialect's own marks.
@@ -79,7 +96,7 @@ mod tests {
 
     #[test]
     fn a_file_is_known_by_its_first_values() {
-        let name = |head: &str| by_content(head.as_bytes()).name();
+        let name = |head: &str| of_bytes(head.as_bytes()).name();
         assert_eq!(
             name(r#"{"type":"user","uuid":"u","context":{"cwd":"/x"},"message":{"role":"user","content":"hi"}}"#),
             "native"

@@ -22,8 +22,15 @@ pub(crate) struct Intake<'a> {
     pub(crate) skeleton: &'a mut Skeleton,
     pub(crate) now: Timestamp,
     pub(crate) grain: Grain,
-    /// The sessions that this one begins in, in the order told: (session, until).
-    pub(crate) bases: Vec<(String, Option<String>)>,
+    /// The sessions that this one begins in, in the order told.
+    pub(crate) bases: Vec<Origin>,
+}
+
+/// Where a session begins in another one.
+pub(crate) struct Origin {
+    pub(crate) session: String,
+    pub(crate) until: Option<String>,
+    pub(crate) last: Option<String>,
 }
 
 /// What one JSON value of a file is.
@@ -139,7 +146,11 @@ impl Intake<'_> {
         let Intake { dialect, skeleton, now, bases, .. } = self;
         let (mut records, mut outermost) = (false, false);
         let read = dialect.link(text, &mut |event| match event {
-            Event::Base { session, until } => bases.push((session.into_owned(), until.map(Cow::into_owned))),
+            Event::Base { session, until, last } => bases.push(Origin {
+                session: session.into_owned(),
+                until: until.map(Cow::into_owned),
+                last: last.map(Cow::into_owned),
+            }),
             event => {
                 let record = if let Event::Record(link) = &event {
                     records = true;

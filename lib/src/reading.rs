@@ -9,7 +9,7 @@ use crate::branch::{self, Keys};
 use crate::conversation::Conversation;
 use crate::dialect::Dialect;
 use crate::error::{At, Result};
-use crate::intake::{Grain, Intake, Position, VALUE_LIMIT_BYTES};
+use crate::intake::{Grain, Intake, Origin, Position, VALUE_LIMIT_BYTES};
 use crate::issue::{Issue, IssueKind};
 use crate::layout::{Format, Layout};
 use crate::mend;
@@ -78,7 +78,7 @@ pub(crate) struct Tail {
 /// The session that this one begins in. A line tells it when it is whole, not while it is pending.
 enum Base {
     Untold,
-    Told { session: String, until: Option<String> },
+    Told(Origin),
     Followed,
 }
 
@@ -228,9 +228,9 @@ impl Session {
         }
     }
 
-    fn note_base(&mut self, bases: Vec<(String, Option<String>)>) {
-        if let (Base::Untold, Some((session, until))) = (&self.tail.base, bases.into_iter().next()) {
-            self.tail.base = Base::Told { session, until };
+    fn note_base(&mut self, bases: Vec<Origin>) {
+        if let (Base::Untold, Some(origin)) = (&self.tail.base, bases.into_iter().next()) {
+            self.tail.base = Base::Told(origin);
         }
     }
 
@@ -290,8 +290,8 @@ impl Session {
             self.tail.at.line = 0;
             self.take_rest(Grain::Document);
         }
-        if let Base::Told { session, until } = std::mem::replace(&mut self.tail.base, Base::Untold) {
-            inherit(self, &session, until.as_deref(), reading, within);
+        if let Base::Told(origin) = std::mem::replace(&mut self.tail.base, Base::Untold) {
+            inherit(self, &origin, reading, within);
             self.tail.base = Base::Followed;
         }
         self.judge();
@@ -400,7 +400,8 @@ fn read_limited(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Puts the records of the session that this one begins in before its own.
-fn inherit(session: &mut Session, base: &str, until: Option<&str>, reading: &Reading<'_>, within: &mut Vec<String>) {
+fn inherit(session: &mut Session, origin: &Origin, reading: &Reading<'_>, within: &mut Vec<String>) {
+    let base = origin.session.as_str();
     within.push(session.skeleton.facts.session.clone().unwrap_or_else(|| session.source.name()));
     let followed = within.len() < BASES_FOLLOWED && !within.iter().any(|id| id == base);
     let opened = followed.then(|| (reading.find)(base)).flatten().map(|source| open_within(&source, reading, within));
@@ -409,13 +410,25 @@ fn inherit(session: &mut Session, base: &str, until: Option<&str>, reading: &Rea
         session.skeleton.begin_in_missing(base);
         return;
     };
+    let dialect = base_session.source.dialect;
+    let reaching = |mark: &Option<String>| {
+        let mark = mark.as_deref()?;
+        base_session.skeleton.first_entry(|id| dialect.reaches(id, mark))
+    };
+    let (until, incomplete) = (reaching(&origin.until), origin.last.is_some() && reaching(&origin.last).is_none());
     if let Some(until) = until {
         // As it was then: what came later, a step back too, is none of this session's.
         base_session.skeleton.forget_from(until);
         base_session.derive();
     }
     let front = front(&base_session, session.files.0.len() as u16);
+    let inherited = front.entries.len();
     session.skeleton.prepend(front);
+    if let Some(last) = origin.last.as_ref().filter(|_| incomplete) {
+        session.skeleton.go_on_from_missing(last, inherited);
+    } else if let Some(missing) = base_session.skeleton.missing_base().filter(|_| inherited == 0) {
+        session.skeleton.begin_in_missing(missing);
+    }
     session.files.0.append(&mut base_session.files.0);
 }
 

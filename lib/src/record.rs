@@ -217,6 +217,17 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// What was added since an earlier count; `None` when this one does not go on from it.
+    pub fn since(self, before: Usage) -> Option<Usage> {
+        Some(Usage {
+            input: self.input.checked_sub(before.input)?,
+            output: self.output.checked_sub(before.output)?,
+            cache_read: self.cache_read.checked_sub(before.cache_read)?,
+            cache_write: self.cache_write.checked_sub(before.cache_write)?,
+            reasoning: self.reasoning.checked_sub(before.reasoning)?,
+        })
+    }
+
     /// Adds another request's tokens. A hostile file cannot make it overflow.
     pub fn add(&mut self, other: Usage) {
         self.input = self.input.saturating_add(other.input);

@@ -5,14 +5,14 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
 
 pub use crate::branch::HeadKind;
 use crate::branch::{self, HeadEntry, Keys};
 use crate::dialect::{Dialect, Repeated};
 use crate::error::Result;
-use crate::issue::{Issue, Issues, Severity};
+use crate::issue::{Issue, IssueKind, Issues, Severity};
 use crate::join::Joining;
 use crate::mend;
 use crate::reading::Tail;
@@ -294,15 +294,19 @@ impl Session {
 
     /// Tokens of the session's own requests, each counted once (reading rule 6).
     pub fn usage(&self) -> Option<Usage> {
-        self.requests().into_values().reduce(|mut sum, usage| {
+        let requests = self.requests().into_values().reduce(|mut sum, usage| {
             sum.add(usage);
             sum
-        })
+        });
+        requests.or(self.skeleton.totals.sum)
     }
 
     /// The session's own requests with what each cost. A copy of a session repeats the names of the requests it copies.
     pub fn requests(&self) -> HashMap<Request, Usage> {
-        let own = |entry: u32| !self.skeleton.entries[entry as usize].flags.has(Flags::INHERITED);
+        let repeats = self.shape.tree.issues.iter().filter(|found| found.kind == IssueKind::DuplicateLine);
+        let repeats: HashSet<u32> = repeats.map(|found| found.entry).collect();
+        let inherited = |entry: u32| self.skeleton.entries[entry as usize].flags.has(Flags::INHERITED);
+        let own = |entry: u32| !inherited(entry) && !repeats.contains(&entry);
         let distinct = self.dialect().habits().repeated == Repeated::Distinct;
         let record = |entry: u32| if distinct { entry } else { self.skeleton.entries[entry as usize].id };
         // A named request repeats its usage on each of its records, more or less finished; a record's own only grows.
@@ -410,6 +414,11 @@ impl<'s> RecordRef<'s> {
     /// Whether it tells of a failure of the agent itself.
     pub fn is_failure(self) -> bool {
         self.entry().flags.has(Flags::FAILURE)
+    }
+
+    /// Whether it is one item of an answer.
+    pub(crate) fn is_item(self) -> bool {
+        self.entry().flags.has(Flags::ITEM)
     }
 
     /// The hashes of what else it belongs to.

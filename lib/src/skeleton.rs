@@ -77,6 +77,8 @@ impl Flags {
     pub(crate) const FAILURE: Flags = Flags(16);
     /// The record says that it is of a side conversation. In a sub-agent's own session that is the conversation itself.
     pub(crate) const SAID_ASIDE: Flags = Flags(32);
+    /// It is one item of an answer.
+    pub(crate) const ITEM: Flags = Flags(64);
 
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -104,6 +106,7 @@ pub(crate) enum KeyRole {
     Group,
     Call,
     Result,
+    Interim,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -114,10 +117,27 @@ pub(crate) struct UsageEntry {
     pub(crate) usage: Usage,
 }
 
+/// What a session's requests cost, as its running totals tell.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Totals {
+    last: Option<Usage>,
+    pub(crate) sum: Option<Usage>,
+}
+
+impl Totals {
+    /// A total counts by what it has grown; where it did not grow, or nothing came before it, by its latest request.
+    fn take(&mut self, total: Usage, last: Option<Usage>) {
+        let grown = self.last.replace(total).and_then(|before| total.since(before));
+        self.sum.get_or_insert_default().add(grown.or(last).unwrap_or(total));
+    }
+}
+
 /// What happened between two entries: `at` entries were there before.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Control {
     pub(crate) at: u32,
+    /// Where the value begins that told it.
+    pub(crate) offset: u64,
     pub(crate) what: ControlKind,
 }
 
@@ -125,8 +145,10 @@ pub(crate) struct Control {
 pub(crate) enum ControlKind {
     Leaf(Sym),
     Cut(Sym),
+    /// So many prompts, counted from the end.
+    CutTurns(u64),
     ReplaceAll,
-    /// The session begins in another one that is not there.
+    /// What comes next hangs on a record, or begins in a session, that is not there.
     MissingBase(Sym),
 }
 
@@ -245,6 +267,7 @@ pub(crate) struct Skeleton {
     pub(crate) entries: Vec<Entry>,
     pub(crate) keys: Vec<KeyEntry>,
     pub(crate) usages: Vec<UsageEntry>,
+    pub(crate) totals: Totals,
     pub(crate) controls: Vec<Control>,
     pub(crate) issues: Issues,
     pub(crate) facts: Facts,
@@ -257,6 +280,7 @@ pub(crate) struct Mark {
     entries: usize,
     keys: usize,
     usages: usize,
+    totals: Totals,
     controls: usize,
     issues: usize,
     errors_beyond: u64,
@@ -271,6 +295,7 @@ impl Skeleton {
             entries: self.entries.len(),
             keys: self.keys.len(),
             usages: self.usages.len(),
+            totals: self.totals,
             controls: self.controls.len(),
             issues: self.issues.kept.len(),
             errors_beyond: self.issues.errors_beyond,
@@ -284,6 +309,7 @@ impl Skeleton {
         self.entries.truncate(mark.entries);
         self.keys.truncate(mark.keys);
         self.usages.truncate(mark.usages);
+        self.totals = mark.totals;
         self.controls.truncate(mark.controls);
         self.issues.kept.truncate(mark.issues);
         (self.issues.errors_beyond, self.issues.notes_beyond) = (mark.errors_beyond, mark.notes_beyond);
@@ -310,6 +336,7 @@ impl Skeleton {
                     Key::Group(id) => (KeyRole::Group, id),
                     Key::Call(id) => (KeyRole::Call, id),
                     Key::Result(id) => (KeyRole::Result, id),
+                    Key::Interim(id) => (KeyRole::Interim, id),
                 };
                 self.keys.push(KeyEntry { entry, role, hash: xxh3_64(id.as_bytes()) });
             }
@@ -317,6 +344,14 @@ impl Skeleton {
                 let request = request.map(|name| xxh3_64(name.as_bytes()));
                 self.usages.push(UsageEntry { entry, request, usage });
             }
+            Event::Total { total, last } => self.totals.take(total, last),
+            Event::Item => {
+                if let Some(entry) = self.entries.last_mut() {
+                    entry.flags = entry.flags.with(Flags::ITEM, true);
+                }
+            }
+            // A further header came with records that were copied from another session: it tells of that one.
+            Event::About(about) if self.is_copied_header(&about) => {}
             Event::About(about) => {
                 if let Err(other) = self.facts.learn(about) {
                     let known = self.facts.session.as_deref().unwrap_or_default();
@@ -333,9 +368,10 @@ impl Skeleton {
                     summaries.push((of.into_owned(), text.into_owned()));
                 }
             }
-            Event::Leaf(id) => self.control(|ids| ControlKind::Leaf(ids.intern(&id))),
-            Event::Cut(id) => self.control(|ids| ControlKind::Cut(ids.intern(&id))),
-            Event::ReplaceAll => self.control(|_| ControlKind::ReplaceAll),
+            Event::Leaf(id) => self.control(value, |ids| ControlKind::Leaf(ids.intern(&id))),
+            Event::Cut(id) => self.control(value, |ids| ControlKind::Cut(ids.intern(&id))),
+            Event::CutTurns(turns) => self.control(value, |_| ControlKind::CutTurns(turns)),
+            Event::ReplaceAll => self.control(value, |_| ControlKind::ReplaceAll),
             // The driver opens the base itself.
             Event::Base { .. } => {}
             Event::Unknown(kind) => {
@@ -354,9 +390,17 @@ impl Skeleton {
         }
     }
 
-    fn control(&mut self, what: impl FnOnce(&mut Ids) -> ControlKind) {
+    fn is_copied_header(&self, about: &About<'_>) -> bool {
+        let of_header = self.entries.last().is_some_and(|entry| entry.kind == Kind::Header);
+        match (&self.facts.session, &about.session) {
+            (Some(own), Some(told)) => of_header && *own != **told,
+            _ => false,
+        }
+    }
+
+    fn control(&mut self, value: Place, what: impl FnOnce(&mut Ids) -> ControlKind) {
         let what = what(&mut self.ids);
-        self.controls.push(Control { at: self.entries.len() as u32, what });
+        self.controls.push(Control { at: self.entries.len() as u32, offset: value.offset, what });
     }
 
     fn record(&mut self, link: Link<'_>, Stand { place, hash }: Stand, now: Timestamp) {
@@ -406,17 +450,40 @@ impl Skeleton {
     /// Notes that the session begins in one that is not there.
     pub(crate) fn begin_in_missing(&mut self, base: &str) {
         let base = self.ids.intern(base);
-        self.controls.insert(0, Control { at: 0, what: ControlKind::MissingBase(base) });
+        self.controls.insert(0, Control { at: 0, offset: 0, what: ControlKind::MissingBase(base) });
     }
 
-    /// Forgets the entry with this id and all after it.
-    pub(crate) fn forget_from(&mut self, id: &str) {
-        let Some(id) = self.ids.find(id) else { return };
-        let Some(end) = self.entries.iter().position(|entry| entry.id == id) else { return };
+    /// Notes that what this session begins in ends before the record that it went on from.
+    pub(crate) fn go_on_from_missing(&mut self, last: &str, own: usize) {
+        let last = self.ids.intern(last);
+        self.controls.insert(0, Control { at: own as u32, offset: 0, what: ControlKind::MissingBase(last) });
+    }
+
+    /// What this session begins in and is not there.
+    pub(crate) fn missing_base(&self) -> Option<&str> {
+        match self.controls.first()?.what {
+            ControlKind::MissingBase(id) => Some(self.ids.get(id)),
+            ControlKind::Leaf(_) | ControlKind::Cut(_) | ControlKind::CutTurns(_) | ControlKind::ReplaceAll => None,
+        }
+    }
+
+    /// The first entry whose id fits.
+    pub(crate) fn first_entry(&self, fits: impl Fn(&str) -> bool) -> Option<usize> {
+        self.entries.iter().position(|entry| fits(self.ids.get(entry.id)))
+    }
+
+    /// Forgets this entry and all after it.
+    pub(crate) fn forget_from(&mut self, end: usize) {
+        let Some(first) = self.entries.get(end).map(|entry| entry.place.offset) else { return };
         self.entries.truncate(end);
         self.keys.truncate(self.keys.partition_point(|key| (key.entry as usize) < end));
         self.usages.retain(|usage| (usage.entry as usize) < end);
-        self.controls.retain(|control| control.at as usize <= end);
+        // What the forgotten record's own value told, before it, goes with it.
+        let before = |control: &Control| match control.what {
+            ControlKind::MissingBase(_) => true,
+            _ => (control.at as usize) < end || control.offset < first,
+        };
+        self.controls.retain(|control| control.at as usize <= end && before(control));
     }
 
     /// Puts another session's records before this one's.

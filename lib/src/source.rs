@@ -71,10 +71,28 @@ impl Source {
         layout.files().into_iter().flat_map(in_file).collect()
     }
 
+    /// The other sessions of the store that the file lies in; of a file that lies in none, those beside it.
+    pub fn neighbours(&self) -> Vec<Source> {
+        let layouts = self.dialect.layouts_in(Path::new(""));
+        let of_store = layouts.iter().find_map(|layout| {
+            let root = self.path.ancestors().nth(layout.pattern.split('/').count())?;
+            // Names alone fit too easily: a store is called so.
+            let fits = layout.fits(&self.path) && root.ends_with(&layout.root);
+            fits.then(|| Layout { root: root.to_path_buf(), ..layout.clone() })
+        });
+        let beside = || {
+            let pattern = layouts.first()?.pattern.rsplit('/').next()?;
+            let root = self.path.parent()?.to_path_buf();
+            Some(Layout { root, pattern, ..self.layout.clone() })
+        };
+        let found = of_store.or_else(beside).map(|layout| Source::walk(self.dialect, &layout)).unwrap_or_default();
+        found.into_iter().filter_map(Result::ok).collect()
+    }
+
     /// What the place calls the session: used when the content does not say.
     pub fn name(&self) -> String {
-        if let Some(key) = &self.key {
-            return key.clone();
+        if let Some(name) = self.key.clone().or_else(|| self.dialect.session_of(&self.path)) {
+            return name;
         }
         let named_by_folder =
             self.layout.pattern.ends_with("*/messages.jsonl") && self.path.ends_with("messages.jsonl");

@@ -13,6 +13,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::dialect::Repeated;
 use crate::ids::Sym;
 use crate::issue::{IssueKind, quoted};
+use crate::record::Kind;
 use crate::skeleton::{ControlKind, Entry, Flags, NO_TIME, PREVIOUS, ROOT, Skeleton};
 use crate::time::Micros;
 
@@ -393,12 +394,30 @@ impl Fold<'_> {
             ControlKind::Leaf(id) => self.leaf = Some(id),
             ControlKind::ReplaceAll => self.current.clear(),
             ControlKind::MissingBase(id) => self.missing_base = Some(id),
+            ControlKind::CutTurns(turns) => self.cut_turns(turns),
             ControlKind::Cut(id) => match self.tree.named(id) {
                 Some(node) => self.current.cut(node),
                 // It stands before the part of the file that was read, and so does all that goes on.
                 None if !self.rules.whole => self.current.clear(),
                 None => {}
             },
+        }
+    }
+
+    /// Cuts before the prompt that is this many from the end; before the first one when there are not so many.
+    fn cut_turns(&mut self, turns: u64) {
+        let kind = |node: &NodeIx| self.tree.entry(self.skeleton, *node).kind;
+        let prompts = self.current.records.iter().rev().filter(|node| kind(node) == Kind::User);
+        let taken = usize::try_from(turns).unwrap_or(usize::MAX);
+        let (mut first, mut found) = (None, 0);
+        for prompt in prompts.take(taken) {
+            (first, found) = (Some(*prompt), found + 1);
+        }
+        match first {
+            // The others stand before the part of the file that was read.
+            _ if found < taken && !self.rules.whole => self.current.records.clear(),
+            Some(first) => self.current.cut(first),
+            None => {}
         }
     }
 
@@ -428,7 +447,15 @@ impl Fold<'_> {
     /// Hangs a record on what its entry names, or on the conversation as it stands.
     fn hang(&mut self, node: NodeIx, entry: &Entry) {
         let (parent, named) = match (entry.parent, self.current.tip()) {
-            (PREVIOUS, Some(tip)) => (tip, KNOWN),
+            (PREVIOUS, Some(tip)) => {
+                if is_link(entry)
+                    && let Some(missing) = self.missing_base.take()
+                {
+                    self.tree.missing.insert(node, missing);
+                    self.tree.bridged.insert(node, tip);
+                }
+                (tip, KNOWN)
+            }
             (PREVIOUS, None) if is_link(entry) => (NONE, self.missing_base.take().unwrap_or(ROOT)),
             (PREVIOUS, None) => (NONE, ROOT),
             (named, _) => (NONE, named),
@@ -440,7 +467,7 @@ impl Fold<'_> {
     /// An id that is known already. Gives the record that the entry belongs to.
     fn again(&mut self, known: NodeIx, at: u32, entry: &Entry) -> NodeIx {
         let first = *self.tree.entry(self.skeleton, known);
-        if self.rules.repeated == Repeated::Distinct {
+        if self.rules.repeated == Repeated::Distinct && !self.is_repeat(known, first.hash, entry) {
             return self.copy(at, entry);
         }
         // It had left the conversation and comes back: now it stands behind what is there.
@@ -489,6 +516,12 @@ impl Fold<'_> {
                 self.copy(at, entry)
             }
         }
+    }
+
+    /// Whether these bytes were one of the records with this id before.
+    fn is_repeat(&mut self, known: NodeIx, first: u64, entry: &Entry) -> bool {
+        let new = self.seen.insert((known, entry.hash));
+        (!new || first == entry.hash) && !entry.flags.has(Flags::NUMBERED)
     }
 
     /// Another record with an id that is taken.

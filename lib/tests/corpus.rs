@@ -9,6 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use scrollback::dialect::{self, Dialect};
+use scrollback::reading::Reading;
 use scrollback::session::Session;
 use scrollback::source::Source;
 use support::{describe, reading};
@@ -17,10 +18,12 @@ use support::{describe, reading};
 fn every_case_is_read_as_its_page_says() {
     let bless = std::env::var_os("SCROLLBACK_BLESS").is_some();
     let mut wrong = Vec::new();
-    for (dialect, case) in all_cases() {
+    for (dialect, case) in dialect::all().iter().flat_map(|dialect| cases(*dialect)) {
         let page = fs::read_to_string(case.join("case.md")).unwrap();
         let source = Source::file(dialect, &main_file(&case));
-        let found = format!("Expect: {}", describe(&Session::open(&source, &reading()).unwrap()));
+        let beside = |id: &str| beside(dialect, &case, id);
+        let session = Session::open(&source, &Reading { find: &beside, ..reading() }).unwrap();
+        let found = format!("Expect: {}", describe(&session));
         let expected = page.lines().find(|line| line.starts_with("Expect: ")).unwrap_or_default();
         if found != expected {
             if bless {
@@ -29,7 +32,7 @@ fn every_case_is_read_as_its_page_says() {
                 fs::write(case.join("case.md"), format!("{kept}{found}\n")).unwrap();
             }
             let name = case.file_name().unwrap().to_string_lossy().into_owned();
-            wrong.push(format!("{} {name}\n  page:  {expected}\n  found: {found}", dialect.name()));
+            wrong.push(format!("{}/{name}\n  page:  {expected}\n  found: {found}", dialect.name()));
         }
     }
     assert!(bless || wrong.is_empty(), "{} cases differ:\n{}", wrong.len(), wrong.join("\n"));
@@ -38,28 +41,45 @@ fn every_case_is_read_as_its_page_says() {
 #[test]
 fn there_are_enough_cases() {
     for dialect in dialect::all() {
-        assert!(cases(dialect.name()).len() >= 20, "{}", dialect.name());
+        assert!(cases(*dialect).len() >= 20, "{}", dialect.name());
     }
 }
 
-fn all_cases() -> impl Iterator<Item = (&'static dyn Dialect, PathBuf)> {
-    dialect::all()
-        .iter()
-        .flat_map(|dialect| cases(dialect.name()).into_iter().map(|case| (*dialect, case)))
-}
-
-fn cases(dialect: &str) -> Vec<PathBuf> {
-    let entries = fs::read_dir(support::corpus().join(dialect)).unwrap();
-    let mut cases: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
-    cases.sort();
-    cases
-}
-
-/// The log of a case: `messages.jsonl`, `session.jsonl`, or else its first log.
+/// The log of a case: by the name that its dialect's cases use, or else its first log.
 fn main_file(case: &Path) -> PathBuf {
-    let named = ["messages.jsonl", "session.jsonl"].map(|name| case.join(name));
+    let named = ["messages.jsonl", "session.jsonl", "rollout.jsonl"].map(|name| case.join(name));
     let mut logs: Vec<PathBuf> = fs::read_dir(case).unwrap().map(|entry| entry.unwrap().path()).collect();
     logs.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl" || ending == "zst"));
     logs.sort();
     named.into_iter().find(|path| path.is_file()).unwrap_or_else(|| logs.swap_remove(0))
+}
+
+/// A session that the case's own one begins in lies beside it, `<session id>.jsonl`.
+fn beside(dialect: &'static dyn Dialect, case: &Path, id: &str) -> Option<Source> {
+    let path = case.join(format!("{id}.jsonl"));
+    path.is_file().then(|| Source::file(dialect, &path))
+}
+
+fn cases(dialect: &'static dyn Dialect) -> Vec<(&'static dyn Dialect, PathBuf)> {
+    let entries = fs::read_dir(support::corpus().join(dialect.name())).unwrap();
+    let mut cases: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()).collect();
+    cases.sort();
+    cases.into_iter().map(|case| (dialect, case)).collect()
+}
+
+#[test]
+fn every_case_is_known_by_its_content() {
+    let home = scrollback::home::Home { dir: "/nowhere".into(), cwd: "/nowhere".into(), vars: Default::default() };
+    let mut wrong = Vec::new();
+    for (dialect, case) in dialect::all().iter().flat_map(|dialect| cases(*dialect)) {
+        let file = main_file(&case);
+        if fs::metadata(&file).unwrap().len() == 0 {
+            continue; // Whatever it is going to be.
+        }
+        let found = scrollback::detect::of_file(&file, &home).unwrap();
+        if found.name() != dialect.name() {
+            wrong.push(format!("{} is taken for {}", case.display(), found.name()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

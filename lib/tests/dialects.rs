@@ -640,7 +640,7 @@ fn link_fork<'a>(text: &'a str, emit: Emit<'_, 'a>) -> Result<(), serde_json::Er
         return Ok(());
     }
     if let Some(session) = base {
-        emit(Event::Base { session, until });
+        emit(Event::Base { session, until, last: None });
     }
     emit(Event::About(About { session: meta, parent_session: for_session, parent_call: for_call, ..About::default() }));
     Ok(())
@@ -801,12 +801,11 @@ fn records_that_share_an_id_stay_apart() {
 {"id":"q","kind":"assistant","text":"Twice ok","tokens":1}
 "#,
     );
-    assert_eq!(session.usage().unwrap().output, 3);
+    assert_eq!(session.usage().unwrap().output, 2);
     assert_eq!(session.find("q~2").unwrap().id(), "q~2");
     insta::assert_snapshot!(shown(&session), @"
-    head q~3; heads q~3 main; branch q q~2 q~3; gaps none; state clean; messages 3; issues none.
+    head q~2; heads q~2 main; branch q q~2; gaps none; state clean; messages 2; issues duplicate-line 2.
     q: ok
-    q~2: ok
-    q~3: | Twice ok
+    q~2: | Twice ok
     ");
 }

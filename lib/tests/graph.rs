@@ -443,7 +443,7 @@ fn what_a_result_hangs_on_stays_reachable() {
 }
 
 #[test]
-fn a_second_result_elsewhere_is_a_branch() {
+fn a_second_result_beside_the_first_is_no_head() {
     insta::assert_snapshot!(check("
         q          user:      Go
         a < q      assistant !t1: Calling
@@ -457,8 +457,8 @@ fn a_second_result_elsewhere_is_a_branch() {
         r1 tool-result
           b assistant: One, then.
             c user: Thanks  <- main
-        r2 tool-result  <- branch
-    branch q a r1 b c (interrupted-prompt)
+        r2 tool-result
+    branch q a r1 b r2 c (interrupted-prompt)
     issue 5: duplicate-result
     ");
 }

@@ -208,7 +208,7 @@ fn the_end_of_a_session_is_the_end_of_the_whole_session() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("messages.jsonl");
     let (mut tails, mut wholes) = (0, 0);
-    for seed in 0..u64::from(cases(10, 2000)) {
+    for seed in 0..u64::from(cases(5, 2000)) {
         fs::write(&path, long_session(seed, 150 + seed as usize % 7 * 60)).unwrap();
         let source = Source::file(native(), &path);
         let whole = Session::open(&source, &reading()).unwrap();
@@ -233,6 +233,21 @@ fn the_end_of_a_session_is_the_end_of_the_whole_session() {
         }
     }
     assert!(tails > wholes / 2 && wholes > 0, "{tails} tails and {wholes} whole sessions prove little");
+}
+
+#[test]
+fn a_turn_longer_than_the_window_is_counted_from_its_beginning() {
+    let mut lines = "{\"type\":\"user\",\"uuid\":\"0\",\"message\":{\"content\":\"Go\"}}\n".to_owned();
+    for at in 1..=1050 {
+        let message = format!(r#""message":{{"content":"{}"}}"#, "u".repeat(1000));
+        writeln!(lines, r#"{{"type":"assistant","uuid":"{at}","parentUuid":"{}",{message}}}"#, at - 1).unwrap();
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.jsonl");
+    fs::write(&path, lines).unwrap();
+    let source = Source::file(native(), &path);
+    let tail = Session::open_page(&source, &reading(), Page { messages: 1, before: None }).unwrap();
+    assert_eq!(page(&tail, Page { messages: 1, before: None })[0].id, "1001");
 }
 
 #[test]

@@ -12,7 +12,6 @@ use scrollback::issue::{Issue, Severity};
 use scrollback::layout::Layout;
 use scrollback::listing::Depth;
 use scrollback::query::Examined;
-use scrollback::reading::Reading;
 use scrollback::session::{Bridge, Session};
 use scrollback::source::Source;
 
@@ -64,19 +63,14 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
             None => patients.push(session.resolve(global, ctx)?.located),
         }
     }
-    let find = scope::finder(global, ctx)?;
-    let reading = Reading { now: ctx.now, bridge: Bridge::AsTheAgent, find: &find };
     for patient in patients {
-        let session = match patient {
-            Located::Bytes { dialect, bytes } => Session::from_bytes(dialect, bytes, &reading),
-            Located::Source(source) => match Session::open(&source, &reading) {
-                Ok(session) => session,
-                Err(error) => {
-                    report.unreadable += 1;
-                    ctx.warn(&error.into())?;
-                    continue;
-                }
-            },
+        let session = match patient.open(global, ctx, Bridge::AsTheAgent, None) {
+            Ok(session) => session,
+            Err(failure) => {
+                report.unreadable += 1;
+                ctx.warn(&failure)?;
+                continue;
+            }
         };
         report.take(&session);
     }

@@ -7,8 +7,8 @@ use crate::paint::Paint;
 use crate::terminal::{Look, clean, width};
 
 /// The arguments that say most, in the order in which they are looked for.
-const TELLING: [&str; 10] =
-    ["command", "file_path", "path", "pattern", "query", "url", "prompt", "description", "name", "id"];
+const TELLING: [&str; 11] =
+    ["command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description", "name", "id"];
 
 /// What is shown of a large output even with `--full`: beyond it, `--json` and `--raw` have it all.
 const OUTPUT_LIMIT_CHARS: usize = 100_000;

@@ -68,7 +68,7 @@ impl Dialect for ClaudeCode {
         Ok(())
     }
 
-    fn marks(&self, text: &str) -> bool {
+    fn is_marked(&self, text: &str) -> bool {
         serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_marked())
     }
 

@@ -4,12 +4,14 @@
 //! ([`crate::session`] and its helpers) does that once for all dialects.
 
 mod claude_code;
+mod codex;
 mod native;
 mod unknown;
 
 use std::borrow::Cow;
 
 pub use claude_code::{ClaudeCode, documented_folder_name, folder_name};
+pub use codex::{Codex, RolloutFileName};
 pub use native::Native;
 pub use unknown::Unknown;
 
@@ -50,13 +52,18 @@ pub trait Dialect: Sync {
         Ok(())
     }
 
-    /// Whether a value bears a mark of this dialect that no other one writes: tells apart what several could read.
-    fn marks(&self, _text: &str) -> bool {
-        false
-    }
-
     /// What the value of a record says; asked only for records that somebody looks at.
     fn body(&self, text: &str) -> Body;
+
+    /// What the name of a session's file calls the session, where it does.
+    fn session_of(&self, _path: &std::path::Path) -> Option<String> {
+        None
+    }
+
+    /// Whether a record stands at or behind the one called `mark`, as far as their ids tell. See [`Event::Base`].
+    fn reaches(&self, id: &str, mark: &str) -> bool {
+        id == mark
+    }
 }
 
 /// Facts about all files of a dialect.
@@ -93,6 +100,15 @@ pub enum Event<'a> {
         /// The tokens.
         usage: Usage,
     },
+    /// What all requests of the session cost so far. It counts where no record tells the cost of one request.
+    Total {
+        /// The sum.
+        total: Usage,
+        /// The latest request's part of it.
+        last: Option<Usage>,
+    },
+    /// The record just emitted is one item of an answer: items that follow one another are one answer.
+    Item,
     /// A fact about the session.
     About(About<'a>),
     /// The session's title.
@@ -113,6 +129,8 @@ pub enum Event<'a> {
     Leaf(Cow<'a, str>),
     /// This record and all after it leave the conversation; they stay reachable as a branch.
     Cut(Cow<'a, str>),
+    /// The last so many prompts and all that answered them leave the conversation; they stay reachable as a branch.
+    CutTurns(u64),
     /// The records that follow are the whole conversation.
     ReplaceAll,
     /// The conversation begins in another session.
@@ -121,6 +139,8 @@ pub enum Event<'a> {
         session: Cow<'a, str>,
         /// The first record there that is not part of this one; `None` takes all.
         until: Option<Cow<'a, str>>,
+        /// The last record there that is; when the other session ends before it, something is lost.
+        last: Option<Cow<'a, str>>,
     },
     /// The value's kind is one that this dialect does not know.
     Unknown(Cow<'a, str>),
@@ -173,6 +193,8 @@ pub enum Key<'a> {
     Call(Cow<'a, str>),
     /// It answers this tool call.
     Result(Cow<'a, str>),
+    /// It answers this tool call for now: another result will follow.
+    Interim(Cow<'a, str>),
 }
 
 /// Facts about the session that a record tells in passing.
@@ -196,7 +218,7 @@ pub struct About<'a> {
 
 /// Every dialect, in the order in which they are asked.
 pub fn all() -> &'static [&'static dyn Dialect] {
-    &[&Native, &ClaudeCode]
+    &[&Native, &ClaudeCode, &Codex]
 }
 
 /// The dialect with this name.

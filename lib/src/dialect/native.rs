@@ -218,12 +218,9 @@ impl<'a> Line<'a> {
         for id in calls.into_iter().filter_map(|call| call.id.some()) {
             emit(Event::Key(Key::Call(id)));
         }
-        for id in results
-            .into_iter()
-            .filter(|result| !result.preliminary.0)
-            .filter_map(|result| result.tool_call_id.some())
-        {
-            emit(Event::Key(Key::Result(id)));
+        for result in results {
+            let key = if result.preliminary.0 { Key::Interim } else { Key::Result };
+            result.tool_call_id.some().into_iter().for_each(|id| emit(Event::Key(key(id))));
         }
         let (session, version) = (self.session_id.some(), self.version.some());
         emit(Event::About(About { session, cwd, git_branch, version, model, parent_session, parent_call }));

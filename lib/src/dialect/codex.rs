@@ -1,0 +1,348 @@
+//! Codex: one JSONL file per session, `~/.codex/sessions/<year>/<month>/<day>/rollout-<time>-<session id>.jsonl`.
+//!
+//! `response_item` lines are the conversation; `event_msg` lines repeat it for its interface and are side records.
+//! The facts, with the versions they were seen in: docs/dialects/codex.md.
+
+mod body;
+mod context;
+mod file_name;
+mod line;
+mod output;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+pub use file_name::RolloutFileName;
+
+use super::{About, Dialect, Event, Habits, Key, Link, Parent, Repeated};
+use crate::home::Home;
+use crate::layout::{Format, Layout};
+use crate::record::{Body, Kind, TitleSource};
+use line::{Line, Payload};
+
+/// The Codex dialect.
+pub struct Codex;
+
+impl Dialect for Codex {
+    fn name(&self) -> &'static str {
+        "codex"
+    }
+
+    fn layouts(&self, home: &Home) -> Vec<Layout> {
+        self.layouts_in(&home.var_or("CODEX_HOME", ".codex"))
+    }
+
+    fn layouts_in(&self, store: &Path) -> Vec<Layout> {
+        let places = [
+            ("sessions", "*/*/*/rollout-*.jsonl*"),
+            ("sessions", "rollout-*.jsonl*"),
+            ("archived_sessions", "rollout-*.jsonl*"),
+            ("archived_sessions", "*/*/*/rollout-*.jsonl*"),
+        ];
+        let layout = |(folder, pattern)| Layout {
+            root: store.join(folder),
+            pattern,
+            companions: &[],
+            sidecar: None,
+            format: Format::Lines,
+        };
+        places.into_iter().map(layout).collect()
+    }
+
+    fn habits(&self) -> Habits {
+        Habits { repeated: Repeated::Distinct, bridges_within_ms: None }
+    }
+
+    fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
+        let mut line: Line<'a> = serde_json::from_str(text)?;
+        let of_type = Type::of(&line);
+        let payload = match of_type {
+            // The oldest files have no envelope.
+            Type::Bare(_) => serde_json::from_str(text)?,
+            _ => std::mem::take(&mut line.payload).0.unwrap_or_default(),
+        };
+        Record { line, text, payload }.link(of_type, emit);
+        Ok(())
+    }
+
+    fn body(&self, text: &str) -> Body {
+        body::of(text)
+    }
+
+    fn session_of(&self, path: &Path) -> Option<String> {
+        RolloutFileName::parse(path.file_name()?.to_str()?).map(|name| name.session.to_owned())
+    }
+
+    fn reaches(&self, id: &str, mark: &str) -> bool {
+        match (ordinal_of(id), ordinal_of(mark)) {
+            (Some(id), Some(mark)) => id >= mark,
+            _ => id == mark,
+        }
+    }
+}
+
+/// The id of the line with this ordinal. A fork's ordinals go on from its parent's, and so do its ids.
+fn id_of(ordinal: u64) -> String {
+    format!("ord-{ordinal}")
+}
+
+fn ordinal_of(id: &str) -> Option<u64> {
+    let digits = id.strip_prefix("ord-")?;
+    digits.split('~').next()?.parse().ok()
+}
+
+/// What the `type` of a line says.
+#[derive(Clone)]
+enum Type<'a> {
+    Meta,
+    /// Facts about a turn, or the world around it.
+    Surroundings,
+    Item,
+    Event,
+    Usage,
+    Compacted,
+    /// An item or a header without its envelope.
+    Bare(Bare),
+    Untyped,
+    Unknown(Cow<'a, str>),
+}
+
+#[derive(Clone, Copy)]
+enum Bare {
+    Meta,
+    Item,
+    State,
+}
+
+impl<'a> Type<'a> {
+    fn of(line: &Line<'a>) -> Type<'a> {
+        match line.kind.0.as_deref() {
+            Some("session_meta") => Type::Meta,
+            Some("turn_context" | "world_state" | "inter_agent_communication_metadata") => Type::Surroundings,
+            Some("response_item") => Type::Item,
+            Some("event_msg") => Type::Event,
+            Some("token_usage_record") => Type::Usage,
+            Some("compacted") => Type::Compacted,
+            Some(item) if line.payload.0.is_none() && Item::named(item).is_some() => Type::Bare(Bare::Item),
+            Some(_) => line.kind.0.clone().map_or(Type::Untyped, Type::Unknown),
+            None if line.record_type.0.is_some() => Type::Bare(Bare::State),
+            None if line.id.0.is_some() && line.payload.0.is_none() => Type::Bare(Bare::Meta),
+            None => Type::Untyped,
+        }
+    }
+}
+
+/// What a `response_item` is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Item {
+    Message,
+    Reasoning,
+    /// A call, answered by a result of its own.
+    Call,
+    /// A call that the provider ran itself; nothing answers it.
+    Hosted,
+    Result,
+    /// What only the model is meant to see.
+    Context,
+    Snapshot,
+}
+
+impl Item {
+    fn named(name: &str) -> Option<Item> {
+        Some(match name {
+            "message" | "agent_message" => Item::Message,
+            "reasoning" => Item::Reasoning,
+            "function_call" | "local_shell_call" | "custom_tool_call" | "tool_search_call" => Item::Call,
+            "web_search_call" | "image_generation_call" => Item::Hosted,
+            "function_call_output" | "custom_tool_call_output" | "tool_search_output" => Item::Result,
+            "additional_tools" | "compaction" | "compaction_summary" | "context_compaction" => Item::Context,
+            "ghost_snapshot" => Item::Snapshot,
+            _ => return None,
+        })
+    }
+}
+
+/// What `event_msg` lines say: each repeats an item, or tells of the work around it.
+const EVENTS: &[&str] = &[
+    "agent_message",
+    "agent_reasoning",
+    "agent_reasoning_raw_content",
+    "agent_reasoning_section_break",
+    "background_event",
+    "context_compacted",
+    "entered_review_mode",
+    "error",
+    "exec_command_begin",
+    "exec_command_end",
+    "exited_review_mode",
+    "image_generation_end",
+    "item_completed",
+    "item_started",
+    "mcp_tool_call_begin",
+    "mcp_tool_call_end",
+    "patch_apply_begin",
+    "patch_apply_end",
+    "plan_update",
+    "stream_error",
+    "task_complete",
+    "task_started",
+    "thread_goal_updated",
+    "thread_name_updated",
+    "thread_rolled_back",
+    "thread_settings_applied",
+    "token_count",
+    "turn_aborted",
+    "turn_complete",
+    "turn_diff",
+    "turn_started",
+    "undo_completed",
+    "user_message",
+    "view_image_tool_call",
+    "warning",
+    "web_search_begin",
+    "web_search_end",
+];
+
+/// One line, and what is in its envelope.
+struct Record<'a> {
+    line: Line<'a>,
+    text: &'a str,
+    payload: Payload<'a>,
+}
+
+impl<'a> Record<'a> {
+    fn link(self, of_type: Type<'a>, emit: &mut dyn FnMut(Event<'a>)) {
+        match of_type {
+            Type::Meta | Type::Bare(Bare::Meta) => self.header(emit),
+            Type::Surroundings | Type::Bare(Bare::State) => {
+                self.emit(Kind::Header, true, emit);
+                let Payload { cwd, model, .. } = self.payload;
+                emit(Event::About(About { cwd: cwd.some(), model: model.some(), ..About::default() }));
+            }
+            Type::Item | Type::Bare(Bare::Item) => self.item(emit),
+            Type::Event => self.event(emit),
+            Type::Usage => {
+                self.emit(Kind::Header, true, emit);
+                // Response ids are unique within a turn at least.
+                let response = self.payload.response_id.some();
+                let turn = self.payload.turn_id.some().unwrap_or_default();
+                let request = response.map(|response| Cow::Owned(format!("{turn}/{response}")));
+                if let Some(tokens) = self.payload.usage.0 {
+                    emit(Event::Usage { request, usage: tokens.usage() });
+                }
+            }
+            Type::Compacted => self.emit(Kind::Compaction, false, emit),
+            Type::Untyped => {
+                self.emit(Kind::Other, true, emit);
+                emit(Event::Missing("type"));
+            }
+            Type::Unknown(name) => {
+                self.emit(Kind::Other, true, emit);
+                emit(Event::Unknown(name));
+            }
+        }
+    }
+
+    fn emit(&self, kind: Kind, side: bool, emit: &mut dyn FnMut(Event<'a>)) {
+        let ordinal = self.line.ordinal.0.map(|ordinal| Cow::Owned(id_of(ordinal)));
+        // A side record's own id is that of the item it repeats.
+        let own = || self.payload.id.clone().some().filter(|_| !side);
+        emit(Event::Record(Link {
+            text: self.text,
+            id: ordinal.or_else(own),
+            parent: Parent::Previous,
+            kind,
+            at: self.line.timestamp.clone(),
+            sidechain: false,
+            side,
+            failure: false,
+            numbered: false,
+        }));
+    }
+
+    fn header(self, emit: &mut dyn FnMut(Event<'a>)) {
+        self.emit(Kind::Header, true, emit);
+        let of_old = self.line.id.clone();
+        let meta = self.payload;
+        if meta.id.0.is_none() && of_old.0.is_none() {
+            emit(Event::Missing("id"));
+        }
+        let spawned = meta.source.0.and_then(|source| source.subagent.0).and_then(|by| by.thread_spawn.0);
+        let spawned_by = spawned.and_then(|spawn| spawn.parent_thread_id.some());
+        emit(Event::About(About {
+            session: meta.id.some().or(of_old.some()),
+            cwd: meta.cwd.some(),
+            git_branch: meta.git.0.and_then(|git| git.branch.some()),
+            version: meta.cli_version.some(),
+            model: None,
+            parent_session: meta.parent_thread_id.some().or(spawned_by),
+            parent_call: None,
+        }));
+        // Older forks have `forked_from_id` too, and a copy of the history: only an ordinal makes it a reference.
+        let base = meta.history_base.0.unwrap_or_default();
+        let end = base.end_ordinal_exclusive.0.or(meta.forked_from_ordinal_exclusive.0);
+        let session = base.thread_id.some().or_else(|| meta.forked_from_id.some().filter(|_| end.is_some()));
+        if let Some(session) = session {
+            let until = end.map(|end| Cow::Owned(id_of(end)));
+            let last = end.and_then(|end| end.checked_sub(1)).map(|last| Cow::Owned(id_of(last)));
+            emit(Event::Base { session, until, last });
+        }
+    }
+
+    fn item(self, emit: &mut dyn FnMut(Event<'a>)) {
+        let name = self.payload.kind.0.clone();
+        let Some(item) = name.as_deref().and_then(Item::named) else {
+            // A link, because it may be what the model said.
+            self.emit(Kind::Other, false, emit);
+            return emit(name.map_or(Event::Missing("payload.type"), Event::Unknown));
+        };
+        let kind = match item {
+            Item::Message => match self.payload.role.0.as_deref() {
+                Some("assistant") => Kind::Assistant,
+                Some("user") if context::is_prompt(&self.payload) => Kind::User,
+                // Of the developer, the system, or another agent.
+                _ => Kind::Attachment,
+            },
+            Item::Reasoning | Item::Call | Item::Hosted => Kind::Assistant,
+            Item::Result => Kind::ToolResult,
+            Item::Context => Kind::Attachment,
+            Item::Snapshot => Kind::Snapshot,
+        };
+        self.emit(kind, item == Item::Snapshot, emit);
+        if kind == Kind::Assistant {
+            emit(Event::Item);
+        }
+        let call = self.payload.call_id.some().or_else(|| self.payload.id.some().filter(|_| item == Item::Call));
+        match (item, call) {
+            (Item::Call, Some(call)) => emit(Event::Key(Key::Call(call))),
+            (Item::Result, Some(call)) => emit(Event::Key(Key::Result(call))),
+            (Item::Call | Item::Result, None) => emit(Event::Missing("call_id")),
+            _ => {}
+        }
+    }
+
+    fn event(self, emit: &mut dyn FnMut(Event<'a>)) {
+        let name = self.payload.kind.0.clone();
+        if name.as_deref() == Some("thread_rolled_back") {
+            emit(Event::CutTurns(self.payload.num_turns.0.unwrap_or(0)));
+            return self.emit(Kind::Rewind, false, emit);
+        }
+        self.emit(Kind::Header, true, emit);
+        match name.as_deref() {
+            Some("token_count") => {
+                let info = self.payload.info.0.unwrap_or_default();
+                if let Some(total) = info.total_token_usage.0 {
+                    let last = info.last_token_usage.0.map(|last| last.usage());
+                    emit(Event::Total { total: total.usage(), last });
+                }
+            }
+            Some("thread_name_updated") => {
+                if let Some(text) = self.payload.thread_name.some() {
+                    emit(Event::Title { text, source: TitleSource::Manual });
+                }
+            }
+            Some(known) if EVENTS.contains(&known) => {}
+            _ => emit(name.map_or(Event::Missing("payload.type"), Event::Unknown)),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The name of a session's file: `rollout-2026-11-15T20-48-14-<session id>.jsonl`, and `.zst` behind it when compressed.
+
+/// A session file's name, taken apart.
+///
+/// ```
+/// use scrollback::dialect::RolloutFileName;
+///
+/// let name = "rollout-2026-11-15T20-48-14-01a1e0f7-bc87-7ea3-9152-fdcfa4291034.jsonl.zst";
+/// let parsed = RolloutFileName::parse(name).expect("Codex writes it so");
+/// assert_eq!(parsed.time, "2026-11-15T20-48-14");
+/// assert_eq!(parsed.session, "01a1e0f7-bc87-7ea3-9152-fdcfa4291034");
+/// assert_eq!(parsed.render(), name);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RolloutFileName<'a> {
+    /// When the session began, `:` written as `-`, in the local time of whoever wrote it.
+    pub time: &'a str,
+    /// The session's id.
+    pub session: &'a str,
+    /// Whether the file is compressed.
+    pub compressed: bool,
+}
+
+/// What stands in a time of the name, `0` for any digit.
+const TIME: &str = "0000-00-00T00-00-00";
+
+impl<'a> RolloutFileName<'a> {
+    /// Takes a name apart. A session id is whatever follows the time: foreign ones need not be UUIDs.
+    pub fn parse(name: &'a str) -> Option<RolloutFileName<'a>> {
+        let rest = name.strip_prefix("rollout-")?;
+        let (rest, compressed) = match rest.strip_suffix(".zst") {
+            Some(rest) => (rest, true),
+            None => (rest, false),
+        };
+        let rest = rest.strip_suffix(".jsonl")?;
+        let (time, session) = (rest.get(..TIME.len())?, rest.get(TIME.len()..)?.strip_prefix('-')?);
+        let fits = |(found, form): (char, char)| if form == '0' { found.is_ascii_digit() } else { found == form };
+        (time.chars().zip(TIME.chars()).all(fits) && !session.is_empty()).then_some(RolloutFileName {
+            time,
+            session,
+            compressed,
+        })
+    }
+
+    /// Puts the name together again.
+    pub fn render(&self) -> String {
+        let ending = if self.compressed { ".jsonl.zst" } else { ".jsonl" };
+        format!("rollout-{}-{}{ending}", self.time, self.session)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_survives_the_round_trip() {
+        for name in [
+            "rollout-2026-11-15T20-48-14-01a1e0f7-bc87-7ea3-9152-fdcfa4291034.jsonl",
+            "rollout-2026-11-15T20-48-14-01a1e0f7-bc87-7ea3-9152-fdcfa4291034.jsonl.zst",
+            "rollout-2026-01-02T03-04-05-x.jsonl",
+            "rollout-2026-01-02T03-04-05-.jsonl.jsonl",
+        ] {
+            assert_eq!(RolloutFileName::parse(name).unwrap().render(), name);
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_name_is_none() {
+        for name in [
+            "",
+            "rollout-.jsonl",
+            "rollout-2026-11-15T20-48-14-.jsonl",
+            "rollout-2026-11-15T20-48-14.jsonl",
+            "rollout-2026-11-15 20-48-14-x.jsonl",
+            "rollout-2026-11-15T20-48-1ä-x.jsonl",
+            "rollout-2026-11-15T20-48-14-x.json",
+            "messages.jsonl",
+        ] {
+            assert_eq!(RolloutFileName::parse(name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What a tool gave back. Codex keeps the text that the model was shown; how the tool ended is told inside it.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use crate::lenient;
+use crate::record::{Outcome, ToolResult};
+
+/// The result of a call, from its `output`.
+pub(super) fn result(call_id: String, output: Option<&RawValue>) -> ToolResult {
+    let mut output = output.map(lenient::value).unwrap_or_default();
+    let mut ended = Ended::default();
+    // Older ones hold what the model saw and whether the tool did what was asked.
+    if let Value::Object(fields) = &mut output
+        && let Some(content) = fields.get_mut("content").map(Value::take)
+    {
+        ended.success = fields.get("success").and_then(Value::as_bool);
+        output = content;
+    }
+    if let Value::String(text) = &output {
+        if let Some((text, told)) = wrapped(text) {
+            ended = Ended { success: ended.success, ..told };
+            output = text;
+        } else {
+            ended = Ended { success: ended.success, ..headed(text) };
+        }
+    }
+    let failed = match ended {
+        Ended { success: Some(success), .. } => !success,
+        Ended { exit_code: Some(code), .. } => code != 0,
+        Ended { .. } => false,
+    };
+    let outcome = if failed { Outcome::Failed(words(&output)) } else { Outcome::Done };
+    ToolResult {
+        call_id,
+        name: None,
+        output,
+        outcome,
+        preliminary: false,
+        duration_ms: ended.duration_ms,
+        about: Map::new(),
+    }
+}
+
+/// How a tool ended.
+#[derive(Debug, Default, PartialEq)]
+struct Ended {
+    success: Option<bool>,
+    exit_code: Option<i64>,
+    duration_ms: Option<u64>,
+}
+
+/// `{"output":"…","metadata":{"exit_code":0,"duration_seconds":0.3}}`, as older versions wrote a command's end.
+fn wrapped(text: &str) -> Option<(Value, Ended)> {
+    if !text.starts_with('{') {
+        return None;
+    }
+    let Ok(Value::Object(mut fields)) = serde_json::from_str(text) else { return None };
+    let metadata = fields.remove("metadata")?;
+    let output = fields.remove("output")?;
+    let exit_code = metadata.get("exit_code").and_then(Value::as_i64);
+    let seconds = metadata.get("duration_seconds").and_then(Value::as_f64);
+    fields
+        .is_empty()
+        .then_some((output, Ended { success: None, exit_code, duration_ms: seconds.and_then(millis) }))
+}
+
+/// How many lines stand before a command's output at most.
+const HEAD_LINES: usize = 6;
+
+/// The lines before `Output:`, as newer versions write a command's end:
+///
+/// ```text
+/// Chunk ID: 059e2a                     Exit code: 0
+/// Wall time: 0.0000 seconds            Wall time: 0 seconds
+/// Process exited with code 3           Output:
+/// Original token count: 3
+/// Output:
+/// ```
+fn headed(text: &str) -> Ended {
+    let mut ended = Ended::default();
+    if !text.starts_with("Chunk ID: ") && !text.starts_with("Exit code: ") && !text.starts_with("Wall time: ") {
+        return ended;
+    }
+    for line in text.lines().take(HEAD_LINES).take_while(|line| *line != "Output:") {
+        let after = |begin| line.strip_prefix(begin);
+        if let Some(code) = after("Exit code: ").or_else(|| after("Process exited with code ")) {
+            ended.exit_code = code.parse().ok();
+        } else if let Some(seconds) = after("Wall time: ").and_then(|rest| rest.strip_suffix(" seconds")) {
+            ended.duration_ms = seconds.parse().ok().and_then(millis);
+        }
+    }
+    ended
+}
+
+fn millis(seconds: f64) -> Option<u64> {
+    (seconds.is_finite() && seconds >= 0.0).then_some((seconds * 1000.0).round() as u64)
+}
+
+fn words(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(pieces) => {
+            let texts = pieces.iter().filter_map(|piece| piece.get("text").and_then(Value::as_str));
+            texts.collect::<Vec<_>>().join("\n")
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(output: &str) -> ToolResult {
+        let raw: &RawValue = serde_json::from_str(output).unwrap();
+        result("c".to_owned(), Some(raw))
+    }
+
+    #[test]
+    fn how_a_command_ended_is_told_before_its_output() {
+        let failed = read(r#""Chunk ID: 1\nWall time: 0.5000 seconds\nProcess exited with code 3\nOutput:\noh\n""#);
+        assert!(matches!(&failed.outcome, Outcome::Failed(text) if text.ends_with("oh\n")));
+        assert_eq!(failed.duration_ms, Some(500));
+        assert_eq!(read(r#""Exit code: 0\nWall time: 0 seconds\nOutput:\nExit code: 1""#).outcome, Outcome::Done);
+        assert_eq!(read(r#""Process exited with code 3""#).outcome, Outcome::Done);
+    }
+
+    #[test]
+    fn older_outputs_are_unwrapped() {
+        let wrapped = read(r#""{\"output\":\"x\",\"metadata\":{\"exit_code\":2,\"duration_seconds\":0.3}}""#);
+        assert_eq!((wrapped.output, wrapped.duration_ms), ("x".into(), Some(300)));
+        assert_eq!(wrapped.outcome, Outcome::Failed("x".to_owned()));
+        let own = r#"{"output":"x","metadata":{},"more":1}"#;
+        assert_eq!(read(&Value::from(own).to_string()).output, own);
+        let flagged = read(r#"{"content":"no","success":false}"#);
+        assert_eq!((flagged.output, flagged.outcome), ("no".into(), Outcome::Failed("no".to_owned())));
+    }
+
+    #[test]
+    fn pieces_and_nothing_are_kept() {
+        let pieces =
+            r#"[{"type":"input_text","text":"a"},{"type":"input_image","image_url":"data:image/png;base64,AA"}]"#;
+        assert_eq!(read(pieces).output.to_string(), pieces);
+        assert_eq!(result("c".to_owned(), None).output, Value::Null);
+    }
+}
