@@ -12,6 +12,8 @@ fn the_demo_is_listed_on_a_fresh_machine() {
     ID        UPDATED   PROJECT      TITLE                         AGENT        MSGS  STATE
     78be2c15  1 d ago   tide-tables  Release 0.5.0. Check everyt…  native          6  interrupted-turn
     0d93f4ab  3 d ago   blog         The dark theme flashes whit…  native          6  degraded
+    019a6f90  5 d ago   tide-tables  Asking the zone for each in…  codex           6  clean
+    019a6b1e  6 d ago   tide-tables  The spring tide of 3 March …  codex           6  clean
     5ac81b7f  6 d ago   lighthouse   The slow lamp                 native         14  clean
     c61f09d4  8 d ago   lighthouse   The late fog horn             claude-code     2  clean
     91c5e7a0  12 d ago  lighthouse   Splitting the lamp controll…  native          7  clean
@@ -172,7 +174,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: `scrollback --help` shows what can be said
     $ scrollback list --dialect klingon  [exit 2]
     scrollback: no dialect is called "klingon"
-    hint: known: native, claude-code
+    hint: known: native, claude-code, codex
     $ scrollback list --store nowhere  [exit 2]
     scrollback: $DIR/work/nowhere: no such directory
     hint: --store names the folder that holds the agent's sessions folder

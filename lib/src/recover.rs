@@ -129,7 +129,7 @@ fn parse(line: &str, start: usize) -> Result<usize, usize> {
         Some(Ok(_)) => Ok(start + values.byte_offset()),
         // The line has no LF, so the column is the byte; serde_json counts it from 1.
         Some(Err(error)) if error.is_eof() => Err(line.len()),
-        Some(Err(error)) => Err(in_escape(line, (start + error.column().saturating_sub(1)).min(line.len()))),
+        Some(Err(error)) => Err(in_escape(line, (start + error.column().saturating_sub(1)).min(line.len())).max(start)),
         None => Err(line.len()),
     }
 }

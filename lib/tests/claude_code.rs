@@ -45,7 +45,8 @@ fn an_answer_in_three_lines_is_one_step_and_counts_once() {
     assert_eq!(answer[3]["output"], "README.md");
     let steps = answer.as_array().unwrap().iter().filter(|part| part["type"] == "step-start").count();
     assert_eq!(steps, 2);
-    let usage = Usage { input: 20, output: 60, cache_read: 100, cache_write: 3, reasoning: 0 };
+    let usage =
+        Usage { input: Some(20), output: Some(60), cache_read: Some(100), cache_write: Some(3), reasoning: None };
     assert_eq!(session.usage(), Some(usage));
     assert_eq!(messages(&session)[1].metadata.as_ref().unwrap()["usage"], serde_json::to_value(usage).unwrap());
 }

@@ -88,7 +88,7 @@ fn body(text: &str) -> Body {
         }))),
         (None, None) => said.parts.push(Part::text(words)),
     }
-    said.usage = fields.tokens.map(|output| Usage { output, ..Usage::default() });
+    said.usage = fields.tokens.map(|output| Usage { output: Some(output), ..Usage::default() });
     match fields.kind() {
         Kind::User => Body::User(said),
         Kind::Assistant => Body::Assistant(said),
@@ -175,7 +175,7 @@ fn link_block<'a>(text: &'a str, emit: Emit<'_, 'a>) -> Result<(), serde_json::E
         key.into_iter().for_each(|key| emit(Event::Key(key)));
     }
     if let Some(output) = block.tokens {
-        emit(Event::Usage { request: block.group, usage: Usage { output, ..Usage::default() } });
+        emit(Event::Usage { request: block.group, usage: Usage { output: Some(output), ..Usage::default() } });
     }
     Ok(())
 }
@@ -194,7 +194,7 @@ fn blocks_of_one_answer_are_one_answer_with_all_its_results() {
 {"id":"b","parent":"r2","kind":"assistant","group":"m2","text":"Done","tokens":5}
 "#,
     );
-    assert_eq!(session.usage().unwrap().output, 14, "the greatest of each request");
+    assert_eq!(session.usage().unwrap().output, Some(14), "the greatest of each request");
     let branch = session.branch(session.head().unwrap());
     let answer = Conversation::new(&branch).message(1).unwrap().unwrap();
     assert_eq!(answer.metadata.unwrap()["usage"]["output"], 14);
@@ -635,7 +635,7 @@ fn link_fork<'a>(text: &'a str, emit: Emit<'_, 'a>) -> Result<(), serde_json::Er
         let record: Fields<'a> = serde_json::from_str(text)?;
         emit(record.link(text, Parent::Previous));
         if let Some(output) = record.tokens {
-            emit(Event::Usage { request: None, usage: Usage { output, ..Usage::default() } });
+            emit(Event::Usage { request: None, usage: Usage { output: Some(output), ..Usage::default() } });
         }
         return Ok(());
     }
@@ -685,7 +685,7 @@ fn a_fork_begins_in_its_base() {
         ],
         "f",
     );
-    assert_eq!(session.usage().unwrap().output, 7, "the base's tokens are the base's");
+    assert_eq!(session.usage().unwrap().output, Some(7), "the base's tokens are the base's");
     insta::assert_snapshot!(shown(&session), @"
     head at-41; heads at-41 main; branch at-1-16 at-41; gaps none; state clean; messages 2; issues none.
     at-1-16: Hello
@@ -756,7 +756,7 @@ fn a_chain_of_fifty_forks_is_one_conversation() {
     let said: Vec<Vec<Part>> =
         conversation.messages(0..conversation.len()).map(|message| message.unwrap().parts).collect();
     assert_eq!(said, (0..50).map(|at| vec![Part::text(at.to_string())]).collect::<Vec<_>>());
-    assert_eq!(session.usage().unwrap().output, 1);
+    assert_eq!(session.usage().unwrap().output, Some(1));
     assert!(session.issues().is_empty());
 }
 
@@ -801,7 +801,7 @@ fn records_that_share_an_id_stay_apart() {
 {"id":"q","kind":"assistant","text":"Twice ok","tokens":1}
 "#,
     );
-    assert_eq!(session.usage().unwrap().output, 2);
+    assert_eq!(session.usage().unwrap().output, Some(2));
     assert_eq!(session.find("q~2").unwrap().id(), "q~2");
     insta::assert_snapshot!(shown(&session), @"
     head q~2; heads q~2 main; branch q q~2; gaps none; state clean; messages 2; issues duplicate-line 2.

@@ -87,8 +87,8 @@ fn a_sub_agent_names_its_parent() {
 fn usage_is_the_total_that_codex_itself_keeps() {
     let usage = open(&root().join("full__03-fork")).usage().unwrap();
     assert_eq!(
-        (usage.input + usage.cache_read, usage.cache_read, usage.output, usage.reasoning),
-        (7017, 1400, 367, 49)
+        (usage.input.unwrap() + usage.cache_read.unwrap(), usage.cache_read, usage.output, usage.reasoning),
+        (7017, Some(1400), Some(367), Some(49))
     );
 }
 

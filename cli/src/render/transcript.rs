@@ -5,6 +5,7 @@ use std::io::Write;
 use std::ops::Range;
 
 use scrollback::conversation::Conversation;
+use scrollback::record::Usage;
 use scrollback::session::{Branch, Gap, HeadKind, Session};
 
 use super::divider;
@@ -20,6 +21,13 @@ pub(crate) struct Transcript<'a> {
     /// The messages asked for.
     pub(crate) range: Range<usize>,
     pub(crate) detail: Detail,
+}
+
+/// What the requests cost, as far as it is known.
+fn tokens(usage: Usage) -> String {
+    let counts = [(usage.input, "in"), (usage.output, "out"), (usage.cache_read, "cached")];
+    let counts = counts.into_iter().filter_map(|(count, noun)| Some(format!("{} {noun}", count?)));
+    counts.collect::<Vec<_>>().join(", ")
 }
 
 impl Transcript<'_> {
@@ -65,10 +73,7 @@ impl Transcript<'_> {
         facts.extend(row.project);
         facts.extend(row.git_branch);
         facts.extend(row.state.map(|state| state.name().to_owned()));
-        facts.extend(
-            row.usage
-                .map(|usage| format!("{} in, {} out, {} cached", usage.input, usage.output, usage.cache_read)),
-        );
+        facts.extend(row.usage.map(tokens));
         facts.extend(row.parent_session.map(|parent| format!("sub-agent of {}", divider::short(parent.as_str()))));
         let mut lines = vec![String::new()];
         for fact in facts {

@@ -191,11 +191,11 @@ impl Message<'_> {
         let tokens = self.usage.0.as_ref().filter(|_| self.model.0.as_deref() != Some(NO_MODEL))?;
         let reasoning = tokens.output_tokens_details.0.as_ref().and_then(|of_which| of_which.thinking_tokens.0);
         Some(Usage {
-            input: tokens.input_tokens.0.unwrap_or(0),
-            output: tokens.output_tokens.0.unwrap_or(0),
-            cache_read: tokens.cache_read_input_tokens.0.unwrap_or(0),
-            cache_write: tokens.cache_creation_input_tokens.0.unwrap_or(0),
-            reasoning: reasoning.unwrap_or(0),
+            input: tokens.input_tokens.0,
+            output: tokens.output_tokens.0,
+            cache_read: tokens.cache_read_input_tokens.0,
+            cache_write: tokens.cache_creation_input_tokens.0,
+            reasoning,
         })
     }
 }

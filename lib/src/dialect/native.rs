@@ -248,11 +248,11 @@ impl<'a> Line<'a> {
     fn usage(&self) -> Option<Usage> {
         let tokens = self.usage.0.as_ref()?;
         Some(Usage {
-            input: tokens.input_tokens.0.unwrap_or(0),
-            output: tokens.output_tokens.0.unwrap_or(0),
-            cache_read: tokens.cache_read_tokens.0.unwrap_or(0),
-            cache_write: tokens.cache_write_tokens.0.unwrap_or(0),
-            reasoning: tokens.reasoning_tokens.0.unwrap_or(0),
+            input: tokens.input_tokens.0,
+            output: tokens.output_tokens.0,
+            cache_read: tokens.cache_read_tokens.0,
+            cache_write: tokens.cache_write_tokens.0,
+            reasoning: tokens.reasoning_tokens.0,
         })
     }
 }

@@ -141,14 +141,14 @@ pub(super) struct Tokens {
 
 impl Tokens {
     pub(super) fn usage(&self) -> Usage {
-        let count = |count: Count| count.0.unwrap_or(0);
-        let (read, written) = (count(self.cached_input_tokens), count(self.cache_write_input_tokens));
+        let cached = [self.cached_input_tokens, self.cache_write_input_tokens].map(|count| count.0.unwrap_or(0));
+        let uncached = |input: u64| cached.iter().fold(input, |input, cached| input.saturating_sub(*cached));
         Usage {
-            input: count(self.input_tokens).saturating_sub(read).saturating_sub(written),
-            output: count(self.output_tokens),
-            cache_read: read,
-            cache_write: written,
-            reasoning: count(self.reasoning_output_tokens),
+            input: self.input_tokens.0.map(uncached),
+            output: self.output_tokens.0,
+            cache_read: self.cached_input_tokens.0,
+            cache_write: self.cache_write_input_tokens.0,
+            reasoning: self.reasoning_output_tokens.0,
         }
     }
 }

@@ -25,12 +25,15 @@ pub(super) fn result(call_id: String, output: Option<&RawValue>) -> ToolResult {
             ended = Ended { success: ended.success, ..headed(text) };
         }
     }
-    let failed = match ended {
-        Ended { success: Some(success), .. } => !success,
-        Ended { exit_code: Some(code), .. } => code != 0,
-        Ended { .. } => false,
+    let outcome = match ended {
+        Ended { success: Some(false), .. } => Outcome::Failed(words(&output)),
+        Ended { success: None, exit_code: Some(code), .. } if code != 0 => {
+            let text = words(&output);
+            let said = text.split_once("\nOutput:\n").filter(|_| ended.headed).map_or(text.as_str(), |(_, said)| said);
+            Outcome::Failed(format!("exit code {code}: {}", said.trim()))
+        }
+        Ended { .. } => Outcome::Done,
     };
-    let outcome = if failed { Outcome::Failed(words(&output)) } else { Outcome::Done };
     ToolResult {
         call_id,
         name: None,
@@ -48,6 +51,8 @@ struct Ended {
     success: Option<bool>,
     exit_code: Option<i64>,
     duration_ms: Option<u64>,
+    /// It is told in lines before the output.
+    headed: bool,
 }
 
 /// `{"output":"…","metadata":{"exit_code":0,"duration_seconds":0.3}}`, as older versions wrote a command's end.
@@ -62,7 +67,7 @@ fn wrapped(text: &str) -> Option<(Value, Ended)> {
     let seconds = metadata.get("duration_seconds").and_then(Value::as_f64);
     fields
         .is_empty()
-        .then_some((output, Ended { success: None, exit_code, duration_ms: seconds.and_then(millis) }))
+        .then_some((output, Ended { exit_code, duration_ms: seconds.and_then(millis), ..Ended::default() }))
 }
 
 /// How many lines stand before a command's output at most.
@@ -82,6 +87,7 @@ fn headed(text: &str) -> Ended {
     if !text.starts_with("Chunk ID: ") && !text.starts_with("Exit code: ") && !text.starts_with("Wall time: ") {
         return ended;
     }
+    ended.headed = true;
     for line in text.lines().take(HEAD_LINES).take_while(|line| *line != "Output:") {
         let after = |begin| line.strip_prefix(begin);
         if let Some(code) = after("Exit code: ").or_else(|| after("Process exited with code ")) {
@@ -120,7 +126,8 @@ mod tests {
     #[test]
     fn how_a_command_ended_is_told_before_its_output() {
         let failed = read(r#""Chunk ID: 1\nWall time: 0.5000 seconds\nProcess exited with code 3\nOutput:\noh\n""#);
-        assert!(matches!(&failed.outcome, Outcome::Failed(text) if text.ends_with("oh\n")));
+        assert_eq!(failed.outcome, Outcome::Failed("exit code 3: oh".to_owned()));
+        assert!(failed.output.as_str().is_some_and(|text| text.starts_with("Chunk ID: 1")));
         assert_eq!(failed.duration_ms, Some(500));
         assert_eq!(read(r#""Exit code: 0\nWall time: 0 seconds\nOutput:\nExit code: 1""#).outcome, Outcome::Done);
         assert_eq!(read(r#""Process exited with code 3""#).outcome, Outcome::Done);
@@ -130,7 +137,7 @@ mod tests {
     fn older_outputs_are_unwrapped() {
         let wrapped = read(r#""{\"output\":\"x\",\"metadata\":{\"exit_code\":2,\"duration_seconds\":0.3}}""#);
         assert_eq!((wrapped.output, wrapped.duration_ms), ("x".into(), Some(300)));
-        assert_eq!(wrapped.outcome, Outcome::Failed("x".to_owned()));
+        assert_eq!(wrapped.outcome, Outcome::Failed("exit code 2: x".to_owned()));
         let own = r#"{"output":"x","metadata":{},"more":1}"#;
         assert_eq!(read(&Value::from(own).to_string()).output, own);
         let flagged = read(r#"{"content":"no","success":false}"#);
