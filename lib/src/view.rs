@@ -131,19 +131,21 @@ impl Session {
         }
     }
 
-    /// The first prompt that has words: a reaction or a picture alone is none.
+    /// The first prompt that somebody typed: a reaction or a picture alone is none, nor what an agent wrapped in a tag.
     fn first_prompt(&self) -> Result<Option<String>> {
         // A list reads no other session's file, so that its own prompts come before inherited ones.
         let rank = |record: &RecordRef<'_>| (record.is_sidechain(), record.is_inherited());
         let mut prompts: Vec<_> = self.records().filter(|record| record.kind() == Kind::User).collect();
         prompts.sort_by_key(rank);
+        let mut found = None;
         for prompt in prompts.into_iter().take(PROMPTS_LOOKED_AT) {
             let words = shorten(&text_of(&prompt.body()?), PREVIEW_CHARS);
-            if !words.is_empty() {
+            if !words.is_empty() && !is_wrapped(&words) {
                 return Ok(Some(words));
             }
+            found = found.or(Some(words).filter(|words| !words.is_empty()));
         }
-        Ok(None)
+        Ok(found)
     }
 }
 
@@ -234,6 +236,14 @@ fn text_of(body: &Body) -> String {
         Body::Rewind(rewind) => rewind.reason.clone().unwrap_or_default(),
         Body::Snapshot(_) | Body::Restore(_) | Body::Header(_) | Body::Other(_) => String::new(),
     }
+}
+
+/// Whether an agent wrapped the text in a tag: a command of its own or context, which nobody typed as a prompt.
+fn is_wrapped(text: &str) -> bool {
+    let Some((tag, rest)) = text.strip_prefix('<').and_then(|text| text.split_once('>')) else { return false };
+    let is_name = tag.starts_with(|c: char| c.is_ascii_lowercase())
+        && tag.chars().all(|c| c.is_ascii_lowercase() || c == '-' || c == '_');
+    is_name && (tag.contains(['-', '_']) || rest.contains(&format!("</{tag}>")))
 }
 
 /// A title in one line.

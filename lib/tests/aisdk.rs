@@ -83,8 +83,9 @@ fn every_sdk_takes_parts_of_which_any_one_key_is_odd() {
 #[test]
 fn every_sdk_takes_every_branch_of_the_corpus_and_the_demo() {
     let mut cases = Map::new();
-    for log in support::logs() {
-        let session = Session::open(&Source::file(support::native(), &log), &support::reading()).unwrap();
+    let native = support::logs().into_iter().map(|log| (support::native(), log));
+    for (dialect, log) in native.chain(support::logs_of("claude-code")) {
+        let session = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
         for head in session.heads() {
             let branch = session.branch(head.record);
             let conversation = Conversation::new(&branch);

@@ -173,22 +173,15 @@ fn a_summary_in_another_file_is_a_title() {
 }
 
 #[test]
-fn its_files_bear_its_mark_and_others_do_not() {
-    let marked = |dialect: &str, file: &str| {
-        let cases = std::fs::read_dir(support::corpus().join(dialect)).unwrap().map(|entry| entry.unwrap().path());
-        let is_marked = |case: &std::path::PathBuf| {
-            let bytes = std::fs::read(case.join(file)).unwrap_or_default();
-            String::from_utf8_lossy(&bytes).lines().any(|line| ClaudeCode.is_marked(line))
-        };
-        let mut marked: Vec<_> = cases.filter(is_marked).map(|case| case.file_name().unwrap().to_owned()).collect();
-        marked.sort();
-        marked
+fn a_command_of_the_agent_is_no_first_prompt() {
+    let session = |prompts: &[&str]| {
+        let line = |text: &&str| json!({"type": "user", "uuid": text, "message": {"content": text}}).to_string() + "\n";
+        let log: String = prompts.iter().map(line).collect();
+        Session::from_bytes(&ClaudeCode, log.into_bytes(), &support::reading()).row().unwrap().title
     };
-    assert_eq!(marked("native", "messages.jsonl"), [] as [&str; 0]);
-    let cases = std::fs::read_dir(support::corpus().join("claude-code")).unwrap().count();
-    let (sessions, agents) = (marked("claude-code", "session.jsonl"), marked("claude-code", "agent-abc.jsonl"));
-    // The file of real-sub-agent has another name, and the lines of no-fields lack what would mark them.
-    assert_eq!(sessions.len() + agents.len() + 2, cases);
+    assert_eq!(session(&["<command-name>/clear</command-name>", "Hi <b>"]), "Hi <b>");
+    assert_eq!(session(&["<T> is missing", "Hi"]), "<T> is missing");
+    assert_eq!(session(&["<command-name>/clear</command-name>"]), "<command-name>/clear</command-name>");
 }
 
 #[test]

@@ -27,6 +27,7 @@ fn logs() -> Vec<PathBuf> {
     let folders = roots.into_iter().flat_map(|root| std::fs::read_dir(root).unwrap());
     let mut logs: Vec<PathBuf> = folders.map(|folder| folder.unwrap().path().join("messages.jsonl")).collect();
     logs.retain(|log| log.is_file());
+    logs.extend(support::logs_of("claude-code").into_iter().map(|(_, log)| log));
     logs.sort();
     assert!(logs.len() > 60, "the corpus was not found");
     logs

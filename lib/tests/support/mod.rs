@@ -45,6 +45,18 @@ pub(crate) fn logs() -> Vec<PathBuf> {
     logs
 }
 
+/// Every log of a dialect's corpus, whatever its name.
+pub(crate) fn logs_of(name: &str) -> Vec<(&'static dyn Dialect, PathBuf)> {
+    let dialect = dialect::named(name).unwrap();
+    let cases = std::fs::read_dir(corpus().join(name)).unwrap();
+    let files = cases.flat_map(|case| std::fs::read_dir(case.unwrap().path()).unwrap());
+    let mut logs: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    logs.retain(|log| log.extension().is_some_and(|ending| ending == "jsonl"));
+    logs.sort();
+    assert!(logs.len() >= 20, "the corpus is gone");
+    logs.into_iter().map(|log| (dialect, log)).collect()
+}
+
 /// How many cases a property runs: few at a push, many under `cargo xtask torture`.
 pub(crate) fn cases(push: u32, full: u32) -> u32 {
     if std::env::var_os("SCROLLBACK_TORTURE").is_some() { full } else { push }

@@ -52,8 +52,6 @@ struct Full<'a> {
     #[serde(borrow, default)]
     tool_use_result: Run<'a>,
     #[serde(borrow, default)]
-    user_type: Text<'a>,
-    #[serde(borrow, default)]
     todos: Option<&'a RawValue>,
     #[serde(borrow, default)]
     thinking_metadata: Option<&'a RawValue>,
@@ -185,7 +183,7 @@ impl Full<'_> {
                 cwd: line.cwd.clone().owned(),
                 git_branch: line.git_branch.clone().owned(),
                 platform: None,
-                user_type: self.user_type.owned(),
+                user_type: line.user_type.clone().owned(),
             },
             // Prompts carry an empty list whatever the list is.
             todos: self.todos.and_then(parsed).filter(|todos: &Vec<_>| !todos.is_empty()),

@@ -42,6 +42,8 @@ pub(super) struct Line<'a> {
     pub(super) is_compact_summary: Flag,
     #[serde(default)]
     pub(super) is_api_error_message: Flag,
+    #[serde(borrow, default)]
+    pub(super) user_type: Text<'a>,
     // Of notices.
     #[serde(borrow, default)]
     pub(super) content: Text<'a>,
