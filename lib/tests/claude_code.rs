@@ -55,7 +55,7 @@ fn an_answer_in_three_lines_is_one_step_and_counts_once() {
 fn a_boundary_and_its_summary_are_one_line_across_the_page() {
     let session = case("compaction");
     let expected = json!({"type": "data-compaction", "data": {"trigger": "manual", "tokensBefore": 1000, "tokensAfter": 50,
-        "record": "c1", "summary": "One was asked."}});
+        "preserved": ["u1", "a1"], "record": "c1", "summary": "One was asked."}});
     assert_eq!(parts(&session, 1)[2], expected);
     let Body::Compaction(cut) = session.find("c1").unwrap().body().unwrap() else { panic!("c1 is a compaction") };
     assert!(cut.cuts);
