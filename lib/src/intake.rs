@@ -161,6 +161,7 @@ impl Intake<'_> {
                 skeleton.take(event, value.place, record, *now);
             }
         });
+        debug_assert!(read.is_ok() || !records, "a dialect parses before it emits");
         if read.is_ok() && !outermost {
             // The value around the records is kept too, as what it is: nobody's record.
             self.keep(text, value, if records { Kind::Header } else { Kind::Other });

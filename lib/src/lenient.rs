@@ -27,6 +27,15 @@ pub(crate) struct Count(pub(crate) Option<u64>);
 #[derive(Debug, Clone)]
 pub(crate) struct Object<T>(pub(crate) Option<T>);
 
+/// A JSON object, a string that stands for one, or nothing.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum ObjectOrText<'a, T> {
+    #[default]
+    Absent,
+    Object(T),
+    Text(Cow<'a, str>),
+}
+
 /// The objects of a JSON array, or none.
 #[derive(Debug, Clone)]
 pub(crate) struct List<T>(pub(crate) Vec<T>);
@@ -134,6 +143,15 @@ impl<'de, T: Deserialize<'de>> Shape<'de> for Object<T> {
     }
 }
 
+impl<'de: 'a, 'a, T: Deserialize<'de> + Default> Shape<'de> for ObjectOrText<'a, T> {
+    fn text(text: Cow<'de, str>) -> Self {
+        ObjectOrText::Text(text)
+    }
+    fn object<A: MapAccess<'de>>(map: A) -> Result<Self, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(ObjectOrText::Object)
+    }
+}
+
 impl<'de, T: Deserialize<'de>> Shape<'de> for List<T> {
     fn list<A: SeqAccess<'de>>(mut seq: A) -> Result<Self, A::Error> {
         let mut items = Vec::new();
@@ -198,4 +216,5 @@ deserialize_any_shape! {
     ['de] Count;
     ['de, T: Deserialize<'de>] Object<T>;
     ['de, T: Deserialize<'de>] List<T>;
+    ['de: 'a, 'a, T: Deserialize<'de> + Default] ObjectOrText<'a, T>;
 }

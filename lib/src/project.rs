@@ -15,7 +15,9 @@ pub fn of(cwd: &Path) -> PathBuf {
 
 /// The root of the git work tree that `dir` lies in. Linked work trees and submodules count as their own.
 pub fn git_root(dir: &Path) -> Option<PathBuf> {
-    if !dir.is_absolute() || dir.as_os_str().len() > PATH_LIMIT_BYTES {
+    // A log may name a share on somebody's server: looking there would be a login.
+    let is_share = dir.to_string_lossy().starts_with(r"\\");
+    if !dir.is_absolute() || is_share || dir.as_os_str().len() > PATH_LIMIT_BYTES {
         return None;
     }
     dir.ancestors().find(|dir| dir.join(".git").exists()).map(Path::to_path_buf)

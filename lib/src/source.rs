@@ -271,13 +271,37 @@ fn inflate(compressed: impl Read, limit_bytes: u64) -> (Vec<u8>, Option<String>)
 }
 
 /// Opens a database for reading only, and never waits for its writer for long.
+///
+/// A database with a write-ahead log that nobody has open is opened as one that cannot change: SQLite would otherwise leave
+/// files beside it. While its writer runs, those files are there already.
 fn connect(path: &Path) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let opened = Connection::open_with_flags(path, flags).and_then(|connection| {
-        connection.busy_timeout(LOCK_WAIT)?;
-        Ok(connection)
-    });
-    opened.map_err(|source| Error::Database { path: path.to_path_buf(), source })
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let opened = match uri(path).filter(|_| is_write_ahead(path) && !Path::new(&log).exists()) {
+        Some(uri) => Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI),
+        None => Connection::open_with_flags(path, flags),
+    };
+    let waiting = opened.and_then(|connection| connection.busy_timeout(LOCK_WAIT).map(|()| connection));
+    waiting.map_err(|source| Error::Database { path: path.to_path_buf(), source })
+}
+
+/// Whether the header says that changes go to a log first: bytes 18 and 19 are 2 then.
+fn is_write_ahead(path: &Path) -> bool {
+    let mut header = [0; 20];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    read.is_ok() && header[18..] == [2, 2]
+}
+
+/// The address of a database that cannot change.
+fn uri(path: &Path) -> Option<String> {
+    let escaped = |c: char| match c {
+        '%' => "%25".to_owned(),
+        '?' => "%3f".to_owned(),
+        '#' => "%23".to_owned(),
+        c => c.to_string(),
+    };
+    Some(format!("file:{}?immutable=1", path.to_str()?.chars().map(escaped).collect::<String>()))
 }
 
 fn keys(path: &Path, rows: &Rows) -> Result<Vec<String>> {

@@ -25,6 +25,9 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     let home = corpus(&generator, if full { "M" } else { "S" }, if full { FULL } else { SMALL })?;
     shell::run(&mut shell::command("cargo build --release --quiet --package scrollback"))?;
     let measured = limits(&home)?;
+    if measured.first().is_none_or(|(name, files)| name != "files" || *files == 0.0) {
+        return Err(format!("{}: no session found there", home.display()).into());
+    }
     println!("| job | limit | ours | ratio | RSS |\n| --- | --- | --- | --- | --- |");
     let seconds =
         |name: &str| measured.iter().find(|(known, _)| known == name).map_or(f64::NAN, |(_, seconds)| *seconds);
@@ -79,8 +82,7 @@ fn limits(home: &Path) -> Result<Vec<(String, f64)>, Box<dyn std::error::Error>>
 /// The newest page of a 1 GiB session, and its skeleton.
 fn large() -> Outcome {
     let path = shell::root().join("target/bench/large/sessions/large/messages.jsonl");
-    if fs::metadata(&path).is_ok_and(|known| known.len() as usize >= LARGE_BYTES) {
-    } else {
+    if !fs::metadata(&path).is_ok_and(|known| known.len() as usize >= LARGE_BYTES) {
         fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
         let text = "The tide comes in and the tide goes out, and nobody asks the moon. ".repeat(20);
         let mut file = std::io::BufWriter::new(fs::File::create(&path)?);

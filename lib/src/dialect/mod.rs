@@ -38,7 +38,7 @@ pub trait Dialect: Sync {
 
     /// What the tree must know of one JSON value; the body stays unparsed.
     ///
-    /// `text` is the value itself. An error means that its fields are not what this dialect knows: the driver keeps
+    /// `text` is the value itself; it is parsed before the first event is emitted. An error means that its fields are not what this dialect knows: the driver keeps
     /// the value and reports it.
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error>;
 

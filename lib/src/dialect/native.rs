@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::{About, Dialect, Event, Habits, Key, Link, Moment, Parent, Repeated};
 use crate::home::Home;
 use crate::layout::{Format, Layout};
-use crate::lenient;
+use crate::lenient::{self, ObjectOrText};
 use crate::record::{Body, Kind, TitleSource, Usage};
 use line::{Line, Sidecar};
 
@@ -58,7 +58,7 @@ impl Dialect for Native {
             line.format.0.is_some()
                 || line.context.0.is_some()
                 || !line.tool_results.0.is_empty()
-                || line.message.0.is_some_and(|spoken| !spoken.tool_calls.0.is_empty())
+                || line.spoken().is_some_and(|spoken| !spoken.tool_calls.0.is_empty())
         };
         serde_json::from_str(text).is_ok_and(marks)
     }
@@ -140,11 +140,11 @@ impl<'a> Line<'a> {
                 Some((name, kind)) => Type::Known(name, *kind),
                 None => Type::Unknown(name.clone()),
             },
-            (None, Some(role)) if self.message.0.is_none() => match kind_of_role(Some(role)) {
+            (None, Some(role)) if self.spoken().is_none() => match kind_of_role(Some(role)) {
                 Kind::Other => Type::Unknown(Cow::Owned(format!("role {role}"))),
                 kind => Type::Plain(kind),
             },
-            _ => Type::Untyped(kind_of_role(self.message.0.as_ref().and_then(|said| said.role.0.as_deref()))),
+            _ => Type::Untyped(kind_of_role(self.spoken().and_then(|said| said.role.0.as_deref()))),
         }
     }
 
@@ -210,7 +210,7 @@ impl<'a> Line<'a> {
         let (parent_session, parent_call) = free.unwrap_or_default();
         let mut model = self.model.some();
         let (mut calls, mut results) = (Vec::new(), self.tool_results.0);
-        if let Some(spoken) = self.message.0 {
+        if let ObjectOrText::Object(spoken) = self.message {
             model = model.or(spoken.model.some());
             calls = spoken.tool_calls.0;
             results.extend(spoken.tool_results.0);
@@ -228,7 +228,7 @@ impl<'a> Line<'a> {
 
     fn title(&self, name: &str) -> Option<(Cow<'a, str>, TitleSource)> {
         let message = || {
-            let raw = self.message.0.as_ref()?.content?;
+            let raw = self.spoken()?.content?;
             Some(Cow::Owned(lenient::text_or_json(raw))).filter(|text: &Cow<'_, str>| !text.is_empty())
         };
         match name {

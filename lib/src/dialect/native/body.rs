@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::Type;
 use super::line::{Answer, Call, Line};
-use crate::lenient;
+use crate::lenient::{self, ObjectOrText};
 use crate::message::{Approval, FilePart, Part, ToolPart, ToolState};
 use crate::record::{
     Body, Compaction, Context, Kind, Outcome, RecordId, Restore, Rewind, Said, Snapshot, Title, TitleSource, ToolResult,
@@ -79,7 +79,12 @@ impl Line<'_> {
         }
         said.parts.extend(self.content.into_iter().flat_map(parts));
         said.results.extend(self.tool_results.0.into_iter().map(result));
-        if let Some(spoken) = self.message.0 {
+        if let ObjectOrText::Text(text) = &self.message
+            && !text.is_empty()
+        {
+            said.parts.push(Part::text(text.clone()));
+        }
+        if let ObjectOrText::Object(spoken) = self.message {
             said.model = said.model.or(spoken.model.owned());
             said.error = said.error.or_else(|| spoken.role.0.filter(|role| role == "error").map(Cow::into_owned));
             said.parts.extend(spoken.content.into_iter().flat_map(parts));

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::lenient::{Count, Flag, List, Moment, Object, Text};
+use crate::lenient::{Count, Flag, List, Moment, Object, ObjectOrText, Text};
 
 /// A line, everything that may be large left as text.
 #[derive(Deserialize)]
@@ -26,7 +26,7 @@ pub(super) struct Line<'a> {
     #[serde(borrow, default)]
     pub(super) context: Object<Place<'a>>,
     #[serde(borrow, default)]
-    pub(super) message: Object<Spoken<'a>>,
+    pub(super) message: ObjectOrText<'a, Spoken<'a>>,
     #[serde(borrow, default)]
     pub(super) tool_results: List<Answer<'a>>,
     #[serde(borrow, default)]
@@ -99,7 +99,7 @@ pub(super) struct Place<'a> {
     pub(super) user_type: Text<'a>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Spoken<'a> {
     #[serde(borrow, default)]
@@ -212,4 +212,11 @@ pub(super) struct Sidecar<'a> {
     pub(super) version: Text<'a>,
     #[serde(borrow, default)]
     pub(super) parent_session_id: Text<'a>,
+}
+
+impl<'a> Line<'a> {
+    /// What was said, where the line has it as an object.
+    pub(super) fn spoken(&self) -> Option<&Spoken<'a>> {
+        if let ObjectOrText::Object(spoken) = &self.message { Some(spoken) } else { None }
+    }
 }
