@@ -10,7 +10,7 @@ use crate::home::Home;
 use crate::layout::Format;
 use crate::query::SessionRow;
 use crate::reading::Reading;
-use crate::record::TitleSource;
+use crate::record::{Kind, RecordId, TitleSource};
 use crate::session::Session;
 use crate::source::{Source, open_file};
 use crate::view::title;
@@ -74,32 +74,33 @@ pub fn row(source: &Source, reading: &Reading<'_>, depth: Depth) -> Result<Sessi
     if size <= WHOLE_BYTES || file.is_in_memory() {
         return whole();
     }
-    let mut begin = grow(
+    let has_prompt = |session: &Session| session.records().any(|record| record.kind() == Kind::User);
+    let begin = grow(
         size,
-        |window| Session::open_start(source, reading, window)?.described(),
-        |row| row.project.is_some() && row.first_prompt.is_some() && row.started.is_some(),
+        |window| Session::open_start(source, reading, window),
+        |session| session.cwd().is_some() && session.started().is_some() && has_prompt(session),
     )?;
     let end = grow(
         size,
-        |window| Session::open_end(source, reading, window)?.described(),
-        |row| row.head.is_some() && row.updated.is_some(),
+        |window| Session::open_end(source, reading, window),
+        |session| session.head().is_some() && session.updated().is_some(),
     )?;
-    begin.size_bytes = source.open()?.size_bytes()?;
-    begin.updated = end.updated.max(begin.updated);
-    begin.head = end.head;
-    begin.git_branch = end.git_branch.or(begin.git_branch);
-    begin.agent_version = end.agent_version.or(begin.agent_version);
-    for model in end.models {
-        if !begin.models.contains(&model) {
-            begin.models.push(model);
+    let mut row = begin.described()?;
+    row.size_bytes = source.size_bytes()?;
+    row.updated = end.updated().max(row.updated);
+    row.head = end.head().map(|head| RecordId(head.id().into_owned()));
+    row.git_branch = end.git_branch().map(str::to_owned).or(row.git_branch);
+    row.agent_version = end.agent_version().map(str::to_owned).or(row.agent_version);
+    for model in end.models() {
+        if !row.models.contains(model) {
+            row.models.push(model.clone());
         }
     }
-    begin.summaries.extend(end.summaries);
-    // At the end stands what was said last; a prompt there is not the first one.
-    if end.title_source > TitleSource::Prompt && end.title_source >= begin.title_source {
-        (begin.title, begin.title_source) = (end.title, end.title_source);
+    row.summaries.extend(end.summaries_of_others().iter().cloned());
+    if let Some(last) = end.title().filter(|last| last.source >= row.title_source) {
+        (row.title, row.title_source) = (title(&last.text), last.source);
     }
-    Ok(begin)
+    Ok(row)
 }
 
 /// Gives sessions without a title the summaries that stand in other sessions' files.
@@ -114,16 +115,12 @@ pub fn entitle(rows: &mut [&mut SessionRow]) {
 }
 
 /// Reads larger and larger windows until they show enough.
-fn grow(
-    size: u64,
-    read: impl Fn(u64) -> Result<SessionRow>,
-    enough: impl Fn(&SessionRow) -> bool,
-) -> Result<SessionRow> {
+fn grow(size: u64, read: impl Fn(u64) -> Result<Session>, enough: impl Fn(&Session) -> bool) -> Result<Session> {
     let mut window = WINDOW_BYTES;
     loop {
-        let row = read(window)?;
-        if enough(&row) || window >= size || window >= WINDOW_LIMIT_BYTES {
-            return Ok(row);
+        let session = read(window)?;
+        if enough(&session) || window >= size || window >= WINDOW_LIMIT_BYTES {
+            return Ok(session);
         }
         window *= WINDOW_GROWTH;
     }

@@ -89,6 +89,13 @@ impl Source {
         found.into_iter().filter_map(Result::ok).collect()
     }
 
+    /// The bytes of all its files.
+    pub(crate) fn size_bytes(&self) -> Result<u64> {
+        let companions = self.layout.companions.iter().map(|name| self.path.with_file_name(name));
+        let beside: u64 = companions.filter_map(|path| fs::metadata(path).ok()).map(|metadata| metadata.len()).sum();
+        Ok(fs::metadata(&self.path).at(&self.path)?.len() + beside)
+    }
+
     /// What the place calls the session: used when the content does not say.
     pub fn name(&self) -> String {
         if let Some(name) = self.key.clone().or_else(|| self.dialect.session_of(&self.path)) {
@@ -183,8 +190,19 @@ impl OpenFile {
 
     /// Up to `length` bytes from `offset`: fewer where the file ends.
     pub(crate) fn read_at(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        self.reader(offset)?.take(length).read_to_end(&mut bytes).at(&self.path)?;
+        // A window is small and a record's length is known, so one read is enough; a file that shrank gives fewer bytes.
+        let there = self.len()?.saturating_sub(offset).min(length);
+        let mut bytes = vec![0; usize::try_from(there).unwrap_or(usize::MAX)];
+        let (mut reader, mut read) = (self.reader(offset)?, 0);
+        while read < bytes.len() {
+            match reader.read(&mut bytes[read..]) {
+                Ok(0) => break,
+                Ok(more) => read += more,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).at(&self.path),
+            }
+        }
+        bytes.truncate(read);
         Ok(bytes)
     }
 
