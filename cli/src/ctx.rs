@@ -183,7 +183,8 @@ impl Ctx {
             return Ok(());
         }
         if self.json {
-            return writeln!(self.err, "{}", failure.json());
+            json::compact(&mut self.err, &failure.json()).map_err(io::Error::from)?;
+            return writeln!(self.err);
         }
         writeln!(self.err, "scrollback: {}", clean::line(&failure.message))?;
         match &failure.hint {

@@ -59,7 +59,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         }
     }
     for session in &args.sessions {
-        match folder(session, global, ctx)? {
+        match folder(session, global, ctx, &mut report)? {
             Some(sources) => patients.extend(sources.into_iter().map(|source| Located::Source(Box::new(source)))),
             None => patients.push(session.resolve(global, ctx)?.located),
         }
@@ -84,7 +84,12 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
 }
 
 /// The sessions in a directory: of a store, or of an agent's folder in one, or else every file in it.
-fn folder(session: &SessionName, global: &Global, ctx: &mut Ctx) -> Result<Option<Vec<Source>>, Failure> {
+fn folder(
+    session: &SessionName,
+    global: &Global,
+    ctx: &mut Ctx,
+    report: &mut Report,
+) -> Result<Option<Vec<Source>>, Failure> {
     let named = scope::dialect(global)?;
     let path = ctx.home.cwd.join(session.typed());
     if !path.is_dir() || session_folder(&path, named).is_ok() {
@@ -97,7 +102,10 @@ fn folder(session: &SessionName, global: &Global, ctx: &mut Ctx) -> Result<Optio
             for source in [layout, inside].iter().flat_map(|layout| Source::walk(dialect, layout)) {
                 match source {
                     Ok(source) => found.push(source),
-                    Err(error) => ctx.warn(&error.into())?,
+                    Err(error) => {
+                        report.unreadable += 1;
+                        ctx.warn(&error.into())?;
+                    }
                 }
             }
         }

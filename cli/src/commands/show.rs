@@ -75,13 +75,13 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let branch = session.branch(head);
     let conversation = Conversation::new(&branch);
     let mut range = range(args, paged, &session, &conversation, page)?;
-    if ctx.json
+    if (ctx.json || args.raw)
         && let Some(at) = at.and_then(|at| conversation.position(at))
     {
         range.start = range.start.max(at);
     }
     if args.raw {
-        raw(&branch, &conversation, range, ctx)?;
+        raw(&session, &branch, &conversation, range, ctx)?;
     } else if ctx.json {
         let shown = Shown {
             session: session.row()?,
@@ -176,6 +176,7 @@ fn nothing_in(session: &Session, ctx: &mut Ctx, sdk: Sdk) -> Result<ExitCode, Fa
 }
 
 fn raw(
+    session: &Session,
     branch: &Branch<'_>,
     conversation: &Conversation<'_, '_>,
     range: Range<usize>,
@@ -188,7 +189,9 @@ fn raw(
         }
         Ok(())
     };
-    if range.len() == conversation.len() {
+    if conversation.is_empty() {
+        session.records().try_for_each(print)
+    } else if range.len() == conversation.len() {
         branch.records.iter().try_for_each(|record| print(*record))
     } else {
         range.flat_map(|message| conversation.records(message)).try_for_each(print)

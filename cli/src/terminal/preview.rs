@@ -26,6 +26,10 @@ pub(crate) fn plain_preview(source: &str, max_chars: usize) -> String {
             break;
         }
     }
+    if line.chars == 0 {
+        // Nothing but markup, such as a fence whose code is cut off: then the markup is what there is.
+        line.push(&source[..window]);
+    }
     line.cut(max_chars, more_source)
 }
 
