@@ -28,6 +28,8 @@ mod recover;
 mod skeleton;
 mod time;
 mod tree;
+mod fold;
+mod gaps;
 
 pub mod conversation;
 mod assemble;
