@@ -26,6 +26,7 @@ mod join;
 mod mend;
 mod recover;
 mod skeleton;
+mod facts;
 mod time;
 mod tree;
 mod fold;
