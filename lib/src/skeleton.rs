@@ -11,7 +11,7 @@ use crate::facts::{Facts, Totals};
 use crate::ids::{Ids, Sym};
 use crate::issue::{Issue, IssueKind, Issues, quoted};
 use crate::record::{Kind, Title, Usage};
-use crate::time::{self, Micros, Reading};
+use crate::time::{self, Micros, Told};
 
 /// Where a record's JSON stands: bytes of a file, or a row of a table (then `offset` is its rowid).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -285,13 +285,13 @@ impl Skeleton {
             Parent::Id(parent) => self.ids.intern(&parent),
         };
         let at = match time::read(&link.at, now) {
-            Reading::At(at) => at,
-            Reading::Absent => NO_TIME,
-            Reading::Unreadable => {
+            Told::At(at) => at,
+            Told::Absent => NO_TIME,
+            Told::Unreadable => {
                 self.report(place, IssueKind::BadTime, "its time cannot be read and does not count");
                 NO_TIME
             }
-            Reading::Future => {
+            Told::Future => {
                 self.report(
                     place,
                     IssueKind::BadTime,
@@ -316,62 +316,5 @@ impl Skeleton {
         for entry in &mut self.entries {
             entry.flags = entry.flags.without(Flags::SIDECHAIN).with(Flags::SIDECHAIN, !own && said(entry));
         }
-    }
-
-    /// Notes that the session begins in one that is not there.
-    pub(crate) fn begin_in_missing(&mut self, base: &str) {
-        let base = self.ids.intern(base);
-        self.controls.insert(0, Control { at: 0, offset: 0, what: ControlKind::MissingBase(base) });
-    }
-
-    /// Notes that what this session begins in ends before the record that it went on from.
-    pub(crate) fn go_on_from_missing(&mut self, last: &str, own: usize) {
-        let last = self.ids.intern(last);
-        self.controls.insert(0, Control { at: own as u32, offset: 0, what: ControlKind::MissingBase(last) });
-    }
-
-    /// What this session begins in and is not there.
-    pub(crate) fn missing_base(&self) -> Option<&str> {
-        match self.controls.first()?.what {
-            ControlKind::MissingBase(id) => Some(self.ids.get(id)),
-            ControlKind::Leaf(_) | ControlKind::Cut(_) | ControlKind::CutTurns(_) | ControlKind::ReplaceAll => None,
-        }
-    }
-
-    /// The first entry whose id fits.
-    pub(crate) fn first_entry(&self, fits: impl Fn(&str) -> bool) -> Option<usize> {
-        self.entries.iter().position(|entry| fits(self.ids.get(entry.id)))
-    }
-
-    /// Forgets this entry and all after it.
-    pub(crate) fn forget_from(&mut self, end: usize) {
-        let Some(first) = self.entries.get(end).map(|entry| entry.place.offset) else { return };
-        self.entries.truncate(end);
-        self.keys.truncate(self.keys.partition_point(|key| (key.entry as usize) < end));
-        self.usages.retain(|usage| (usage.entry as usize) < end);
-        // What the forgotten record's own value told, before it, goes with it.
-        let before = |control: &Control| match control.what {
-            ControlKind::MissingBase(_) => true,
-            _ => (control.at as usize) < end || control.offset < first,
-        };
-        self.controls.retain(|control| control.at as usize <= end && before(control));
-    }
-
-    /// Puts another session's records before this one's.
-    pub(crate) fn prepend(&mut self, mut front: Skeleton) {
-        let shift = front.entries.len() as u32;
-        for entry in &mut front.entries {
-            entry.id = self.ids.intern(front.ids.get(entry.id));
-            if entry.parent != ROOT {
-                entry.parent = self.ids.intern(front.ids.get(entry.parent));
-            }
-        }
-        self.keys.iter_mut().for_each(|key| key.entry += shift);
-        self.usages.iter_mut().for_each(|usage| usage.entry += shift);
-        self.controls.iter_mut().for_each(|control| control.at += shift);
-        front.entries.append(&mut self.entries);
-        front.keys.append(&mut self.keys);
-        (self.entries, self.keys) = (front.entries, front.keys);
-        self.file_names.append(&mut front.file_names);
     }
 }
