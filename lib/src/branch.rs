@@ -200,7 +200,7 @@ pub(crate) fn heads(skeleton: &Skeleton, tree: &Tree, keys: &Keys) -> Vec<HeadEn
         (0..tree.nodes.len() as NodeIx).filter(|node| *node != main && is_leaf(*node)).collect();
     leaves.sort_by_key(newest_first);
     let (results, others): (Vec<_>, Vec<_>) = leaves.iter().partition(|node| keys.answers(**node));
-    let mut shown = Shown::new(skeleton, tree, keys);
+    let mut shown = Covered::new(skeleton, tree, keys);
     shown.cover(main);
     let mut ends: Vec<NodeIx> = Vec::new();
     for &leaf in others.into_iter().chain(results) {
@@ -247,7 +247,7 @@ fn main_head(tree: &Tree) -> Option<NodeIx> {
 }
 
 /// What the branches listed so far show.
-struct Shown<'a> {
+struct Covered<'a> {
     skeleton: &'a Skeleton,
     tree: &'a Tree,
     keys: &'a Keys,
@@ -258,10 +258,10 @@ struct Shown<'a> {
     answers: HashSet<Shared>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> Covered<'a> {
     fn new(skeleton: &'a Skeleton, tree: &'a Tree, keys: &'a Keys) -> Self {
         let none = vec![false; tree.nodes.len()];
-        Shown { skeleton, tree, keys, covered: none.clone(), speaks: none, answers: HashSet::new() }
+        Covered { skeleton, tree, keys, covered: none.clone(), speaks: none, answers: HashSet::new() }
     }
 
     fn cover(&mut self, head: NodeIx) {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::base::Origin;
 use crate::dialect::{Dialect, Event, Link, Moment, Parent};
 use crate::issue::IssueKind;
 use crate::mend::{self, Mended};
@@ -24,13 +25,6 @@ pub(crate) struct Intake<'a> {
     pub(crate) grain: Grain,
     /// The sessions that this one begins in, in the order told.
     pub(crate) bases: Vec<Origin>,
-}
-
-/// Where a session begins in another one.
-pub(crate) struct Origin {
-    pub(crate) session: String,
-    pub(crate) until: Option<String>,
-    pub(crate) last: Option<String>,
 }
 
 /// What one JSON value of a file is.
@@ -203,7 +197,7 @@ impl Intake<'_> {
         }
         let mut end = 0;
         for piece in pieces {
-            let (Piece::Object(range) | Piece::Scalar(range) | Piece::Torn(range)) = piece.clone();
+            let (Piece::Object(range) | Piece::NoObject(range) | Piece::Torn(range)) = piece.clone();
             let (from, to) = (mended.position(range.start), mended.position(range.end));
             self.between(bytes, end..from, at);
             end = to;
@@ -218,7 +212,7 @@ impl Intake<'_> {
                         self.keep(&mended.text[range], stand, Kind::Other);
                     }
                 }
-                Piece::Scalar(_) => {
+                Piece::NoObject(_) => {
                     let detail = "JSON, but no object; it is ignored";
                     self.skeleton.report_region(place, lost, IssueKind::NotAnObject, detail);
                 }

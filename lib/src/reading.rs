@@ -5,20 +5,21 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use crate::branch::{self, Keys};
+use crate::base::{self, Base};
 use crate::conversation::Conversation;
+use crate::derived::Derived;
 use crate::dialect::Dialect;
 use crate::error::{At, Result};
-use crate::intake::{Grain, Intake, Origin, Position, VALUE_LIMIT_BYTES};
-use crate::issue::{Issue, IssueKind};
+use crate::facts::Facts;
+use crate::intake::{Grain, Position};
+use crate::issue::IssueKind;
 use crate::layout::{Format, Layout};
 use crate::mend;
-use crate::record::{Title, TitleSource};
-use crate::session::{Session, Shape};
-use crate::skeleton::{Entry, Facts, Flags, KeyEntry, Mark, Place, ROOT, Skeleton, Stand};
+use crate::session::Session;
+use crate::skeleton::{Place, Skeleton, Stand};
 use crate::source::{Contents, Files, OpenFile, Source, open_file};
-use crate::time::Micros;
-use crate::tree::{Bridge, Rules, Tree};
+use crate::tail::Tail;
+use crate::tree::Bridge;
 
 /// How much is read at a time: large enough that calls do not count, small enough for any machine.
 const CHUNK_BYTES: usize = 1024 * 1024;
@@ -26,9 +27,6 @@ const CHUNK_BYTES: usize = 1024 * 1024;
 /// The first window of a session read from its end, and what it grows by: a page of messages is usually in the first.
 const TAIL_WINDOW_BYTES: u64 = 256 * 1024;
 const TAIL_WINDOW_GROWTH: u64 = 4;
-
-/// A chain of sessions that begin in one another: longer ones are cut, and the cut is a gap.
-const BASES_FOLLOWED: usize = 64;
 
 /// A sidecar is a few lines; more is not one.
 const SIDECAR_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
@@ -58,28 +56,6 @@ pub struct Page<'a> {
     pub messages: usize,
     /// The record that the page ends before.
     pub before: Option<&'a str>,
-}
-
-/// The end of a file, still growing.
-pub(crate) struct Tail {
-    /// Where `pending` begins.
-    pub(crate) at: Position,
-    /// Bytes after the last LF: judged at each look, never stored.
-    pub(crate) pending: Vec<u8>,
-    /// How many bytes of an endless line were dropped before `pending`.
-    skipped: u64,
-    /// The skeleton without the pending bytes.
-    judged: Option<Mark>,
-    base: Base,
-    bridge: Bridge,
-    pub(crate) now: Timestamp,
-}
-
-/// The session that this one begins in. A line tells it when it is whole, not while it is pending.
-enum Base {
-    Untold,
-    Told(Origin),
-    Followed,
 }
 
 impl Session {
@@ -152,24 +128,6 @@ impl Session {
         Ok(session)
     }
 
-    /// Takes in bytes that were appended to the first file since it was read, a file of lines.
-    ///
-    /// The result is the session that reading the whole file gives. A document or a database is not appended to: open it
-    /// again.
-    pub fn push(&mut self, appended: &[u8], reading: &Reading<'_>) {
-        if let Some(Contents::Memory(bytes)) = self.files.0.first_mut().map(|file| &mut file.contents) {
-            bytes.extend_from_slice(appended);
-        }
-        if let Some(mark) = self.tail.judged.take() {
-            self.skeleton.cut_back(mark);
-        }
-        self.tail.now = reading.now;
-        let from = self.tail.pending.len();
-        self.tail.pending.extend_from_slice(appended);
-        self.take_lines(from);
-        self.finish(reading, &mut Vec::new());
-    }
-
     fn empty(source: Source, files: Files, reading: &Reading<'_>, whole: bool) -> Session {
         let name = |(at, file): (usize, &OpenFile)| {
             (at > 0).then(|| file.path.file_name().unwrap_or_default().to_string_lossy().into_owned())
@@ -185,54 +143,7 @@ impl Session {
             now: reading.now,
         };
         let sidecar = Facts::default();
-        Session { source, files, skeleton, sidecar, whole, tail, shape: Shape::default() }
-    }
-
-    fn intake(&mut self, grain: Grain) -> Intake<'_> {
-        Intake {
-            dialect: self.source.dialect,
-            skeleton: &mut self.skeleton,
-            now: self.tail.now,
-            grain,
-            bases: Vec::new(),
-        }
-    }
-
-    /// Takes in the whole lines of what is pending, of which `from` bytes had been looked at before.
-    fn take_lines(&mut self, from: usize) {
-        let grain = self.grain();
-        let last = memchr::memrchr(b'\n', &self.tail.pending[from..]).filter(|_| grain == Grain::Line);
-        match last {
-            Some(last) => {
-                // The buffer is kept: a fresh one for each chunk costs more than reading it.
-                let mut pending = std::mem::take(&mut self.tail.pending);
-                let (mut at, skipped) = (self.tail.at, std::mem::take(&mut self.tail.skipped));
-                let mut intake = self.intake(grain);
-                let mut lines = &pending[..=from + last];
-                if skipped > 0 {
-                    let end = memchr::memchr(b'\n', lines).map_or(lines.len(), |lf| lf + 1);
-                    intake.too_long(skipped + end as u64, at);
-                    at = at.next_line((skipped as usize).saturating_add(end));
-                    lines = &lines[end..];
-                }
-                let at = intake.lines(lines, at);
-                let bases = std::mem::take(&mut intake.bases);
-                pending.drain(..=from + last);
-                (self.tail.at, self.tail.pending) = (at, pending);
-                self.note_base(bases);
-            }
-            None if self.tail.pending.len() > VALUE_LIMIT_BYTES => {
-                self.tail.skipped += self.tail.pending.len() as u64;
-                self.tail.pending.clear();
-            }
-            None => {}
-        }
-    }
-
-    fn note_base(&mut self, bases: Vec<Origin>) {
-        if let (Base::Untold, Some(origin)) = (&self.tail.base, bases.into_iter().next()) {
-            self.tail.base = Base::Told(origin);
-        }
+        Session { source, files, skeleton, sidecar, whole, tail, derived: Derived::default() }
     }
 
     /// Takes in a whole file, but for what comes after its last LF.
@@ -258,87 +169,18 @@ impl Session {
         }
     }
 
-    /// Takes in what a file ends with: a line without its LF, or the whole document.
-    fn take_rest(&mut self, grain: Grain) {
-        let (rest, at) = (std::mem::take(&mut self.tail.pending), self.tail.at);
-        let skipped = self.tail.skipped;
-        let mut intake = self.intake(grain);
-        if skipped > 0 {
-            intake.too_long(skipped + rest.len() as u64, at);
-        } else if !rest.is_empty() {
-            intake.line(&rest, at);
-        }
-        let bases = std::mem::take(&mut intake.bases);
-        if grain == Grain::Document || at.file > 0 {
-            self.tail.skipped = 0;
-            self.note_base(bases);
-        } else {
-            self.tail.pending = rest;
-        }
-    }
-
-    fn grain(&self) -> Grain {
-        match self.source.layout.format {
-            Format::Document if self.tail.at.file == 0 => Grain::Document,
-            Format::Lines | Format::Document | Format::Rows(_) => Grain::Line,
-        }
-    }
-
     /// Follows the base, looks at the unfinished end, and derives the tree.
-    fn finish(&mut self, reading: &Reading<'_>, within: &mut Vec<String>) {
+    pub(crate) fn finish(&mut self, reading: &Reading<'_>, within: &mut Vec<String>) {
         if self.grain() == Grain::Document {
             // Lines of a document mean nothing.
             self.tail.at.line = 0;
             self.take_rest(Grain::Document);
         }
         if let Base::Told(origin) = std::mem::replace(&mut self.tail.base, Base::Untold) {
-            inherit(self, &origin, reading, within);
+            base::inherit(self, &origin, reading, within);
             self.tail.base = Base::Followed;
         }
         self.judge();
-    }
-
-    /// Looks at the unfinished last line, and derives the tree.
-    fn judge(&mut self) {
-        let mark = self.skeleton.mark();
-        self.take_rest(Grain::Line);
-        self.tail.judged = Some(mark);
-        self.derive();
-    }
-
-    fn derive(&mut self) {
-        let habits = self.source.dialect.habits();
-        let bridge_within = match self.tail.bridge {
-            Bridge::Always => Some(Micros::MAX),
-            Bridge::AsTheAgent => habits.bridges_within_ms.map(|ms| ms.saturating_mul(1000)),
-        };
-        let rules = Rules { repeated: habits.repeated, bridge_within, whole: self.whole };
-        let mut facts = self.skeleton.facts.clone();
-        facts.fall_back_on(self.sidecar.clone());
-        let itself = self.source.name();
-        facts.parent_session.take_if(|parent| facts.session.as_ref() == Some(parent) || *parent == itself);
-        self.skeleton.settle_sidechains(facts.parent_session.is_some());
-        let tree = Tree::grow(&self.skeleton, rules);
-        let keys = Keys::new(&self.skeleton, &tree);
-        let heads = branch::heads(&self.skeleton, &tree, &keys);
-        let (own, others): (Vec<_>, Vec<_>) = std::mem::take(&mut facts.summaries)
-            .into_iter()
-            .partition(|(of, _)| self.skeleton.ids.find(of).and_then(|id| tree.named(id)).is_some());
-        facts.summaries = others;
-        for (_, text) in own {
-            facts.entitle(Title { text, source: TitleSource::Summary });
-        }
-        let mut issues = self.skeleton.issues.clone();
-        // What the end of a file lacks may stand before it.
-        let from_tree = if self.whole { tree.issues.iter() } else { [].iter() };
-        let from_keys = if self.whole { keys.issues(&tree) } else { Vec::new() };
-        for found in from_tree.chain(&from_keys) {
-            let place = self.skeleton.entries[found.entry as usize].place;
-            let file = self.skeleton.file_names.get(usize::from(place.file)).cloned().flatten();
-            issues.push(Issue::at(place, file, found.kind, found.detail.clone()));
-        }
-        issues.kept.sort_by(|a, b| (&a.file, a.offset).cmp(&(&b.file, b.offset)));
-        self.shape = Shape { tree, keys, heads, facts, issues };
     }
 
     /// Whether the page is here, and sure to be what the whole session has at its end.
@@ -361,7 +203,7 @@ impl Session {
     }
 }
 
-fn open_within(source: &Source, reading: &Reading<'_>, within: &mut Vec<String>) -> Result<Session> {
+pub(crate) fn open_within(source: &Source, reading: &Reading<'_>, within: &mut Vec<String>) -> Result<Session> {
     let mut session = Session::empty(source.clone(), source.open()?, reading, true);
     let files = std::mem::replace(&mut session.files, Files(Vec::new()));
     // The first file comes last: its end is what stays pending.
@@ -398,64 +240,4 @@ fn read_sidecar(session: &mut Session) {
 
 fn read_limited(path: &Path) -> Result<Vec<u8>> {
     open_file(path)?.read_at(0, SIDECAR_LIMIT_BYTES)
-}
-
-/// Puts the records of the session that this one begins in before its own.
-fn inherit(session: &mut Session, origin: &Origin, reading: &Reading<'_>, within: &mut Vec<String>) {
-    let base = origin.session.as_str();
-    within.push(session.skeleton.facts.session.clone().unwrap_or_else(|| session.source.name()));
-    let followed = within.len() < BASES_FOLLOWED && !within.iter().any(|id| id == base);
-    let opened = followed.then(|| (reading.find)(base)).flatten().map(|source| open_within(&source, reading, within));
-    within.pop();
-    let Some(Ok(mut base_session)) = opened else {
-        session.skeleton.begin_in_missing(base);
-        return;
-    };
-    let dialect = base_session.source.dialect;
-    let reaching = |mark: &Option<String>| {
-        let mark = mark.as_deref()?;
-        base_session.skeleton.first_entry(|id| dialect.reaches(id, mark))
-    };
-    let (until, incomplete) = (reaching(&origin.until), origin.last.is_some() && reaching(&origin.last).is_none());
-    if let Some(until) = until {
-        // As it was then: what came later, a step back too, is none of this session's.
-        base_session.skeleton.forget_from(until);
-        base_session.derive();
-    }
-    let front = front(&base_session, session.files.0.len() as u16);
-    let inherited = front.entries.len();
-    session.skeleton.prepend(front);
-    if let Some(last) = origin.last.as_ref().filter(|_| incomplete) {
-        session.skeleton.go_on_from_missing(last, inherited);
-    } else if let Some(missing) = base_session.skeleton.missing_base().filter(|_| inherited == 0) {
-        session.skeleton.begin_in_missing(missing);
-    }
-    session.files.0.append(&mut base_session.files.0);
-}
-
-/// The current branch of a session as the beginning of another one, whose own files come before `first_file`.
-fn front(base: &Session, first_file: u16) -> Skeleton {
-    let Session { skeleton, shape, .. } = base;
-    let mut front = Skeleton::default();
-    let file_name = |file: &OpenFile| file.path.file_name().map(|name| name.to_string_lossy().into_owned());
-    front.file_names = base.files.0.iter().map(file_name).collect();
-    let branch = base.head().map(|head| base.branch(head).records).unwrap_or_default();
-    let missing = branch.first().and_then(|root| root.missing_parent());
-    let mut parent = missing.map_or(ROOT, |missing| front.ids.intern(missing));
-    for record in branch {
-        let place = record.place();
-        let moved = |place: Place| Place { file: place.file + first_file, ..place };
-        let nameless = record.id() == place.name();
-        let id = if nameless { front.ids.intern(&moved(place).name()) } else { front.ids.intern(&record.id()) };
-        for at in shape.tree.entries_of(record.node) {
-            let entry = skeleton.entries[at as usize];
-            let first_key = skeleton.keys.partition_point(|key| key.entry < at);
-            let keys = skeleton.keys[first_key..].iter().take_while(|key| key.entry == at);
-            front.keys.extend(keys.map(|key| KeyEntry { entry: front.entries.len() as u32, ..*key }));
-            let flags = entry.flags.with(Flags::INHERITED, true);
-            front.entries.push(Entry { place: moved(entry.place), id, parent, flags, ..entry });
-        }
-        parent = id;
-    }
-    front
 }

@@ -18,7 +18,7 @@ pub(crate) enum Piece {
     /// A whole JSON object.
     Object(Range<usize>),
     /// Another JSON value.
-    Scalar(Range<usize>),
+    NoObject(Range<usize>),
     /// The rest of a record, or nothing that was ever JSON.
     Torn(Range<usize>),
 }
@@ -46,7 +46,7 @@ pub(crate) fn pieces(line: &str, grain: Grain, is_record: &dyn Fn(&str) -> bool)
                 false => torn(start, end),
             },
             Ok(end) if next_content(line, end).is_none_or(|next| line.as_bytes()[next] == b'{') => {
-                (Piece::Scalar(start..end), end)
+                (Piece::NoObject(start..end), end)
             }
             Ok(_) => torn(start, start),
             // Between whole records it hides nothing.
@@ -167,7 +167,7 @@ mod tests {
         let is_record = |text: &str| text.contains("\"uuid\"");
         let show = |piece| match piece {
             Piece::Object(range) => format!("object {}", &line[range]),
-            Piece::Scalar(range) => format!("scalar {}", &line[range]),
+            Piece::NoObject(range) => format!("scalar {}", &line[range]),
             Piece::Torn(range) => format!("torn   {}", &line[range]),
         };
         pieces(line, Grain::Line, &is_record).into_iter().map(show).collect::<Vec<_>>().join("\n")

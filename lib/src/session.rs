@@ -2,26 +2,26 @@
 //!
 //! `reading.rs` makes one; this file answers questions about it.
 
-use std::borrow::Cow;
 use std::path::Path;
 
 use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
 
+use crate::branch;
 pub use crate::branch::HeadKind;
-use crate::branch::{self, HeadEntry, Keys};
+use crate::derived::Derived;
 use crate::dialect::{Dialect, Repeated};
 use crate::error::Result;
-use crate::issue::{Issue, IssueKind, Issues, Severity};
-use crate::join::Joining;
-use crate::mend;
-use crate::reading::Tail;
-use crate::record::{Body, Kind, RecordId, SessionId, Title, Usage};
+use crate::facts::Facts;
+use crate::issue::{Issue, IssueKind, Severity};
+use crate::record::{RecordId, SessionId, Title, Usage};
+pub use crate::record_ref::RecordRef;
 pub use crate::skeleton::Place;
-use crate::skeleton::{Entry, Facts, Flags, KeyRole, NO_TIME, ROOT, Skeleton};
+use crate::skeleton::{Flags, NO_TIME, Skeleton};
 use crate::source::{Files, Source};
+use crate::tail::Tail;
 pub use crate::tree::Bridge;
-use crate::tree::{NodeIx, Tree};
+use crate::tree::NodeIx;
 
 /// One session as it was read.
 ///
@@ -44,17 +44,7 @@ pub struct Session {
     pub(crate) sidecar: Facts,
     pub(crate) whole: bool,
     pub(crate) tail: Tail,
-    pub(crate) shape: Shape,
-}
-
-/// What is derived from the skeleton.
-#[derive(Default)]
-pub(crate) struct Shape {
-    pub(crate) tree: Tree,
-    pub(crate) keys: Keys,
-    pub(crate) heads: Vec<HeadEntry>,
-    pub(crate) facts: Facts,
-    pub(crate) issues: Issues,
+    pub(crate) derived: Derived,
 }
 
 /// How a branch ends.
@@ -90,13 +80,6 @@ pub enum Request {
     Named(u64),
     /// By the record that tells of it, known in this session only.
     Record(u32),
-}
-
-/// One record of a session.
-#[derive(Clone, Copy)]
-pub struct RecordRef<'s> {
-    session: &'s Session,
-    pub(crate) node: NodeIx,
 }
 
 /// An end of a conversation.
@@ -145,7 +128,7 @@ const AMBIGUOUS_LISTED: usize = 8;
 impl Session {
     /// What the session is called: by its records, else by its place.
     pub fn id(&self) -> SessionId {
-        SessionId(self.shape.facts.session.clone().unwrap_or_else(|| self.source.name()))
+        SessionId(self.derived.facts.session.clone().unwrap_or_else(|| self.source.name()))
     }
 
     /// Who wrote it.
@@ -170,7 +153,7 @@ impl Session {
 
     /// Every record, in file order.
     pub fn records(&self) -> impl DoubleEndedIterator<Item = RecordRef<'_>> + ExactSizeIterator {
-        (0..self.shape.tree.nodes.len() as NodeIx).map(|node| self.at(node))
+        (0..self.derived.tree.nodes.len() as NodeIx).map(|node| self.at(node))
     }
 
     /// How many lines the first file has; unknown when only its end was read.
@@ -180,17 +163,17 @@ impl Session {
 
     /// The record that the conversation goes on from.
     pub fn head(&self) -> Option<RecordRef<'_>> {
-        self.shape.heads.first().map(|head| self.at(head.node))
+        self.derived.heads.first().map(|head| self.at(head.node))
     }
 
     /// Every end of a conversation, the newest first.
     pub fn heads(&self) -> impl ExactSizeIterator<Item = Head<'_>> {
-        self.shape.heads.iter().map(|head| Head { record: self.at(head.node), kind: head.kind })
+        self.derived.heads.iter().map(|head| Head { record: self.at(head.node), kind: head.kind })
     }
 
     /// The record with this id, or with the only id that begins so.
     pub fn find(&self, name: &str) -> std::result::Result<RecordRef<'_>, NotFound> {
-        if let Some(node) = self.skeleton.ids.find(name).and_then(|id| self.shape.tree.named(id)) {
+        if let Some(node) = self.skeleton.ids.find(name).and_then(|id| self.derived.tree.named(id)) {
             return Ok(self.at(node));
         }
         // A copy's made-up id is nobody's beginning, but it names its record.
@@ -210,7 +193,7 @@ impl Session {
 
     /// The branch that ends in this record.
     pub fn branch(&self, head: RecordRef<'_>) -> Branch<'_> {
-        let Shape { tree, keys, .. } = &self.shape;
+        let Derived { tree, keys, .. } = &self.derived;
         let nodes = branch::walk(&self.skeleton, tree, keys, head.node);
         let gap = |node: NodeIx| {
             let id = tree.missing.get(&node)?;
@@ -234,7 +217,7 @@ impl Session {
         if !branch.gaps.is_empty() {
             return State::Degraded;
         }
-        match branch::end(&self.shape.keys, &branch.records) {
+        match branch::end(&self.derived.keys, &branch.records) {
             branch::End::Answered => State::Clean,
             branch::End::Prompt => State::InterruptedPrompt,
             branch::End::Turn => State::InterruptedTurn,
@@ -243,53 +226,53 @@ impl Session {
 
     /// What is wrong, in file order.
     pub fn issues(&self) -> &[Issue] {
-        &self.shape.issues.kept
+        &self.derived.issues.kept
     }
 
     /// How many issues there are, those included that are too many to be kept.
     pub fn issue_count(&self) -> u64 {
-        self.shape.issues.kept.len() as u64 + self.shape.issues.beyond()
+        self.derived.issues.kept.len() as u64 + self.derived.issues.beyond()
     }
 
     /// Whether something is lost or cannot be trusted.
     pub fn has_errors(&self) -> bool {
-        self.issues().iter().any(|issue| issue.severity == Severity::Error) || self.shape.issues.errors_beyond > 0
+        self.issues().iter().any(|issue| issue.severity == Severity::Error) || self.derived.issues.errors_beyond > 0
     }
 
     /// The title that somebody gave it: the most binding, and of those the last.
     pub fn title(&self) -> Option<&Title> {
-        self.shape.facts.title()
+        self.derived.facts.title()
     }
 
     /// The working directory that its first record tells.
     pub fn cwd(&self) -> Option<&str> {
-        self.shape.facts.cwd.as_deref()
+        self.derived.facts.cwd.as_deref()
     }
 
     /// The git branch that its last record tells.
     pub fn git_branch(&self) -> Option<&str> {
-        self.shape.facts.git_branch.as_deref()
+        self.derived.facts.git_branch.as_deref()
     }
 
     /// The models that answered, in the order of their first answer.
     pub fn models(&self) -> &[String] {
-        &self.shape.facts.models
+        &self.derived.facts.models
     }
 
     /// The session that this one is a sub-agent's work for, and the tool call there that started it.
     pub fn parent_session(&self) -> Option<(&str, Option<&str>)> {
-        let Facts { parent_session, parent_call, .. } = &self.shape.facts;
+        let Facts { parent_session, parent_call, .. } = &self.derived.facts;
         parent_session.as_deref().map(|parent| (parent, parent_call.as_deref()))
     }
 
     /// Each kind of record that the dialect does not know, and how many there are.
     pub fn unknown_kinds(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.shape.facts.unknown.iter().map(|(kind, count)| (kind.as_str(), *count))
+        self.derived.facts.unknown.iter().map(|(kind, count)| (kind.as_str(), *count))
     }
 
     /// The agent's version, as the last record tells it.
     pub fn agent_version(&self) -> Option<&str> {
-        self.shape.facts.version.as_deref()
+        self.derived.facts.version.as_deref()
     }
 
     /// Tokens of the session's own requests, each counted once (reading rule 6).
@@ -303,7 +286,7 @@ impl Session {
 
     /// The session's own requests with what each cost. A copy of a session repeats the names of the requests it copies.
     pub fn requests(&self) -> HashMap<Request, Usage> {
-        let repeats = self.shape.tree.issues.iter().filter(|found| found.kind == IssueKind::DuplicateLine);
+        let repeats = self.derived.tree.issues.iter().filter(|found| found.kind == IssueKind::DuplicateLine);
         let repeats: HashSet<u32> = repeats.map(|found| found.entry).collect();
         let inherited = |entry: u32| self.skeleton.entries[entry as usize].flags.has(Flags::INHERITED);
         let own = |entry: u32| !inherited(entry) && !repeats.contains(&entry);
@@ -323,7 +306,7 @@ impl Session {
 
     /// Summaries of other sessions that this one's file holds, each with the record that it ends with.
     pub fn summaries_of_others(&self) -> &[(String, String)] {
-        &self.shape.facts.summaries
+        &self.derived.facts.summaries
     }
 
     /// When the first record was written.
@@ -343,132 +326,5 @@ impl Session {
 
     pub(crate) fn at(&self, node: NodeIx) -> RecordRef<'_> {
         RecordRef { session: self, node }
-    }
-}
-
-impl<'s> RecordRef<'s> {
-    fn entry(self) -> &'s Entry {
-        self.session.shape.tree.entry(&self.session.skeleton, self.node)
-    }
-
-    /// Its id; a second record of the same id is told apart by a number.
-    pub fn id(self) -> Cow<'s, str> {
-        let id = self.session.skeleton.ids.get(self.entry().id);
-        match self.session.shape.tree.nodes[self.node as usize].copy {
-            0 | 1 => Cow::Borrowed(id),
-            copy => Cow::Owned(format!("{id}~{copy}")),
-        }
-    }
-
-    /// Its number in file order, counted from 0.
-    pub fn order(self) -> usize {
-        self.node as usize
-    }
-
-    /// The record that it hangs on.
-    pub fn parent(self) -> Option<RecordRef<'s>> {
-        self.session.shape.tree.parent(self.node).map(|node| self.session.at(node))
-    }
-
-    /// The records that hang on it, in file order.
-    pub fn children(self) -> impl DoubleEndedIterator<Item = RecordRef<'s>> + ExactSizeIterator {
-        self.session.shape.tree.children(self.node).iter().map(move |node| self.session.at(*node))
-    }
-
-    /// The id of its parent, when that is missing.
-    pub fn missing_parent(self) -> Option<&'s str> {
-        self.session.shape.tree.missing.get(&self.node).map(|id| self.session.skeleton.ids.get(*id))
-    }
-
-    /// Whether its own entry says that a conversation begins with it.
-    pub(crate) fn is_root(self) -> bool {
-        self.entry().parent == ROOT
-    }
-
-    /// Whether it is another session's, which this one begins in.
-    pub fn is_inherited(self) -> bool {
-        self.entry().flags.has(Flags::INHERITED)
-    }
-
-    /// What it is.
-    pub fn kind(self) -> Kind {
-        self.entry().kind
-    }
-
-    /// When it was written: the latest of its pieces.
-    pub fn at(self) -> Option<Timestamp> {
-        let at = self.session.shape.tree.nodes[self.node as usize].at;
-        (at != NO_TIME).then(|| Timestamp::from_microsecond(at).ok()).flatten()
-    }
-
-    /// Whether it belongs to a side conversation.
-    pub fn is_sidechain(self) -> bool {
-        self.entry().flags.has(Flags::SIDECHAIN)
-    }
-
-    /// Whether it has no place in the parent chain.
-    pub fn is_side(self) -> bool {
-        self.entry().flags.has(Flags::SIDE)
-    }
-
-    /// Whether it tells of a failure of the agent itself.
-    pub fn is_failure(self) -> bool {
-        self.entry().flags.has(Flags::FAILURE)
-    }
-
-    /// Whether it is one item of an answer.
-    pub(crate) fn is_item(self) -> bool {
-        self.entry().flags.has(Flags::ITEM)
-    }
-
-    /// The hashes of what else it belongs to.
-    pub(crate) fn keys(self, wanted: KeyRole) -> impl Iterator<Item = u64> + 's {
-        self.session.shape.keys.of(self.node).filter(move |(role, _)| *role == wanted).map(|(_, hash)| hash)
-    }
-
-    /// Where its first piece stands.
-    pub fn place(self) -> Place {
-        self.entry().place
-    }
-
-    /// The file of that place.
-    pub fn file(self) -> &'s Path {
-        &self.session.files.0[usize::from(self.place().file)].path
-    }
-
-    /// What it says, all its pieces joined.
-    pub fn body(self) -> Result<Body> {
-        let texts = self.texts()?;
-        let mut pieces = texts.iter().map(|text| self.session.dialect().body(text));
-        let Some(first) = pieces.next() else { return Ok(Body::Other(serde_json::Value::Null)) };
-        let mut joining = Joining::begin(first);
-        pieces.for_each(|piece| joining.add(piece));
-        Ok(joining.finish())
-    }
-
-    /// The JSON of its pieces, as it stands in the file.
-    pub fn raw(self) -> Result<Vec<Vec<u8>>> {
-        let entries = self.session.shape.tree.entries_of(self.node);
-        let read = |entry: &u32| {
-            let Entry { place, hash, .. } = self.session.skeleton.entries[*entry as usize];
-            self.session.files.read(place, hash)
-        };
-        entries.iter().map(read).collect()
-    }
-
-    fn texts(self) -> Result<Vec<String>> {
-        Ok(self.raw()?.iter().map(|bytes| mend::whole(bytes).into_owned()).collect())
-    }
-}
-
-impl std::fmt::Debug for RecordRef<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.id())
-    }
-}
-
-impl PartialEq for RecordRef<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.node == other.node && std::ptr::eq(self.session, other.session)
     }
 }

@@ -3,16 +3,15 @@
 //! It only grows, and can be cut back to an earlier length; the tree is derived from it (`tree.rs`). That is what makes a
 //! growing file and a whole one the same thing: the unfinished last line is added, looked at, and cut off again.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dialect::{About, Event, Key, Link, Parent};
+use crate::facts::{Facts, Totals};
 use crate::ids::{Ids, Sym};
 use crate::issue::{Issue, IssueKind, Issues, quoted};
 use crate::record::{Kind, Title, Usage};
-use crate::time::{self, Micros, Reading};
+use crate::time::{self, Micros, Told};
 
 /// Where a record's JSON stands: bytes of a file, or a row of a table (then `offset` is its rowid).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,21 +116,6 @@ pub(crate) struct UsageEntry {
     pub(crate) usage: Usage,
 }
 
-/// What a session's requests cost, as its running totals tell.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Totals {
-    last: Option<Usage>,
-    pub(crate) sum: Option<Usage>,
-}
-
-impl Totals {
-    /// A total counts by what it has grown; where it did not grow, or nothing came before it, by its latest request.
-    fn take(&mut self, total: Usage, last: Option<Usage>) {
-        let grown = self.last.replace(total).and_then(|before| total.since(before));
-        self.sum.get_or_insert_default().add(grown.or(last).unwrap_or(total));
-    }
-}
-
 /// What happened between two entries: `at` entries were there before.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Control {
@@ -150,116 +134,6 @@ pub(crate) enum ControlKind {
     ReplaceAll,
     /// What comes next hangs on a record, or begins in a session, that is not there.
     MissingBase(Sym),
-}
-
-/// Facts about the session, gathered in passing: the first cwd and parent, the last branch and version.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Facts {
-    pub(crate) session: Option<String>,
-    pub(crate) cwd: Option<String>,
-    pub(crate) git_branch: Option<String>,
-    pub(crate) version: Option<String>,
-    pub(crate) models: Vec<String>,
-    pub(crate) parent_session: Option<String>,
-    pub(crate) parent_call: Option<String>,
-    /// The last manual, the last automatic title, the last summary.
-    pub(crate) titles: Vec<Title>,
-    /// Summaries, each with the record that it ends with: of this session or another.
-    pub(crate) summaries: Vec<(String, String)>,
-    /// Other sessions' ids that were reported already.
-    foreign: Vec<String>,
-    /// Of each kind of record that the dialect does not know: how many.
-    pub(crate) unknown: BTreeMap<String, u64>,
-}
-
-/// A session that named thousands of models is not telling anything: this many are kept.
-const MODELS_KEPT: usize = 32;
-
-/// A file that sums up more sessions than a person has is not telling anything: this many are kept.
-const SUMMARIES_KEPT: usize = 256;
-
-/// Of the sessions mixed into a file, this many are reported once; further ones at each record.
-const FOREIGN_KEPT: usize = 64;
-
-/// A kind is a word, and an agent has a few dozen: a file with more is not telling kinds.
-const UNKNOWN_KINDS_KEPT: usize = 256;
-const UNKNOWN_KIND_CHARS: usize = 80;
-
-impl Facts {
-    fn learn(&mut self, about: About<'_>) -> Result<(), String> {
-        fn first(slot: &mut Option<String>, told: Option<std::borrow::Cow<'_, str>>) {
-            if let (None, Some(told)) = (&slot, told) {
-                *slot = Some(told.into_owned());
-            }
-        }
-        fn last(slot: &mut Option<String>, told: Option<std::borrow::Cow<'_, str>>) {
-            if let Some(told) = told
-                && slot.as_deref() != Some(&*told)
-            {
-                *slot = Some(told.into_owned());
-            }
-        }
-        first(&mut self.cwd, about.cwd);
-        last(&mut self.git_branch, about.git_branch);
-        last(&mut self.version, about.version);
-        first(&mut self.parent_session, about.parent_session);
-        first(&mut self.parent_call, about.parent_call);
-        if let Some(model) = about.model
-            && self.models.len() < MODELS_KEPT
-            && !self.models.iter().any(|known| *known == *model)
-        {
-            self.models.push(model.into_owned());
-        }
-        match (&self.session, about.session) {
-            (None, Some(told)) => self.session = Some(told.into_owned()),
-            (Some(known), Some(told)) if *known != *told && !self.foreign.iter().any(|known| *known == *told) => {
-                if self.foreign.len() < FOREIGN_KEPT {
-                    self.foreign.push(told.clone().into_owned());
-                }
-                return Err(told.into_owned());
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    pub(crate) fn entitle(&mut self, title: Title) {
-        if title.text.trim().is_empty() {
-            return;
-        }
-        self.titles.retain(|known| known.source != title.source);
-        self.titles.push(title);
-    }
-
-    /// Counts a kind of record that the dialect does not know.
-    fn count_unknown(&mut self, kind: &str) -> u64 {
-        let kind: String = kind.chars().take(UNKNOWN_KIND_CHARS).collect();
-        let full = self.unknown.len() >= UNKNOWN_KINDS_KEPT && !self.unknown.contains_key(&kind);
-        let count = self.unknown.entry(if full { "…".to_owned() } else { kind }).or_default();
-        *count += 1;
-        *count
-    }
-
-    /// The title that counts: the most binding, and of those the last.
-    pub(crate) fn title(&self) -> Option<&Title> {
-        self.titles.iter().max_by_key(|title| title.source)
-    }
-
-    /// Takes from a sidecar what the log does not tell.
-    pub(crate) fn fall_back_on(&mut self, sidecar: Facts) {
-        self.session = self.session.take().or(sidecar.session);
-        self.cwd = self.cwd.take().or(sidecar.cwd);
-        self.git_branch = self.git_branch.take().or(sidecar.git_branch);
-        self.version = self.version.take().or(sidecar.version);
-        self.parent_session = self.parent_session.take().or(sidecar.parent_session);
-        self.parent_call = self.parent_call.take().or(sidecar.parent_call);
-        if self.models.is_empty() {
-            self.models = sidecar.models;
-        }
-        if self.titles.is_empty() {
-            self.titles = sidecar.titles;
-        }
-    }
 }
 
 #[derive(Debug, Default, Clone)]
@@ -364,13 +238,7 @@ impl Skeleton {
                 }
             }
             Event::Title { text, source } => self.facts.entitle(Title { text: text.into_owned(), source }),
-            Event::Summary { text, of } => {
-                let summaries = &mut self.facts.summaries;
-                summaries.retain(|(known, _)| *known != *of);
-                if summaries.len() < SUMMARIES_KEPT {
-                    summaries.push((of.into_owned(), text.into_owned()));
-                }
-            }
+            Event::Summary { text, of } => self.facts.sum_up(of, text),
             Event::Leaf(id) => self.control(value, |ids| ControlKind::Leaf(ids.intern(&id))),
             Event::Cut(id) => self.control(value, |ids| ControlKind::Cut(ids.intern(&id))),
             Event::CutTurns(turns) => self.control(value, |_| ControlKind::CutTurns(turns)),
@@ -417,13 +285,13 @@ impl Skeleton {
             Parent::Id(parent) => self.ids.intern(&parent),
         };
         let at = match time::read(&link.at, now) {
-            Reading::At(at) => at,
-            Reading::Absent => NO_TIME,
-            Reading::Unreadable => {
+            Told::At(at) => at,
+            Told::Absent => NO_TIME,
+            Told::Unreadable => {
                 self.report(place, IssueKind::BadTime, "its time cannot be read and does not count");
                 NO_TIME
             }
-            Reading::Future => {
+            Told::Future => {
                 self.report(
                     place,
                     IssueKind::BadTime,
@@ -448,62 +316,5 @@ impl Skeleton {
         for entry in &mut self.entries {
             entry.flags = entry.flags.without(Flags::SIDECHAIN).with(Flags::SIDECHAIN, !own && said(entry));
         }
-    }
-
-    /// Notes that the session begins in one that is not there.
-    pub(crate) fn begin_in_missing(&mut self, base: &str) {
-        let base = self.ids.intern(base);
-        self.controls.insert(0, Control { at: 0, offset: 0, what: ControlKind::MissingBase(base) });
-    }
-
-    /// Notes that what this session begins in ends before the record that it went on from.
-    pub(crate) fn go_on_from_missing(&mut self, last: &str, own: usize) {
-        let last = self.ids.intern(last);
-        self.controls.insert(0, Control { at: own as u32, offset: 0, what: ControlKind::MissingBase(last) });
-    }
-
-    /// What this session begins in and is not there.
-    pub(crate) fn missing_base(&self) -> Option<&str> {
-        match self.controls.first()?.what {
-            ControlKind::MissingBase(id) => Some(self.ids.get(id)),
-            ControlKind::Leaf(_) | ControlKind::Cut(_) | ControlKind::CutTurns(_) | ControlKind::ReplaceAll => None,
-        }
-    }
-
-    /// The first entry whose id fits.
-    pub(crate) fn first_entry(&self, fits: impl Fn(&str) -> bool) -> Option<usize> {
-        self.entries.iter().position(|entry| fits(self.ids.get(entry.id)))
-    }
-
-    /// Forgets this entry and all after it.
-    pub(crate) fn forget_from(&mut self, end: usize) {
-        let Some(first) = self.entries.get(end).map(|entry| entry.place.offset) else { return };
-        self.entries.truncate(end);
-        self.keys.truncate(self.keys.partition_point(|key| (key.entry as usize) < end));
-        self.usages.retain(|usage| (usage.entry as usize) < end);
-        // What the forgotten record's own value told, before it, goes with it.
-        let before = |control: &Control| match control.what {
-            ControlKind::MissingBase(_) => true,
-            _ => (control.at as usize) < end || control.offset < first,
-        };
-        self.controls.retain(|control| control.at as usize <= end && before(control));
-    }
-
-    /// Puts another session's records before this one's.
-    pub(crate) fn prepend(&mut self, mut front: Skeleton) {
-        let shift = front.entries.len() as u32;
-        for entry in &mut front.entries {
-            entry.id = self.ids.intern(front.ids.get(entry.id));
-            if entry.parent != ROOT {
-                entry.parent = self.ids.intern(front.ids.get(entry.parent));
-            }
-        }
-        self.keys.iter_mut().for_each(|key| key.entry += shift);
-        self.usages.iter_mut().for_each(|usage| usage.entry += shift);
-        self.controls.iter_mut().for_each(|control| control.at += shift);
-        front.entries.append(&mut self.entries);
-        front.keys.append(&mut self.keys);
-        (self.entries, self.keys) = (front.entries, front.keys);
-        self.file_names.append(&mut front.file_names);
     }
 }

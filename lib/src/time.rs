@@ -12,7 +12,7 @@ const FUTURE_TOLERANCE_MICROS: Micros = 24 * 3600 * 1_000_000;
 
 /// What a moment turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum Told {
     Absent,
     At(Micros),
     Unreadable,
@@ -20,16 +20,16 @@ pub(crate) enum Reading {
 }
 
 /// Reads a moment; offsets such as `-0500` are valid, a time without offset is taken as UTC.
-pub(crate) fn read(moment: &Moment<'_>, now: Timestamp) -> Reading {
+pub(crate) fn read(moment: &Moment<'_>, now: Timestamp) -> Told {
     let micros = match moment {
-        Moment::Absent => return Reading::Absent,
+        Moment::Absent => return Told::Absent,
         Moment::Millis(millis) => millis.checked_mul(1000),
         Moment::Text(text) => parse(text).map(Timestamp::as_microsecond),
     };
     match micros {
-        Some(at) if at > now.as_microsecond().saturating_add(FUTURE_TOLERANCE_MICROS) => Reading::Future,
-        Some(at) if Timestamp::from_microsecond(at).is_ok() => Reading::At(at),
-        _ => Reading::Unreadable,
+        Some(at) if at > now.as_microsecond().saturating_add(FUTURE_TOLERANCE_MICROS) => Told::Future,
+        Some(at) if Timestamp::from_microsecond(at).is_ok() => Told::At(at),
+        _ => Told::Unreadable,
     }
 }
 
@@ -48,7 +48,7 @@ mod tests {
     fn every_way_to_write_one_instant_is_that_instant() {
         let now: Timestamp = "2026-06-01T00:00:00Z".parse().unwrap();
         let at = |text: &'static str| read(&Moment::Text(text.into()), now);
-        let expected = Reading::At(1_768_168_800_000_000);
+        let expected = Told::At(1_768_168_800_000_000);
         for text in [
             "2026-01-11T22:00:00Z",
             "2026-01-11T17:00:00-0500",
@@ -59,9 +59,9 @@ mod tests {
             assert_eq!(at(text), expected, "{text}");
         }
         assert_eq!(read(&Moment::Millis(1_768_168_800_000), now), expected);
-        assert_eq!(at("yesterday"), Reading::Unreadable);
-        assert_eq!(read(&Moment::Millis(i64::MAX), now), Reading::Unreadable);
-        assert_eq!(at("2026-06-02T00:00:01Z"), Reading::Future);
-        assert_eq!(at("2026-06-01T23:00:00Z"), Reading::At(1_780_354_800_000_000));
+        assert_eq!(at("yesterday"), Told::Unreadable);
+        assert_eq!(read(&Moment::Millis(i64::MAX), now), Told::Unreadable);
+        assert_eq!(at("2026-06-02T00:00:01Z"), Told::Future);
+        assert_eq!(at("2026-06-01T23:00:00Z"), Told::At(1_780_354_800_000_000));
     }
 }

@@ -8,13 +8,13 @@
 //!          gap ┄ d                         d's parent is missing: an island begins
 //! ```
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use crate::dialect::Repeated;
+use crate::fold::{Current, Fold};
 use crate::ids::Sym;
 use crate::issue::{IssueKind, quoted};
-use crate::record::Kind;
-use crate::skeleton::{ControlKind, Entry, Flags, NO_TIME, PREVIOUS, ROOT, Skeleton};
+use crate::skeleton::{Entry, Flags, Skeleton};
 use crate::time::Micros;
 
 /// The number of a record in its session: file order, by where each record first appears.
@@ -60,9 +60,9 @@ pub enum Bridge {
 pub(crate) struct Tree {
     pub(crate) nodes: Vec<Node>,
     /// The node that each id names.
-    by_id: Vec<NodeIx>,
+    pub(crate) by_id: Vec<NodeIx>,
     /// Of the nodes made of several entries: all of them.
-    fragments: HashMap<NodeIx, Vec<u32>>,
+    pub(crate) fragments: HashMap<NodeIx, Vec<u32>>,
     /// Of the nodes whose parent is missing: its id.
     pub(crate) missing: HashMap<NodeIx, Sym>,
     /// Of those, the ones that were hung on another record all the same.
@@ -89,20 +89,7 @@ pub(crate) struct Found {
 
 impl Tree {
     pub(crate) fn grow(skeleton: &Skeleton, rules: Rules) -> Tree {
-        let mut fold = Fold {
-            skeleton,
-            rules,
-            tree: Tree { by_id: vec![NONE; skeleton.ids.len()], ..Tree::default() },
-            parents: Vec::new(),
-            current: Current::default(),
-            missing_base: None,
-            leaf: None,
-            seen: HashSet::new(),
-            copies: HashMap::new(),
-        };
-        fold.run();
-        fold.resolve();
-        let Fold { mut tree, current, .. } = fold;
+        let (mut tree, current) = Fold::over(skeleton, rules);
         tree.newest = tree.find_newest(skeleton, &current, rules);
         tree.break_cycles(skeleton);
         if let Some(limit) = rules.bridge_within.filter(|_| rules.whole) {
@@ -221,58 +208,6 @@ impl Tree {
         }
     }
 
-    /// Hangs each orphan on the record right before it, if that is of another tree, and its tip and near enough in time
-    /// unless there is no limit.
-    fn bridge(&mut self, skeleton: &Skeleton, limit: Micros) {
-        let mut roots = self.roots();
-        let links: Vec<NodeIx> =
-            (0..self.nodes.len() as NodeIx).filter(|node| is_link(self.entry(skeleton, *node))).collect();
-        let mut is_tip = vec![true; self.nodes.len()];
-        for parent in links.iter().filter_map(|node| self.parent(*node)) {
-            is_tip[parent as usize] = false;
-        }
-        let mut before = NONE;
-        for at in links {
-            if self.missing.contains_key(&at) && before != NONE {
-                let (orphan, tip) = (self.nodes[at as usize].at, self.nodes[before as usize].at);
-                let known = orphan != NO_TIME && tip != NO_TIME && is_tip[before as usize];
-                let near = known && orphan.saturating_sub(tip).saturating_abs() <= limit;
-                let root = top(&mut roots, before);
-                // In a file out of order the record before may be the orphan's own child.
-                if (near || limit == Micros::MAX) && root != at {
-                    self.nodes[at as usize].parent = before;
-                    self.bridged.insert(at, before);
-                    is_tip[before as usize] = false;
-                    roots[at as usize] = root;
-                }
-            }
-            before = at;
-        }
-    }
-
-    fn report_gaps(&mut self, skeleton: &Skeleton) {
-        let mut gaps: Vec<(NodeIx, Sym)> = self.missing.iter().map(|(node, id)| (*node, *id)).collect();
-        gaps.sort_unstable();
-        for (node, id) in gaps {
-            let id = skeleton.ids.get(id);
-            match self.bridged.get(&node) {
-                Some(&to) => {
-                    let to = self.id_text(skeleton, to);
-                    let detail = format!(
-                        "its parent {} is missing; it was hung on the record before it, {}",
-                        quoted(id),
-                        quoted(to)
-                    );
-                    self.found(node, IssueKind::BridgedGap, detail);
-                }
-                None => {
-                    let detail = format!("its parent {} is missing; what came before cannot be told", quoted(id));
-                    self.found(node, IssueKind::Orphan, detail);
-                }
-            }
-        }
-    }
-
     fn hang_children(&mut self) {
         let mut counts = vec![0_u32; self.nodes.len() + 1];
         for node in &self.nodes {
@@ -295,266 +230,17 @@ impl Tree {
         self.first_child = counts;
     }
 
-    fn id_text<'s>(&self, skeleton: &'s Skeleton, node: NodeIx) -> &'s str {
+    pub(crate) fn id_text<'s>(&self, skeleton: &'s Skeleton, node: NodeIx) -> &'s str {
         skeleton.ids.get(self.entry(skeleton, node).id)
     }
 
-    fn found(&mut self, node: NodeIx, kind: IssueKind, detail: String) {
+    pub(crate) fn found(&mut self, node: NodeIx, kind: IssueKind, detail: String) {
         let entry = self.nodes[node as usize].entry;
         self.issues.push(Found { entry, kind, detail });
     }
 }
 
-/// The root of a tree whose former roots may have been hung on others; shortens the way for the next who asks.
-fn top(roots: &mut [NodeIx], node: NodeIx) -> NodeIx {
-    let mut top = node;
-    while roots[top as usize] != top {
-        let above = roots[top as usize];
-        roots[top as usize] = roots[above as usize];
-        top = above;
-    }
-    top
-}
-
-/// The conversation as a linear dialect has it at some point of the file: it grows, is cut back and replaced.
-#[derive(Default)]
-struct Current {
-    records: Vec<NodeIx>,
-    /// Where each record stood when it was last in the conversation.
-    position: Vec<u32>,
-    /// Records have left it.
-    shortened: bool,
-}
-
-impl Current {
-    fn tip(&self) -> Option<NodeIx> {
-        self.records.last().copied()
-    }
-
-    fn holds(&self, node: NodeIx) -> bool {
-        let position = self.position.get(node as usize).copied().unwrap_or(NONE);
-        self.records.get(position as usize) == Some(&node)
-    }
-
-    fn add(&mut self, node: NodeIx) {
-        if self.position.len() <= node as usize {
-            self.position.resize(node as usize + 1, NONE);
-        }
-        self.position[node as usize] = self.records.len() as u32;
-        self.records.push(node);
-    }
-
-    fn cut(&mut self, from: NodeIx) {
-        if self.holds(from) {
-            self.records.truncate(self.position[from as usize] as usize);
-            self.shortened = true;
-        }
-    }
-
-    fn clear(&mut self) {
-        self.records.clear();
-        self.shortened = true;
-    }
-}
-
-/// One pass over the entries in file order.
-struct Fold<'s> {
-    skeleton: &'s Skeleton,
-    rules: Rules,
-    tree: Tree,
-    /// What each node's entry names as its parent: a `Sym`, `ROOT`, or `KNOWN`.
-    parents: Vec<u32>,
-    /// Its tip is what a record of a linear dialect hangs on.
-    current: Current,
-    missing_base: Option<Sym>,
-    leaf: Option<Sym>,
-    /// The bytes of records whose ids repeat, by hash.
-    seen: HashSet<(NodeIx, u64)>,
-    /// Of ids that several records share: how many there are.
-    copies: HashMap<Sym, u32>,
-}
-
-/// The parent is resolved already.
-const KNOWN: u32 = u32::MAX - 2;
-
-impl Fold<'_> {
-    fn run(&mut self) {
-        let mut controls = self.skeleton.controls.iter().peekable();
-        for at in 0..self.skeleton.entries.len() {
-            while let Some(control) = controls.next_if(|control| control.at as usize <= at) {
-                self.control(control.what);
-            }
-            self.take(at as u32);
-        }
-        controls.for_each(|control| self.control(control.what));
-    }
-
-    fn control(&mut self, what: ControlKind) {
-        match what {
-            ControlKind::Leaf(id) => self.leaf = Some(id),
-            ControlKind::ReplaceAll => self.current.clear(),
-            ControlKind::MissingBase(id) => self.missing_base = Some(id),
-            ControlKind::CutTurns(turns) => self.cut_turns(turns),
-            ControlKind::Cut(id) => match self.tree.named(id) {
-                Some(node) => self.current.cut(node),
-                // It stands before the part of the file that was read, and so does all that goes on.
-                None if !self.rules.whole => self.current.clear(),
-                None => {}
-            },
-        }
-    }
-
-    /// Cuts before the prompt that is this many from the end; before the first one when there are not so many.
-    fn cut_turns(&mut self, turns: u64) {
-        let kind = |node: &NodeIx| self.tree.entry(self.skeleton, *node).kind;
-        let prompts = self.current.records.iter().rev().filter(|node| kind(node) == Kind::User);
-        let taken = usize::try_from(turns).unwrap_or(usize::MAX);
-        let (mut first, mut found) = (None, 0);
-        for prompt in prompts.take(taken) {
-            (first, found) = (Some(*prompt), found + 1);
-        }
-        match first {
-            // The others stand before the part of the file that was read.
-            _ if found < taken && !self.rules.whole => self.current.records.clear(),
-            Some(first) => self.current.cut(first),
-            None => {}
-        }
-    }
-
-    fn take(&mut self, at: u32) {
-        let entry = self.skeleton.entries[at as usize];
-        let node = match self.tree.named(entry.id) {
-            Some(known) => self.again(known, at, &entry),
-            None => {
-                let node = self.add(at, &entry, 0);
-                self.tree.by_id[entry.id as usize] = node;
-                node
-            }
-        };
-        if is_link(&entry) && !self.current.holds(node) {
-            self.current.add(node);
-        }
-    }
-
-    fn add(&mut self, at: u32, entry: &Entry, copy: u32) -> NodeIx {
-        let node = self.tree.nodes.len() as NodeIx;
-        self.tree.nodes.push(Node { entry: at, first: at, last: at, parent: NONE, at: entry.at, copy });
-        self.parents.push(ROOT);
-        self.hang(node, entry);
-        node
-    }
-
-    /// Hangs a record on what its entry names, or on the conversation as it stands.
-    fn hang(&mut self, node: NodeIx, entry: &Entry) {
-        let (parent, named) = match (entry.parent, self.current.tip()) {
-            (PREVIOUS, Some(tip)) => {
-                if is_link(entry)
-                    && let Some(missing) = self.missing_base.take()
-                {
-                    self.tree.missing.insert(node, missing);
-                    self.tree.bridged.insert(node, tip);
-                }
-                (tip, KNOWN)
-            }
-            (PREVIOUS, None) if is_link(entry) => (NONE, self.missing_base.take().unwrap_or(ROOT)),
-            (PREVIOUS, None) => (NONE, ROOT),
-            (named, _) => (NONE, named),
-        };
-        self.tree.nodes[node as usize].parent = parent;
-        self.parents[node as usize] = named;
-    }
-
-    /// An id that is known already. Gives the record that the entry belongs to.
-    fn again(&mut self, known: NodeIx, at: u32, entry: &Entry) -> NodeIx {
-        let first = *self.tree.entry(self.skeleton, known);
-        if self.rules.repeated == Repeated::Distinct && !self.is_repeat(known, first.hash, entry) {
-            return self.copy(at, entry);
-        }
-        // It had left the conversation and comes back: now it stands behind what is there.
-        let returns = is_link(entry) && !self.current.holds(known);
-        if returns && entry.parent == PREVIOUS {
-            self.hang(known, entry);
-            self.tree.nodes[known as usize].last = at;
-        }
-        self.seen.insert((known, first.hash));
-        if !self.seen.insert((known, entry.hash)) && !entry.flags.has(Flags::NUMBERED) {
-            if !returns {
-                let detail =
-                    format!("record {} stands here again, byte for byte; it counts once", quoted(self.id(entry)));
-                self.tree.issues.push(Found { entry: at, kind: IssueKind::DuplicateLine, detail });
-            }
-            return known;
-        }
-        match self.rules.repeated {
-            Repeated::Join if first.kind == entry.kind => {
-                let node = &mut self.tree.nodes[known as usize];
-                (node.last, node.at) = (at, node.at.max(entry.at));
-                let first_entry = node.entry;
-                self.tree.fragments.entry(known).or_insert_with(|| vec![first_entry]).push(at);
-                if entry.parent != first.parent {
-                    let detail =
-                        format!("this piece of {} names another parent; the first one counts", quoted(self.id(entry)));
-                    self.tree.issues.push(Found { entry: at, kind: IssueKind::ConflictingParent, detail });
-                }
-                known
-            }
-            Repeated::LastWins => {
-                let node = &mut self.tree.nodes[known as usize];
-                (node.entry, node.last, node.at) = (at, at, node.at.max(entry.at));
-                if entry.parent != PREVIOUS {
-                    self.hang(known, entry);
-                }
-                known
-            }
-            Repeated::Join | Repeated::Distinct => {
-                let detail = format!(
-                    "the id {} was a {} record's already; both are kept",
-                    quoted(self.id(entry)),
-                    first.kind.name()
-                );
-                self.tree.issues.push(Found { entry: at, kind: IssueKind::ConflictingParent, detail });
-                self.copy(at, entry)
-            }
-        }
-    }
-
-    /// Whether these bytes were one of the records with this id before.
-    fn is_repeat(&mut self, known: NodeIx, first: u64, entry: &Entry) -> bool {
-        let new = self.seen.insert((known, entry.hash));
-        (!new || first == entry.hash) && !entry.flags.has(Flags::NUMBERED)
-    }
-
-    /// Another record with an id that is taken.
-    fn copy(&mut self, at: u32, entry: &Entry) -> NodeIx {
-        let copies = self.copies.entry(entry.id).or_insert(1);
-        *copies += 1;
-        let copy = *copies;
-        self.add(at, entry, copy)
-    }
-
-    fn resolve(&mut self) {
-        for node in 0..self.tree.nodes.len() {
-            let id = self.parents[node];
-            if id == KNOWN || id == ROOT {
-                continue;
-            }
-            match self.tree.named(id) {
-                Some(parent) => self.tree.nodes[node].parent = parent,
-                None => {
-                    self.tree.missing.insert(node as NodeIx, id);
-                }
-            }
-        }
-        let leaf = self.leaf.and_then(|id| self.tree.named(id));
-        self.tree.leaf = leaf.filter(|leaf| is_link(self.tree.entry(self.skeleton, *leaf)));
-    }
-
-    fn id(&self, entry: &Entry) -> &str {
-        self.skeleton.ids.get(entry.id)
-    }
-}
-
 /// Whether a record has a place in the parent chain of the conversation.
-fn is_link(entry: &Entry) -> bool {
+pub(crate) fn is_link(entry: &Entry) -> bool {
     !entry.flags.has(Flags::SIDE) && !entry.flags.has(Flags::SIDECHAIN)
 }

@@ -4,8 +4,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::kind::{Bare, Item, Type};
 use super::line::{Line, Payload};
-use super::{Bare, Item, Type, context, output};
+use super::{context, output};
 use crate::lenient::{self, Count, Text};
 use crate::message::{FilePart, Part, ReasoningPart, ToolPart, ToolState};
 use crate::record::{Body, Compaction, Rewind, Said, Snapshot};

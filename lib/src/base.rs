@@ -1,0 +1,144 @@
+//! The session that another one begins in: its current branch, put in front of the other's own records.
+//!
+//! A base that is not there, or ends too early, is a gap.
+
+use crate::reading::{Reading, open_within};
+use crate::session::Session;
+use crate::skeleton::{Control, ControlKind, Entry, Flags, KeyEntry, Place, ROOT, Skeleton};
+use crate::source::OpenFile;
+
+/// The session that this one begins in. A line tells it when it is whole, not while it is pending.
+pub(crate) enum Base {
+    Untold,
+    Told(Origin),
+    Followed,
+}
+
+/// Where a session begins in another one.
+pub(crate) struct Origin {
+    pub(crate) session: String,
+    pub(crate) until: Option<String>,
+    pub(crate) last: Option<String>,
+}
+
+/// A chain of sessions that begin in one another: longer ones are cut, and the cut is a gap.
+const BASES_FOLLOWED: usize = 64;
+
+/// Puts the records of the session that this one begins in before its own.
+pub(crate) fn inherit(session: &mut Session, origin: &Origin, reading: &Reading<'_>, within: &mut Vec<String>) {
+    let base = origin.session.as_str();
+    within.push(session.skeleton.facts.session.clone().unwrap_or_else(|| session.source.name()));
+    let followed = within.len() < BASES_FOLLOWED && !within.iter().any(|id| id == base);
+    let opened = followed.then(|| (reading.find)(base)).flatten().map(|source| open_within(&source, reading, within));
+    within.pop();
+    let Some(Ok(mut base_session)) = opened else {
+        session.skeleton.begin_in_missing(base);
+        return;
+    };
+    let dialect = base_session.source.dialect;
+    let reaching = |mark: &Option<String>| {
+        let mark = mark.as_deref()?;
+        base_session.skeleton.first_entry(|id| dialect.reaches(id, mark))
+    };
+    let (until, incomplete) = (reaching(&origin.until), origin.last.is_some() && reaching(&origin.last).is_none());
+    if let Some(until) = until {
+        // As it was then: what came later, a step back too, is none of this session's.
+        base_session.skeleton.forget_from(until);
+        base_session.derive();
+    }
+    let front = front(&base_session, session.files.0.len() as u16);
+    let inherited = front.entries.len();
+    session.skeleton.prepend(front);
+    if let Some(last) = origin.last.as_ref().filter(|_| incomplete) {
+        session.skeleton.go_on_from_missing(last, inherited);
+    } else if let Some(missing) = base_session.skeleton.missing_base().filter(|_| inherited == 0) {
+        session.skeleton.begin_in_missing(missing);
+    }
+    session.files.0.append(&mut base_session.files.0);
+}
+
+/// The current branch of a session as the beginning of another one, whose own files come before `first_file`.
+fn front(base: &Session, first_file: u16) -> Skeleton {
+    let Session { skeleton, derived, .. } = base;
+    let mut front = Skeleton::default();
+    let file_name = |file: &OpenFile| file.path.file_name().map(|name| name.to_string_lossy().into_owned());
+    front.file_names = base.files.0.iter().map(file_name).collect();
+    let branch = base.head().map(|head| base.branch(head).records).unwrap_or_default();
+    let missing = branch.first().and_then(|root| root.missing_parent());
+    let mut parent = missing.map_or(ROOT, |missing| front.ids.intern(missing));
+    for record in branch {
+        let place = record.place();
+        let moved = |place: Place| Place { file: place.file + first_file, ..place };
+        let nameless = record.id() == place.name();
+        let id = if nameless { front.ids.intern(&moved(place).name()) } else { front.ids.intern(&record.id()) };
+        for at in derived.tree.entries_of(record.node) {
+            let entry = skeleton.entries[at as usize];
+            let first_key = skeleton.keys.partition_point(|key| key.entry < at);
+            let keys = skeleton.keys[first_key..].iter().take_while(|key| key.entry == at);
+            front.keys.extend(keys.map(|key| KeyEntry { entry: front.entries.len() as u32, ..*key }));
+            let flags = entry.flags.with(Flags::INHERITED, true);
+            front.entries.push(Entry { place: moved(entry.place), id, parent, flags, ..entry });
+        }
+        parent = id;
+    }
+    front
+}
+
+impl Skeleton {
+    /// Notes that the session begins in one that is not there.
+    fn begin_in_missing(&mut self, base: &str) {
+        let base = self.ids.intern(base);
+        self.controls.insert(0, Control { at: 0, offset: 0, what: ControlKind::MissingBase(base) });
+    }
+
+    /// Notes that what this session begins in ends before the record that it went on from.
+    fn go_on_from_missing(&mut self, last: &str, own: usize) {
+        let last = self.ids.intern(last);
+        self.controls.insert(0, Control { at: own as u32, offset: 0, what: ControlKind::MissingBase(last) });
+    }
+
+    /// What this session begins in and is not there.
+    fn missing_base(&self) -> Option<&str> {
+        match self.controls.first()?.what {
+            ControlKind::MissingBase(id) => Some(self.ids.get(id)),
+            ControlKind::Leaf(_) | ControlKind::Cut(_) | ControlKind::CutTurns(_) | ControlKind::ReplaceAll => None,
+        }
+    }
+
+    /// The first entry whose id fits.
+    fn first_entry(&self, fits: impl Fn(&str) -> bool) -> Option<usize> {
+        self.entries.iter().position(|entry| fits(self.ids.get(entry.id)))
+    }
+
+    /// Forgets this entry and all after it.
+    fn forget_from(&mut self, end: usize) {
+        let Some(first) = self.entries.get(end).map(|entry| entry.place.offset) else { return };
+        self.entries.truncate(end);
+        self.keys.truncate(self.keys.partition_point(|key| (key.entry as usize) < end));
+        self.usages.retain(|usage| (usage.entry as usize) < end);
+        // What the forgotten record's own value told, before it, goes with it.
+        let before = |control: &Control| match control.what {
+            ControlKind::MissingBase(_) => true,
+            _ => (control.at as usize) < end || control.offset < first,
+        };
+        self.controls.retain(|control| control.at as usize <= end && before(control));
+    }
+
+    /// Puts another session's records before this one's.
+    fn prepend(&mut self, mut front: Skeleton) {
+        let shift = front.entries.len() as u32;
+        for entry in &mut front.entries {
+            entry.id = self.ids.intern(front.ids.get(entry.id));
+            if entry.parent != ROOT {
+                entry.parent = self.ids.intern(front.ids.get(entry.parent));
+            }
+        }
+        self.keys.iter_mut().for_each(|key| key.entry += shift);
+        self.usages.iter_mut().for_each(|usage| usage.entry += shift);
+        self.controls.iter_mut().for_each(|control| control.at += shift);
+        front.entries.append(&mut self.entries);
+        front.keys.append(&mut self.keys);
+        (self.entries, self.keys) = (front.entries, front.keys);
+        self.file_names.append(&mut front.file_names);
+    }
+}

@@ -1,0 +1,56 @@
+//! What is derived from a session's skeleton at each look: the tree, its heads, the facts and the issues.
+
+use crate::branch::{self, HeadEntry, Keys};
+use crate::facts::Facts;
+use crate::issue::{Issue, Issues};
+use crate::record::{Title, TitleSource};
+use crate::session::Session;
+use crate::time::Micros;
+use crate::tree::{Bridge, Rules, Tree};
+
+/// What is derived from the skeleton.
+#[derive(Default)]
+pub(crate) struct Derived {
+    pub(crate) tree: Tree,
+    pub(crate) keys: Keys,
+    pub(crate) heads: Vec<HeadEntry>,
+    pub(crate) facts: Facts,
+    pub(crate) issues: Issues,
+}
+
+impl Session {
+    pub(crate) fn derive(&mut self) {
+        let habits = self.source.dialect.habits();
+        let bridge_within = match self.tail.bridge {
+            Bridge::Always => Some(Micros::MAX),
+            Bridge::AsTheAgent => habits.bridges_within_ms.map(|ms| ms.saturating_mul(1000)),
+        };
+        let rules = Rules { repeated: habits.repeated, bridge_within, whole: self.whole };
+        let mut facts = self.skeleton.facts.clone();
+        facts.fall_back_on(self.sidecar.clone());
+        let itself = self.source.name();
+        facts.parent_session.take_if(|parent| facts.session.as_ref() == Some(parent) || *parent == itself);
+        self.skeleton.settle_sidechains(facts.parent_session.is_some());
+        let tree = Tree::grow(&self.skeleton, rules);
+        let keys = Keys::new(&self.skeleton, &tree);
+        let heads = branch::heads(&self.skeleton, &tree, &keys);
+        let (own, others): (Vec<_>, Vec<_>) = std::mem::take(&mut facts.summaries)
+            .into_iter()
+            .partition(|(of, _)| self.skeleton.ids.find(of).and_then(|id| tree.named(id)).is_some());
+        facts.summaries = others;
+        for (_, text) in own {
+            facts.entitle(Title { text, source: TitleSource::Summary });
+        }
+        let mut issues = self.skeleton.issues.clone();
+        // What the end of a file lacks may stand before it.
+        let from_tree = if self.whole { tree.issues.iter() } else { [].iter() };
+        let from_keys = if self.whole { keys.issues(&tree) } else { Vec::new() };
+        for found in from_tree.chain(&from_keys) {
+            let place = self.skeleton.entries[found.entry as usize].place;
+            let file = self.skeleton.file_names.get(usize::from(place.file)).cloned().flatten();
+            issues.push(Issue::at(place, file, found.kind, found.detail.clone()));
+        }
+        issues.kept.sort_by(|a, b| (&a.file, a.offset).cmp(&(&b.file, b.offset)));
+        self.derived = Derived { tree, keys, heads, facts, issues };
+    }
+}

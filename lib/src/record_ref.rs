@@ -1,0 +1,153 @@
+//! One record of a session: what its links tell at once, what its bytes tell when asked.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use crate::error::Result;
+use crate::join::Joining;
+use crate::mend;
+use crate::record::{Body, Kind};
+use crate::session::Session;
+use crate::skeleton::{Entry, Flags, KeyRole, NO_TIME, Place, ROOT};
+use crate::tree::NodeIx;
+
+/// One record of a session.
+#[derive(Clone, Copy)]
+pub struct RecordRef<'s> {
+    pub(crate) session: &'s Session,
+    pub(crate) node: NodeIx,
+}
+
+impl<'s> RecordRef<'s> {
+    fn entry(self) -> &'s Entry {
+        self.session.derived.tree.entry(&self.session.skeleton, self.node)
+    }
+
+    /// Its id; a second record of the same id is told apart by a number.
+    pub fn id(self) -> Cow<'s, str> {
+        let id = self.session.skeleton.ids.get(self.entry().id);
+        match self.session.derived.tree.nodes[self.node as usize].copy {
+            0 | 1 => Cow::Borrowed(id),
+            copy => Cow::Owned(format!("{id}~{copy}")),
+        }
+    }
+
+    /// Its number in file order, counted from 0.
+    pub fn order(self) -> usize {
+        self.node as usize
+    }
+
+    /// The record that it hangs on.
+    pub fn parent(self) -> Option<RecordRef<'s>> {
+        self.session.derived.tree.parent(self.node).map(|node| self.session.at(node))
+    }
+
+    /// The records that hang on it, in file order.
+    pub fn children(self) -> impl DoubleEndedIterator<Item = RecordRef<'s>> + ExactSizeIterator {
+        self.session.derived.tree.children(self.node).iter().map(move |node| self.session.at(*node))
+    }
+
+    /// The id of its parent, when that is missing.
+    pub fn missing_parent(self) -> Option<&'s str> {
+        self.session.derived.tree.missing.get(&self.node).map(|id| self.session.skeleton.ids.get(*id))
+    }
+
+    /// Whether its own entry says that a conversation begins with it.
+    pub(crate) fn is_root(self) -> bool {
+        self.entry().parent == ROOT
+    }
+
+    /// Whether it is another session's, which this one begins in.
+    pub fn is_inherited(self) -> bool {
+        self.entry().flags.has(Flags::INHERITED)
+    }
+
+    /// What it is.
+    pub fn kind(self) -> Kind {
+        self.entry().kind
+    }
+
+    /// When it was written: the latest of its pieces.
+    pub fn at(self) -> Option<Timestamp> {
+        let at = self.session.derived.tree.nodes[self.node as usize].at;
+        (at != NO_TIME).then(|| Timestamp::from_microsecond(at).ok()).flatten()
+    }
+
+    /// Whether it belongs to a side conversation.
+    pub fn is_sidechain(self) -> bool {
+        self.entry().flags.has(Flags::SIDECHAIN)
+    }
+
+    /// Whether it has no place in the parent chain.
+    pub fn is_side(self) -> bool {
+        self.entry().flags.has(Flags::SIDE)
+    }
+
+    /// Whether it tells of a failure of the agent itself.
+    pub fn is_failure(self) -> bool {
+        self.entry().flags.has(Flags::FAILURE)
+    }
+
+    /// Whether it is one item of an answer.
+    pub(crate) fn is_item(self) -> bool {
+        self.entry().flags.has(Flags::ITEM)
+    }
+
+    /// The hashes of what else it belongs to.
+    pub(crate) fn keys(self, wanted: KeyRole) -> impl Iterator<Item = u64> + 's {
+        self.session
+            .derived
+            .keys
+            .of(self.node)
+            .filter(move |(role, _)| *role == wanted)
+            .map(|(_, hash)| hash)
+    }
+
+    /// Where its first piece stands.
+    pub fn place(self) -> Place {
+        self.entry().place
+    }
+
+    /// The file of that place.
+    pub fn file(self) -> &'s Path {
+        &self.session.files.0[usize::from(self.place().file)].path
+    }
+
+    /// What it says, all its pieces joined.
+    pub fn body(self) -> Result<Body> {
+        let texts = self.texts()?;
+        let mut pieces = texts.iter().map(|text| self.session.dialect().body(text));
+        let Some(first) = pieces.next() else { return Ok(Body::Other(serde_json::Value::Null)) };
+        let mut joining = Joining::begin(first);
+        pieces.for_each(|piece| joining.add(piece));
+        Ok(joining.finish())
+    }
+
+    /// The JSON of its pieces, as it stands in the file.
+    pub fn raw(self) -> Result<Vec<Vec<u8>>> {
+        let entries = self.session.derived.tree.entries_of(self.node);
+        let read = |entry: &u32| {
+            let Entry { place, hash, .. } = self.session.skeleton.entries[*entry as usize];
+            self.session.files.read(place, hash)
+        };
+        entries.iter().map(read).collect()
+    }
+
+    fn texts(self) -> Result<Vec<String>> {
+        Ok(self.raw()?.iter().map(|bytes| mend::whole(bytes).into_owned()).collect())
+    }
+}
+
+impl std::fmt::Debug for RecordRef<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.id())
+    }
+}
+
+impl PartialEq for RecordRef<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.node == other.node && std::ptr::eq(self.session, other.session)
+    }
+}
