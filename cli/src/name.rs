@@ -95,7 +95,8 @@ impl Located {
                 Ok(Session::from_bytes(dialect, bytes, &Reading { now: ctx.now, bridge, find: &|_| None }))
             }
             Located::Source(source) => {
-                let find = scope::finder(&source, global, ctx)?;
+                let stores = scope::Stores::new(global, ctx)?;
+                let find = stores.finder(&source);
                 let reading = Reading { now: ctx.now, bridge, find: &find };
                 Ok(match page {
                     Some(page) => Session::open_page(&source, &reading, page)?,

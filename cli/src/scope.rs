@@ -2,9 +2,11 @@
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
 use scrollback::dialect::{self, Dialect};
+use scrollback::home::Home;
 use scrollback::listing::{self, Depth, Places};
 use scrollback::project;
 use scrollback::query::SessionRow;
@@ -59,24 +61,55 @@ pub(crate) type Rows = Vec<(SessionRow, Source)>;
 /// Describes every session, whatever its project, and counts what could not be read.
 pub(crate) fn rows(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<(Rows, usize), Failure> {
     let (sources, mut unreadable) = sources(global, ctx)?;
-    let progress = progress(ctx, sources.len() as u64, depth);
+    let stores = Stores::new(global, ctx)?;
+    let (now, progress) = (ctx.now, progress(ctx, sources.len() as u64, depth));
+    let describe = |source: &Source| {
+        let find = stores.finder(source);
+        let row = listing::row(source, &Reading { now, bridge: Bridge::AsTheAgent, find: &find }, depth);
+        progress.inc(1);
+        row
+    };
+    let described = on_all_cores(&sources, describe);
+    progress.finish_and_clear();
     let mut rows = Vec::new();
-    for source in &sources {
-        let find = finder(source, global, ctx)?;
-        let reading = Reading { now: ctx.now, bridge: Bridge::AsTheAgent, find: &find };
-        match listing::row(source, &reading, depth) {
+    for (row, source) in described.into_iter().zip(&sources) {
+        match row {
             Ok(row) => rows.push((row, source.clone())),
             Err(error) => {
                 unreadable += 1;
                 ctx.warn(&error.into())?;
             }
         }
-        progress.inc(1);
     }
-    progress.finish_and_clear();
     listing::entitle(&mut rows.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
     rows.sort_by(|(a, _), (b, _)| b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path)));
     Ok((rows, unreadable))
+}
+
+/// Does the same to every item, on as many threads as there are cores; the answers are in the items' order.
+fn on_all_cores<T: Sync, A: Send>(items: &[T], work: impl Fn(&T) -> A + Sync) -> Vec<A> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
+    let next = AtomicUsize::new(0);
+    let take_turns = || {
+        let mut done = Vec::new();
+        while let Some((at, item)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?)))
+        {
+            done.push((at, work(item)));
+        }
+        done
+    };
+    let mut done: Vec<(usize, A)> = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..cores).map(|_| scope.spawn(take_turns)).collect();
+        let mine = take_turns();
+        // A thread that panicked has said so; its panic goes on here.
+        let joined = others
+            .into_iter()
+            .map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        mine.into_iter().chain(joined.flatten().collect::<Vec<_>>()).collect()
+    });
+    done.sort_by_key(|(at, _)| *at);
+    done.into_iter().map(|(_, answer)| answer).collect()
 }
 
 /// The sessions in scope.
@@ -114,22 +147,29 @@ fn current(global: &Global, ctx: &Ctx, rows: &[(SessionRow, Source)]) -> Option<
     ctx.home.cwd.ancestors().find(is_project).map(Path::to_path_buf)
 }
 
-/// Finds the session that `source` begins in: beside it, else in the usual places. Nothing is walked before one is looked for.
-pub(crate) fn finder(
-    source: &Source,
-    global: &Global,
-    ctx: &Ctx,
-) -> Result<impl Fn(&str) -> Option<Source> + use<>, Failure> {
-    let (source, home, store) = (source.clone(), ctx.home.clone(), store(global, ctx)?);
-    let (near, far) = (OnceCell::<Vec<Source>>::new(), OnceCell::<Vec<Source>>::new());
-    let walk = move |source: &Source| {
-        let places = Places { home: &home, store: store.clone(), dialect: Some(source.dialect) };
-        places.sources().into_iter().filter_map(Result::ok).collect()
-    };
-    Ok(move |id: &str| {
-        let named = |sources: &[Source]| sources.iter().find(|known| known.name() == id).cloned();
-        named(near.get_or_init(|| source.neighbours())).or_else(|| named(far.get_or_init(|| walk(&source))))
-    })
+/// Where a session that another one begins in is looked for.
+pub(crate) struct Stores {
+    home: Home,
+    store: Option<PathBuf>,
+}
+
+impl Stores {
+    pub(crate) fn new(global: &Global, ctx: &Ctx) -> Result<Stores, Failure> {
+        Ok(Stores { home: ctx.home.clone(), store: store(global, ctx)? })
+    }
+
+    /// Finds what `source` begins in: beside it, else in the usual places. Nothing is walked before one is looked for.
+    pub(crate) fn finder<'a>(&'a self, source: &'a Source) -> impl Fn(&str) -> Option<Source> + 'a {
+        let (near, far) = (OnceCell::<Vec<Source>>::new(), OnceCell::<Vec<Source>>::new());
+        let walk = || {
+            let places = Places { home: &self.home, store: self.store.clone(), dialect: Some(source.dialect) };
+            places.sources().into_iter().filter_map(Result::ok).collect()
+        };
+        move |id| {
+            let named = |sources: &[Source]| sources.iter().find(|known| known.name() == id).cloned();
+            named(near.get_or_init(|| source.neighbours())).or_else(|| named(far.get_or_init(walk)))
+        }
+    }
 }
 
 /// The store that was named.

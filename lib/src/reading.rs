@@ -68,10 +68,13 @@ impl Session {
     ///
     /// The session is `whole` when that turned out to be everything.
     pub fn open_page(source: &Source, reading: &Reading<'_>, page: Page<'_>) -> Result<Session> {
-        let size = open_file(&source.path).and_then(|file| file.len());
+        let file = open_file(&source.path)?;
+        // What must be unpacked, or is no file of lines, has no end to begin with.
+        let has_end = matches!(source.layout.format, Format::Lines) && !file.is_in_memory();
+        let size = if has_end { file.len()? } else { 0 };
         let mut window = TAIL_WINDOW_BYTES;
         loop {
-            if !matches!(source.layout.format, Format::Lines) || window >= *size.as_ref().unwrap_or(&0) {
+            if window >= size {
                 return Session::open(source, reading);
             }
             let session = Session::open_end(source, reading, window)?;

@@ -229,6 +229,8 @@ impl Skeleton {
             }
             // A further header came with records that were copied from another session: it tells of that one.
             Event::About(about) if self.is_copied_header(&about) => {}
+            // What lies beside the log has no say about the session.
+            Event::About(_) | Event::Title { .. } | Event::Summary { .. } if value.file > 0 => {}
             Event::About(about) => {
                 if let Err(other) = self.facts.learn(about) {
                     let known = self.facts.session.as_deref().unwrap_or_default();
