@@ -1,8 +1,9 @@
 //! What is derived from a session's skeleton at each look: the tree, its heads, the facts and the issues.
 
-use crate::branch::{self, HeadEntry, Keys};
+use crate::branch::{self, HeadEntry};
 use crate::facts::Facts;
 use crate::issue::{Issue, Issues};
+use crate::keys::Keys;
 use crate::record::{Title, TitleSource};
 use crate::session::Session;
 use crate::time::Micros;

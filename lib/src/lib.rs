@@ -19,6 +19,7 @@ pub mod source;
 
 pub mod session;
 mod record_ref;
+mod request;
 pub mod reading;
 mod tail;
 mod base;
@@ -34,6 +35,7 @@ mod tree;
 mod fold;
 mod gaps;
 mod branch;
+mod keys;
 mod join;
 
 pub mod conversation;
