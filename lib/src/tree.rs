@@ -96,7 +96,10 @@ impl Tree {
             tree.bridge(skeleton, limit);
             tree.newest = tree.find_newest(skeleton, &current, rules);
         }
-        tree.report_gaps(skeleton);
+        if rules.whole {
+            // What a part of a file lacks may stand before it.
+            tree.report_gaps(skeleton);
+        }
         tree.hang_children();
         tree
     }
