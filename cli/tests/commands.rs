@@ -155,19 +155,19 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     scrollback: "@x" names no session
     hint: @ is the newest of this project, @~1 the one before
     $ scrollback show empty.jsonl  [exit 1]
-    scrollback: $DIR/work/empty.jsonl is empty
+    scrollback: $DIR/desk/empty.jsonl is empty
     hint: nothing was recorded in it yet
     $ scrollback show binary.bin  [exit 1]
-    scrollback: $DIR/work/binary.bin holds no record
+    scrollback: $DIR/desk/binary.bin holds no record
     hint: `scrollback doctor` tells what is in it
     $ scrollback show /dev/null  [exit 2]
     scrollback: /dev/null: not a regular file
     hint: pipe it in instead: … | scrollback show -
     $ scrollback show .  [exit 2]
-    scrollback: $DIR/work/.: a directory, and no session's
+    scrollback: $DIR/desk/.: a directory, and no session's
     hint: name a file in it; `scrollback list --store DIR` lists a store
     $ scrollback show missing/file.jsonl  [exit 2]
-    scrollback: $DIR/work/missing/file.jsonl: No such file or directory (os error 2)
+    scrollback: $DIR/desk/missing/file.jsonl: No such file or directory (os error 2)
     hint: `scrollback list --all` shows every session
     $ scrollback show  [exit 2]
     scrollback: the following required arguments were not provided: <SESSION>
@@ -176,7 +176,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     scrollback: no dialect is called "klingon"
     hint: known: native, claude-code, codex
     $ scrollback list --store nowhere  [exit 2]
-    scrollback: $DIR/work/nowhere: no such directory
+    scrollback: $DIR/desk/nowhere: no such directory
     hint: --store names the folder that holds the agent's sessions folder
     $ scrollback list --since soon  [exit 2]
     scrollback: --since: "soon" is no time

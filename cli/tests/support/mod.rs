@@ -31,7 +31,7 @@ impl TestEnv {
     pub(crate) fn new() -> TestEnv {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir_all(dir.path().join("home")).unwrap();
-        std::fs::create_dir_all(dir.path().join("work")).unwrap();
+        std::fs::create_dir_all(dir.path().join("desk")).unwrap();
         TestEnv { dir }
     }
 
@@ -41,7 +41,7 @@ impl TestEnv {
 
     /// The directory that commands run in; no project.
     pub(crate) fn work(&self) -> PathBuf {
-        self.dir.path().join("work")
+        self.dir.path().join("desk")
     }
 
     /// Puts a native session into the home.
