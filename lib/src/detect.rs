@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::dialect::{self, Dialect, Event, Unknown};
 use crate::error::Result;
 use crate::home::Home;
+use crate::intake::VALUE_LIMIT_BYTES;
 use crate::mend;
 use crate::record::Kind;
 use crate::source::open_file;
@@ -15,7 +16,7 @@ const VALUES_ASKED: usize = 64;
 /// The first window, what it grows by until a whole line is in it, and the last: a first line may hold a picture.
 const WINDOW_BYTES: u64 = 64 * 1024;
 const WINDOW_GROWTH: u64 = 8;
-const WINDOW_LIMIT_BYTES: u64 = 64 * 1024 * 1024;
+const WINDOW_LIMIT_BYTES: u64 = VALUE_LIMIT_BYTES as u64;
 
 /// The dialect of a file; [`Unknown`] when it is nobody's.
 pub fn of_file(path: &Path, home: &Home) -> Result<&'static dyn Dialect> {
@@ -31,7 +32,7 @@ pub fn of_file(path: &Path, home: &Home) -> Result<&'static dyn Dialect> {
             // A file too damaged to tell may still be named as one agent names its own.
             return Ok(by_content(&head).or_else(|| by_name(path)).unwrap_or(&Unknown));
         }
-        window *= WINDOW_GROWTH;
+        window = (window * WINDOW_GROWTH).min(WINDOW_LIMIT_BYTES);
     }
 }
 
@@ -113,5 +114,16 @@ mod tests {
         assert_eq!(found("/home/ada/.sage/sessions/s1/messages.jsonl"), Some("native"));
         assert_eq!(found("/home/ada/.sage/sessions/s1/other.jsonl"), None);
         assert_eq!(found("/elsewhere/sessions/s1/messages.jsonl"), None);
+    }
+
+    #[test]
+    fn a_first_line_longer_than_a_window_is_read_to_its_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        let text = "x".repeat(3 * WINDOW_BYTES as usize);
+        let line = format!(r#"{{"type":"user","uuid":"u","format":2,"message":{{"role":"user","content":"{text}"}}}}"#);
+        std::fs::write(&path, line).unwrap();
+        let home = Home { dir: "/nowhere".into(), cwd: "/".into(), vars: Default::default() };
+        assert_eq!(of_file(&path, &home).unwrap().name(), "native");
     }
 }
