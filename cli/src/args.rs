@@ -97,7 +97,8 @@ pub(crate) fn parse() -> Result<(Ctx, Cli), ExitCode> {
     };
     if !error.use_stderr() {
         // Help. A closed pipe is the reader's choice.
-        return Err(if error.print().is_ok() { ExitCode::SUCCESS } else { ExitCode::from(0) });
+        drop(error.print());
+        return Err(ExitCode::SUCCESS);
     }
     let wants_json = typed.iter().any(|word| word == "--json" || word == "--jsonl");
     let mut ctx = Ctx::plain(wants_json);

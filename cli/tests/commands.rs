@@ -93,6 +93,20 @@ fn damage_is_told_with_its_place() {
 }
 
 #[test]
+fn a_folder_inside_a_store_is_one_agents() {
+    let env = TestEnv::new();
+    env.session("s1", &talk());
+    env.session("s2", &talk());
+    let folder = env.home().join(".sage/sessions");
+    for named in [folder.as_path(), folder.parent().unwrap()] {
+        let examined = env.run(&["doctor", named.to_str().unwrap(), "--json"]).json();
+        let dialects: Vec<&str> =
+            examined.as_array().unwrap().iter().map(|one| one["dialect"].as_str().unwrap()).collect();
+        assert_eq!(dialects, ["native", "native"]);
+    }
+}
+
+#[test]
 fn only_notes_are_no_problem() {
     let env = TestEnv::new();
     env.session("s1", &(talk() + "{\"type\":\"telemetry\"}\n"));

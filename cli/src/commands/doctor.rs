@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use scrollback::detect;
-use scrollback::dialect::{self, Unknown};
+use scrollback::dialect::{self, Dialect, Unknown};
 use scrollback::issue::{Issue, Severity};
 use scrollback::layout::Layout;
 use scrollback::listing::Depth;
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     } else {
         report.print(args.full, ctx)?;
     }
-    Ok(if report.errors > 0 || report.unreadable > 0 { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
+    Ok(if report.has_errors || report.unreadable > 0 { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
 }
 
 /// The sessions in a directory: of a store, or of an agent's folder in one, or else every file in it.
@@ -95,19 +95,16 @@ fn folder(
     if !path.is_dir() || session_folder(&path, named).is_ok() {
         return Ok(None);
     }
-    let mut found = Vec::new();
-    for dialect in named.map_or(dialect::all().to_vec(), |dialect| vec![dialect]) {
-        for layout in dialect.layouts_in(&path) {
-            let inside = Layout { root: path.clone(), ..layout.clone() };
-            for source in [layout, inside].iter().flat_map(|layout| Source::walk(dialect, layout)) {
-                match source {
-                    Ok(source) => found.push(source),
-                    Err(error) => {
-                        report.unreadable += 1;
-                        ctx.warn(&error.into())?;
-                    }
-                }
-            }
+    let dialects = named.map_or(dialect::all().to_vec(), |dialect| vec![dialect]);
+    let store = dialects
+        .iter()
+        .flat_map(|dialect| dialect.layouts_in(&path).into_iter().map(|layout| (*dialect, layout)));
+    let mut found = walk(store.collect(), ctx, report)?;
+    for dialect in dialects {
+        // A folder inside a store: one dialect's patterns may fit another's files, so the first that finds any has it.
+        if found.is_empty() {
+            let inside = dialect.layouts_in(&path).into_iter().map(|layout| Layout { root: path.clone(), ..layout });
+            found = walk(inside.map(|layout| (dialect, layout)).collect(), ctx, report)?;
         }
     }
     if !found.is_empty() {
@@ -134,13 +131,32 @@ fn folder(
     Ok(Some(files.iter().map(source).collect()))
 }
 
+/// The sessions of some layouts; what cannot be looked into is told and counted.
+fn walk(
+    layouts: Vec<(&'static dyn Dialect, Layout)>,
+    ctx: &mut Ctx,
+    report: &mut Report,
+) -> Result<Vec<Source>, Failure> {
+    let mut found = Vec::new();
+    for source in layouts.iter().flat_map(|(dialect, layout)| Source::walk(*dialect, layout)) {
+        match source {
+            Ok(source) => found.push(source),
+            Err(error) => {
+                report.unreadable += 1;
+                ctx.warn(&error.into())?;
+            }
+        }
+    }
+    Ok(found)
+}
+
 /// What was found in all files.
 #[derive(Default)]
 struct Report {
     examined: Vec<Examined>,
     /// Of each file: issues beyond those kept.
     beyond: Vec<u64>,
-    errors: u64,
+    has_errors: bool,
     unreadable: usize,
     /// (dialect, sessions, records, with problems)
     dialects: BTreeMap<&'static str, (usize, usize, usize)>,
@@ -151,13 +167,12 @@ struct Report {
 impl Report {
     fn take(&mut self, session: &Session) {
         let examined = session.examined();
-        let errors = examined.issues.iter().filter(|issue| issue.severity == Severity::Error).count() as u64;
         let beyond = session.issue_count() - examined.issues.len() as u64;
-        self.errors += errors + beyond;
+        self.has_errors |= session.has_errors();
         let (sessions, records, damaged) = self.dialects.entry(examined.dialect).or_default();
         *sessions += 1;
         *records += examined.records;
-        *damaged += usize::from(errors > 0);
+        *damaged += usize::from(session.has_errors());
         let version = session.agent_version().unwrap_or_default().to_owned();
         for (kind, count) in session.unknown_kinds() {
             *self.unknown.entry((examined.dialect, version.clone(), kind.to_owned())).or_default() += count;
