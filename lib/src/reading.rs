@@ -21,7 +21,7 @@ use crate::source::{Contents, Files, OpenFile, Source, open_file};
 use crate::tail::Tail;
 use crate::tree::Bridge;
 
-/// How much is read at a time: large enough that calls do not count, small enough for any machine.
+/// How much is read at a time: large enough that every core gets several pieces of it, small enough for any machine.
 const CHUNK_BYTES: usize = 1024 * 1024;
 
 /// The first window of a session read from its end, and what it grows by: a page of messages is usually in the first.
@@ -153,13 +153,12 @@ impl Session {
     fn take_file(&mut self, file: &OpenFile, at: u16) -> Result<()> {
         (self.tail.at, self.tail.skipped) = (Position { offset: 0, line: 1, file: at }, 0);
         if let Contents::Rows(table) = &file.contents {
-            let mut intake = self.intake(Grain::Line);
-            table.each(&file.path, |rowid, json| {
+            return table.each(&file.path, |rowid, json| {
+                let mut intake = self.intake(Grain::Line);
                 intake.value(json, Position { offset: rowid.cast_unsigned(), line: 0, file: at });
-            })?;
-            let bases = std::mem::take(&mut intake.bases);
-            self.note_base(bases);
-            return Ok(());
+                let bases = std::mem::take(&mut intake.bases);
+                self.note_base(bases);
+            });
         }
         let mut reader = file.reader(0)?;
         loop {

@@ -150,6 +150,58 @@ pub enum Event<'a> {
     Missing(&'static str),
 }
 
+impl Event<'_> {
+    /// The same, borrowing nothing. A record's text is left out: its place is known by then.
+    pub(crate) fn into_owned(self) -> Event<'static> {
+        fn own(text: Cow<'_, str>) -> Cow<'static, str> {
+            Cow::Owned(text.into_owned())
+        }
+        match self {
+            Event::Record(link) => Event::Record(Link {
+                text: "",
+                id: link.id.map(own),
+                parent: match link.parent {
+                    Parent::Root => Parent::Root,
+                    Parent::Id(id) => Parent::Id(own(id)),
+                    Parent::Previous => Parent::Previous,
+                },
+                at: link.at.into_owned(),
+                ..link
+            }),
+            Event::Key(key) => Event::Key(match key {
+                Key::Group(id) => Key::Group(own(id)),
+                Key::Call(id) => Key::Call(own(id)),
+                Key::Result(id) => Key::Result(own(id)),
+                Key::Interim(id) => Key::Interim(own(id)),
+            }),
+            Event::Usage { request, usage } => Event::Usage { request: request.map(own), usage },
+            Event::Total { total, last } => Event::Total { total, last },
+            Event::Item => Event::Item,
+            Event::About(about) => Event::About(About {
+                session: about.session.map(own),
+                cwd: about.cwd.map(own),
+                git_branch: about.git_branch.map(own),
+                version: about.version.map(own),
+                model: about.model.map(own),
+                parent_session: about.parent_session.map(own),
+                parent_call: about.parent_call.map(own),
+            }),
+            Event::Title { text, source } => Event::Title { text: own(text), source },
+            Event::Summary { text, of } => Event::Summary { text: own(text), of: own(of) },
+            Event::Leaf(id) => Event::Leaf(own(id)),
+            Event::Cut(id) => Event::Cut(own(id)),
+            Event::CutTurns(turns) => Event::CutTurns(turns),
+            Event::ReplaceAll => Event::ReplaceAll,
+            Event::Base { session, until, last } => {
+                Event::Base { session: own(session), until: until.map(own), last: last.map(own) }
+            }
+            Event::Unknown(kind) => Event::Unknown(own(kind)),
+            Event::Newer(version) => Event::Newer(version),
+            Event::Missing(field) => Event::Missing(field),
+        }
+    }
+}
+
 /// What the tree must know of a record.
 #[derive(Debug)]
 pub struct Link<'a> {
