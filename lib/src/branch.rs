@@ -232,6 +232,8 @@ pub(crate) fn end(keys: &Keys, branch: &[RecordRef<'_>]) -> End {
     for record in branch.iter().rev() {
         let keys_of = |wanted| keys.of(record.node).filter(move |(role, _)| *role == wanted).map(|(_, hash)| hash);
         match record.kind() {
+            // Who only reacts asks for nothing.
+            Kind::User if record.is_reaction() => {}
             Kind::User => return End::Prompt,
             Kind::ToolResult => {
                 ran = true;

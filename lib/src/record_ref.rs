@@ -95,6 +95,11 @@ impl<'s> RecordRef<'s> {
         self.entry().flags.has(Flags::ITEM)
     }
 
+    /// Whether it only reacts to another record.
+    pub fn is_reaction(self) -> bool {
+        self.entry().flags.has(Flags::REACTION)
+    }
+
     /// The hashes of what else it belongs to.
     pub(crate) fn keys(self, wanted: KeyRole) -> impl Iterator<Item = u64> + 's {
         self.session

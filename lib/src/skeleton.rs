@@ -78,6 +78,8 @@ impl Flags {
     pub(crate) const SAID_ASIDE: Flags = Flags(32);
     /// It is one item of an answer.
     pub(crate) const ITEM: Flags = Flags(64);
+    /// It only reacts to another record.
+    pub(crate) const REACTION: Flags = Flags(128);
 
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -222,9 +224,15 @@ impl Skeleton {
                 self.usages.push(UsageEntry { entry, request, usage });
             }
             Event::Total { total, last } => self.totals.take(total, last),
-            Event::Item => {
-                if let Some(entry) = self.entries.last_mut() {
-                    entry.flags = entry.flags.with(Flags::ITEM, true);
+            Event::Item => self.flag_last(Flags::ITEM),
+            Event::Reaction => self.flag_last(Flags::REACTION),
+            Event::With(other) => {
+                if let Err(other) = self.facts.meet(other) {
+                    let known = self.facts.with.as_deref().unwrap_or_default();
+                    let (other, known) = (quoted(&other), quoted(known));
+                    let detail =
+                        format!("the record is of a session with {other}, the file began with {known}; both are kept");
+                    self.report(value, IssueKind::MixedSession, detail);
                 }
             }
             // A further header came with records that were copied from another session: it tells of that one.
@@ -260,6 +268,12 @@ impl Skeleton {
                 }
             }
             Event::Missing(field) => self.report(value, IssueKind::MissingField, format!("the record has no {field}")),
+        }
+    }
+
+    fn flag_last(&mut self, flag: Flags) {
+        if let Some(entry) = self.entries.last_mut() {
+            entry.flags = entry.flags.with(flag, true);
         }
     }
 

@@ -5,6 +5,7 @@
 
 mod claude_code;
 mod codex;
+mod fluux;
 mod native;
 mod unknown;
 
@@ -12,6 +13,7 @@ use std::borrow::Cow;
 
 pub use claude_code::{ClaudeCode, documented_folder_name, folder_name};
 pub use codex::{Codex, RolloutFileName};
+pub use fluux::Fluux;
 pub use native::Native;
 pub use unknown::Unknown;
 
@@ -109,6 +111,10 @@ pub enum Event<'a> {
     },
     /// The record just emitted is one item of an answer: items that follow one another are one answer.
     Item,
+    /// The record just emitted only reacts to another one: it asks for no answer.
+    Reaction,
+    /// Whom the session is with, a person or a room, where that does not name it. A second one is another session's.
+    With(Cow<'a, str>),
     /// A fact about the session.
     About(About<'a>),
     /// The session's title.
@@ -270,7 +276,7 @@ pub struct About<'a> {
 
 /// Every dialect, in the order in which they are asked.
 pub fn all() -> &'static [&'static dyn Dialect] {
-    &[&Native, &ClaudeCode, &Codex]
+    &[&Native, &ClaudeCode, &Codex, &Fluux]
 }
 
 /// The dialect with this name.
