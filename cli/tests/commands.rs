@@ -16,6 +16,7 @@ fn the_demo_is_listed_on_a_fresh_machine() {
     019a6b1e  6 d ago   tide-tables  The spring tide of 3 March …  codex           6  clean
     5ac81b7f  6 d ago   lighthouse   The slow lamp                 native         14  clean
     c61f09d4  8 d ago   lighthouse   The late fog horn             claude-code     2  clean
+    f04b7e92  10 d ago  blog         A feed where everything was…  qwen-code       6  clean
     91c5e7a0  12 d ago  lighthouse   Splitting the lamp controll…  native          7  clean
     keepers@  12 d ago               Who has the rota for the op…  fluux          11  clean
     e6127d58  2 w ago   blog         The hour that happened twice  native          5  interrupted-prompt
@@ -253,7 +254,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: `scrollback --help` shows what can be said
     $ scrollback list --dialect klingon  [exit 2]
     scrollback: no dialect is called "klingon"
-    hint: known: native, claude-code, codex, fluux
+    hint: known: native, claude-code, codex, qwen-code, fluux
     $ scrollback list --store nowhere  [exit 2]
     scrollback: $DIR/desk/nowhere: no such directory
     hint: --store names the folder that holds the agent's sessions folder

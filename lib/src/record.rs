@@ -152,6 +152,8 @@ pub struct Said {
     pub parts: Vec<Part>,
     /// Answers to calls that some earlier record made.
     pub results: Vec<ToolResult>,
+    /// What the agent noted of tools' runs, for people only.
+    pub notes: Vec<ToolNote>,
     /// The model that answered.
     pub model: Option<String>,
     /// What the answer cost.
@@ -186,6 +188,15 @@ pub struct ToolResult {
     /// How long it ran.
     pub duration_ms: Option<u64>,
     /// What else is known of the run: how it ended, the session that it was.
+    pub about: Map<String, Value>,
+}
+
+/// What an agent noted of a tool's run, beside what the model was told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolNote {
+    /// The call's id.
+    pub call_id: String,
+    /// The note, as the agent wrote it.
     pub about: Map<String, Value>,
 }
 
@@ -358,6 +369,8 @@ pub struct Compaction {
     pub preserved: Vec<RecordId>,
     /// The model no longer sees what came before. False where another record cuts and this one tells its summary.
     pub cuts: bool,
+    /// What the model sees instead, whole and in the words of the agent's own API, where the record has it.
+    pub replacement: Vec<Value>,
 }
 
 /// A step back in the conversation. Its parent is the record to go on from.

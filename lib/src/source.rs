@@ -68,7 +68,8 @@ impl Source {
             (Ok(path), Format::Lines | Format::Document) => vec![Ok(source(path, None))],
             (Err(error), _) => vec![Err(error)],
         };
-        layout.files().into_iter().flat_map(in_file).collect()
+        let is_session = |path: &Result<PathBuf>| path.as_ref().map_or(true, |path| dialect.is_session(path));
+        layout.files().into_iter().filter(is_session).flat_map(in_file).collect()
     }
 
     /// The other sessions of the store that the file lies in; of a file that lies in none, those beside it.

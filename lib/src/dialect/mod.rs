@@ -7,6 +7,7 @@ mod claude_code;
 mod codex;
 mod fluux;
 mod native;
+mod qwen_code;
 mod unknown;
 
 use std::borrow::Cow;
@@ -15,6 +16,7 @@ pub use claude_code::{ClaudeCode, documented_folder_name, folder_name};
 pub use codex::{Codex, RolloutFileName};
 pub use fluux::Fluux;
 pub use native::Native;
+pub use qwen_code::QwenCode;
 pub use unknown::Unknown;
 
 use crate::home::Home;
@@ -60,6 +62,11 @@ pub trait Dialect: Sync {
     /// What the name of a session's file calls the session, where it does.
     fn session_of(&self, _path: &std::path::Path) -> Option<String> {
         None
+    }
+
+    /// Whether the agent itself takes a file that a layout finds for a session, as far as its name tells.
+    fn is_session(&self, _path: &std::path::Path) -> bool {
+        true
     }
 
     /// Whether a record stands at or behind the one called `mark`, as far as their ids tell. See [`Event::Base`].
@@ -276,7 +283,7 @@ pub struct About<'a> {
 
 /// Every dialect, in the order in which they are asked.
 pub fn all() -> &'static [&'static dyn Dialect] {
-    &[&Native, &ClaudeCode, &Codex, &Fluux]
+    &[&Native, &ClaudeCode, &Codex, &QwenCode, &Fluux]
 }
 
 /// The dialect with this name.

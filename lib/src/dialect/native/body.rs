@@ -41,6 +41,7 @@ impl Line<'_> {
                 tokens_after: self.tokens_after.0,
                 preserved: strings(self.preserved).into_iter().map(RecordId).collect(),
                 cuts: true,
+                replacement: Vec::new(),
             }),
             Kind::Rewind => Body::Rewind(Rewind { from: self.from.owned().map(RecordId), reason: self.reason.owned() }),
             Kind::Restore => Body::Restore(Restore {
