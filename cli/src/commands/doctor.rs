@@ -138,7 +138,7 @@ fn walk(
     report: &mut Report,
 ) -> Result<Vec<Source>, Failure> {
     let mut found = Vec::new();
-    for source in layouts.iter().flat_map(|(dialect, layout)| Source::walk(*dialect, layout)) {
+    for source in Source::walk_all(&layouts) {
         match source {
             Ok(source) => found.push(source),
             Err(error) => {

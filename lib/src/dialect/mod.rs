@@ -6,6 +6,7 @@
 mod claude_code;
 mod codex;
 mod native;
+mod sage_el;
 mod unknown;
 
 use std::borrow::Cow;
@@ -13,6 +14,7 @@ use std::borrow::Cow;
 pub use claude_code::{ClaudeCode, documented_folder_name, folder_name};
 pub use codex::{Codex, RolloutFileName};
 pub use native::Native;
+pub use sage_el::{Fault, SageEl, aligned_sage_folder_name, fault as sage_el_fault, sage_folder_name};
 pub use unknown::Unknown;
 
 use crate::home::Home;
@@ -218,7 +220,7 @@ pub struct About<'a> {
 
 /// Every dialect, in the order in which they are asked.
 pub fn all() -> &'static [&'static dyn Dialect] {
-    &[&Native, &ClaudeCode, &Codex]
+    &[&Native, &ClaudeCode, &Codex, &SageEl]
 }
 
 /// The dialect with this name.
