@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub use claude_code::{ClaudeCode, documented_folder_name, folder_name};
 pub use codex::{Codex, RolloutFileName};
 pub use native::Native;
-pub use sage_el::{Fault, SageEl, aligned_sage_folder_name, fault as sage_el_fault, sage_folder_name};
+pub use sage_el::{SageEl, aligned_sage_folder_name, fault as sage_el_fault, sage_folder_name};
 pub use unknown::Unknown;
 
 use crate::home::Home;

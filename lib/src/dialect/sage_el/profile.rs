@@ -1,20 +1,10 @@
 //! When a line is valid: the rules that the format's own description states, and nothing that a reader forgives.
 
-use serde::Serialize;
 use serde_json::Value;
 
 use crate::lenient::Moment;
+use crate::profile::Fault;
 use crate::time::is_iso_8601;
-
-/// Why a line is no valid message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Fault {
-    /// The field that fails; absent when the line is no JSON object.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub field: Option<&'static str>,
-    /// What is wrong with it.
-    pub detail: String,
-}
 
 /// Judges one line: a known `role`, a `content` that is a text and not empty, and a `timestamp`, if there is one, in
 /// ISO 8601. The first field that fails counts.
