@@ -15,12 +15,14 @@ fn the_demo_is_listed_on_a_fresh_machine() {
     019a6f90  5 d ago   tide-tables  Asking the zone for each in…  codex           6  clean
     019a6b1e  6 d ago   tide-tables  The spring tide of 3 March …  codex           6  clean
     5ac81b7f  6 d ago   lighthouse   The slow lamp                 native         14  clean
+    home-ada  7 d ago   tide-tables  Which of my functions in ti…  sage-el         6  clean
     c61f09d4  8 d ago   lighthouse   The late fog horn             claude-code     2  clean
     f04b7e92  10 d ago  blog         A feed where everything was…  qwen-code       6  clean
     91c5e7a0  12 d ago  lighthouse   Splitting the lamp controll…  native          7  clean
     keepers@  12 d ago               Who has the rota for the op…  fluux          11  clean
     e6127d58  2 w ago   blog         The hour that happened twice  native          5  interrupted-prompt
     3f8a61c2  3 w ago   tide-tables  The missing hour of 25 Octo…  native          4  clean
+    20261024  3 w ago   tide-tables  How do I bind tide-insert t…  sage-el         2  clean
     8b20e5a7  3 w ago   tide-tables  Harbours of Brittany          claude-code     4  clean
     b27d04e9  4 w ago   tide-tables  A cache for the yearly tabl…  native          6  clean
     [exit 0]
@@ -173,6 +175,32 @@ fn a_folder_inside_a_store_is_one_agents() {
 }
 
 #[test]
+fn a_profile_judges_each_line() {
+    let env = TestEnv::new();
+    let folder = env.home().join(".emacs.d/sage/projects/-gone-tide");
+    std::fs::create_dir_all(&folder).unwrap();
+    let lines = [
+        r#"{"role":"user","content":"Hello","timestamp":"2026-01-11T17:00:00-0500"}"#,
+        r#"{"role":"tool","content":"x","tool_call_id":"c"}"#,
+        r#"{"role":"assistant","content":"","timestamp":"2026-01-11T22:00:02Z"}"#,
+    ];
+    std::fs::write(folder.join("conversation.jsonl"), lines.join("\n") + "\n").unwrap();
+    assert_snapshot!(env.run(&["doctor", "gone-tide", "--profile", "sage-el"]).all(), @r#"
+    $HOME/.emacs.d/sage/projects/-gone-tide/conversation.jsonl  sage-el · 3 lines · 3 records
+      line 2         orphan-result      a tool result whose call is nowhere in the session; it is shown alone
+      line 2         role               "tool" is none of user, assistant, system
+      line 3         content            it is empty
+      sage-el: 1 of 3 lines valid
+
+    [exit 1]
+    "#);
+    let ran = env.run(&["doctor", "gone-tide", "--profile", "sage-el", "--json"]);
+    assert_eq!(ran.code, 1);
+    assert_eq!(ran.json()[0]["verdicts"][2]["field"], "content");
+    assert_eq!(env.run(&["doctor", "--profile", "nobody"]).code, 2);
+}
+
+#[test]
 fn only_notes_are_no_problem() {
     let env = TestEnv::new();
     env.session("s1", &(talk() + "{\"type\":\"telemetry\"}\n"));
@@ -254,7 +282,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: `scrollback --help` shows what can be said
     $ scrollback list --dialect klingon  [exit 2]
     scrollback: no dialect is called "klingon"
-    hint: known: native, claude-code, codex, qwen-code, fluux
+    hint: known: native, claude-code, codex, qwen-code, fluux, sage-el
     $ scrollback list --store nowhere  [exit 2]
     scrollback: $DIR/desk/nowhere: no such directory
     hint: --store names the folder that holds the agent's sessions folder

@@ -49,17 +49,12 @@ impl Places<'_> {
             Some(dialect) => vec![dialect],
             None => dialect::all().to_vec(),
         };
-        let mut found = Vec::new();
-        for dialect in dialects {
-            let layouts = match &self.store {
-                Some(store) => dialect.layouts_in(store),
-                None => dialect.layouts(self.home),
-            };
-            for layout in layouts {
-                found.extend(Source::walk(dialect, &layout));
-            }
-        }
-        found
+        let layouts = |dialect: &dyn Dialect| match &self.store {
+            Some(store) => dialect.layouts_in(store),
+            None => dialect.layouts(self.home),
+        };
+        let of_all = dialects.iter().flat_map(|dialect| layouts(*dialect).into_iter().map(|layout| (*dialect, layout)));
+        Source::walk_all(&of_all.collect::<Vec<_>>())
     }
 }
 

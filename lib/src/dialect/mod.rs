@@ -8,6 +8,7 @@ mod codex;
 mod fluux;
 mod native;
 mod qwen_code;
+mod sage_el;
 mod unknown;
 
 use std::borrow::Cow;
@@ -17,6 +18,7 @@ pub use codex::{Codex, RolloutFileName};
 pub use fluux::Fluux;
 pub use native::Native;
 pub use qwen_code::QwenCode;
+pub use sage_el::{SageEl, aligned_sage_folder_name, fault as sage_el_fault, sage_folder_name};
 pub use unknown::Unknown;
 
 use crate::home::Home;
@@ -283,7 +285,7 @@ pub struct About<'a> {
 
 /// Every dialect, in the order in which they are asked.
 pub fn all() -> &'static [&'static dyn Dialect] {
-    &[&Native, &ClaudeCode, &Codex, &QwenCode, &Fluux]
+    &[&Native, &ClaudeCode, &Codex, &QwenCode, &Fluux, &SageEl]
 }
 
 /// The dialect with this name.
