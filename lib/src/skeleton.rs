@@ -13,7 +13,7 @@ use crate::issue::{Issue, IssueKind, Issues, quoted};
 use crate::record::{Kind, Title, Usage};
 use crate::time::{self, Micros, Told};
 
-/// Where a record's JSON stands: bytes of a file, or a row of a table (then `offset` is its rowid).
+/// Where a record's JSON stands. Rows of a table are read as if they were the lines of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The first byte.
@@ -27,6 +27,12 @@ pub struct Place {
 }
 
 impl Place {
+    /// Whether another place lies in this one.
+    fn holds(self, other: Place) -> bool {
+        let end = |place: Place| place.offset + u64::from(place.length);
+        self.file == other.file && self.offset <= other.offset && end(other) <= end(self)
+    }
+
     /// What a record without an id is called.
     pub(crate) fn name(self) -> String {
         match self.file {
@@ -78,6 +84,8 @@ impl Flags {
     pub(crate) const SAID_ASIDE: Flags = Flags(32);
     /// It is one item of an answer.
     pub(crate) const ITEM: Flags = Flags(64);
+    /// It is a whole message.
+    pub(crate) const MESSAGE: Flags = Flags(128);
 
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -226,6 +234,15 @@ impl Skeleton {
                 if let Some(entry) = self.entries.last_mut() {
                     entry.flags = entry.flags.with(Flags::ITEM, true);
                 }
+            }
+            Event::Message => {
+                if let Some(entry) = self.entries.last_mut() {
+                    entry.flags = entry.flags.with(Flags::MESSAGE, true);
+                }
+            }
+            Event::Rejected(why) => {
+                let of_record = self.entries.last().map(|entry| entry.place).filter(|place| value.holds(*place));
+                self.report(of_record.unwrap_or(value), IssueKind::InvalidMessage, why);
             }
             // A further header came with records that were copied from another session: it tells of that one.
             Event::About(about) if self.is_copied_header(&about) => {}

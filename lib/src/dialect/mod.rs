@@ -3,6 +3,7 @@
 //! A dialect states facts. It opens no file, walks no folder, keeps no state and prints nothing: the driver
 //! ([`crate::session`] and its helpers) does that once for all dialects.
 
+mod ai_sdk;
 mod claude_code;
 mod codex;
 mod native;
@@ -10,13 +11,14 @@ mod unknown;
 
 use std::borrow::Cow;
 
+pub use ai_sdk::AiSdk;
 pub use claude_code::{ClaudeCode, documented_folder_name, folder_name};
 pub use codex::{Codex, RolloutFileName};
 pub use native::Native;
 pub use unknown::Unknown;
 
 use crate::home::Home;
-use crate::layout::Layout;
+use crate::layout::{Format, Layout};
 pub use crate::lenient::Moment;
 use crate::record::{Body, Kind, TitleSource, Usage};
 
@@ -32,6 +34,11 @@ pub trait Dialect: Sync {
 
     /// Where its sessions lie in a store that was named (`--store DIR`).
     fn layouts_in(&self, store: &std::path::Path) -> Vec<Layout>;
+
+    /// What a file of its can be, where its layouts do not tell: which one, its content does.
+    fn formats(&self) -> &'static [Format] {
+        &[]
+    }
 
     /// What its files have in common.
     fn habits(&self) -> Habits;
@@ -109,6 +116,10 @@ pub enum Event<'a> {
     },
     /// The record just emitted is one item of an answer: items that follow one another are one answer.
     Item,
+    /// The record just emitted is a whole message: it is shown as it is, and never a part of another one.
+    Message,
+    /// What the agent's own rules have against the record just emitted, or against the value.
+    Rejected(String),
     /// A fact about the session.
     About(About<'a>),
     /// The session's title.
@@ -218,7 +229,7 @@ pub struct About<'a> {
 
 /// Every dialect, in the order in which they are asked.
 pub fn all() -> &'static [&'static dyn Dialect] {
-    &[&Native, &ClaudeCode, &Codex]
+    &[&Native, &ClaudeCode, &Codex, &AiSdk]
 }
 
 /// The dialect with this name.
