@@ -80,6 +80,10 @@ impl Making {
     }
 
     fn answer(&mut self, record: RecordRef<'_>, mut said: Said) {
+        if record.is_message() {
+            self.about.error |= record.is_failure();
+            return self.say(record, said);
+        }
         let group = record.keys(KeyRole::Group).next();
         let goes_on = record.is_item() && self.in_items;
         let new_answer = !goes_on && (group.is_none() || group != self.answer);
@@ -285,6 +289,8 @@ struct AboutMessage {
     thinking: Option<Value>,
     sender: Option<String>,
     error: bool,
+    /// What the agent itself says about it. It goes before what we gathered.
+    own: Map<String, Value>,
 }
 
 impl AboutMessage {
@@ -297,6 +303,7 @@ impl AboutMessage {
         self.plan(said.todos);
         self.thinking = said.thinking.and_then(|thinking| serde_json::to_value(thinking).ok()).or(self.thinking.take());
         self.sender = said.sender.or(self.sender.take());
+        self.own.extend(said.metadata);
     }
 
     /// The task list as it stood when the message ended.
@@ -320,9 +327,12 @@ impl AboutMessage {
             "sender": self.sender,
             "error": self.error.then_some(true),
         });
-        match told {
-            Value::Object(told) => told.into_iter().filter(|(_, value)| !value.is_null()).collect(),
-            _ => Map::new(),
+        let mut metadata = self.own.clone();
+        if let Value::Object(told) = told {
+            for (key, value) in told.into_iter().filter(|(_, value)| !value.is_null()) {
+                metadata.entry(key).or_insert(value);
+            }
         }
+        metadata
     }
 }

@@ -147,6 +147,12 @@ impl Grouping {
             }
             Kind::System => self.go_on(at),
             Kind::ToolResult => self.result(at, record),
+            Kind::Assistant if record.is_message() => {
+                self.turn = None;
+                self.begin(Role::Assistant, at);
+                let own = self.groups.len() - 1;
+                self.calls.extend(record.keys(KeyRole::Call).map(|call| (call, own)));
+            }
             Kind::Assistant => self.answer(at, record),
             Kind::Compaction | Kind::Rewind | Kind::Restore => match (&self.turn, self.groups.last_mut()) {
                 (Some(_), Some(group)) => group.records.push(at),

@@ -1,14 +1,17 @@
 //! Whose file is it? By where it lies, else by what its first values say.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use crate::dialect::{self, Dialect, Event, Unknown};
 use crate::error::Result;
+use crate::format::{self, DATABASE_MAGIC};
 use crate::home::Home;
 use crate::intake::VALUE_LIMIT_BYTES;
+use crate::layout::Format;
 use crate::mend;
 use crate::record::Kind;
-use crate::source::open_file;
+use crate::source::{has_rows, open_file};
 
 /// How many values are asked: agents begin with records of their own kinds.
 const VALUES_ASKED: usize = 64;
@@ -27,14 +30,34 @@ pub fn of_file(path: &Path, home: &Home) -> Result<&'static dyn Dialect> {
     let mut window = WINDOW_BYTES;
     loop {
         let head = file.read_at(0, window)?;
+        if head.starts_with(DATABASE_MAGIC) {
+            return of_database(path);
+        }
         let whole = (head.len() as u64) < window;
-        if whole || window >= WINDOW_LIMIT_BYTES || memchr::memchr(b'\n', &head).is_some() {
+        let named = by_name(path);
+        let told = by_content(&head, named);
+        let begun = format::content(&head).first() == Some(&b'[') && told.is_none();
+        if whole || window >= WINDOW_LIMIT_BYTES || (memchr::memchr(b'\n', &head).is_some() && !begun) {
             // A name decides where content does not: between dialects that understand as much, or when none does.
-            let named = by_name(path);
-            return Ok(by_content(&head, named).or(named).unwrap_or(&Unknown));
+            return Ok(told.or(named).unwrap_or(&Unknown));
         }
         window = (window * WINDOW_GROWTH).min(WINDOW_LIMIT_BYTES);
     }
+}
+
+/// The dialect that keeps sessions in this database.
+fn of_database(path: &Path) -> Result<&'static dyn Dialect> {
+    for dialect in dialect::all() {
+        let layouts = dialect.layouts_in(Path::new("")).into_iter().map(|layout| layout.format);
+        for format in layouts.chain(dialect.formats().iter().copied()) {
+            if let Format::Rows(rows) = format
+                && has_rows(path, rows)?
+            {
+                return Ok(*dialect);
+            }
+        }
+    }
+    Ok(&Unknown)
 }
 
 /// The dialect in whose folders a file lies.
@@ -71,7 +94,14 @@ fn by_name(path: &Path) -> Option<&'static dyn Dialect> {
 fn by_content(head: &[u8], named: Option<&'static dyn Dialect>) -> Option<&'static dyn Dialect> {
     let lines = head.split(|byte| *byte == b'\n').map(|line| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line));
     let lines = lines.map(|line| line.trim_ascii()).filter(|line| !line.is_empty());
-    let texts: Vec<_> = lines.take(VALUES_ASKED).map(mend::whole).collect();
+    let mut texts: Vec<_> = lines.take(VALUES_ASKED).map(mend::whole).collect();
+    // The lines of a document mean nothing: its records do.
+    let document = mend::whole(format::content(head));
+    if format::is_document(head)
+        && let Some(records) = format::elements(&document, VALUES_ASKED)
+    {
+        texts = records.into_iter().map(Cow::Borrowed).collect();
+    }
     if texts.is_empty() {
         return named.or_else(|| dialect::all().first().copied());
     }

@@ -18,6 +18,15 @@ pub enum Error {
     NotAFile(PathBuf),
     /// The file is not what it was a moment ago.
     Changed(PathBuf),
+    /// A database without sessions of an agent that is known.
+    NoSessions(PathBuf),
+    /// One of a database's sessions must be named.
+    SeveralSessions {
+        /// The file.
+        path: PathBuf,
+        /// How many it holds.
+        count: usize,
+    },
     /// A database that cannot be read.
     Database {
         /// The file.
@@ -36,6 +45,8 @@ impl fmt::Display for Error {
             Error::Io { path, source } => write!(f, "{}: {source}", path.display()),
             Error::NotAFile(path) => write!(f, "{}: not a regular file", path.display()),
             Error::Changed(path) => write!(f, "{}: the file changed while it was read", path.display()),
+            Error::NoSessions(path) => write!(f, "{}: a database, and no known agent's", path.display()),
+            Error::SeveralSessions { path, count } => write!(f, "{}: it holds {count} sessions", path.display()),
             Error::Database { path, source } => write!(f, "{}: {source}", path.display()),
         }
     }
@@ -46,7 +57,7 @@ impl std::error::Error for Error {
         match self {
             Error::Io { source, .. } => Some(source),
             Error::Database { source, .. } => Some(source),
-            Error::NotAFile(_) | Error::Changed(_) => None,
+            Error::NotAFile(_) | Error::Changed(_) | Error::NoSessions(_) | Error::SeveralSessions { .. } => None,
         }
     }
 }

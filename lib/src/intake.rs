@@ -290,8 +290,9 @@ impl<'b> Intake<'_, 'b> {
             let detail = format!("several records on one line; {whole} of them whole and kept");
             self.report(at.place(0, bytes.len()), IssueKind::Glued, detail);
         }
-        let mut end = 0;
+        let (mut end, mut lost_any) = (0, false);
         for piece in pieces {
+            lost_any |= matches!(&piece, Piece::Torn(range) if mended.text[range.clone()].len() > 1);
             let (Piece::Object(range) | Piece::NoObject(range) | Piece::Torn(range)) = piece.clone();
             let (from, to) = (mended.position(range.start), mended.position(range.end));
             self.between(bytes, end..from, at);
@@ -316,8 +317,15 @@ impl<'b> Intake<'_, 'b> {
                     let detail = format!("a record that was cut off after {lost} bytes{kept}");
                     self.report_region(place, lost, IssueKind::Torn, detail);
                 }
+                // What holds the records of a torn document together is no loss.
+                Piece::Torn(_)
+                    if self.grain == Grain::Document && matches!(&mended.text[range.clone()], "[" | "," | "]") => {}
                 Piece::Torn(_) => self.no_json(place),
             }
+        }
+        if self.grain == Grain::Document && whole > 0 && !lost_any {
+            let detail = "the document breaks off here; the whole records before it are kept";
+            self.report(at.place(bytes.len(), 0), IssueKind::Torn, detail);
         }
         self.between(bytes, end..bytes.len(), at);
     }

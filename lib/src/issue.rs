@@ -84,6 +84,10 @@ issue_kinds! {
     BadTime = "bad-time", Error;
     /// A record lacks what its kind needs.
     MissingField = "missing-field", Error;
+    /// A message that its agent's own rules reject.
+    InvalidMessage = "invalid-message", Error;
+    /// A session's log that should be there, and is not.
+    LogMissing = "log-missing", Error;
     /// A tool result without its call.
     OrphanResult = "orphan-result", Error;
     /// A second result for one call.

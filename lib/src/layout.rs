@@ -38,10 +38,12 @@ pub enum Format {
 pub struct Rows {
     /// Gives the key of each session, one column.
     pub sessions: &'static str,
-    /// Gives the rows of session `?1` in order: the rowid and the row as JSON text.
+    /// Gives the rows of session `?1` in order: the rowid and the row, as JSON text or as columns.
     pub rows: &'static str,
-    /// Gives row `?1` as JSON text.
+    /// Gives row `?1`, as JSON text or as columns.
     pub row: &'static str,
+    /// Gives the path of the log that session `?1` really is, where it has one.
+    pub log: Option<&'static str>,
 }
 
 /// A folder with more entries than this is no store of sessions.
@@ -89,8 +91,10 @@ impl Layout {
 fn matching(folder: &Path, part: &str, last: bool) -> Vec<Result<PathBuf>> {
     // `metadata` follows links: a store may be one.
     let wanted = |path: PathBuf| match fs::metadata(&path) {
+        Ok(metadata) if last && !metadata.is_file() && !metadata.is_dir() => Some(Err(Error::NotAFile(path))),
         Ok(metadata) => (if last { metadata.is_file() } else { metadata.is_dir() }).then_some(Ok(path)),
-        Err(error) if is_absence(&error) => None,
+        // A link that leads nowhere stands where a session should.
+        Err(error) if is_absence(&error) && !(last && path.is_symlink()) => None,
         Err(source) => Some(Err(Error::Io { path, source })),
     };
     if !part.contains('*') {
@@ -190,6 +194,24 @@ mod tests {
         let found: Vec<PathBuf> = layout.files().into_iter().map(Result::unwrap).collect();
         assert_eq!(found, [dir.path().join("s1/messages.jsonl"), dir.path().join("s2/messages.jsonl")]);
         assert!(layout.fits(Path::new("/x/y/messages.jsonl")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_stands_in_the_place_of_a_file_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("nowhere", dir.path().join("gone.jsonl")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("socket.jsonl")).unwrap();
+        let layout = Layout {
+            root: dir.path().to_path_buf(),
+            pattern: "*.jsonl",
+            companions: &[],
+            sidecar: None,
+            format: Format::Lines,
+        };
+        let told: Vec<String> = layout.files().into_iter().map(|file| file.unwrap_err().to_string()).collect();
+        assert!(told[0].contains("gone.jsonl: "), "{told:?}");
+        assert!(told[1].ends_with("socket.jsonl: not a regular file"), "{told:?}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod home;
 pub mod layout;
 mod lenient;
 
+mod format;
 pub mod detect;
 pub mod error;
 pub mod project;

@@ -8,6 +8,7 @@ mod part;
 mod read;
 mod sdk;
 mod tool;
+mod validate;
 
 pub use part::{
     CustomPart, DataPart, FilePart, Part, ReasoningFilePart, ReasoningPart, SourceDocumentPart, SourceUrlPart,
@@ -15,6 +16,7 @@ pub use part::{
 };
 pub use sdk::{Sdk, UnknownSdk};
 pub use tool::{Approval, ToolKind, ToolPart, ToolState};
+pub use validate::{objection, takes};
 
 use serde::{Deserialize, Deserializer, Serialize, de::Error};
 use serde_json::{Map, Value};

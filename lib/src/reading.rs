@@ -11,8 +11,9 @@ use crate::derived::Derived;
 use crate::dialect::Dialect;
 use crate::error::{At, Result};
 use crate::facts::Facts;
+use crate::format;
 use crate::intake::{Grain, Position};
-use crate::issue::IssueKind;
+use crate::issue::{IssueKind, quoted};
 use crate::layout::{Format, Layout};
 use crate::mend;
 use crate::session::Session;
@@ -89,7 +90,11 @@ impl Session {
     pub fn from_bytes(dialect: &'static dyn Dialect, bytes: Vec<u8>, reading: &Reading<'_>) -> Session {
         let format = match dialect.layouts_in(Path::new("")).first().map(|layout| layout.format) {
             Some(Format::Document) => Format::Document,
-            Some(Format::Lines | Format::Rows(_)) | None => Format::Lines,
+            Some(Format::Lines | Format::Rows(_)) => Format::Lines,
+            // A database that was piped in cannot be asked.
+            None => Some(format::of_bytes(dialect, &bytes))
+                .filter(|format| !matches!(format, Format::Rows(_)))
+                .unwrap_or(Format::Lines),
         };
         let layout = Layout { root: PathBuf::new(), pattern: "-", companions: &[], sidecar: None, format };
         let source = Source { dialect, path: PathBuf::from("-"), layout, key: None };
@@ -153,12 +158,17 @@ impl Session {
     fn take_file(&mut self, file: &OpenFile, at: u16) -> Result<()> {
         (self.tail.at, self.tail.skipped) = (Position { offset: 0, line: 1, file: at }, 0);
         if let Contents::Rows(table) = &file.contents {
-            return table.each(&file.path, |rowid, json| {
+            let mut next = self.tail.at;
+            table.each(&file.path, |offset, json| {
+                next.offset = offset;
                 let mut intake = self.intake(Grain::Line);
-                intake.value(json, Position { offset: rowid.cast_unsigned(), line: 0, file: at });
+                intake.value(json, next);
                 let bases = std::mem::take(&mut intake.bases);
                 self.note_base(bases);
-            });
+                next.line = next.line.saturating_add(1);
+            })?;
+            self.tail.at = next;
+            return Ok(());
         }
         let mut reader = file.reader(0)?;
         loop {
@@ -206,6 +216,11 @@ impl Session {
 }
 
 pub(crate) fn open_within(source: &Source, reading: &Reading<'_>, within: &mut Vec<String>) -> Result<Session> {
+    let lost_log = match source.log()? {
+        Some(Ok(log)) => return open_within(&log, reading, within),
+        Some(Err(told)) => Some(told),
+        None => None,
+    };
     let mut session = Session::empty(source.clone(), source.open()?, reading, true);
     let files = std::mem::replace(&mut session.files, Files(Vec::new()));
     // The first file comes last: its end is what stays pending.
@@ -220,6 +235,11 @@ pub(crate) fn open_within(source: &Source, reading: &Reading<'_>, within: &mut V
         }
     }
     session.files = files;
+    if let Some(told) = lost_log {
+        let detail = format!("its log {} is no log that can be read; the row is all there is", quoted(&told));
+        let place = Place { offset: 0, length: 0, line: 1, file: 0 };
+        session.skeleton.report(place, IssueKind::LogMissing, detail);
+    }
     read_sidecar(&mut session);
     session.finish(reading, within);
     Ok(session)

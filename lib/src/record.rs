@@ -168,6 +168,8 @@ pub struct Said {
     pub sender: Option<String>,
     /// What kind of failure it tells of.
     pub error: Option<String>,
+    /// What else the agent says about the message, in the agent's own words.
+    pub metadata: Map<String, Value>,
     /// The part of a streamed message that its first part belongs to.
     pub fragment: Option<u64>,
 }

@@ -100,6 +100,11 @@ impl<'s> RecordRef<'s> {
         self.entry().flags.has(Flags::REACTION)
     }
 
+    /// Whether it is a whole message.
+    pub(crate) fn is_message(self) -> bool {
+        self.entry().flags.has(Flags::MESSAGE)
+    }
+
     /// The hashes of what else it belongs to.
     pub(crate) fn keys(self, wanted: KeyRole) -> impl Iterator<Item = u64> + 's {
         self.session

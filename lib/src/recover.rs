@@ -49,6 +49,10 @@ pub(crate) fn pieces(line: &str, grain: Grain, is_record: &dyn Fn(&str) -> bool)
                 (Piece::NoObject(start..end), end)
             }
             Ok(_) => torn(start, start),
+            // The list that a torn document is: its records come next.
+            Err(_) if grain == Grain::Document && found.is_empty() && line.as_bytes()[start] == b'[' => {
+                (Piece::Torn(start..start + 1), start + 1)
+            }
             // Between whole records it hides nothing.
             Err(_) if look.is_comma(start) && matches!(found.last(), Some(Piece::Object(_))) => {
                 (Piece::Torn(start..start + 1), start + 1)

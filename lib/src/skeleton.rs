@@ -13,7 +13,7 @@ use crate::issue::{Issue, IssueKind, Issues, quoted};
 use crate::record::{Kind, Title, Usage};
 use crate::time::{self, Micros, Told};
 
-/// Where a record's JSON stands: bytes of a file, or a row of a table (then `offset` is its rowid).
+/// Where a record's JSON stands. Rows of a table are read as if they were the lines of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The first byte.
@@ -27,6 +27,12 @@ pub struct Place {
 }
 
 impl Place {
+    /// Whether another place lies in this one.
+    fn holds(self, other: Place) -> bool {
+        let end = |place: Place| place.offset + u64::from(place.length);
+        self.file == other.file && self.offset <= other.offset && end(other) <= end(self)
+    }
+
     /// What a record without an id is called.
     pub(crate) fn name(self) -> String {
         match self.file {
@@ -64,7 +70,7 @@ pub(crate) const NO_TIME: Micros = Micros::MIN;
 
 /// What else the tree must know, a bit each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Flags(u8);
+pub(crate) struct Flags(u16);
 
 impl Flags {
     pub(crate) const SIDECHAIN: Flags = Flags(1);
@@ -80,6 +86,8 @@ impl Flags {
     pub(crate) const ITEM: Flags = Flags(64);
     /// It only reacts to another record.
     pub(crate) const REACTION: Flags = Flags(128);
+    /// It is a whole message.
+    pub(crate) const MESSAGE: Flags = Flags(256);
 
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -234,6 +242,11 @@ impl Skeleton {
                         format!("the record is of a session with {other}, the file began with {known}; both are kept");
                     self.report(value, IssueKind::MixedSession, detail);
                 }
+            }
+            Event::Message => self.flag_last(Flags::MESSAGE),
+            Event::Rejected(why) => {
+                let of_record = self.entries.last().map(|entry| entry.place).filter(|place| value.holds(*place));
+                self.report(of_record.unwrap_or(value), IssueKind::InvalidMessage, why);
             }
             // A further header came with records that were copied from another session: it tells of that one.
             Event::About(about) if self.is_copied_header(&about) => {}

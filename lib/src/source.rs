@@ -1,6 +1,7 @@
 //! One session's file or files, or its rows in a database: what is opened, and the bytes that come out of it.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -9,11 +10,13 @@ use std::time::Duration;
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
+use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dialect::Dialect;
 use crate::error::{At, Error, Result};
+use crate::format::{self, DATABASE_MAGIC};
 use crate::layout::{Format, Layout, Rows};
 use crate::skeleton::Place;
 
@@ -22,6 +25,9 @@ const INFLATED_LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// A writer holds its lock for milliseconds; one that holds it longer must not stop a list of sessions.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
+
+/// How much of a log tells whose it is.
+const LOG_HEAD_BYTES: u64 = 256 * 1024;
 
 /// Where one session is.
 #[derive(Clone)]
@@ -49,16 +55,23 @@ impl Source {
         let mut layouts = dialect.layouts_in(&folder);
         let fitting = layouts.iter().position(|layout| layout.fits(path)).unwrap_or(0);
         let layout = if fitting < layouts.len() { Some(layouts.swap_remove(fitting)) } else { None };
-        let layout = layout.unwrap_or(Layout {
+        let layout = layout.unwrap_or_else(|| Layout {
             root: folder,
             pattern: "*",
             companions: &[],
             sidecar: None,
-            format: Format::Lines,
+            format: format::of_file(dialect, path),
         });
         // A file with another name is a log and nothing else: what lies beside it is not its own.
         let layout = if layout.names(path) { layout } else { Layout { companions: &[], sidecar: None, ..layout } };
         Source { dialect, path: path.to_path_buf(), layout, key: None }
+    }
+
+    /// Every session of a file: of a database there may be many.
+    pub fn in_file(dialect: &'static dyn Dialect, path: &Path) -> Result<Vec<Source>> {
+        let file = Source::file(dialect, path);
+        let Format::Rows(rows) = file.layout.format else { return Ok(vec![file]) };
+        Ok(keys(path, rows)?.into_iter().map(|key| Source { key: Some(key), ..file.clone() }).collect())
     }
 
     /// Every session that a layout holds.
@@ -146,12 +159,44 @@ impl Source {
         self.layout.sidecar.map(beside).filter(|path| path.is_file())
     }
 
+    /// The log that a row of a database says it is kept in; or why there is none to read.
+    ///
+    /// The path is a stranger's: only a regular file that an agent's log is, is taken for one.
+    pub(crate) fn log(&self) -> Result<Option<std::result::Result<Source, String>>> {
+        let Format::Rows(rows @ Rows { log: Some(log), .. }) = self.layout.format else { return Ok(None) };
+        let key = self.key.clone().map_or_else(|| only_key(&self.path, rows), Ok)?;
+        let database = |source| Error::Database { path: self.path.clone(), source };
+        let connection = connect(&self.path)?;
+        let told = connection.query_row(log, [key], |row| Ok(text(row.get_ref(0)?)));
+        let told = match told.optional() {
+            // A table without that column tells of no logs.
+            Err(rusqlite::Error::SqliteFailure(..) | rusqlite::Error::SqlInputError { .. }) => None,
+            told => told.map_err(database)?.flatten().filter(|told| !told.is_empty()),
+        };
+        Ok(told.map(|told| self.log_at(Path::new(&told)).ok_or(told)))
+    }
+
+    fn log_at(&self, told: &Path) -> Option<Source> {
+        let leaves = told.components().any(|part| part == std::path::Component::ParentDir);
+        let path = self.path.parent()?.join(told);
+        let head = open_file(&path).ok().filter(|_| !leaves)?.read_at(0, LOG_HEAD_BYTES).ok()?;
+        let dialect = crate::detect::of_bytes(&head);
+        let log = Source::file(dialect, &path);
+        let is_log = dialect.name() != "unknown" && !head.is_empty() && !matches!(log.layout.format, Format::Rows(_));
+        is_log.then_some(log)
+    }
+
     pub(crate) fn open(&self) -> Result<Files> {
-        if let (Format::Rows(rows), Some(key)) = (self.layout.format, &self.key) {
-            let rows = Table { connection: connect(&self.path)?, rows, key: key.clone() };
+        if let Format::Rows(rows) = self.layout.format {
+            let key = self.key.clone().map_or_else(|| only_key(&self.path, rows), Ok)?;
+            let rows = Table { connection: connect(&self.path)?, rows, key, read: RefCell::default() };
             return Ok(Files(vec![OpenFile { path: self.path.clone(), contents: Contents::Rows(rows), torn: None }]));
         }
-        let mut files = vec![open_file(&self.path)?];
+        let first = open_file(&self.path)?;
+        if first.read_at(0, DATABASE_MAGIC.len() as u64)? == DATABASE_MAGIC {
+            return Err(Error::NoSessions(self.path.clone()));
+        }
+        let mut files = vec![first];
         for name in self.layout.companions {
             let path = self.path.with_file_name(name);
             if path.is_file() {
@@ -182,6 +227,8 @@ pub(crate) struct Table {
     connection: Connection,
     rows: &'static Rows,
     key: String,
+    /// Where each row begins, as if they were the lines of a file, and its rowid.
+    read: RefCell<Vec<(u64, i64)>>,
 }
 
 impl Files {
@@ -197,7 +244,7 @@ impl Files {
     pub(crate) fn read(&self, place: Place, hash: u64) -> Result<Vec<u8>> {
         let file = &self.0[usize::from(place.file)];
         let bytes = match &file.contents {
-            Contents::Rows(table) => table.row(place.offset.cast_signed(), &file.path)?.unwrap_or_default(),
+            Contents::Rows(table) => table.read(place, &file.path)?,
             Contents::Disk(_) | Contents::Memory(_) => file.read_at(place.offset, u64::from(place.length))?,
         };
         if xxh3_64(&bytes) == hash { Ok(bytes) } else { Err(Error::Changed(file.path.clone())) }
@@ -254,20 +301,62 @@ impl OpenFile {
 }
 
 impl Table {
-    /// Gives each row of the session, in order, as its rowid and its JSON, or what stands there instead.
-    pub(crate) fn each(&self, path: &Path, mut take: impl FnMut(i64, &[u8])) -> Result<()> {
+    /// Gives each row of the session, in order, as where it begins and its JSON, or what stands there instead.
+    pub(crate) fn each(&self, path: &Path, mut take: impl FnMut(u64, &[u8])) -> Result<()> {
         let database = |source| Error::Database { path: path.to_path_buf(), source };
         let mut statement = self.connection.prepare(self.rows.rows).map_err(database)?;
         let mut rows = statement.query([&self.key]).map_err(database)?;
+        let mut before = 0;
         while let Some(row) = rows.next().map_err(database)? {
-            take(row.get(0).map_err(database)?, &json(row.get_ref(1).map_err(database)?));
+            let bytes = content(row, 1).map_err(database)?;
+            let begins = self.read.borrow().last().map_or(0, |(begins, _)| *begins) + before;
+            before = bytes.len() as u64 + 1;
+            self.read.borrow_mut().push((begins, row.get(0).map_err(database)?));
+            take(begins, &bytes);
         }
         Ok(())
     }
 
+    /// The bytes of a record: a row, or a piece of one.
+    fn read(&self, place: Place, path: &Path) -> Result<Vec<u8>> {
+        let read = self.read.borrow();
+        let at = read.partition_point(|(begins, _)| *begins <= place.offset).checked_sub(1);
+        let Some(&(begins, rowid)) = at.and_then(|at| read.get(at)) else { return Ok(Vec::new()) };
+        let row = self.row(rowid, path)?.unwrap_or_default();
+        let from = usize::try_from(place.offset - begins).unwrap_or(usize::MAX);
+        Ok(row.get(from..from.saturating_add(place.length as usize)).unwrap_or_default().to_vec())
+    }
+
     fn row(&self, rowid: i64, path: &Path) -> Result<Option<Vec<u8>>> {
-        let found = self.connection.query_row(self.rows.row, [rowid], |row| Ok(json(row.get_ref(0)?).into_owned()));
+        let found = self.connection.query_row(self.rows.row, [rowid], |row| content(row, 0));
         found.optional().map_err(|source| Error::Database { path: path.to_path_buf(), source })
+    }
+}
+
+/// A row as JSON: what its only column holds, or an object of all its columns.
+fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Vec<u8>> {
+    let statement = row.as_ref();
+    if statement.column_count() == first + 1 {
+        return Ok(json(row.get_ref(first)?).into_owned());
+    }
+    let mut object = serde_json::Map::new();
+    for column in first..statement.column_count() {
+        let value = match row.get_ref(column)? {
+            ValueRef::Null => Value::Null,
+            ValueRef::Integer(number) => number.into(),
+            ValueRef::Real(number) => number.into(),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into(),
+        };
+        object.insert(statement.column_name(column)?.to_owned(), value);
+    }
+    Ok(Value::Object(object).to_string().into_bytes())
+}
+
+/// A column as text, whatever it holds.
+fn text(column: ValueRef<'_>) -> Option<String> {
+    match column {
+        ValueRef::Null => None,
+        column => Some(String::from_utf8_lossy(&json(column)).into_owned()),
     }
 }
 
@@ -356,8 +445,31 @@ fn keys(path: &Path, rows: &Rows) -> Result<Vec<String>> {
     let database = |source| Error::Database { path: path.to_path_buf(), source };
     let connection = connect(path)?;
     let mut statement = connection.prepare(rows.sessions).map_err(database)?;
-    let keys = statement.query_map([], |row| row.get(0)).map_err(database)?;
-    keys.collect::<std::result::Result<_, _>>().map_err(database)
+    let keys = statement.query_map([], |row| Ok(text(row.get_ref(0)?))).map_err(database)?;
+    let keys: Vec<Option<String>> = keys.collect::<std::result::Result<_, _>>().map_err(database)?;
+    let mut seen = hashbrown::HashSet::new();
+    Ok(keys.into_iter().flatten().filter(|key| seen.insert(key.clone())).collect())
+}
+
+/// The key of a database's only session.
+fn only_key(path: &Path, rows: &Rows) -> Result<String> {
+    let mut keys = keys(path, rows)?;
+    match keys.len() {
+        0 => Err(Error::NoSessions(path.to_path_buf())),
+        1 => Ok(keys.swap_remove(0)),
+        count => Err(Error::SeveralSessions { path: path.to_path_buf(), count }),
+    }
+}
+
+/// Whether a database holds sessions in this way. One that cannot be asked is an error.
+pub(crate) fn has_rows(path: &Path, rows: &Rows) -> Result<bool> {
+    let connection = connect(path)?;
+    match connection.prepare(rows.sessions) {
+        Ok(_) => Ok(true),
+        // Such a table or column is not there.
+        Err(error) if matches!(error.sqlite_error_code(), None | Some(rusqlite::ErrorCode::Unknown)) => Ok(false),
+        Err(source) => Err(Error::Database { path: path.to_path_buf(), source }),
+    }
 }
 
 #[cfg(test)]
@@ -386,12 +498,13 @@ mod tests {
             sessions: "SELECT DISTINCT s FROM t",
             rows: "SELECT rowid, j FROM t WHERE s = ?1 ORDER BY rowid",
             row: "SELECT j FROM t WHERE rowid = ?1",
+            log: None,
         };
-        let table = Table { connection, rows: &ROWS, key: "s".to_owned() };
+        let table = Table { connection, rows: &ROWS, key: "s".to_owned(), read: RefCell::default() };
         let mut found = Vec::new();
-        table.each(Path::new("db"), |rowid, json| found.push((rowid, json.to_vec()))).unwrap();
+        table.each(Path::new("db"), |begins, json| found.push((begins, json.to_vec()))).unwrap();
         let expected: [&[u8]; 4] = [b"{\"a\":1}", b"null", b"7", b"\xff{"];
-        assert_eq!(found, [1, 2, 3, 4].into_iter().zip(expected.map(<[u8]>::to_vec)).collect::<Vec<_>>());
+        assert_eq!(found, [0, 8, 13, 15].into_iter().zip(expected.map(<[u8]>::to_vec)).collect::<Vec<_>>());
         assert_eq!(table.row(4, Path::new("db")).unwrap().as_deref(), Some(expected[3]));
         assert_eq!(table.row(5, Path::new("db")).unwrap(), None);
     }

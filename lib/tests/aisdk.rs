@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::{env, fs, process};
 
 use scrollback::conversation::Conversation;
-use scrollback::message::{Message, Part, Role, Sdk};
+use scrollback::message::{Message, Part, Role, Sdk, objection};
 use scrollback::session::Session;
 use scrollback::source::Source;
 use serde_json::{Map, Value, json};
@@ -84,7 +84,7 @@ fn every_sdk_takes_parts_of_which_any_one_key_is_odd() {
 fn every_sdk_takes_every_branch_of_the_corpus_and_the_demo() {
     let mut cases = Map::new();
     let native = support::logs().into_iter().map(|log| (support::native(), log));
-    let others = ["claude-code", "qwen-code", "fluux"].into_iter().flat_map(support::logs_of);
+    let others = ["claude-code", "qwen-code", "fluux", "ai-sdk"].into_iter().flat_map(support::logs_of);
     for (dialect, log) in native.chain(others) {
         let session = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
         for head in session.heads() {
@@ -99,6 +99,93 @@ fn every_sdk_takes_every_branch_of_the_corpus_and_the_demo() {
     }
     assert!(cases.len() > 3 * 100, "only {} cases: the corpus is gone", cases.len());
     judge(cases);
+}
+
+/// The verdict of every SDK, and ours, on messages as they are: good ones, and each with one thing wrong.
+#[test]
+fn our_rules_are_those_of_every_sdk() {
+    let mut messages = vec![json!(null), json!(7), json!([]), json!({}), json!({"id": "m", "role": "user"})];
+    for role in ["system", "user", "assistant", "data", "tool"] {
+        messages.push(json!({"id": "m", "role": role, "parts": []}));
+        messages.push(json!({"id": "m", "role": role, "parts": [{"type": "text", "text": ""}]}));
+    }
+    for (key, value) in [("id", json!(7)), ("role", json!(null)), ("parts", json!({})), ("metadata", json!("x"))] {
+        let mut message = json!({"id": "m", "role": "user", "parts": [{"type": "text", "text": "Hello"}], "more": 1});
+        message[key] = value;
+        messages.push(message);
+    }
+    let of_type = |kind: &str| json!({"type": kind, "data": 1, "toolCallId": "c", "state": "input-streaming"});
+    let mut parts: Vec<Value> =
+        ["tool-", "data-", "tool", "data", "unheard-of", "Text", "toolx"].into_iter().map(of_type).collect();
+    parts.extend([json!(null), json!("text"), json!({}), json!({"type": 7})]);
+    let odd = [json!(null), json!(-1), json!(1.5), json!(true), json!(false), json!("odd"), json!({"a": {"id": 1}})];
+    for (_, part) in every_part() {
+        parts.push(part.clone());
+        for path in paths_of_keys(&part) {
+            for value in &odd {
+                let mut changed = part.clone();
+                *changed.pointer_mut(&path).unwrap() = value.clone();
+                parts.push(changed);
+            }
+            let (parent, key) = path.rsplit_once('/').unwrap();
+            let mut without = part.clone();
+            without.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(key);
+            parts.push(without);
+        }
+        // States exclude one another: each part in every other state, and with what belongs to another one.
+        if part.get("toolCallId").is_some() {
+            for (key, value) in [
+                ("output", json!(1)),
+                ("errorText", json!("x")),
+                ("approval", json!({"id": "a"})),
+                ("approval", json!({"id": "a", "approved": true})),
+                ("approval", json!({"id": "a", "approved": false, "reason": "no"})),
+                ("title", json!(7)),
+                ("toolMetadata", json!(7)),
+                ("resultProviderMetadata", json!(7)),
+                ("rawInput", json!(7)),
+                ("inputEncoding", json!("latin")),
+                ("preliminary", json!(7)),
+                ("dynamic", json!(true)),
+            ] {
+                let mut added = part.clone();
+                added[key] = value;
+                parts.push(added.clone());
+                for state in ["input-streaming", "input-available", "approval-requested", "approval-responded"] {
+                    added["state"] = json!(state);
+                    parts.push(added.clone());
+                }
+                for state in ["output-available", "output-error", "output-denied"] {
+                    added["state"] = json!(state);
+                    parts.push(added.clone());
+                }
+            }
+        }
+    }
+    let seen: HashSet<Value> = parts.into_iter().collect();
+    messages.extend(seen.into_iter().map(|part| json!({"id": "m", "role": "assistant", "parts": [part]})));
+    let mut lists: Vec<Vec<Value>> = messages.into_iter().map(|message| vec![message]).collect();
+    lists.push(vec![]);
+    let mut cases = Map::new();
+    for sdk in SDKS {
+        for (at, list) in lists.iter().enumerate() {
+            cases.insert(format!("{sdk} {at}"), case(sdk, json!(list)));
+        }
+    }
+    let said = verdicts(&Value::Object(cases));
+    let mut wrong = Vec::new();
+    for sdk in SDKS {
+        for (at, list) in lists.iter().enumerate() {
+            let (theirs, ours) = (&said[&format!("{sdk} {at}")], objection(list, sdk));
+            assert!(theirs.is_boolean(), "{theirs}");
+            if *theirs != ours.is_none() {
+                wrong.push(format!("ai {sdk} says {theirs}, we {ours:?}: {}", json!(list)));
+            }
+        }
+    }
+    let both = |verdict: bool| said.as_object().unwrap().values().filter(|said| **said == verdict).count();
+    assert!(both(true) > 500 && both(false) > 500, "{} good, {} bad: no table", both(true), both(false));
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 #[test]
@@ -178,6 +265,23 @@ fn verdict(cases: &Value) -> Output {
     let output = Command::new(program("node")).arg("validate.mjs").arg(&file).current_dir(packages).output().unwrap();
     fs::remove_file(&file).unwrap();
     output
+}
+
+/// Of each case, whether its SDK accepts the messages.
+fn verdicts(cases: &Value) -> Value {
+    let packages = packages();
+    let file = packages.join(format!("verdicts-{}.json", process::id()));
+    fs::write(&file, cases.to_string()).unwrap();
+    let output = Command::new(program("node"))
+        .args(["validate.mjs", "--verdicts"])
+        .arg(&file)
+        .current_dir(packages)
+        .output()
+        .unwrap();
+    fs::remove_file(&file).unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// The directory in which the SDKs are installed; npm runs only when `package.json` has changed.

@@ -20,7 +20,7 @@ fn every_case_is_read_as_its_page_says() {
     let mut wrong = Vec::new();
     for (dialect, case) in dialect::all().iter().flat_map(|dialect| cases(*dialect)) {
         let page = fs::read_to_string(case.join("case.md")).unwrap();
-        let source = Source::file(dialect, &main_file(&case));
+        let source = Source::file(dialect, &main_file(dialect, &case));
         let beside = |id: &str| beside(dialect, &case, id);
         let session = Session::open(&source, &Reading { find: &beside, ..reading() }).unwrap();
         let found = format!("Expect: {}", describe(&session));
@@ -46,12 +46,35 @@ fn there_are_enough_cases() {
 }
 
 /// The log of a case: by the name that its dialect's cases use, or else its first log.
-fn main_file(case: &Path) -> PathBuf {
+fn main_file(dialect: &dyn Dialect, case: &Path) -> PathBuf {
+    if case.join("agents.sql").is_file() {
+        return database(dialect, case);
+    }
     let named = ["messages.jsonl", "session.jsonl", "rollout.jsonl"].map(|name| case.join(name));
     let mut logs: Vec<PathBuf> = fs::read_dir(case).unwrap().map(|entry| entry.unwrap().path()).collect();
-    logs.retain(|path| path.extension().is_some_and(|ending| ending == "jsonl" || ending == "zst"));
+    logs.retain(|path| {
+        path.extension().is_some_and(|ending| ["jsonl", "json", "zst"].iter().any(|log| ending == *log))
+    });
     logs.sort();
     named.into_iter().find(|path| path.is_file()).unwrap_or_else(|| logs.swap_remove(0))
+}
+
+/// The database that a case's SQL makes, with the case's other files beside it.
+fn database(dialect: &dyn Dialect, case: &Path) -> PathBuf {
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let _turn = TURN.lock().unwrap();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(dialect.name()).join(case.file_name().unwrap());
+    let path = folder.join("agents.db");
+    fs::create_dir_all(&folder).unwrap();
+    for entry in fs::read_dir(case).unwrap().map(Result::unwrap) {
+        fs::copy(entry.path(), folder.join(entry.file_name())).unwrap();
+    }
+    if path.exists() {
+        fs::remove_file(&path).unwrap();
+    }
+    let sql = fs::read_to_string(case.join("agents.sql")).unwrap();
+    rusqlite::Connection::open(&path).unwrap().execute_batch(&sql).unwrap();
+    path
 }
 
 /// A session that the case's own one begins in lies beside it, `<session id>.jsonl`.
@@ -72,7 +95,7 @@ fn every_case_is_known_by_its_content() {
     let home = scrollback::home::Home { dir: "/nowhere".into(), cwd: "/nowhere".into(), vars: Default::default() };
     let mut wrong = Vec::new();
     for (dialect, case) in dialect::all().iter().flat_map(|dialect| cases(*dialect)) {
-        let file = main_file(&case);
+        let file = main_file(dialect, &case);
         if fs::metadata(&file).unwrap().len() == 0 {
             continue; // Whatever it is going to be.
         }

@@ -3,6 +3,7 @@
 //! A dialect states facts. It opens no file, walks no folder, keeps no state and prints nothing: the driver
 //! ([`crate::session`] and its helpers) does that once for all dialects.
 
+mod ai_sdk;
 mod claude_code;
 mod codex;
 mod fluux;
@@ -13,6 +14,7 @@ mod unknown;
 
 use std::borrow::Cow;
 
+pub use ai_sdk::AiSdk;
 pub use claude_code::{ClaudeCode, documented_folder_name, folder_name};
 pub use codex::{Codex, RolloutFileName};
 pub use fluux::Fluux;
@@ -22,7 +24,7 @@ pub use sage_el::{SageEl, aligned_sage_folder_name, fault as sage_el_fault, sage
 pub use unknown::Unknown;
 
 use crate::home::Home;
-use crate::layout::Layout;
+use crate::layout::{Format, Layout};
 pub use crate::lenient::Moment;
 use crate::record::{Body, Kind, TitleSource, Usage};
 
@@ -38,6 +40,11 @@ pub trait Dialect: Sync {
 
     /// Where its sessions lie in a store that was named (`--store DIR`).
     fn layouts_in(&self, store: &std::path::Path) -> Vec<Layout>;
+
+    /// What a file of its can be, where its layouts do not tell: which one, its content does.
+    fn formats(&self) -> &'static [Format] {
+        &[]
+    }
 
     /// What its files have in common.
     fn habits(&self) -> Habits;
@@ -124,6 +131,10 @@ pub enum Event<'a> {
     Reaction,
     /// Whom the session is with, a person or a room, where that does not name it. A second one is another session's.
     With(Cow<'a, str>),
+    /// The record just emitted is a whole message: it is shown as it is, and never a part of another one.
+    Message,
+    /// What the agent's own rules have against the record just emitted, or against the value.
+    Rejected(String),
     /// A fact about the session.
     About(About<'a>),
     /// The session's title.
@@ -192,6 +203,10 @@ impl Event<'_> {
             Event::Usage { request, usage } => Event::Usage { request: request.map(own), usage },
             Event::Total { total, last } => Event::Total { total, last },
             Event::Item => Event::Item,
+            Event::Reaction => Event::Reaction,
+            Event::With(other) => Event::With(own(other)),
+            Event::Message => Event::Message,
+            Event::Rejected(why) => Event::Rejected(why),
             Event::About(about) => Event::About(About {
                 session: about.session.map(own),
                 cwd: about.cwd.map(own),
@@ -285,7 +300,7 @@ pub struct About<'a> {
 
 /// Every dialect, in the order in which they are asked.
 pub fn all() -> &'static [&'static dyn Dialect] {
-    &[&Native, &ClaudeCode, &Codex, &QwenCode, &Fluux, &SageEl]
+    &[&Native, &ClaudeCode, &Codex, &QwenCode, &Fluux, &SageEl, &AiSdk]
 }
 
 /// The dialect with this name.

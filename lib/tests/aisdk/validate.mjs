@@ -1,6 +1,7 @@
 // Asks the real AI SDKs whether they take our messages.
 // usage: node validate.mjs CASES.json, where CASES is {"name": {"sdk": "5"|"6"|"7", "messages": [UIMessage, …]}, …}.
 // A case passes if the SDK accepts its messages, strips no key, and turns them into model messages that it accepts too.
+// With --verdicts before the file: prints {"name": true | false, …}, whether the SDK accepts the messages, and exits with 0.
 // Prints one line per failure; exits with 1 if there was any, 2 if it could not look.
 // The SDK rejects an empty list of messages: leave such a conversation out.
 import { readFileSync } from 'node:fs';
@@ -37,13 +38,21 @@ async function complaint(ai, messages) {
 
 let cases, sdks;
 try {
-  cases = JSON.parse(readFileSync(process.argv[2], 'utf8'));
+  cases = JSON.parse(readFileSync(process.argv.at(-1), 'utf8'));
   sdks = Object.fromEntries(
     await Promise.all(Object.entries(packages).map(async ([major, name]) => [major, await import(name)])),
   );
 } catch (error) {
   console.error(`validate.mjs: ${error}`);
   process.exit(2);
+}
+if (process.argv.includes('--verdicts')) {
+  const verdicts = {};
+  for (const [name, { sdk, messages }] of Object.entries(cases)) {
+    verdicts[name] = (await sdks[sdk].safeValidateUIMessages({ messages })).success;
+  }
+  process.stdout.write(JSON.stringify(verdicts), () => process.exit(0));
+  await new Promise(() => {});
 }
 let failures = 0;
 for (const [name, { sdk, messages }] of Object.entries(cases)) {

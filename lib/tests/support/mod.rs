@@ -51,7 +51,7 @@ pub(crate) fn logs_of(name: &str) -> Vec<(&'static dyn Dialect, PathBuf)> {
     let cases = std::fs::read_dir(corpus().join(name)).unwrap();
     let files = cases.flat_map(|case| std::fs::read_dir(case.unwrap().path()).unwrap());
     let mut logs: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
-    logs.retain(|log| log.extension().is_some_and(|ending| ending == "jsonl"));
+    logs.retain(|log| log.extension().is_some_and(|ending| ending == "jsonl" || ending == "json"));
     logs.sort();
     assert!(logs.len() >= 20, "the corpus is gone");
     logs.into_iter().map(|log| (dialect, log)).collect()

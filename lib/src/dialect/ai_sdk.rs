@@ -1,0 +1,160 @@
+//! The AI SDK's UIMessages: a list, an object with `messages`, or one a line; and rows of Smithers' `agents` table.
+//!
+//! No program has a place for such files: they are named by their path. What each major writes: docs/dialects/ai-sdk.md.
+
+mod body;
+mod legacy;
+mod line;
+mod row;
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use serde_json::value::RawValue;
+
+use super::{About, Dialect, Event, Habits, Key, Link, Moment, Parent, Repeated};
+use crate::home::Home;
+use crate::issue::quoted;
+use crate::layout::{Format, Layout};
+use crate::message::{Sdk, takes};
+use crate::record::{Body, Kind, TitleSource};
+use line::{Document, Line};
+
+/// Files of UIMessages.
+pub struct AiSdk;
+
+impl Dialect for AiSdk {
+    fn name(&self) -> &'static str {
+        "ai-sdk"
+    }
+
+    fn layouts(&self, _: &Home) -> Vec<Layout> {
+        Vec::new()
+    }
+
+    fn layouts_in(&self, _: &Path) -> Vec<Layout> {
+        Vec::new()
+    }
+
+    fn formats(&self) -> &'static [Format] {
+        static FORMATS: [Format; 3] = [Format::Lines, Format::Document, Format::Rows(&row::AGENTS)];
+        &FORMATS
+    }
+
+    fn habits(&self) -> Habits {
+        Habits { repeated: Repeated::LastWins, bridges_within_ms: None }
+    }
+
+    fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
+        if text.starts_with('[') {
+            link_all(serde_json::from_str(text)?, emit);
+            return Ok(());
+        }
+        let document: Document<'a> = serde_json::from_str(text)?;
+        match document.messages() {
+            Some(messages) => {
+                emit(Event::About(About { session: document.id.some(), ..About::default() }));
+                if let Some(text) = document.title.some() {
+                    emit(Event::Title { text, source: TitleSource::Automatic });
+                }
+                link_all(messages, emit);
+            }
+            None if document.is_row() => row::link(text, serde_json::from_str(text)?, emit),
+            None => link_message(text, serde_json::from_str(text)?, emit),
+        }
+        Ok(())
+    }
+
+    fn is_marked(&self, text: &str) -> bool {
+        serde_json::from_str(text).is_ok_and(|document: Document<'_>| document.is_row())
+            || serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_marked())
+    }
+
+    fn body(&self, text: &str) -> Body {
+        body::of(text)
+    }
+}
+
+fn link_all<'a>(messages: Vec<&'a RawValue>, emit: &mut dyn FnMut(Event<'a>)) {
+    if messages.is_empty() {
+        emit(Event::Rejected("a list without messages: every SDK rejects it".to_owned()));
+    }
+    for (at, message) in messages.into_iter().enumerate() {
+        let text = message.get();
+        match serde_json::from_str::<Line<'a>>(text) {
+            Ok(line) if text.starts_with('{') => link_message(text, line, emit),
+            _ => emit(Event::Rejected(format!("element {at} of the list is no message: {}", quoted(text)))),
+        }
+    }
+}
+
+fn link_message<'a>(text: &'a str, line: Line<'a>, emit: &mut dyn FnMut(Event<'a>)) {
+    let role = line.role.0.clone();
+    let kind = match role.as_deref() {
+        Some("user") => Kind::User,
+        Some("assistant") => Kind::Assistant,
+        Some("system") => Kind::System,
+        // SDK 3 and 4: what an application told itself; no model ever sees it.
+        Some("data") => Kind::Attachment,
+        _ => Kind::Other,
+    };
+    let about = line.metadata.0.as_ref();
+    let id = line.id.clone().some();
+    let lacks_id = id.is_none() && line.is_legacy();
+    emit(Event::Record(Link {
+        text,
+        id,
+        parent: Parent::Previous,
+        kind,
+        at: line.at(),
+        sidechain: false,
+        side: kind == Kind::Other,
+        failure: false,
+        numbered: false,
+    }));
+    emit(Event::Message);
+    match (kind, role) {
+        (Kind::Other, Some(role)) => emit(Event::Unknown(Cow::Owned(format!("role {role}")))),
+        (Kind::Other, None) => emit(Event::Missing("role")),
+        _ if lacks_id => emit(Event::Missing("id")),
+        _ => {}
+    }
+    if kind == Kind::Other {
+        return;
+    }
+    if let Some(why) = rejected(text, &line) {
+        emit(Event::Rejected(why));
+    }
+    if let Some(usage) = about.and_then(|about| about.usage()) {
+        emit(Event::Usage { request: None, usage });
+    }
+    emit(Event::About(About { model: about.and_then(|about| about.model.clone().some()), ..About::default() }));
+    line.open_calls().for_each(|call| emit(Event::Key(Key::Call(call))));
+}
+
+/// What all majors have against a message, in the words of the newest. SDK 3 and 4 have no rules but the types of parts.
+fn rejected(text: &str, line: &Line<'_>) -> Option<String> {
+    if line.is_legacy() {
+        let unknown = legacy::unknown_part(line)?;
+        return Some(format!("no part of SDK 4 has the type {}; it is kept as it is", quoted(&unknown)));
+    }
+    let message = body::value(text);
+    let why = takes(&message, Sdk::V7).err()?;
+    let rejected_by_all = [Sdk::V6, Sdk::V5].into_iter().all(|sdk| takes(&message, sdk).is_err());
+    rejected_by_all.then(|| format!("the SDK does not take this message: {why}; it is kept as it is"))
+}
+
+/// A moment that may be a number: seconds, if it is too small for milliseconds of this century.
+fn moment(moment: &Moment<'_>) -> Moment<'static> {
+    const SECONDS_BELOW: i64 = 100_000_000_000;
+    match moment {
+        Moment::Absent => Moment::Absent,
+        // A column of texts holds a number as its digits.
+        Moment::Text(text) if text.parse::<i64>().is_ok() => {
+            self::moment(&Moment::Millis(text.parse().unwrap_or_default()))
+        }
+        Moment::Text(text) => Moment::Text(Cow::Owned(text.to_string())),
+        Moment::Millis(number) if (1..SECONDS_BELOW).contains(number) => Moment::Millis(number * 1000),
+        Moment::Millis(number) => Moment::Millis(*number),
+    }
+}

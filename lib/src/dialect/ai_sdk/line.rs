@@ -1,0 +1,198 @@
+//! The fields of a message, and of what holds messages, that the tree must know.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::super::Moment;
+use super::moment;
+use crate::lenient::{Count, List, Object, Text};
+use crate::record::Usage;
+
+/// An object that may hold messages, or be a row of the `agents` table.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+pub(super) struct Document<'a> {
+    #[serde(default)]
+    pub(super) id: Text<'a>,
+    #[serde(default)]
+    pub(super) title: Text<'a>,
+    #[serde(default, borrow)]
+    messages: Option<&'a RawValue>,
+    #[serde(default)]
+    role: Text<'a>,
+    #[serde(default, borrow)]
+    prompt: Option<&'a RawValue>,
+    #[serde(default)]
+    status: Text<'a>,
+    #[serde(default)]
+    model: Text<'a>,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn messages(&self) -> Option<Vec<&'a RawValue>> {
+        let messages = self.messages.filter(|_| self.role.0.is_none())?;
+        serde_json::from_str(messages.get()).ok()
+    }
+
+    pub(super) fn is_row(&self) -> bool {
+        let is_text = |raw: &RawValue| raw.get().starts_with('"') || raw.get() == "null";
+        self.role.0.is_none() && self.status.0.is_some() && self.model.0.is_some() && self.prompt.is_some_and(is_text)
+    }
+}
+
+/// A message of any major.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(super) struct Line<'a> {
+    #[serde(default)]
+    pub(super) id: Text<'a>,
+    #[serde(default)]
+    pub(super) role: Text<'a>,
+    #[serde(default)]
+    pub(super) metadata: Object<Metadata<'a>>,
+    #[serde(default)]
+    pub(super) parts: List<PartLine<'a>>,
+    #[serde(default)]
+    content: Text<'a>,
+    #[serde(default)]
+    created_at: Moment<'a>,
+    #[serde(default)]
+    tool_invocations: List<Invocation<'a>>,
+    #[serde(default, rename = "experimental_attachments")]
+    attachments: List<Empty>,
+}
+
+/// What applications say about a message, in the SDK's names and in ours.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(super) struct Metadata<'a> {
+    #[serde(default)]
+    pub(super) model: Text<'a>,
+    #[serde(default)]
+    created_at: Moment<'a>,
+    #[serde(default)]
+    timestamp: Moment<'a>,
+    #[serde(default)]
+    total_usage: Object<Tokens>,
+    #[serde(default)]
+    usage: Object<Tokens>,
+}
+
+#[derive(Deserialize, Clone)]
+#[serde(rename_all = "camelCase")]
+struct Tokens {
+    #[serde(default)]
+    input_tokens: Count,
+    #[serde(default)]
+    output_tokens: Count,
+    #[serde(default)]
+    cached_input_tokens: Count,
+    #[serde(default)]
+    reasoning_tokens: Count,
+    #[serde(default)]
+    input: Count,
+    #[serde(default)]
+    output: Count,
+    #[serde(default)]
+    cache_read: Count,
+    #[serde(default)]
+    cache_write: Count,
+    #[serde(default)]
+    reasoning: Count,
+}
+
+/// A part, as far as links go.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+pub(super) struct PartLine<'a> {
+    #[serde(default, rename = "type")]
+    pub(super) kind: Text<'a>,
+    #[serde(default)]
+    state: Text<'a>,
+    #[serde(default)]
+    tool_call_id: Text<'a>,
+    #[serde(default)]
+    tool_invocation: Object<Invocation<'a>>,
+}
+
+/// A tool call of SDK 3 and 4.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+struct Invocation<'a> {
+    #[serde(default)]
+    state: Text<'a>,
+    #[serde(default)]
+    tool_call_id: Text<'a>,
+}
+
+#[derive(Deserialize)]
+struct Empty {}
+
+impl<'a> Line<'a> {
+    /// SDK 3 and 4 put the text into `content`, whatever else there is.
+    pub(super) fn is_legacy(&self) -> bool {
+        self.content.0.is_some()
+    }
+
+    /// Whether only the SDK writes such objects.
+    pub(super) fn is_marked(&self) -> bool {
+        let has_parts = !self.parts.0.is_empty() && self.parts.0.iter().all(|part| part.kind.0.is_some());
+        let of_legacy = !self.tool_invocations.0.is_empty()
+            || !self.attachments.0.is_empty()
+            || (self.is_legacy() && self.id.0.is_some() && !matches!(self.created_at, Moment::Absent));
+        self.role.0.is_some() && (has_parts || of_legacy)
+    }
+
+    pub(super) fn at(&self) -> Moment<'a> {
+        let about = self.metadata.0.as_ref();
+        let told = [Some(&self.created_at), about.map(|about| &about.created_at), about.map(|about| &about.timestamp)];
+        let first = told.into_iter().flatten().find(|told| !matches!(told, Moment::Absent));
+        first.map_or(Moment::Absent, moment)
+    }
+
+    /// The calls that still wait for their results.
+    pub(super) fn open_calls(self) -> impl Iterator<Item = Cow<'a, str>> {
+        let of_parts = self.parts.0.into_iter().filter_map(|part| match part.tool_invocation.0 {
+            Some(invocation) => Some((invocation.state, invocation.tool_call_id)),
+            None if part.kind.0.is_some_and(|kind| kind == "dynamic-tool" || kind.starts_with("tool-")) => {
+                Some((part.state, part.tool_call_id))
+            }
+            None => None,
+        });
+        let calls: Vec<(Text<'a>, Text<'a>)> = of_parts.collect();
+        // Where there are parts, the list beside them repeats them.
+        let beside = if calls.is_empty() { self.tool_invocations.0 } else { Vec::new() };
+        let beside = beside.into_iter().map(|invocation| (invocation.state, invocation.tool_call_id));
+        calls.into_iter().chain(beside).filter_map(|(state, call)| {
+            let open = matches!(
+                state.0.as_deref()?,
+                "input-streaming"
+                    | "input-available"
+                    | "approval-requested"
+                    | "approval-responded"
+                    | "call"
+                    | "partial-call"
+            );
+            call.some().filter(|_| open)
+        })
+    }
+}
+
+impl Metadata<'_> {
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let tokens = self.total_usage.0.as_ref().or(self.usage.0.as_ref())?;
+        // The SDK counts cached tokens among those sent.
+        let cached = tokens.cached_input_tokens.0;
+        let sent = tokens.input_tokens.0.map(|sent| sent.saturating_sub(cached.unwrap_or(0)));
+        let usage = Usage {
+            input: sent.or(tokens.input.0),
+            output: tokens.output_tokens.0.or(tokens.output.0),
+            cache_read: cached.or(tokens.cache_read.0),
+            cache_write: tokens.cache_write.0,
+            reasoning: tokens.reasoning_tokens.0.or(tokens.reasoning.0),
+        };
+        (usage != Usage::default()).then_some(usage)
+    }
+}

@@ -1,0 +1,135 @@
+//! A row of Smithers' `agents` table: a prompt, and what came of it. Each row is a session.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::super::{About, Event, Link, Moment, Parent};
+use super::moment;
+use crate::layout::Rows;
+use crate::lenient::{Count, Text};
+use crate::message::Part;
+use crate::record::{Body, Kind, Said, Usage};
+
+/// How sessions lie in the database. Another program's table of this name lacks the columns that are asked for.
+pub(super) static AGENTS: Rows = Rows {
+    sessions: "SELECT coalesce(cast(id AS TEXT), 'row-' || rowid) FROM agents \
+               WHERE typeof(prompt) <> '' AND typeof(status) <> '' AND typeof(model) <> '' ORDER BY rowid",
+    rows: "SELECT rowid, * FROM agents WHERE coalesce(cast(id AS TEXT), 'row-' || rowid) = ?1 ORDER BY rowid",
+    row: "SELECT * FROM agents WHERE rowid = ?1",
+    log: Some(
+        "SELECT log_path FROM agents WHERE coalesce(cast(id AS TEXT), 'row-' || rowid) = ?1 ORDER BY rowid LIMIT 1",
+    ),
+};
+
+/// What the tree must know of a row.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+pub(super) struct Row<'a> {
+    #[serde(default)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    prompt: &'a RawValue,
+    #[serde(default)]
+    status: Text<'a>,
+    #[serde(default)]
+    model: Text<'a>,
+    #[serde(default)]
+    result: Text<'a>,
+    #[serde(default)]
+    result_structured: Text<'a>,
+    #[serde(default)]
+    error: Text<'a>,
+    #[serde(default)]
+    created_at: Moment<'a>,
+    #[serde(default)]
+    started_at: Moment<'a>,
+    #[serde(default)]
+    completed_at: Moment<'a>,
+    #[serde(default)]
+    tokens_input: Count,
+    #[serde(default)]
+    tokens_output: Count,
+}
+
+/// The statuses of a row; others are reported.
+const STATUSES: &[&str] = &["pending", "running", "completed", "failed", "cancelled"];
+
+/// The prompt is a record, and so is the row itself once it has something to tell.
+pub(super) fn link<'a>(text: &'a str, row: Row<'a>, emit: &mut dyn FnMut(Event<'a>)) {
+    let first = |moments: [&Moment<'a>; 2]| {
+        moments.into_iter().find(|told| !matches!(told, Moment::Absent)).map_or(Moment::Absent, moment)
+    };
+    let record = |text, id, kind, at, failure| {
+        Event::Record(Link {
+            text,
+            id,
+            parent: Parent::Previous,
+            kind,
+            at,
+            sidechain: false,
+            side: false,
+            failure,
+            numbered: false,
+        })
+    };
+    let status = row.status.0.clone().unwrap_or_default();
+    let id = row.id.clone().some();
+    let has_prompt = !matches!(row.prompt.get(), "null" | "\"\"");
+    if has_prompt {
+        let id = id.as_deref().map(|id| format!("{id}-prompt").into());
+        emit(record(row.prompt.get(), id, Kind::User, first([&row.created_at, &row.started_at]), false));
+        emit(Event::Message);
+    }
+    let said = row.result.clone().some().is_some() || row.result_structured.clone().some().is_some();
+    let failed = matches!(&*status, "failed" | "cancelled") || row.error.clone().some().is_some();
+    if said || failed || status == "completed" {
+        emit(record(text, id.clone(), Kind::Assistant, first([&row.completed_at, &row.started_at]), failed));
+        emit(Event::Message);
+        let usage = Usage { input: row.tokens_input.0, output: row.tokens_output.0, ..Usage::default() };
+        if usage != Usage::default() {
+            emit(Event::Usage { request: None, usage });
+        }
+    } else if !has_prompt {
+        emit(record(text, id.clone(), Kind::Header, Moment::Absent, false));
+    }
+    if !STATUSES.contains(&&*status) {
+        emit(Event::Unknown(format!("status {status}").into()));
+    }
+    emit(Event::About(About { session: id, model: row.model.some(), ..About::default() }));
+}
+
+/// What came of the prompt. Columns that are no part of the answer tell about it.
+pub(super) fn body(row: Value) -> Body {
+    let Value::Object(mut row) = row else { return Body::Other(row) };
+    let text = |row: &Map<String, Value>, key: &str| {
+        row.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let (result, error, status) = (text(&row, "result"), text(&row, "error"), text(&row, "status"));
+    let structured = text(&row, "result_structured");
+    let (model, usage) = (text(&row, "model"), usage(&row));
+    let mut parts: Vec<Part> = result.map(Part::text).into_iter().collect();
+    parts.extend(structured.map(|told| {
+        let told = serde_json::from_str(&told).unwrap_or(Value::String(told));
+        Part::data("result-structured", told)
+    }));
+    let failed = matches!(status.as_deref(), Some("failed" | "cancelled")) || error.is_some();
+    let why = error.clone().or_else(|| status.filter(|_| failed));
+    if let Some(why) = &why {
+        parts.push(Part::data("error", json!({"text": why})));
+    }
+    for told in ["prompt", "result", "result_structured", "model", "tokens_input", "tokens_output", "id", "error"] {
+        row.shift_remove(told);
+    }
+    row.retain(|_, value| !value.is_null());
+    if let Some(why) = &why {
+        row.insert("error".to_owned(), why.clone().into());
+    }
+    Body::Assistant(Said { parts, model, usage, error: why, metadata: row, ..Said::default() })
+}
+
+fn usage(row: &Map<String, Value>) -> Option<Usage> {
+    let count = |key: &str| row.get(key).and_then(Value::as_u64);
+    let usage = Usage { input: count("tokens_input"), output: count("tokens_output"), ..Usage::default() };
+    (usage != Usage::default()).then_some(usage)
+}
