@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::message::{Approval, Message, Part, Role, SteeringPart, StreamState, ToolPart, ToolState};
-use crate::record::{Body, Compaction, Outcome, Said, Todo, ToolNote, ToolResult, Usage};
+use crate::record::{Body, Compaction, Kind, Outcome, Said, Todo, ToolNote, ToolResult, Usage};
 use crate::session::RecordRef;
 use crate::skeleton::KeyRole;
 
@@ -20,6 +20,11 @@ pub(crate) fn message(
     let mut making = Making::new(role);
     for record in records {
         making.add(*record, record.body()?);
+    }
+    let answer = records.iter().find(|record| record.kind() == Kind::Assistant);
+    if let (None, Some(surroundings)) = (&making.about.model, answer.and_then(|answer| answer.surroundings())) {
+        // The record before says whose answer it is.
+        making.about.model = surroundings.body()?.said().and_then(|said| said.model.clone());
     }
     let parts = making.finish(is_called);
     let mut metadata = making.about.metadata();

@@ -357,7 +357,7 @@ pub struct Snapshot {
 }
 
 /// A summary that stands for what came before it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Compaction {
     /// The text that the model sees instead.
     pub summary: Option<String>,
@@ -369,10 +369,10 @@ pub struct Compaction {
     pub tokens_after: Option<u64>,
     /// Records that the model still sees as they are.
     pub preserved: Vec<RecordId>,
+    /// All that the model sees instead of what came before, in order, where the agent wrote that down.
+    pub replacement: Option<Vec<Body>>,
     /// The model no longer sees what came before. False where another record cuts and this one tells its summary.
     pub cuts: bool,
-    /// What the model sees instead, whole and in the words of the agent's own API, where the record has it.
-    pub replacement: Vec<Value>,
 }
 
 /// A step back in the conversation. Its parent is the record to go on from.

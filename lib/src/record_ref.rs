@@ -105,6 +105,13 @@ impl<'s> RecordRef<'s> {
         self.entry().flags.has(Flags::MESSAGE)
     }
 
+    /// The context beside the conversation that was told last before it.
+    pub(crate) fn surroundings(self) -> Option<RecordRef<'s>> {
+        let known = &self.session.derived.surroundings;
+        let before = known.partition_point(|node| *node < self.node);
+        known[..before].last().map(|node| self.session.at(*node))
+    }
+
     /// The hashes of what else it belongs to.
     pub(crate) fn keys(self, wanted: KeyRole) -> impl Iterator<Item = u64> + 's {
         self.session

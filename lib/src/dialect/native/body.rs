@@ -40,8 +40,8 @@ impl Line<'_> {
                 tokens_before: self.tokens_before.0,
                 tokens_after: self.tokens_after.0,
                 preserved: strings(self.preserved).into_iter().map(RecordId).collect(),
+                replacement: None,
                 cuts: true,
-                replacement: Vec::new(),
             }),
             Kind::Rewind => Body::Rewind(Rewind { from: self.from.owned().map(RecordId), reason: self.reason.owned() }),
             Kind::Restore => Body::Restore(Restore {

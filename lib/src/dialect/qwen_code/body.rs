@@ -57,6 +57,8 @@ struct Full<'a> {
 #[derive(Deserialize, Default)]
 struct Content<'a> {
     #[serde(borrow, default)]
+    role: Text<'a>,
+    #[serde(borrow, default)]
     parts: Option<&'a RawValue>,
 }
 
@@ -193,6 +195,25 @@ fn unanswered(parts: &mut Vec<Part>, runs: &[Run]) -> Vec<ToolResult> {
     }
 }
 
+/// A `Content` that stands for what was compressed.
+fn replacing(content: &RawValue) -> Body {
+    let Ok(content) = serde_json::from_str::<Content<'_>>(content.get()) else {
+        return Body::Other(lenient::value(content));
+    };
+    let mut said = Said::default();
+    for read in content.parts.map(|parts| part::all(parts, None)).unwrap_or_default() {
+        match read {
+            Read::Part(part) => said.parts.push(part),
+            Read::Result(result) => said.results.push(result),
+        }
+    }
+    match content.role.0.as_deref() {
+        Some("model") => Body::Assistant(said),
+        _ if said.parts.is_empty() && !said.results.is_empty() => Body::ToolResult(said),
+        _ => Body::User(said),
+    }
+}
+
 /// Thoughts beside the message: texts, or a subject and what is thought about it.
 fn thoughts(raw: &RawValue) -> Vec<Part> {
     let thoughts = match lenient::value(raw) {
@@ -241,7 +262,7 @@ impl Payload<'_> {
         let mut compaction = Compaction {
             summary: first,
             cuts: history.is_some(),
-            replacement: history.into_iter().flatten().map(lenient::value).collect(),
+            replacement: history.map(|history| history.into_iter().map(replacing).collect()),
             ..Compaction::default()
         };
         if let Some(info) = self.info.0 {
