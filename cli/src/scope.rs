@@ -176,9 +176,9 @@ impl Stores {
 fn store(global: &Global, ctx: &Ctx) -> Result<Option<PathBuf>, Failure> {
     let store = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
     match store {
-        Some(store) if !store.is_dir() => {
+        Some(store) if !store.is_dir() && !store.is_file() => {
             let failure = Failure::new(FailureKind::Usage, format!("{}: no such directory", store.display()));
-            Err(failure.hint("--store names the folder that holds the agent's sessions folder"))
+            Err(failure.hint("--store names the folder that holds the agent's sessions folder, or a database"))
         }
         store => Ok(store),
     }

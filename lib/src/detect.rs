@@ -34,7 +34,9 @@ pub fn of_file(path: &Path, home: &Home) -> Result<&'static dyn Dialect> {
             return of_database(path);
         }
         let whole = (head.len() as u64) < window;
-        let begun = format::content(&head).first() == Some(&b'[') && by_content(&head).is_none();
+        // A document has no lines; its first record must be whole.
+        let begun = format::is_document(&head)
+            && format::elements(&mend::whole(format::content(&head)), 1).is_some_and(|records| records.is_empty());
         if whole || window >= WINDOW_LIMIT_BYTES || (memchr::memchr(b'\n', &head).is_some() && !begun) {
             // A file too damaged to tell may still be named as one agent names its own.
             return Ok(by_content(&head).or_else(|| by_name(path)).unwrap_or(&Unknown));
@@ -94,6 +96,11 @@ fn by_content(head: &[u8]) -> Option<&'static dyn Dialect> {
     if format::is_document(head)
         && let Some(records) = format::elements(&document, VALUES_ASKED)
     {
+        if records.is_empty() {
+            let reads_lists =
+                |dialect: &&&dyn Dialect| dialect.formats().iter().any(|format| matches!(format, Format::Document));
+            return dialect::all().iter().find(reads_lists).copied();
+        }
         texts = records.into_iter().map(Cow::Borrowed).collect();
     }
     if texts.is_empty() {
@@ -133,6 +140,9 @@ mod tests {
         );
         assert_eq!(name(r#"{"role":"user","content":"hi"}"#), "native");
         assert_eq!(name(""), "native");
+        assert_eq!(name("[]"), "ai-sdk");
+        assert_eq!(name("[\n  {\"id\": \"m\", \"role\": \"user\", \"parts\": [{\"type\": \"text\"}]"), "ai-sdk");
+        assert_eq!(name("[{\"level\":\"info\"}]"), "unknown");
         assert_eq!(name("not json\n{\"level\":\"info\"}\n[1]"), "unknown");
     }
 

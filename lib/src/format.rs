@@ -29,7 +29,11 @@ pub(crate) fn of_file(dialect: &dyn Dialect, path: &Path) -> Format {
 }
 
 /// The format of a file that begins so.
-pub(crate) fn of_bytes(dialect: &dyn Dialect, head: &[u8]) -> Format {
+pub(crate) fn of_bytes(dialect: &dyn Dialect, bytes: &[u8]) -> Format {
+    if dialect.formats().is_empty() {
+        return Format::Lines;
+    }
+    let head = &bytes[..bytes.len().min(HEAD_BYTES as usize)];
     let rows = dialect.formats().iter().find(|format| matches!(format, Format::Rows(_)));
     let document = dialect.formats().iter().any(|format| matches!(format, Format::Document));
     match rows {

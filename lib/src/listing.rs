@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use hashbrown::HashMap;
 
+use crate::detect;
 use crate::dialect::{self, Dialect};
 use crate::error::Result;
 use crate::home::Home;
@@ -50,6 +51,12 @@ impl Places<'_> {
             None => dialect::all().to_vec(),
         };
         let mut found = Vec::new();
+        if let Some(file) = self.store.as_ref().filter(|store| store.is_file()) {
+            // A database is a store too.
+            let of_file = || detect::of_file(file, self.home);
+            let sources = self.dialect.map_or_else(of_file, Ok).and_then(|dialect| Source::in_file(dialect, file));
+            return sources.map_or_else(|error| vec![Err(error)], |sources| sources.into_iter().map(Ok).collect());
+        }
         for dialect in dialects {
             let layouts = match &self.store {
                 Some(store) => dialect.layouts_in(store),
