@@ -8,8 +8,11 @@ use scrollback::home::Home;
 
 use crate::failure::{Failure, FailureKind};
 
-/// Its top folders are the dot folders of a home: `sage` is `~/.sage`.
+/// Its top folders are the dot folders of a home: `sage` is `~/.sage`; but `data` is where an agent was started.
 static DEMO: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/demo");
+
+/// The top folder that keeps its name.
+const WORK_FOLDER: &str = "data";
 
 /// Writes the demo home where it can be read, and tells where: in the cache, else among temporary files.
 pub(crate) fn unpack(home: &Home) -> Result<PathBuf, Failure> {
@@ -30,7 +33,8 @@ fn unpack_into(dir: &Dir<'_>, target: &Path) -> Result<(), (PathBuf, std::io::Er
     while let Some(dir) = left.pop() {
         left.extend(dir.dirs());
         for file in dir.files() {
-            let path = target.join(format!(".{}", file.path().display()));
+            let dot = if file.path().starts_with(WORK_FOLDER) { "" } else { "." };
+            let path = target.join(format!("{dot}{}", file.path().display()));
             // What is there already and the same is left alone: two runs may read it at once.
             if fs::read(&path).is_ok_and(|known| known == file.contents()) {
                 continue;

@@ -15,10 +15,14 @@ fn the_demo_is_listed_on_a_fresh_machine() {
     019a6f90  5 d ago   tide-tables  Asking the zone for each in…  codex           6  clean
     019a6b1e  6 d ago   tide-tables  The spring tide of 3 March …  codex           6  clean
     5ac81b7f  6 d ago   lighthouse   The slow lamp                 native         14  clean
+    home-ada  7 d ago   tide-tables  Which of my functions in ti…  sage-el         6  clean
     c61f09d4  8 d ago   lighthouse   The late fog horn             claude-code     2  clean
+    f04b7e92  10 d ago  blog         A feed where everything was…  qwen-code       6  clean
     91c5e7a0  12 d ago  lighthouse   Splitting the lamp controll…  native          7  clean
+    keepers@  12 d ago               Who has the rota for the op…  fluux          11  clean
     e6127d58  2 w ago   blog         The hour that happened twice  native          5  interrupted-prompt
     3f8a61c2  3 w ago   tide-tables  The missing hour of 25 Octo…  native          4  clean
+    20261024  3 w ago   tide-tables  How do I bind tide-insert t…  sage-el         2  clean
     8b20e5a7  3 w ago   tide-tables  Harbours of Brittany          claude-code     4  clean
     b27d04e9  4 w ago   tide-tables  A cache for the yearly tabl…  native          6  clean
     [exit 0]
@@ -49,6 +53,70 @@ fn a_session_is_shown_as_a_conversation() {
     ▌ assistant  15 Nov 2026 10:00 · a2
 
       Yes.
+
+    [exit 0]
+    ");
+}
+
+#[test]
+fn a_room_is_shown_as_a_chat_with_reactions_under_what_they_answer() {
+    let env = TestEnv::new();
+    let folder = env.work().join("data/memory/lounge@rooms.example.org");
+    std::fs::create_dir_all(&folder).unwrap();
+    let said = |id: &str, who: &str, more: &str| {
+        format!(
+            r#"{{"type":"message","role":"user","content":"I am {who}.","msg_id":"{id}","sender":"{who}@muc"{more}}}"#
+        )
+    };
+    let reacts = |who: &str, to: &str, emojis: &str| {
+        format!(
+            r#"{{"type":"message","role":"user","content":"","msg_id":"r-{who}","sender":"{who}@muc","reaction":{{"message_id":"{to}","emojis":[{emojis}]}}}}"#
+        )
+    };
+    let files = r#","attachments":[{"filename":"photo.png","mime_type":"image/png","size":"926KB"},{"filename":"file","mime_type":"unknown","size":"unknown"}]"#;
+    let lines = [
+        said("m1", "alice", files),
+        said("m2", "bob", ""),
+        r#"{"type":"message","role":"assistant","content":"Hello, both.","msg_id":"m3"}"#.to_owned(),
+        reacts("alice", "m3", r#""👍""#),
+        reacts("bob", "m3", r#""🎉""#),
+        // She changes her mind, Carol takes hers back, and what answers nothing that is shown stands by itself.
+        reacts("alice", "m3", r#""🎉""#),
+        reacts("carol", "m1", r#""👀""#),
+        reacts("carol", "m1", ""),
+        reacts("dan", "gone", r#""👋""#),
+        reacts("eve", "r-eve", r#""😈""#),
+    ];
+    std::fs::write(folder.join("history.jsonl"), lines.join("\n")).unwrap();
+    assert_snapshot!(env.run(&["show", "lounge"]).all(), @"
+    I am alice.
+    fluux · lounge@rooms.example.org · clean
+
+    ▌ alice@muc  m1
+
+      I am alice.
+
+      ⎘ photo.png (image/png, 926KB)
+
+      ⎘ file
+
+    ▌ bob@muc  m2
+
+      I am bob.
+
+    ▌ assistant  m3
+
+      Hello, both.
+
+      🎉  bob@muc, alice@muc
+
+    ▌ dan@muc  r-dan
+
+      👋 on gone
+
+    ▌ eve@muc  r-eve
+
+      😈 on r-eve
 
     [exit 0]
     ");
@@ -104,6 +172,32 @@ fn a_folder_inside_a_store_is_one_agents() {
             examined.as_array().unwrap().iter().map(|one| one["dialect"].as_str().unwrap()).collect();
         assert_eq!(dialects, ["native", "native"]);
     }
+}
+
+#[test]
+fn a_profile_judges_each_line() {
+    let env = TestEnv::new();
+    let folder = env.home().join(".emacs.d/sage/projects/-gone-tide");
+    std::fs::create_dir_all(&folder).unwrap();
+    let lines = [
+        r#"{"role":"user","content":"Hello","timestamp":"2026-01-11T17:00:00-0500"}"#,
+        r#"{"role":"tool","content":"x","tool_call_id":"c"}"#,
+        r#"{"role":"assistant","content":"","timestamp":"2026-01-11T22:00:02Z"}"#,
+    ];
+    std::fs::write(folder.join("conversation.jsonl"), lines.join("\n") + "\n").unwrap();
+    assert_snapshot!(env.run(&["doctor", "gone-tide", "--profile", "sage-el"]).all(), @r#"
+    $HOME/.emacs.d/sage/projects/-gone-tide/conversation.jsonl  sage-el · 3 lines · 3 records
+      line 2         orphan-result      a tool result whose call is nowhere in the session; it is shown alone
+      line 2         role               "tool" is none of user, assistant, system
+      line 3         content            it is empty
+      sage-el: 1 of 3 lines valid
+
+    [exit 1]
+    "#);
+    let ran = env.run(&["doctor", "gone-tide", "--profile", "sage-el", "--json"]);
+    assert_eq!(ran.code, 1);
+    assert_eq!(ran.json()[0]["verdicts"][2]["field"], "content");
+    assert_eq!(env.run(&["doctor", "--profile", "nobody"]).code, 2);
 }
 
 #[test]
@@ -188,10 +282,10 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: `scrollback --help` shows what can be said
     $ scrollback list --dialect klingon  [exit 2]
     scrollback: no dialect is called "klingon"
-    hint: known: native, claude-code, codex
+    hint: known: native, claude-code, codex, qwen-code, fluux, sage-el, ai-sdk
     $ scrollback list --store nowhere  [exit 2]
     scrollback: $DIR/desk/nowhere: no such directory
-    hint: --store names the folder that holds the agent's sessions folder
+    hint: --store names the folder that holds the agent's sessions folder, or a database
     $ scrollback list --since soon  [exit 2]
     scrollback: --since: "soon" is no time
     hint: say a date (2026-11-01), an instant, or an age (30m, 12h, 3d, 2w)

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::message::{Approval, Message, Part, Role, SteeringPart, StreamState, ToolPart, ToolState};
-use crate::record::{Body, Compaction, Outcome, Said, Todo, ToolResult, Usage};
+use crate::record::{Body, Compaction, Kind, Outcome, Said, Todo, ToolNote, ToolResult, Usage};
 use crate::session::RecordRef;
 use crate::skeleton::KeyRole;
 
@@ -20,6 +20,11 @@ pub(crate) fn message(
     let mut making = Making::new(role);
     for record in records {
         making.add(*record, record.body()?);
+    }
+    let answer = records.iter().find(|record| record.kind() == Kind::Assistant);
+    if let (None, Some(surroundings)) = (&making.about.model, answer.and_then(|answer| answer.surroundings())) {
+        // The record before says whose answer it is.
+        making.about.model = surroundings.body()?.said().and_then(|said| said.model.clone());
     }
     let parts = making.finish(is_called);
     let mut metadata = making.about.metadata();
@@ -36,6 +41,7 @@ struct Making {
     /// Results by call id, each with its order on the branch.
     results: HashMap<String, Vec<(usize, ToolResult)>>,
     results_seen: usize,
+    notes: Vec<ToolNote>,
     about: AboutMessage,
     /// The answer that the last block belonged to.
     answer: Option<u64>,
@@ -46,7 +52,7 @@ struct Making {
 impl Making {
     fn new(role: Role) -> Making {
         let (parts, results, about) = (Vec::new(), HashMap::new(), AboutMessage::default());
-        Making { role, parts, results, results_seen: 0, about, answer: None, in_items: false }
+        Making { role, parts, results, results_seen: 0, notes: Vec::new(), about, answer: None, in_items: false }
     }
 
     fn add(&mut self, record: RecordRef<'_>, body: Body) {
@@ -73,6 +79,7 @@ impl Making {
 
     fn say(&mut self, record: RecordRef<'_>, mut said: Said) {
         self.parts.append(&mut said.parts);
+        self.notes.append(&mut said.notes);
         self.keep(std::mem::take(&mut said.results));
         self.about.learn(record, said);
     }
@@ -97,6 +104,7 @@ impl Making {
             }
             (usage, _) => self.about.usages.extend(usage),
         }
+        self.notes.append(&mut said.notes);
         self.keep(std::mem::take(&mut said.results));
         self.about.error |= record.is_failure();
         self.about.learn(record, said);
@@ -174,7 +182,27 @@ impl Making {
         let mut left: Vec<(usize, ToolResult)> = left.collect();
         left.sort_by_key(|(order, _)| *order);
         parts.extend(left.into_iter().map(|(_, result)| orphan(result)));
+        self.annotate(&mut parts);
         parts
+    }
+
+    /// Tells each call what the agent noted of its run; of several notes the first counts.
+    fn annotate(&mut self, parts: &mut [Part]) {
+        let mut notes: HashMap<String, Map<String, Value>> = HashMap::new();
+        for note in self.notes.drain(..) {
+            let known = notes.entry(note.call_id).or_default();
+            note.about.into_iter().for_each(|(key, value)| _ = known.entry(key).or_insert(value));
+        }
+        for part in parts {
+            if let Part::Tool(call) = part
+                && let Some(note) = notes.remove(&call.call_id)
+            {
+                let metadata = call.call_provider_metadata.get_or_insert_default();
+                if let Value::Object(ours) = metadata.entry("scrollback").or_insert_with(|| Map::new().into()) {
+                    note.into_iter().for_each(|(key, value)| _ = ours.entry(key).or_insert(value));
+                }
+            }
+        }
     }
 }
 

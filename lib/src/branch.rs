@@ -38,7 +38,7 @@ pub(crate) struct HeadEntry {
 
 /// Every end of a conversation, the newest first.
 ///
-/// A result or a block that a listed branch shows is no end, so that results come last. What such a leaf hangs on may be
+/// A result, a block or a note that a listed branch shows is no end, so that results and notes come last. What such a leaf hangs on may be
 /// an end itself:
 ///
 /// ```text
@@ -69,7 +69,8 @@ pub(crate) fn heads(skeleton: &Skeleton, tree: &Tree, keys: &Keys) -> Vec<HeadEn
     let mut leaves: Vec<NodeIx> =
         (0..tree.nodes.len() as NodeIx).filter(|node| *node != main && is_leaf(*node)).collect();
     leaves.sort_by_key(newest_first);
-    let (results, others): (Vec<_>, Vec<_>) = leaves.iter().partition(|node| keys.answers(**node));
+    let (results, others): (Vec<_>, Vec<_>) =
+        leaves.iter().partition(|node| keys.answers(**node) || is_note(skeleton, tree, **node));
     let mut shown = Covered::new(skeleton, tree, keys);
     shown.cover(main);
     let mut ends: Vec<NodeIx> = Vec::new();
@@ -148,11 +149,21 @@ impl<'a> Covered<'a> {
         }
     }
 
-    /// Whether a listed branch shows this record: on its way, as a block of an answer, or as a result that ends there.
+    /// Whether a listed branch shows this record: on its way, as a block of an answer, as a result that ends there, or as
+    /// a note about the session that hangs on it: agents write titles and counts beside the conversation's tip.
     fn holds(&self, node: NodeIx) -> bool {
         let called = || self.keys.callers.get(&node).into_iter().flatten().any(|caller| self.speaks[*caller as usize]);
-        self.speaks[node as usize] || (self.tree.children(node).is_empty() && called())
+        let notes = || {
+            let parent = self.tree.parent(node).filter(|_| is_note(self.skeleton, self.tree, node));
+            parent.is_some_and(|parent| self.speaks[parent as usize])
+        };
+        self.speaks[node as usize] || (self.tree.children(node).is_empty() && (called() || notes()))
     }
+}
+
+/// Whether a record tells about the session and says nothing in it.
+fn is_note(skeleton: &Skeleton, tree: &Tree, node: NodeIx) -> bool {
+    matches!(tree.entry(skeleton, node).kind, Kind::Title | Kind::Header | Kind::Snapshot)
 }
 
 /// The answers that a record is a block of.
@@ -232,6 +243,8 @@ pub(crate) fn end(keys: &Keys, branch: &[RecordRef<'_>]) -> End {
     for record in branch.iter().rev() {
         let keys_of = |wanted| keys.of(record.node).filter(move |(role, _)| *role == wanted).map(|(_, hash)| hash);
         match record.kind() {
+            // Who only reacts asks for nothing.
+            Kind::User if record.is_reaction() => {}
             Kind::User => return End::Prompt,
             Kind::ToolResult => {
                 ran = true;

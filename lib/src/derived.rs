@@ -4,10 +4,11 @@ use crate::branch::{self, HeadEntry};
 use crate::facts::Facts;
 use crate::issue::{Issue, Issues};
 use crate::keys::Keys;
-use crate::record::{Title, TitleSource};
+use crate::record::{Kind, Title, TitleSource};
 use crate::session::Session;
+use crate::skeleton::Flags;
 use crate::time::Micros;
-use crate::tree::{Bridge, Rules, Tree};
+use crate::tree::{Bridge, NodeIx, Rules, Tree};
 
 /// What is derived from the skeleton.
 #[derive(Default)]
@@ -15,6 +16,8 @@ pub(crate) struct Derived {
     pub(crate) tree: Tree,
     pub(crate) keys: Keys,
     pub(crate) heads: Vec<HeadEntry>,
+    /// Context beside the conversation, in file order: it holds for the answers that follow.
+    pub(crate) surroundings: Vec<NodeIx>,
     pub(crate) facts: Facts,
     pub(crate) issues: Issues,
 }
@@ -35,6 +38,11 @@ impl Session {
         let tree = Tree::grow(&self.skeleton, rules);
         let keys = Keys::new(&self.skeleton, &tree);
         let heads = branch::heads(&self.skeleton, &tree, &keys);
+        let beside = |node: &NodeIx| {
+            let entry = tree.entry(&self.skeleton, *node);
+            entry.kind == Kind::Attachment && entry.flags.has(Flags::SIDE)
+        };
+        let surroundings = (0..tree.nodes.len() as NodeIx).filter(beside).collect();
         let (own, others): (Vec<_>, Vec<_>) = std::mem::take(&mut facts.summaries)
             .into_iter()
             .partition(|(of, _)| self.skeleton.ids.find(of).and_then(|id| tree.named(id)).is_some());
@@ -52,6 +60,6 @@ impl Session {
             issues.push(Issue::at(place, file, found.kind, found.detail.clone()));
         }
         issues.kept.sort_by(|a, b| (&a.file, a.offset).cmp(&(&b.file, b.offset)));
-        self.derived = Derived { tree, keys, heads, facts, issues };
+        self.derived = Derived { tree, keys, heads, surroundings, facts, issues };
     }
 }

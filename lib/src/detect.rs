@@ -34,12 +34,14 @@ pub fn of_file(path: &Path, home: &Home) -> Result<&'static dyn Dialect> {
             return of_database(path);
         }
         let whole = (head.len() as u64) < window;
+        let named = by_name(path);
+        let told = by_content(&head, named);
         // A document has no lines; its first record must be whole.
         let begun = format::is_document(&head)
             && format::elements(&mend::whole(format::content(&head)), 1).is_some_and(|records| records.is_empty());
         if whole || window >= WINDOW_LIMIT_BYTES || (memchr::memchr(b'\n', &head).is_some() && !begun) {
-            // A file too damaged to tell may still be named as one agent names its own.
-            return Ok(by_content(&head).or_else(|| by_name(path)).unwrap_or(&Unknown));
+            // A name decides where content does not: between dialects that understand as much, or when none does.
+            return Ok(told.or(named).unwrap_or(&Unknown));
         }
         window = (window * WINDOW_GROWTH).min(WINDOW_LIMIT_BYTES);
     }
@@ -62,15 +64,19 @@ fn of_database(path: &Path) -> Result<&'static dyn Dialect> {
 
 /// The dialect in whose folders a file lies.
 pub fn by_place(path: &Path, home: &Home) -> Option<&'static dyn Dialect> {
-    let lies_there = |dialect: &&&dyn Dialect| {
-        dialect.layouts(home).iter().any(|layout| path.starts_with(&layout.root) && layout.fits(path))
+    // Two agents may share a folder: then the one whose names say more has the file.
+    let exactness = |dialect: &dyn Dialect| {
+        let layouts = dialect.layouts(home).into_iter();
+        let fitting = layouts.filter(|layout| path.starts_with(&layout.root) && layout.fits(path));
+        fitting.map(|layout| layout.exactness()).max()
     };
-    dialect::all().iter().find(lies_there).copied()
+    let fitting = dialect::all().iter().filter_map(|dialect| Some((exactness(*dialect)?, *dialect)));
+    fitting.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, dialect)| dialect)
 }
 
 /// The dialect of what was piped in; [`Unknown`] when it is nobody's.
 pub fn of_bytes(bytes: &[u8]) -> &'static dyn Dialect {
-    by_content(bytes).unwrap_or(&Unknown)
+    by_content(bytes, None).unwrap_or(&Unknown)
 }
 
 fn by_name(path: &Path) -> Option<&'static dyn Dialect> {
@@ -84,10 +90,10 @@ fn by_name(path: &Path) -> Option<&'static dyn Dialect> {
     dialect::all().iter().find(names_so).copied()
 }
 
-/// The dialect that understands the first values best, if any does.
+/// The dialect that understands the first values best, if any does; of several, the named one, else the first.
 ///
-/// An empty file is whatever it is going to be: the first dialect takes it.
-fn by_content(head: &[u8]) -> Option<&'static dyn Dialect> {
+/// An empty file is whatever it is going to be: the named or the first dialect takes it.
+fn by_content(head: &[u8], named: Option<&'static dyn Dialect>) -> Option<&'static dyn Dialect> {
     let lines = head.split(|byte| *byte == b'\n').map(|line| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line));
     let lines = lines.map(|line| line.trim_ascii()).filter(|line| !line.is_empty());
     let mut texts: Vec<_> = lines.take(VALUES_ASKED).map(mend::whole).collect();
@@ -104,10 +110,11 @@ fn by_content(head: &[u8]) -> Option<&'static dyn Dialect> {
         texts = records.into_iter().map(Cow::Borrowed).collect();
     }
     if texts.is_empty() {
-        return dialect::all().first().copied();
+        return named.or_else(|| dialect::all().first().copied());
     }
     let score = |dialect: &dyn Dialect| -> usize { texts.iter().map(|text| understanding(dialect, text)).sum() };
-    let scored = dialect::all().iter().map(|dialect| (score(*dialect), *dialect));
+    let asked = named.into_iter().chain(dialect::all().iter().copied());
+    let scored = asked.map(|dialect| (score(dialect), dialect));
     let best = scored.reduce(|best, next| if next.0 > best.0 { next } else { best });
     best.filter(|(score, _)| *score > 0).map(|(_, dialect)| dialect)
 }

@@ -10,6 +10,8 @@ use crate::record::{Title, Usage};
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Facts {
     pub(crate) session: Option<String>,
+    /// Whom it is with.
+    pub(crate) with: Option<String>,
     pub(crate) cwd: Option<String>,
     pub(crate) git_branch: Option<String>,
     pub(crate) version: Option<String>,
@@ -67,15 +69,31 @@ impl Facts {
         }
         match (&self.session, about.session) {
             (None, Some(told)) => self.session = Some(told.into_owned()),
-            (Some(known), Some(told)) if *known != *told && !self.foreign.iter().any(|known| *known == *told) => {
-                if self.foreign.len() < FOREIGN_KEPT {
-                    self.foreign.push(told.clone().into_owned());
-                }
-                return Err(told.into_owned());
-            }
+            (Some(known), Some(told)) if *known != *told => return self.notice(told),
             _ => {}
         }
         Ok(())
+    }
+
+    /// Learns whom the session is with. Gives somebody else, when told for the first time.
+    pub(crate) fn meet(&mut self, with: Cow<'_, str>) -> Result<(), String> {
+        match &self.with {
+            None => self.with = Some(with.into_owned()),
+            Some(known) if *known != *with => return self.notice(with),
+            Some(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Remembers another session's name; an error when it is new.
+    fn notice(&mut self, other: Cow<'_, str>) -> Result<(), String> {
+        if self.foreign.iter().any(|known| *known == *other) {
+            return Ok(());
+        }
+        if self.foreign.len() < FOREIGN_KEPT {
+            self.foreign.push(other.clone().into_owned());
+        }
+        Err(other.into_owned())
     }
 
     pub(crate) fn entitle(&mut self, title: Title) {

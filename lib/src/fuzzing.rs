@@ -8,7 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::conversation::Conversation;
 use crate::dialect::{self, Dialect};
-use crate::intake::{Grain, Intake, Position};
+use crate::intake::{Goal, Grain, Intake, Position};
 use crate::mend;
 use crate::message::Message;
 use crate::reading::Reading;
@@ -30,7 +30,7 @@ pub fn line(bytes: &[u8]) {
         for grain in [Grain::Line, Grain::Document] {
             let mut skeleton = Skeleton::default();
             let (now, bases) = (Timestamp::MAX, Vec::new());
-            let mut intake = Intake { dialect: *dialect, skeleton: &mut skeleton, now, grain, bases };
+            let mut intake = Intake { dialect: *dialect, goal: Goal::Skeleton(&mut skeleton), now, grain, bases };
             intake.line(bytes, Position { offset: 0, line: 1, file: 0 });
             account(&skeleton, 0, bytes, grain);
             for entry in &skeleton.entries {

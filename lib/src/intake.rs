@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use jiff::Timestamp;
+use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::Origin;
@@ -17,14 +18,34 @@ use crate::skeleton::{Place, Skeleton, Stand};
 /// The largest value that is read at all. JSON of this size is a mistake or an attack, and serde needs it in one piece.
 pub(crate) const VALUE_LIMIT_BYTES: usize = 512 * 1024 * 1024;
 
+/// Lines of at least so many bytes are worth all cores, each core this many at a time.
+const PIECE_BYTES: usize = 256 * 1024;
+
 /// Takes values of one dialect into a skeleton.
-pub(crate) struct Intake<'a> {
+pub(crate) struct Intake<'a, 'b> {
     pub(crate) dialect: &'a dyn Dialect,
-    pub(crate) skeleton: &'a mut Skeleton,
+    pub(crate) goal: Goal<'a, 'b>,
     pub(crate) now: Timestamp,
     pub(crate) grain: Grain,
     /// The sessions that this one begins in, in the order told.
     pub(crate) bases: Vec<Origin>,
+}
+
+/// Where what was read goes.
+///
+/// Parsing costs several times what the skeleton does with it, and only the skeleton must see everything in order: so
+/// pieces of a large file are parsed side by side, and what they told is taken in one after another.
+pub(crate) enum Goal<'a, 'b> {
+    /// Into the skeleton at once.
+    Skeleton(&'a mut Skeleton),
+    /// Noted, for a skeleton that other pieces go into first.
+    Notes(Vec<Note<'b>>),
+}
+
+/// What one piece of a file told.
+pub(crate) enum Note<'b> {
+    Event { event: Event<'b>, value: Place, record: Stand },
+    Region { place: Place, length: u64, kind: IssueKind, detail: String },
 }
 
 /// What one JSON value of a file is.
@@ -58,9 +79,83 @@ impl Position {
     }
 }
 
-impl Intake<'_> {
+/// A value of a line, mended, and the bytes it was made of.
+struct Value<'v, 'b> {
+    mended: &'v Mended<'b>,
+    /// Where in the mended text it stands.
+    range: Range<usize>,
+    bytes: &'v [u8],
+    at: Position,
+}
+
+impl Value<'_, '_> {
+    /// Where a piece of it stands: a record inside a value is a slice of its text.
+    fn stand(&self, piece: &str) -> Stand {
+        let text = &self.mended.text[self.range.clone()];
+        let start = (piece.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
+        let start = if start <= text.len() { start } else { 0 };
+        let from = self.mended.position(self.range.start + start);
+        let to = self.mended.position(self.range.start + (start + piece.len()).min(text.len()));
+        Stand { place: self.at.place(from, to - from), hash: xxh3_64(&self.bytes[from..to]) }
+    }
+}
+
+impl<'b> Goal<'_, 'b> {
+    fn take(&mut self, event: Event<'b>, value: Place, record: Stand, now: Timestamp) {
+        match self {
+            Goal::Skeleton(skeleton) => skeleton.take(event, value, record, now),
+            Goal::Notes(notes) => notes.push(Note::Event { event, value, record }),
+        }
+    }
+}
+
+impl Note<'_> {
+    /// Hands it to the skeleton; its lines are counted behind so many others.
+    fn take_into(self, skeleton: &mut Skeleton, lines_before: u32, now: Timestamp) {
+        let moved = |place: Place| Place { line: place.line.saturating_add(lines_before), ..place };
+        match self {
+            Note::Event { event, value, record } => {
+                let record = Stand { place: moved(record.place), ..record };
+                skeleton.take(event, moved(value), record, now);
+            }
+            Note::Region { place, length, kind, detail } => {
+                skeleton.report_region(moved(place), length, kind, detail);
+            }
+        }
+    }
+}
+
+impl<'b> Intake<'_, 'b> {
     /// Takes in whole lines, the last LF included, and returns where the next line begins.
-    pub(crate) fn lines(&mut self, mut bytes: &[u8], mut at: Position) -> Position {
+    pub(crate) fn lines(&mut self, bytes: &'b [u8], at: Position) -> Position {
+        match &mut self.goal {
+            Goal::Skeleton(skeleton) if bytes.len() >= 2 * PIECE_BYTES => {
+                let (dialect, now, grain) = (self.dialect, self.now, self.grain);
+                // Each piece counts its own lines: how many stand before it is not known yet.
+                let first_line = at.line.min(1);
+                let read = |(start, piece): (usize, &'b [u8])| {
+                    let mut intake = Intake { dialect, now, grain, goal: Goal::Notes(Vec::new()), bases: Vec::new() };
+                    let start = Position { offset: at.offset + start as u64, line: first_line, file: at.file };
+                    let end = intake.lines_in_order(piece, start);
+                    (intake.goal, intake.bases, end)
+                };
+                let pieces: Vec<_> = pieces(bytes).into_par_iter().map(read).collect();
+                let mut next = at;
+                for (goal, bases, end) in pieces {
+                    let before = next.line - first_line;
+                    if let Goal::Notes(notes) = goal {
+                        notes.into_iter().for_each(|note| note.take_into(skeleton, before, now));
+                    }
+                    self.bases.extend(bases);
+                    next = Position { line: end.line.saturating_add(before), ..end };
+                }
+                next
+            }
+            Goal::Skeleton(_) | Goal::Notes(_) => self.lines_in_order(bytes, at),
+        }
+    }
+
+    fn lines_in_order(&mut self, mut bytes: &'b [u8], mut at: Position) -> Position {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             self.line(&bytes[..end], at);
             at = at.next_line(end + 1);
@@ -70,7 +165,7 @@ impl Intake<'_> {
     }
 
     /// Takes in one line without its LF, or the bytes after the last LF.
-    pub(crate) fn line(&mut self, line: &[u8], at: Position) {
+    pub(crate) fn line(&mut self, line: &'b [u8], at: Position) {
         let start = line.iter().position(|byte| !is_blank(*byte)).unwrap_or(line.len());
         let end = line.iter().rposition(|byte| !is_blank(*byte)).map_or(start, |last| last + 1);
         for blank in [0..start, end..line.len()] {
@@ -78,7 +173,7 @@ impl Intake<'_> {
             if nuls > 0 {
                 let place = at.place(blank.start, 0);
                 let detail = format!("{nuls} NUL bytes, as a crash leaves them; what stands beside them is kept");
-                self.skeleton.report_region(place, blank.len() as u64, IssueKind::NulBytes, detail);
+                self.report_region(place, blank.len() as u64, IssueKind::NulBytes, detail);
             }
         }
         let bom = if line[start..end].starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -92,23 +187,23 @@ impl Intake<'_> {
     }
 
     /// Takes in the bytes of one JSON value, or of what should be one.
-    pub(crate) fn value(&mut self, bytes: &[u8], at: Position) {
+    pub(crate) fn value(&mut self, bytes: &'b [u8], at: Position) {
         let mut mended = mend::utf8(bytes);
         if mended.bad_utf8 {
             let detail = "bytes that are no UTF-8; each was replaced by U+FFFD";
-            self.skeleton.report(at.place(0, bytes.len()), IssueKind::BadUtf8, detail);
+            self.report(at.place(0, bytes.len()), IssueKind::BadUtf8, detail);
         }
         // Half pairs hide in strings that nobody looks at yet, so they are looked for first.
         if mend::has_escapes(bytes) && mend::has_lone_surrogates(&mended.text) {
             let detail = "half of a surrogate pair; it was replaced by U+FFFD";
-            self.skeleton.report(at.place(0, bytes.len()), IssueKind::BadUtf8, detail);
+            self.report(at.place(0, bytes.len()), IssueKind::BadUtf8, detail);
         }
-        if self.understood(&mended, 0..mended.text.len(), bytes, at) {
+        if self.understood(&Value { mended: &mended, range: 0..mended.text.len(), bytes, at }) {
             return;
         }
         if bytes.contains(&0) {
             let detail = "NUL bytes inside the line; they were replaced by spaces";
-            self.skeleton.report(at.place(0, bytes.len()), IssueKind::NulBytes, detail);
+            self.report(at.place(0, bytes.len()), IssueKind::NulBytes, detail);
         }
         mend::strings(&mut mended);
         self.pieces(&mended, bytes, at);
@@ -117,26 +212,25 @@ impl Intake<'_> {
     /// Reports bytes that were not even looked at.
     pub(crate) fn too_long(&mut self, length: u64, at: Position) {
         let detail = format!("a value of {length} bytes; values over {VALUE_LIMIT_BYTES} are not read");
-        self.skeleton.report_region(at.place(0, 0), length, IssueKind::TooLong, detail);
+        self.report_region(at.place(0, 0), length, IssueKind::TooLong, detail);
     }
 
     /// Hands a value to the dialect. False means that it is not what the dialect can read.
-    fn understood(&mut self, mended: &Mended<'_>, range: Range<usize>, bytes: &[u8], at: Position) -> bool {
-        let text = &mended.text[range.clone()];
+    fn understood(&mut self, value: &Value<'_, 'b>) -> bool {
+        match &value.mended.text {
+            Cow::Borrowed(text) => self.handed(value, &text[value.range.clone()], |event| event),
+            // What was mended does not outlive this call.
+            Cow::Owned(text) => self.handed(value, &text[value.range.clone()], |event| event.into_owned()),
+        }
+    }
+
+    fn handed<'t>(&mut self, found: &Value<'_, 'b>, text: &'t str, lasting: impl Fn(Event<'t>) -> Event<'b>) -> bool {
         let may_be = if self.grain == Grain::Document { ['{', '['] } else { ['{', '{'] };
         if !text.starts_with(may_be) {
             return false;
         }
-        let stand = |piece: &str| {
-            // A record inside the value is a slice of it: its distance from the start is its place.
-            let start = (piece.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
-            let start = if start <= text.len() { start } else { 0 };
-            let from = mended.position(range.start + start);
-            let to = mended.position(range.start + (start + piece.len()).min(text.len()));
-            Stand { place: at.place(from, to - from), hash: xxh3_64(&bytes[from..to]) }
-        };
-        let value = stand(text);
-        let Intake { dialect, skeleton, now, bases, .. } = self;
+        let value = found.stand(text);
+        let Intake { dialect, goal, now, bases, .. } = self;
         let (mut records, mut outermost) = (false, false);
         let read = dialect.link(text, &mut |event| match event {
             Event::Base { session, until, last } => bases.push(Origin {
@@ -147,25 +241,26 @@ impl Intake<'_> {
             event => {
                 let record = if let Event::Record(link) = &event {
                     records = true;
-                    outermost |= link.text.len() == text.len();
-                    stand(link.text)
+                    let whole = link.text.len() == text.len();
+                    outermost |= whole;
+                    if whole { value } else { found.stand(link.text) }
                 } else {
                     value
                 };
-                skeleton.take(event, value.place, record, *now);
+                goal.take(lasting(event), value.place, record, *now);
             }
         });
         debug_assert!(read.is_ok() || !records, "a dialect parses before it emits");
         if read.is_ok() && !outermost {
             // The value around the records is kept too, as what it is: nobody's record.
-            self.keep(text, value, if records { Kind::Header } else { Kind::Other });
+            self.keep(value, if records { Kind::Header } else { Kind::Other });
         }
         read.is_ok()
     }
 
-    fn keep(&mut self, text: &str, stand: Stand, kind: Kind) {
+    fn keep(&mut self, stand: Stand, kind: Kind) {
         let link = Link {
-            text,
+            text: "",
             id: None,
             parent: Parent::Root,
             kind,
@@ -175,11 +270,11 @@ impl Intake<'_> {
             failure: false,
             numbered: false,
         };
-        self.skeleton.take(Event::Record(link), stand.place, stand, self.now);
+        self.goal.take(Event::Record(link), stand.place, stand, self.now);
     }
 
     /// A line that is not one record of this dialect: its whole objects are kept, the rest is reported.
-    fn pieces(&mut self, mended: &Mended<'_>, bytes: &[u8], at: Position) {
+    fn pieces(&mut self, mended: &Mended<'b>, bytes: &[u8], at: Position) {
         let dialect = self.dialect;
         let is_record = |text: &str| {
             let mut known = false;
@@ -193,7 +288,7 @@ impl Intake<'_> {
         let begun = |piece: &&Piece| matches!(piece, Piece::Torn(range) if mended.text[range.clone()].starts_with('{'));
         if self.grain == Grain::Line && whole > 0 && whole + pieces.iter().filter(begun).count() > 1 {
             let detail = format!("several records on one line; {whole} of them whole and kept");
-            self.skeleton.report(at.place(0, bytes.len()), IssueKind::Glued, detail);
+            self.report(at.place(0, bytes.len()), IssueKind::Glued, detail);
         }
         let (mut end, mut is_torn, mut lost_any) = (0, false, false);
         for piece in pieces {
@@ -207,21 +302,21 @@ impl Intake<'_> {
             let lost = (to - from) as u64;
             match piece {
                 Piece::Object(_) => {
-                    if !self.understood(mended, range.clone(), bytes, at) {
-                        let stand = Stand { place, hash: xxh3_64(&bytes[from..to]) };
+                    let value = Value { mended, range, bytes, at };
+                    if !self.understood(&value) {
                         let detail = "an object whose fields are not what this dialect writes; it is kept as it is";
-                        self.skeleton.report(place, IssueKind::MissingField, detail);
-                        self.keep(&mended.text[range], stand, Kind::Other);
+                        self.report(place, IssueKind::MissingField, detail);
+                        self.keep(Stand { place, hash: xxh3_64(&bytes[from..to]) }, Kind::Other);
                     }
                 }
                 Piece::NoObject(_) => {
                     let detail = "JSON, but no object; it is ignored";
-                    self.skeleton.report_region(place, lost, IssueKind::NotAnObject, detail);
+                    self.report_region(place, lost, IssueKind::NotAnObject, detail);
                 }
                 Piece::Torn(_) if mended.text[range.clone()].starts_with('{') => {
                     let kept = if whole > 0 { "; the whole records beside it are kept" } else { "" };
                     let detail = format!("a record that was cut off after {lost} bytes{kept}");
-                    self.skeleton.report_region(place, lost, IssueKind::Torn, detail);
+                    self.report_region(place, lost, IssueKind::Torn, detail);
                 }
                 // What holds the records of a torn document together is no loss.
                 Piece::Torn(_)
@@ -231,9 +326,20 @@ impl Intake<'_> {
         }
         if self.grain == Grain::Document && is_torn && !lost_any {
             let detail = "the document breaks off here; the whole records before it are kept";
-            self.skeleton.report(at.place(bytes.len(), 0), IssueKind::Torn, detail);
+            self.report(at.place(bytes.len(), 0), IssueKind::Torn, detail);
         }
         self.between(bytes, end..bytes.len(), at);
+    }
+
+    fn report(&mut self, place: Place, kind: IssueKind, detail: impl Into<String>) {
+        self.report_region(place, 0, kind, detail);
+    }
+
+    fn report_region(&mut self, place: Place, length: u64, kind: IssueKind, detail: impl Into<String>) {
+        match &mut self.goal {
+            Goal::Skeleton(skeleton) => skeleton.report_region(place, length, kind, detail),
+            Goal::Notes(notes) => notes.push(Note::Region { place, length, kind, detail: detail.into() }),
+        }
     }
 
     /// Control characters between the pieces were mended away; they are no separators.
@@ -245,6 +351,18 @@ impl Intake<'_> {
 
     fn no_json(&mut self, place: Place) {
         let detail = format!("{} bytes that are no JSON", place.length);
-        self.skeleton.report_region(place, u64::from(place.length), IssueKind::NotJson, detail);
+        self.report_region(place, u64::from(place.length), IssueKind::NotJson, detail);
     }
+}
+
+/// Whole lines, a piece for each core at a time, each with the position of its first byte.
+fn pieces(mut bytes: &[u8]) -> Vec<(usize, &[u8])> {
+    let (mut pieces, mut at) = (Vec::new(), 0);
+    while !bytes.is_empty() {
+        let least = PIECE_BYTES.min(bytes.len());
+        let end = memchr::memchr(b'\n', &bytes[least - 1..]).map_or(bytes.len(), |lf| least + lf);
+        pieces.push((at, &bytes[..end]));
+        (at, bytes) = (at + end, &bytes[end..]);
+    }
+    pieces
 }

@@ -68,6 +68,7 @@ fn join(known: &mut Said, later: Said, calls: &mut HashMap<String, usize>, numbe
         }
     }
     known.results.extend(later.results);
+    known.notes.extend(later.notes);
     known.model = known.model.take().filter(|model| !model.is_empty()).or(later.model);
     known.usage = later.usage.or(known.usage.take());
     known.todos = later.todos.or(known.todos.take());

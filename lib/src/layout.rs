@@ -73,6 +73,11 @@ impl Layout {
         self.pattern.rsplit('/').next().is_some_and(|part| name_matches(part, &name))
     }
 
+    /// How much of a name the pattern says: of two layouts that fit a file, the one that says more has it.
+    pub(crate) fn exactness(&self) -> usize {
+        self.pattern.len() - self.pattern.matches('*').count()
+    }
+
     /// Whether a path could be one of this layout's files, wherever it lies.
     pub fn fits(&self, path: &Path) -> bool {
         let mut parts = path.components().rev();

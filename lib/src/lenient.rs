@@ -64,6 +64,16 @@ pub enum Moment<'a> {
     Millis(i64),
 }
 
+impl Moment<'_> {
+    pub(crate) fn into_owned(self) -> Moment<'static> {
+        match self {
+            Moment::Absent => Moment::Absent,
+            Moment::Text(text) => Moment::Text(Cow::Owned(text.into_owned())),
+            Moment::Millis(millis) => Moment::Millis(millis),
+        }
+    }
+}
+
 impl<'a> Text<'a> {
     /// The string, unless it is empty.
     pub(crate) fn some(self) -> Option<Cow<'a, str>> {

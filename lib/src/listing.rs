@@ -50,23 +50,18 @@ impl Places<'_> {
             Some(dialect) => vec![dialect],
             None => dialect::all().to_vec(),
         };
-        let mut found = Vec::new();
         if let Some(file) = self.store.as_ref().filter(|store| store.is_file()) {
             // A database is a store too.
             let of_file = || detect::of_file(file, self.home);
             let sources = self.dialect.map_or_else(of_file, Ok).and_then(|dialect| Source::in_file(dialect, file));
             return sources.map_or_else(|error| vec![Err(error)], |sources| sources.into_iter().map(Ok).collect());
         }
-        for dialect in dialects {
-            let layouts = match &self.store {
-                Some(store) => dialect.layouts_in(store),
-                None => dialect.layouts(self.home),
-            };
-            for layout in layouts {
-                found.extend(Source::walk(dialect, &layout));
-            }
-        }
-        found
+        let layouts = |dialect: &dyn Dialect| match &self.store {
+            Some(store) => dialect.layouts_in(store),
+            None => dialect.layouts(self.home),
+        };
+        let of_all = dialects.iter().flat_map(|dialect| layouts(*dialect).into_iter().map(|layout| (*dialect, layout)));
+        Source::walk_all(&of_all.collect::<Vec<_>>())
     }
 }
 

@@ -29,7 +29,7 @@ impl Mended<'_> {
 
 /// Makes text of bytes: only what is no UTF-8 is changed.
 pub(crate) fn utf8(bytes: &[u8]) -> Mended<'_> {
-    if let Ok(text) = std::str::from_utf8(bytes) {
+    if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
         return Mended { text: Cow::Borrowed(text), shifts: Vec::new(), bad_utf8: false };
     }
     let (mut text, mut shifts, mut read) = (String::with_capacity(bytes.len()), Vec::new(), 0);

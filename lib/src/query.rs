@@ -7,6 +7,7 @@ use serde_json::Value;
 use crate::conversation::Conversation;
 use crate::issue::Issue;
 use crate::message::Sdk;
+use crate::profile::Verdict;
 use crate::record::{Kind, RecordId, SessionId, TitleSource, Usage};
 use crate::session::{HeadKind, State};
 
@@ -245,4 +246,7 @@ pub struct Examined {
     pub records: usize,
     /// What is wrong.
     pub issues: Vec<Issue>,
+    /// The verdict on each line of the first file, where a profile was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub verdicts: Option<Vec<Verdict>>,
 }

@@ -22,7 +22,7 @@ use crate::source::{Contents, Files, OpenFile, Source, open_file};
 use crate::tail::Tail;
 use crate::tree::Bridge;
 
-/// How much is read at a time: large enough that calls do not count, small enough for any machine.
+/// How much is read at a time: large enough that every core gets several pieces of it, small enough for any machine.
 const CHUNK_BYTES: usize = 1024 * 1024;
 
 /// The first window of a session read from its end, and what it grows by: a page of messages is usually in the first.
@@ -159,15 +159,15 @@ impl Session {
         (self.tail.at, self.tail.skipped) = (Position { offset: 0, line: 1, file: at }, 0);
         if let Contents::Rows(table) = &file.contents {
             let mut next = self.tail.at;
-            let mut intake = self.intake(Grain::Line);
             table.each(&file.path, |offset, json| {
                 next.offset = offset;
+                let mut intake = self.intake(Grain::Line);
                 intake.value(json, next);
+                let bases = std::mem::take(&mut intake.bases);
+                self.note_base(bases);
                 next.line = next.line.saturating_add(1);
             })?;
-            let bases = std::mem::take(&mut intake.bases);
             self.tail.at = next;
-            self.note_base(bases);
             return Ok(());
         }
         let mut reader = file.reader(0)?;

@@ -152,6 +152,8 @@ pub struct Said {
     pub parts: Vec<Part>,
     /// Answers to calls that some earlier record made.
     pub results: Vec<ToolResult>,
+    /// What the agent noted of tools' runs, for people only.
+    pub notes: Vec<ToolNote>,
     /// The model that answered.
     pub model: Option<String>,
     /// What the answer cost.
@@ -188,6 +190,15 @@ pub struct ToolResult {
     /// How long it ran.
     pub duration_ms: Option<u64>,
     /// What else is known of the run: how it ended, the session that it was.
+    pub about: Map<String, Value>,
+}
+
+/// What an agent noted of a tool's run, beside what the model was told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolNote {
+    /// The call's id.
+    pub call_id: String,
+    /// The note, as the agent wrote it.
     pub about: Map<String, Value>,
 }
 
@@ -346,7 +357,7 @@ pub struct Snapshot {
 }
 
 /// A summary that stands for what came before it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Compaction {
     /// The text that the model sees instead.
     pub summary: Option<String>,
@@ -358,6 +369,8 @@ pub struct Compaction {
     pub tokens_after: Option<u64>,
     /// Records that the model still sees as they are.
     pub preserved: Vec<RecordId>,
+    /// All that the model sees instead of what came before, in order, where the agent wrote that down.
+    pub replacement: Option<Vec<Body>>,
     /// The model no longer sees what came before. False where another record cuts and this one tells its summary.
     pub cuts: bool,
 }

@@ -95,9 +95,21 @@ impl<'s> RecordRef<'s> {
         self.entry().flags.has(Flags::ITEM)
     }
 
+    /// Whether it only reacts to another record.
+    pub fn is_reaction(self) -> bool {
+        self.entry().flags.has(Flags::REACTION)
+    }
+
     /// Whether it is a whole message.
     pub(crate) fn is_message(self) -> bool {
         self.entry().flags.has(Flags::MESSAGE)
+    }
+
+    /// The context beside the conversation that was told last before it.
+    pub(crate) fn surroundings(self) -> Option<RecordRef<'s>> {
+        let known = &self.session.derived.surroundings;
+        let before = known.partition_point(|node| *node < self.node);
+        known[..before].last().map(|node| self.session.at(*node))
     }
 
     /// The hashes of what else it belongs to.

@@ -35,12 +35,14 @@ impl Session {
         let own = |entry: u32| !inherited(entry) && !repeats.contains(&entry);
         let distinct = self.dialect().habits().repeated == Repeated::Distinct;
         let record = |entry: u32| if distinct { entry } else { self.skeleton.entries[entry as usize].id };
-        // A named request repeats its usage on each of its records, more or less finished; a record's own only grows.
+        // Of fragments the last counts. A named request repeats its usage on each of its records, more or less finished;
+        // a record's own only grows.
+        let joins = self.dialect().habits().repeated == Repeated::Join;
         let mut requests: HashMap<Request, Usage> = HashMap::new();
         for told in self.skeleton.usages.iter().filter(|told| own(told.entry)) {
             let request = told.request.map_or_else(|| Request::Record(record(told.entry)), Request::Named);
             let known = requests.entry(request).or_insert(told.usage);
-            if told.request.is_none() || told.usage.output >= known.output {
+            if joins || told.request.is_none() || told.usage.output >= known.output {
                 *known = told.usage;
             }
         }

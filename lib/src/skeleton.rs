@@ -70,7 +70,7 @@ pub(crate) const NO_TIME: Micros = Micros::MIN;
 
 /// What else the tree must know, a bit each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Flags(u8);
+pub(crate) struct Flags(u16);
 
 impl Flags {
     pub(crate) const SIDECHAIN: Flags = Flags(1);
@@ -84,8 +84,10 @@ impl Flags {
     pub(crate) const SAID_ASIDE: Flags = Flags(32);
     /// It is one item of an answer.
     pub(crate) const ITEM: Flags = Flags(64);
+    /// It only reacts to another record.
+    pub(crate) const REACTION: Flags = Flags(128);
     /// It is a whole message.
-    pub(crate) const MESSAGE: Flags = Flags(128);
+    pub(crate) const MESSAGE: Flags = Flags(256);
 
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -230,16 +232,18 @@ impl Skeleton {
                 self.usages.push(UsageEntry { entry, request, usage });
             }
             Event::Total { total, last } => self.totals.take(total, last),
-            Event::Item => {
-                if let Some(entry) = self.entries.last_mut() {
-                    entry.flags = entry.flags.with(Flags::ITEM, true);
+            Event::Item => self.flag_last(Flags::ITEM),
+            Event::Reaction => self.flag_last(Flags::REACTION),
+            Event::With(other) => {
+                if let Err(other) = self.facts.meet(other) {
+                    let known = self.facts.with.as_deref().unwrap_or_default();
+                    let (other, known) = (quoted(&other), quoted(known));
+                    let detail =
+                        format!("the record is of a session with {other}, the file began with {known}; both are kept");
+                    self.report(value, IssueKind::MixedSession, detail);
                 }
             }
-            Event::Message => {
-                if let Some(entry) = self.entries.last_mut() {
-                    entry.flags = entry.flags.with(Flags::MESSAGE, true);
-                }
-            }
+            Event::Message => self.flag_last(Flags::MESSAGE),
             Event::Rejected(why) => {
                 let of_record = self.entries.last().map(|entry| entry.place).filter(|place| value.holds(*place));
                 self.report(of_record.unwrap_or(value), IssueKind::InvalidMessage, why);
@@ -277,6 +281,12 @@ impl Skeleton {
                 }
             }
             Event::Missing(field) => self.report(value, IssueKind::MissingField, format!("the record has no {field}")),
+        }
+    }
+
+    fn flag_last(&mut self, flag: Flags) {
+        if let Some(entry) = self.entries.last_mut() {
+            entry.flags = entry.flags.with(flag, true);
         }
     }
 

@@ -7,6 +7,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
 use serde_json::Value;
@@ -50,8 +52,10 @@ impl Source {
     /// A session file of a dialect, wherever it lies.
     pub fn file(dialect: &'static dyn Dialect, path: &Path) -> Source {
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-        let fitting = dialect.layouts_in(&folder).into_iter().next();
-        let layout = fitting.unwrap_or_else(|| Layout {
+        let mut layouts = dialect.layouts_in(&folder);
+        let fitting = layouts.iter().position(|layout| layout.fits(path)).unwrap_or(0);
+        let layout = if fitting < layouts.len() { Some(layouts.swap_remove(fitting)) } else { None };
+        let layout = layout.unwrap_or_else(|| Layout {
             root: folder,
             pattern: "*",
             companions: &[],
@@ -81,7 +85,33 @@ impl Source {
             (Ok(path), Format::Lines | Format::Document) => vec![Ok(source(path, None))],
             (Err(error), _) => vec![Err(error)],
         };
-        layout.files().into_iter().flat_map(in_file).collect()
+        let is_session = |path: &Result<PathBuf>| path.as_ref().map_or(true, |path| dialect.is_session(path));
+        layout.files().into_iter().filter(is_session).flat_map(in_file).collect()
+    }
+
+    /// Every session of some layouts, each once: where two layouts name a file, the one that says more of its name has it.
+    pub fn walk_all(layouts: &[(&'static dyn Dialect, Layout)]) -> Vec<Result<Source>> {
+        let mut found: Vec<Result<Source>> = Vec::new();
+        let mut known: HashMap<(PathBuf, Option<String>), usize> = HashMap::new();
+        for source in layouts.iter().flat_map(|(dialect, layout)| Source::walk(*dialect, layout)) {
+            let Ok(source) = source else {
+                found.push(source);
+                continue;
+            };
+            match known.entry((source.path.clone(), source.key.clone())) {
+                Entry::Vacant(place) => {
+                    place.insert(found.len());
+                    found.push(Ok(source));
+                }
+                Entry::Occupied(place) => {
+                    let before = &mut found[*place.get()];
+                    if before.as_ref().is_ok_and(|before| before.layout.exactness() < source.layout.exactness()) {
+                        *before = Ok(source);
+                    }
+                }
+            }
+        }
+        found
     }
 
     /// The other sessions of the store that the file lies in; of a file that lies in none, those beside it.

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::base::{Base, Origin};
 use crate::format;
-use crate::intake::{Grain, Intake, Position, VALUE_LIMIT_BYTES};
+use crate::intake::{Goal, Grain, Intake, Position, VALUE_LIMIT_BYTES};
 use crate::layout::Format;
 use crate::reading::Reading;
 use crate::session::Session;
@@ -126,10 +126,10 @@ impl Session {
         self.derive();
     }
 
-    pub(crate) fn intake(&mut self, grain: Grain) -> Intake<'_> {
+    pub(crate) fn intake<'b>(&mut self, grain: Grain) -> Intake<'_, 'b> {
         Intake {
             dialect: self.source.dialect,
-            skeleton: &mut self.skeleton,
+            goal: Goal::Skeleton(&mut self.skeleton),
             now: self.tail.now,
             grain,
             bases: Vec::new(),

@@ -33,6 +33,11 @@ pub(crate) fn read(moment: &Moment<'_>, now: Timestamp) -> Told {
     }
 }
 
+/// Whether a moment is written as ISO 8601, whenever it is.
+pub(crate) fn is_iso_8601(moment: &Moment<'_>) -> bool {
+    matches!(moment, Moment::Text(text) if parse(text).is_some())
+}
+
 fn parse(text: &str) -> Option<Timestamp> {
     text.parse::<Timestamp>().ok().or_else(|| {
         let civil: DateTime = text.parse().ok()?;

@@ -128,6 +128,7 @@ impl Session {
             lines: self.line_count(),
             records: self.records().len(),
             issues: self.issues().to_vec(),
+            verdicts: None,
         }
     }
 

@@ -12,7 +12,7 @@ use scrollback::home::Home;
 use scrollback::listing::{self, Depth, Places};
 use scrollback::message::{Message, Part, ToolState};
 use scrollback::reading::{Page, Reading};
-use scrollback::record::Usage;
+use scrollback::record::{Body, Kind, Usage};
 use scrollback::session::{Session, State};
 use scrollback::source::Source;
 use serde_json::{Value, json};
@@ -139,6 +139,52 @@ fn the_first_prompt_is_the_first_that_somebody_typed() {
     assert_eq!(copied.agent_version(), Some("0.166.0"));
 }
 
+#[test]
+fn an_answer_is_of_the_model_that_its_turn_names() {
+    let turn = |at, model: &str| line(at, "turn_context", &json!({"cwd": "/x", "model": model}));
+    let state = line(3, "world_state", &json!({"full": true}));
+    let log = turn(0, "m1") + &said(1, "user", "One?") + &said(2, "assistant", "Two.") + &state;
+    let log = log + &said(4, "assistant", "Or three.") + &turn(5, "m2") + &said(6, "user", "Sure?");
+    let session = Session::from_bytes(codex(), (log + &said(7, "assistant", "No.")).into_bytes(), &reading());
+    let models: Vec<Option<Value>> =
+        messages(&session).iter().map(|message| message.metadata.as_ref()?.get("model").cloned()).collect();
+    assert_eq!(models, [None, Some("m1".into()), None, Some("m2".into())]);
+    assert_eq!(session.models(), ["m1", "m2"]);
+}
+
+#[test]
+fn a_compaction_holds_what_the_model_sees_instead() {
+    let compaction = |name| {
+        let session = case(name);
+        let record = session.records().find(|record| record.kind() == Kind::Compaction).unwrap();
+        let Body::Compaction(compaction) = record.body().unwrap() else { panic!("{name}") };
+        compaction
+    };
+    let replaced = compaction("compaction");
+    let seen: Vec<&Part> = replaced.replacement.iter().flatten().map(|body| &body.said().unwrap().parts[0]).collect();
+    assert_eq!(seen, [&Part::text("One?"), &Part::text("They counted.")]);
+    assert!(replaced.cuts);
+    let plain = compaction("compaction-plain");
+    assert_eq!((plain.replacement, plain.cuts), (None, true));
+}
+
+#[test]
+fn a_call_that_started_an_agent_names_its_session() {
+    let call = json!({"type": "function_call", "name": "spawn_agent", "call_id": "c", "arguments": "{}"});
+    let result = |output: &str| {
+        let output = json!({"type": "function_call_output", "call_id": "c", "output": output});
+        let log = line(1, "response_item", &call) + &line(2, "response_item", &output);
+        let session = Session::from_bytes(codex(), log.into_bytes(), &reading());
+        serde_json::to_value(&messages(&session)[0].parts[1]).unwrap()["callProviderMetadata"]["scrollback"].take()
+    };
+    assert_eq!(result(r#"{"agent_id":"child","nickname":"Pauli"}"#)["session"], "child");
+    for other in
+        [r#"{"agent_id":"child","nickname":"x","more":1}"#, r#"{"agent_id":7,"nickname":"x"}"#, "{", "agent_id"]
+    {
+        assert!(result(other).get("session").is_none(), "{other}");
+    }
+}
+
 fn usage(counts: [u64; 5]) -> Usage {
     let [input, output, cache_read, cache_write, reasoning] = counts.map(Some);
     Usage { input, output, cache_read, cache_write, reasoning }
@@ -190,7 +236,10 @@ fn a_chain_of_fifty_forks_is_one_branch() {
     let branch = session.branch(session.head().unwrap());
     assert_eq!((branch.records.len(), branch.gaps.len()), (100, 0));
     assert_eq!(branch.records[99].id(), "ord-149");
-    assert_eq!(messages(&session).len(), 100);
+    let all = messages(&session);
+    let prompts: Vec<&Part> = all.iter().step_by(2).map(|message| &message.parts[0]).collect();
+    let expected: Vec<Part> = (0..50).map(|link| Part::text(format!("s{link}"))).collect();
+    assert_eq!(prompts, expected.iter().collect::<Vec<_>>());
     assert_eq!(session.row().unwrap().first_prompt.as_deref(), Some("s49"));
 }
 

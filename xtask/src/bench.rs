@@ -24,32 +24,55 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     };
     let home = corpus(&generator, if full { "M" } else { "S" }, if full { FULL } else { SMALL })?;
     shell::run(&mut shell::command("cargo build --release --quiet --package scrollback"))?;
-    let measured = limits(&home)?;
-    if measured.first().is_none_or(|(name, files)| name != "files" || *files == 0.0) {
+    let measured = Measured::of(&home)?;
+    if measured.seconds("files") < 1.0 {
         return Err(format!("{}: no session found there", home.display()).into());
     }
-    println!("| job | limit | ours | ratio | RSS |\n| --- | --- | --- | --- | --- |");
-    let seconds =
-        |name: &str| measured.iter().find(|(known, _)| known == name).map_or(f64::NAN, |(_, seconds)| *seconds);
-    let (split, typed) = (seconds("limit: read and split lines"), seconds("limit: borrowed typed parse"));
-    let skeleton = seconds("ours: skeleton of every session");
-    println!("| read all, split lines | {split:.3} s | | | |");
-    println!(
-        "| skeleton of every session, one core | {typed:.3} s (borrowed typed) | {skeleton:.3} s | {:.2} × the limit's speed | |",
-        typed / skeleton
-    );
+    println!("| job | limit | peer | ours | ratio | RSS |\n| --- | --- | --- | --- | --- | --- |");
+    in_process(&home, &measured);
+    let ends = measured.seconds("limit: both ends of every file");
     let list = timed(&ours(&home, &["list", "--all"]))?;
-    println!("| list every session, process included | | {:.3} s | | {} MiB |", list.seconds, list.rss_mib);
+    println!(
+        "| list every session without an index, process included | {ends:.3} s (both ends of each) | | {:.3} s | {:.2} × the limit's time | {} MiB |",
+        list.seconds,
+        list.seconds / ends,
+        list.rss_mib
+    );
+    let typed = measured.seconds("limit: borrowed typed parse");
     let whole = timed(&ours(&home, &["list", "--all", "--full", "--json"]))?;
     println!(
-        "| the same with --full (counts, states, usage) | {typed:.3} s | {:.3} s | {:.2} | {} MiB |",
+        "| the same with --full (counts, states, usage) | {typed:.3} s (borrowed typed) | | {:.3} s | {:.2} × the limit's speed | {} MiB |",
         whole.seconds,
         typed / whole.seconds,
         whole.rss_mib
     );
-    large()?;
-    peers(&home);
-    Ok(())
+    large()
+}
+
+/// The rows that `lib/benches/limits` measures on both sides.
+fn in_process(home: &Path, measured: &Measured) {
+    let [split, value, typed, raw] =
+        ["read and split lines", "parse as Value", "borrowed typed parse", "parse as RawValue"]
+            .map(|name| measured.seconds(&format!("limit: {name}")));
+    println!("| read all, split lines | {split:.3} s | {} | | | |", peer(home, "rg"));
+    let skeleton = measured.row("ours: skeleton of every session");
+    println!(
+        "| parse all: Value / borrowed typed / RawValue; ours: skeleton of every session | {value:.3} / {typed:.3} / {raw:.3} s | {} | {:.3} s | {:.2} × the typed limit's speed | {} MiB |",
+        peer(home, "jq"),
+        skeleton.seconds,
+        typed / skeleton.seconds,
+        skeleton.rss_mib
+    );
+    let (limit, tokens) = (measured.row("limit: token totals"), measured.row("ours: token totals"));
+    println!(
+        "| token totals from nothing (exact: {}) | {:.3} s (needle, then typed) | {} | {:.3} s | {:.2} × the limit's time | {} MiB |",
+        measured.row("exact: token totals").remark,
+        limit.seconds,
+        peer(home, "ccusage"),
+        tokens.seconds,
+        tokens.seconds / limit.seconds,
+        tokens.rss_mib
+    );
 }
 
 /// The generated home, made once.
@@ -67,16 +90,40 @@ fn corpus(generator: &Path, name: &str, size: &str) -> Result<PathBuf, Box<dyn s
     Ok(home)
 }
 
-/// What `lib/benches/limits.rs` measures.
-fn limits(home: &Path) -> Result<Vec<(String, f64)>, Box<dyn std::error::Error>> {
-    let mut command = shell::command("cargo bench --quiet --package scrollback-lib --bench limits --");
-    let output = command.arg(home).stderr(Stdio::inherit()).output()?;
-    let text = String::from_utf8(output.stdout)?;
-    let row = |line: &str| {
-        let mut cells = line.split('\t');
-        Some((cells.next()?.to_owned(), cells.next()?.parse().ok()?))
-    };
-    Ok(text.lines().filter_map(row).collect())
+/// What `lib/benches/limits` measures, by name.
+struct Measured(Vec<(String, Row)>);
+
+#[derive(Clone)]
+struct Row {
+    seconds: f64,
+    rss_mib: u64,
+    remark: String,
+}
+
+impl Measured {
+    /// Measures a home, or one file.
+    fn of(path: &Path) -> Result<Measured, Box<dyn std::error::Error>> {
+        let mut command = shell::command("cargo bench --quiet --package scrollback-lib --bench limits --");
+        let output = command.arg(path).stderr(Stdio::inherit()).output()?;
+        let text = String::from_utf8(output.stdout)?;
+        let row = |line: &str| {
+            let mut cells = line.split('\t');
+            let name = cells.next()?.to_owned();
+            let (seconds, rss_mib) = (cells.next()?.parse().ok()?, cells.next()?.parse().ok()?);
+            Some((name, Row { seconds, rss_mib, remark: cells.next()?.to_owned() }))
+        };
+        Ok(Measured(text.lines().filter_map(row).collect()))
+    }
+
+    /// What was not measured shows as such in the table.
+    fn row(&self, name: &str) -> Row {
+        let known = self.0.iter().find(|(known, _)| known == name).map(|(_, row)| row.clone());
+        known.unwrap_or(Row { seconds: f64::NAN, rss_mib: 0, remark: "not measured".to_owned() })
+    }
+
+    fn seconds(&self, name: &str) -> f64 {
+        self.row(name).seconds
+    }
 }
 
 /// The newest page of a 1 GiB session, and its skeleton.
@@ -101,40 +148,37 @@ fn large() -> Outcome {
     }
     let name = path.to_string_lossy().into_owned();
     let page = timed(&ours(Path::new("/nonexistent"), &["show", &name, "--last", "20"]))?;
-    println!("| newest page of a 1 GiB session | 1 s, 64 MiB | {:.3} s | | {} MiB |", page.seconds, page.rss_mib);
-    let doctor = timed(&ours(Path::new("/nonexistent"), &["doctor", &name]))?;
     println!(
-        "| all of it examined | | {:.3} s | {:.0} MB/s | {} MiB |",
-        doctor.seconds,
-        LARGE_BYTES as f64 / 1e6 / doctor.seconds,
-        doctor.rss_mib
+        "| newest page of a 1 GiB session, process included | 1 s, 64 MiB (goal) | | {:.3} s | | {} MiB |",
+        page.seconds, page.rss_mib
     );
+    let measured = Measured::of(&path)?;
+    let (typed, skeleton) =
+        (measured.seconds("limit: borrowed typed parse"), measured.row("ours: skeleton of every session"));
+    println!(
+        "| skeleton of it | {typed:.3} s (borrowed typed) | | {:.3} s | {:.2} × the limit's speed | {} MiB |",
+        skeleton.seconds,
+        typed / skeleton.seconds,
+        skeleton.rss_mib
+    );
+    let doctor = timed(&ours(Path::new("/nonexistent"), &["doctor", &name]))?;
+    println!("| all of it examined, process included | | | {:.3} s | | {} MiB |", doctor.seconds, doctor.rss_mib);
     Ok(())
 }
 
-/// Other programs over the same files; one that is not installed is left out.
-fn peers(home: &Path) {
+/// Another program's time for the same files, if it is installed.
+fn peer(home: &Path, program: &str) -> String {
     let projects = home.join(".claude/projects").to_string_lossy().into_owned();
-    let peers: [(&str, &[&str]); 3] = [
-        ("rg", &["-c", "zyxquokka7731", &projects]),
-        ("jq", &["-c", ".type"]),
-        ("ccusage", &["daily", "--json", "--offline"]),
-    ];
-    for (program, args) in peers {
-        let mut words: Vec<String> = [program].iter().chain(args).map(|word| (*word).to_owned()).collect();
-        if program == "jq" {
-            words.extend(files_below(Path::new(&projects)));
-        }
-        let env = [("CLAUDE_CONFIG_DIR".to_owned(), home.join(".claude").to_string_lossy().into_owned())];
-        match timed(&Job { words, env: env.to_vec() }) {
-            Ok(peer) => println!(
-                "| peer: {program} {} | | {:.3} s | | {} MiB |",
-                args.first().unwrap_or(&""),
-                peer.seconds,
-                peer.rss_mib
-            ),
-            Err(_) => println!("| peer: {program} | | not installed | | |"),
-        }
+    let args = match program {
+        "rg" => vec!["-c".to_owned(), "zyxquokka7731".to_owned(), projects],
+        "jq" => ["-c", ".type"].map(str::to_owned).into_iter().chain(files_below(Path::new(&projects))).collect(),
+        _ => ["daily", "--json", "--offline"].map(str::to_owned).to_vec(),
+    };
+    let env = vec![("CLAUDE_CONFIG_DIR".to_owned(), home.join(".claude").to_string_lossy().into_owned())];
+    let words = [program.to_owned()].into_iter().chain(args).collect();
+    match timed(&Job { words, env }) {
+        Ok(peer) => format!("{program}: {:.3} s, {} MiB", peer.seconds, peer.rss_mib),
+        Err(_) => format!("{program}: not installed"),
     }
 }
 

@@ -11,6 +11,7 @@ use scrollback::dialect::{self, Dialect, Unknown};
 use scrollback::issue::{Issue, Severity};
 use scrollback::layout::Layout;
 use scrollback::listing::Depth;
+use scrollback::profile::{Profile, Verdict};
 use scrollback::query::Examined;
 use scrollback::session::{Bridge, Session};
 use scrollback::source::Source;
@@ -38,12 +39,19 @@ pub(crate) struct DoctorArgs {
     /// Print every problem, however many there are
     #[arg(long)]
     full: bool,
+    /// Also judge each line by the rules that a format states
+    ///
+    /// Reading forgives what a profile does not: an unknown role, say. An invalid line is told with the field that fails, and makes the
+    /// exit code 1.
+    #[arg(long, value_name = "PROFILE", value_parser = Profile::ALL.map(Profile::name))]
+    profile: Option<String>,
 }
 
 /// Problems printed for a file without `--full`.
 const ISSUES_SHOWN: usize = 20;
 
 pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let profile = Profile::ALL.into_iter().find(|profile| Some(profile.name()) == args.profile.as_deref());
     let mut report = Report::default();
     let mut patients = Vec::new();
     if args.sessions.is_empty() {
@@ -80,12 +88,13 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
                 continue;
             }
         };
-        report.take(&session);
+        let judged = profile.map(|profile| session.verdicts(profile)).transpose();
+        report.take(&session, judged?);
     }
     if ctx.json {
         ctx.print_json(&report.examined)?;
     } else {
-        report.print(args.full, ctx)?;
+        report.print(args, ctx)?;
     }
     Ok(if report.has_errors || report.unreadable > 0 { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
 }
@@ -145,7 +154,7 @@ fn walk(
     report: &mut Report,
 ) -> Result<Vec<Source>, Failure> {
     let mut found = Vec::new();
-    for source in layouts.iter().flat_map(|(dialect, layout)| Source::walk(*dialect, layout)) {
+    for source in Source::walk_all(&layouts) {
         match source {
             Ok(source) => found.push(source),
             Err(error) => {
@@ -172,10 +181,10 @@ struct Report {
 }
 
 impl Report {
-    fn take(&mut self, session: &Session) {
-        let examined = session.examined();
+    fn take(&mut self, session: &Session, verdicts: Option<Vec<Verdict>>) {
+        let examined = Examined { verdicts, ..session.examined() };
         let beyond = session.issue_count() - examined.issues.len() as u64;
-        self.has_errors |= session.has_errors();
+        self.has_errors |= session.has_errors() || invalid(&examined).next().is_some();
         let (sessions, records, damaged) = self.dialects.entry(examined.dialect).or_default();
         *sessions += 1;
         *records += examined.records;
@@ -188,10 +197,11 @@ impl Report {
         self.examined.push(examined);
     }
 
-    fn print(&self, full: bool, ctx: &mut Ctx) -> Result<(), Failure> {
+    fn print(&self, args: &DoctorArgs, ctx: &mut Ctx) -> Result<(), Failure> {
         for (examined, beyond) in self.examined.iter().zip(&self.beyond) {
-            if !examined.issues.is_empty() || self.examined.len() == 1 {
-                file(examined, *beyond, full, ctx)?;
+            let is_faulty = !examined.issues.is_empty() || invalid(examined).next().is_some();
+            if is_faulty || self.examined.len() == 1 {
+                file(examined, *beyond, args, ctx)?;
             }
         }
         let paint = ctx.paint();
@@ -226,12 +236,17 @@ impl Report {
     }
 }
 
-fn file(examined: &Examined, beyond: u64, full: bool, ctx: &mut Ctx) -> Result<(), Failure> {
+/// The lines that break a rule of the profile.
+fn invalid(examined: &Examined) -> impl Iterator<Item = &Verdict> {
+    examined.verdicts.iter().flatten().filter(|verdict| !verdict.valid)
+}
+
+fn file(examined: &Examined, beyond: u64, args: &DoctorArgs, ctx: &mut Ctx) -> Result<(), Failure> {
     let paint = ctx.paint();
     let lines = plural(examined.lines, "line");
     let about = format!("{} · {lines} · {}", examined.dialect, plural(examined.records as u64, "record"));
     ctx.line(&format!("{}  {}", paint.bold(&examined.path), paint.dim(&about)))?;
-    let shown = if full { examined.issues.len() } else { ISSUES_SHOWN };
+    let shown = if args.full { examined.issues.len() } else { ISSUES_SHOWN };
     for issue in examined.issues.iter().take(shown) {
         let kind = format!("{:<18}", issue.kind.name());
         let kind = if issue.severity == Severity::Error { paint.red(&kind) } else { paint.yellow(&kind) };
@@ -245,7 +260,28 @@ fn file(examined: &Examined, beyond: u64, full: bool, ctx: &mut Ctx) -> Result<(
         let verdict = if examined.records == 0 { "nothing is wrong: the file is empty" } else { "nothing is wrong" };
         ctx.line(&format!("  {}", paint.green(verdict)))?;
     }
+    if let (Some(profile), Some(verdicts)) = (&args.profile, &examined.verdicts) {
+        judged(profile, examined, verdicts.len(), args.full, ctx)?;
+    }
     ctx.line("")
+}
+
+/// What a profile says of a file's lines.
+fn judged(profile: &str, examined: &Examined, lines: usize, full: bool, ctx: &mut Ctx) -> Result<(), Failure> {
+    let paint = ctx.paint();
+    let count = invalid(examined).count();
+    let shown = if full { count } else { ISSUES_SHOWN };
+    for verdict in invalid(examined).take(shown) {
+        let Some(fault) = &verdict.fault else { continue };
+        let field = paint.red(&format!("{:<18}", fault.field.unwrap_or("no message")));
+        let place = paint.dim(&format!("line {}", verdict.line));
+        ctx.line(&format!("  {place:<14} {field} {}", clean::line(&fault.detail)))?;
+    }
+    if count > shown {
+        ctx.line(&format!("  … and {} more (--full)", count - shown))?;
+    }
+    let verdict = format!("{profile}: {} of {} valid", lines - count, plural(lines as u64, "line"));
+    ctx.line(&format!("  {}", if count == 0 { paint.green(&verdict) } else { paint.red(&verdict) }))
 }
 
 fn place(issue: &Issue) -> String {

@@ -3,6 +3,7 @@
 use scrollback::message::{DataPart, Message, Part, Role};
 use serde_json::Value;
 
+use super::reaction::{self, Reaction};
 use super::{divider, tool};
 use crate::clock;
 use crate::ctx::Ctx;
@@ -32,7 +33,8 @@ impl<'a> Renderer<'a> {
         Renderer { ctx, look: ctx.prose(), detail, todos: None }
     }
 
-    pub(crate) fn message(&mut self, message: &Message) -> String {
+    /// Renders a message, with what stands under it.
+    pub(crate) fn message(&mut self, message: &Message, under: &[String]) -> String {
         let mut out = self.header(message);
         let mut after_tool = false;
         for part in &message.parts {
@@ -49,6 +51,10 @@ impl<'a> Renderer<'a> {
             after_tool = is_tool;
             out += &text;
         }
+        if !under.is_empty() && !out.ends_with("\n\n") {
+            out.push('\n');
+        }
+        out.extend(under.iter().map(|line| self.aside(line)));
         out += &self.todos(message);
         out.push('\n');
         out
@@ -58,7 +64,7 @@ impl<'a> Renderer<'a> {
         let paint = self.paint();
         let told = |key: &str| message.metadata.as_ref().and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
         let who = match message.role {
-            Role::User => paint.cyan(&format!("▌ {}", told("sender").unwrap_or("you"))),
+            Role::User => paint.cyan(&format!("▌ {}", reaction::who(message))),
             Role::Assistant => paint.green(&format!("▌ {}", told("model").unwrap_or("assistant"))),
             Role::System => paint.yellow("▌ system"),
         };
@@ -98,12 +104,11 @@ impl<'a> Renderer<'a> {
     fn data(&self, data: &DataPart) -> String {
         let text = |key: &str| data.data.get(key).and_then(Value::as_str).unwrap_or_default();
         match data.kind.as_str() {
-            "attachment" => self.attached(text("filename"), text("mime_type"), data.data.get("size")),
-            "reaction" => {
-                let emojis = data.data.get("emojis").and_then(Value::as_array);
-                let emojis: Vec<&str> = emojis.into_iter().flatten().filter_map(Value::as_str).collect();
-                self.aside(&format!("{} on {}", emojis.join(" "), divider::short(text("message_id"))))
+            "attachment" if data.data.is_object() => {
+                self.attached(text("filename"), text("mime_type"), data.data.get("size"))
             }
+            "attachment" => self.attached(data.data.as_str().unwrap_or_default(), "", None),
+            "reaction" => self.aside(&Reaction::alone(&data.data)),
             kind => {
                 divider::of_part(kind, &data.data, &self.look).unwrap_or_else(|| self.aside(&format!("[data: {kind}]")))
             }
@@ -132,11 +137,15 @@ impl<'a> Renderer<'a> {
 
     fn attached(&self, name: &str, media_type: &str, size: Option<&Value>) -> String {
         let size = match size {
-            Some(Value::String(size)) => format!(", {size}"),
-            Some(Value::Number(size)) => format!(", {size} bytes"),
+            Some(Value::String(size)) => size.clone(),
+            Some(Value::Number(size)) => format!("{size} bytes"),
             _ => String::new(),
         };
-        self.aside(&format!("⎘ {name} ({media_type}{size})"))
+        let known: Vec<&str> =
+            [media_type, &size].into_iter().filter(|word| !matches!(*word, "" | "unknown")).collect();
+        let name = if name.is_empty() { "file" } else { name };
+        let about = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
+        self.aside(&format!("⎘ {name}{about}"))
     }
 
     fn source(&self, title: &str, place: &str) -> String {

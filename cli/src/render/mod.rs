@@ -3,6 +3,7 @@
 pub(crate) mod divider;
 pub(crate) mod message;
 pub(crate) mod outline;
+pub(crate) mod reaction;
 pub(crate) mod table;
 pub(crate) mod tool;
 pub(crate) mod transcript;

@@ -10,6 +10,7 @@ use scrollback::session::{Branch, Gap, HeadKind, Session};
 
 use super::divider;
 use super::message::{Detail, Renderer};
+use super::reaction::Reactions;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
 use crate::terminal::{clean, width};
@@ -44,12 +45,16 @@ impl Transcript<'_> {
         for gap in &self.branch.gaps {
             gaps.entry(self.conversation.position(gap.child).unwrap_or(0)).or_default().push(gap);
         }
+        let reactions = Reactions::find(self.conversation, self.range.clone(), range.clone())?;
         let mut renderer = Renderer::new(ctx, self.detail);
         for (at, message) in range.clone().zip(self.conversation.messages(range)) {
             for gap in gaps.get(&at).into_iter().flatten() {
                 writeln!(out, "{}\n", divider::rule(&self.gap(gap), &look))?;
             }
-            out.write_all(renderer.message(&message?).as_bytes())?;
+            let message = message?;
+            if !reactions.is_placed(at) {
+                out.write_all(renderer.message(&message, &reactions.under(at)).as_bytes())?;
+            }
         }
         Ok(())
     }

@@ -105,7 +105,9 @@ impl<'a> Record<'a> {
         match of_type {
             Type::Meta | Type::Bare(Bare::Meta) => self.header(emit),
             Type::Surroundings | Type::Bare(Bare::State) => {
-                self.emit(Kind::Header, true, emit);
+                // The model is that of the answers that follow.
+                let kind = if self.payload.model.0.is_some() { Kind::Attachment } else { Kind::Header };
+                self.emit(kind, true, emit);
                 let Payload { cwd, model, .. } = self.payload;
                 emit(Event::About(About { cwd: cwd.some(), model: model.some(), ..About::default() }));
             }

@@ -6,7 +6,10 @@
 mod ai_sdk;
 mod claude_code;
 mod codex;
+mod fluux;
 mod native;
+mod qwen_code;
+mod sage_el;
 mod unknown;
 
 use std::borrow::Cow;
@@ -14,7 +17,10 @@ use std::borrow::Cow;
 pub use ai_sdk::AiSdk;
 pub use claude_code::{ClaudeCode, documented_folder_name, folder_name};
 pub use codex::{Codex, RolloutFileName};
+pub use fluux::Fluux;
 pub use native::Native;
+pub use qwen_code::QwenCode;
+pub use sage_el::{SageEl, aligned_sage_folder_name, fault as sage_el_fault, sage_folder_name};
 pub use unknown::Unknown;
 
 use crate::home::Home;
@@ -67,6 +73,11 @@ pub trait Dialect: Sync {
         None
     }
 
+    /// Whether the agent itself takes a file that a layout finds for a session, as far as its name tells.
+    fn is_session(&self, _path: &std::path::Path) -> bool {
+        true
+    }
+
     /// Whether a record stands at or behind the one called `mark`, as far as their ids tell. See [`Event::Base`].
     fn reaches(&self, id: &str, mark: &str) -> bool {
         id == mark
@@ -116,6 +127,10 @@ pub enum Event<'a> {
     },
     /// The record just emitted is one item of an answer: items that follow one another are one answer.
     Item,
+    /// The record just emitted only reacts to another one: it asks for no answer.
+    Reaction,
+    /// Whom the session is with, a person or a room, where that does not name it. A second one is another session's.
+    With(Cow<'a, str>),
     /// The record just emitted is a whole message: it is shown as it is, and never a part of another one.
     Message,
     /// What the agent's own rules have against the record just emitted, or against the value.
@@ -159,6 +174,62 @@ pub enum Event<'a> {
     Newer(u64),
     /// The value lacks something its kind needs.
     Missing(&'static str),
+}
+
+impl Event<'_> {
+    /// The same, borrowing nothing. A record's text is left out: its place is known by then.
+    pub(crate) fn into_owned(self) -> Event<'static> {
+        fn own(text: Cow<'_, str>) -> Cow<'static, str> {
+            Cow::Owned(text.into_owned())
+        }
+        match self {
+            Event::Record(link) => Event::Record(Link {
+                text: "",
+                id: link.id.map(own),
+                parent: match link.parent {
+                    Parent::Root => Parent::Root,
+                    Parent::Id(id) => Parent::Id(own(id)),
+                    Parent::Previous => Parent::Previous,
+                },
+                at: link.at.into_owned(),
+                ..link
+            }),
+            Event::Key(key) => Event::Key(match key {
+                Key::Group(id) => Key::Group(own(id)),
+                Key::Call(id) => Key::Call(own(id)),
+                Key::Result(id) => Key::Result(own(id)),
+                Key::Interim(id) => Key::Interim(own(id)),
+            }),
+            Event::Usage { request, usage } => Event::Usage { request: request.map(own), usage },
+            Event::Total { total, last } => Event::Total { total, last },
+            Event::Item => Event::Item,
+            Event::Reaction => Event::Reaction,
+            Event::With(other) => Event::With(own(other)),
+            Event::Message => Event::Message,
+            Event::Rejected(why) => Event::Rejected(why),
+            Event::About(about) => Event::About(About {
+                session: about.session.map(own),
+                cwd: about.cwd.map(own),
+                git_branch: about.git_branch.map(own),
+                version: about.version.map(own),
+                model: about.model.map(own),
+                parent_session: about.parent_session.map(own),
+                parent_call: about.parent_call.map(own),
+            }),
+            Event::Title { text, source } => Event::Title { text: own(text), source },
+            Event::Summary { text, of } => Event::Summary { text: own(text), of: own(of) },
+            Event::Leaf(id) => Event::Leaf(own(id)),
+            Event::Cut(id) => Event::Cut(own(id)),
+            Event::CutTurns(turns) => Event::CutTurns(turns),
+            Event::ReplaceAll => Event::ReplaceAll,
+            Event::Base { session, until, last } => {
+                Event::Base { session: own(session), until: until.map(own), last: last.map(own) }
+            }
+            Event::Unknown(kind) => Event::Unknown(own(kind)),
+            Event::Newer(version) => Event::Newer(version),
+            Event::Missing(field) => Event::Missing(field),
+        }
+    }
 }
 
 /// What the tree must know of a record.
@@ -229,7 +300,7 @@ pub struct About<'a> {
 
 /// Every dialect, in the order in which they are asked.
 pub fn all() -> &'static [&'static dyn Dialect] {
-    &[&Native, &ClaudeCode, &Codex, &AiSdk]
+    &[&Native, &ClaudeCode, &Codex, &QwenCode, &Fluux, &SageEl, &AiSdk]
 }
 
 /// The dialect with this name.

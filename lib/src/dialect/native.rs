@@ -191,6 +191,9 @@ impl<'a> Line<'a> {
             Type::Known(..) | Type::Plain(_) if lacks_id => emit(Event::Missing("uuid")),
             Type::Known(..) | Type::Plain(_) => {}
         }
+        if kind == Kind::User && self.only_reacts() {
+            emit(Event::Reaction);
+        }
         if let Some(format) = self.format.0.filter(|format| *format > FORMAT) {
             emit(Event::Newer(format));
         }

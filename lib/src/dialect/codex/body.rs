@@ -9,7 +9,7 @@ use super::line::{Line, Payload};
 use super::{context, output};
 use crate::lenient::{self, Count, Text};
 use crate::message::{FilePart, Part, ReasoningPart, ToolPart, ToolState};
-use crate::record::{Body, Compaction, Rewind, Said, Snapshot};
+use crate::record::{Body, Compaction, Context, Rewind, Said, Snapshot};
 
 /// The envelope, its content left as text.
 #[derive(Deserialize)]
@@ -57,6 +57,12 @@ struct Content<'a> {
     result: Option<&'a RawValue>,
     #[serde(default)]
     num_turns: Count,
+    #[serde(borrow, default)]
+    replacement_history: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    model: Text<'a>,
+    #[serde(borrow, default)]
+    cwd: Text<'a>,
 }
 
 pub(super) fn of(text: &str) -> Body {
@@ -67,12 +73,13 @@ pub(super) fn of(text: &str) -> Body {
     let content = || serde_json::from_str::<Content<'_>>(inner).unwrap_or_default();
     match of_type {
         Type::Item | Type::Bare(Bare::Item) => item(text, inner, content()),
-        Type::Compacted => Body::Compaction(Compaction { summary: content().message.owned(), ..Compaction::default() }),
+        Type::Compacted => Body::Compaction(compaction(content())),
         Type::Event if content().kind.0.as_deref() == Some("thread_rolled_back") => {
             let turns = content().num_turns.0.unwrap_or(0);
             let plural = if turns == 1 { "" } else { "s" };
             Body::Rewind(Rewind { from: None, reason: Some(format!("{turns} turn{plural} taken back")) })
         }
+        Type::Surroundings if content().model.0.is_some() => surroundings(inner, content()),
         Type::Meta | Type::Surroundings | Type::Event | Type::Usage | Type::Bare(Bare::Meta | Bare::State) => {
             match serde_json::from_str(inner) {
                 Ok(Value::Object(facts)) => Body::Header(facts),
@@ -85,6 +92,24 @@ pub(super) fn of(text: &str) -> Body {
 
 fn other(text: &str) -> Body {
     Body::Other(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())))
+}
+
+/// Where and by whom the answers that follow are given.
+fn surroundings(inner: &str, content: Content<'_>) -> Body {
+    let data = Part::data("context", serde_json::from_str::<Value>(inner).unwrap_or_default());
+    let context = Context { cwd: content.cwd.owned(), ..Context::default() };
+    Body::Attachment(Said { parts: vec![data], model: content.model.owned(), context, ..Said::default() })
+}
+
+/// Without a `replacement_history` the prompts and the summary are what the model still sees.
+fn compaction(content: Content<'_>) -> Compaction {
+    let items = content
+        .replacement_history
+        .and_then(|items| serde_json::from_str::<Vec<&RawValue>>(items.get()).ok());
+    let body =
+        |item: &RawValue| self::item(item.get(), item.get(), serde_json::from_str(item.get()).unwrap_or_default());
+    let replacement = items.map(|items| items.into_iter().map(body).collect());
+    Compaction { summary: content.message.owned(), replacement, cuts: true, ..Compaction::default() }
 }
 
 fn item(text: &str, inner: &str, content: Content<'_>) -> Body {

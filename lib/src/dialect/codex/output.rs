@@ -1,7 +1,7 @@
 //! What a tool gave back. Codex keeps the text that the model was shown; how the tool ended is told inside it.
 
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 use crate::lenient;
 use crate::record::{Outcome, ToolResult};
@@ -34,14 +34,17 @@ pub(super) fn result(call_id: String, output: Option<&RawValue>) -> ToolResult {
         }
         Ended { .. } => Outcome::Done,
     };
-    ToolResult {
-        call_id,
-        name: None,
-        output,
-        outcome,
-        preliminary: false,
-        duration_ms: ended.duration_ms,
-        about: Map::new(),
+    let about = started(&output).map(|session| ("session".to_owned(), session.into())).into_iter().collect();
+    ToolResult { call_id, name: None, output, outcome, preliminary: false, duration_ms: ended.duration_ms, about }
+}
+
+/// `{"agent_id":"…","nickname":"…"}`: the call started another agent, whose session has that id.
+fn started(output: &Value) -> Option<String> {
+    let text = output.as_str().filter(|text| text.starts_with('{'))?;
+    let Ok(Value::Object(mut fields)) = serde_json::from_str(text) else { return None };
+    match (fields.remove("agent_id"), fields.remove("nickname"), fields.is_empty()) {
+        (Some(Value::String(session)), Some(Value::String(_) | Value::Null), true) => Some(session),
+        _ => None,
     }
 }
 

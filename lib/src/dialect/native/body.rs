@@ -40,6 +40,7 @@ impl Line<'_> {
                 tokens_before: self.tokens_before.0,
                 tokens_after: self.tokens_after.0,
                 preserved: strings(self.preserved).into_iter().map(RecordId).collect(),
+                replacement: None,
                 cuts: true,
             }),
             Kind::Rewind => Body::Rewind(Rewind { from: self.from.owned().map(RecordId), reason: self.reason.owned() }),

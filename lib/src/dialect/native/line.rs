@@ -215,6 +215,18 @@ pub(super) struct Sidecar<'a> {
 }
 
 impl<'a> Line<'a> {
+    /// Whether it says nothing but its reaction.
+    pub(super) fn only_reacts(&self) -> bool {
+        let is_empty = |raw: Option<&RawValue>| raw.is_none_or(|raw| matches!(raw.get(), "null" | "\"\"" | "[]"));
+        let wordless = match &self.message {
+            ObjectOrText::Absent => true,
+            ObjectOrText::Object(spoken) => is_empty(spoken.content),
+            ObjectOrText::Text(text) => text.is_empty(),
+        };
+        let reacts = self.reaction.is_some_and(|reaction| reaction.get() != "null");
+        reacts && wordless && is_empty(self.content) && is_empty(self.attachments)
+    }
+
     /// What was said, where the line has it as an object.
     pub(super) fn spoken(&self) -> Option<&Spoken<'a>> {
         if let ObjectOrText::Object(spoken) = &self.message { Some(spoken) } else { None }

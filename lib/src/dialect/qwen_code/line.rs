@@ -1,0 +1,212 @@
+//! The fields of a Qwen Code record that its link needs. Any field may be missing or of any shape.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::lenient::{Count, Flag, List, Moment, Object, ObjectOrText, Text};
+use crate::record::Usage;
+
+/// A record. What only a body needs is skipped unread.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Line<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(super) name: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) subtype: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) uuid: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) parent_uuid: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) session_id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) timestamp: Moment<'a>,
+    #[serde(borrow, default)]
+    pub(super) provenance: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) external_input_kind: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) cwd: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) version: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) git_branch: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) model: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) agent_id: Text<'a>,
+    #[serde(default)]
+    pub(super) is_sidechain: Flag,
+    #[serde(borrow, default)]
+    pub(super) message: ObjectOrText<'a, Content<'a>>,
+    /// Thoughts beside the message, as the design has them.
+    #[serde(borrow, default)]
+    pub(super) thoughts: Option<&'a RawValue>,
+    /// The design's name for the tokens.
+    #[serde(default)]
+    pub(super) tokens: Object<Tokens>,
+    #[serde(default)]
+    pub(super) usage_metadata: Object<Tokens>,
+    #[serde(borrow, default)]
+    pub(super) tool_call_result: Object<Run<'a>>,
+    #[serde(borrow, default)]
+    pub(super) tool_calls_metadata: List<Run<'a>>,
+    #[serde(borrow, default)]
+    pub(super) system_payload: Object<Payload<'a>>,
+}
+
+/// The API's `Content`.
+#[derive(Deserialize, Default)]
+pub(super) struct Content<'a> {
+    #[serde(borrow, default)]
+    pub(super) role: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) parts: List<Part<'a>>,
+}
+
+/// What ties a part to others.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Part<'a> {
+    #[serde(borrow, default)]
+    pub(super) function_call: Object<Function<'a>>,
+    #[serde(borrow, default)]
+    pub(super) function_response: Object<Function<'a>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Function<'a> {
+    #[serde(borrow, default)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) name: Text<'a>,
+}
+
+/// What the agent noted of a run of a tool, beside what the model was told.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Run<'a> {
+    #[serde(borrow, default)]
+    pub(super) call_id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) name: Text<'a>,
+}
+
+impl<'a> Run<'a> {
+    /// The call that it is about.
+    pub(super) fn call(&self) -> Option<Cow<'a, str>> {
+        let own = self.call_id.clone().some().or_else(|| self.id.clone().some());
+        own.or_else(|| self.name.clone().some())
+    }
+}
+
+/// What a link needs of `systemPayload`: each subtype has its own.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Payload<'a> {
+    #[serde(borrow, default)]
+    pub(super) custom_title: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) title_source: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) parent_session_id: Text<'a>,
+    /// Of an `at_command`.
+    #[serde(borrow, default)]
+    pub(super) message: Text<'a>,
+    /// Of a `turn_result`.
+    #[serde(borrow, default)]
+    pub(super) state: Text<'a>,
+}
+
+/// Tokens of one request, in the API's words and in the design's.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Tokens {
+    #[serde(default, alias = "input")]
+    prompt_token_count: Count,
+    #[serde(default, alias = "output")]
+    candidates_token_count: Count,
+    #[serde(default, alias = "cached")]
+    cached_content_token_count: Count,
+    #[serde(default, alias = "thoughts")]
+    thoughts_token_count: Count,
+    #[serde(default, alias = "total")]
+    total_token_count: Count,
+}
+
+impl Tokens {
+    fn usage(&self) -> Usage {
+        let (sent, cached) = (self.prompt_token_count.0, self.cached_content_token_count.0);
+        let (received, reasoning) = (self.candidates_token_count.0, self.thoughts_token_count.0);
+        // Gemini counts thoughts beside the answer, every other model as a part of it: the sum tells.
+        let with_thoughts = received.unwrap_or(0).saturating_add(reasoning.unwrap_or(0));
+        let apart = self.total_token_count.0 == Some(sent.unwrap_or(0).saturating_add(with_thoughts));
+        Usage {
+            input: sent.map(|sent| sent.saturating_sub(cached.unwrap_or(0))),
+            output: if apart { Some(with_thoughts) } else { received },
+            cache_read: cached,
+            cache_write: None,
+            reasoning,
+        }
+    }
+}
+
+impl Line<'_> {
+    pub(super) fn usage(&self) -> Option<Usage> {
+        self.usage_metadata.0.as_ref().or(self.tokens.0.as_ref()).map(Tokens::usage)
+    }
+}
+
+/// `agent-<id>.meta.json`, beside a sub-agent's file.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Meta<'a> {
+    #[serde(borrow, default)]
+    pub(super) description: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) parent_session_id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) tool_use_id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) model: Text<'a>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thoughts_are_a_part_of_the_output_whoever_counts() {
+        for (tokens, output, reasoning) in [
+            (
+                r#"{"promptTokenCount":10,"candidatesTokenCount":5,"thoughtsTokenCount":2,"totalTokenCount":15}"#,
+                5,
+                Some(2),
+            ),
+            (
+                r#"{"promptTokenCount":10,"candidatesTokenCount":5,"thoughtsTokenCount":2,"totalTokenCount":17}"#,
+                7,
+                Some(2),
+            ),
+            (r#"{"input":10,"output":5,"total":15}"#, 5, None),
+            (r#"{"input":10,"output":5,"thoughts":2}"#, 5, Some(2)),
+        ] {
+            let usage = serde_json::from_str::<Tokens>(tokens).unwrap().usage();
+            assert_eq!((usage.output, usage.reasoning), (Some(output), reasoning), "{tokens}");
+        }
+    }
+
+    #[test]
+    fn what_a_cache_held_is_no_input() {
+        let usage = |tokens| serde_json::from_str::<Tokens>(tokens).unwrap().usage();
+        let cached = usage(r#"{"promptTokenCount":10,"cachedContentTokenCount":4}"#);
+        assert_eq!((cached.input, cached.cache_read), (Some(6), Some(4)));
+        assert_eq!(usage(r#"{"input":3,"cached":9,"output":"many"}"#).input, Some(0));
+        assert_eq!(usage("{}"), Usage::default());
+    }
+}

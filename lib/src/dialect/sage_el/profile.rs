@@ -1,0 +1,98 @@
+//! When a line is valid: the rules that the format's own description states, and nothing that a reader forgives.
+
+use serde_json::Value;
+
+use crate::lenient::Moment;
+use crate::profile::Fault;
+use crate::time::is_iso_8601;
+
+/// Judges one line: a known `role`, a `content` that is a text and not empty, and a `timestamp`, if there is one, in
+/// ISO 8601. The first field that fails counts.
+///
+/// ```
+/// use scrollback::dialect::sage_el_fault;
+///
+/// assert_eq!(sage_el_fault(r#"{"role":"user","content":"hi","timestamp":"2026-01-11T17:00:00-0500"}"#), None);
+/// assert_eq!(sage_el_fault(r#"{"role":"tool","content":"hi"}"#).and_then(|fault| fault.field), Some("role"));
+/// ```
+pub fn fault(line: &str) -> Option<Fault> {
+    let (field, detail) = match serde_json::from_str::<Value>(line) {
+        Ok(Value::Object(message)) => return of_message(&|field| message.get(field)),
+        Ok(_) => (None, "JSON, but no object".to_owned()),
+        Err(_) => (None, "no JSON object".to_owned()),
+    };
+    Some(Fault { field, detail })
+}
+
+fn of_message<'a>(get: &dyn Fn(&str) -> Option<&'a Value>) -> Option<Fault> {
+    let fault = |field, detail: String| Some(Fault { field: Some(field), detail });
+    match get("role") {
+        Some(Value::String(role)) if matches!(role.as_str(), "user" | "assistant" | "system") => {}
+        Some(Value::String(role)) => {
+            let role: String = role.chars().take(ROLE_SHOWN_CHARS).collect();
+            return fault("role", format!("{role:?} is none of user, assistant, system"));
+        }
+        other => return fault("role", shape("a text", other)),
+    }
+    match get("content") {
+        Some(Value::String(text)) if text.is_empty() => return fault("content", "it is empty".to_owned()),
+        Some(Value::String(_)) => {}
+        other => return fault("content", shape("a text", other)),
+    }
+    match get("timestamp") {
+        None => None,
+        Some(Value::String(time)) if is_iso_8601(&Moment::Text(time.into())) => None,
+        Some(Value::String(_)) => fault("timestamp", "no ISO 8601 time".to_owned()),
+        other => fault("timestamp", shape("an ISO 8601 time", other)),
+    }
+}
+
+/// A role is a word: a longer one is not repeated whole.
+const ROLE_SHOWN_CHARS: usize = 40;
+
+fn shape(wanted: &str, value: Option<&Value>) -> String {
+    let found = match value {
+        None => return "it is missing".to_owned(),
+        Some(Value::Null) => "null",
+        Some(Value::Bool(_)) => "true or false",
+        Some(Value::Number(_)) => "a number",
+        Some(Value::String(_)) => "a text",
+        Some(Value::Array(_)) => "a list",
+        Some(Value::Object(_)) => "an object",
+    };
+    format!("{found}, not {wanted}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_valid_or_names_the_field_that_fails() {
+        for (line, field) in [
+            (r#"{"role":"user","content":"hi"}"#, None),
+            (r#"{"role":"system","content":" ","timestamp":"2026-01-11T22:00:00Z"}"#, None),
+            (r#"{"role":"assistant","content":"x","timestamp":"2026-01-11T17:00:00-0500"}"#, None),
+            (r#"{"role":"assistant","content":"x","timestamp":"2026-01-11T17:00:00.250+05:30"}"#, None),
+            (r#"{"role":"assistant","content":"x","timestamp":"2099-01-11T17:00:00Z"}"#, None),
+            (r#"{"role":"user","content":"x","extra":[1]}"#, None),
+            (r#"{"role":"tool","content":"x"}"#, Some("role")),
+            (r#"{"role":"User","content":"x"}"#, Some("role")),
+            (r#"{"role":7,"content":""}"#, Some("role")),
+            (r#"{"content":"x"}"#, Some("role")),
+            (r#"{"role":"user"}"#, Some("content")),
+            (r#"{"role":"user","content":""}"#, Some("content")),
+            (r#"{"role":"user","content":null}"#, Some("content")),
+            (r#"{"role":"user","content":["x"]}"#, Some("content")),
+            (r#"{"role":"user","content":"x","timestamp":"yesterday"}"#, Some("timestamp")),
+            (r#"{"role":"user","content":"x","timestamp":"..."}"#, Some("timestamp")),
+            (r#"{"role":"user","content":"x","timestamp":1768168800}"#, Some("timestamp")),
+            (r#"{"role":"user","content":"x","timestamp":null}"#, Some("timestamp")),
+        ] {
+            assert_eq!(fault(line).map(|fault| fault.field), field.map(Some), "{line}");
+        }
+        for line in ["", "[1]", "{\"role\":\"us", "null"] {
+            assert_eq!(fault(line).map(|fault| fault.field), Some(None), "{line}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Profiles: what a format's own description demands of each line, and the verdict on every line of a session.
+//!
+//! Reading forgives; a profile does not. The rules of a profile live in its dialect; here they meet a file's lines.
+
+use std::io::{BufRead, BufReader, Read};
+
+use serde::Serialize;
+
+use crate::dialect;
+use crate::error::{At, Result};
+use crate::intake::VALUE_LIMIT_BYTES;
+use crate::session::Session;
+
+/// A set of rules, called as its dialect is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// sage for Emacs: role, content and time of a message.
+    SageEl,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: [Profile; 1] = [Profile::SageEl];
+
+    /// The name that people type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::SageEl => "sage-el",
+        }
+    }
+
+    /// Why a line is not valid, if it is not.
+    pub fn fault(self, line: &str) -> Option<Fault> {
+        match self {
+            Profile::SageEl => dialect::sage_el_fault(line),
+        }
+    }
+}
+
+/// Why a line is not valid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// The field that fails; absent when the line is no JSON object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<&'static str>,
+    /// What is wrong with it.
+    pub detail: String,
+}
+
+/// The verdict on one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// The line, counted from 1.
+    pub line: u64,
+    /// Whether it keeps every rule.
+    pub valid: bool,
+    /// The first rule that it breaks.
+    #[serde(flatten)]
+    pub fault: Option<Fault>,
+}
+
+impl Session {
+    /// Judges each line of the session's first file. Blank lines are none.
+    pub fn verdicts(&self, profile: Profile) -> Result<Vec<Verdict>> {
+        let Some(file) = self.files.0.first() else { return Ok(Vec::new()) };
+        let mut reader = BufReader::new(file.reader(0)?);
+        let (mut verdicts, mut bytes, mut line) = (Vec::new(), Vec::new(), 0);
+        loop {
+            bytes.clear();
+            line += 1;
+            let limit = VALUE_LIMIT_BYTES as u64 + 1;
+            if (&mut reader).take(limit).read_until(b'\n', &mut bytes).at(&file.path)? == 0 {
+                return Ok(verdicts);
+            }
+            let too_long = bytes.len() > VALUE_LIMIT_BYTES;
+            if too_long {
+                reader.skip_until(b'\n').at(&file.path)?;
+            }
+            let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes).trim_ascii();
+            if text.is_empty() {
+                continue;
+            }
+            let unreadable = |detail: &str| Some(Fault { field: None, detail: detail.to_owned() });
+            let fault = match std::str::from_utf8(text) {
+                _ if too_long => unreadable("too long to be read"),
+                Ok(text) => profile.fault(text),
+                Err(_) => unreadable("bytes that are no UTF-8"),
+            };
+            verdicts.push(Verdict { line, valid: fault.is_none(), fault });
+        }
+    }
+}
