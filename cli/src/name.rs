@@ -100,12 +100,12 @@ impl Located {
     ) -> Result<Session, Failure> {
         match self {
             Located::Bytes { dialect, bytes } => {
-                Ok(Session::from_bytes(dialect, bytes, &Reading { now: ctx.now, bridge, find: &|_| None }))
+                Ok(Session::from_bytes(dialect, bytes, &Reading { bridge, ..Reading::plain(ctx.now) }))
             }
             Located::Source(source) => {
                 let stores = scope::Stores::new(global, ctx)?;
                 let find = stores.finder(&source);
-                let reading = Reading { now: ctx.now, bridge, find: &find };
+                let reading = Reading { bridge, find: &find, ..Reading::plain(ctx.now) };
                 Ok(match page {
                     Some(page) => Session::open_page(&source, &reading, page)?,
                     None => Session::open(&source, &reading)?,
