@@ -61,8 +61,9 @@ impl Source {
             pattern: "*",
             companions: &[],
             sidecar: None,
-            format: format::of_file(dialect, path),
+            format: Format::Lines,
         });
+        let layout = Layout { format: format::of_file(dialect, layout.format, path), ..layout };
         // A file with another name is a log and nothing else: what lies beside it is not its own.
         let layout = if layout.names(path) { layout } else { Layout { companions: &[], sidecar: None, ..layout } };
         Source { dialect, path: path.to_path_buf(), layout, key: None }
@@ -77,14 +78,20 @@ impl Source {
 
     /// Every session that a layout holds.
     pub fn walk(dialect: &'static dyn Dialect, layout: &Layout) -> Vec<Result<Source>> {
-        let source = |path: PathBuf, key| Source { dialect, path, layout: layout.clone(), key };
-        let in_file = |path: Result<PathBuf>| match (path, layout.format) {
-            (Ok(path), Format::Rows(rows)) => match keys(&path, rows) {
-                Ok(keys) => keys.into_iter().map(|key| Ok(source(path.clone(), Some(key)))).collect(),
-                Err(error) => vec![Err(error)],
-            },
-            (Ok(path), Format::Lines | Format::Document) => vec![Ok(source(path, None))],
-            (Err(error), _) => vec![Err(error)],
+        let in_file = |path: Result<PathBuf>| {
+            let path = match path {
+                Ok(path) => path,
+                Err(error) => return vec![Err(error)],
+            };
+            let layout = Layout { format: format::of_file(dialect, layout.format, &path), ..layout.clone() };
+            let source = |key| Source { dialect, path: path.clone(), layout: layout.clone(), key };
+            match layout.format {
+                Format::Rows(rows) => match keys(&path, rows) {
+                    Ok(keys) => keys.into_iter().map(|key| Ok(source(Some(key)))).collect(),
+                    Err(error) => vec![Err(error)],
+                },
+                Format::Lines | Format::Document => vec![Ok(source(None))],
+            }
         };
         let is_session = |path: &Result<PathBuf>| path.as_ref().map_or(true, |path| dialect.is_session(path));
         layout.files().into_iter().filter(is_session).flat_map(in_file).collect()
