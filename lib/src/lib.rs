@@ -19,6 +19,7 @@ pub mod project;
 pub mod source;
 
 pub mod session;
+mod pieces;
 mod record_ref;
 mod request;
 pub mod reading;
