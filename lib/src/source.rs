@@ -56,7 +56,7 @@ impl Source {
         let mut layouts = dialect.layouts_in(&folder);
         let fitting = layouts.iter().position(|layout| layout.fits(path)).unwrap_or(0);
         let layout = if fitting < layouts.len() { Some(layouts.swap_remove(fitting)) } else { None };
-        let layout = layout.unwrap_or_else(|| Layout {
+        let layout = layout.unwrap_or(Layout {
             root: folder,
             pattern: "*",
             companions: &[],
