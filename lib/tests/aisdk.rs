@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::{env, fs, process};
 
 use scrollback::conversation::Conversation;
-use scrollback::message::{Message, Part, Role, Sdk, objection};
+use scrollback::message::{Message, Part, Role, Sdk, model_messages, objection};
 use scrollback::session::Session;
 use scrollback::source::Source;
 use serde_json::{Map, Value, json};
@@ -83,22 +83,46 @@ fn every_sdk_takes_parts_of_which_any_one_key_is_odd() {
 #[test]
 fn every_sdk_takes_every_branch_of_the_corpus_and_the_demo() {
     let mut cases = Map::new();
-    let native = support::logs().into_iter().map(|log| (support::native(), log));
-    let others = ["claude-code", "qwen-code", "fluux", "ai-sdk"].into_iter().flat_map(support::logs_of);
-    for (dialect, log) in native.chain(others) {
-        let session = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
-        for head in session.heads() {
-            let branch = session.branch(head.record);
-            let conversation = Conversation::new(&branch);
-            let messages: Vec<Message> = conversation.messages(0..conversation.len()).map(Result::unwrap).collect();
-            if !messages.is_empty() {
-                let session = log.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
-                add(&mut cases, &format!("{session} to {}", head.record.id()), &messages);
-            }
-        }
+    for (name, messages) in branches() {
+        add(&mut cases, &name, &messages);
     }
     assert!(cases.len() > 3 * 100, "only {} cases: the corpus is gone", cases.len());
     judge(cases);
+}
+
+/// Each part in every state and role, alone and all together, and every branch of the corpora.
+#[test]
+fn our_model_messages_are_those_of_the_sdk() {
+    let mut cases: Map<String, Value> = Map::new();
+    let mut add = |name: String, messages: Vec<Message>| {
+        let ready: Vec<Message> = messages.into_iter().map(|message| message.for_sdk(Sdk::V7)).collect();
+        cases.insert(name, json!(ready));
+    };
+    let prompt = || Message::new("p", Role::User, vec![Part::text("Go on.")]);
+    for (name, part) in every_part() {
+        for role in [Role::System, Role::User, Role::Assistant] {
+            let message = Message::new("m", role, vec![Part::from(part.clone())]);
+            add(format!("{name} ({role:?})"), vec![message.clone()]);
+            add(format!("{name} ({role:?}) before a prompt"), vec![prompt(), message, prompt()]);
+        }
+    }
+    let all: Vec<Part> = every_part().into_iter().map(|(_, part)| Part::from(part)).collect();
+    add("all parts in one message".to_owned(), vec![Message::new("m", Role::Assistant, all)]);
+    for (name, messages) in branches() {
+        add(name, messages);
+    }
+    let asked = cases.iter().map(|(name, messages)| (name.clone(), case(Sdk::V7, messages.clone())));
+    let theirs = told("--model", &Value::Object(asked.collect()));
+    let mut wrong = Vec::new();
+    for (name, messages) in &cases {
+        let messages: Vec<Message> = serde_json::from_value(messages.clone()).unwrap();
+        let ours = Value::Array(model_messages(&messages));
+        if ours != theirs[name] {
+            wrong.push(format!("{name}\n  theirs {}\n  ours   {ours}", theirs[name]));
+        }
+    }
+    assert!(cases.len() > 300, "only {} cases: the corpus is gone", cases.len());
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
 }
 
 /// The verdict of every SDK, and ours, on messages as they are: good ones, and each with one thing wrong.
@@ -213,6 +237,28 @@ fn what_an_sdk_does_not_take_is_found_out() {
     ");
 }
 
+/// The messages of every branch of the corpora and the demo.
+fn branches() -> Vec<(String, Vec<Message>)> {
+    let mut branches = Vec::new();
+    let native = support::logs().into_iter().map(|log| (support::native(), log));
+    let others = ["claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"]
+        .into_iter()
+        .flat_map(support::logs_of);
+    for (dialect, log) in native.chain(others) {
+        let session = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
+        for head in session.heads() {
+            let branch = session.branch(head.record);
+            let conversation = Conversation::new(&branch);
+            let messages: Vec<Message> = conversation.messages(0..conversation.len()).map(Result::unwrap).collect();
+            if !messages.is_empty() {
+                let session = log.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+                branches.push((format!("{session} to {}", head.record.id()), messages));
+            }
+        }
+    }
+    branches
+}
+
 /// Fails with one line for each case that its SDK does not take as it is.
 fn judge(cases: Map<String, Value>) {
     let count = cases.len();
@@ -269,11 +315,16 @@ fn verdict(cases: &Value) -> Output {
 
 /// Of each case, whether its SDK accepts the messages.
 fn verdicts(cases: &Value) -> Value {
+    told("--verdicts", cases)
+}
+
+/// What the SDKs say to one question about each case.
+fn told(question: &str, cases: &Value) -> Value {
     let packages = packages();
-    let file = packages.join(format!("verdicts-{}.json", process::id()));
+    let file = packages.join(format!("told{question}-{}.json", process::id()));
     fs::write(&file, cases.to_string()).unwrap();
     let output = Command::new(program("node"))
-        .args(["validate.mjs", "--verdicts"])
+        .args(["validate.mjs", question])
         .arg(&file)
         .current_dir(packages)
         .output()
