@@ -41,6 +41,7 @@ mod join;
 
 pub mod conversation;
 mod assemble;
+pub mod history;
 
 pub mod profile;
 pub mod listing;

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::base::{Base, Origin};
+use crate::format;
 use crate::intake::{Goal, Grain, Intake, Position, VALUE_LIMIT_BYTES};
 use crate::layout::Format;
 use crate::reading::Reading;
@@ -32,8 +33,17 @@ impl Session {
     /// The result is the session that reading the whole file gives. A document or a database is not appended to: open it
     /// again.
     pub fn push(&mut self, appended: &[u8], reading: &Reading<'_>) {
+        let was_document = self.grain() == Grain::Document;
         if let Some(Contents::Memory(bytes)) = self.files.0.first_mut().map(|file| &mut file.contents) {
             bytes.extend_from_slice(appended);
+            // Where content tells what a file is, more of it may tell better; and a document has no end to go on from.
+            let is_lines = matches!(format::of_bytes(self.source.dialect, bytes), Format::Lines);
+            let by_content = !self.source.dialect.formats().is_empty();
+            if by_content && (!is_lines || was_document) {
+                let bytes = std::mem::take(bytes);
+                *self = Session::from_bytes(self.source.dialect, bytes, reading);
+                return;
+            }
         }
         if let Some(mark) = self.tail.judged.take() {
             self.skeleton.cut_back(mark);

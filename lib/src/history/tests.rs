@@ -1,0 +1,1 @@
+//! What each view makes of a history.
