@@ -12,7 +12,7 @@ use crate::message::{FilePart, Part, ReasoningPart, Role, ToolPart, ToolState};
 use crate::record::ToolResult;
 
 /// Says that an answer comes first, where one does: the API wants to hear the user before the model.
-const BEGINNING: &str = "[what was said before is not part of this history]";
+pub(super) const BEGINNING: &str = "[what was said before is not part of this history]";
 
 /// The API sets no limit; ids of agents are shorter.
 const ID_CHARS: usize = 128;

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-/// The complaints of one API about a view.
-pub(crate) fn complaints(view: &str, sent: &Value) -> Vec<String> {
-    let mut judge = Judge { said: Vec::new(), ids: HashSet::new() };
+/// The complaints of one API about a view of a session. What an agent got from its own API, it may send back as it is.
+pub(crate) fn complaints(view: &str, dialect: &str, sent: &Value) -> Vec<String> {
+    let own = matches!((view, dialect), ("anthropic", "claude-code") | ("openai-responses", "codex"));
+    let mut judge = Judge { own, said: Vec::new(), ids: HashSet::new() };
     match view {
         "anthropic" => judge.anthropic(list(sent)),
         "openai" => judge.openai(list(sent)),
@@ -21,6 +22,8 @@ pub(crate) fn complaints(view: &str, sent: &Value) -> Vec<String> {
 }
 
 struct Judge {
+    /// The session is of an agent that speaks this very API.
+    own: bool,
     said: Vec<String>,
     /// The ids of all calls: no two are the same.
     ids: HashSet<String>,
@@ -81,7 +84,7 @@ impl Judge {
                         spoken = true;
                         self.anthropic_source(block);
                     }
-                    _ => self.check(false, "a block of this role", block),
+                    (kind, _) => self.check(self.own && !kind.is_empty(), "a block of this role", block),
                 }
             }
             self.paired(&open, &results, message);
@@ -197,10 +200,11 @@ impl Judge {
                     self.check(output.is_string() || !list(output).is_empty(), "an output says something", item);
                 }
                 ("reasoning", _) => {
-                    self.check(!text(&item["encrypted_content"]).is_empty(), "reasoning is sealed", item);
+                    let sealed = !text(&item["encrypted_content"]).is_empty();
+                    self.check(sealed || self.own, "reasoning is sealed", item);
                     self.check(item["summary"].is_array(), "reasoning has a summary", item);
                 }
-                _ => self.check(false, "an item", item),
+                (kind, _) => self.check(self.own && kind.ends_with("_call"), "an item", item),
             }
         }
         self.check(open.is_empty(), "each call has an output", &open.join(" ").into());
@@ -218,7 +222,7 @@ impl Judge {
                     self.check(!text(&part["text"]).is_empty(), "a text is not empty", part)
                 }
                 ("input_image" | "input_file", false) => {}
-                _ => self.check(false, "a part of this role", part),
+                (kind, _) => self.check(self.own && !kind.is_empty(), "a part of this role", part),
             }
         }
     }
