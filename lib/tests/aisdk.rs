@@ -11,7 +11,10 @@ use std::sync::OnceLock;
 use std::{env, fs, process};
 
 use scrollback::conversation::Conversation;
-use scrollback::message::{Message, Part, Role, Sdk, model_messages, objection};
+use scrollback::dialect::Dialect;
+use scrollback::history::{History, NO_RESULT, View};
+use scrollback::message::{Message, Part, Role, Sdk, ToolState, model_messages, objection};
+use scrollback::record::Kind;
 use scrollback::session::Session;
 use scrollback::source::Source;
 use serde_json::{Map, Value, json};
@@ -123,6 +126,63 @@ fn our_model_messages_are_those_of_the_sdk() {
     }
     assert!(cases.len() > 300, "only {} cases: the corpus is gone", cases.len());
     assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+/// Where the model sees what people see: no compaction, nothing that only one of them is told.
+#[test]
+fn our_view_is_what_the_sdk_makes_of_the_messages() {
+    let (mut cases, mut ours) = (Map::new(), Map::new());
+    for (name, dialect, log) in sessions() {
+        let session = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
+        for head in session.heads() {
+            let branch = session.branch(head.record);
+            let shared = |kind| matches!(kind, Kind::User | Kind::Assistant | Kind::ToolResult);
+            let silent = |kind| matches!(kind, Kind::Snapshot | Kind::Title | Kind::Header | Kind::Rewind);
+            let alike = branch.records.iter().all(|record| shared(record.kind()) || silent(record.kind()));
+            let history = History::of(&session, head.record).unwrap();
+            let only_closed = history.notes.iter().all(|note| note.what.ends_with("closed by a failed one"));
+            let conversation = Conversation::new(&branch);
+            if !alike || !only_closed || conversation.is_empty() {
+                continue;
+            }
+            let messages = conversation.messages(0..conversation.len()).map(|message| closed(message.unwrap()));
+            let messages: Vec<Message> = messages.map(|message| message.for_sdk(Sdk::V7)).collect();
+            let name = format!("{name} to {}", head.record.id());
+            cases.insert(name.clone(), case(Sdk::V7, json!(messages)));
+            ours.insert(name, View::AiSdk.messages(&history).unwrap().0.into());
+        }
+    }
+    let theirs = told("--model", &Value::Object(cases));
+    let mut wrong = Vec::new();
+    for (name, ours) in &ours {
+        let mut theirs = theirs[name].as_array().unwrap().clone();
+        // A provider refuses a message that says nothing.
+        theirs.retain(|message| message["content"] != json!([]) && message["content"] != "");
+        if *ours != json!(theirs) {
+            wrong.push(format!("{name}\n  theirs {}\n  ours   {ours}", json!(theirs)));
+        }
+    }
+    assert!(ours.len() > 200, "only {} cases: the corpus is gone", ours.len());
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), ours.len(), wrong.join("\n"));
+}
+
+/// The message with every open call failed; a permission stays one.
+fn closed(mut message: Message) -> Message {
+    for part in &mut message.parts {
+        if let Part::Tool(call) = part
+            && call.is_open()
+        {
+            let (input, error_text) = (Some(call.input().cloned().unwrap_or_default()), NO_RESULT.to_owned());
+            let approval = match &call.state {
+                ToolState::ApprovalResponded { approval, .. } => {
+                    Some(approval.clone()).filter(|approval| approval.approved == Some(true))
+                }
+                _ => None,
+            };
+            call.state = ToolState::OutputError { input, raw_input: None, error_text, approval };
+        }
+    }
+    message
 }
 
 /// The verdict of every SDK, and ours, on messages as they are: good ones, and each with one thing wrong.
@@ -240,23 +300,30 @@ fn what_an_sdk_does_not_take_is_found_out() {
 /// The messages of every branch of the corpora and the demo.
 fn branches() -> Vec<(String, Vec<Message>)> {
     let mut branches = Vec::new();
-    let native = support::logs().into_iter().map(|log| (support::native(), log));
-    let others = ["claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"]
-        .into_iter()
-        .flat_map(support::logs_of);
-    for (dialect, log) in native.chain(others) {
+    for (name, dialect, log) in sessions() {
         let session = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
         for head in session.heads() {
             let branch = session.branch(head.record);
             let conversation = Conversation::new(&branch);
             let messages: Vec<Message> = conversation.messages(0..conversation.len()).map(Result::unwrap).collect();
             if !messages.is_empty() {
-                let session = log.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
-                branches.push((format!("{session} to {}", head.record.id()), messages));
+                branches.push((format!("{name} to {}", head.record.id()), messages));
             }
         }
     }
     branches
+}
+
+/// Every session of the corpora and the demo, with its name.
+fn sessions() -> Vec<(String, &'static dyn Dialect, PathBuf)> {
+    let native = support::logs().into_iter().map(|log| (support::native(), log));
+    let others = ["claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"];
+    let all = native.chain(others.into_iter().flat_map(support::logs_of));
+    let named = |(dialect, log): (&'static dyn Dialect, PathBuf)| {
+        let file: PathBuf = log.iter().rev().take(2).collect::<Vec<_>>().into_iter().rev().collect();
+        (format!("{} {}", dialect.name(), file.display()), dialect, log)
+    };
+    all.map(named).collect()
 }
 
 /// Fails with one line for each case that its SDK does not take as it is.

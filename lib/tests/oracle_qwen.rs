@@ -1,4 +1,4 @@
-//! What the real Qwen Code 0.24.4 sends when it resumes a session is in our branch, in order.
+//! What the real Qwen Code 0.24.4 sends when it resumes a session is what we would send, string by string.
 //!
 //! The cases are sessions as the agent left them or as they were damaged, and `expected.json` is what it sent.
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
@@ -8,13 +8,75 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use scrollback::dialect::QwenCode;
+use scrollback::history::{History, View};
 use scrollback::reading::Reading;
 use scrollback::session::Session;
 use scrollback::source::Source;
+use serde_json::Value;
 use support::oracle::{Item, expected, gained, missing, sent};
 
 /// Where the agent itself is wrong: it joins a line that stands there twice with itself.
 const DOUBLED: &[(&str, &str, &str)] = &[("exp__f-dup-line", "A1 first answerA1 first answer", "A1 first answer")];
+
+/// How a path begins in the cases, and how many characters longer it was.
+const NEUTRAL: (&str, usize) = ("/home/dev/w/", 6);
+
+/// The contents, in the notation of the cases: its chat messages are made of them one by one.
+#[test]
+fn our_contents_are_what_qwen_code_sends() {
+    for case in cases() {
+        let session = read(&case);
+        let history = History::of(&session, session.head().unwrap()).unwrap();
+        let (contents, _) = View::Gemini.messages(&history).unwrap();
+        let ours: Vec<String> = contents.iter().flat_map(lines).collect();
+        let theirs = told(&case);
+        let same = ours.len() == theirs.len() && ours.iter().zip(&theirs).all(|(ours, theirs)| is_line(ours, theirs));
+        assert!(same, "{}\n{theirs:#?}\n{ours:#?}", case.display());
+    }
+}
+
+/// What was sent but for context, the prompt of the resume and the agent's own faults.
+fn told(case: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(case.join("expected.json")).unwrap();
+    let told: Value = serde_json::from_str(&text).unwrap();
+    let told = told["history"].as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_owned());
+    let mut told: Vec<String> = told.filter(|line| !line.starts_with("ctx(")).collect();
+    assert!(told.pop().unwrap().starts_with("U: "));
+    for line in &mut told {
+        let of_case = DOUBLED.iter().find(|(name, doubled, _)| case.ends_with(name) && line.ends_with(doubled));
+        of_case.into_iter().for_each(|(_, doubled, once)| *line = line.replace(doubled, once));
+    }
+    told
+}
+
+fn lines(content: &Value) -> Vec<String> {
+    let who = if content["role"] == "model" { "A" } else { "U" };
+    let words = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned).replace('\n', "\\n");
+    let line = |part: &Value| {
+        if let Some(call) = part.get("functionCall") {
+            format!("A.call {} {}({})", words(&call["id"]), words(&call["name"]), words(&call["args"]))
+        } else if let Some(response) = part.get("functionResponse") {
+            let given = &response["response"];
+            let given = given.get("output").or_else(|| given.get("error")).unwrap();
+            format!("T.result {}: {}", words(&response["id"]), words(given))
+        } else if part["thought"] == true {
+            format!("{who}.think: {}", words(&part["text"]))
+        } else {
+            format!("{who}: {}", words(&part["text"]))
+        }
+    };
+    content["parts"].as_array().unwrap().iter().map(line).collect()
+}
+
+/// Whether a line is this one, which may be cut: `…(N)`, N characters in all.
+fn is_line(ours: &str, theirs: &str) -> bool {
+    let Some((begin, count)) = theirs.trim_end_matches(')').rsplit_once("…(") else { return ours == theirs };
+    let said = ours.split_once(if theirs.starts_with("A.call") { "(" } else { ": " }).unwrap().1;
+    let said = if theirs.starts_with("A.call") { said.strip_suffix(')').unwrap() } else { said };
+    // The counts were taken before paths were made neutral.
+    let length = said.chars().count() + NEUTRAL.1 * said.matches(NEUTRAL.0).count();
+    ours.starts_with(begin) && count.parse() == Ok(length)
+}
 
 #[test]
 fn what_qwen_code_sends_is_in_our_branch() {
