@@ -8,6 +8,8 @@
 
 use std::path::Path;
 
+use scrollback::history::{History, NO_RESULT, View};
+
 use scrollback::conversation::Conversation;
 use scrollback::message::{Message, Part, Role, ToolPart, ToolState};
 use scrollback::record::{Body, Kind};
@@ -161,5 +163,93 @@ fn fits(theirs: &str, ours: &str) -> bool {
     match theirs.rsplit_once('…').filter(|(_, count)| count.starts_with('(')) {
         Some((begin, _)) => plain(ours).starts_with(&plain(begin)),
         None => plain(theirs) == plain(ours),
+    }
+}
+
+/// What a view says of a session's default branch.
+pub(crate) fn messages(session: &Session, view: View) -> Vec<Value> {
+    let history = History::of(session, session.head().unwrap()).unwrap();
+    view.messages(&history).unwrap().0
+}
+
+/// What the agent sent, line by line, but for context and the prompt of the resume itself.
+pub(crate) fn told(case: &Path) -> Vec<String> {
+    let text = std::fs::read_to_string(case.join("expected.json")).unwrap();
+    let told: Value = serde_json::from_str(&text).unwrap();
+    let lines = told["history"].as_array().unwrap().iter().map(|line| line.as_str().unwrap().to_owned());
+    let mut lines: Vec<String> = lines.filter(|line| !line.starts_with("ctx(")).collect();
+    let prompt = lines.iter().rposition(|line| line.starts_with("U: "));
+    lines.remove(prompt.unwrap());
+    lines
+}
+
+/// Messages of Anthropic's API in the notation.
+pub(crate) fn of_anthropic(messages: &[Value]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for message in messages {
+        let who = if message["role"] == "assistant" { "A" } else { "U" };
+        for block in message["content"].as_array().unwrap() {
+            let text = |key: &str| block[key].as_str().unwrap_or_default();
+            lines.push(match text("type") {
+                "text" => format!("{who}: {}", text("text")),
+                "thinking" => format!("{who}.think: {} sig={}", text("thinking"), text("signature")),
+                "tool_use" => format!("{who}.call {} {}({})", text("id"), text("name"), block["input"]),
+                "tool_result" => {
+                    let failed = if block["is_error"] == true { " ERR" } else { "" };
+                    format!("{who}.result {}{failed}: {}", text("tool_use_id"), text("content"))
+                }
+                other => panic!("{other}"),
+            });
+        }
+    }
+    lines
+}
+
+/// Items of the Responses API in the notation.
+pub(crate) fn of_responses(items: &[Value]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for item in items {
+        let text = |key: &str| item[key].as_str().unwrap_or_default();
+        match text("type") {
+            "message" => {
+                let who = if text("role") == "assistant" { "A" } else { "U" };
+                let texts = item["content"].as_array().unwrap().iter().map(|piece| piece["text"].as_str().unwrap());
+                lines.extend(texts.map(|text| format!("{who}: {text}")));
+            }
+            "reasoning" => {
+                let summary = item["summary"][0]["text"].as_str().unwrap_or_default();
+                lines.push(format!("A.think: {summary} enc={}", text("encrypted_content")));
+            }
+            "function_call" => {
+                lines.push(format!("A.call {} {}({})", text("call_id"), text("name"), text("arguments")))
+            }
+            "custom_tool_call" => lines.push(format!("A.call {} {}({})", text("call_id"), text("name"), text("input"))),
+            "function_call_output" | "custom_tool_call_output" => {
+                lines.push(format!("T.result {}: {}", text("call_id"), text("output")));
+            }
+            other => panic!("{other}"),
+        }
+    }
+    lines
+}
+
+/// Where what an agent sent and what we would send first differ; every line counts, in its place.
+pub(crate) fn difference(theirs: &[String], ours: &[String]) -> Option<String> {
+    let at = (0..theirs.len().max(ours.len())).find(|at| match (theirs.get(*at), ours.get(*at)) {
+        (Some(theirs), Some(ours)) => !same_line(theirs, ours),
+        _ => true,
+    })?;
+    Some(format!("line {at}: {:?}\n  ours: {:?}\n  of {ours:#?}", theirs.get(at), ours.get(at)))
+}
+
+/// Every agent has its own words for a result that was never written, and vendors' words are cut out of the files.
+fn same_line(theirs: &str, ours: &str) -> bool {
+    let made_up =
+        |head: &str, text: &str| head.contains(".result ") && (text == NO_RESULT || text.starts_with("<<cut"));
+    match (theirs.split_once(": "), ours.split_once(": ")) {
+        (Some((theirs, _)), Some((ours, text))) if made_up(ours, text) => theirs == ours,
+        // The notation cuts signatures without a mark.
+        (Some(("A.think", theirs)), Some(("A.think", ours))) => ours.starts_with(theirs),
+        _ => fits(theirs, ours),
     }
 }
