@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    completions::CompletionsArgs, doctor::DoctorArgs, list::ListArgs, show::ShowArgs, tree::TreeArgs,
+    completions::CompletionsArgs, doctor::DoctorArgs, history::HistoryArgs, list::ListArgs, show::ShowArgs,
+    tree::TreeArgs,
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -40,6 +41,7 @@ pub(crate) enum Command {
     List(ListArgs),
     Show(ShowArgs),
     Tree(TreeArgs),
+    History(HistoryArgs),
     Doctor(DoctorArgs),
     Completions(CompletionsArgs),
     /// Print the manual page

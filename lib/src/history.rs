@@ -59,6 +59,8 @@ pub struct History<'s> {
     pub turns: Vec<Turn<'s>>,
     /// How the branch ends, before anything was repaired.
     pub state: State,
+    /// What to tell the person who resumes.
+    pub notice: String,
     /// What was repaired or left out, and is no rule of the model's window.
     pub notes: Vec<Note>,
 }
@@ -132,25 +134,24 @@ impl<'s> History<'s> {
         start::history(session, head, start::Context::Kept)
     }
 
-    /// Keeps the last turns that make at most so many messages in a view. Results are never parted from their calls.
+    /// Keeps the last turns that make at most so many messages in a view. Results are never parted from their calls: of a last
+    /// turn that is longer than that, all is kept.
     pub fn keep_last(&mut self, messages: usize, view: View) -> Result<()> {
-        let all = std::mem::take(&mut self.turns);
-        // (the fewest turns known to be too many, the most known to fit)
-        let (mut over, mut fit, mut step) = (all.len() + 1, 0, messages.max(1));
+        let mut all = std::mem::take(&mut self.turns);
+        // Where a history may begin, the last place first.
+        let mut begins = (0..all.len()).rev().filter(|at| all[*at].origin != Origin::Results).collect::<Vec<usize>>();
+        // (the fewest places back that are known to be too many, the most that are known to fit)
+        let (mut over, mut fit, mut step) = (begins.len() + 1, 0, messages.max(1));
         while over > fit + 1 {
-            let tried = (fit + step).min(over - 1).max(fit + 1);
+            let tried = (fit + step).clamp(fit + 1, over - 1);
             let mut count = 0;
-            self.turns = all[all.len() - tried..].to_vec();
+            self.turns = all[begins[tried - 1]..].to_vec();
             view.write(self, &mut |_| count += 1)?;
-            if count <= messages {
-                (fit, step) = (tried, step.saturating_mul(2));
-            } else {
-                (over, step) = (tried, (tried - fit) / 2);
-            }
+            (over, fit, step) =
+                if count <= messages { (over, tried, step * 2) } else { (tried, fit, (tried - fit) / 2) };
         }
-        let begin = all.len() - fit;
-        let parted = all[begin..].iter().take_while(|turn| turn.origin == Origin::Results).count();
-        self.turns = all.into_iter().skip(begin + parted).collect();
+        begins.truncate(if messages == 0 { 0 } else { fit.max(1) });
+        self.turns = all.split_off(begins.last().copied().unwrap_or(all.len()));
         Ok(())
     }
 }
@@ -246,6 +247,3 @@ impl Out<'_> {
         self.notes.extend(turn.records.first().map(|record| Note::new(*record, what)));
     }
 }
-
-#[cfg(test)]
-mod tests;

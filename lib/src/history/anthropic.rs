@@ -24,10 +24,13 @@ const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
 const SAID: &[&str] = &["text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document"];
 
 pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
-    let model = history.turns.iter().rev().find_map(|turn| turn.model.as_deref());
-    let mut messages = Messages { role: "", blocks: Vec::new(), any: false };
+    // The agent's own messages are no model's.
+    let of_model =
+        |turn: &'_ Turn<'_>| turn.model.as_deref().filter(|model| !model.starts_with('<')).map(str::to_owned);
+    let model = history.turns.iter().rev().find_map(of_model);
+    let mut messages = Messages::default();
     for turn in &history.turns {
-        let says = Says { dialect: history.dialect, model, turn };
+        let says = Says { dialect: history.dialect, model: model.as_deref(), turn };
         let blocks: Vec<Value> = turn.items.iter().filter_map(|item| says.block(item, out)).collect();
         if blocks.is_empty() {
             out.note(turn, "nothing of it can be sent");
@@ -38,36 +41,68 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
         }
         messages.add(turn, blocks, out);
     }
-    messages.flush(out);
+    messages.finish(out);
     Ok(())
 }
 
-/// The message in the making.
-struct Messages {
-    role: &'static str,
-    blocks: Vec<Value>,
+/// Messages in the making: roles take turns.
+#[derive(Default)]
+struct Messages<'h> {
+    /// The message before, which goes on if the current one comes to nothing.
+    before: Option<Message<'h>>,
+    current: Option<Message<'h>>,
     any: bool,
 }
 
-impl Messages {
-    fn add(&mut self, turn: &Turn<'_>, blocks: Vec<Value>, out: &mut Out<'_>) {
+struct Message<'h> {
+    role: &'static str,
+    blocks: Vec<Value>,
+    turn: &'h Turn<'h>,
+}
+
+impl<'h> Messages<'h> {
+    fn add(&mut self, turn: &'h Turn<'h>, blocks: Vec<Value>, out: &mut Out<'_>) {
         let role = if turn.role == Role::Assistant { "assistant" } else { "user" };
-        if role != self.role {
-            self.flush(out);
+        if self.current.as_ref().is_some_and(|current| current.role != role) {
+            self.close(out);
         }
-        if !self.any && role == "assistant" {
+        match &mut self.current {
+            Some(current) => {
+                current.blocks.extend(blocks);
+                current.turn = turn;
+            }
+            None => self.current = Some(Message { role, blocks, turn }),
+        }
+    }
+
+    /// Ends the current message. Thinking that led to nothing may not end one.
+    fn close(&mut self, out: &mut Out<'_>) {
+        let Some(mut current) = self.current.take() else { return };
+        let is_thinking = |block: &Value| block["type"] == "thinking" || block["type"] == "redacted_thinking";
+        while current.blocks.pop_if(|last| is_thinking(last)).is_some() {
+            out.note(current.turn, "thinking that led to nothing is not sent");
+        }
+        if current.blocks.is_empty() {
+            self.current = self.before.take();
+            return;
+        }
+        self.send(out);
+        self.before = Some(current);
+    }
+
+    fn send(&mut self, out: &mut Out<'_>) {
+        let Some(Message { role, blocks, turn }) = self.before.take() else { return };
+        if !std::mem::replace(&mut self.any, true) && role == "assistant" {
             out.note(turn, "the history begins with an answer; a message of the user was put before it");
             out.message(json!({"role": "user", "content": [{"type": "text", "text": BEGINNING}]}));
         }
-        (self.role, self.any) = (role, true);
-        self.blocks.extend(blocks);
+        out.message(json!({"role": role, "content": blocks}));
     }
 
-    fn flush(&mut self, out: &mut Out<'_>) {
-        let content = std::mem::take(&mut self.blocks);
-        if !content.is_empty() {
-            out.message(json!({"role": self.role, "content": content}));
-        }
+    fn finish(mut self, out: &mut Out<'_>) {
+        self.close(out);
+        self.before = self.before.take().or(self.current.take());
+        self.send(out);
     }
 }
 

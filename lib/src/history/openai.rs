@@ -5,7 +5,7 @@
 use serde_json::{Map, Value, json};
 
 use super::pieces::{Plain, data_url, file_words, given, is_web_address, plain};
-use super::{History, Item, Out, Turn, wire};
+use super::{History, Item, Origin, Out, Turn, wire};
 use crate::error::Result;
 use crate::message::{FilePart, Part, Role, ToolPart, ToolState};
 
@@ -34,14 +34,14 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
             }
         }
         match turn.role {
-            Role::Assistant if content.is_empty() && calls.is_empty() => out.note(turn, "nothing of it can be sent"),
-            Role::Assistant => out.message(answer(content, calls)),
-            Role::User | Role::System => {
-                if !content.is_empty() {
-                    let role = if turn.role == Role::System { "system" } else { "user" };
-                    out.message(json!({"role": role, "content": together(content)}));
+            _ if content.is_empty() && calls.is_empty() => {
+                if turn.origin != Origin::Results {
+                    out.note(turn, "nothing of it can be sent");
                 }
             }
+            Role::Assistant => out.message(answer(content, calls)),
+            Role::User => out.message(json!({"role": "user", "content": together(content)})),
+            Role::System => out.message(json!({"role": "system", "content": together(content)})),
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Everything that an agent needs to go on with a session, in one call.
 
-use super::{History, Item, NO_RESULT};
+use super::{History, Item, NO_RESULT, Origin, Turn};
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::message::Message;
@@ -31,7 +31,7 @@ pub fn prepare_resume<'s>(session: &'s Session, head: RecordRef<'s>) -> Result<R
     let conversation = Conversation::new(&branch);
     let messages = conversation.messages(0..conversation.len()).collect::<Result<Vec<_>>>()?;
     let (todos, thinking) = standing(&branch)?;
-    let (state, notice) = (history.state, history.notice());
+    let (state, notice) = (history.state, history.notice.clone());
     Ok(Resume { history, messages, todos, thinking, state, notice })
 }
 
@@ -63,31 +63,26 @@ fn standing(branch: &Branch<'_>) -> Result<(Option<Vec<Todo>>, Option<Thinking>)
     Ok((todos, thinking))
 }
 
-impl History<'_> {
-    /// What to tell the person who resumes.
-    pub fn notice(&self) -> String {
-        let closed = |item: &Item| matches!(item, Item::Result(result) if result.outcome == Outcome::Failed(NO_RESULT.to_owned()));
-        let open = self.turns.iter().rev().find_map(|turn| {
-            let open = turn.items.iter().filter(|item| closed(item)).count();
-            (open > 0).then_some(open)
-        });
-        match (self.state, open) {
-            (State::Clean, _) => "The session goes on after its last answer.".to_owned(),
-            (State::InterruptedPrompt, _) => "The last prompt has no answer yet.".to_owned(),
-            (State::InterruptedTurn, Some(1)) => {
-                "The last answer was interrupted: one call has no result. It is not run again.".to_owned()
-            }
-            (State::InterruptedTurn, Some(open)) => {
-                format!("The last answer was interrupted: {open} calls have no result. They are not run again.")
-            }
-            (State::InterruptedTurn, None) => {
-                "The last answer was interrupted: its tools have run, and the model has not seen what they gave back."
-                    .to_owned()
-            }
-            (State::Degraded, _) => {
-                "A record of this conversation is missing. What lies before it may not be part of what the model sees."
-                    .to_owned()
-            }
+/// What to tell the person who resumes.
+pub(super) fn notice(state: State, turns: &[Turn<'_>]) -> String {
+    let closed = |item: &&Item| matches!(item, Item::Result(result) if matches!(&result.outcome, Outcome::Failed(why) if why == NO_RESULT));
+    // Calls that the conversation went on without are history.
+    let last = turns.iter().rev().find(|turn| turn.origin == Origin::Results);
+    let open = last.map_or(0, |turn| turn.items.iter().filter(closed).count());
+    match (state, open) {
+        (State::Clean, _) => "The session goes on after its last answer.".to_owned(),
+        (State::InterruptedPrompt, _) => "The last prompt has no answer yet.".to_owned(),
+        (State::InterruptedTurn, 0) => {
+            "The last answer was interrupted: the model has not seen its tools' results.".to_owned()
+        }
+        (State::InterruptedTurn, 1) => {
+            "The last answer was interrupted: one call has no result. It is not run again.".to_owned()
+        }
+        (State::InterruptedTurn, open) => {
+            format!("The last answer was interrupted: {open} calls have no result. They are not run again.")
+        }
+        (State::Degraded, _) => {
+            "A record of this conversation is missing: the model may not see what lies before it.".to_owned()
         }
     }
 }

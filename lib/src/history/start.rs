@@ -12,10 +12,10 @@ use hashbrown::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::draft::Drafts;
-use super::{History, Note};
+use super::{History, Note, resume};
 use crate::error::Result;
 use crate::issue::IssueKind;
-use crate::record::{Body, Compaction, Kind, ToolResult};
+use crate::record::{Body, Compaction, Kind};
 use crate::session::{Branch, RecordRef, Session};
 use crate::skeleton::KeyRole;
 
@@ -44,12 +44,13 @@ pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: Co
             let (summary, rest) = after.split_at(summary);
             let sent = summary.iter().copied().chain(preserved).chain(rest.iter().copied());
             take_all(sent, &mut drafts)?;
-            find_results(before, &mut drafts)?;
         }
     }
+    find_results(session, &branch, &mut drafts)?;
     mended(session, &mut drafts);
     let (turns, notes) = drafts.finish();
-    Ok(History { dialect: session.dialect().name(), turns, state, notes })
+    let notice = resume::notice(state, &turns);
+    Ok(History { dialect: session.dialect().name(), turns, state, notice, notes })
 }
 
 fn take_all<'s>(records: impl Iterator<Item = RecordRef<'s>>, drafts: &mut Drafts<'s>) -> Result<()> {
@@ -122,23 +123,32 @@ fn begin<'s>(
     if compaction.keeps_prompts {
         take_all(before.iter().copied().filter(|record| record.kind() == Kind::User), drafts)?;
     }
-    drafts.summary(record, compaction.summary);
+    if compaction.summary.is_some() {
+        drafts.summary(record, compaction.summary);
+    }
     Ok(())
 }
 
-/// A compaction in the midst of a turn may keep a call and not its result, which was written down all the same.
-fn find_results<'s>(before: &[RecordRef<'s>], drafts: &mut Drafts<'s>) -> Result<()> {
-    let open: Vec<String> = drafts.open_calls();
-    if open.is_empty() {
-        return Ok(());
-    }
-    let wanted: HashMap<u64, String> = open.into_iter().map(|call| (xxh3_64(call.as_bytes()), call)).collect();
-    let has_one = |record: &&RecordRef<'s>| record.keys(KeyRole::Result).any(|call| wanted.contains_key(&call));
-    for record in before.iter().filter(has_one) {
-        let body = record.body()?;
-        let results = body.said().map(|said| said.results.clone()).unwrap_or_default();
-        let is_wanted = |result: &ToolResult| wanted.values().any(|call| *call == result.call_id);
-        results.into_iter().filter(is_wanted).for_each(|result| drafts.result(*record, result));
+/// A result belongs to its call wherever it was written: behind a head that stands in the midst of an answer, or before a
+/// compaction that kept the call alone.
+fn find_results<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut Drafts<'s>) -> Result<()> {
+    let open = drafts.open_calls().into_iter();
+    let mut open: HashMap<u64, String> = open.map(|call| (xxh3_64(call.as_bytes()), call)).collect();
+    for caller in branch.records.iter().rev() {
+        if open.is_empty() {
+            break;
+        }
+        let made: Vec<(u64, String)> = caller.keys(KeyRole::Call).filter_map(|call| open.remove_entry(&call)).collect();
+        for (hash, call) in made {
+            let answers = session.derived.keys.answers.get(&caller.node).into_iter().flatten();
+            let mut answers = answers.map(|node| session.at(*node));
+            let Some(record) = answers.find(|record| record.keys(KeyRole::Result).any(|key| key == hash)) else {
+                continue;
+            };
+            let body = record.body()?;
+            let result = body.said().and_then(|said| said.results.iter().find(|result| result.call_id == call));
+            result.into_iter().for_each(|result| drafts.result(record, result.clone()));
+        }
     }
     Ok(())
 }

@@ -1,1 +1,0 @@
-//! What each view makes of a history.
