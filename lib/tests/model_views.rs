@@ -168,18 +168,24 @@ fn every_api_takes_what_is_left_of_a_harmed_history() {
     });
 }
 
-/// What the APIs have against the history at a head.
+/// What the APIs have against the history at a head: all of it, with its context, and its last messages.
 fn refused(session: &Session, head: RecordRef<'_>) -> Vec<String> {
     let mut refused = Vec::new();
-    for history in [History::of(session, head).unwrap(), History::with_context(session, head).unwrap()] {
-        for view in View::ALL {
-            let (messages, _) = view.messages(&history).unwrap();
+    let (whole, with_context) = (History::of(session, head).unwrap(), History::with_context(session, head).unwrap());
+    for view in View::ALL {
+        let mut end = whole.clone();
+        end.keep_last(LAST, view).unwrap();
+        for (what, history) in [("all", &whole), ("all and context", &with_context), ("the last", &end)] {
+            let (messages, _) = view.messages(history).unwrap();
             let said = complaints(view.name(), history.dialect, &Value::Array(messages));
-            refused.extend(said.into_iter().map(|why| format!("{} to {}: {why}", view.name(), head.id())));
+            refused.extend(said.into_iter().map(|why| format!("{} to {}, {what}: {why}", view.name(), head.id())));
         }
     }
     refused
 }
+
+/// How many messages are asked for where only the last are wanted: few enough to part a call from its result.
+const LAST: usize = 3;
 
 /// Every log of every dialect's corpus.
 fn logs() -> Vec<(&'static dyn Dialect, PathBuf)> {

@@ -1,6 +1,8 @@
 //! A history as the model messages of the AI SDK: what `convertToModelMessages` of `ai` 7 makes of the messages that the
 //! turns are, every open call failed.
 
+use hashbrown::HashMap;
+
 use super::{History, Item, Out, Turn};
 use crate::assemble;
 use crate::error::Result;
@@ -27,20 +29,19 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
 /// The parts of a message: each call with its result, and with what the agent noted of its run.
 fn parts(turn: &Turn<'_>, results: Option<&Turn<'_>>) -> Result<Vec<Part>> {
     let items = results.iter().flat_map(|turn| &turn.items);
-    let results_of = |id: &str| -> Option<ToolResult> {
-        items.clone().find_map(|item| match item {
-            Item::Result(result) if result.call_id == id => Some(result.clone()),
-            Item::Result(_) | Item::Part(_) | Item::Call(_) => None,
-        })
-    };
+    let given = items.filter_map(|item| match item {
+        Item::Result(result) => Some((result.call_id.as_str(), result)),
+        Item::Part(_) | Item::Call(_) => None,
+    });
+    let given: HashMap<&str, &ToolResult> = given.collect();
     let mut parts: Vec<Part> = Vec::new();
     for item in &turn.items {
         match item {
             Item::Part(part) => parts.push(part.clone()),
             Item::Call(call) => {
                 let mut call = (**call).clone();
-                if let Some(result) = results_of(&call.call_id).filter(|_| call.is_open()) {
-                    assemble::settle(&mut call, result);
+                if let Some(result) = given.get(call.call_id.as_str()).filter(|_| call.is_open()) {
+                    assemble::settle(&mut call, (*result).clone());
                 }
                 parts.push(call.into());
             }

@@ -2,6 +2,8 @@
 //!
 //! The history has told already what is repaired: calls without a result, results without a call, ids used twice.
 
+use std::collections::VecDeque;
+
 use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
@@ -18,8 +20,8 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
         Item::Result(result) => Some((result.call_id.as_str(), result)),
         Item::Part(_) | Item::Call(_) => None,
     });
-    let (open, taken) = (Vec::new(), HashSet::new());
-    let mut sending = Sending { results: results.collect(), open, taken, last: None, begun: false, out };
+    let results = results.collect();
+    let mut sending = Sending { results, open: Calls::default(), ids: HashMap::new(), last: None, begun: false, out };
     let mut seen = HashSet::new();
     for turn in &history.turns {
         for record in turn.records.iter().filter(|record| seen.insert(record.order())) {
@@ -36,13 +38,46 @@ struct Sending<'h, 'o, 'e> {
     /// What the calls gave back, as the history knows it.
     results: HashMap<&'h str, &'h ToolResult>,
     /// Calls that no response answers yet.
-    open: Vec<Open>,
-    /// The ids of all calls so far.
-    taken: HashSet<String>,
+    open: Calls,
+    /// The ids of all calls so far, and how often each was used.
+    ids: HashMap<String, usize>,
     /// The content before: what somebody says in mid-turn goes on with it.
     last: Option<Map<String, Value>>,
     begun: bool,
     out: &'o mut Out<'e>,
+}
+
+/// Calls of one answer, each until it is answered.
+#[derive(Default)]
+struct Calls {
+    all: Vec<Option<Open>>,
+    by_id: HashMap<String, VecDeque<usize>>,
+    by_name: HashMap<String, VecDeque<usize>>,
+}
+
+impl Calls {
+    fn add(&mut self, call: Open) {
+        let at = self.all.len();
+        self.by_id.entry(call.id.clone()).or_default().push_back(at);
+        self.by_name.entry(call.name.clone()).or_default().push_back(at);
+        self.all.push(Some(call));
+    }
+
+    /// The call that a response is for: by id, and by the tool's name where one of them has none.
+    fn answered(&mut self, id: &str, name: &str) -> Option<Open> {
+        let Calls { all, by_id, by_name } = self;
+        let mut take = |places: Option<&mut VecDeque<usize>>, fits: &dyn Fn(&Open) -> bool| {
+            let places = places?;
+            while let Some(at) = places.pop_front() {
+                if let Some(open) = all[at].take_if(|open| fits(open)) {
+                    return Some(open);
+                }
+            }
+            None
+        };
+        let by_id = take(by_id.get_mut(id).filter(|_| !id.is_empty()), &|_| true);
+        by_id.or_else(|| take(by_name.get_mut(name), &|open| id.is_empty() || open.id.is_empty()))
+    }
 }
 
 struct Open {
@@ -111,24 +146,26 @@ impl Sending<'_, '_, '_> {
         if let Some(args) = call.get_mut("args").filter(|args| !args.is_object() && !args.is_null()) {
             *args = json!({"input": args.take()});
         }
-        let (mut own, mut number) = (id.clone(), 2);
-        while !own.is_empty() && !self.taken.insert(own.clone()) {
-            own = format!("{id}_{number}");
-            number += 1;
+        let mut own = id.clone();
+        while !own.is_empty() {
+            let used = self.ids.entry(own.clone()).or_default();
+            *used += 1;
+            if *used == 1 {
+                break;
+            }
+            own = format!("{id}_{used}");
         }
         if own != id {
             call.insert("id".to_owned(), own.clone().into());
         }
-        self.open.push(Open { id, own, name });
+        self.open.add(Open { id, own, name });
     }
 
-    /// Finds the call of a response: by id, and by the tool's name where one of them has none.
+    /// A response to an open call, or `None`.
     fn response(&mut self, response: &mut Map<String, Value>) -> Option<()> {
         let text = |key: &str| response.get(key).and_then(Value::as_str).unwrap_or_default();
         let (id, name) = (text("id"), text("name"));
-        let by_name = |open: &Open| (id.is_empty() || open.id.is_empty()) && open.name == name;
-        let at = self.open.iter().position(|open| !id.is_empty() && open.id == id);
-        let open = self.open.remove(at.or_else(|| self.open.iter().position(by_name))?);
+        let open = self.open.answered(id, name)?;
         if open.own.is_empty() {
             response.shift_remove("id");
         } else if id != open.own {
@@ -143,11 +180,8 @@ impl Sending<'_, '_, '_> {
 
     /// Closes every open call by the result that the history has for it.
     fn close(&mut self) {
-        if self.open.is_empty() {
-            return;
-        }
         let mut parts: Vec<Value> = Vec::new();
-        for open in std::mem::take(&mut self.open) {
+        for open in std::mem::take(&mut self.open).all.into_iter().flatten() {
             let known = self.results.get(open.own.as_str()).or_else(|| self.results.get(open.name.as_str()));
             let given = known.map_or_else(|| json!({"error": NO_RESULT}), |result| response_of(result));
             let mut response = json!({"name": open.name, "response": given});
@@ -155,6 +189,9 @@ impl Sending<'_, '_, '_> {
                 response["id"] = open.own.into();
             }
             parts.push(json!({"functionResponse": response}));
+        }
+        if parts.is_empty() {
+            return;
         }
         self.send(Map::from_iter([("role".to_owned(), "user".into()), ("parts".to_owned(), parts.into())]));
     }
