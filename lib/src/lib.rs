@@ -41,6 +41,8 @@ mod join;
 
 pub mod conversation;
 mod assemble;
+pub mod stream;
+pub mod tool_calls;
 
 pub mod profile;
 pub mod listing;

@@ -32,6 +32,13 @@ impl Session {
     /// The result is the session that reading the whole file gives. A document or a database is not appended to: open it
     /// again.
     pub fn push(&mut self, appended: &[u8], reading: &Reading<'_>) {
+        self.append(appended, reading);
+        self.finish(reading, &mut Vec::new());
+    }
+
+    /// Takes in bytes without a look at the tree, which costs as much as the session is long. Nothing may be asked of the
+    /// session before it is finished.
+    pub(crate) fn append(&mut self, appended: &[u8], reading: &Reading<'_>) {
         if let Some(Contents::Memory(bytes)) = self.files.0.first_mut().map(|file| &mut file.contents) {
             bytes.extend_from_slice(appended);
         }
@@ -42,7 +49,11 @@ impl Session {
         let from = self.tail.pending.len();
         self.tail.pending.extend_from_slice(appended);
         self.take_lines(from);
-        self.finish(reading, &mut Vec::new());
+    }
+
+    /// How far the first file was taken in.
+    pub(crate) fn taken_bytes(&self) -> u64 {
+        self.tail.at.offset + self.tail.skipped + self.tail.pending.len() as u64
     }
 
     /// Takes in the whole lines of what is pending, of which `from` bytes had been looked at before.
