@@ -83,6 +83,10 @@ impl From<scrollback::error::Error> for Failure {
             },
             Error::NotAFile(_) => Some("pipe it in instead: … | scrollback show -"),
             Error::Changed(_) => Some("another program rewrote it; run the command again"),
+            Error::NoSessions(_) => Some("--dialect says whose it is; docs/dialects tells which tables are known"),
+            Error::SeveralSessions { .. } => {
+                Some("add #ID to the path; `scrollback list --store` with this file shows the ids")
+            }
             Error::Database { .. } => Some("it may be locked, damaged or no SQLite database"),
         };
         let failure = Failure::new(FailureKind::Io, error.to_string());

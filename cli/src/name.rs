@@ -64,6 +64,14 @@ impl SessionName {
             Some((name, record)) if !record.is_empty() && !name.is_empty() => (name, Some(record.to_owned())),
             _ => (self.typed.as_str(), None),
         };
+        if let Some(session) = record.as_deref().filter(|_| looks_like_a_path(name, ctx)) {
+            let located = path(name, global, ctx)?;
+            // Of a database, what is behind the # names one of its sessions.
+            return Ok(match in_database(&located, session)? {
+                Some(located) => Named { located, record: None },
+                None => Named { located, record },
+            });
+        }
         let located = if name == "-" {
             stdin(global)?
         } else if looks_like_a_path(name, ctx) || name.contains(['/', '\\']) {
@@ -92,12 +100,12 @@ impl Located {
     ) -> Result<Session, Failure> {
         match self {
             Located::Bytes { dialect, bytes } => {
-                Ok(Session::from_bytes(dialect, bytes, &Reading { now: ctx.now, bridge, find: &|_| None }))
+                Ok(Session::from_bytes(dialect, bytes, &Reading { bridge, ..Reading::plain(ctx.now) }))
             }
             Located::Source(source) => {
                 let stores = scope::Stores::new(global, ctx)?;
                 let find = stores.finder(&source);
-                let reading = Reading { now: ctx.now, bridge, find: &find };
+                let reading = Reading { bridge, find: &find, ..Reading::plain(ctx.now) };
                 Ok(match page {
                     Some(page) => Session::open_page(&source, &reading, page)?,
                     None => Session::open(&source, &reading)?,
@@ -144,6 +152,28 @@ fn path(name: &str, global: &Global, ctx: &Ctx) -> Result<Located, Failure> {
     }
     let dialect = named.map_or_else(|| detect::of_file(&path, &ctx.home), Ok)?;
     Ok(Located::Source(Box::new(Source::file(dialect, &path))))
+}
+
+/// The session of a database whose key begins so; nothing when it is no database, or one of a single session.
+fn in_database(located: &Located, session: &str) -> Result<Option<Located>, Failure> {
+    let Located::Source(file) = located else { return Ok(None) };
+    let mut found = Source::in_file(file.dialect, &file.path)?;
+    if found.len() == 1 && found.iter().all(|only| only.key.is_none()) {
+        return Ok(None);
+    }
+    if found.iter().any(|of_file| of_file.key.as_deref() == Some(session)) {
+        found.retain(|of_file| of_file.key.as_deref() == Some(session));
+    }
+    found.retain(|of_file| of_file.key.as_deref().is_some_and(|key| key.starts_with(session)));
+    let count = found.len();
+    match found.pop().filter(|_| count == 1) {
+        Some(only) => Ok(Some(Located::Source(Box::new(only)))),
+        None => {
+            let kind = if count == 0 { FailureKind::NotFound } else { FailureKind::Usage };
+            let message = format!("{}: {count} sessions match {session:?}", file.path.display());
+            Err(Failure::new(kind, message).hint("`scrollback list --store` with this file shows every id"))
+        }
+    }
 }
 
 /// `<(command)` of a shell is a pipe with a path; other pipes and devices may never end.

@@ -2,16 +2,15 @@
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
+use rayon::prelude::*;
 use scrollback::dialect::{self, Dialect};
 use scrollback::home::Home;
 use scrollback::listing::{self, Depth, Places};
 use scrollback::project;
 use scrollback::query::SessionRow;
 use scrollback::reading::Reading;
-use scrollback::session::Bridge;
 use scrollback::source::Source;
 
 use crate::args::Global;
@@ -63,13 +62,16 @@ pub(crate) fn rows(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<(Rows
     let (sources, mut unreadable) = sources(global, ctx)?;
     let stores = Stores::new(global, ctx)?;
     let (now, progress) = (ctx.now, progress(ctx, sources.len() as u64, depth));
+    let projects = project::Projects::default();
     let describe = |source: &Source| {
         let find = stores.finder(source);
-        let row = listing::row(source, &Reading { now, bridge: Bridge::AsTheAgent, find: &find }, depth);
+        let project = |cwd: &Path| projects.of(cwd);
+        let reading = Reading { find: &find, project: &project, ..Reading::plain(now) };
+        let row = listing::row(source, &reading, depth);
         progress.inc(1);
         row
     };
-    let described = on_all_cores(&sources, describe);
+    let described = sources.par_iter().map(describe).collect::<Vec<_>>();
     progress.finish_and_clear();
     let mut rows = Vec::new();
     for (row, source) in described.into_iter().zip(&sources) {
@@ -84,32 +86,6 @@ pub(crate) fn rows(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<(Rows
     listing::entitle(&mut rows.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
     rows.sort_by(|(a, _), (b, _)| b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path)));
     Ok((rows, unreadable))
-}
-
-/// Does the same to every item, on as many threads as there are cores; the answers are in the items' order.
-fn on_all_cores<T: Sync, A: Send>(items: &[T], work: impl Fn(&T) -> A + Sync) -> Vec<A> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from).min(items.len().max(1));
-    let next = AtomicUsize::new(0);
-    let take_turns = || {
-        let mut done = Vec::new();
-        while let Some((at, item)) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, items.get(at)?)))
-        {
-            done.push((at, work(item)));
-        }
-        done
-    };
-    let mut done: Vec<(usize, A)> = std::thread::scope(|scope| {
-        let others: Vec<_> = (1..cores).map(|_| scope.spawn(take_turns)).collect();
-        let mine = take_turns();
-        // A thread that panicked has said so; its panic goes on here.
-        let joined = others
-            .into_iter()
-            .map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        mine.into_iter().chain(joined.flatten().collect::<Vec<_>>()).collect()
-    });
-    done.sort_by_key(|(at, _)| *at);
-    done.into_iter().map(|(_, answer)| answer).collect()
 }
 
 /// The sessions in scope.
@@ -176,9 +152,9 @@ impl Stores {
 fn store(global: &Global, ctx: &Ctx) -> Result<Option<PathBuf>, Failure> {
     let store = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
     match store {
-        Some(store) if !store.is_dir() => {
+        Some(store) if !store.is_dir() && !store.is_file() => {
             let failure = Failure::new(FailureKind::Usage, format!("{}: no such directory", store.display()));
-            Err(failure.hint("--store names the folder that holds the agent's sessions folder"))
+            Err(failure.hint("--store names the folder that holds the agent's sessions folder, or a database"))
         }
         store => Ok(store),
     }

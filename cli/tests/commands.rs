@@ -20,6 +20,7 @@ fn the_demo_is_listed_on_a_fresh_machine() {
     f04b7e92  10 d ago  blog         A feed where everything was…  qwen-code       6  clean
     91c5e7a0  12 d ago  lighthouse   Splitting the lamp controll…  native          7  clean
     keepers@  12 d ago               Who has the rota for the op…  fluux          11  clean
+    chat-7d2  12 d ago               Which way the buoys lie       ai-sdk          4  clean
     e6127d58  2 w ago   blog         The hour that happened twice  native          5  interrupted-prompt
     3f8a61c2  3 w ago   tide-tables  The missing hour of 25 Octo…  native          4  clean
     20261024  3 w ago   tide-tables  How do I bind tide-insert t…  sage-el         2  clean
@@ -282,10 +283,10 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: `scrollback --help` shows what can be said
     $ scrollback list --dialect klingon  [exit 2]
     scrollback: no dialect is called "klingon"
-    hint: known: native, claude-code, codex, qwen-code, fluux, sage-el
+    hint: known: native, claude-code, codex, qwen-code, fluux, sage-el, ai-sdk
     $ scrollback list --store nowhere  [exit 2]
     scrollback: $DIR/desk/nowhere: no such directory
-    hint: --store names the folder that holds the agent's sessions folder
+    hint: --store names the folder that holds the agent's sessions folder, or a database
     $ scrollback list --since soon  [exit 2]
     scrollback: --since: "soon" is no time
     hint: say a date (2026-11-01), an instant, or an age (30m, 12h, 3d, 2w)
@@ -448,9 +449,16 @@ fn the_tour_in_the_readme_is_real() {
         let printed = ran.out + &ran.err;
         let mut printed = printed.lines();
         // A line that is only `…` stands for what was left out, and `…/` for where the demo lies.
-        for line in told.lines().filter(|line| line.trim() != "…") {
+        let mut left_out = false;
+        for line in told.lines() {
             let end = line.rsplit("…/").next().unwrap();
-            assert!(printed.any(|real| real.ends_with(end)), "README's `{command}` does not print, in order: {line}");
+            let is = |real: &str| real.ends_with(end);
+            match std::mem::replace(&mut left_out, line.trim() == "…") {
+                _ if left_out => {}
+                true => assert!(printed.any(is), "README's `{command}` does not go on with: {line}"),
+                false => assert!(printed.next().is_some_and(is), "README's `{command}` does not print next: {line}"),
+            }
         }
+        assert!(left_out || printed.all(str::is_empty), "README's `{command}` prints more");
     }
 }

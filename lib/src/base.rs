@@ -116,6 +116,7 @@ impl Skeleton {
         self.entries.truncate(end);
         self.keys.truncate(self.keys.partition_point(|key| (key.entry as usize) < end));
         self.usages.retain(|usage| (usage.entry as usize) < end);
+        self.growth.retain(|usage| (usage.entry as usize) < end);
         // What the forgotten record's own value told, before it, goes with it.
         let before = |control: &Control| match control.what {
             ControlKind::MissingBase(_) => true,
@@ -134,7 +135,7 @@ impl Skeleton {
             }
         }
         self.keys.iter_mut().for_each(|key| key.entry += shift);
-        self.usages.iter_mut().for_each(|usage| usage.entry += shift);
+        self.usages.iter_mut().chain(&mut self.growth).for_each(|usage| usage.entry += shift);
         self.controls.iter_mut().for_each(|control| control.at += shift);
         front.entries.append(&mut self.entries);
         front.keys.append(&mut self.keys);

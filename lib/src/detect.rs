@@ -36,7 +36,9 @@ pub fn of_file(path: &Path, home: &Home) -> Result<&'static dyn Dialect> {
         let whole = (head.len() as u64) < window;
         let named = by_name(path);
         let told = by_content(&head, named);
-        let begun = format::content(&head).first() == Some(&b'[') && told.is_none();
+        // A document has no lines; its first record must be whole.
+        let begun = format::is_document(&head)
+            && format::elements(&mend::whole(format::content(&head)), 1).is_some_and(|records| records.is_empty());
         if whole || window >= WINDOW_LIMIT_BYTES || (memchr::memchr(b'\n', &head).is_some() && !begun) {
             // A name decides where content does not: between dialects that understand as much, or when none does.
             return Ok(told.or(named).unwrap_or(&Unknown));
@@ -100,6 +102,11 @@ fn by_content(head: &[u8], named: Option<&'static dyn Dialect>) -> Option<&'stat
     if format::is_document(head)
         && let Some(records) = format::elements(&document, VALUES_ASKED)
     {
+        if records.is_empty() {
+            let reads_lists =
+                |dialect: &&&dyn Dialect| dialect.formats().iter().any(|format| matches!(format, Format::Document));
+            return dialect::all().iter().find(reads_lists).copied();
+        }
         texts = records.into_iter().map(Cow::Borrowed).collect();
     }
     if texts.is_empty() {
@@ -140,6 +147,9 @@ mod tests {
         );
         assert_eq!(name(r#"{"role":"user","content":"hi"}"#), "native");
         assert_eq!(name(""), "native");
+        assert_eq!(name("[]"), "ai-sdk");
+        assert_eq!(name("[\n  {\"id\": \"m\", \"role\": \"user\", \"parts\": [{\"type\": \"text\"}]"), "ai-sdk");
+        assert_eq!(name("[{\"level\":\"info\"}]"), "unknown");
         assert_eq!(name("not json\n{\"level\":\"info\"}\n[1]"), "unknown");
     }
 

@@ -1,4 +1,4 @@
-//! Facts about a session as its records tell them in passing, and what its running totals sum up to. All of it has limits.
+//! Facts about a session as its records tell them in passing, and what its running totals grow by. All of it has limits.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -142,17 +142,16 @@ impl Facts {
     }
 }
 
-/// What a session's requests cost, as its running totals tell.
+/// What the last running total was.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals {
     last: Option<Usage>,
-    pub(crate) sum: Option<Usage>,
 }
 
 impl Totals {
-    /// A total counts by what it has grown; where it did not grow, or nothing came before it, by its latest request.
-    pub(crate) fn take(&mut self, total: Usage, last: Option<Usage>) {
+    /// Gives what a total tells: what it has grown by; where it did not grow, or nothing came before it, its latest request.
+    pub(crate) fn take(&mut self, total: Usage, last: Option<Usage>) -> Usage {
         let grown = self.last.replace(total).and_then(|before| total.since(before));
-        self.sum.get_or_insert_default().add(grown.or(last).unwrap_or(total));
+        grown.or(last).unwrap_or(total)
     }
 }

@@ -19,17 +19,22 @@ const HEAD_BYTES: u64 = 1024 * 1024;
 /// The key of a document under which its records are.
 const RECORDS: &str = "messages";
 
-/// The format of a dialect's file. One that cannot be opened is told when it is read.
-pub(crate) fn of_file(dialect: &dyn Dialect, path: &Path) -> Format {
+/// The format of a dialect's file: what its content tells where the dialect has several, else what its layout says. One
+/// that cannot be opened is told when it is read.
+pub(crate) fn of_file(dialect: &dyn Dialect, by_layout: Format, path: &Path) -> Format {
     if dialect.formats().is_empty() {
-        return Format::Lines;
+        return by_layout;
     }
     let head = open_file(path).and_then(|file| file.read_at(0, HEAD_BYTES)).unwrap_or_default();
     of_bytes(dialect, &head)
 }
 
 /// The format of a file that begins so.
-pub(crate) fn of_bytes(dialect: &dyn Dialect, head: &[u8]) -> Format {
+pub(crate) fn of_bytes(dialect: &dyn Dialect, bytes: &[u8]) -> Format {
+    if dialect.formats().is_empty() {
+        return Format::Lines;
+    }
+    let head = &bytes[..bytes.len().min(HEAD_BYTES as usize)];
     let rows = dialect.formats().iter().find(|format| matches!(format, Format::Rows(_)));
     let document = dialect.formats().iter().any(|format| matches!(format, Format::Document));
     match rows {

@@ -290,8 +290,9 @@ impl<'b> Intake<'_, 'b> {
             let detail = format!("several records on one line; {whole} of them whole and kept");
             self.report(at.place(0, bytes.len()), IssueKind::Glued, detail);
         }
-        let (mut end, mut lost_any) = (0, false);
+        let (mut end, mut is_torn, mut lost_any) = (0, false, false);
         for piece in pieces {
+            is_torn |= matches!(&piece, Piece::Torn(_));
             lost_any |= matches!(&piece, Piece::Torn(range) if mended.text[range.clone()].len() > 1);
             let (Piece::Object(range) | Piece::NoObject(range) | Piece::Torn(range)) = piece.clone();
             let (from, to) = (mended.position(range.start), mended.position(range.end));
@@ -323,7 +324,7 @@ impl<'b> Intake<'_, 'b> {
                 Piece::Torn(_) => self.no_json(place),
             }
         }
-        if self.grain == Grain::Document && whole > 0 && !lost_any {
+        if self.grain == Grain::Document && is_torn && !lost_any {
             let detail = "the document breaks off here; the whole records before it are kept";
             self.report(at.place(bytes.len(), 0), IssueKind::Torn, detail);
         }

@@ -1,18 +1,20 @@
 //! Every session of a home, each described from the two ends of its file (reading rule 10).
 
+use std::fs;
 use std::path::PathBuf;
 
 use hashbrown::HashMap;
 
+use crate::detect;
 use crate::dialect::{self, Dialect};
 use crate::error::Result;
 use crate::home::Home;
 use crate::layout::Format;
 use crate::query::SessionRow;
-use crate::reading::Reading;
+use crate::reading::{Ends, Reading};
 use crate::record::{Kind, RecordId, TitleSource};
 use crate::session::Session;
-use crate::source::{Source, open_file};
+use crate::source::Source;
 use crate::view::title;
 
 /// The windows at both ends of a file: the first size, what they grow by, and the last.
@@ -49,6 +51,12 @@ impl Places<'_> {
             Some(dialect) => vec![dialect],
             None => dialect::all().to_vec(),
         };
+        if let Some(file) = self.store.as_ref().filter(|store| store.is_file()) {
+            // A database is a store too.
+            let of_file = || detect::of_file(file, self.home);
+            let sources = self.dialect.map_or_else(of_file, Ok).and_then(|dialect| Source::in_file(dialect, file));
+            return sources.map_or_else(|error| vec![Err(error)], |sources| sources.into_iter().map(Ok).collect());
+        }
         let layouts = |dialect: &dyn Dialect| match &self.store {
             Some(store) => dialect.layouts_in(store),
             None => dialect.layouts(self.home),
@@ -60,28 +68,25 @@ impl Places<'_> {
 
 /// Describes one session.
 pub fn row(source: &Source, reading: &Reading<'_>, depth: Depth) -> Result<SessionRow> {
-    let whole = || Session::open(source, reading)?.row();
-    if depth == Depth::Whole || !matches!(source.layout.format, Format::Lines) {
+    let whole = || Session::open(source, reading)?.described(reading.project);
+    let small = || fs::metadata(&source.path).is_ok_and(|metadata| metadata.len() <= WHOLE_BYTES);
+    if depth == Depth::Whole || !matches!(source.layout.format, Format::Lines) || small() {
         return whole();
     }
-    let file = open_file(&source.path)?;
-    let size = file.len()?;
-    if size <= WHOLE_BYTES || file.is_in_memory() {
-        return whole();
-    }
+    let Some(ends) = Ends::of(source, reading)? else { return whole() };
     let has_prompt = |session: &Session| session.records().any(|record| record.kind() == Kind::User);
     let begin = grow(
-        size,
-        |window| Session::open_start(source, reading, window),
+        ends.size_bytes,
+        |window| ends.start(window),
         |session| session.cwd().is_some() && session.started().is_some() && has_prompt(session),
     )?;
     let end = grow(
-        size,
-        |window| Session::open_end(source, reading, window),
+        ends.size_bytes,
+        |window| ends.end(window),
         |session| session.head().is_some() && session.updated().is_some(),
     )?;
-    let mut row = begin.described()?;
-    row.size_bytes = source.size_bytes()?;
+    let mut row = begin.described(reading.project)?;
+    row.size_bytes += source.size_of_companions();
     row.updated = end.updated().max(row.updated);
     row.head = end.head().map(|head| RecordId(head.id().into_owned()));
     row.git_branch = end.git_branch().map(str::to_owned).or(row.git_branch);

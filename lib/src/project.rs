@@ -3,6 +3,9 @@
 //! It is known from content, never from a folder's name, and the key is the whole path, so that no two projects share one.
 
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use hashbrown::HashMap;
 
 /// No system opens a longer path; a log may name one, and looking into each of its folders would take hours.
 const PATH_LIMIT_BYTES: usize = 4096;
@@ -11,6 +14,24 @@ const PATH_LIMIT_BYTES: usize = 4096;
 pub fn of(cwd: &Path) -> PathBuf {
     let cwd = lexically_clean(cwd);
     git_root(&cwd).unwrap_or(cwd)
+}
+
+/// [`of`], asked once for each directory: thousands of sessions lie in a few, and each answer looks into all folders above.
+#[derive(Debug, Default)]
+pub struct Projects(Mutex<HashMap<PathBuf, PathBuf>>);
+
+impl Projects {
+    /// The project that work in `cwd` belongs to, as it was when it was first asked for.
+    pub fn of(&self, cwd: &Path) -> PathBuf {
+        // A thread that stopped while it held the map left whole answers in it.
+        let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(project) = known().get(cwd) {
+            return project.clone();
+        }
+        let project = of(cwd);
+        known().insert(cwd.to_path_buf(), project.clone());
+        project
+    }
 }
 
 /// The root of the git work tree that `dir` lies in. Linked work trees and submodules count as their own.

@@ -60,6 +60,9 @@ pub struct SessionRow {
     /// Tokens of its own requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
+    /// Of those, the ones on the default branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch_usage: Option<Usage>,
     /// The git branch, as last told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
@@ -131,6 +134,9 @@ pub struct BranchRow {
     /// The records of a cycle that it ran into.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cycle: Vec<RecordId>,
+    /// Tokens of the session's own requests on it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// A missing parent.
@@ -159,6 +165,9 @@ pub struct HeadRow {
     /// The last thing said there, in a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
+    /// Tokens of the session's own requests on the branch that it ends.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 /// Every record of a session.

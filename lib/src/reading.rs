@@ -16,6 +16,7 @@ use crate::intake::{Grain, Position};
 use crate::issue::{IssueKind, quoted};
 use crate::layout::{Format, Layout};
 use crate::mend;
+use crate::project;
 use crate::session::Session;
 use crate::skeleton::{Place, Skeleton, Stand};
 use crate::source::{Contents, Files, OpenFile, Source, open_file};
@@ -41,12 +42,14 @@ pub struct Reading<'a> {
     pub bridge: Bridge,
     /// Finds the session that another one begins in.
     pub find: &'a dyn Fn(&str) -> Option<Source>,
+    /// The project that work in a directory belongs to: [`project::of`], or what remembers its answers.
+    pub project: &'a dyn Fn(&Path) -> PathBuf,
 }
 
 impl Reading<'_> {
     /// Reads a session by itself, gaps left open.
     pub fn plain(now: Timestamp) -> Reading<'static> {
-        Reading { now, bridge: Bridge::AsTheAgent, find: &|_| None }
+        Reading { now, bridge: Bridge::AsTheAgent, find: &|_| None, project: &project::of }
     }
 }
 
@@ -69,16 +72,13 @@ impl Session {
     ///
     /// The session is `whole` when that turned out to be everything.
     pub fn open_page(source: &Source, reading: &Reading<'_>, page: Page<'_>) -> Result<Session> {
-        let file = open_file(&source.path)?;
-        // What must be unpacked, or is no file of lines, has no end to begin with.
-        let has_end = matches!(source.layout.format, Format::Lines) && !file.is_in_memory();
-        let size = if has_end { file.len()? } else { 0 };
+        let Some(ends) = Ends::of(source, reading)? else { return Session::open(source, reading) };
         let mut window = TAIL_WINDOW_BYTES;
         loop {
-            if window >= size {
+            if window >= ends.size_bytes {
                 return Session::open(source, reading);
             }
-            let session = Session::open_end(source, reading, window)?;
+            let session = ends.end(window)?;
             if session.holds(page) {
                 return Ok(session);
             }
@@ -104,36 +104,6 @@ impl Session {
         session.finish(reading, &mut Vec::new());
         session.files.0[0].contents = Contents::Memory(bytes);
         session
-    }
-
-    /// Reads the last `window` bytes of a file of lines, from the first line that begins in them.
-    pub(crate) fn open_end(source: &Source, reading: &Reading<'_>, window: u64) -> Result<Session> {
-        let file = open_file(&source.path)?;
-        let from = file.len()?.saturating_sub(window);
-        // One byte earlier: if it is an LF, the window begins with a whole line.
-        let mut bytes = file.read_at(from.saturating_sub(1), window + 1)?;
-        let skipped = if from == 0 { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1) };
-        bytes.drain(..skipped);
-        let mut session = Session::empty(source.clone(), Files(vec![file]), reading, false);
-        session.tail.at.offset = from.saturating_sub(1) + skipped as u64;
-        read_sidecar(&mut session);
-        session.tail.pending = bytes;
-        session.take_lines(0);
-        session.judge();
-        Ok(session)
-    }
-
-    /// Reads the lines that end in the first `window` bytes of a file.
-    pub(crate) fn open_start(source: &Source, reading: &Reading<'_>, window: u64) -> Result<Session> {
-        let file = open_file(&source.path)?;
-        let mut bytes = file.read_at(0, window)?;
-        bytes.truncate(memchr::memrchr(b'\n', &bytes).map_or(0, |last| last + 1));
-        let mut session = Session::empty(source.clone(), Files(vec![file]), reading, false);
-        read_sidecar(&mut session);
-        session.tail.pending = bytes;
-        session.take_lines(0);
-        session.judge();
-        Ok(session)
     }
 
     fn empty(source: Source, files: Files, reading: &Reading<'_>, whole: bool) -> Session {
@@ -215,6 +185,55 @@ impl Session {
     }
 }
 
+/// The two ends of a file of lines: it is opened once, however much is read of it.
+pub(crate) struct Ends<'a> {
+    source: &'a Source,
+    reading: &'a Reading<'a>,
+    file: OpenFile,
+    sidecar: Facts,
+    pub(crate) size_bytes: u64,
+}
+
+impl<'a> Ends<'a> {
+    /// `None` for what must be unpacked or is no file of lines: that has no end to begin with.
+    pub(crate) fn of(source: &'a Source, reading: &'a Reading<'a>) -> Result<Option<Ends<'a>>> {
+        if !matches!(source.layout.format, Format::Lines) {
+            return Ok(None);
+        }
+        let Some(file) = open_file(&source.path)?.shared().filter(|file| !file.is_database) else { return Ok(None) };
+        let size_bytes = file.len()?;
+        Ok(Some(Ends { source, reading, file, sidecar: read_sidecar(source, reading.now), size_bytes }))
+    }
+
+    /// Reads the lines that end in the first `window` bytes.
+    pub(crate) fn start(&self, window: u64) -> Result<Session> {
+        let mut bytes = self.file.read_at(0, window)?;
+        bytes.truncate(memchr::memrchr(b'\n', &bytes).map_or(0, |last| last + 1));
+        Ok(self.session(bytes, 0))
+    }
+
+    /// Reads the last `window` bytes, from the first line that begins in them.
+    pub(crate) fn end(&self, window: u64) -> Result<Session> {
+        let from = self.size_bytes.saturating_sub(window);
+        // One byte earlier: if it is an LF, the window begins with a whole line.
+        let mut bytes = self.file.read_at(from.saturating_sub(1), window + 1)?;
+        let skipped = if from == 0 { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1) };
+        bytes.drain(..skipped);
+        Ok(self.session(bytes, from.saturating_sub(1) + skipped as u64))
+    }
+
+    fn session(&self, bytes: Vec<u8>, offset: u64) -> Session {
+        let files = Files(self.file.shared().into_iter().collect());
+        let mut session = Session::empty(self.source.clone(), files, self.reading, false);
+        session.sidecar = self.sidecar.clone();
+        session.tail.at.offset = offset;
+        session.tail.pending = bytes;
+        session.take_lines(0);
+        session.judge();
+        session
+    }
+}
+
 pub(crate) fn open_within(source: &Source, reading: &Reading<'_>, within: &mut Vec<String>) -> Result<Session> {
     let lost_log = match source.log()? {
         Some(Ok(log)) => return open_within(&log, reading, within),
@@ -240,23 +259,21 @@ pub(crate) fn open_within(source: &Source, reading: &Reading<'_>, within: &mut V
         let place = Place { offset: 0, length: 0, line: 1, file: 0 };
         session.skeleton.report(place, IssueKind::LogMissing, detail);
     }
-    read_sidecar(&mut session);
+    session.sidecar = read_sidecar(source, reading.now);
     session.finish(reading, within);
     Ok(session)
 }
 
 /// Reads the file beside the log. It is never believed over the log, so whatever is wrong with it matters to nobody.
-fn read_sidecar(session: &mut Session) {
-    let Some(path) = session.source.sidecar() else { return };
-    let Ok(bytes) = read_limited(&path) else { return };
+fn read_sidecar(source: &Source, now: Timestamp) -> Facts {
+    let Some(bytes) = source.sidecar().and_then(|path| read_limited(&path).ok()) else { return Facts::default() };
     let mut told = Skeleton::default();
     let place = Place { offset: 0, length: 0, line: 0, file: 0 };
     let stand = Stand { place, hash: 0 };
-    let text = mend::whole(&bytes);
-    let now = session.tail.now;
     // An error means that the sidecar is damaged: then it tells nothing.
-    if session.source.dialect.sidecar(&text, &mut |event| told.take(event, place, stand, now)).is_ok() {
-        session.sidecar = told.facts;
+    match source.dialect.sidecar(&mend::whole(&bytes), &mut |event| told.take(event, place, stand, now)) {
+        Ok(()) => told.facts,
+        Err(_) => Facts::default(),
     }
 }
 

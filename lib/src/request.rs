@@ -5,8 +5,9 @@ use hashbrown::{HashMap, HashSet};
 use crate::dialect::Repeated;
 use crate::issue::IssueKind;
 use crate::record::Usage;
-use crate::session::Session;
+use crate::session::{Branch, Session};
 use crate::skeleton::Flags;
+use crate::tree::NodeIx;
 
 /// One request to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -20,15 +21,22 @@ pub enum Request {
 impl Session {
     /// Tokens of the session's own requests, each counted once (reading rule 6).
     pub fn usage(&self) -> Option<Usage> {
-        let requests = self.requests().into_values().reduce(|mut sum, usage| {
-            sum.add(usage);
-            sum
-        });
-        requests.or(self.skeleton.totals.sum)
+        sum(self.requests())
+    }
+
+    /// Tokens of the session's own requests on a branch, each counted once.
+    pub fn usage_of(&self, branch: &Branch<'_>) -> Option<Usage> {
+        let on: HashSet<NodeIx> = branch.records.iter().map(|record| record.node).collect();
+        let owners = self.owners();
+        sum(self.requests_where(|entry| owners[entry as usize].is_some_and(|owner| on.contains(&owner))))
     }
 
     /// The session's own requests with what each cost. A copy of a session repeats the names of the requests it copies.
     pub fn requests(&self) -> HashMap<Request, Usage> {
+        self.requests_where(|_| true)
+    }
+
+    fn requests_where(&self, wanted: impl Fn(u32) -> bool) -> HashMap<Request, Usage> {
         let repeats = self.derived.tree.issues.iter().filter(|found| found.kind == IssueKind::DuplicateLine);
         let repeats: HashSet<u32> = repeats.map(|found| found.entry).collect();
         let inherited = |entry: u32| self.skeleton.entries[entry as usize].flags.has(Flags::INHERITED);
@@ -38,8 +46,9 @@ impl Session {
         // Of fragments the last counts. A named request repeats its usage on each of its records, more or less finished;
         // a record's own only grows.
         let joins = self.dialect().habits().repeated == Repeated::Join;
+        let told = if self.skeleton.usages.is_empty() { &self.skeleton.growth } else { &self.skeleton.usages };
         let mut requests: HashMap<Request, Usage> = HashMap::new();
-        for told in self.skeleton.usages.iter().filter(|told| own(told.entry)) {
+        for told in told.iter().filter(|told| own(told.entry) && wanted(told.entry)) {
             let request = told.request.map_or_else(|| Request::Record(record(told.entry)), Request::Named);
             let known = requests.entry(request).or_insert(told.usage);
             if joins || told.request.is_none() || told.usage.output >= known.output {
@@ -48,4 +57,29 @@ impl Session {
         }
         requests
     }
+
+    /// The record that each entry belongs to; what has no place in the chain belongs to the link before it.
+    fn owners(&self) -> Vec<Option<NodeIx>> {
+        let tree = &self.derived.tree;
+        let mut owners = vec![None; self.skeleton.entries.len()];
+        for node in 0..tree.nodes.len() as NodeIx {
+            tree.entries_of(node).into_iter().for_each(|entry| owners[entry as usize] = Some(node));
+        }
+        let mut before = None;
+        for (owner, entry) in owners.iter_mut().zip(&self.skeleton.entries) {
+            if entry.flags.has(Flags::SIDE) {
+                *owner = before;
+            } else {
+                before = owner.or(before);
+            }
+        }
+        owners
+    }
+}
+
+fn sum(requests: HashMap<Request, Usage>) -> Option<Usage> {
+    requests.into_values().reduce(|mut sum, usage| {
+        sum.add(usage);
+        sum
+    })
 }

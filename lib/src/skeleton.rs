@@ -155,6 +155,8 @@ pub(crate) struct Skeleton {
     pub(crate) keys: Vec<KeyEntry>,
     pub(crate) usages: Vec<UsageEntry>,
     pub(crate) totals: Totals,
+    /// What the running totals grew by. It counts where no record tells the cost of one request.
+    pub(crate) growth: Vec<UsageEntry>,
     pub(crate) controls: Vec<Control>,
     pub(crate) issues: Issues,
     pub(crate) facts: Facts,
@@ -168,6 +170,7 @@ pub(crate) struct Mark {
     keys: usize,
     usages: usize,
     totals: Totals,
+    growth: usize,
     controls: usize,
     issues: usize,
     errors_beyond: u64,
@@ -183,6 +186,7 @@ impl Skeleton {
             keys: self.keys.len(),
             usages: self.usages.len(),
             totals: self.totals,
+            growth: self.growth.len(),
             controls: self.controls.len(),
             issues: self.issues.kept.len(),
             errors_beyond: self.issues.errors_beyond,
@@ -197,6 +201,7 @@ impl Skeleton {
         self.keys.truncate(mark.keys);
         self.usages.truncate(mark.usages);
         self.totals = mark.totals;
+        self.growth.truncate(mark.growth);
         self.controls.truncate(mark.controls);
         self.issues.kept.truncate(mark.issues);
         (self.issues.errors_beyond, self.issues.notes_beyond) = (mark.errors_beyond, mark.notes_beyond);
@@ -231,7 +236,10 @@ impl Skeleton {
                 let request = request.map(|name| xxh3_64(name.as_bytes()));
                 self.usages.push(UsageEntry { entry, request, usage });
             }
-            Event::Total { total, last } => self.totals.take(total, last),
+            Event::Total { total, last } => {
+                let usage = self.totals.take(total, last);
+                self.growth.push(UsageEntry { entry, request: None, usage });
+            }
             Event::Item => self.flag_last(Flags::ITEM),
             Event::Reaction => self.flag_last(Flags::REACTION),
             Event::With(other) => {

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use hashbrown::HashMap;
@@ -60,8 +61,9 @@ impl Source {
             pattern: "*",
             companions: &[],
             sidecar: None,
-            format: format::of_file(dialect, path),
+            format: Format::Lines,
         });
+        let layout = Layout { format: format::of_file(dialect, layout.format, path), ..layout };
         // A file with another name is a log and nothing else: what lies beside it is not its own.
         let layout = if layout.names(path) { layout } else { Layout { companions: &[], sidecar: None, ..layout } };
         Source { dialect, path: path.to_path_buf(), layout, key: None }
@@ -76,14 +78,20 @@ impl Source {
 
     /// Every session that a layout holds.
     pub fn walk(dialect: &'static dyn Dialect, layout: &Layout) -> Vec<Result<Source>> {
-        let source = |path: PathBuf, key| Source { dialect, path, layout: layout.clone(), key };
-        let in_file = |path: Result<PathBuf>| match (path, layout.format) {
-            (Ok(path), Format::Rows(rows)) => match keys(&path, rows) {
-                Ok(keys) => keys.into_iter().map(|key| Ok(source(path.clone(), Some(key)))).collect(),
-                Err(error) => vec![Err(error)],
-            },
-            (Ok(path), Format::Lines | Format::Document) => vec![Ok(source(path, None))],
-            (Err(error), _) => vec![Err(error)],
+        let in_file = |path: Result<PathBuf>| {
+            let path = match path {
+                Ok(path) => path,
+                Err(error) => return vec![Err(error)],
+            };
+            let layout = Layout { format: format::of_file(dialect, layout.format, &path), ..layout.clone() };
+            let source = |key| Source { dialect, path: path.clone(), layout: layout.clone(), key };
+            match layout.format {
+                Format::Rows(rows) => match keys(&path, rows) {
+                    Ok(keys) => keys.into_iter().map(|key| Ok(source(Some(key)))).collect(),
+                    Err(error) => vec![Err(error)],
+                },
+                Format::Lines | Format::Document => vec![Ok(source(None))],
+            }
         };
         let is_session = |path: &Result<PathBuf>| path.as_ref().map_or(true, |path| dialect.is_session(path));
         layout.files().into_iter().filter(is_session).flat_map(in_file).collect()
@@ -132,11 +140,10 @@ impl Source {
         found.into_iter().filter_map(Result::ok).collect()
     }
 
-    /// The bytes of all its files.
-    pub(crate) fn size_bytes(&self) -> Result<u64> {
+    /// The bytes of its further files.
+    pub(crate) fn size_of_companions(&self) -> u64 {
         let companions = self.layout.companions.iter().map(|name| self.path.with_file_name(name));
-        let beside: u64 = companions.filter_map(|path| fs::metadata(path).ok()).map(|metadata| metadata.len()).sum();
-        Ok(fs::metadata(&self.path).at(&self.path)?.len() + beside)
+        companions.filter_map(|path| fs::metadata(path).ok()).map(|metadata| metadata.len()).sum()
     }
 
     /// What the place calls the session: used when the content does not say.
@@ -190,10 +197,11 @@ impl Source {
         if let Format::Rows(rows) = self.layout.format {
             let key = self.key.clone().map_or_else(|| only_key(&self.path, rows), Ok)?;
             let rows = Table { connection: connect(&self.path)?, rows, key, read: RefCell::default() };
-            return Ok(Files(vec![OpenFile { path: self.path.clone(), contents: Contents::Rows(rows), torn: None }]));
+            let contents = Contents::Rows(rows);
+            return Ok(Files(vec![OpenFile { path: self.path.clone(), contents, torn: None, is_database: true }]));
         }
         let first = open_file(&self.path)?;
-        if first.read_at(0, DATABASE_MAGIC.len() as u64)? == DATABASE_MAGIC {
+        if first.is_database {
             return Err(Error::NoSessions(self.path.clone()));
         }
         let mut files = vec![first];
@@ -215,10 +223,12 @@ pub(crate) struct OpenFile {
     pub(crate) contents: Contents,
     /// Why a compressed file ends early.
     pub(crate) torn: Option<String>,
+    /// It begins as a SQLite database does.
+    pub(crate) is_database: bool,
 }
 
 pub(crate) enum Contents {
-    Disk(File),
+    Disk(Arc<File>),
     Memory(Vec<u8>),
     Rows(Table),
 }
@@ -233,7 +243,8 @@ pub(crate) struct Table {
 
 impl Files {
     pub(crate) fn memory(bytes: Vec<u8>) -> Files {
-        Files(vec![OpenFile { path: PathBuf::from("-"), contents: Contents::Memory(bytes), torn: None }])
+        let contents = Contents::Memory(bytes);
+        Files(vec![OpenFile { path: PathBuf::from("-"), contents, torn: None, is_database: false }])
     }
 
     pub(crate) fn size_bytes(&self) -> Result<u64> {
@@ -260,27 +271,24 @@ impl OpenFile {
         }
     }
 
-    /// Whether it had to be unpacked: then reading less of it saves nothing.
-    pub(crate) fn is_in_memory(&self) -> bool {
-        matches!(self.contents, Contents::Memory(_))
+    /// The same file on disk, not opened again; `None` for what was unpacked or is a database.
+    pub(crate) fn shared(&self) -> Option<OpenFile> {
+        let Contents::Disk(file) = &self.contents else { return None };
+        let contents = Contents::Disk(Arc::clone(file));
+        Some(OpenFile { path: self.path.clone(), contents, torn: self.torn.clone(), is_database: self.is_database })
     }
 
     /// Up to `length` bytes from `offset`: fewer where the file ends.
     pub(crate) fn read_at(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
-        // A window is small and a record's length is known, so one read is enough; a file that shrank gives fewer bytes.
-        let there = self.len()?.saturating_sub(offset).min(length);
-        let mut bytes = vec![0; usize::try_from(there).unwrap_or(usize::MAX)];
-        let (mut reader, mut read) = (self.reader(offset)?, 0);
-        while read < bytes.len() {
-            match reader.read(&mut bytes[read..]) {
-                Ok(0) => break,
-                Ok(more) => read += more,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error).at(&self.path),
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        match &self.contents {
+            Contents::Disk(file) => read_at(file, offset, length).at(&self.path),
+            Contents::Memory(bytes) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+                Ok(bytes[start..start.saturating_add(length).min(bytes.len())].to_vec())
             }
+            Contents::Rows(_) => Ok(Vec::new()),
         }
-        bytes.truncate(read);
-        Ok(bytes)
     }
 
     /// The bytes from `offset` on.
@@ -298,6 +306,26 @@ impl OpenFile {
             Contents::Rows(_) => Ok(Box::new(io::empty())),
         }
     }
+}
+
+/// Reads where it is told to, wherever others read the same file.
+fn read_at(file: &File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+    #[cfg(unix)]
+    let read_some = |bytes: &mut [u8], at: u64| std::os::unix::fs::FileExt::read_at(file, bytes, at);
+    #[cfg(windows)]
+    let read_some = |bytes: &mut [u8], at: u64| std::os::windows::fs::FileExt::seek_read(file, bytes, at);
+    // Where a file ends is found by reading: asking first costs a call for each of a hundred thousand records.
+    let (mut bytes, mut read) = (vec![0; length], 0);
+    while read < length {
+        match read_some(&mut bytes[read..], offset + read as u64) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    bytes.truncate(read);
+    Ok(bytes)
 }
 
 impl Table {
@@ -377,21 +405,19 @@ pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
         return Err(Error::NotAFile(path.to_path_buf()));
     }
     let file = File::open(path).at(path)?;
-    let mut magic = Vec::new();
-    (&file).take(4).read_to_end(&mut magic).at(path)?;
-    (&file).seek(SeekFrom::Start(0)).at(path)?;
+    let magic = read_at(&file, 0, DATABASE_MAGIC.len()).at(path)?;
     let inflated = match magic[..] {
-        [0x1f, 0x8b, 8, _] => Some(inflate(flate2::read::MultiGzDecoder::new(&file), INFLATED_LIMIT_BYTES)),
-        [0x28, 0xb5, 0x2f, 0xfd] => Some(inflate(zstd::Decoder::new(&file).at(path)?, INFLATED_LIMIT_BYTES)),
+        [0x1f, 0x8b, 8, _, ..] => Some(inflate(flate2::read::MultiGzDecoder::new(&file), INFLATED_LIMIT_BYTES)),
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(inflate(zstd::Decoder::new(&file).at(path)?, INFLATED_LIMIT_BYTES)),
         _ => None,
     };
     let (contents, torn) = match inflated {
-        None => (Contents::Disk(file), None),
+        None => (Contents::Disk(Arc::new(file)), None),
         // It only begins like an archive: a log whose first bytes are damaged does that too.
-        Some((bytes, Some(why))) if bytes.is_empty() => (Contents::Disk(file), Some(why)),
+        Some((bytes, Some(why))) if bytes.is_empty() => (Contents::Disk(Arc::new(file)), Some(why)),
         Some((bytes, torn)) => (Contents::Memory(bytes), torn),
     };
-    Ok(OpenFile { path: path.to_path_buf(), contents, torn })
+    Ok(OpenFile { path: path.to_path_buf(), contents, torn, is_database: magic == DATABASE_MAGIC })
 }
 
 /// What a compressed file holds, up to where it ends or breaks.

@@ -62,8 +62,6 @@ pub enum Begin {
 /// ```
 pub struct Follower {
     session: Session,
-    /// Bytes were added since the last look.
-    grown: bool,
     begin: Begin,
     begun: bool,
     /// Ids of messages before the first that is told.
@@ -84,7 +82,7 @@ struct Told {
 impl Follower {
     /// Follows a session from where it stands.
     pub fn new(session: Session, begin: Begin) -> Follower {
-        Follower { session, grown: false, begin, begun: false, hidden: HashSet::new(), told: Vec::new() }
+        Follower { session, begin, begun: false, hidden: HashSet::new(), told: Vec::new() }
     }
 
     /// Follows what is yet to come, from the first byte on.
@@ -95,20 +93,16 @@ impl Follower {
     /// Takes in appended bytes, cut anywhere. This costs no more than reading them.
     pub fn push(&mut self, appended: &[u8], reading: &Reading<'_>) {
         self.session.append(appended, reading);
-        self.grown = true;
     }
 
     /// Goes on with another reading of the same session: its file was rewritten, or is none that is appended to.
     pub fn replace(&mut self, session: Session) {
         self.session = session;
-        self.grown = false;
     }
 
     /// The session as it stands.
     pub fn session(&mut self, reading: &Reading<'_>) -> &Session {
-        if std::mem::take(&mut self.grown) {
-            self.session.finish(reading, &mut Vec::new());
-        }
+        self.session.settle(reading);
         &self.session
     }
 

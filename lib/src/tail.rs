@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 
 use crate::base::{Base, Origin};
+use crate::format;
 use crate::intake::{Goal, Grain, Intake, Position, VALUE_LIMIT_BYTES};
 use crate::layout::Format;
 use crate::reading::Reading;
@@ -33,14 +34,23 @@ impl Session {
     /// again.
     pub fn push(&mut self, appended: &[u8], reading: &Reading<'_>) {
         self.append(appended, reading);
-        self.finish(reading, &mut Vec::new());
+        self.settle(reading);
     }
 
     /// Takes in bytes without a look at the tree, which costs as much as the session is long. Nothing may be asked of the
-    /// session before it is finished.
+    /// session before it is settled.
     pub(crate) fn append(&mut self, appended: &[u8], reading: &Reading<'_>) {
+        let was_document = self.grain() == Grain::Document;
         if let Some(Contents::Memory(bytes)) = self.files.0.first_mut().map(|file| &mut file.contents) {
             bytes.extend_from_slice(appended);
+            // Where content tells what a file is, more of it may tell better; and a document has no end to go on from.
+            let by_content = !self.source.dialect.formats().is_empty();
+            let is_lines = || matches!(format::of_bytes(self.source.dialect, bytes), Format::Lines);
+            if by_content && (was_document || !is_lines()) {
+                let bytes = std::mem::take(bytes);
+                *self = Session::from_bytes(self.source.dialect, bytes, reading);
+                return;
+            }
         }
         if let Some(mark) = self.tail.judged.take() {
             self.skeleton.cut_back(mark);
@@ -49,6 +59,13 @@ impl Session {
         let from = self.tail.pending.len();
         self.tail.pending.extend_from_slice(appended);
         self.take_lines(from);
+    }
+
+    /// Looks at what was appended, unless that was done.
+    pub(crate) fn settle(&mut self, reading: &Reading<'_>) {
+        if self.tail.judged.is_none() {
+            self.finish(reading, &mut Vec::new());
+        }
     }
 
     /// How far the first file was taken in.

@@ -1,6 +1,6 @@
 //! From a session to the structs of `query.rs`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use hashbrown::HashSet;
 use serde_json::Value;
@@ -24,6 +24,9 @@ const TITLE_CHARS: usize = 120;
 /// How many prompts are opened in search of one with words.
 const PROMPTS_LOOKED_AT: usize = 16;
 
+/// How many heads are told with their usage: each costs a walk of its branch.
+const HEADS_COUNTED: usize = 64;
+
 /// How far up a head's last words are looked for.
 const PREVIEW_STEPS: usize = 16;
 
@@ -31,13 +34,13 @@ impl Session {
     /// Describes the session. What was read of it may be its end only: then the beginning is looked at, too.
     pub fn row(&self) -> Result<SessionRow> {
         if self.whole() {
-            return self.described();
+            return self.described(&project::of);
         }
         listing::row(&self.source, &Reading::plain(self.tail.now), Depth::Windows)
     }
 
     /// Describes what was read as if it were all.
-    pub(crate) fn described(&self) -> Result<SessionRow> {
+    pub(crate) fn described(&self, project: &dyn Fn(&Path) -> PathBuf) -> Result<SessionRow> {
         let branch = self.head().map(|head| self.branch(head));
         let first_prompt = self.first_prompt()?;
         let (title, title_source) = match (self.title(), &first_prompt) {
@@ -51,7 +54,7 @@ impl Session {
         Ok(SessionRow {
             id: self.id(),
             dialect: self.dialect().name(),
-            project: self.cwd().map(|cwd| project::of(Path::new(cwd)).to_string_lossy().into_owned()),
+            project: self.cwd().map(|cwd| project(Path::new(cwd)).to_string_lossy().into_owned()),
             path: self.path().to_string_lossy().into_owned(),
             title,
             title_source,
@@ -66,6 +69,7 @@ impl Session {
             branch_count: counted(self.heads().len()),
             models: self.models().to_vec(),
             usage: self.usage().filter(|_| self.whole()),
+            branch_usage: whole.and_then(|branch| self.usage_of(branch)),
             git_branch: self.git_branch().map(str::to_owned),
             agent_version: self.agent_version().map(str::to_owned),
             parent_session: parent.map(|(session, _)| SessionId::from(session)),
@@ -90,12 +94,13 @@ impl Session {
                 })
                 .collect(),
             cycle: branch.cycle.iter().copied().map(name).collect(),
+            usage: self.usage_of(branch).filter(|_| self.whole()),
         }
     }
 
     /// Every end, with its last words.
     pub fn head_rows(&self) -> Result<Vec<HeadRow>> {
-        let row = |head: crate::session::Head<'_>| {
+        let row = |(at, head): (usize, crate::session::Head<'_>)| {
             let lineage = std::iter::successors(Some(head.record), |record| record.parent());
             let mut preview = None;
             for record in lineage.take(PREVIEW_STEPS) {
@@ -105,9 +110,11 @@ impl Session {
                     break;
                 }
             }
-            Ok(HeadRow { id: name(head.record), kind: head.kind, updated: head.record.at(), preview })
+            let counted = self.whole() && at < HEADS_COUNTED;
+            let usage = counted.then(|| self.usage_of(&self.branch(head.record))).flatten();
+            Ok(HeadRow { id: name(head.record), kind: head.kind, updated: head.record.at(), preview, usage })
         };
-        self.heads().map(row).collect()
+        self.heads().enumerate().map(row).collect()
     }
 
     /// Every record, for a drawing of the tree.

@@ -85,7 +85,9 @@ fn every_sdk_takes_parts_of_which_any_one_key_is_odd() {
 fn every_sdk_takes_every_branch_of_the_corpus_and_the_demo() {
     let mut cases = Map::new();
     let native = support::logs().into_iter().map(|log| (support::native(), log));
-    let others = ["claude-code", "qwen-code", "fluux", "ai-sdk"].into_iter().flat_map(support::logs_of);
+    let others = ["claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"]
+        .into_iter()
+        .flat_map(support::logs_of);
     for (dialect, log) in native.chain(others) {
         let session = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
         for head in session.heads() {

@@ -61,9 +61,12 @@ fn main_file(dialect: &dyn Dialect, case: &Path) -> PathBuf {
 
 /// The database that a case's SQL makes, with the case's other files beside it.
 fn database(dialect: &dyn Dialect, case: &Path) -> PathBuf {
-    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _turn = TURN.lock().unwrap();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(dialect.name()).join(case.file_name().unwrap());
+    // Each test makes its own: they run at once.
+    let name = format!("{:?}", std::thread::current().id()).replace(['(', ')'], "");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(dialect.name())
+        .join(name)
+        .join(case.file_name().unwrap());
     let path = folder.join("agents.db");
     fs::create_dir_all(&folder).unwrap();
     for entry in fs::read_dir(case).unwrap().map(Result::unwrap) {

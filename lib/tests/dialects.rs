@@ -529,7 +529,7 @@ fn a_document_is_read_as_its_records() {
 fn a_torn_document_keeps_the_records_before_the_tear() {
     let tear = DOCUMENT.find("Hi").unwrap();
     insta::assert_snapshot!(shown(&read(&Document, &DOCUMENT[..tear])), @"
-    head q; heads q main; branch q; gaps none; state interrupted-prompt; messages 1; issues not-json 0, torn 0, torn 0.
+    head q; heads q main; branch q; gaps none; state interrupted-prompt; messages 1; issues torn 0, torn 0.
     q: Hello {
     ");
     for cut in 0..DOCUMENT.len() {
@@ -568,7 +568,7 @@ fn rows_of_a_database_are_records() {
         sources.iter().map(|source| Session::open(source.as_ref().unwrap(), &reading()).unwrap()).collect();
     assert_eq!(sessions.iter().map(|session| session.id().0).collect::<Vec<_>>(), ["one", "two"]);
     insta::assert_snapshot!(shown(&sessions[0]), @"
-    head a; heads a main; branch q a; gaps none; state clean; messages 2; issues not-json 0.
+    head a; heads a main; branch q a; gaps none; state clean; messages 2; issues not-json 3.
     q: Hello
     a: | Hi
     ");
@@ -577,6 +577,9 @@ fn rows_of_a_database_are_records() {
     x: Elsewhere
     ");
     assert_eq!(sessions[0].row().unwrap().message_count, Some(2));
+    let several = Session::open(&Source::file(&Table, &path), &reading()).err().unwrap();
+    assert!(matches!(several, Error::SeveralSessions { count: 2, .. }), "{several}");
+    assert_eq!(Source::in_file(&Table, &path).unwrap().len(), 2);
 }
 
 #[test]

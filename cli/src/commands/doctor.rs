@@ -69,7 +69,14 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     for session in &args.sessions {
         match folder(session, global, ctx, &mut report)? {
             Some(sources) => patients.extend(sources.into_iter().map(|source| Located::Source(Box::new(source)))),
-            None => patients.push(session.resolve(global, ctx)?.located),
+            None => match session.resolve(global, ctx)?.located {
+                // A database holds many sessions.
+                Located::Source(source) if source.key.is_none() => {
+                    let all = Source::in_file(source.dialect, &source.path)?;
+                    patients.extend(all.into_iter().map(|source| Located::Source(Box::new(source))));
+                }
+                located => patients.push(located),
+            },
         }
     }
     for patient in patients {
@@ -135,9 +142,9 @@ fn folder(
     let source = |file: &PathBuf| {
         // A file that cannot be opened is told when it is examined.
         let dialect = named.or_else(|| detect::of_file(file, &ctx.home).ok()).unwrap_or(&Unknown);
-        Source::file(dialect, file)
+        Source::in_file(dialect, file).unwrap_or_else(|_| vec![Source::file(dialect, file)])
     };
-    Ok(Some(files.iter().map(source).collect()))
+    Ok(Some(files.iter().flat_map(source).collect()))
 }
 
 /// The sessions of some layouts; what cannot be looked into is told and counted.

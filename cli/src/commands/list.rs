@@ -66,7 +66,7 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     } else if ctx.json {
         ctx.print_json(&rows)?;
     } else if !rows.is_empty() {
-        let table = table(&rows, ctx);
+        let table = table(&rows, args.full, ctx);
         write!(ctx.out, "{table}")?;
         ctx.out.flush()?;
     }
@@ -103,10 +103,10 @@ fn nothing(hidden: usize, project: Option<&std::path::Path>, aside: usize, globa
     Failure::new(FailureKind::NotFound, what).hint(hint)
 }
 
-fn table(rows: &[SessionRow], ctx: &Ctx) -> String {
+fn table(rows: &[SessionRow], full: bool, ctx: &Ctx) -> String {
     let ids = rows.iter().map(|row| row.id.as_str());
     let id_columns = shortest_unique(ids).max(ID_COLUMNS);
-    let mut table = Table::new(vec![
+    let mut columns = vec![
         Column::fixed("ID"),
         Column::fixed("UPDATED").spare(1),
         Column::shrinking("PROJECT", 8).spare(2),
@@ -114,11 +114,15 @@ fn table(rows: &[SessionRow], ctx: &Ctx) -> String {
         Column::fixed("AGENT").spare(4),
         Column::right("MSGS").spare(5),
         Column::fixed("STATE").spare(3),
-    ]);
+    ];
+    if full {
+        columns.extend(["IN", "CACHED", "OUT"].map(|name| Column::right(name).spare(6)));
+    }
+    let mut table = Table::new(columns);
     for row in rows {
         let id: String = row.id.as_str().chars().take(id_columns).collect();
         let indent = if row.parent_session.is_some() { "└ " } else { "" };
-        table.push(vec![
+        let mut cells = vec![
             Cell::new(clean::line(&id), Paint::cyan),
             Cell::new(row.updated.map(|at| clock::ago(at, ctx.now)).unwrap_or_default(), Paint::dim),
             Cell::new(clean::line(&project_name(row)), Paint::plain),
@@ -133,7 +137,15 @@ fn table(rows: &[SessionRow], ctx: &Ctx) -> String {
                     Some(State::InterruptedPrompt | State::InterruptedTurn) => Paint::yellow,
                 },
             ),
-        ]);
+        ];
+        if full {
+            let usage = row.usage.unwrap_or_default();
+            let counts = [usage.input, usage.cache_read, usage.output];
+            cells.extend(
+                counts.map(|count| Cell::new(count.map(|count| count.to_string()).unwrap_or_default(), Paint::dim)),
+            );
+        }
+        table.push(cells);
     }
     table.render(ctx.look.width, ctx.paint())
 }

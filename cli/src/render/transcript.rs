@@ -79,6 +79,12 @@ impl Transcript<'_> {
         facts.extend(row.git_branch);
         facts.extend(row.state.map(|state| state.name().to_owned()));
         facts.extend(row.usage.map(tokens));
+        let of_branch = self.session.usage_of(self.branch).filter(|_| self.session.whole());
+        facts.extend(
+            of_branch
+                .filter(|usage| Some(*usage) != row.usage)
+                .map(|usage| format!("this branch {}", tokens(usage))),
+        );
         facts.extend(row.parent_session.map(|parent| format!("sub-agent of {}", divider::short(parent.as_str()))));
         let mut lines = vec![String::new()];
         for fact in facts {

@@ -1,6 +1,7 @@
 //! The AI SDK's UIMessages: a list, an object with `messages`, or one a line; and rows of Smithers' `agents` table.
 //!
-//! No program has a place for such files: they are named by their path. What each major writes: docs/dialects/ai-sdk.md.
+//! No program has a place for such files: they are named by their path, or put into ours. What each major writes:
+//! docs/dialects/ai-sdk.md.
 
 mod body;
 mod legacy;
@@ -28,12 +29,13 @@ impl Dialect for AiSdk {
         "ai-sdk"
     }
 
-    fn layouts(&self, _: &Home) -> Vec<Layout> {
-        Vec::new()
+    fn layouts(&self, home: &Home) -> Vec<Layout> {
+        self.layouts_in(&home.data())
     }
 
-    fn layouts_in(&self, _: &Path) -> Vec<Layout> {
-        Vec::new()
+    fn layouts_in(&self, store: &Path) -> Vec<Layout> {
+        let (root, format) = (store.join("chats"), Format::Document);
+        vec![Layout { root, pattern: "*.json*", companions: &[], sidecar: None, format }]
     }
 
     fn formats(&self) -> &'static [Format] {

@@ -71,7 +71,9 @@ fn a_pipe_in_a_store_is_never_opened() {
     }
     let (done, finished) = mpsc::channel();
     std::thread::spawn(move || {
-        let walked: Vec<Source> = store.walk().into_iter().map(Result::unwrap).collect();
+        let (walked, told): (Vec<_>, Vec<_>) = store.walk().into_iter().partition(Result::is_ok);
+        let walked: Vec<Source> = walked.into_iter().map(Result::unwrap).collect();
+        assert!(matches!(&told[..], [Err(Error::NotAFile(path))] if *path == pipe), "it is told");
         let read: Vec<usize> = walked.iter().map(|source| open(&source.path).unwrap().records().len()).collect();
         let refused = matches!(open(&pipe), Err(Error::NotAFile(path)) if path == pipe);
         done.send((walked.into_iter().map(|source| source.path).collect::<Vec<_>>(), read, refused))

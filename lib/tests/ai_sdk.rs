@@ -1,0 +1,164 @@
+//! UIMessages and rows of agents as people and SDKs see them: what the corpus' one-line pages do not show.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use std::path::Path;
+
+use scrollback::conversation::Conversation;
+use scrollback::detect;
+use scrollback::dialect::{self, Dialect};
+use scrollback::error::Error;
+use scrollback::home::Home;
+use scrollback::message::{Message, Sdk, takes};
+use scrollback::session::Session;
+use scrollback::source::Source;
+use serde_json::{Value, json};
+use support::reading;
+
+fn ai_sdk() -> &'static dyn Dialect {
+    dialect::named("ai-sdk").unwrap()
+}
+
+fn messages(session: &Session) -> Vec<Message> {
+    let branch = session.branch(session.head().unwrap());
+    let conversation = Conversation::new(&branch);
+    conversation.messages(0..conversation.len()).map(Result::unwrap).collect()
+}
+
+fn read(text: impl ToString) -> Session {
+    Session::from_bytes(ai_sdk(), text.to_string().into_bytes(), &reading())
+}
+
+#[test]
+fn messages_are_shown_as_they_are() {
+    let all: Value = serde_json::from_str(include_str!("aisdk/parts.json")).unwrap();
+    let parts: Vec<&Value> = all.as_object().unwrap().values().collect();
+    let told = json!([
+        {"id": "q", "role": "user", "parts": [{"type": "text", "text": "Hello"}]},
+        {"id": "a", "role": "assistant", "metadata": {"mine": 1}, "parts": parts},
+        {"id": "b", "role": "assistant", "parts": []},
+    ]);
+    let shown = serde_json::to_value(messages(&read(&told))).unwrap();
+    for (at, message) in told.as_array().unwrap().iter().enumerate() {
+        assert_eq!(shown[at]["parts"], message["parts"]);
+        assert_eq!(shown[at]["id"], message["id"]);
+    }
+    assert_eq!(shown[1]["metadata"], json!({"mine": 1, "records": ["a"]}));
+}
+
+#[test]
+fn old_messages_become_parts_of_today() {
+    let shown = messages(&read(json!([{
+        "id": "m", "role": "assistant", "content": "Rain.", "reasoning": "Clouds.", "createdAt": "2024-06-01T10:00:00Z",
+        "toolInvocations": [{"state": "result", "toolCallId": "c", "toolName": "sky", "args": {}, "result": "grey"}],
+        "experimental_attachments": [{"name": "a.png", "contentType": "image/png", "url": "data:image/png;base64,AA=="}],
+        "annotations": [1],
+    }])));
+    let shown = serde_json::to_value(&shown[0]).unwrap();
+    assert_eq!(
+        shown["parts"],
+        json!([
+            {"type": "reasoning", "text": "Clouds."},
+            {"type": "dynamic-tool", "toolName": "sky", "toolCallId": "c", "state": "output-available", "input": {}, "output": "grey"},
+            {"type": "text", "text": "Rain."},
+            {"type": "file", "mediaType": "image/png", "filename": "a.png", "url": "data:image/png;base64,AA=="},
+        ])
+    );
+    assert_eq!(shown["metadata"]["annotations"], json!([1]));
+    assert_eq!(takes(&shown, Sdk::V5), Ok(()));
+}
+
+/// A database with these rows of agents, by the case of the corpus that makes its table.
+fn database(folder: &Path, rows: &str) -> std::path::PathBuf {
+    let case = support::corpus().join("ai-sdk/row-pending/agents.sql");
+    let sql = std::fs::read_to_string(case).unwrap();
+    let table = sql.split("INSERT").next().unwrap();
+    let path = folder.join("agents.db");
+    rusqlite::Connection::open(&path).unwrap().execute_batch(&format!("{table}{rows}")).unwrap();
+    path
+}
+
+fn insert(id: &str, status: &str, more: &str) -> String {
+    format!(
+        "INSERT INTO agents (id, execution_id, model, prompt, created_at, status, result, result_structured, error) \
+         VALUES ('{id}', 'run', 'sonnet', 'Go.', '2026-11-01 10:00:00', '{status}', {more});"
+    )
+}
+
+#[test]
+fn each_row_is_a_session_and_a_failure_is_no_empty_text() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = [
+        insert("pending", "pending", "NULL, NULL, NULL"),
+        insert("done", "completed", "'Gone.', '{\"ok\":true}', NULL"),
+        insert("failed", "failed", "NULL, NULL, 'rate limit'"),
+        insert("empty", "failed", "'', '', ''"),
+        insert("cancelled", "cancelled", "NULL, NULL, NULL"),
+    ];
+    let path = database(dir.path(), &rows.concat());
+    let sources = Source::in_file(ai_sdk(), &path).unwrap();
+    assert_eq!(sources.len(), rows.len());
+    let mut told = String::new();
+    for source in &sources {
+        let session = Session::open(source, &reading()).unwrap();
+        for message in messages(&session) {
+            let message = serde_json::to_value(message.for_sdk(Sdk::V7)).unwrap();
+            assert_eq!(takes(&message, Sdk::V7), Ok(()));
+            let (parts, error) = (&message["parts"], &message["metadata"]["error"]);
+            told += &format!("{} {} {parts} {error}\n", session.id(), message["role"].as_str().unwrap());
+        }
+    }
+    insta::assert_snapshot!(told, @r#"
+    pending user [{"type":"text","text":"Go."}] null
+    done user [{"type":"text","text":"Go."}] null
+    done assistant [{"type":"text","text":"Gone."},{"type":"data-result-structured","data":{"ok":true}}] null
+    failed user [{"type":"text","text":"Go."}] null
+    failed assistant [{"type":"data-error","data":{"text":"rate limit"}}] "rate limit"
+    empty user [{"type":"text","text":"Go."}] null
+    empty assistant [{"type":"data-error","data":{"text":"failed"}}] "failed"
+    cancelled user [{"type":"text","text":"Go."}] null
+    cancelled assistant [{"type":"data-error","data":{"text":"cancelled"}}] "cancelled"
+    "#);
+}
+
+#[test]
+fn a_database_that_is_something_else_locked_or_cut_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home { dir: "/nowhere".into(), cwd: "/".into(), vars: Default::default() };
+    let other = dir.path().join("other.db");
+    let connection = rusqlite::Connection::open(&other).unwrap();
+    connection
+        .execute_batch("CREATE TABLE agents (id, name); INSERT INTO agents VALUES (1, 2)")
+        .unwrap();
+    let found = detect::of_file(&other, &home).unwrap();
+    assert_eq!(found.name(), "unknown");
+    let error = Session::open(&Source::file(found, &other), &reading()).err().unwrap();
+    assert!(matches!(error, Error::NoSessions(_)), "{error}");
+
+    let path = database(dir.path(), &insert("a", "pending", "NULL, NULL, NULL"));
+    let cut = dir.path().join("cut.db");
+    std::fs::write(&cut, &std::fs::read(&path).unwrap()[..3000]).unwrap();
+    let opened = detect::of_file(&cut, &home).and_then(|dialect| Source::in_file(dialect, &cut));
+    assert!(matches!(opened, Err(Error::Database { .. })), "{opened:?}");
+
+    let writer = rusqlite::Connection::open(&path).unwrap();
+    writer.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let locked = detect::of_file(&path, &home).err().unwrap();
+    assert!(locked.to_string().ends_with("database is locked"), "{locked}");
+}
+
+#[test]
+fn a_list_cut_anywhere_keeps_its_whole_messages() {
+    let message =
+        |id: usize| json!({"id": format!("m{id}"), "role": "user", "parts": [{"type": "text", "text": "{["}]});
+    let text = json!([message(0), message(1), message(2)]).to_string();
+    let ends: Vec<usize> = text.match_indices("}]}").map(|(at, end)| at + end.len()).collect();
+    for cut in 1..text.len() {
+        let session = read(&text[..cut]);
+        let whole = ends.iter().filter(|end| **end <= cut).count();
+        let kept = session.records().filter(|record| record.id().starts_with('m')).count();
+        assert_eq!(kept, whole, "cut at {cut}");
+        assert!(session.has_errors(), "cut at {cut}");
+    }
+}
