@@ -43,6 +43,8 @@ mod join;
 pub mod conversation;
 mod assemble;
 pub mod history;
+pub mod stream;
+pub mod tool_calls;
 
 pub mod profile;
 pub mod listing;
