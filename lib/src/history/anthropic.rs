@@ -6,14 +6,14 @@
 use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
-use super::pieces::{Plain, data_url, failed, file_words, given, is_web_address, plain};
+use super::pieces::{Plain, data_url, failed, file_words, given, is_of_api, is_web_address, plain};
 use super::{History, Item, Origin, Out, Turn, wire};
 use crate::error::Result;
 use crate::message::{FilePart, Part, ReasoningPart, Role, ToolPart, ToolState};
 use crate::record::ToolResult;
 
 /// Says that an answer comes first, where one does: the API wants to hear the user before the model.
-const BEGINNING: &str = "[what was said before is not part of this history]";
+pub(super) const BEGINNING: &str = "[what was said before is not part of this history]";
 
 /// The API sets no limit for ids; those of agents are shorter.
 const ID_CHARS: usize = 128;
@@ -25,6 +25,9 @@ const HOSTED: &[&str] =
 
 /// The images that the API takes.
 const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+/// The blocks that we say ourselves: one that did not become a part is broken.
+const SAID: &[&str] = &["text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document"];
 
 pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
     // The agent's own messages are no model's.
@@ -149,8 +152,8 @@ impl Says<'_> {
                 Plain::Text(text) => Some(json!({"type": "text", "text": text})),
                 Plain::Reasoning(thought) => self.thinking(thought, out),
                 Plain::File(file) => Some(self.file(file, out)),
-                Plain::Foreign(data) if data.kind == "block" && self.dialect == "claude-code" => {
-                    Some(data.data.clone()).filter(Value::is_object)
+                Plain::Foreign(data) if self.dialect == "claude-code" && is_of_api(data, "block", SAID) => {
+                    Some(data.data.clone())
                 }
                 Plain::Foreign(_) => self.leave("a piece that only another API has", out),
                 Plain::Aside(what) => self.leave(what, out),

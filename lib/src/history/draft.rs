@@ -17,6 +17,8 @@ pub(super) struct Drafts<'s> {
     calls: HashMap<String, (usize, usize)>,
     /// The ids that calls have now.
     taken: HashSet<String>,
+    /// The last number that was put behind an id to tell calls apart.
+    numbers: HashMap<String, usize>,
     /// Results whose call has not been seen.
     early: HashMap<String, Vec<(RecordRef<'s>, ToolResult)>>,
     /// The draft that the last record was a block of, while nobody else has spoken.
@@ -49,6 +51,7 @@ impl<'s> Drafts<'s> {
             drafts: Vec::new(),
             calls: HashMap::new(),
             taken: HashSet::new(),
+            numbers: HashMap::new(),
             early: HashMap::new(),
             answer: None,
             in_items: false,
@@ -229,10 +232,10 @@ impl<'s> Drafts<'s> {
     fn unique(&mut self, id: &str) -> String {
         let stem = if id.is_empty() { "call" } else { id };
         let mut own = if id.is_empty() { "call_1".to_owned() } else { id.to_owned() };
-        let mut number = 2;
         while !self.taken.insert(own.clone()) {
+            let number = self.numbers.entry(stem.to_owned()).or_insert(1);
+            *number += 1;
             own = format!("{stem}_{number}");
-            number += 1;
         }
         own
     }

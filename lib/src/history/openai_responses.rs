@@ -6,7 +6,7 @@ use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::openai::arguments;
-use super::pieces::{Plain, data_url, file_words, given, is_web_address, plain};
+use super::pieces::{Plain, data_url, file_words, given, is_of_api, is_web_address, plain};
 use super::{History, Item, Out, Turn, wire};
 use crate::error::Result;
 use crate::message::{FilePart, Part, ReasoningPart, Role, ToolPart};
@@ -15,6 +15,9 @@ use crate::record::ToolResult;
 /// What the API takes.
 const ID_CHARS: usize = 64;
 const NAME_CHARS: usize = 128;
+
+/// The pieces that we say ourselves: one that did not become a part is broken.
+const SAID: &[&str] = &["input_text", "output_text", "input_image", "input_file"];
 
 /// The dialect of the agent that speaks this API.
 const OWN: &str = "codex";
@@ -105,8 +108,8 @@ impl Says<'_> {
             Plain::Foreign(data) if data.kind == "context" && self.own && data.data["type"].is_string() => {
                 Some(Said::Item(data.data.clone()))
             }
-            Plain::Foreign(data) if data.kind == "content" && self.own => {
-                Some(data.data.clone()).filter(Value::is_object).map(Said::Content)
+            Plain::Foreign(data) if self.own && is_of_api(data, "content", SAID) => {
+                Some(Said::Content(data.data.clone()))
             }
             Plain::Foreign(_) => self.leave("a piece that only another API has", out),
             Plain::Aside(what) => self.leave(what, out),

@@ -41,6 +41,12 @@ pub(crate) fn plain(part: &Part) -> Plain<'_> {
     }
 }
 
+/// Whether an API may know a piece of its own content that we do not: it has a type, and none of those that we say.
+pub(crate) fn is_of_api(piece: &DataPart, kind: &str, said: &[&str]) -> bool {
+    let known = piece.data.get("type").and_then(Value::as_str).filter(|name| !name.is_empty());
+    piece.kind == kind && known.is_some_and(|name| !said.contains(&name))
+}
+
 /// What a tool gave back, as texts and files; why it failed where it gave nothing.
 pub(crate) fn given(result: &ToolResult) -> Vec<Part> {
     let output: Vec<Part> = match &result.output {
