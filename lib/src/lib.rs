@@ -16,6 +16,7 @@ mod format;
 pub mod detect;
 pub mod error;
 pub mod project;
+pub mod packed;
 pub mod source;
 
 pub mod session;
