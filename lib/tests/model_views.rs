@@ -237,6 +237,8 @@ fn what_an_api_does_not_take_is_found_out() {
         ("gemini", json!([{"role": "user", "parts": []}])),
         ("gemini", json!([{"role": "user", "parts": [{"text": ""}]}])),
         ("gemini", json!([{"role": "user", "parts": [{"text": "a"}]}, {"role": "model", "parts": [google_call]}])),
+        ("gemini", json!([{"role": "user", "parts": [{"text": "a"}]}, {"role": "user", "parts": [{"text": "b"}]}])),
+        ("gemini", json!([{"role": "user", "parts": [{"text": "Hm", "thought": true}]}])),
         ("ai-sdk", json!([user(json!([]))])),
         ("ai-sdk", json!([answer(json!([{"type": "tool-call", "toolCallId": "c1", "toolName": "ls", "input": {}}]))])),
         ("fluux", json!([user(json!(""))])),
