@@ -226,6 +226,7 @@ fn what_an_api_does_not_take_is_found_out() {
         ),
         ("anthropic", json!([hello(), answer(json!([call("c 1")])), user(json!([result("c 1")]))])),
         ("anthropic", json!([hello(), answer(json!([{"type": "thinking", "thinking": "Hm", "signature": ""}]))])),
+        ("anthropic", json!([hello(), answer(json!([{"type": "thinking", "thinking": "Hm", "signature": "c2ln"}]))])),
         ("openai", json!([user(json!(""))])),
         ("openai", json!([{"role": "assistant", "content": null}])),
         ("openai", json!([{"role": "assistant", "content": null, "tool_calls": [chat_call]}])),

@@ -88,6 +88,8 @@ impl Judge {
                     (kind, _) => self.check(self.own && !kind.is_empty(), "a block of this role", block),
                 }
             }
+            let last = blocks.last().map(|block| text(&block["type"])).unwrap_or_default();
+            self.check(!last.ends_with("thinking"), "thinking leads to something", message);
             self.paired(&open, &results, message);
             open = calls;
         }
