@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, list::ListArgs, show::ShowArgs,
-    tail::TailArgs, tree::TreeArgs,
+    completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, history::HistoryArgs,
+    list::ListArgs, show::ShowArgs, tail::TailArgs, tree::TreeArgs,
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -41,6 +41,7 @@ pub(crate) enum Command {
     List(ListArgs),
     Show(ShowArgs),
     Tree(TreeArgs),
+    History(HistoryArgs),
     Tail(TailArgs),
     ExtractTools(ExtractToolsArgs),
     Doctor(DoctorArgs),

@@ -32,6 +32,48 @@ fn the_demo_is_listed_on_a_fresh_machine() {
 }
 
 #[test]
+fn a_history_is_one_document_and_its_repairs_are_told_beside_it() {
+    let env = TestEnv::new();
+    let call = r#"{"type":"assistant","uuid":"a3","parentUuid":"u2","message":{"content":"Let me see.","toolCalls":[{"id":"c1","name":"Bash","arguments":{"command":"expr 2 + 2"}}]}}"#;
+    env.session("s1", &format!("{}{call}\n", talk()));
+    assert_snapshot!(env.run(&["history", "s1", "--for", "openai"]).all(), @r#"
+    [
+    {"role":"user","content":"What is two and two?"},
+    {"role":"assistant","content":"Four."},
+    {"role":"user","content":"Sure?"},
+    {"role":"assistant","content":"Let me see.","tool_calls":[{"id":"c1","type":"function","function":{"name":"Bash","arguments":"{\"command\":\"expr 2 + 2\"}"}}]},
+    {"role":"tool","tool_call_id":"c1","content":"[no result was recorded: the session ended before this call finished]"}
+    ]
+    [exit 0]
+    interrupted-turn: The last answer was interrupted: one call has no result. It is not run again.
+    note: a3: call c1 has no result; it is closed by a failed one
+    "#);
+    assert_snapshot!(env.run(&["history", "s1#a2", "--for", "text", "--last", "2"]).all(), @r"
+    User: Sure?
+
+    Assistant: **Yes.**
+    [exit 0]
+    clean: The session goes on after its last answer.
+    ");
+    let told = env.run(&["history", "s1#u1", "--for", "anthropic", "--json"]);
+    assert_eq!(
+        told.json(),
+        serde_json::json!([{"role": "user", "content": [{"type": "text", "text": "What is two and two?"}]}])
+    );
+    assert_eq!(
+        told.err,
+        "{\"state\":\"interrupted-prompt\",\"notice\":\"The last prompt has no answer yet.\",\"notes\":[]}\n"
+    );
+    assert_eq!(env.run(&["history", "s1", "--for", "nobody"]).code, 2);
+    assert_eq!(env.run(&["history", "s1#zzz", "--for", "text"]).code, 1);
+    env.session("s2", "{\"type\":\"custom_title\",\"uuid\":\"t\",\"title\":\"Nothing\"}\n");
+    assert_eq!(
+        (env.run(&["history", "s2", "--for", "openai"]).code, env.run(&["history", "s2", "--for", "openai"]).out),
+        (1, "[]\n".to_owned())
+    );
+}
+
+#[test]
 fn a_session_is_shown_as_a_conversation() {
     let env = TestEnv::new();
     env.session("s1", &talk());
@@ -419,7 +461,7 @@ fn shells_and_readers_of_manuals_are_served() {
 fn the_page_of_commands_is_what_help_prints() {
     let env = TestEnv::new();
     let mut page = String::from("# The command line\n\nWhat `--help` prints; a test keeps this page true.\n");
-    for command in ["", "list", "show", "tree", "tail", "extract-tools", "doctor", "completions", "man"] {
+    for command in ["", "list", "show", "tree", "history", "tail", "extract-tools", "doctor", "completions", "man"] {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let help: String = env.run(&args).out.lines().map(|line| format!("{}\n", line.trim_end())).collect();
         let name = format!("scrollback {command}");

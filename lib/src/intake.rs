@@ -4,22 +4,19 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use jiff::Timestamp;
-use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::base::Origin;
 use crate::dialect::{Dialect, Event, Link, Moment, Parent};
 use crate::issue::IssueKind;
 use crate::mend::{self, Mended};
+use crate::pieces::Note;
 use crate::record::Kind;
 use crate::recover::{self, Piece, is_blank};
 use crate::skeleton::{Place, Skeleton, Stand};
 
 /// The largest value that is read at all. JSON of this size is a mistake or an attack, and serde needs it in one piece.
 pub(crate) const VALUE_LIMIT_BYTES: usize = 512 * 1024 * 1024;
-
-/// Lines of at least so many bytes are worth all cores, each core this many at a time.
-const PIECE_BYTES: usize = 256 * 1024;
 
 /// Takes values of one dialect into a skeleton.
 pub(crate) struct Intake<'a, 'b> {
@@ -32,20 +29,11 @@ pub(crate) struct Intake<'a, 'b> {
 }
 
 /// Where what was read goes.
-///
-/// Parsing costs several times what the skeleton does with it, and only the skeleton must see everything in order: so
-/// pieces of a large file are parsed side by side, and what they told is taken in one after another.
 pub(crate) enum Goal<'a, 'b> {
     /// Into the skeleton at once.
     Skeleton(&'a mut Skeleton),
-    /// Noted, for a skeleton that other pieces go into first.
+    /// Noted, for a skeleton that other pieces of the file go into first.
     Notes(Vec<Note<'b>>),
-}
-
-/// What one piece of a file told.
-pub(crate) enum Note<'b> {
-    Event { event: Event<'b>, value: Place, record: Stand },
-    Region { place: Place, length: u64, kind: IssueKind, detail: String },
 }
 
 /// What one JSON value of a file is.
@@ -109,53 +97,9 @@ impl<'b> Goal<'_, 'b> {
     }
 }
 
-impl Note<'_> {
-    /// Hands it to the skeleton; its lines are counted behind so many others.
-    fn take_into(self, skeleton: &mut Skeleton, lines_before: u32, now: Timestamp) {
-        let moved = |place: Place| Place { line: place.line.saturating_add(lines_before), ..place };
-        match self {
-            Note::Event { event, value, record } => {
-                let record = Stand { place: moved(record.place), ..record };
-                skeleton.take(event, moved(value), record, now);
-            }
-            Note::Region { place, length, kind, detail } => {
-                skeleton.report_region(moved(place), length, kind, detail);
-            }
-        }
-    }
-}
-
 impl<'b> Intake<'_, 'b> {
     /// Takes in whole lines, the last LF included, and returns where the next line begins.
-    pub(crate) fn lines(&mut self, bytes: &'b [u8], at: Position) -> Position {
-        match &mut self.goal {
-            Goal::Skeleton(skeleton) if bytes.len() >= 2 * PIECE_BYTES => {
-                let (dialect, now, grain) = (self.dialect, self.now, self.grain);
-                // Each piece counts its own lines: how many stand before it is not known yet.
-                let first_line = at.line.min(1);
-                let read = |(start, piece): (usize, &'b [u8])| {
-                    let mut intake = Intake { dialect, now, grain, goal: Goal::Notes(Vec::new()), bases: Vec::new() };
-                    let start = Position { offset: at.offset + start as u64, line: first_line, file: at.file };
-                    let end = intake.lines_in_order(piece, start);
-                    (intake.goal, intake.bases, end)
-                };
-                let pieces: Vec<_> = pieces(bytes).into_par_iter().map(read).collect();
-                let mut next = at;
-                for (goal, bases, end) in pieces {
-                    let before = next.line - first_line;
-                    if let Goal::Notes(notes) = goal {
-                        notes.into_iter().for_each(|note| note.take_into(skeleton, before, now));
-                    }
-                    self.bases.extend(bases);
-                    next = Position { line: end.line.saturating_add(before), ..end };
-                }
-                next
-            }
-            Goal::Skeleton(_) | Goal::Notes(_) => self.lines_in_order(bytes, at),
-        }
-    }
-
-    fn lines_in_order(&mut self, mut bytes: &'b [u8], mut at: Position) -> Position {
+    pub(crate) fn lines(&mut self, mut bytes: &'b [u8], mut at: Position) -> Position {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             self.line(&bytes[..end], at);
             at = at.next_line(end + 1);
@@ -353,16 +297,4 @@ impl<'b> Intake<'_, 'b> {
         let detail = format!("{} bytes that are no JSON", place.length);
         self.report_region(place, u64::from(place.length), IssueKind::NotJson, detail);
     }
-}
-
-/// Whole lines, a piece for each core at a time, each with the position of its first byte.
-fn pieces(mut bytes: &[u8]) -> Vec<(usize, &[u8])> {
-    let (mut pieces, mut at) = (Vec::new(), 0);
-    while !bytes.is_empty() {
-        let least = PIECE_BYTES.min(bytes.len());
-        let end = memchr::memchr(b'\n', &bytes[least - 1..]).map_or(bytes.len(), |lf| least + lf);
-        pieces.push((at, &bytes[..end]));
-        (at, bytes) = (at + end, &bytes[end..]);
-    }
-    pieces
 }

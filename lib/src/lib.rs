@@ -19,6 +19,7 @@ pub mod project;
 pub mod source;
 
 pub mod session;
+mod pieces;
 mod record_ref;
 mod request;
 pub mod reading;
@@ -41,6 +42,7 @@ mod join;
 
 pub mod conversation;
 mod assemble;
+pub mod history;
 pub mod stream;
 pub mod tool_calls;
 

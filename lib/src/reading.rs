@@ -16,6 +16,7 @@ use crate::intake::{Grain, Position};
 use crate::issue::{IssueKind, quoted};
 use crate::layout::{Format, Layout};
 use crate::mend;
+use crate::pieces::CUT;
 use crate::project;
 use crate::session::Session;
 use crate::skeleton::{Place, Skeleton, Stand};
@@ -23,7 +24,7 @@ use crate::source::{Contents, Files, OpenFile, Source, open_file};
 use crate::tail::Tail;
 use crate::tree::Bridge;
 
-/// How much is read at a time: large enough that every core gets several pieces of it, small enough for any machine.
+/// How much is read at a time: large enough that calls do not count, small enough for a core's own cache.
 const CHUNK_BYTES: usize = 1024 * 1024;
 
 /// The first window of a session read from its end, and what it grows by: a page of messages is usually in the first.
@@ -140,7 +141,12 @@ impl Session {
             self.tail.at = next;
             return Ok(());
         }
-        let mut reader = file.reader(0)?;
+        if self.grain() == Grain::Line {
+            self.take_pieces(file, CUT)?;
+        }
+        let mut reader = file.reader(self.tail.at.offset)?;
+        let left = file.len()?.saturating_sub(self.tail.at.offset);
+        self.tail.pending.reserve(CHUNK_BYTES.min(usize::try_from(left).unwrap_or(CHUNK_BYTES)) + 1);
         loop {
             let start = self.tail.pending.len();
             let chunk = CHUNK_BYTES.max(start) as u64;

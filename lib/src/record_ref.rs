@@ -168,6 +168,25 @@ impl<'s> RecordRef<'s> {
         Ok(joining.finish())
     }
 
+    /// What the agent sends of it, in the words of its own API: the contents of all its pieces joined. See [`crate::dialect::Dialect::contents`].
+    pub(crate) fn contents(self) -> Result<Option<Vec<serde_json::Value>>> {
+        let texts = self.texts()?;
+        let mut joined: Option<Vec<serde_json::Value>> = None;
+        for piece in texts.iter().filter_map(|text| self.session.dialect().contents(text)) {
+            let known = joined.get_or_insert_default();
+            match (known.last_mut().and_then(|content| content.get_mut("parts")?.as_array_mut()), self.kind()) {
+                (None, _) | (_, Kind::Compaction) => *known = piece,
+                (Some(parts), _) => parts.extend(piece.into_iter().flat_map(|mut content| {
+                    content
+                        .get_mut("parts")
+                        .and_then(|parts| Some(std::mem::take(parts.as_array_mut()?)))
+                        .unwrap_or_default()
+                })),
+            }
+        }
+        Ok(joined)
+    }
+
     /// The JSON of its pieces, as it stands in the file.
     pub fn raw(self) -> Result<Vec<Vec<u8>>> {
         let entries = self.session.derived.tree.entries_of(self.node);

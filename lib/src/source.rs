@@ -56,7 +56,7 @@ impl Source {
         let mut layouts = dialect.layouts_in(&folder);
         let fitting = layouts.iter().position(|layout| layout.fits(path)).unwrap_or(0);
         let layout = if fitting < layouts.len() { Some(layouts.swap_remove(fitting)) } else { None };
-        let layout = layout.unwrap_or_else(|| Layout {
+        let layout = layout.unwrap_or(Layout {
             root: folder,
             pattern: "*",
             companions: &[],
@@ -280,14 +280,18 @@ impl OpenFile {
 
     /// Up to `length` bytes from `offset`: fewer where the file ends.
     pub(crate) fn read_at(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
+        let read = self.bytes().map_or(Ok(0), |file| file.fill(offset, &mut bytes))?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+
+    /// Its bytes, where it has any: several threads may read them at once.
+    pub(crate) fn bytes(&self) -> Option<Bytes<'_>> {
         match &self.contents {
-            Contents::Disk(file) => read_at(file, offset, length).at(&self.path),
-            Contents::Memory(bytes) => {
-                let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
-                Ok(bytes[start..start.saturating_add(length).min(bytes.len())].to_vec())
-            }
-            Contents::Rows(_) => Ok(Vec::new()),
+            Contents::Disk(file) => Some(Bytes::Disk { file, path: &self.path }),
+            Contents::Memory(bytes) => Some(Bytes::Memory(bytes)),
+            Contents::Rows(_) => None,
         }
     }
 
@@ -308,24 +312,45 @@ impl OpenFile {
     }
 }
 
+/// The bytes of an open file.
+#[derive(Clone, Copy)]
+pub(crate) enum Bytes<'f> {
+    Disk { file: &'f File, path: &'f Path },
+    Memory(&'f [u8]),
+}
+
+impl Bytes<'_> {
+    /// Fills a buffer from `offset` on, as far as the file goes, and tells how far that is.
+    pub(crate) fn fill(self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        match self {
+            Bytes::Disk { file, path } => fill(file, offset, buffer).at(path),
+            Bytes::Memory(bytes) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+                let read = buffer.len().min(bytes.len() - start);
+                buffer[..read].copy_from_slice(&bytes[start..start + read]);
+                Ok(read)
+            }
+        }
+    }
+}
+
 /// Reads where it is told to, wherever others read the same file.
-fn read_at(file: &File, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+fn fill(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     #[cfg(unix)]
     let read_some = |bytes: &mut [u8], at: u64| std::os::unix::fs::FileExt::read_at(file, bytes, at);
     #[cfg(windows)]
     let read_some = |bytes: &mut [u8], at: u64| std::os::windows::fs::FileExt::seek_read(file, bytes, at);
     // Where a file ends is found by reading: asking first costs a call for each of a hundred thousand records.
-    let (mut bytes, mut read) = (vec![0; length], 0);
-    while read < length {
-        match read_some(&mut bytes[read..], offset + read as u64) {
+    let mut read = 0;
+    while read < buffer.len() {
+        match read_some(&mut buffer[read..], offset.saturating_add(read as u64)) {
             Ok(0) => break,
             Ok(more) => read += more,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
     }
-    bytes.truncate(read);
-    Ok(bytes)
+    Ok(read)
 }
 
 impl Table {
@@ -405,7 +430,9 @@ pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
         return Err(Error::NotAFile(path.to_path_buf()));
     }
     let file = File::open(path).at(path)?;
-    let magic = read_at(&file, 0, DATABASE_MAGIC.len()).at(path)?;
+    let mut magic = vec![0; DATABASE_MAGIC.len()];
+    let read = fill(&file, 0, &mut magic).at(path)?;
+    magic.truncate(read);
     let inflated = match magic[..] {
         [0x1f, 0x8b, 8, _, ..] => Some(inflate(flate2::read::MultiGzDecoder::new(&file), INFLATED_LIMIT_BYTES)),
         [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(inflate(zstd::Decoder::new(&file).at(path)?, INFLATED_LIMIT_BYTES)),

@@ -11,7 +11,10 @@ use std::sync::OnceLock;
 use std::{env, fs, process};
 
 use scrollback::conversation::Conversation;
-use scrollback::message::{Message, Part, Role, Sdk, objection};
+use scrollback::dialect::Dialect;
+use scrollback::history::{History, NO_RESULT, View};
+use scrollback::message::{Message, Part, Role, Sdk, ToolState, model_messages, objection};
+use scrollback::record::Kind;
 use scrollback::session::Session;
 use scrollback::source::Source;
 use scrollback::stream::{Begin, Chunk, Chunks, Follower, Update};
@@ -84,21 +87,8 @@ fn every_sdk_takes_parts_of_which_any_one_key_is_odd() {
 #[test]
 fn every_sdk_takes_every_branch_of_the_corpus_and_the_demo() {
     let mut cases = Map::new();
-    let native = support::logs().into_iter().map(|log| (support::native(), log));
-    let others = ["claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"]
-        .into_iter()
-        .flat_map(support::logs_of);
-    for (dialect, log) in native.chain(others) {
-        let session = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
-        for head in session.heads() {
-            let branch = session.branch(head.record);
-            let conversation = Conversation::new(&branch);
-            let messages: Vec<Message> = conversation.messages(0..conversation.len()).map(Result::unwrap).collect();
-            if !messages.is_empty() {
-                let session = log.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
-                add(&mut cases, &format!("{session} to {}", head.record.id()), &messages);
-            }
-        }
+    for (name, messages) in branches() {
+        add(&mut cases, &name, &messages);
     }
     assert!(cases.len() > 3 * 100, "only {} cases: the corpus is gone", cases.len());
     judge(cases);
@@ -171,6 +161,98 @@ fn every_part_comes_out_of_the_stream_as_it_went_in() {
     let output = ask("stream.mjs", &Value::Object(cases));
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Each part in every state and role, alone and all together, and every branch of the corpora.
+#[test]
+fn our_model_messages_are_those_of_the_sdk() {
+    let mut cases: Map<String, Value> = Map::new();
+    let mut add = |name: String, messages: Vec<Message>| {
+        let ready: Vec<Message> = messages.into_iter().map(|message| message.for_sdk(Sdk::V7)).collect();
+        cases.insert(name, json!(ready));
+    };
+    let prompt = || Message::new("p", Role::User, vec![Part::text("Go on.")]);
+    for (name, part) in every_part() {
+        for role in [Role::System, Role::User, Role::Assistant] {
+            let message = Message::new("m", role, vec![Part::from(part.clone())]);
+            add(format!("{name} ({role:?})"), vec![message.clone()]);
+            add(format!("{name} ({role:?}) before a prompt"), vec![prompt(), message, prompt()]);
+        }
+    }
+    let all: Vec<Part> = every_part().into_iter().map(|(_, part)| Part::from(part)).collect();
+    add("all parts in one message".to_owned(), vec![Message::new("m", Role::Assistant, all)]);
+    for (name, messages) in branches() {
+        add(name, messages);
+    }
+    let asked = cases.iter().map(|(name, messages)| (name.clone(), case(Sdk::V7, messages.clone())));
+    let theirs = told("--model", &Value::Object(asked.collect()));
+    let mut wrong = Vec::new();
+    for (name, messages) in &cases {
+        let messages: Vec<Message> = serde_json::from_value(messages.clone()).unwrap();
+        let ours = Value::Array(model_messages(&messages));
+        if ours != theirs[name] {
+            wrong.push(format!("{name}\n  theirs {}\n  ours   {ours}", theirs[name]));
+        }
+    }
+    assert!(cases.len() > 300, "only {} cases: the corpus is gone", cases.len());
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+/// Where the model sees what people see: no compaction, nothing that only one of them is told.
+#[test]
+fn our_view_is_what_the_sdk_makes_of_the_messages() {
+    let (mut cases, mut ours) = (Map::new(), Map::new());
+    for (name, dialect, log) in sessions() {
+        let session = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
+        for head in session.heads() {
+            let branch = session.branch(head.record);
+            let shared = |kind| matches!(kind, Kind::User | Kind::Assistant | Kind::ToolResult);
+            let silent = |kind| matches!(kind, Kind::Snapshot | Kind::Title | Kind::Header | Kind::Rewind);
+            let alike = branch.records.iter().all(|record| shared(record.kind()) || silent(record.kind()));
+            let history = History::of(&session, head.record).unwrap();
+            let only_closed = history.notes.iter().all(|note| note.what.ends_with("closed by a failed one"));
+            let conversation = Conversation::new(&branch);
+            if !alike || !only_closed || conversation.is_empty() {
+                continue;
+            }
+            let messages = conversation.messages(0..conversation.len()).map(|message| closed(message.unwrap()));
+            let messages: Vec<Message> = messages.map(|message| message.for_sdk(Sdk::V7)).collect();
+            let name = format!("{name} to {}", head.record.id());
+            cases.insert(name.clone(), case(Sdk::V7, json!(messages)));
+            ours.insert(name, View::AiSdk.messages(&history).unwrap().0.into());
+        }
+    }
+    let theirs = told("--model", &Value::Object(cases));
+    let mut wrong = Vec::new();
+    for (name, ours) in &ours {
+        let mut theirs = theirs[name].as_array().unwrap().clone();
+        // A provider refuses a message that says nothing.
+        theirs.retain(|message| message["content"] != json!([]) && message["content"] != "");
+        if *ours != json!(theirs) {
+            wrong.push(format!("{name}\n  theirs {}\n  ours   {ours}", json!(theirs)));
+        }
+    }
+    assert!(ours.len() > 200, "only {} cases: the corpus is gone", ours.len());
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), ours.len(), wrong.join("\n"));
+}
+
+/// The message with every open call failed; a permission stays one.
+fn closed(mut message: Message) -> Message {
+    for part in &mut message.parts {
+        if let Part::Tool(call) = part
+            && call.is_open()
+        {
+            let (input, error_text) = (Some(call.input().cloned().unwrap_or_default()), NO_RESULT.to_owned());
+            let approval = match &call.state {
+                ToolState::ApprovalResponded { approval, .. } => {
+                    Some(approval.clone()).filter(|approval| approval.approved == Some(true))
+                }
+                _ => None,
+            };
+            call.state = ToolState::OutputError { input, raw_input: None, error_text, approval };
+        }
+    }
+    message
 }
 
 /// The verdict of every SDK, and ours, on messages as they are: good ones, and each with one thing wrong.
@@ -285,6 +367,35 @@ fn what_an_sdk_does_not_take_is_found_out() {
     ");
 }
 
+/// The messages of every branch of the corpora and the demo.
+fn branches() -> Vec<(String, Vec<Message>)> {
+    let mut branches = Vec::new();
+    for (name, dialect, log) in sessions() {
+        let session = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
+        for head in session.heads() {
+            let branch = session.branch(head.record);
+            let conversation = Conversation::new(&branch);
+            let messages: Vec<Message> = conversation.messages(0..conversation.len()).map(Result::unwrap).collect();
+            if !messages.is_empty() {
+                branches.push((format!("{name} to {}", head.record.id()), messages));
+            }
+        }
+    }
+    branches
+}
+
+/// Every session of the corpora and the demo, with its name.
+fn sessions() -> Vec<(String, &'static dyn Dialect, PathBuf)> {
+    let native = support::logs().into_iter().map(|log| (support::native(), log));
+    let others = ["claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"];
+    let all = native.chain(others.into_iter().flat_map(support::logs_of));
+    let named = |(dialect, log): (&'static dyn Dialect, PathBuf)| {
+        let file: PathBuf = log.iter().rev().take(2).collect::<Vec<_>>().into_iter().rev().collect();
+        (format!("{} {}", dialect.name(), file.display()), dialect, log)
+    };
+    all.map(named).collect()
+}
+
 /// Fails with one line for each case that its SDK does not take as it is.
 fn judge(cases: Map<String, Value>) {
     let count = cases.len();
@@ -345,11 +456,16 @@ fn ask(script: &str, cases: &Value) -> Output {
 
 /// Of each case, whether its SDK accepts the messages.
 fn verdicts(cases: &Value) -> Value {
+    told("--verdicts", cases)
+}
+
+/// What the SDKs say to one question about each case.
+fn told(question: &str, cases: &Value) -> Value {
     let packages = packages();
-    let file = packages.join(format!("verdicts-{}.json", process::id()));
+    let file = packages.join(format!("told{question}-{}.json", process::id()));
     fs::write(&file, cases.to_string()).unwrap();
     let output = Command::new(program("node"))
-        .args(["validate.mjs", "--verdicts"])
+        .args(["validate.mjs", question])
         .arg(&file)
         .current_dir(packages)
         .output()

@@ -67,22 +67,6 @@ fn every_log_of_the_corpus_grows_as_it_is_read() {
     }
 }
 
-/// Large files are parsed in pieces, side by side; what is pushed in small bits is not.
-#[test]
-fn a_large_file_read_on_all_cores_is_the_one_read_bit_by_bit() {
-    let mut bytes = Vec::new();
-    let mut logs = logs().into_iter().cycle();
-    while bytes.len() < 3 * 1024 * 1024 {
-        let mut log = fs::read(logs.next().unwrap()).unwrap();
-        log.truncate(256 * 1024);
-        bytes.append(&mut log);
-        bytes.push(b'\n');
-    }
-    let mut live = read(b"");
-    bytes.chunks(200 * 1024).for_each(|bit| live.push(bit, &reading()));
-    assert_eq!(told(&live), told(&read(&bytes[..])));
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: cases(300, 30_000), failure_persistence: None, ..ProptestConfig::default() })]
 

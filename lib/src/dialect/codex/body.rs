@@ -109,7 +109,13 @@ fn compaction(content: Content<'_>) -> Compaction {
     let body =
         |item: &RawValue| self::item(item.get(), item.get(), serde_json::from_str(item.get()).unwrap_or_default());
     let replacement = items.map(|items| items.into_iter().map(body).collect());
-    Compaction { summary: content.message.owned(), replacement, cuts: true, ..Compaction::default() }
+    Compaction {
+        summary: content.message.owned(),
+        replacement,
+        cuts: true,
+        keeps_prompts: true,
+        ..Compaction::default()
+    }
 }
 
 fn item(text: &str, inner: &str, content: Content<'_>) -> Body {
@@ -141,6 +147,7 @@ fn message(inner: &str, content: Content<'_>) -> Body {
     match payload.role.0.as_deref() {
         Some("assistant") => Body::Assistant(said),
         Some("user") if context::is_prompt(&payload) => Body::User(said),
+        Some("user") => Body::Attachment(Said { to_model: context::is_told(&payload), ..said }),
         _ => Body::Attachment(said),
     }
 }
