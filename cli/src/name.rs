@@ -182,7 +182,7 @@ fn is_a_shell_pipe(path: &Path) -> bool {
 }
 
 /// The session that a folder is: its file is there under the name that a dialect gives it.
-pub(crate) fn session_folder(folder: &Path, named: Option<&'static dyn Dialect>) -> Result<Source, Failure> {
+fn session_folder(folder: &Path, named: Option<&'static dyn Dialect>) -> Result<Source, Failure> {
     let own_name = |dialect: &'static dyn Dialect| {
         let layouts = dialect.layouts_in(Path::new(""));
         let names = layouts

@@ -17,6 +17,7 @@ pub mod detect;
 pub mod error;
 pub mod project;
 pub mod source;
+pub mod folder;
 
 pub mod session;
 mod pieces;
