@@ -377,6 +377,23 @@ fn sessions_are_named_in_every_way() {
 }
 
 #[test]
+fn an_id_may_look_like_a_path_and_a_file_may_be_called_otherwise() {
+    let env = TestEnv::new();
+    env.session("odd", &talk().replace("\"s1\"", r#""../../evil#1""#));
+    env.session("windows", &talk().replace("\"s1\"", r#""C:\\x""#));
+    let id = |name: &str| env.run(&["show", name, "--json"]).json()["session"]["id"].as_str().unwrap().to_owned();
+    for name in ["../../evil#1", "../../ev", "native:../../evil", "../../ev#u1", "odd", "od"] {
+        assert_eq!(id(name), "../../evil#1", "{name}");
+    }
+    assert_eq!((id("C:\\x"), id("native:C:\\x")), ("C:\\x".to_owned(), "C:\\x".to_owned()));
+    let rollouts = env.home().join(".codex/sessions/2026/11/15");
+    std::fs::create_dir_all(&rollouts).unwrap();
+    let meta = r#"{"timestamp":"2026-11-15T10:00:00Z","type":"session_meta","payload":{"id":"other","cwd":"/gone"}}"#;
+    std::fs::write(rollouts.join("rollout-2026-11-15T10-00-00-c1c1.jsonl"), meta).unwrap();
+    assert_eq!(id("rollout-2026-11-15T10"), "other");
+}
+
+#[test]
 fn a_record_on_another_branch_chooses_that_branch() {
     let env = TestEnv::new();
     env.session("s1", &(talk() + &line("assistant", "b2", Some("u2"), "It depends.")));
