@@ -18,6 +18,7 @@ pub mod error;
 pub mod project;
 pub mod packed;
 pub mod source;
+pub mod folder;
 
 pub mod session;
 mod pieces;

@@ -53,7 +53,7 @@ pub enum DurationSource {
 impl ToolCallRow {
     /// Whether it failed or was refused.
     pub fn failed(&self) -> bool {
-        self.error.is_some()
+        matches!(self.state, "output-error" | "output-denied")
     }
 }
 
@@ -63,9 +63,11 @@ pub fn of<'a>(conversation: &'a Conversation<'_, '_>) -> impl Iterator<Item = Re
         .filter_map(move |at| Some((at, conversation.message(at)?)))
         .map(|(at, message)| {
             let message = message?;
-            let calls =
-                message.parts.iter().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
-            let row = |call: &Box<ToolPart>| {
+            let calls = message
+                .parts
+                .iter()
+                .filter_map(|part| if let Part::Tool(call) = part { Some(call.as_ref()) } else { None });
+            let row = |call: &ToolPart| {
                 let mut row = row(&message.id, call);
                 if row.duration_ms.is_none() {
                     row.duration_ms = between(conversation, at, &call.call_id);
@@ -89,9 +91,7 @@ pub fn row(message: &str, call: &ToolPart) -> ToolCallRow {
         ToolState::ApprovalResponded { .. } => ("approval-responded", None),
         ToolState::OutputAvailable { .. } => ("output-available", None),
         ToolState::OutputError { error_text, .. } => ("output-error", Some(error_text.clone())),
-        ToolState::OutputDenied { approval, .. } => {
-            ("output-denied", Some(approval.reason.clone().unwrap_or_default()))
-        }
+        ToolState::OutputDenied { approval, .. } => ("output-denied", approval.reason.clone()),
     };
     ToolCallRow {
         message: message.to_owned(),
