@@ -5,11 +5,12 @@
 //! turns                             summary      u3 a3 [r2 closed, r3]     what lies before the cut is replaced
 //! ```
 //!
-//! `start.rs` finds where the model's window begins, `draft.rs` makes turns of records, and each view says the turns in the
+//! `start.rs` finds where the model's window begins, `draft.rs` and `closing.rs` make turns of records, and each view says the turns in the
 //! words of one API. Reading changes nothing: what had to be repaired is in the notes.
 
 mod ai_sdk;
 mod anthropic;
+mod closing;
 mod draft;
 mod fluux;
 mod gemini;

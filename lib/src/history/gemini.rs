@@ -35,7 +35,6 @@ fn said(history: &History<'_>, out: &mut Out<'_>) {
             out.note(turn, "nothing of it can be sent");
             continue;
         }
-        wire::name_speaker(turn, &mut parts);
         if turn.origin == Origin::Instruction {
             out.note(turn, "an instruction is sent in the user's name");
         }
