@@ -192,7 +192,7 @@ fn word(part: &Part) -> String {
         Part::Tool(call) if call.is_open() => format!("{}?", call.call_id),
         Part::Tool(call) => format!("{}!", call.call_id),
         Part::StepStart => "|".to_owned(),
-        Part::Data(data) => format!("<{}>", data.kind),
+        Part::Data(data) => format!("<{} to {}>", data.kind, data.data["to"]),
         _ => "…".to_owned(),
     }
 }
@@ -222,6 +222,28 @@ fn a_result_updates_its_call_and_a_rewind_takes_back() {
 
     removed a n, c |+Another.
     ");
+}
+
+/// What a message says can change though its own records do not.
+#[test]
+fn what_a_message_learns_from_its_neighbours_is_told() {
+    // A result alone, until its call comes.
+    let pushes =
+        [&user("q", "null", "Hi"), &result("r", "q", "t1", "ok"), &user("u", "\"r\"", "And?"), &called("a", "u", "t1")];
+    insta::assert_snapshot!(told(&pushes.map(String::as_str)), @"
+    q Hi
+    r t1!
+    u And?
+    r , a |+Let me look.+t1?
+    ");
+    // A rewind to a record that comes late.
+    let rewind = "{\"type\":\"rewind\",\"uuid\":\"w\",\"parentUuid\":\"z\"}\n".to_owned() + &user("n", "\"w\"", "Anew");
+    let late = "{\"type\":\"title\",\"uuid\":\"z\",\"parentUuid\":null,\"title\":\"Late\"}\n".to_owned()
+        + &user("m", "\"n\"", "On");
+    insta::assert_snapshot!(told(&[&rewind, &late]), @r#"
+    n <rewind to null>+Anew
+    n <rewind to "z">+Anew, m On
+    "#);
 }
 
 /// The chunks of a whole stream of pushes.
