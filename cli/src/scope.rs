@@ -1,6 +1,7 @@
 //! Which sessions a command looks at: this project's, unless somebody says otherwise.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -38,20 +39,30 @@ pub(crate) fn dialect(global: &Global) -> Result<Option<&'static dyn Dialect>, F
     })
 }
 
-/// Every session's source; places that cannot be looked into are told on standard error.
+/// Every session's source.
 fn sources(global: &Global, ctx: &mut Ctx) -> Result<(Vec<Source>, usize), Failure> {
     let found = Places { home: &ctx.home, store: store(global, ctx)?, dialect: dialect(global)? }.sources();
-    let (mut sources, mut unreadable) = (Vec::new(), 0);
+    readable(found, ctx)
+}
+
+/// What can be read of it; the rest is told on standard error and counted.
+pub(crate) fn readable(
+    found: Vec<scrollback::error::Result<Source>>,
+    ctx: &mut Ctx,
+) -> Result<(Vec<Source>, usize), Failure> {
+    let (mut sources, mut told) = (Vec::new(), HashSet::new());
     for source in found {
         match source {
             Ok(source) => sources.push(source),
             Err(error) => {
-                unreadable += 1;
-                ctx.warn(&error.into())?;
+                // Several layouts begin in one folder, and each finds it shut.
+                if told.insert(error.to_string()) {
+                    ctx.warn(&error.into())?;
+                }
             }
         }
     }
-    Ok((sources, unreadable))
+    Ok((sources, told.len()))
 }
 
 /// Every session with its source, the newest first.

@@ -218,6 +218,54 @@ fn a_folder_inside_a_store_is_one_agents() {
 }
 
 #[test]
+fn any_folder_is_walked_and_each_file_is_whose_it_is() {
+    let env = TestEnv::new();
+    let write = |path: &str, text: &str| {
+        let path = env.work().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let codex = r#"{"timestamp":"2026-11-15T10:00:00Z","type":"session_meta","payload":{"id":"c1","cwd":"/gone"}}"#;
+    let qwen = r#"{"uuid":"q1","parentUuid":null,"sessionId":"s","timestamp":"2026-11-15T10:00:00Z","type":"user","cwd":"/gone","message":{"role":"user","parts":[{"text":"Hi"}]}}"#;
+    write("mix/a/before.jsonl", codex);
+    write("mix/a/expected.json", "{\n  \"lines\": 1\n}");
+    write("mix/b/chats/before.jsonl", qwen);
+    write("mix/c/home/.codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-c1.jsonl", codex);
+    write("mix/c/home/.codex/history.jsonl", r#"{"session_id":"c1","ts":1,"text":"Hi"}"#);
+    write("mix/torn.json", r#"{"nobody": [1, "#);
+    write("mix/README.md", "Hi");
+    let ran = env.run(&["doctor", "mix", "--json"]);
+    let found = ran.json();
+    let found = found.as_array().unwrap().iter().map(|one| {
+        let path = one["path"].as_str().unwrap().rsplit_once("/mix/").unwrap().1;
+        format!("{path} {}", one["dialect"].as_str().unwrap())
+    });
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        [
+            "a/before.jsonl codex",
+            "b/chats/before.jsonl qwen-code",
+            "c/home/.codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-c1.jsonl codex",
+            "torn.json unknown"
+        ]
+    );
+    assert_eq!(ran.code, 1);
+    assert!(env.run(&["doctor", "mix"]).err.contains("2 files beside the sessions"));
+    write("empty/README.md", "Hi");
+    assert_eq!(env.run(&["doctor", "empty"]).code, 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_read_is_told_once() {
+    let env = TestEnv::new();
+    std::fs::create_dir_all(env.home().join(".codex")).unwrap();
+    std::os::unix::fs::symlink("sessions", env.home().join(".codex/sessions")).unwrap();
+    let ran = env.run(&["list", "--all"]);
+    assert_eq!(ran.err.matches(".codex/sessions").count(), 1, "{}", ran.all());
+}
+
+#[test]
 fn a_profile_judges_each_line() {
     let env = TestEnv::new();
     let folder = env.home().join(".emacs.d/sage/projects/-gone-tide");
@@ -368,6 +416,23 @@ fn sessions_are_named_in_every_way() {
     }
     assert_eq!(id("@~1"), "older");
     assert_eq!(env.run_with(&["show", "-", "--json"], talk().as_bytes()).json()["session"]["id"], "s1");
+}
+
+#[test]
+fn an_id_may_look_like_a_path_and_a_file_may_be_called_otherwise() {
+    let env = TestEnv::new();
+    env.session("odd", &talk().replace("\"s1\"", r#""../../evil#1""#));
+    env.session("windows", &talk().replace("\"s1\"", r#""C:\\x""#));
+    let id = |name: &str| env.run(&["show", name, "--json"]).json()["session"]["id"].as_str().unwrap().to_owned();
+    for name in ["../../evil#1", "../../ev", "native:../../evil", "../../ev#u1", "odd", "od"] {
+        assert_eq!(id(name), "../../evil#1", "{name}");
+    }
+    assert_eq!((id("C:\\x"), id("native:C:\\x")), ("C:\\x".to_owned(), "C:\\x".to_owned()));
+    let rollouts = env.home().join(".codex/sessions/2026/11/15");
+    std::fs::create_dir_all(&rollouts).unwrap();
+    let meta = r#"{"timestamp":"2026-11-15T10:00:00Z","type":"session_meta","payload":{"id":"other","cwd":"/gone"}}"#;
+    std::fs::write(rollouts.join("rollout-2026-11-15T10-00-00-c1c1.jsonl"), meta).unwrap();
+    assert_eq!(id("rollout-2026-11-15T10"), "other");
 }
 
 #[test]

@@ -16,7 +16,9 @@ mod format;
 pub mod detect;
 pub mod error;
 pub mod project;
+pub mod packed;
 pub mod source;
+pub mod folder;
 
 pub mod session;
 mod pieces;

@@ -33,8 +33,8 @@ struct Draft<'s> {
     turn: Turn<'s>,
     /// The answer that it is, where the agent names answers.
     group: Option<u64>,
-    /// By the call's place among the items.
-    results: HashMap<usize, (RecordRef<'s>, ToolResult)>,
+    /// By the call's place among the items. Most turns have one or none: a map for each would cost more than they say.
+    results: Vec<Option<Box<(RecordRef<'s>, ToolResult)>>>,
 }
 
 /// Which answer a record is a block of.
@@ -139,8 +139,16 @@ impl<'s> Drafts<'s> {
         if turn.items.is_empty() {
             self.notes.push(Note::new(record, "it says nothing; it is not sent"));
         } else {
-            self.drafts.push(Draft { turn, group: None, results: HashMap::new() });
+            self.push(Draft { turn, group: None, results: Vec::new() });
         }
+    }
+
+    /// Items are large and turns short: room that is not used would be most of a long history.
+    fn push(&mut self, draft: Draft<'s>) {
+        if let Some(before) = self.drafts.last_mut() {
+            before.turn.items.shrink_to_fit();
+        }
+        self.drafts.push(draft);
     }
 
     fn push_part(&mut self, turn: &mut Turn<'s>, record: RecordRef<'s>, part: Part) {
@@ -193,7 +201,7 @@ impl<'s> Drafts<'s> {
 
     fn begin_answer(&mut self, record: RecordRef<'s>, group: Option<u64>) -> usize {
         let turn = Turn { records: vec![record], ..blank() };
-        self.drafts.push(Draft { turn, group, results: HashMap::new() });
+        self.push(Draft { turn, group, results: Vec::new() });
         let at = self.drafts.len() - 1;
         self.answer = Some(at);
         at
@@ -250,27 +258,32 @@ impl<'s> Drafts<'s> {
             self.early.entry(result.call_id.clone()).or_default().push((record, result));
             return;
         };
-        match self.drafts[at].results.get(&item) {
+        let results = &mut self.drafts[at].results;
+        if results.len() <= item {
+            results.resize_with(item + 1, || None);
+        }
+        match results[item].as_deref() {
             Some((_, known)) if !known.preliminary => {
                 if !result.preliminary {
                     let what = format!("a further result of call {} is not sent: the first counts", result.call_id);
                     self.notes.push(Note::new(record, what));
                 }
             }
-            _ => _ = self.drafts[at].results.insert(item, (record, result)),
+            _ => results[item] = Some(Box::new((record, result))),
         }
     }
 
     /// The calls without a result, by the ids that their agent gave them.
     pub(super) fn open_calls(&self) -> Vec<String> {
-        let open = self.calls.iter().filter(|(_, (at, item))| !self.drafts[*at].results.contains_key(item));
+        let has_one = |at: usize, item: usize| matches!(self.drafts[at].results.get(item), Some(Some(_)));
+        let open = self.calls.iter().filter(|(_, (at, item))| !has_one(*at, *item));
         open.map(|(id, _)| id.clone()).collect()
     }
 
     /// The records that say something to the model.
     pub(super) fn records(&self) -> impl Iterator<Item = RecordRef<'s>> {
         self.drafts.iter().flat_map(|draft| {
-            draft.turn.records.iter().copied().chain(draft.results.values().map(|(record, _)| *record))
+            draft.turn.records.iter().copied().chain(draft.results.iter().flatten().map(|result| result.0))
         })
     }
 
@@ -310,7 +323,7 @@ impl<'s> Draft<'s> {
         let mut turn = Turn { role: Role::User, origin: Origin::Results, ..blank() };
         for (at, item) in self.turn.items.iter().enumerate() {
             let Item::Call(call) = item else { continue };
-            let result = match self.results.remove(&at) {
+            let result = match self.results.get_mut(at).and_then(Option::take).map(|result| *result) {
                 Some((record, result)) => {
                     if result.preliminary {
                         let what = format!("call {} has only a preliminary result; it is sent", call.call_id);
@@ -333,6 +346,7 @@ impl<'s> Draft<'s> {
         if turn.records.is_empty() {
             turn.records.extend(last);
         }
+        turn.items.shrink_to_fit();
         (!turn.items.is_empty()).then_some(turn)
     }
 }

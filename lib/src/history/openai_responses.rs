@@ -1,5 +1,7 @@
 //! A history as `input` of OpenAI's Responses API: messages, reasoning, calls and outputs, each an item.
 
+use std::borrow::Cow;
+
 use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
@@ -12,6 +14,7 @@ use crate::record::ToolResult;
 
 /// What the API takes.
 const ID_CHARS: usize = 64;
+const NAME_CHARS: usize = 128;
 
 /// The pieces that we say ourselves: one that did not become a part is broken.
 const SAID: &[&str] = &["input_text", "output_text", "input_image", "input_file"];
@@ -77,8 +80,18 @@ impl Says<'_> {
             Role::Assistant => "assistant",
         };
         if !content.is_empty() {
+            wire::name_speaker(self.turn, content);
             out.message(json!({"type": "message", "role": role, "content": std::mem::take(content)}));
         }
+    }
+
+    /// What this API gave, it takes back.
+    fn id<'n>(&self, id: &'n str) -> Cow<'n, str> {
+        if self.own { Cow::Borrowed(id) } else { wire::id(id, ID_CHARS) }
+    }
+
+    fn name<'n>(&self, name: &'n str, out: &mut Out<'_>) -> Cow<'n, str> {
+        if self.own { Cow::Borrowed(name) } else { wire::name(name, NAME_CHARS, self.turn, out) }
     }
 
     fn text(&self, text: &str) -> Value {
@@ -91,6 +104,10 @@ impl Says<'_> {
             Plain::Text(text) => Some(Said::Content(self.text(&text))),
             Plain::File(file) => Some(Said::Content(self.file(file, out))),
             Plain::Reasoning(thought) => self.reasoning(thought, out).map(Said::Item),
+            // An item of the agent's: a compaction that only the model can read.
+            Plain::Foreign(data) if data.kind == "context" && self.own && data.data["type"].is_string() => {
+                Some(Said::Item(data.data.clone()))
+            }
             Plain::Foreign(data) if self.own && is_of_api(data, "content", SAID) => {
                 Some(Said::Content(data.data.clone()))
             }
@@ -122,7 +139,7 @@ impl Says<'_> {
 
     /// A call of free text is a custom one.
     fn call(&self, call: &ToolPart, out: &mut Out<'_>) -> Value {
-        let (id, name) = (wire::id(&call.call_id, ID_CHARS), wire::name(&call.name, self.turn, out));
+        let (id, name) = (self.id(&call.call_id), self.name(&call.name, out));
         if let Some(Value::String(input)) = call.input() {
             return json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": input});
         }
@@ -148,7 +165,7 @@ impl Says<'_> {
                 })
                 .collect(),
         };
-        json!({"type": kind, "call_id": wire::id(&result.call_id, ID_CHARS), "output": output})
+        json!({"type": kind, "call_id": self.id(&result.call_id), "output": output})
     }
 
     fn file(&self, file: &FilePart, out: &mut Out<'_>) -> Value {
