@@ -145,13 +145,29 @@ impl Stores {
         Ok(Stores { home: ctx.home.clone(), store: store(global, ctx)? })
     }
 
+    /// Every session's source that can be found.
+    pub(crate) fn sources(&self, dialect: Option<&'static dyn Dialect>) -> Vec<Source> {
+        let places = Places { home: &self.home, store: self.store.clone(), dialect };
+        places.sources().into_iter().filter_map(Result::ok).collect()
+    }
+
+    /// The folders that sessions lie below, there or not.
+    pub(crate) fn roots(&self, dialect: Option<&'static dyn Dialect>) -> Vec<PathBuf> {
+        let dialects = dialect.map_or_else(|| dialect::all().to_vec(), |dialect| vec![dialect]);
+        let layouts = dialects.iter().flat_map(|dialect| match &self.store {
+            Some(store) => dialect.layouts_in(store),
+            None => dialect.layouts(&self.home),
+        });
+        let mut roots: Vec<PathBuf> = layouts.map(|layout| layout.root).collect();
+        roots.sort();
+        roots.dedup();
+        roots
+    }
+
     /// Finds what `source` begins in: beside it, else in the usual places. Nothing is walked before one is looked for.
     pub(crate) fn finder<'a>(&'a self, source: &'a Source) -> impl Fn(&str) -> Option<Source> + 'a {
         let (near, far) = (OnceCell::<Vec<Source>>::new(), OnceCell::<Vec<Source>>::new());
-        let walk = || {
-            let places = Places { home: &self.home, store: self.store.clone(), dialect: Some(source.dialect) };
-            places.sources().into_iter().filter_map(Result::ok).collect()
-        };
+        let walk = || self.sources(Some(source.dialect));
         move |id| {
             let named = |sources: &[Source]| sources.iter().find(|known| known.name() == id).cloned();
             named(near.get_or_init(|| source.neighbours())).or_else(|| named(far.get_or_init(walk)))

@@ -32,6 +32,48 @@ fn the_demo_is_listed_on_a_fresh_machine() {
 }
 
 #[test]
+fn a_history_is_one_document_and_its_repairs_are_told_beside_it() {
+    let env = TestEnv::new();
+    let call = r#"{"type":"assistant","uuid":"a3","parentUuid":"u2","message":{"content":"Let me see.","toolCalls":[{"id":"c1","name":"Bash","arguments":{"command":"expr 2 + 2"}}]}}"#;
+    env.session("s1", &format!("{}{call}\n", talk()));
+    assert_snapshot!(env.run(&["history", "s1", "--for", "openai"]).all(), @r#"
+    [
+    {"role":"user","content":"What is two and two?"},
+    {"role":"assistant","content":"Four."},
+    {"role":"user","content":"Sure?"},
+    {"role":"assistant","content":"Let me see.","tool_calls":[{"id":"c1","type":"function","function":{"name":"Bash","arguments":"{\"command\":\"expr 2 + 2\"}"}}]},
+    {"role":"tool","tool_call_id":"c1","content":"[no result was recorded: the session ended before this call finished]"}
+    ]
+    [exit 0]
+    interrupted-turn: The last answer was interrupted: one call has no result. It is not run again.
+    note: a3: call c1 has no result; it is closed by a failed one
+    "#);
+    assert_snapshot!(env.run(&["history", "s1#a2", "--for", "text", "--last", "2"]).all(), @r"
+    User: Sure?
+
+    Assistant: **Yes.**
+    [exit 0]
+    clean: The session goes on after its last answer.
+    ");
+    let told = env.run(&["history", "s1#u1", "--for", "anthropic", "--json"]);
+    assert_eq!(
+        told.json(),
+        serde_json::json!([{"role": "user", "content": [{"type": "text", "text": "What is two and two?"}]}])
+    );
+    assert_eq!(
+        told.err,
+        "{\"state\":\"interrupted-prompt\",\"notice\":\"The last prompt has no answer yet.\",\"notes\":[]}\n"
+    );
+    assert_eq!(env.run(&["history", "s1", "--for", "nobody"]).code, 2);
+    assert_eq!(env.run(&["history", "s1#zzz", "--for", "text"]).code, 1);
+    env.session("s2", "{\"type\":\"custom_title\",\"uuid\":\"t\",\"title\":\"Nothing\"}\n");
+    assert_eq!(
+        (env.run(&["history", "s2", "--for", "openai"]).code, env.run(&["history", "s2", "--for", "openai"]).out),
+        (1, "[]\n".to_owned())
+    );
+}
+
+#[test]
 fn a_session_is_shown_as_a_conversation() {
     let env = TestEnv::new();
     env.session("s1", &talk());
@@ -484,7 +526,7 @@ fn shells_and_readers_of_manuals_are_served() {
 fn the_page_of_commands_is_what_help_prints() {
     let env = TestEnv::new();
     let mut page = String::from("# The command line\n\nWhat `--help` prints; a test keeps this page true.\n");
-    for command in ["", "list", "show", "tree", "doctor", "completions", "man"] {
+    for command in ["", "list", "show", "tree", "history", "tail", "extract-tools", "doctor", "completions", "man"] {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let help: String = env.run(&args).out.lines().map(|line| format!("{}\n", line.trim_end())).collect();
         let name = format!("scrollback {command}");
@@ -526,4 +568,36 @@ fn the_tour_in_the_readme_is_real() {
         }
         assert!(left_out || printed.all(str::is_empty), "README's `{command}` prints more");
     }
+}
+
+#[test]
+fn tool_calls_are_listed_with_what_came_of_them() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.run(&["--demo", "extract-tools", "91c5e7a0", "--name", "b*h"]).all(), @"
+    MESSAGE   TOOL  STATE               TIME  INPUT                         RESULT
+    b0fac623  bash  output-available   30 ms  grep -n '^class \\|^def ' la…  12:class Lamp 188:class Rot…
+    641beec7  bash  output-available  210 ms  python tools/move_class.py …  moved Lamp to lamp/lamp.py
+    641beec7  bash  output-available   2.3 s  pytest -q tests/lamp          31 passed in 1.84s
+    641beec7  bash  output-available  210 ms  python tools/move_class.py …  moved Rotation to lamp/rota…
+    641beec7  bash  output-error       1.9 s  pytest -q tests/lamp          exit status 2 ImportError: …
+    641beec7  bash  output-available   2.2 s  pytest -q tests/lamp          31 passed in 1.79s
+    d9b20e44  bash  output-denied     40.2 s  python tools/prune.py lamp/…  not before the night shift …
+    d9b20e44  bash  output-available  42.1 s  pytest -q                     212 passed, 3 skipped in 41…
+    [exit 0]
+    ");
+    let failed = env.run(&["--demo", "extract-tools", "91c5e7a0", "--failed", "--jsonl"]);
+    let rows: Vec<serde_json::Value> = failed.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let states: Vec<&str> = rows.iter().map(|row| row["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["output-error", "output-denied"]);
+    assert_eq!(rows[0]["durationSource"], "recorded");
+    let all = env.run(&["--demo", "extract-tools", "91c5e7a0", "--json"]).json();
+    assert_eq!(all.as_array().unwrap().len(), 11);
+    let of_message = env.run(&["--demo", "extract-tools", "91c5e7a0#641beec7", "--json"]).json();
+    assert_eq!(of_message.as_array().unwrap().len(), 6);
+    assert_snapshot!(env.run(&["--demo", "extract-tools", "91c5e7a0", "--name", "nope"]).all(), @"
+    [exit 1]
+    scrollback: no such tool call
+    hint: `scrollback show` shows what was said
+    ");
+    assert_eq!(env.run(&["--demo", "extract-tools", "91c5e7a0", "--name", "nope", "--json"]).all(), "[]\n[exit 1]\n");
 }

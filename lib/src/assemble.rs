@@ -182,25 +182,25 @@ impl Making {
         let mut left: Vec<(usize, ToolResult)> = left.collect();
         left.sort_by_key(|(order, _)| *order);
         parts.extend(left.into_iter().map(|(_, result)| orphan(result)));
-        self.annotate(&mut parts);
+        annotate(std::mem::take(&mut self.notes), &mut parts);
         parts
     }
+}
 
-    /// Tells each call what the agent noted of its run; of several notes the first counts.
-    fn annotate(&mut self, parts: &mut [Part]) {
-        let mut notes: HashMap<String, Map<String, Value>> = HashMap::new();
-        for note in self.notes.drain(..) {
-            let known = notes.entry(note.call_id).or_default();
-            note.about.into_iter().for_each(|(key, value)| _ = known.entry(key).or_insert(value));
-        }
-        for part in parts {
-            if let Part::Tool(call) = part
-                && let Some(note) = notes.remove(&call.call_id)
-            {
-                let metadata = call.call_provider_metadata.get_or_insert_default();
-                if let Value::Object(ours) = metadata.entry("scrollback").or_insert_with(|| Map::new().into()) {
-                    note.into_iter().for_each(|(key, value)| _ = ours.entry(key).or_insert(value));
-                }
+/// Tells each call what the agent noted of its run; of several notes the first counts.
+pub(crate) fn annotate(of_runs: Vec<ToolNote>, parts: &mut [Part]) {
+    let mut notes: HashMap<String, Map<String, Value>> = HashMap::new();
+    for note in of_runs {
+        let known = notes.entry(note.call_id).or_default();
+        note.about.into_iter().for_each(|(key, value)| _ = known.entry(key).or_insert(value));
+    }
+    for part in parts {
+        if let Part::Tool(call) = part
+            && let Some(note) = notes.remove(&call.call_id)
+        {
+            let metadata = call.call_provider_metadata.get_or_insert_default();
+            if let Value::Object(ours) = metadata.entry("scrollback").or_insert_with(|| Map::new().into()) {
+                note.into_iter().for_each(|(key, value)| _ = ours.entry(key).or_insert(value));
             }
         }
     }
@@ -214,7 +214,7 @@ fn take_first_final(results: &mut Vec<(usize, ToolResult)>) -> Option<ToolResult
 }
 
 /// Sets a call to what its result says.
-fn settle(call: &mut ToolPart, result: ToolResult) {
+pub(crate) fn settle(call: &mut ToolPart, result: ToolResult) {
     let mut ours = result.about;
     if let Some(duration) = result.duration_ms {
         ours.insert("durationMs".to_owned(), duration.into());

@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::conversation::Conversation;
 use crate::dialect::{self, Dialect};
+use crate::history::{History, Item, View};
 use crate::intake::{Goal, Grain, Intake, Position};
 use crate::mend;
 use crate::message::Message;
@@ -155,9 +156,25 @@ fn check_messages(session: &Session) {
             let again: Option<Message> = serde_json::from_str(&json).ok();
             assert_eq!(again.as_ref(), Some(&message), "{json}");
         }
+        check_history(session, head.record);
     }
     assert!(session.tree_view().is_ok(), "the tree cannot be shown");
     assert_eq!(session.examined().issues.len(), session.issues().len());
+}
+
+/// Every view can say the history, and no call in it is open.
+fn check_history(session: &Session, head: RecordRef<'_>) {
+    let Ok(history) = History::of(session, head) else { panic!("the history to {head:?} cannot be read") };
+    let items = history.turns.iter().flat_map(|turn| &turn.items);
+    let balance = items.fold(0_i64, |open, item| match item {
+        Item::Call(_) => open + 1,
+        Item::Result(_) => open - 1,
+        Item::Part(_) => open,
+    });
+    assert_eq!(balance, 0, "as many calls as results");
+    for view in View::ALL {
+        assert!(view.messages(&history).is_ok(), "{} cannot say the history to {head:?}", view.name());
+    }
 }
 
 /// All that can be told of a session without its bodies.

@@ -16,6 +16,7 @@ mod format;
 pub mod detect;
 pub mod error;
 pub mod project;
+pub mod packed;
 pub mod source;
 pub mod folder;
 
@@ -43,6 +44,9 @@ mod join;
 
 pub mod conversation;
 mod assemble;
+pub mod history;
+pub mod stream;
+pub mod tool_calls;
 
 pub mod profile;
 pub mod listing;

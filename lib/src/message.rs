@@ -4,12 +4,14 @@
 //! unknown. Whether an SDK would take a message is another question; [`Message::for_sdk`] sees to that.
 
 mod keys;
+mod model;
 mod part;
 mod read;
 mod sdk;
 mod tool;
 mod validate;
 
+pub use model::model_messages;
 pub use part::{
     CustomPart, DataPart, FilePart, Part, ReasoningFilePart, ReasoningPart, SourceDocumentPart, SourceUrlPart,
     SteeringPart, StreamState, TextPart,

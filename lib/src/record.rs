@@ -172,6 +172,8 @@ pub struct Said {
     pub metadata: Map<String, Value>,
     /// The part of a streamed message that its first part belongs to.
     pub fragment: Option<u64>,
+    /// Of context and notices: the agent sends it again as it is when the session goes on. Else it is for people, or made anew.
+    pub to_model: bool,
 }
 
 /// The answer to one tool call.
@@ -369,6 +371,10 @@ pub struct Compaction {
     pub tokens_after: Option<u64>,
     /// Records that the model still sees as they are.
     pub preserved: Vec<RecordId>,
+    /// `preserved` names only the first and the last of them.
+    pub preserves_between: bool,
+    /// The model still sees every prompt, where no `replacement` was written down.
+    pub keeps_prompts: bool,
     /// All that the model sees instead of what came before, in order, where the agent wrote that down.
     pub replacement: Option<Vec<Body>>,
     /// The model no longer sees what came before. False where another record cuts and this one tells its summary.

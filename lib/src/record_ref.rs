@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use jiff::Timestamp;
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Result;
 use crate::join::Joining;
@@ -132,6 +133,31 @@ impl<'s> RecordRef<'s> {
             .map(|(_, hash)| hash)
     }
 
+    /// Adds all that a message can learn from this record: its pieces, its name, and its neighbours.
+    pub(crate) fn made_of(self, made_of: &mut Xxh3) {
+        let pieces = |record: RecordRef<'s>, made_of: &mut Xxh3| {
+            for entry in self.session.derived.tree.entries_of(record.node) {
+                let Entry { place, hash, .. } = self.session.skeleton.entries[entry as usize];
+                made_of.update(&hash.to_le_bytes());
+                made_of.update(&place.offset.to_le_bytes());
+                made_of.update(&place.file.to_le_bytes());
+            }
+        };
+        pieces(self, made_of);
+        made_of.update(self.id().as_bytes());
+        made_of.update(self.parent().map(RecordRef::id).unwrap_or_default().as_bytes());
+        if let Some(surroundings) = self.surroundings() {
+            pieces(surroundings, made_of);
+        }
+    }
+
+    /// Whether a piece of it ends behind this byte of the first file.
+    pub(crate) fn ends_behind(self, offset: u64) -> bool {
+        let entries = self.session.derived.tree.entries_of(self.node);
+        let places = entries.into_iter().map(|entry| self.session.skeleton.entries[entry as usize].place);
+        places.into_iter().any(|place| place.file == 0 && place.offset + u64::from(place.length) > offset)
+    }
+
     /// Where its first piece stands.
     pub fn place(self) -> Place {
         self.entry().place
@@ -150,6 +176,25 @@ impl<'s> RecordRef<'s> {
         let mut joining = Joining::begin(first);
         pieces.for_each(|piece| joining.add(piece));
         Ok(joining.finish())
+    }
+
+    /// What the agent sends of it, in the words of its own API: the contents of all its pieces joined. See [`crate::dialect::Dialect::contents`].
+    pub(crate) fn contents(self) -> Result<Option<Vec<serde_json::Value>>> {
+        let texts = self.texts()?;
+        let mut joined: Option<Vec<serde_json::Value>> = None;
+        for piece in texts.iter().filter_map(|text| self.session.dialect().contents(text)) {
+            let known = joined.get_or_insert_default();
+            match (known.last_mut().and_then(|content| content.get_mut("parts")?.as_array_mut()), self.kind()) {
+                (None, _) | (_, Kind::Compaction) => *known = piece,
+                (Some(parts), _) => parts.extend(piece.into_iter().flat_map(|mut content| {
+                    content
+                        .get_mut("parts")
+                        .and_then(|parts| Some(std::mem::take(parts.as_array_mut()?)))
+                        .unwrap_or_default()
+                })),
+            }
+        }
+        Ok(joined)
     }
 
     /// The JSON of its pieces, as it stands in the file.

@@ -11,9 +11,13 @@ use std::sync::OnceLock;
 use std::{env, fs, process};
 
 use scrollback::conversation::Conversation;
-use scrollback::message::{Message, Part, Role, Sdk, objection};
+use scrollback::dialect::Dialect;
+use scrollback::history::{History, NO_RESULT, View};
+use scrollback::message::{Message, Part, Role, Sdk, ToolState, model_messages, objection};
+use scrollback::record::Kind;
 use scrollback::session::Session;
 use scrollback::source::Source;
+use scrollback::stream::{Begin, Chunk, Chunks, Follower, Update};
 use serde_json::{Map, Value, json};
 
 const SDKS: [Sdk; 3] = [Sdk::V5, Sdk::V6, Sdk::V7];
@@ -83,24 +87,172 @@ fn every_sdk_takes_parts_of_which_any_one_key_is_odd() {
 #[test]
 fn every_sdk_takes_every_branch_of_the_corpus_and_the_demo() {
     let mut cases = Map::new();
+    for (name, messages) in branches() {
+        add(&mut cases, &name, &messages);
+    }
+    assert!(cases.len() > 3 * 100, "only {} cases: the corpus is gone", cases.len());
+    judge(cases);
+}
+
+/// Each part in every state and role, alone and all together, and every branch of the corpora.
+#[test]
+fn our_model_messages_are_those_of_the_sdk() {
+    let mut cases: Map<String, Value> = Map::new();
+    let mut add = |name: String, messages: Vec<Message>| {
+        let ready: Vec<Message> = messages.into_iter().map(|message| message.for_sdk(Sdk::V7)).collect();
+        cases.insert(name, json!(ready));
+    };
+    let prompt = || Message::new("p", Role::User, vec![Part::text("Go on.")]);
+    for (name, part) in every_part() {
+        for role in [Role::System, Role::User, Role::Assistant] {
+            let message = Message::new("m", role, vec![Part::from(part.clone())]);
+            add(format!("{name} ({role:?})"), vec![message.clone()]);
+            add(format!("{name} ({role:?}) before a prompt"), vec![prompt(), message, prompt()]);
+        }
+    }
+    let all: Vec<Part> = every_part().into_iter().map(|(_, part)| Part::from(part)).collect();
+    add("all parts in one message".to_owned(), vec![Message::new("m", Role::Assistant, all)]);
+    for (name, messages) in branches() {
+        add(name, messages);
+    }
+    let asked = cases.iter().map(|(name, messages)| (name.clone(), case(Sdk::V7, messages.clone())));
+    let theirs = told("--model", &Value::Object(asked.collect()));
+    let mut wrong = Vec::new();
+    for (name, messages) in &cases {
+        let messages: Vec<Message> = serde_json::from_value(messages.clone()).unwrap();
+        let ours = Value::Array(model_messages(&messages));
+        if ours != theirs[name] {
+            wrong.push(format!("{name}\n  theirs {}\n  ours   {ours}", theirs[name]));
+        }
+    }
+    assert!(cases.len() > 300, "only {} cases: the corpus is gone", cases.len());
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), cases.len(), wrong.join("\n"));
+}
+
+/// Where the model sees what people see: no compaction, nothing that only one of them is told.
+#[test]
+fn our_view_is_what_the_sdk_makes_of_the_messages() {
+    let (mut cases, mut ours) = (Map::new(), Map::new());
+    for (name, dialect, log) in sessions() {
+        let session = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
+        for head in session.heads() {
+            let branch = session.branch(head.record);
+            let shared = |kind| matches!(kind, Kind::User | Kind::Assistant | Kind::ToolResult);
+            let silent = |kind| matches!(kind, Kind::Snapshot | Kind::Title | Kind::Header | Kind::Rewind);
+            let alike = branch.records.iter().all(|record| shared(record.kind()) || silent(record.kind()));
+            let history = History::of(&session, head.record).unwrap();
+            let only_closed = history.notes.iter().all(|note| note.what.ends_with("closed by a failed one"));
+            let conversation = Conversation::new(&branch);
+            if !alike || !only_closed || conversation.is_empty() {
+                continue;
+            }
+            let messages = conversation.messages(0..conversation.len()).map(|message| closed(message.unwrap()));
+            let messages: Vec<Message> = messages.map(|message| message.for_sdk(Sdk::V7)).collect();
+            let name = format!("{name} to {}", head.record.id());
+            cases.insert(name.clone(), case(Sdk::V7, json!(messages)));
+            ours.insert(name, View::AiSdk.messages(&history).unwrap().0.into());
+        }
+    }
+    let theirs = told("--model", &Value::Object(cases));
+    let mut wrong = Vec::new();
+    for (name, ours) in &ours {
+        let mut theirs = theirs[name].as_array().unwrap().clone();
+        // A provider refuses a message that says nothing.
+        theirs.retain(|message| message["content"] != json!([]) && message["content"] != "");
+        if *ours != json!(theirs) {
+            wrong.push(format!("{name}\n  theirs {}\n  ours   {ours}", json!(theirs)));
+        }
+    }
+    assert!(ours.len() > 200, "only {} cases: the corpus is gone", ours.len());
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), ours.len(), wrong.join("\n"));
+}
+
+/// The message with every open call failed; a permission stays one.
+fn closed(mut message: Message) -> Message {
+    for part in &mut message.parts {
+        if let Part::Tool(call) = part
+            && call.is_open()
+        {
+            let (input, error_text) = (Some(call.input().cloned().unwrap_or_default()), NO_RESULT.to_owned());
+            let approval = match &call.state {
+                ToolState::ApprovalResponded { approval, .. } => {
+                    Some(approval.clone()).filter(|approval| approval.approved == Some(true))
+                }
+                _ => None,
+            };
+            call.state = ToolState::OutputError { input, raw_input: None, error_text, approval };
+        }
+    }
+    message
+}
+
+/// Every SDK's own reader makes our messages of our chunks, however the log was cut.
+#[test]
+fn every_sdk_reads_our_chunks_as_our_messages() {
+    let mut cases = Map::new();
     let native = support::logs().into_iter().map(|log| (support::native(), log));
     let others = ["claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"]
         .into_iter()
         .flat_map(support::logs_of);
-    for (dialect, log) in native.chain(others) {
-        let session = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
-        for head in session.heads() {
-            let branch = session.branch(head.record);
-            let conversation = Conversation::new(&branch);
-            let messages: Vec<Message> = conversation.messages(0..conversation.len()).map(Result::unwrap).collect();
-            if !messages.is_empty() {
-                let session = log.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
-                add(&mut cases, &format!("{session} to {}", head.record.id()), &messages);
+    let (mut streamed, mut whole) = (0, 0);
+    for (at, (dialect, log)) in native.chain(others).enumerate() {
+        let bytes = fs::read(&log).unwrap();
+        let session = Session::from_bytes(dialect, bytes.clone(), &support::reading());
+        let Some(head) = session.head() else { continue };
+        let branch = session.branch(head);
+        let conversation = Conversation::new(&branch);
+        let messages: Vec<Message> = conversation.messages(0..conversation.len()).map(Result::unwrap).collect();
+        let sdk = SDKS[at % SDKS.len()];
+        for (sdk, pieces) in [(Sdk::V7, 1), (Sdk::V7, 7), (sdk, 7)] {
+            let mut follower = match pieces {
+                1 => Follower::new(Session::from_bytes(dialect, bytes.clone(), &support::reading()), Begin::Everything),
+                _ => Follower::of_bytes(dialect, Begin::Everything, &support::reading()),
+            };
+            let (mut chunks, mut said) = (Chunks::new(sdk), Vec::new());
+            for piece in bytes.chunks(bytes.len() / pieces + 1) {
+                if pieces > 1 {
+                    follower.push(piece, &support::reading());
+                }
+                let updates = follower.updates(&support::reading()).unwrap();
+                said.extend(updates.into_iter().flat_map(|update| chunks.of(update)));
             }
+            said.extend(chunks.finish());
+            if pieces > 1 && follower.session(&support::reading()).records().len() != session.records().len() {
+                continue; // A document: nobody appends to it.
+            }
+            streamed += said.iter().filter(|chunk| matches!(chunk, Chunk::Start { .. })).count();
+            let is_whole = |chunk: &&Chunk| matches!(chunk, Chunk::Data(data) if data.transient && data.kind == "message" && data.data["role"] == "assistant");
+            whole += said.iter().filter(is_whole).count();
+            let ready: Vec<Message> = messages.iter().cloned().map(|message| message.for_sdk(sdk)).collect();
+            let name = format!("{} in {pieces}, {sdk}", log.display());
+            cases.insert(name, json!({"sdk": sdk.to_string(), "chunks": said, "messages": ready}));
         }
     }
-    assert!(cases.len() > 3 * 100, "only {} cases: the corpus is gone", cases.len());
-    judge(cases);
+    assert!(streamed > 500 && whole < streamed / 4, "{streamed} messages streamed, {whole} sent whole");
+    let output = ask("stream.mjs", &Value::Object(cases));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Each part in each state is told in chunks that the reader of SDK 7 turns into that part.
+#[test]
+fn every_part_comes_out_of_the_stream_as_it_went_in() {
+    let mut cases = Map::new();
+    for sdk in SDKS {
+        for (name, part) in every_part() {
+            let metadata = Some(Map::from_iter([("model".to_owned(), json!("m"))]));
+            let parts = vec![Part::StepStart, Part::from(part)];
+            let message = Message { metadata, ..Message::new("m1", Role::Assistant, parts) };
+            let mut chunks = Chunks::new(sdk);
+            let mut said = chunks.of(Update::Message(Box::new(message.clone())));
+            said.extend(chunks.finish());
+            let ready = [message.for_sdk(sdk)];
+            cases.insert(format!("{name}, {sdk}"), json!({"sdk": sdk.to_string(), "chunks": said, "messages": ready}));
+        }
+    }
+    let output = ask("stream.mjs", &Value::Object(cases));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// The verdict of every SDK, and ours, on messages as they are: good ones, and each with one thing wrong.
@@ -215,6 +367,35 @@ fn what_an_sdk_does_not_take_is_found_out() {
     ");
 }
 
+/// The messages of every branch of the corpora and the demo.
+fn branches() -> Vec<(String, Vec<Message>)> {
+    let mut branches = Vec::new();
+    for (name, dialect, log) in sessions() {
+        let session = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
+        for head in session.heads() {
+            let branch = session.branch(head.record);
+            let conversation = Conversation::new(&branch);
+            let messages: Vec<Message> = conversation.messages(0..conversation.len()).map(Result::unwrap).collect();
+            if !messages.is_empty() {
+                branches.push((format!("{name} to {}", head.record.id()), messages));
+            }
+        }
+    }
+    branches
+}
+
+/// Every session of the corpora and the demo, with its name.
+fn sessions() -> Vec<(String, &'static dyn Dialect, PathBuf)> {
+    let native = support::logs().into_iter().map(|log| (support::native(), log));
+    let others = ["claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"];
+    let all = native.chain(others.into_iter().flat_map(support::logs_of));
+    let named = |(dialect, log): (&'static dyn Dialect, PathBuf)| {
+        let file: PathBuf = log.iter().rev().take(2).collect::<Vec<_>>().into_iter().rev().collect();
+        (format!("{} {}", dialect.name(), file.display()), dialect, log)
+    };
+    all.map(named).collect()
+}
+
 /// Fails with one line for each case that its SDK does not take as it is.
 fn judge(cases: Map<String, Value>) {
     let count = cases.len();
@@ -260,22 +441,31 @@ fn paths_of_keys(value: &Value) -> Vec<String> {
 }
 
 fn verdict(cases: &Value) -> Output {
+    ask("validate.mjs", cases)
+}
+
+fn ask(script: &str, cases: &Value) -> Output {
     let packages = packages();
     let name = format!("cases-{}-{:?}.json", process::id(), std::thread::current().id());
     let file = packages.join(name.replace(['(', ')'], ""));
     fs::write(&file, cases.to_string()).unwrap();
-    let output = Command::new(program("node")).arg("validate.mjs").arg(&file).current_dir(packages).output().unwrap();
+    let output = Command::new(program("node")).arg(script).arg(&file).current_dir(packages).output().unwrap();
     fs::remove_file(&file).unwrap();
     output
 }
 
 /// Of each case, whether its SDK accepts the messages.
 fn verdicts(cases: &Value) -> Value {
+    told("--verdicts", cases)
+}
+
+/// What the SDKs say to one question about each case.
+fn told(question: &str, cases: &Value) -> Value {
     let packages = packages();
-    let file = packages.join(format!("verdicts-{}.json", process::id()));
+    let file = packages.join(format!("told{question}-{}.json", process::id()));
     fs::write(&file, cases.to_string()).unwrap();
     let output = Command::new(program("node"))
-        .args(["validate.mjs", "--verdicts"])
+        .args(["validate.mjs", question])
         .arg(&file)
         .current_dir(packages)
         .output()
@@ -297,6 +487,7 @@ fn packages() -> &'static Path {
         let lock = fs::File::create(directory.join("lock")).unwrap();
         lock.lock().unwrap();
         fs::write(directory.join("validate.mjs"), include_str!("aisdk/validate.mjs")).unwrap();
+        fs::write(directory.join("stream.mjs"), include_str!("aisdk/stream.mjs")).unwrap();
         let installed = directory.join("installed.json");
         if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
             return directory;

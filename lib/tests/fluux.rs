@@ -8,6 +8,7 @@ use std::path::Path;
 
 use scrollback::conversation::Conversation;
 use scrollback::dialect::{self, Dialect};
+use scrollback::history::{History, View};
 use scrollback::home::Home;
 use scrollback::listing::{self, Depth, Places};
 use scrollback::message::{Message, Part};
@@ -164,4 +165,63 @@ fn other_agents_messages_are_not_taken_for_its_own() {
     ] {
         assert_eq!(scrollback::detect::of_bytes(line.as_bytes()).name(), name, "{line}");
     }
+}
+
+/// What the model is told, as `role: content`.
+fn told(lines: &[&str]) -> Vec<String> {
+    let session = read(lines);
+    let history = History::of(&session, session.head().unwrap()).unwrap();
+    let (messages, _) = View::Fluux.messages(&history).unwrap();
+    let line = |message: &serde_json::Value| {
+        assert_eq!(message.as_object().unwrap().len(), 2);
+        format!("{}: {}", message["role"].as_str().unwrap(), message["content"].as_str().unwrap())
+    };
+    messages.iter().map(line).collect()
+}
+
+/// The document's own examples, and what it says of them.
+#[test]
+fn the_model_sees_words_and_lines_of_json() {
+    let corpus = |case: &str| fs::read_to_string(support::corpus().join("fluux").join(case).join("history.jsonl"));
+    let example = corpus("documented-example").unwrap();
+    assert_eq!(
+        told(&example.lines().collect::<Vec<_>>()),
+        [
+            "user: Hello, how are you?",
+            "assistant: I'm doing well, thanks for asking! How can I help you today?",
+            "user: {\"filename\":\"document.pdf\",\"mime_type\":\"application/pdf\",\"size\":\"1.2MB\"}\nCan you read this?",
+            "assistant: I can see the PDF. It appears to be a project proposal...",
+            "user: {\"message_id\":\"a1b2c3d4-e5f6-7890-abcd-ef1234567890\",\"emojis\":[\"\u{1f44d}\"]}",
+            "assistant: Glad you liked that! Let me know if you need anything.",
+        ]
+    );
+    let room = corpus("documented-room").unwrap();
+    assert_eq!(
+        told(&room.lines().collect::<Vec<_>>()),
+        ["user: alice@muc: Anyone around?", "user: bob@muc: I'm here!", "assistant: Hi everyone!"]
+    );
+}
+
+#[test]
+fn a_room_prefixes_the_whole_and_only_a_room_does() {
+    let message = |more: &str| format!(r#"{{"type":"message","role":"user",{more}}}"#);
+    let everything = message(
+        r#""content":"See","sender":"bob@muc","msg_id":"m1","ts":"2025-02-08T19:00:01Z","reaction":{"emojis":["👍"],"message_id":"m0","more":1},"attachments":[{"size":"1KB","filename":"a b.png","mime_type":"image/png"},{"filename":"\"c\"","mime_type":"unknown","size":"unknown","url":"x"}]"#,
+    );
+    let lines = [
+        everything,
+        message(r#""content":"Hi","sender":"alice@muc.server""#),
+        message(r#""content":"Hi","sender":"alice@example.com/phone""#),
+        message(r#""content":"","sender":"eve@muc""#),
+        message(r#""content":"a\nb","sender":"@muc""#),
+    ];
+    assert_eq!(
+        told(&lines.iter().map(String::as_str).collect::<Vec<_>>()),
+        [
+            "user: bob@muc: {\"message_id\":\"m0\",\"emojis\":[\"👍\"]}\n{\"filename\":\"a b.png\",\"mime_type\":\"image/png\",\"size\":\"1KB\"}\n{\"filename\":\"\\\"c\\\"\",\"mime_type\":\"unknown\",\"size\":\"unknown\"}\nSee",
+            "user: Hi",
+            "user: Hi",
+            "user: @muc: a\nb",
+        ]
+    );
 }

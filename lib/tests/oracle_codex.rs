@@ -1,4 +1,4 @@
-//! What the real Codex 0.166 sends when it resumes a session, against what we read: all of it, in its order.
+//! What the real Codex 0.166 sends when it resumes a session, against what we would send, line by line.
 //!
 //! `oracle/codex/<case>/` holds the files and `expected.json`, the history that reached the model, in short strings:
 //! `U:`, `A:`, `A.think:`, `A.call ID NAME(INPUT)`, `T.result ID:`; `…(N)` means cut, N characters in all.
@@ -10,50 +10,38 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use scrollback::dialect::{self, Dialect};
-use scrollback::message::Part;
+use scrollback::history::View;
 use scrollback::reading::Reading;
-use scrollback::record::Body;
 use scrollback::session::Session;
 use scrollback::source::Source;
-use serde_json::Value;
+use support::oracle::{difference, messages, of_responses, told};
 use support::reading;
 
-/// Where Codex itself is wrong: it sends a line that stands there twice twice.
+/// Where we are better: Codex sends a line that stands there twice twice.
 const SENT_TWICE: &[(&str, &str)] = &[("exp__f-dup-line", "A: A1 first answer")];
 
 #[test]
-fn what_codex_sends_is_on_the_branch_in_its_order() {
-    let mut checked = 0;
+fn we_send_what_codex_sends_and_nothing_else() {
+    let (mut checked, mut wrong) = (0, Vec::new());
     for case in cases() {
-        let name = case.file_name().unwrap().to_string_lossy().into_owned();
-        let ours = neutral(&open(&case));
-        let mut left = ours.iter();
-        let mut sent = sent(&case);
-        for (_, doubled) in SENT_TWICE.iter().filter(|(of, _)| *of == name) {
-            let at = sent.iter().position(|item| item == doubled).unwrap();
-            sent.remove(at);
+        let mut theirs = told(&case);
+        for (_, doubled) in SENT_TWICE.iter().filter(|(of, _)| case.ends_with(of)) {
+            let at = theirs.iter().position(|line| line == doubled).unwrap();
+            theirs.remove(at);
         }
-        for item in &sent {
-            let found = left.any(|ours| matches(item, ours));
-            assert!(found, "{name}: {item}\nis not on the branch, or not in its place:\n{}", ours.join("\n"));
-        }
-        assert!(sent.len() > 1, "{name}: nothing to compare");
+        assert!(theirs.len() > 1, "{}: nothing to compare", case.display());
+        wrong.extend(difference(&theirs, &sent(&open(&case))).map(|how| format!("{}: {how}", case.display())));
         checked += 1;
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(checked >= 8, "only {checked} cases");
-}
-
-#[test]
-fn a_repeated_line_is_one_record() {
-    let ours = neutral(&open(&root().join("exp__f-dup-line")));
-    assert_eq!(ours.iter().filter(|item| *item == "A: A1 first answer").count(), 1);
 }
 
 #[test]
 fn nothing_but_the_turn_that_was_taken_back_is_missing() {
     let session = open(&root().join("exp__x-rollback"));
     let branch = session.branch(session.head().unwrap());
-    assert!(neutral(&session).iter().all(|item| !item.contains("Q2")));
+    assert!(sent(&session).iter().all(|item| !item.contains("Q2")));
     let other = session.heads().nth(1).unwrap();
     let taken_back = session.branch(other.record);
     assert!(taken_back.records.len() > branch.records.len());
@@ -119,59 +107,6 @@ fn open(case: &Path) -> Session {
     Session::open(&Source::file(codex(), &files[0]), &later()).unwrap()
 }
 
-/// What reached the model, but for the context that Codex adds and the prompt of the resume itself.
-fn sent(case: &Path) -> Vec<String> {
-    let page: Value = serde_json::from_slice(&fs::read(case.join("expected.json")).unwrap()).unwrap();
-    let items = page["history"].as_array().unwrap().iter().map(|item| item.as_str().unwrap().to_owned());
-    let mut items: Vec<String> = items.filter(|item| !item.starts_with("ctx(")).collect();
-    items.pop();
-    items
-}
-
-/// The branch in the same notation.
-fn neutral(session: &Session) -> Vec<String> {
-    let branch = session.branch(session.head().unwrap());
-    let mut items = Vec::new();
-    for record in branch.records {
-        let (who, said) = match record.body().unwrap() {
-            // A notification of a sub-agent is sent in the user's name.
-            Body::User(said) | Body::Attachment(said) => ("U", said),
-            Body::Assistant(said) => ("A", said),
-            Body::ToolResult(said) => ("T", said),
-            _ => continue,
-        };
-        for part in said.parts {
-            items.push(match part {
-                Part::Text(text) => format!("{who}: {}", text.text),
-                Part::Reasoning(thought) => {
-                    let encrypted = &thought.provider_metadata.unwrap()["openai"]["reasoningEncryptedContent"];
-                    format!("A.think: {} enc={}", thought.text, encrypted.as_str().unwrap())
-                }
-                Part::Tool(call) => {
-                    let input = match call.input().unwrap() {
-                        Value::String(text) => text.clone(),
-                        other => other.to_string(),
-                    };
-                    format!("A.call {} {}({input})", call.call_id, call.name)
-                }
-                other => panic!("{other:?}"),
-            });
-        }
-        for result in said.results {
-            items.push(format!("T.result {}: {}", result.call_id, result.output.as_str().unwrap()));
-        }
-    }
-    items
-}
-
-/// Whether an item of the notation is the beginning of ours, line ends and spaces in JSON aside.
-fn matches(sent: &str, ours: &str) -> bool {
-    let plain = |text: &str| text.replace("\\n", "\n").replace(": ", ":").replace(", ", ",");
-    let sent = match sent.rsplit_once("…(") {
-        Some((begin, _)) => begin,
-        // The notation cuts what is encrypted without a mark.
-        None if sent.starts_with("A.think: ") => sent,
-        None => return plain(sent) == plain(ours),
-    };
-    plain(ours).starts_with(&plain(sent))
+fn sent(session: &Session) -> Vec<String> {
+    of_responses(&messages(session, View::OpenAiResponses))
 }

@@ -1,4 +1,4 @@
-//! What the real Qwen Code 0.24.4 sends when it resumes a session is in our branch, in order.
+//! What the real Qwen Code 0.24.4 sends when it resumes a session is what we would send, string by string.
 //!
 //! The cases are sessions as the agent left them or as they were damaged, and `expected.json` is what it sent.
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
@@ -8,32 +8,94 @@ mod support;
 use std::path::{Path, PathBuf};
 
 use scrollback::dialect::QwenCode;
+use scrollback::history::View;
 use scrollback::reading::Reading;
 use scrollback::session::Session;
 use scrollback::source::Source;
-use support::oracle::{Item, expected, gained, missing, sent};
+use serde_json::Value;
+use support::oracle::{difference, messages};
 
 /// Where the agent itself is wrong: it joins a line that stands there twice with itself.
 const DOUBLED: &[(&str, &str, &str)] = &[("exp__f-dup-line", "A1 first answerA1 first answer", "A1 first answer")];
 
+/// How a path begins in the cases, and how many characters longer it was.
+const NEUTRAL: (&str, usize) = ("/home/dev/w/", 6);
+
+/// The contents, in the notation of the cases: its chat messages are made of them one by one.
 #[test]
-fn what_qwen_code_sends_is_in_our_branch() {
-    let mut wrong = Vec::new();
+fn our_contents_are_what_qwen_code_sends() {
     for case in cases() {
-        let sent = sent(&read(&case));
-        let missing = missing(&right(&case), &sent);
-        if !missing.is_empty() {
-            wrong.push(format!("{}\n  lacks {missing:?}\n  has {sent:?}", case.display()));
-        }
+        let ours: Vec<String> = messages(&read(&case), View::Gemini).iter().flat_map(lines).collect();
+        let theirs = told(&case);
+        let same = ours.len() == theirs.len() && ours.iter().zip(&theirs).all(|(ours, theirs)| is_line(ours, theirs));
+        assert!(same, "{}\n{theirs:#?}\n{ours:#?}", case.display());
     }
-    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-#[test]
-fn we_send_no_more_than_qwen_code() {
-    for case in cases() {
-        assert_eq!(gained(&right(&case), &sent(&read(&case))), [], "{}", case.display());
+/// What was sent but for context, the prompt of the resume and the agent's own faults.
+fn told(case: &Path) -> Vec<String> {
+    let mut told = support::oracle::told(case);
+    assert!(!told.is_empty(), "{}: nothing to compare", case.display());
+    for line in &mut told {
+        let of_case = DOUBLED.iter().find(|(name, doubled, _)| case.ends_with(name) && line.ends_with(doubled));
+        of_case.into_iter().for_each(|(_, doubled, once)| *line = line.replace(doubled, once));
     }
+    told
+}
+
+fn lines(content: &Value) -> Vec<String> {
+    let who = if content["role"] == "model" { "A" } else { "U" };
+    let words = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned).replace('\n', "\\n");
+    let line = |part: &Value| {
+        if let Some(call) = part.get("functionCall") {
+            format!("A.call {} {}({})", words(&call["id"]), words(&call["name"]), words(&call["args"]))
+        } else if let Some(response) = part.get("functionResponse") {
+            let given = &response["response"];
+            let given = given.get("output").or_else(|| given.get("error")).unwrap();
+            format!("T.result {}: {}", words(&response["id"]), words(given))
+        } else if part["thought"] == true {
+            format!("{who}.think: {}", words(&part["text"]))
+        } else {
+            format!("{who}: {}", words(&part["text"]))
+        }
+    };
+    content["parts"].as_array().unwrap().iter().map(line).collect()
+}
+
+/// Whether a line is this one, which may be cut: `…(N)`, N characters in all.
+fn is_line(ours: &str, theirs: &str) -> bool {
+    let Some((begin, count)) = theirs.trim_end_matches(')').rsplit_once("…(") else { return ours == theirs };
+    let said = ours.split_once(if theirs.starts_with("A.call") { "(" } else { ": " }).unwrap().1;
+    let said = if theirs.starts_with("A.call") { said.strip_suffix(')').unwrap() } else { said };
+    // The counts were taken before paths were made neutral.
+    let length = said.chars().count() + NEUTRAL.1 * said.matches(NEUTRAL.0).count();
+    ours.starts_with(begin) && count.parse() == Ok(length)
+}
+
+/// It speaks to a chat API, which has no place for thoughts but in its own dialect of it.
+#[test]
+fn our_chat_messages_are_what_qwen_code_sends() {
+    for case in cases() {
+        let theirs: Vec<String> = told(&case).into_iter().filter(|line| !line.starts_with("A.think: ")).collect();
+        let ours: Vec<String> = messages(&read(&case), View::OpenAi).iter().flat_map(chat_lines).collect();
+        let difference = difference(&theirs, &ours);
+        assert!(difference.is_none(), "{}: {}", case.display(), difference.unwrap());
+    }
+}
+
+fn chat_lines(message: &Value) -> Vec<String> {
+    let text = message["content"].as_str().unwrap_or_default();
+    let calls = message["tool_calls"].as_array().into_iter().flatten().map(|call| {
+        let told = |value: &Value| value.as_str().unwrap().to_owned();
+        let function = &call["function"];
+        format!("A.call {} {}({})", told(&call["id"]), told(&function["name"]), told(&function["arguments"]))
+    });
+    let said = match message["role"].as_str().unwrap() {
+        "tool" => Some(format!("T.result {}: {text}", message["tool_call_id"].as_str().unwrap())),
+        "assistant" => (!text.is_empty()).then(|| format!("A: {text}")),
+        _ => Some(format!("U: {text}")),
+    };
+    said.into_iter().chain(calls).collect()
 }
 
 #[test]
@@ -47,22 +109,6 @@ fn only_damaged_sessions_have_issues() {
         }
         assert_eq!(read(&case).unknown_kinds().count(), 0);
     }
-}
-
-/// What was sent, but for the agent's own faults. It does not say which results are failures.
-fn right(case: &Path) -> Vec<Item> {
-    let ours = sent(&read(case));
-    let failed =
-        |id: &str| ours.iter().any(|item| matches!(item, Item::Result { id: known, failed: true, .. } if known == id));
-    let mend = |item: Item| match item {
-        Item::Answer(text) => {
-            let of_case = DOUBLED.iter().find(|(name, doubled, _)| case.ends_with(name) && *doubled == text);
-            Item::Answer(of_case.map_or(text, |(_, _, once)| (*once).to_owned()))
-        }
-        Item::Result { id, text, .. } => Item::Result { failed: failed(&id), id, text },
-        other => other,
-    };
-    expected(case).into_iter().map(mend).collect()
 }
 
 fn read(case: &Path) -> Session {

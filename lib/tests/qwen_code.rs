@@ -8,6 +8,7 @@ use std::path::Path;
 
 use scrollback::conversation::Conversation;
 use scrollback::dialect::QwenCode;
+use scrollback::history::{History, View};
 use scrollback::home::Home;
 use scrollback::listing::{self, Depth, Places};
 use scrollback::message::{Message, Role};
@@ -201,4 +202,73 @@ fn a_session_read_line_by_line_is_the_whole_one() {
         assert_eq!(support::describe(&grown), support::describe(&whole), "{}", log.display());
         assert_eq!((grown.usage(), grown.title()), (whole.usage(), whole.title()), "{}", log.display());
     }
+}
+
+fn contents(session: &Session) -> Vec<Value> {
+    let history = History::of(session, session.head().unwrap()).unwrap();
+    View::Gemini.messages(&history).unwrap().0
+}
+
+/// Each word names a recorded content by its uuid; `+` joins parts, `k1*` is a compressed history.
+#[test]
+fn the_model_sees_the_recorded_contents_unchanged_and_in_order() {
+    for (name, expected) in [
+        ("compression", "k1* u2 a2"),
+        ("compression-mid-turn", "k1* r1 a2"),
+        ("mid-turn-message", "u1 a1 r1+m1 a2"),
+        ("not-typed", "u1 a1 n1 a2 n2 n3 a3"),
+        ("join", "u1 a1+a1+a1 r1"),
+        ("rewind", "u1 a1 u3 a3"),
+        ("shipped", "u1 a1 r1 a2"),
+        ("tool-failed-and-refused", "u1 a1 r1 r2 a2"),
+        ("result-without-call", "u1 a1"),
+        ("duplicate-line", "u1 a1 a2"),
+        ("sub-agent", "u1 a1 a2 r1 e1 e2 a3"),
+    ] {
+        let session = case(name);
+        let text = std::fs::read_to_string(session.path()).unwrap();
+        let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let mut recorded: BTreeMap<&str, Vec<&Value>> = BTreeMap::new();
+        for line in lines.iter().filter(|line| line.get("message").is_some()) {
+            recorded.entry(line["uuid"].as_str().unwrap()).or_default().push(&line["message"]);
+        }
+        let mut wanted: Vec<Value> = Vec::new();
+        for word in expected.split(' ') {
+            if let Some(uuid) = word.strip_suffix('*') {
+                let line = lines.iter().find(|line| line["uuid"] == uuid).unwrap();
+                wanted.extend(line["systemPayload"]["compressedHistory"].as_array().unwrap().iter().cloned());
+                continue;
+            }
+            let mut pieces = word.split('+').map(|uuid| recorded.get_mut(uuid).unwrap().remove(0).clone());
+            let mut content = pieces.next().unwrap();
+            for mut piece in pieces {
+                content["parts"].as_array_mut().unwrap().append(piece["parts"].as_array_mut().unwrap());
+            }
+            wanted.push(content);
+        }
+        // As text: the order of keys is a part of what was recorded.
+        let as_text = |contents: &[Value]| contents.iter().map(Value::to_string).collect::<Vec<_>>();
+        assert_eq!(as_text(&contents(&session)), as_text(&wanted), "{name}");
+    }
+}
+
+#[test]
+fn what_the_api_would_refuse_is_repaired() {
+    let closed = json!({"error": "[no result was recorded: the session ended before this call finished]"});
+    assert_eq!(
+        contents(&case("open-call"))[2],
+        json!({"role": "user", "parts": [{"functionResponse": {"name": "read_file", "response": closed, "id": "c1"}}]})
+    );
+    assert_eq!(
+        contents(&case("result-in-the-note"))[2],
+        json!({"role": "user", "parts": [
+            {"functionResponse": {"id": "c1", "name": "read_file", "response": {"output": "package main"}}},
+        ]})
+    );
+    let without_ids = contents(&case("calls-without-ids"));
+    assert_eq!(
+        without_ids[2],
+        json!({"role": "user", "parts": [{"functionResponse": {"name": "bash", "response": {"output": "hi"}}}]})
+    );
+    assert_eq!(without_ids[5], json!({"role": "model", "parts": [{"text": "Done."}]}));
 }

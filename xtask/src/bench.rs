@@ -13,8 +13,11 @@ use crate::{Outcome, shell};
 const SMALL: &str = "--size-mb 50 --sessions 200 --seed 1 --huge 8";
 const FULL: &str = "--size-mb 930 --sessions 3000 --seed 2 --huge 100,75,55";
 
-/// The large session of the last row: 1 GiB of our own format.
+/// The large session of the last rows: 1 GiB of our own format.
 const LARGE_BYTES: usize = 1024 * 1024 * 1024;
+
+/// The session whose history is said to a model.
+const HISTORY_BYTES: usize = 100 * 1000 * 1000;
 
 pub(crate) fn run(options: &[&str]) -> Outcome {
     let full = options.contains(&"--full");
@@ -46,6 +49,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         typed / whole.seconds,
         whole.rss_mib
     );
+    history()?;
     large()
 }
 
@@ -126,26 +130,49 @@ impl Measured {
     }
 }
 
-/// The newest page of a 1 GiB session, and its skeleton.
-fn large() -> Outcome {
-    let path = shell::root().join("target/bench/large/sessions/large/messages.jsonl");
-    if !fs::metadata(&path).is_ok_and(|known| known.len() as usize >= LARGE_BYTES) {
+/// What a model would be sent of a session of 100 MB.
+fn history() -> Outcome {
+    let path = session("history", HISTORY_BYTES)?;
+    let name = path.to_string_lossy().into_owned();
+    let typed = Measured::of(&path)?.seconds("limit: borrowed typed parse");
+    for view in ["anthropic", "openai-responses", "gemini", "ai-sdk"] {
+        let said = timed(&ours(Path::new("/nonexistent"), &["history", &name, "--for", view]))?;
+        println!(
+            "| history of a 100 MB session for {view}, process included | {typed:.3} s (borrowed typed) | | {:.3} s | {:.2} × the limit's time | {} MiB |",
+            said.seconds,
+            said.seconds / typed,
+            said.rss_mib
+        );
+    }
+    Ok(())
+}
+
+/// A session of our own format that is at least so large, made once.
+fn session(name: &str, bytes: usize) -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let path = shell::root().join("target/bench").join(name).join("sessions").join(name).join("messages.jsonl");
+    if !fs::metadata(&path).is_ok_and(|known| known.len() as usize >= bytes) {
         fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
         let text = "The tide comes in and the tide goes out, and nobody asks the moon. ".repeat(20);
         let mut file = std::io::BufWriter::new(fs::File::create(&path)?);
         let (mut written, mut n) = (0, 0_u64);
-        while written < LARGE_BYTES {
+        while written < bytes {
             let (kind, parent) = (
                 ["user", "assistant"][(n % 2) as usize],
                 if n == 0 { "null".to_owned() } else { format!("\"r{}\"", n - 1) },
             );
             let line = format!(
-                "{{\"type\":\"{kind}\",\"uuid\":\"r{n}\",\"parentUuid\":{parent},\"timestamp\":\"2026-10-05T08:30:00Z\",\"sessionId\":\"large\",\"message\":{{\"role\":\"{kind}\",\"content\":\"{text}\"}}}}\n"
+                "{{\"type\":\"{kind}\",\"uuid\":\"r{n}\",\"parentUuid\":{parent},\"timestamp\":\"2026-10-05T08:30:00Z\",\"sessionId\":\"{name}\",\"message\":{{\"role\":\"{kind}\",\"content\":\"{text}\"}}}}\n"
             );
             std::io::Write::write_all(&mut file, line.as_bytes())?;
             (written, n) = (written + line.len(), n + 1);
         }
     }
+    Ok(path)
+}
+
+/// The newest page of a 1 GiB session, and its skeleton.
+fn large() -> Outcome {
+    let path = session("large", LARGE_BYTES)?;
     let name = path.to_string_lossy().into_owned();
     let page = timed(&ours(Path::new("/nonexistent"), &["show", &name, "--last", "20"]))?;
     println!(

@@ -26,9 +26,15 @@ pub(crate) struct Transcript<'a> {
 
 /// What the requests cost, as far as it is known.
 fn tokens(usage: Usage) -> String {
-    let counts = [(usage.input, "in"), (usage.output, "out"), (usage.cache_read, "cached")];
-    let counts = counts.into_iter().filter_map(|(count, noun)| Some(format!("{} {noun}", count?)));
-    counts.collect::<Vec<_>>().join(", ")
+    let told = |count: Option<u64>, noun: &str| count.map(|count| format!("{count} {noun}"));
+    let of_which = usage.reasoning.filter(|reasoning| *reasoning > 0);
+    let output = match of_which.map(|reasoning| format!("out, {reasoning} of them thinking")) {
+        Some(noun) => told(usage.output, &noun),
+        None => told(usage.output, "out"),
+    };
+    let written = told(usage.cache_write.filter(|count| *count > 0), "written to the cache");
+    let counts = [told(usage.input, "in"), output, told(usage.cache_read, "cached"), written];
+    counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 impl Transcript<'_> {

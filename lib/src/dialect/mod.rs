@@ -68,6 +68,13 @@ pub trait Dialect: Sync {
     /// What the value of a record says; asked only for records that somebody looks at.
     fn body(&self, text: &str) -> Body;
 
+    /// What the agent itself sends of a record to the model, as the Gemini API's `Content` objects, where it records those.
+    ///
+    /// One without a `role` goes on with the content before it. `None`: the agent speaks to another API.
+    fn contents(&self, _text: &str) -> Option<Vec<serde_json::Value>> {
+        None
+    }
+
     /// What the name of a session's file calls the session, where it does.
     fn session_of(&self, _path: &std::path::Path) -> Option<String> {
         None

@@ -3,6 +3,7 @@
 //! Messages are the Gemini API's `Content`. The facts, documented and shipped: docs/dialects/qwen-code.md.
 
 mod body;
+mod content;
 mod line;
 mod nature;
 mod part;
@@ -10,6 +11,8 @@ mod run;
 
 use std::borrow::Cow;
 use std::path::Path;
+
+use serde_json::Value;
 
 use super::{About, Dialect, Event, Habits, Key, Link, Parent, Repeated};
 use crate::home::Home;
@@ -73,6 +76,10 @@ impl Dialect for QwenCode {
 
     fn body(&self, text: &str) -> Body {
         body::of(text)
+    }
+
+    fn contents(&self, text: &str) -> Option<Vec<Value>> {
+        Some(content::of(text))
     }
 }
 

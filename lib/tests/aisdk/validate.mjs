@@ -2,6 +2,7 @@
 // usage: node validate.mjs CASES.json, where CASES is {"name": {"sdk": "5"|"6"|"7", "messages": [UIMessage, …]}, …}.
 // A case passes if the SDK accepts its messages, strips no key, and turns them into model messages that it accepts too.
 // With --verdicts before the file: prints {"name": true | false, …}, whether the SDK accepts the messages, and exits with 0.
+// With --model before the file: prints {"name": [model message, …], …}, what the SDK makes of the messages, and exits with 0.
 // Prints one line per failure; exits with 1 if there was any, 2 if it could not look.
 // The SDK rejects an empty list of messages: leave such a conversation out.
 import { readFileSync } from 'node:fs';
@@ -52,6 +53,14 @@ if (process.argv.includes('--verdicts')) {
     verdicts[name] = (await sdks[sdk].safeValidateUIMessages({ messages })).success;
   }
   process.stdout.write(JSON.stringify(verdicts), () => process.exit(0));
+  await new Promise(() => {});
+}
+if (process.argv.includes('--model')) {
+  const model = {};
+  for (const [name, { sdk, messages }] of Object.entries(cases)) {
+    model[name] = await sdks[sdk].convertToModelMessages(messages);
+  }
+  process.stdout.write(JSON.stringify(model), () => process.exit(0));
   await new Promise(() => {});
 }
 let failures = 0;

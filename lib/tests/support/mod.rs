@@ -1,6 +1,7 @@
 //! What the integration tests share: a fixed clock, reading of bytes, and the sentence that describes a session.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub(crate) mod apis;
 pub(crate) mod oracle;
 pub(crate) mod story;
 

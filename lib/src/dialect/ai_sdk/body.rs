@@ -25,7 +25,7 @@ pub(super) fn of(text: &str) -> Body {
     match role.as_str() {
         "user" => Body::User(said),
         "assistant" => Body::Assistant(said),
-        "system" => Body::System(said),
+        "system" => Body::System(Said { to_model: true, ..said }),
         "data" => Body::Attachment(said),
         _ => Body::Other(Value::Object(message)),
     }

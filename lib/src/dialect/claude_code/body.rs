@@ -19,7 +19,7 @@ pub(super) fn of(text: &str) -> Body {
         Kind::User => Body::User(full.said(&line)),
         Kind::Assistant => Body::Assistant(full.said(&line)),
         Kind::ToolResult => Body::ToolResult(full.said(&line)),
-        Kind::Attachment => Body::Attachment(full.said(&line)),
+        Kind::Attachment => Body::Attachment(Said { to_model: line.is_meta.0, ..full.said(&line) }),
         Kind::System => Body::System(full.said(&line)),
         Kind::Compaction => Body::Compaction(full.compaction(&line)),
         Kind::Snapshot => Body::Snapshot(full.snapshot()),
@@ -222,6 +222,7 @@ impl Full<'_> {
             (compaction.tokens_before, compaction.tokens_after) = (about.pre_tokens.0, about.post_tokens.0);
             let named = about.preserved_messages.0.and_then(|kept| kept.uuids).and_then(parsed::<Vec<String>>);
             let ends = about.preserved_segment.0.map(|ends| [ends.head_uuid.owned(), ends.tail_uuid.owned()]);
+            compaction.preserves_between = named.is_none();
             let ids = named.unwrap_or_else(|| ends.into_iter().flatten().flatten().collect());
             compaction.preserved = ids.into_iter().map(RecordId).collect();
         }

@@ -109,7 +109,13 @@ fn compaction(content: Content<'_>) -> Compaction {
     let body =
         |item: &RawValue| self::item(item.get(), item.get(), serde_json::from_str(item.get()).unwrap_or_default());
     let replacement = items.map(|items| items.into_iter().map(body).collect());
-    Compaction { summary: content.message.owned(), replacement, cuts: true, ..Compaction::default() }
+    Compaction {
+        summary: content.message.owned(),
+        replacement,
+        cuts: true,
+        keeps_prompts: true,
+        ..Compaction::default()
+    }
 }
 
 fn item(text: &str, inner: &str, content: Content<'_>) -> Body {
@@ -126,7 +132,9 @@ fn item(text: &str, inner: &str, content: Content<'_>) -> Body {
         }
         Some(Item::Context) => {
             let data = Part::data("context", serde_json::from_str::<Value>(inner).unwrap_or_default());
-            Body::Attachment(Said { parts: vec![data], ..Said::default() })
+            // A compaction that only the model can read; the tools are told anew.
+            let to_model = content.kind.0.as_deref() != Some("additional_tools");
+            Body::Attachment(Said { parts: vec![data], to_model, ..Said::default() })
         }
         Some(Item::Snapshot) => {
             Body::Snapshot(Snapshot { message: None, states: serde_json::from_str(inner).unwrap_or_default() })
@@ -141,6 +149,7 @@ fn message(inner: &str, content: Content<'_>) -> Body {
     match payload.role.0.as_deref() {
         Some("assistant") => Body::Assistant(said),
         Some("user") if context::is_prompt(&payload) => Body::User(said),
+        Some("user") => Body::Attachment(Said { to_model: context::is_told(&payload), ..said }),
         _ => Body::Attachment(said),
     }
 }

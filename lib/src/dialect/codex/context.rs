@@ -24,6 +24,9 @@ const CONTEXT: &[(&str, &str)] = &[
     ("<personality_spec>", "</personality_spec>"),
 ];
 
+/// How context begins that tells what happened in the conversation. Codex makes all other context anew.
+const HAPPENED: &[&str] = &["<subagent_notification>", "<turn_aborted>", "<user_shell_command>", "<skill>"];
+
 /// What Codex calls the pieces of a message that a person wrote: `user.text`, `user.image`.
 const TYPED: &str = "user.";
 
@@ -40,18 +43,29 @@ pub(super) fn is_prompt(message: &Payload<'_>) -> bool {
     message.content.is_none_or(|content| !is_context(content))
 }
 
+/// Whether context is a part of the conversation.
+pub(super) fn is_told(message: &Payload<'_>) -> bool {
+    let happened = |text: &str| HAPPENED.iter().any(|begin| text.trim_start().starts_with(begin));
+    message.content.is_some_and(|content| all_texts(content, happened))
+}
+
 /// Whether a content is nothing but context.
 fn is_context(content: &RawValue) -> bool {
+    all_texts(content, is_context_text)
+}
+
+/// Whether a content is nothing but texts of one kind.
+fn all_texts(content: &RawValue, is: impl Fn(&str) -> bool) -> bool {
     #[derive(Deserialize)]
     struct Piece<'a> {
         #[serde(borrow, default)]
         text: Text<'a>,
     }
     if let Ok(Text(Some(text))) = serde_json::from_str(content.get()) {
-        return is_context_text(&text);
+        return is(&text);
     }
     let Ok(List(pieces)) = serde_json::from_str::<List<Piece<'_>>>(content.get()) else { return false };
-    !pieces.is_empty() && pieces.iter().all(|piece| piece.text.0.as_deref().is_some_and(is_context_text))
+    !pieces.is_empty() && pieces.iter().all(|piece| piece.text.0.as_deref().is_some_and(&is))
 }
 
 fn is_context_text(text: &str) -> bool {

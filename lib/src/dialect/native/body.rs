@@ -25,7 +25,10 @@ impl Line<'_> {
             Kind::User => Body::User(self.said()),
             Kind::Assistant => Body::Assistant(self.said()),
             Kind::ToolResult => Body::ToolResult(self.said()),
-            Kind::System => Body::System(self.said()),
+            Kind::System => {
+                let said = self.said();
+                Body::System(Said { to_model: said.error.is_none(), ..said })
+            }
             Kind::Title => match self.title(name) {
                 Some((text, source)) => Body::Title(Title { text: text.into_owned(), source }),
                 None => Body::Title(Title { text: String::new(), source: TitleSource::Id }),
@@ -40,8 +43,8 @@ impl Line<'_> {
                 tokens_before: self.tokens_before.0,
                 tokens_after: self.tokens_after.0,
                 preserved: strings(self.preserved).into_iter().map(RecordId).collect(),
-                replacement: None,
                 cuts: true,
+                ..Compaction::default()
             }),
             Kind::Rewind => Body::Rewind(Rewind { from: self.from.owned().map(RecordId), reason: self.reason.owned() }),
             Kind::Restore => Body::Restore(Restore {

@@ -20,7 +20,10 @@ pub(super) fn of(text: &str) -> Body {
         Kind::User => Body::User(full.said(&line)),
         Kind::Assistant => Body::Assistant(full.said(&line)),
         Kind::ToolResult => Body::ToolResult(full.tool_result(&line)),
-        Kind::Attachment => Body::Attachment(full.said(&line)),
+        Kind::Attachment => {
+            let to_model = line.name.0.as_deref() == Some("user");
+            Body::Attachment(Said { to_model, ..full.said(&line) })
+        }
         Kind::System => Body::System(full.said(&line)),
         Kind::Compaction => Body::Compaction(full.payload().compaction()),
         Kind::Rewind => Body::Rewind(full.payload().rewind()),

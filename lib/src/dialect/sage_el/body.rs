@@ -15,7 +15,7 @@ pub(super) fn of(text: &str) -> Body {
         Some(Kind::User) => Body::User(line.said(text)),
         Some(Kind::Assistant) => Body::Assistant(line.said(text)),
         Some(Kind::ToolResult) => Body::ToolResult(line.result(text)),
-        Some(Kind::System) => Body::System(line.said(text)),
+        Some(Kind::System) => Body::System(Said { to_model: true, ..line.said(text) }),
         _ => Body::Other(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))),
     }
 }

@@ -1,0 +1,391 @@
+//! Turns in the making: blocks of one answer join, results find their calls, nothing stays open.
+
+use hashbrown::{HashMap, HashSet};
+use serde_json::Value;
+
+use super::start::Context;
+use super::{Item, NO_RESULT, Note, Origin, Turn};
+use crate::message::{Part, Role, ToolPart, ToolState};
+use crate::record::{Body, Outcome, Said, ToolResult};
+use crate::session::RecordRef;
+use crate::skeleton::KeyRole;
+
+pub(super) struct Drafts<'s> {
+    context: Context,
+    drafts: Vec<Draft<'s>>,
+    /// Where the latest call of each id stands: the draft and the item.
+    calls: HashMap<String, (usize, usize)>,
+    /// The ids that calls have now.
+    taken: HashSet<String>,
+    /// The last number that was put behind an id to tell calls apart.
+    numbers: HashMap<String, usize>,
+    /// Results whose call has not been seen.
+    early: HashMap<String, Vec<(RecordRef<'s>, ToolResult)>>,
+    /// The draft that the last record was a block of, while nobody else has spoken.
+    answer: Option<usize>,
+    /// The last record was an item of an answer.
+    in_items: bool,
+    pub(super) notes: Vec<Note>,
+}
+
+/// A turn, and for an answer what its calls gave back.
+struct Draft<'s> {
+    turn: Turn<'s>,
+    /// The answer that it is, where the agent names answers.
+    group: Option<u64>,
+    /// By the call's place among the items. Most turns have one or none: a map for each would cost more than they say.
+    results: Vec<Option<Box<(RecordRef<'s>, ToolResult)>>>,
+}
+
+/// Which answer a record is a block of.
+#[derive(Clone, Copy)]
+struct Block {
+    group: Option<u64>,
+    item: bool,
+}
+
+impl<'s> Drafts<'s> {
+    pub(super) fn new(context: Context) -> Self {
+        Drafts {
+            context,
+            drafts: Vec::new(),
+            calls: HashMap::new(),
+            taken: HashSet::new(),
+            numbers: HashMap::new(),
+            early: HashMap::new(),
+            answer: None,
+            in_items: false,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Adds what a record says to the model.
+    pub(super) fn take(&mut self, record: RecordRef<'s>, body: Body) {
+        let block = Block { group: record.keys(KeyRole::Group).next(), item: record.is_item() };
+        self.add(record, body, block);
+    }
+
+    /// Adds what a compaction has written down. Answers that follow one another are one.
+    pub(super) fn replace(&mut self, compaction: RecordRef<'s>, body: Body) {
+        self.add(compaction, body, Block { group: None, item: true });
+    }
+
+    /// Adds what stands for the history before it.
+    pub(super) fn summary(&mut self, record: RecordRef<'s>, summary: Option<String>) {
+        let parts = summary.map(Part::text).into_iter().collect();
+        self.say(record, Role::User, Origin::Summary, Said { parts, ..Said::default() });
+    }
+
+    fn add(&mut self, record: RecordRef<'s>, body: Body, block: Block) {
+        match body {
+            Body::User(mut said) => {
+                self.results(record, std::mem::take(&mut said.results));
+                self.say(record, Role::User, Origin::Prompt, said);
+            }
+            Body::Assistant(said) => self.answer(record, said, block),
+            Body::ToolResult(mut said) => {
+                self.in_items = false;
+                self.results(record, std::mem::take(&mut said.results));
+                // Somebody spoke while the tools ran.
+                if !said.parts.is_empty() {
+                    self.say(record, Role::User, Origin::MidTurn, said);
+                }
+            }
+            Body::Attachment(mut said) => {
+                self.results(record, std::mem::take(&mut said.results));
+                match (said.to_model, self.context) {
+                    (true, _) => self.say(record, Role::User, Origin::Injected, said),
+                    (false, Context::Kept) => self.say(record, Role::User, Origin::Context, said),
+                    (false, Context::Left) => {}
+                }
+            }
+            Body::System(said) if said.to_model && !record.is_failure() => {
+                self.say(record, Role::System, Origin::Instruction, said);
+            }
+            // Notices are for people.
+            Body::System(_) => {}
+            Body::Compaction(compaction) => {
+                if compaction.summary.is_some() {
+                    self.summary(record, compaction.summary);
+                }
+            }
+            Body::Other(_) if !record.is_side() => {
+                self.notes.push(Note::new(record, "nobody knows what it is; it is not sent"));
+            }
+            Body::Other(_)
+            | Body::Snapshot(_)
+            | Body::Title(_)
+            | Body::Rewind(_)
+            | Body::Restore(_)
+            | Body::Header(_) => {}
+        }
+    }
+
+    /// A turn of anybody but the model.
+    fn say(&mut self, record: RecordRef<'s>, role: Role, origin: Origin, said: Said) {
+        (self.answer, self.in_items) = (None, false);
+        let mut turn =
+            Turn { role, origin, items: Vec::new(), records: vec![record], model: None, sender: said.sender };
+        for part in said.parts {
+            match part {
+                Part::Tool(call) => {
+                    self.notes
+                        .push(Note::new(record, format!("a call of {} that no model made is not sent", call.name)));
+                }
+                Part::StepStart => {}
+                part => self.push_part(&mut turn, record, part),
+            }
+        }
+        if turn.items.is_empty() {
+            self.notes.push(Note::new(record, "it says nothing; it is not sent"));
+        } else {
+            self.push(Draft { turn, group: None, results: Vec::new() });
+        }
+    }
+
+    /// Items are large and turns short: room that is not used would be most of a long history.
+    fn push(&mut self, draft: Draft<'s>) {
+        if let Some(before) = self.drafts.last_mut() {
+            before.turn.items.shrink_to_fit();
+        }
+        self.drafts.push(draft);
+    }
+
+    fn push_part(&mut self, turn: &mut Turn<'s>, record: RecordRef<'s>, part: Part) {
+        let is_empty = match &part {
+            Part::Text(text) => text.text.is_empty(),
+            Part::Reasoning(thought) => thought.text.is_empty() && thought.provider_metadata.is_none(),
+            _ => false,
+        };
+        if is_empty {
+            self.notes.push(Note::new(record, "an empty part is not sent"));
+        } else {
+            turn.items.push(Item::Part(part));
+        }
+    }
+
+    fn answer(&mut self, record: RecordRef<'s>, said: Said, block: Block) {
+        let same = |draft: &Draft<'_>| block.group.is_some() && draft.group == block.group;
+        let goes_on = self.answer.filter(|at| (block.item && self.in_items) || same(&self.drafts[*at]));
+        let mut at = match goes_on {
+            Some(at) => at,
+            None => self.begin_answer(record, block.group),
+        };
+        self.in_items = block.item;
+        let mut spoken = Vec::new();
+        for part in said.parts {
+            match part {
+                Part::StepStart if self.drafts[at].turn.items.is_empty() => {}
+                Part::StepStart => {
+                    self.finish_step(record, &mut spoken);
+                    at = self.begin_answer(record, block.group);
+                }
+                Part::Tool(call) => self.call(record, at, call),
+                Part::Steering(said) => spoken.push(said.parts),
+                part => {
+                    let mut draft = std::mem::replace(&mut self.drafts[at].turn, blank());
+                    self.push_part(&mut draft, record, part);
+                    self.drafts[at].turn = draft;
+                }
+            }
+        }
+        let turn = &mut self.drafts[at].turn;
+        turn.model = said.model.filter(|model| !model.is_empty()).or(turn.model.take());
+        turn.sender = said.sender.or(turn.sender.take());
+        if turn.records.last() != Some(&record) {
+            turn.records.push(record);
+        }
+        self.results(record, said.results);
+        self.finish_step(record, &mut spoken);
+    }
+
+    fn begin_answer(&mut self, record: RecordRef<'s>, group: Option<u64>) -> usize {
+        let turn = Turn { records: vec![record], ..blank() };
+        self.push(Draft { turn, group, results: Vec::new() });
+        let at = self.drafts.len() - 1;
+        self.answer = Some(at);
+        at
+    }
+
+    /// What was said during a step follows its results.
+    fn finish_step(&mut self, record: RecordRef<'s>, spoken: &mut Vec<Vec<Part>>) {
+        for parts in spoken.drain(..) {
+            self.say(record, Role::User, Origin::MidTurn, Said { parts, ..Said::default() });
+        }
+    }
+
+    fn call(&mut self, record: RecordRef<'s>, at: usize, mut call: Box<ToolPart>) {
+        let id = std::mem::take(&mut call.call_id);
+        let (result, own) = (told_result(&call, &id), self.unique(&id));
+        if own != id {
+            let what = if id.is_empty() { "has no id" } else { "has an id that was used before" };
+            self.notes.push(Note::new(record, format!("a call of {} {what}; it is called {own}", call.name)));
+        }
+        call.call_id = own;
+        if call.name.is_empty() {
+            self.notes.push(Note::new(record, "a call has no name; it is called unknown"));
+            call.name = "unknown".to_owned();
+        }
+        let place = (at, self.drafts[at].turn.items.len());
+        self.drafts[at].turn.items.push(Item::Call(call));
+        let waiting = self.early.remove(&id).unwrap_or_default();
+        self.calls.insert(id, place);
+        waiting.into_iter().for_each(|(record, result)| self.result(record, result));
+        if let Some(result) = result {
+            self.result(record, result);
+        }
+    }
+
+    /// An id that no call has yet.
+    fn unique(&mut self, id: &str) -> String {
+        let stem = if id.is_empty() { "call" } else { id };
+        let mut own = if id.is_empty() { "call_1".to_owned() } else { id.to_owned() };
+        while !self.taken.insert(own.clone()) {
+            let number = self.numbers.entry(stem.to_owned()).or_insert(1);
+            *number += 1;
+            own = format!("{stem}_{number}");
+        }
+        own
+    }
+
+    fn results(&mut self, record: RecordRef<'s>, results: Vec<ToolResult>) {
+        results.into_iter().for_each(|result| self.result(record, result));
+    }
+
+    /// The first final result of a call counts, of preliminary ones the last.
+    pub(super) fn result(&mut self, record: RecordRef<'s>, result: ToolResult) {
+        let Some((at, item)) = self.calls.get(&result.call_id).copied() else {
+            self.early.entry(result.call_id.clone()).or_default().push((record, result));
+            return;
+        };
+        let results = &mut self.drafts[at].results;
+        if results.len() <= item {
+            results.resize_with(item + 1, || None);
+        }
+        match results[item].as_deref() {
+            Some((_, known)) if !known.preliminary => {
+                if !result.preliminary {
+                    let what = format!("a further result of call {} is not sent: the first counts", result.call_id);
+                    self.notes.push(Note::new(record, what));
+                }
+            }
+            _ => results[item] = Some(Box::new((record, result))),
+        }
+    }
+
+    /// The calls without a result, by the ids that their agent gave them.
+    pub(super) fn open_calls(&self) -> Vec<String> {
+        let has_one = |at: usize, item: usize| matches!(self.drafts[at].results.get(item), Some(Some(_)));
+        let open = self.calls.iter().filter(|(_, (at, item))| !has_one(*at, *item));
+        open.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The records that say something to the model.
+    pub(super) fn records(&self) -> impl Iterator<Item = RecordRef<'s>> {
+        self.drafts.iter().flat_map(|draft| {
+            draft.turn.records.iter().copied().chain(draft.results.iter().flatten().map(|result| result.0))
+        })
+    }
+
+    pub(super) fn finish(mut self) -> (Vec<Turn<'s>>, Vec<Note>) {
+        let mut orphans: Vec<(RecordRef<'s>, ToolResult)> =
+            self.early.drain().flat_map(|(_, results)| results).collect();
+        orphans.sort_by_key(|(record, _)| record.order());
+        for (record, result) in orphans {
+            let what = format!("the result of call {} is not sent: the call is not there", result.call_id);
+            self.notes.push(Note::new(record, what));
+        }
+        let mut turns = Vec::new();
+        for mut draft in self.drafts {
+            let results = draft.close(&mut self.notes);
+            if draft.turn.items.is_empty() {
+                self.notes.extend(
+                    draft.turn.records.iter().map(|record| Note::new(*record, "it says nothing; it is not sent")),
+                );
+                continue;
+            }
+            let follows_results =
+                turns.last().is_some_and(|turn: &Turn<'_>| matches!(turn.origin, Origin::Results | Origin::MidTurn));
+            if draft.turn.origin == Origin::Prompt && follows_results {
+                draft.turn.origin = Origin::MidTurn;
+            }
+            turns.push(draft.turn);
+            turns.extend(results);
+        }
+        (turns, self.notes)
+    }
+}
+
+impl<'s> Draft<'s> {
+    /// The results of its calls, in the order of the calls; a call without one gets a failed one.
+    fn close(&mut self, notes: &mut Vec<Note>) -> Option<Turn<'s>> {
+        let last = self.turn.records.last().copied();
+        let mut turn = Turn { role: Role::User, origin: Origin::Results, ..blank() };
+        for (at, item) in self.turn.items.iter().enumerate() {
+            let Item::Call(call) = item else { continue };
+            let result = match self.results.get_mut(at).and_then(Option::take).map(|result| *result) {
+                Some((record, result)) => {
+                    if result.preliminary {
+                        let what = format!("call {} has only a preliminary result; it is sent", call.call_id);
+                        notes.push(Note::new(record, what));
+                    }
+                    if !turn.records.contains(&record) {
+                        turn.records.push(record);
+                    }
+                    result
+                }
+                None => {
+                    let what = format!("call {} has no result; it is closed by a failed one", call.call_id);
+                    notes.extend(last.map(|record| Note::new(record, what)));
+                    closing()
+                }
+            };
+            let (call_id, name) = (call.call_id.clone(), Some(call.name.clone()));
+            turn.items.push(Item::Result(ToolResult { call_id, name, ..result }));
+        }
+        if turn.records.is_empty() {
+            turn.records.extend(last);
+        }
+        turn.items.shrink_to_fit();
+        (!turn.items.is_empty()).then_some(turn)
+    }
+}
+
+fn blank<'s>() -> Turn<'s> {
+    Turn {
+        role: Role::Assistant,
+        origin: Origin::Answer,
+        items: Vec::new(),
+        records: Vec::new(),
+        model: None,
+        sender: None,
+    }
+}
+
+fn closing() -> ToolResult {
+    ToolResult {
+        call_id: String::new(),
+        name: None,
+        output: Value::Null,
+        outcome: Outcome::Failed(NO_RESULT.to_owned()),
+        preliminary: false,
+        duration_ms: None,
+        about: serde_json::Map::new(),
+    }
+}
+
+/// The result that a call carries itself, where the record is a whole message.
+fn told_result(call: &ToolPart, id: &str) -> Option<ToolResult> {
+    let (output, outcome, preliminary) = match &call.state {
+        ToolState::OutputAvailable { output, preliminary, .. } => {
+            (output.clone().unwrap_or_default(), Outcome::Done, preliminary.unwrap_or(false))
+        }
+        ToolState::OutputError { error_text, .. } => (Value::Null, Outcome::Failed(error_text.clone()), false),
+        ToolState::OutputDenied { approval, .. } => (Value::Null, Outcome::Denied(approval.reason.clone()), false),
+        ToolState::InputStreaming { .. }
+        | ToolState::InputAvailable { .. }
+        | ToolState::ApprovalRequested { .. }
+        | ToolState::ApprovalResponded { .. } => return None,
+    };
+    Some(ToolResult { call_id: id.to_owned(), output, outcome, preliminary, ..closing() })
+}

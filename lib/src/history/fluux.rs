@@ -1,0 +1,54 @@
+//! A history as what Fluux Agent sends to its model: words, and beside them what has no words as lines of JSON.
+//!
+//! A reaction comes first, then one attachment a line, then what was said. Ids, times and who spoke in a chat of two are
+//! never told; in a room the name stands before the whole. Sessions of other agents are their words alone.
+
+use serde_json::{Map, Value, json};
+
+use super::{History, Item, Out};
+use crate::error::Result;
+use crate::message::{Part, Role};
+
+/// How the names of those who speak in a room end.
+const IN_A_ROOM: &str = "@muc";
+
+/// What the model is told of a reaction and of an attachment, in this order.
+const REACTION: &[&str] = &["message_id", "emojis"];
+const ATTACHMENT: &[&str] = &["filename", "mime_type", "size"];
+
+pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
+    for turn in &history.turns {
+        let said = display(&turn.items);
+        if said.is_empty() {
+            continue;
+        }
+        let content = match turn.sender.as_deref().filter(|sender| sender.ends_with(IN_A_ROOM)) {
+            Some(sender) => format!("{sender}: {said}"),
+            None => said,
+        };
+        let role = if turn.role == Role::Assistant { "assistant" } else { "user" };
+        out.message(json!({"role": role, "content": content}));
+    }
+    Ok(())
+}
+
+fn display(items: &[Item]) -> String {
+    let (mut lines, mut files, mut words) = (Vec::new(), Vec::new(), Vec::new());
+    for item in items {
+        match item {
+            Item::Part(Part::Data(data)) if data.kind == "reaction" => lines.push(only(&data.data, REACTION)),
+            Item::Part(Part::Data(data)) if data.kind == "attachment" => files.push(only(&data.data, ATTACHMENT)),
+            Item::Part(Part::Text(text)) if !text.text.is_empty() => words.push(text.text.clone()),
+            Item::Part(_) | Item::Call(_) | Item::Result(_) => {}
+        }
+    }
+    lines.append(&mut files);
+    lines.append(&mut words);
+    lines.join("\n")
+}
+
+/// These keys of an object, as JSON in one line.
+fn only(value: &Value, keys: &[&str]) -> String {
+    let told = keys.iter().filter_map(|key| Some(((*key).to_owned(), value.get(key)?.clone())));
+    Value::Object(told.collect::<Map<_, _>>()).to_string()
+}

@@ -1,0 +1,131 @@
+//! A history as `messages` of OpenAI's Chat Completions API.
+//!
+//! Reasoning has no place there. Results are texts: the files that a tool gave back follow in the user's name.
+
+use serde_json::{Map, Value, json};
+
+use super::pieces::{Plain, data_url, file_words, given, is_web_address, plain};
+use super::{History, Item, Origin, Out, Turn, wire};
+use crate::error::Result;
+use crate::message::{FilePart, Part, Role, ToolPart, ToolState};
+
+/// What the API takes.
+const ID_CHARS: usize = 40;
+const NAME_CHARS: usize = 64;
+
+pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
+    for turn in &history.turns {
+        let (mut content, mut calls) = (Vec::new(), Vec::new());
+        for item in &turn.items {
+            match item {
+                Item::Part(part) => content.extend(piece(part, turn, out)),
+                Item::Call(call) => {
+                    let name = wire::name(&call.name, NAME_CHARS, turn, out);
+                    let function = json!({"name": name, "arguments": arguments(call)});
+                    calls.push(
+                        json!({"id": wire::id(&call.call_id, ID_CHARS), "type": "function", "function": function}),
+                    );
+                }
+                Item::Result(result) => {
+                    let (texts, files) = words(&given(result));
+                    content.extend(files.iter().filter_map(|file| piece(&Part::File(file.clone()), turn, out)));
+                    let id = wire::id(&result.call_id, ID_CHARS);
+                    out.message(json!({"role": "tool", "tool_call_id": id, "content": texts}));
+                }
+            }
+        }
+        wire::name_speaker(turn, &mut content);
+        match turn.role {
+            _ if content.is_empty() && calls.is_empty() => {
+                if turn.origin != Origin::Results {
+                    out.note(turn, "nothing of it can be sent");
+                }
+            }
+            Role::Assistant => out.message(answer(content, calls)),
+            Role::User => out.message(json!({"role": "user", "content": together(content)})),
+            Role::System => out.message(json!({"role": "system", "content": together(content)})),
+        }
+    }
+    Ok(())
+}
+
+fn answer(content: Vec<Value>, calls: Vec<Value>) -> Value {
+    let mut message = Map::from_iter([("role".to_owned(), Value::from("assistant"))]);
+    message.insert("content".to_owned(), if content.is_empty() { Value::Null } else { together(content) });
+    if !calls.is_empty() {
+        message.insert("tool_calls".to_owned(), calls.into());
+    }
+    message.into()
+}
+
+/// A single text stands without its list.
+fn together(mut content: Vec<Value>) -> Value {
+    match content.as_mut_slice() {
+        [only] if only["type"] == "text" => only["text"].take(),
+        _ => content.into(),
+    }
+}
+
+fn piece(part: &Part, turn: &Turn<'_>, out: &mut Out<'_>) -> Option<Value> {
+    match plain(part) {
+        Plain::Text(text) => Some(json!({"type": "text", "text": text})),
+        Plain::File(file) => Some(of_file(file, turn, out)),
+        Plain::Reasoning(_) => leave("reasoning", turn, out),
+        Plain::Foreign(_) => leave("a piece that only another API has", turn, out),
+        Plain::Aside(what) => leave(what, turn, out),
+    }
+}
+
+fn leave(what: &str, turn: &Turn<'_>, out: &mut Out<'_>) -> Option<Value> {
+    out.note(turn, format!("{what} is not sent"));
+    None
+}
+
+fn of_file(file: &FilePart, turn: &Turn<'_>, out: &mut Out<'_>) -> Value {
+    let is_image = file.media_type.starts_with("image");
+    match data_url(&file.url) {
+        Some((media_type, _)) if turn.role == Role::User && media_type.starts_with("image/") => {
+            json!({"type": "image_url", "image_url": {"url": file.url}})
+        }
+        None if turn.role == Role::User && is_image && is_web_address(&file.url) => {
+            json!({"type": "image_url", "image_url": {"url": file.url}})
+        }
+        Some(("application/pdf", _)) if turn.role == Role::User => {
+            let name = file.filename.as_deref().unwrap_or("document.pdf");
+            json!({"type": "file", "file": {"filename": name, "file_data": file.url}})
+        }
+        _ => {
+            out.note(turn, format!("a file of type {:?} is only named", file.media_type));
+            json!({"type": "text", "text": file_words(file)})
+        }
+    }
+}
+
+/// The texts of what a tool gave back, and its files.
+fn words(given: &[Part]) -> (String, Vec<FilePart>) {
+    let (mut texts, mut files) = (Vec::new(), Vec::new());
+    for part in given {
+        match part {
+            Part::Text(text) => texts.push(text.text.clone()),
+            Part::File(file) => {
+                texts.push(file_words(file));
+                files.push(file.clone());
+            }
+            _ => {}
+        }
+    }
+    (texts.join("\n"), files)
+}
+
+/// The arguments as the API takes them: JSON in a string. What is no object is the `input` of one.
+pub(super) fn arguments(call: &ToolPart) -> String {
+    let raw = match &call.state {
+        ToolState::OutputError { raw_input, .. } => raw_input.as_ref(),
+        _ => None,
+    };
+    match call.input().or(raw) {
+        Some(input @ Value::Object(_)) => input.to_string(),
+        None | Some(Value::Null) => "{}".to_owned(),
+        Some(other) => json!({"input": other}).to_string(),
+    }
+}

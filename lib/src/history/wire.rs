@@ -1,0 +1,46 @@
+//! Names as APIs take them. Of calls and tools: letters, digits, `_` and `-`, and not too many; of people: before their words.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{Out, Turn};
+use crate::message::Role;
+
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
+/// An id of at most `max` characters. A call and its result get the same one, and no other call does.
+pub(super) fn id(id: &str, max: usize) -> Cow<'_, str> {
+    if id.len() <= max && !id.is_empty() && id.chars().all(is_plain) {
+        return Cow::Borrowed(id);
+    }
+    let hash = format!("_{:016x}", xxh3_64(id.as_bytes()));
+    let plain = id.chars().map(|c| if is_plain(c) { c } else { '_' });
+    Cow::Owned(plain.take(max - hash.len()).chain(hash.chars()).collect())
+}
+
+/// A tool's name of at most `max` characters.
+pub(super) fn name<'n>(name: &'n str, max: usize, turn: &Turn<'_>, out: &mut Out<'_>) -> Cow<'n, str> {
+    if (1..=max).contains(&name.len()) && name.chars().all(is_plain) {
+        return Cow::Borrowed(name);
+    }
+    let plain: String = name.chars().take(max).map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let plain = if plain.is_empty() { "unknown".to_owned() } else { plain };
+    out.note(turn, format!("the tool {name:?} is called {plain}: the API does not take its name"));
+    Cow::Owned(plain)
+}
+
+/// Says who speaks before what they say. Only in a room does it matter.
+pub(super) fn name_speaker(turn: &Turn<'_>, pieces: &mut [Value]) {
+    let Some(sender) = turn.sender.as_deref().filter(|sender| turn.role == Role::User && sender.ends_with("@muc"))
+    else {
+        return;
+    };
+    let first = pieces.iter_mut().find_map(|piece| piece.get_mut("text"));
+    if let Some(Value::String(text)) = first {
+        text.insert_str(0, &format!("{sender}: "));
+    }
+}

@@ -1,0 +1,329 @@
+//! What each view makes of a history, whole or broken: one table of cases, every view that follows an API's rules.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use scrollback::dialect;
+use scrollback::history::{History, View, prepare_resume};
+use scrollback::session::{Session, State};
+use support::{read, story};
+
+fn story(text: &str) -> Session {
+    read(story::lines(text))
+}
+
+fn of_agent(name: &str, log: &str) -> Session {
+    Session::from_bytes(dialect::named(name).unwrap(), log.as_bytes().to_vec(), &support::reading())
+}
+
+/// What a view says of the newest branch, a message a line, then every note.
+fn said(session: &Session, view: View) -> String {
+    at(session, session.head().unwrap().id().as_ref(), view)
+}
+
+fn at(session: &Session, head: &str, view: View) -> String {
+    let history = History::of(session, session.find(head).unwrap()).unwrap();
+    lines(&history, view)
+}
+
+fn lines(history: &History<'_>, view: View) -> String {
+    let (messages, notes) = view.messages(history).unwrap();
+    let messages = messages.iter().map(ToString::to_string);
+    let notes = history.notes.iter().chain(&notes).map(|note| format!("note: {}: {}", note.record, note.what));
+    messages.chain(notes).collect::<Vec<_>>().join("\n")
+}
+
+/// Every case in every view, beside the file of what they should say. `SCROLLBACK_BLESS=1` writes it; then read it.
+#[test]
+fn every_view_keeps_its_rules_whatever_the_session_lacks() {
+    let mut all = String::new();
+    for (name, session) in &cases() {
+        for view in [View::Anthropic, View::OpenAi, View::OpenAiResponses, View::Text] {
+            all += &format!("# {name}, for {}\n{}\n\n", view.name(), said(session, view));
+        }
+    }
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/history/views.txt");
+    if std::env::var_os("SCROLLBACK_BLESS").is_some() {
+        std::fs::write(&path, &all).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap();
+    for (expected, said) in expected.split("\n\n").zip(all.split("\n\n")) {
+        assert_eq!(said, expected);
+    }
+    assert_eq!(all.len(), expected.len());
+}
+
+#[test]
+fn a_head_anywhere_has_a_history() {
+    let session = story(
+        "u user: Go.
+         a < u assistant !c !d: Looking.
+         r < a result ?c: four
+         t < r result ?d: five
+         b < t assistant: Done.
+         s < u ~ user: Count.
+         x < s ~ assistant: Counted.
+         i < gone user: Lost.
+         j < i assistant: Found.",
+    );
+    // In the middle of an answer: its results are the answer's, wherever the head is.
+    assert_eq!(at(&session, "r", View::Text), at(&session, "t", View::Text));
+    assert!(at(&session, "r", View::Text).ends_with("Result of c: four\\nResult of d: five\""));
+    assert_eq!(at(&session, "x", View::Text), "\"User: Go.\"\n\"User: Count.\"\n\"Assistant: Counted.\"");
+    let island = at(&session, "j", View::Text);
+    assert!(
+        island.starts_with("\"User: Lost.\"\n\"Assistant: Found.\"\nnote: i: its parent \"gone\" is missing"),
+        "{island}"
+    );
+}
+
+#[test]
+fn what_a_compaction_preserves_follows_its_summary() {
+    let begin = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":"One."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"role":"assistant","content":[{"type":"text","text":"First."}]}}
+{"type":"user","uuid":"v","parentUuid":"a","message":{"role":"user","content":"Two."}}
+{"type":"assistant","uuid":"b","parentUuid":"v","message":{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"Bash","input":{}}]}}
+{"type":"user","uuid":"r","parentUuid":"b","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"ok"}]}}
+"#;
+    let rest = r#"{"type":"user","uuid":"s","parentUuid":"cut","isCompactSummary":true,"message":{"role":"user","content":"Sum."}}
+{"type":"user","uuid":"m","parentUuid":"s","isMeta":true,"message":{"role":"user","content":"Caveat."}}
+{"type":"attachment","uuid":"n","parentUuid":"m","attachment":{"type":"date"},"rendered":[{"content":"Today."}]}
+{"type":"user","uuid":"w","parentUuid":"n","message":{"role":"user","content":"Three."}}"#;
+    let ends = r#"{"preservedSegment":{"headUuid":"v","anchorUuid":"s","tailUuid":"r"}}"#;
+    // Its result was written down, so that the call is not closed by a failure.
+    let without_result = r#"{"preservedMessages":{"uuids":["v","b"]}}"#;
+    for kept in [ends, without_result] {
+        let cut = format!(
+            r#"{{"type":"system","subtype":"compact_boundary","uuid":"cut","parentUuid":null,"logicalParentUuid":"r","compactMetadata":{kept}}}"#
+        );
+        let session = of_agent("claude-code", &format!("{begin}{cut}\n{rest}"));
+        let said = said(&session, View::Text).replace('"', "");
+        assert_eq!(
+            said.lines().collect::<Vec<_>>(),
+            ["User: Sum.", "User: Two.", "Call c of Bash: {}", "Result of c: ok", "User: Caveat.", "User: Three."],
+            "{kept}"
+        );
+        let with_context = History::with_context(&session, session.head().unwrap()).unwrap();
+        let with_context = lines(&with_context, View::Text);
+        assert!(with_context.contains("\"User: Caveat.\"\n\"User: Today.\"\n\"User: Three.\""), "{with_context}");
+    }
+}
+
+#[test]
+fn an_older_compaction_of_codex_keeps_the_prompts() {
+    let log = r#"{"type":"session_meta","payload":{"id":"s","cwd":"/x"}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"One."}]}}
+{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"First."}]}}
+{"type":"compacted","payload":{"message":"Sum one."}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Two."}]}}
+{"type":"compacted","payload":{"message":"Sum two."}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Three."}]}}"#;
+    let said = said(&of_agent("codex", log), View::Text);
+    assert_eq!(said, "\"User: One.\"\n\"User: Two.\"\n\"User: Sum two.\"\n\"User: Three.\"");
+}
+
+#[test]
+fn a_compaction_in_the_midst_of_a_turn_does_not_lose_its_result() {
+    let log = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"Go."}]}}
+{"uuid":"a","parentUuid":"u","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"functionCall":{"id":"c","name":"read","args":{}}}]}}
+{"uuid":"r","parentUuid":"a","sessionId":"s","type":"tool_result","message":{"role":"user","parts":[{"functionResponse":{"id":"c","name":"read","response":{"output":"four"}}}]}}
+{"uuid":"z","parentUuid":"r","sessionId":"s","type":"system","subtype":"chat_compression","systemPayload":{"info":{},"compressedHistory":[{"role":"user","parts":[{"text":"Sum."}]},{"role":"model","parts":[{"functionCall":{"id":"c","name":"read","args":{}}}]}]}}
+{"uuid":"b","parentUuid":"z","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"text":"Four."}]}}"#;
+    let said = said(&of_agent("qwen-code", log), View::Text);
+    assert_eq!(said, "\"User: Sum.\"\n\"Call c of read: {}\"\n\"Result of c: four\"\n\"Assistant: Four.\"");
+}
+
+#[test]
+fn what_only_the_model_can_read_is_sent_back_to_it() {
+    let log = r#"{"type":"session_meta","payload":{"id":"s","cwd":"/x"}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"One."}]}}
+{"type":"compacted","payload":{"message":"","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"One."}]},{"type":"compaction","encrypted_content":"E"}]}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Two."}]}}
+{"type":"response_item","payload":{"type":"web_search_call","id":"ws","status":"completed","action":{"type":"search","query":"q"}}}"#;
+    let session = of_agent("codex", log);
+    assert_eq!(
+        said(&session, View::OpenAiResponses).lines().collect::<Vec<_>>(),
+        [
+            r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"One."}]}"#,
+            r#"{"type":"compaction","encrypted_content":"E"}"#,
+            r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"Two."}]}"#,
+            r#"{"type":"web_search_call","status":"completed","action":{"type":"search","query":"q"}}"#,
+        ]
+    );
+    assert!(said(&session, View::Anthropic).contains("a piece that only another API has is not sent"));
+    let log = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":"Find it."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://example.com","encrypted_content":"E"}]},{"type":"text","text":"Found."}]}}"#;
+    assert_eq!(
+        said(&of_agent("claude-code", log), View::Anthropic).lines().nth(1),
+        Some(
+            r#"{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://example.com","encrypted_content":"E"}]},{"type":"text","text":"Found."}]}"#
+        )
+    );
+}
+
+#[test]
+fn in_a_room_every_message_says_whose_it_is() {
+    let log = r#"{"type":"message","role":"user","sender":"ada@muc","content":"Hello."}
+{"type":"message","role":"assistant","content":"Hi."}
+{"type":"message","role":"user","sender":"bo@example.org","content":"Alone."}"#;
+    let said = said(&of_agent("fluux", log), View::OpenAi);
+    assert!(said.contains(r#""ada@muc: Hello.""#) && said.contains(r#""Alone.""#), "{said}");
+}
+
+#[test]
+fn a_message_of_several_steps_is_several_turns() {
+    let log = r#"[{"id":"u","role":"user","parts":[{"type":"text","text":"Go."}]},
+{"id":"a","role":"assistant","parts":[{"type":"step-start"},{"type":"text","text":"One."},
+ {"type":"tool-Bash","toolCallId":"c","state":"output-available","input":{},"output":{"n":4}},
+ {"type":"steering-message","id":"s","parts":[{"type":"text","text":"Hurry."}]},
+ {"type":"step-start"},{"type":"dynamic-tool","toolName":"Read","toolCallId":"d","state":"output-error","input":{},"errorText":"no"},
+ {"type":"step-start"},{"type":"text","text":"Two."}]}]"#;
+    let said = said(&of_agent("ai-sdk", log), View::Text);
+    let expected = [
+        r#""User: Go.""#,
+        r#""Assistant: One.\nCall c of Bash: {}""#,
+        r#""Result of c: {\"n\":4}""#,
+        r#""User: Hurry.""#,
+        r#""Call d of Read: {}""#,
+        r#""Failed result of d: no""#,
+        r#""Assistant: Two.""#,
+    ];
+    assert_eq!(said.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn the_last_messages_are_whole() {
+    let session = story(
+        "u user: Go.
+         a < u assistant !c: Looking.
+         r < a result ?c: four
+         b < r assistant: Four.
+         v < b user: On.",
+    );
+    let kept = |messages, view: View| {
+        let mut history = History::of(&session, session.head().unwrap()).unwrap();
+        history.keep_last(messages, view).unwrap();
+        view.messages(&history).unwrap().0.len()
+    };
+    let counts = |view: View| (0..8).map(|messages| kept(messages, view)).collect::<Vec<_>>();
+    // A call and its result come together; Anthropic's API needs a user before an answer.
+    assert_eq!(counts(View::OpenAi), [0, 1, 2, 2, 4, 5, 5, 5]);
+    assert_eq!(counts(View::Anthropic), [0, 1, 1, 3, 3, 5, 5, 5]);
+    assert_eq!(counts(View::Text), [0, 1, 2, 2, 4, 5, 5, 5]);
+    let ends_in_results = story("u user: Go.\na < u assistant !c: Looking.");
+    let mut history = History::of(&ends_in_results, ends_in_results.head().unwrap()).unwrap();
+    history.keep_last(1, View::OpenAi).unwrap();
+    assert_eq!(View::OpenAi.messages(&history).unwrap().0.len(), 2);
+}
+
+#[test]
+fn everything_that_a_resume_needs_comes_at_once() {
+    let session = read(
+        r#"{"type":"user","uuid":"u","todos":[{"content":"Look","status":"pending"}],"thinkingMetadata":{"level":"high"},"message":{"content":"Go."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":"","toolCalls":[{"id":"c","name":"Read","arguments":{}}]}}"#,
+    );
+    let resume = prepare_resume(&session, session.head().unwrap()).unwrap();
+    assert_eq!(resume.state, State::InterruptedTurn);
+    assert_eq!(resume.notice, "The last answer was interrupted: one call has no result. It is not run again.");
+    assert_eq!(resume.todos.unwrap()[0].content, "Look");
+    assert_eq!(resume.thinking.unwrap().level.as_deref(), Some("high"));
+    assert_eq!((resume.messages.len(), resume.history.turns.len()), (2, 3));
+    let states = [
+        ("u user: Go.\na < u assistant: Done.", State::Clean),
+        ("u user: Go.", State::InterruptedPrompt),
+        ("u user: Go.\na < u assistant !c: Looking.\nr < a result ?c: four", State::InterruptedTurn),
+        ("u < gone user: Go.\na < u assistant: Done.", State::Degraded),
+    ];
+    for (told, state) in states {
+        let session = story(told);
+        assert_eq!(History::of(&session, session.head().unwrap()).unwrap().state, state, "{told}");
+    }
+}
+
+#[test]
+fn half_a_character_is_named() {
+    let session = read(r#"{"type":"user","uuid":"u","message":{"content":"Go \ud83d."}}"#);
+    let said = said(&session, View::Text);
+    assert_eq!(said, "\"User: Go \u{fffd}.\"\nnote: u: half a character was replaced by U+FFFD");
+}
+
+/// Sessions that lack something, or have something that not every API takes.
+fn cases() -> Vec<(&'static str, Session)> {
+    vec![
+        (
+            "parallel and failing calls",
+            read(
+                r#"{"type":"user","uuid":"u","message":{"content":"Go."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":"Both.","toolCalls":[{"id":"c1","name":"Read","arguments":{"path":"x"}},{"id":"c2","name":"Bash","arguments":{"command":"false"}}]}}
+{"type":"tool_result","uuid":"r2","parentUuid":"a","toolResults":[{"toolCallId":"c2","content":"exit 1","success":false}]}
+{"type":"tool_result","uuid":"r1","parentUuid":"r2","toolResults":[{"toolCallId":"c1","content":"text","success":true}]}
+{"type":"assistant","uuid":"b","parentUuid":"r1","message":{"content":"Done."}}"#,
+            ),
+        ),
+        ("dangling call", story("u user: Go.\na < u assistant !c: Looking.")),
+        (
+            "a call that the conversation went on without",
+            story("u user: Go.\na < u assistant !c: Looking.\nv < a user: Stop.\nb < v assistant: Stopped."),
+        ),
+        ("orphan result", story("u user: Go.\nr < u result ?gone: four\na < r assistant: Four.")),
+        (
+            "doubled result",
+            story(
+                "u user: Go.\na < u assistant !c: Looking.\nr < a result ?c: one\ns < r result ?c: two\nb < s assistant: One.",
+            ),
+        ),
+        (
+            "compaction of a compaction",
+            story(
+                "u user: One.
+                 a < u assistant: First.
+                 c < a compaction: Sum one.
+                 v < c user: Two.
+                 b < v assistant: Second.
+                 d < b compaction: Sum two.
+                 w < d user: Three.",
+            ),
+        ),
+        (
+            "images",
+            read(
+                r#"{"type":"user","uuid":"u","message":{"content":[{"type":"text","text":"See."},{"type":"file","mediaType":"image/png","url":"data:image/png;base64,AAAA"},{"type":"file","mediaType":"image/jpeg","url":"https://example.com/a.jpg"},{"type":"file","mediaType":"application/pdf","filename":"a.pdf","url":"data:application/pdf;base64,JVBE"},{"type":"file","mediaType":"audio/wav","filename":"a.wav","url":"data:audio/wav;base64,UklG"}]}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":"","toolCalls":[{"id":"c","name":"Shot","arguments":{}}]}}
+{"type":"tool_result","uuid":"r","parentUuid":"a","toolResults":[{"toolCallId":"c","content":[{"type":"text","text":"Here."},{"type":"file","mediaType":"image/png","url":"data:image/png;base64,BBBB"}],"success":true}]}"#,
+            ),
+        ),
+        (
+            "empty content",
+            read(
+                r#"{"type":"user","uuid":"u","message":{"content":"Go."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":""}}
+{"type":"user","uuid":"v","parentUuid":"a","message":{"content":[{"type":"text","text":""},{"type":"text","text":"  "},{"type":"text","text":"On."}]}}"#,
+            ),
+        ),
+        (
+            "calls without a name, without an id, with the same id",
+            read(
+                r#"{"type":"user","uuid":"u","message":{"content":"Go."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":"","toolCalls":[{"arguments":"text"},{"id":"c","name":"mcp: odd name"},{"id":"c","name":"","arguments":[1]}]}}"#,
+            ),
+        ),
+        (
+            "said in between",
+            story(
+                "u user: Go.\na < u assistant !c: Looking.\nv < a user: Hurry.\nr < v result ?c: four\nb < r assistant: Four.",
+            ),
+        ),
+        ("an answer first", story("a assistant: Hello.\nu < a user: Go.")),
+        ("an instruction", story("s system: Be kind.\nu < s user: Go.")),
+        (
+            "foreign reasoning",
+            read(
+                r#"{"type":"user","uuid":"u","message":{"content":"Go."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":[{"type":"reasoning","text":"Hm."},{"type":"reasoning","text":"Signed.","providerMetadata":{"anthropic":{"signature":"S"}}},{"type":"reasoning","text":"","providerMetadata":{"openai":{"reasoningEncryptedContent":"E"}}},{"type":"text","text":"Gone."}]}}
+{"type":"user","uuid":"v","parentUuid":"a","message":{"content":"On."}}
+{"type":"assistant","uuid":"b","parentUuid":"v","message":{"content":[{"type":"reasoning","text":"Cut off","providerMetadata":{"anthropic":{"signature":"T"}}}]}}
+{"type":"user","uuid":"w","parentUuid":"b","message":{"content":"Again."}}"#,
+            ),
+        ),
+    ]
+}
