@@ -166,6 +166,43 @@ fn a_room_is_shown_as_a_chat_with_reactions_under_what_they_answer() {
 }
 
 #[test]
+fn the_agents_reactions_are_not_the_persons() {
+    let env = TestEnv::new();
+    let folder = env.work().join("data/memory/ada@example.org");
+    std::fs::create_dir_all(&folder).unwrap();
+    let reacts = |role: &str, id: &str, to: &str, emoji: &str| {
+        format!(
+            r#"{{"type":"message","role":"{role}","content":"","msg_id":"{id}","reaction":{{"message_id":"{to}","emojis":["{emoji}"]}}}}"#
+        )
+    };
+    let lines = [
+        r#"{"type":"message","role":"user","content":"One.","msg_id":"m1"}"#.to_owned(),
+        r#"{"type":"message","role":"user","content":"Two.","msg_id":"m2"}"#.to_owned(),
+        reacts("user", "r1", "m1", "🎉"),
+        reacts("assistant", "r2", "m1", "👀"),
+        reacts("assistant", "r3", "m2", "👍"),
+    ];
+    std::fs::write(folder.join("history.jsonl"), lines.join("\n")).unwrap();
+    assert_snapshot!(env.run(&["show", "ada"]).out, @"
+    One.
+    fluux · ada@example.org · clean
+
+    ▌ you  m1
+
+      One.
+
+      🎉  you
+      👀  assistant
+
+    ▌ you  m2
+
+      Two.
+
+      👍  assistant
+    ");
+}
+
+#[test]
 fn branches_are_drawn() {
     let env = TestEnv::new();
     let other = line("assistant", "b2", Some("u2"), "It depends.");
@@ -272,7 +309,7 @@ fn a_profile_judges_each_line() {
     std::fs::create_dir_all(&folder).unwrap();
     let lines = [
         r#"{"role":"user","content":"Hello","timestamp":"2026-01-11T17:00:00-0500"}"#,
-        r#"{"role":"tool","content":"x","tool_call_id":"c"}"#,
+        r#"{"role":"tool","content":"","tool_call_id":"c"}"#,
         r#"{"role":"assistant","content":"","timestamp":"2026-01-11T22:00:02Z"}"#,
     ];
     std::fs::write(folder.join("conversation.jsonl"), lines.join("\n") + "\n").unwrap();
@@ -280,6 +317,7 @@ fn a_profile_judges_each_line() {
     $HOME/.emacs.d/sage/projects/-gone-tide/conversation.jsonl  sage-el · 3 lines · 3 records
       line 2         orphan-result      a tool result whose call is nowhere in the session; it is shown alone
       line 2         role               "tool" is none of user, assistant, system
+      line 2         content            it is empty
       line 3         content            it is empty
       sage-el: 1 of 3 lines valid
 
@@ -288,6 +326,12 @@ fn a_profile_judges_each_line() {
     let ran = env.run(&["doctor", "gone-tide", "--profile", "sage-el", "--json"]);
     assert_eq!(ran.code, 1);
     assert_eq!(ran.json()[0]["verdicts"][2]["field"], "content");
+    // A session of somebody else is judged when it is named.
+    env.session("s1", &talk());
+    let of_all = env.run(&["doctor", "--all", "--profile", "sage-el", "--json"]).json();
+    let judged = of_all.as_array().unwrap().iter().filter(|one| one.get("verdicts").is_some());
+    assert_eq!(judged.map(|one| one["dialect"].as_str().unwrap()).collect::<Vec<_>>(), ["sage-el"]);
+    assert_eq!(env.run(&["doctor", "s1", "--profile", "sage-el"]).code, 1);
     assert_eq!(env.run(&["doctor", "--profile", "nobody"]).code, 2);
 }
 

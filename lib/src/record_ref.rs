@@ -11,7 +11,7 @@ use crate::join::Joining;
 use crate::mend;
 use crate::record::{Body, Kind};
 use crate::session::Session;
-use crate::skeleton::{Entry, Flags, KeyRole, NO_TIME, Place, ROOT};
+use crate::skeleton::{BaseGap, Entry, Flags, KeyRole, NO_TIME, Place, ROOT};
 use crate::tree::NodeIx;
 
 /// One record of a session.
@@ -53,6 +53,16 @@ impl<'s> RecordRef<'s> {
     /// The id of its parent, when that is missing.
     pub fn missing_parent(self) -> Option<&'s str> {
         self.session.derived.tree.missing.get(&self.node).map(|id| self.session.skeleton.ids.get(*id))
+    }
+
+    /// Whether a session should stand before it that is not there.
+    pub fn misses_a_session(self) -> bool {
+        self.session.derived.tree.base_gaps.get(&self.node) == Some(&BaseGap::NoSession)
+    }
+
+    /// Whether the session that should stand before it begins in this one.
+    pub fn is_in_a_cycle(self) -> bool {
+        self.session.derived.tree.base_gaps.get(&self.node) == Some(&BaseGap::Cycle)
     }
 
     /// Whether its own entry says that a conversation begins with it.

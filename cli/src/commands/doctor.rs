@@ -84,8 +84,18 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
                 continue;
             }
         };
-        let judged = profile.map(|profile| session.verdicts(profile)).transpose();
-        report.take(&session, judged?);
+        // Who names no session asks about those that the profile is for.
+        let asked = profile.filter(|profile| !args.sessions.is_empty() || session.dialect().name() == profile.name());
+        let judged = asked.map(|profile| session.verdicts(profile)).transpose();
+        let verdicts = match judged {
+            Ok(verdicts) => verdicts,
+            Err(error) => {
+                report.unreadable += 1;
+                ctx.warn(&error.into())?;
+                None
+            }
+        };
+        report.take(&session, verdicts);
     }
     if ctx.json {
         ctx.print_json(&report.examined)?;
@@ -226,10 +236,11 @@ fn judged(profile: &str, examined: &Examined, lines: usize, full: bool, ctx: &mu
     let count = invalid(examined).count();
     let shown = if full { count } else { ISSUES_SHOWN };
     for verdict in invalid(examined).take(shown) {
-        let Some(fault) = &verdict.fault else { continue };
-        let field = paint.red(&format!("{:<18}", fault.field.unwrap_or("no message")));
         let place = paint.dim(&format!("line {}", verdict.line));
-        ctx.line(&format!("  {place:<14} {field} {}", clean::line(&fault.detail)))?;
+        for fault in verdict.fault.iter().chain(&verdict.further) {
+            let field = paint.red(&format!("{:<18}", fault.field.unwrap_or("no message")));
+            ctx.line(&format!("  {place:<14} {field} {}", clean::line(&fault.reason)))?;
+        }
     }
     if count > shown {
         ctx.line(&format!("  … and {} more (--full)", count - shown))?;

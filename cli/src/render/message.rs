@@ -70,10 +70,11 @@ impl<'a> Renderer<'a> {
     pub(crate) fn header(&self, message: &Message) -> String {
         let paint = self.paint();
         let told = |key: &str| message.metadata.as_ref().and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
+        let who = format!("▌ {}", reaction::who(message));
         let who = match message.role {
-            Role::User => paint.cyan(&format!("▌ {}", reaction::who(message))),
-            Role::Assistant => paint.green(&format!("▌ {}", told("model").unwrap_or("assistant"))),
-            Role::System => paint.yellow("▌ system"),
+            Role::User => paint.cyan(&who),
+            Role::Assistant => paint.green(&who),
+            Role::System => paint.yellow(&who),
         };
         let when = told("timestamp").and_then(|at| at.parse().ok()).map(|at| clock::stamp(at, &self.ctx.zone));
         let id = divider::short(&message.id);

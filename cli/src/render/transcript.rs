@@ -68,12 +68,16 @@ impl Transcript<'_> {
     /// What is missing, and the way to what came before it.
     fn gap(&self, gap: &Gap<'_>) -> String {
         let missing = divider::short(gap.missing_parent.as_str());
+        if gap.child.is_in_a_cycle() {
+            return format!("gap: the session begins in {missing}, which begins in this one");
+        }
         if let Some(to) = gap.bridged_to {
             return format!("gap: {missing} is missing; bridged to {}", divider::short(&to.id()));
         }
         let island = self.session.heads().find(|head| head.kind == HeadKind::Island);
         let way = island.map(|head| format!("; what came before: --head {}", divider::short(&head.record.id())));
-        format!("gap: the record {missing} is missing{}", way.unwrap_or_default())
+        let what = if gap.child.misses_a_session() { "session" } else { "record" };
+        format!("gap: the {what} {missing} is missing{}", way.unwrap_or_default())
     }
 
     /// What the session is: its title, and as many facts to a line as fit.

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 pub use folder::{aligned_sage_folder_name, sage_folder_name};
-pub use profile::fault;
+pub use profile::faults;
 
 use super::{About, Dialect, Event, Habits, Key, Link, Moment, Parent, Repeated};
 use crate::home::Home;
