@@ -20,7 +20,7 @@ use crate::pieces::CUT;
 use crate::project;
 use crate::session::Session;
 use crate::skeleton::{Place, Skeleton, Stand};
-use crate::source::{Contents, Files, OpenFile, Source, open_file};
+use crate::source::{Contents, Files, OpenFile, Source, head_of, open_file};
 use crate::tail::Tail;
 use crate::tree::Bridge;
 
@@ -89,14 +89,7 @@ impl Session {
 
     /// Reads what was piped in.
     pub fn from_bytes(dialect: &'static dyn Dialect, bytes: Vec<u8>, reading: &Reading<'_>) -> Session {
-        let format = match dialect.layouts_in(Path::new("")).first().map(|layout| layout.format) {
-            Some(Format::Document) => Format::Document,
-            Some(Format::Lines | Format::Rows(_)) => Format::Lines,
-            // A database that was piped in cannot be asked.
-            None => Some(format::of_bytes(dialect, &bytes))
-                .filter(|format| !matches!(format, Format::Rows(_)))
-                .unwrap_or(Format::Lines),
-        };
+        let format = format::of_bytes(dialect, &bytes);
         let layout = Layout { root: PathBuf::new(), pattern: "-", companions: &[], sidecar: None, format };
         let source = Source { dialect, path: PathBuf::from("-"), layout, key: None };
         let mut session = Session::empty(source, Files::memory(Vec::new()), reading, true);
@@ -272,7 +265,8 @@ pub(crate) fn open_within(source: &Source, reading: &Reading<'_>, within: &mut V
 
 /// Reads the file beside the log. It is never believed over the log, so whatever is wrong with it matters to nobody.
 fn read_sidecar(source: &Source, now: Timestamp) -> Facts {
-    let Some(bytes) = source.sidecar().and_then(|path| read_limited(&path).ok()) else { return Facts::default() };
+    let bytes = source.sidecar().and_then(|path| head_of(&path, SIDECAR_LIMIT_BYTES).ok());
+    let Some(bytes) = bytes else { return Facts::default() };
     let mut told = Skeleton::default();
     let place = Place { offset: 0, length: 0, line: 0, file: 0 };
     let stand = Stand { place, hash: 0 };
@@ -281,8 +275,4 @@ fn read_sidecar(source: &Source, now: Timestamp) -> Facts {
         Ok(()) => told.facts,
         Err(_) => Facts::default(),
     }
-}
-
-fn read_limited(path: &Path) -> Result<Vec<u8>> {
-    open_file(path)?.read_at(0, SIDECAR_LIMIT_BYTES)
 }

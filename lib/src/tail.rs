@@ -38,7 +38,7 @@ impl Session {
             bytes.extend_from_slice(appended);
             // Where content tells what a file is, more of it may tell better; and a document has no end to go on from.
             let is_lines = matches!(format::of_bytes(self.source.dialect, bytes), Format::Lines);
-            let by_content = !self.source.dialect.formats().is_empty();
+            let by_content = format::is_told_by_content(self.source.dialect);
             if by_content && (!is_lines || was_document) {
                 let bytes = std::mem::take(bytes);
                 *self = Session::from_bytes(self.source.dialect, bytes, reading);
@@ -114,7 +114,7 @@ impl Session {
     pub(crate) fn grain(&self) -> Grain {
         match self.source.layout.format {
             Format::Document if self.tail.at.file == 0 => Grain::Document,
-            Format::Lines | Format::Document | Format::Rows(_) => Grain::Line,
+            Format::Lines | Format::Document | Format::Rows(_) | Format::ByContent { .. } => Grain::Line,
         }
     }
 
