@@ -480,6 +480,21 @@ fn an_id_may_look_like_a_path_and_a_file_may_be_called_otherwise() {
 }
 
 #[test]
+fn a_summary_in_another_file_is_the_title_everywhere() {
+    let env = TestEnv::new();
+    let folder = env.home().join(".claude/projects/-gone");
+    std::fs::create_dir_all(&folder).unwrap();
+    let said = r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"old","timestamp":"2026-11-15T10:00:00Z","message":{"role":"user","content":"Hi"}}"#;
+    std::fs::write(folder.join("old.jsonl"), said).unwrap();
+    std::fs::write(folder.join("new.jsonl"), r#"{"type":"summary","summary":"A greeting","leafUuid":"u1"}"#).unwrap();
+    let listed = env.run(&["list", "--all", "--json"]).json();
+    let listed = listed.as_array().unwrap().iter().find(|row| row["id"] == "old").unwrap().clone();
+    assert_eq!(listed["title"], "A greeting");
+    assert_eq!(env.run(&["show", "old", "--json"]).json()["session"]["title"], listed["title"]);
+    assert!(env.run(&["show", "old"]).out.starts_with("A greeting\n"));
+}
+
+#[test]
 fn a_record_on_another_branch_chooses_that_branch() {
     let env = TestEnv::new();
     env.session("s1", &(talk() + &line("assistant", "b2", Some("u2"), "It depends.")));

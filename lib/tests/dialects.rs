@@ -120,7 +120,7 @@ macro_rules! dialect {
             }
 
             fn habits(&self) -> Habits {
-                Habits { repeated: Repeated::$repeated, bridges_within_ms: $bridges }
+                Habits { repeated: Repeated::$repeated, bridges_within_ms: $bridges, title_within_bytes: 0 }
             }
 
             fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
