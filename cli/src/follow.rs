@@ -20,6 +20,9 @@ use crate::scope::{self, Stores};
 /// How often all places are walked at most: a large home has thousands of files.
 const WALK_AFTER: Duration = Duration::from_secs(1);
 
+/// What is said while there is nothing to tell.
+const WAITING: &str = "Waiting for a session to go on; Ctrl-C ends.";
+
 /// Every session in scope, those that begin later included.
 pub(crate) struct Sessions {
     dialect: Option<&'static dyn Dialect>,
@@ -43,19 +46,24 @@ enum Known {
 impl Sessions {
     /// Finds the sessions in scope. The newest is told of with its last messages, the others when they go on.
     pub(crate) fn find(global: &Global, ctx: &mut Ctx, last: usize) -> Result<Sessions, Failure> {
-        let found = scope::found(global, ctx, Depth::Windows)?;
-        let newest = found.rows.iter().position(|(row, _)| row.parent_session.is_none()).filter(|_| !global.all);
         let dialect = scope::dialect(global)?;
         let mut known = HashMap::new();
+        // First how long they are: what is written from now on is news.
         for source in Stores::new(global, ctx)?.sources(dialect) {
             let seen = seen(&source.path);
             known.insert(key(&source), Known::Still { source, seen });
         }
-        if let Some((row, source)) = newest.and_then(|newest| found.rows.into_iter().nth(newest)) {
-            ctx.note(&format!("Following {} ({}); Ctrl-C ends.", row.title, row.id))?;
-            known.insert(key(&source), Known::Followed(Box::new(Growing::new(source, Begin::Last(last)))));
-        } else {
-            ctx.note("Waiting for a session to go on; Ctrl-C ends.")?;
+        if global.all {
+            ctx.note(WAITING)?;
+            return Ok(Sessions { dialect, project: None, known, walked: None });
+        }
+        let found = scope::found(global, ctx, Depth::Windows)?;
+        match found.rows.into_iter().find(|(row, _)| row.parent_session.is_none()) {
+            Some((row, source)) => {
+                ctx.note(&format!("Following {} ({}); Ctrl-C ends.", row.title, row.id))?;
+                known.insert(key(&source), Known::Followed(Box::new(Growing::new(source, Begin::Last(last)))));
+            }
+            None => ctx.note(WAITING)?,
         }
         Ok(Sessions { dialect, project: found.project, known, walked: None })
     }

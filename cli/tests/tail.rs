@@ -123,7 +123,8 @@ fn of_a_growing_turn_only_what_is_new_is_printed() {
     tail.until("There it is.");
     let (code, _, seen) = tail.interrupt();
     assert_eq!(code, Some(0));
-    assert_eq!(seen.iter().filter(|line| line.contains("Looking.")).count(), 1, "{seen:#?}");
+    let count = |words: &str| seen.iter().filter(|line| line.contains(words)).count();
+    assert_eq!((count("Looking."), count("ls -l"), count("There it is.")), (1, 2, 1), "{seen:#?}");
 }
 
 #[test]

@@ -127,12 +127,10 @@ impl Follower {
         for (at, id) in ids.iter().enumerate().skip(first) {
             let before = known.get(at - first).filter(|_| at - first < common);
             let made_of = conversation.made_of(at);
-            let unchanged = before.filter(|before| before.made_of == made_of);
-            let says = match (unchanged, conversation.message(at)) {
-                (Some(before), _) => before.says,
-                (None, None) => continue,
-                (None, Some(message)) => {
-                    let message = message?;
+            let says = match before.filter(|before| before.made_of == made_of) {
+                Some(unchanged) => unchanged.says,
+                None => {
+                    let Some(message) = conversation.message(at).transpose()? else { break };
                     let says = serde_json::to_vec(&message).map_or(0, |json| xxh3_64(&json));
                     if before.is_none_or(|before| before.says != says) {
                         updates.push(Update::Message(Box::new(message)));
@@ -142,15 +140,15 @@ impl Follower {
             };
             told.push(Told { id: id.clone(), made_of, says });
         }
-        (self.hidden, self.told, self.begun) = (hidden, told, true);
+        self.hidden.extend(hidden);
+        (self.told, self.begun) = (told, true);
         Ok(updates)
     }
 
-    /// Which messages are not told, and the first that is.
-    fn hide(&self, ids: &[String], conversation: &Conversation<'_, '_>) -> (HashSet<String>, usize) {
-        let mut hidden = self.hidden.clone();
+    /// Which messages are not told beside those that are not anyway, and the first that is.
+    fn hide(&self, ids: &[String], conversation: &Conversation<'_, '_>) -> (Vec<String>, usize) {
         let told: HashSet<&str> = self.told.iter().map(|told| told.id.as_str()).collect();
-        let known = ids.iter().position(|id| hidden.contains(id) || told.contains(id.as_str()));
+        let known = ids.iter().position(|id| self.hidden.contains(id) || told.contains(id.as_str()));
         let before = match (self.begin, known) {
             (Begin::Everything, _) => 0,
             (Begin::Last(count), _) if !self.begun => ids.len().saturating_sub(count),
@@ -158,15 +156,23 @@ impl Follower {
                 let is_new = |at: &usize| conversation.records(*at).any(|record| record.ends_behind(offset));
                 (0..ids.len()).find(is_new).unwrap_or(ids.len())
             }
-            // A window of the file may begin earlier than the last one did.
-            (_, Some(known)) if !self.session.whole() => known,
+            // The file may have been read from an earlier place on than it was.
+            (Begin::Last(_) | Begin::At(_), Some(known)) => known,
             (Begin::Last(count), None) if !self.session.whole() => ids.len().saturating_sub(count.max(1)),
             (Begin::At(_), None) if !self.session.whole() => ids.len().saturating_sub(1),
             _ => 0,
         };
-        hidden.extend(ids[..before].iter().cloned());
-        let first = ids.iter().take_while(|id| hidden.contains(*id)).count();
-        (hidden, first)
+        let hidden = ids.iter().skip(before).take_while(|id| self.hidden.contains(*id)).count();
+        (ids[..before].to_vec(), before + hidden)
+    }
+
+    /// Whether the last message has the calls of its results. In a window they may lie before it.
+    pub(crate) fn has_its_calls(&mut self, reading: &Reading<'_>) -> bool {
+        let session = self.session(reading);
+        let Some(head) = session.head().filter(|_| !session.whole()) else { return true };
+        let branch = session.branch(head);
+        let conversation = Conversation::new(&branch);
+        conversation.len().checked_sub(1).is_none_or(|last| conversation.has_its_calls(last))
     }
 
     /// What was told, without what lies before the window by now.

@@ -210,6 +210,7 @@ fn the_last_messages_are_whole() {
     assert_eq!(counts(View::OpenAi), [0, 1, 2, 2, 4, 5, 5, 5]);
     assert_eq!(counts(View::Anthropic), [0, 1, 1, 3, 3, 5, 5, 5]);
     assert_eq!(counts(View::Text), [0, 1, 2, 2, 4, 5, 5, 5]);
+    assert_eq!(kept(usize::MAX, View::Text), 5);
     let ends_in_results = story("u user: Go.\na < u assistant !c: Looking.");
     let mut history = History::of(&ends_in_results, ends_in_results.head().unwrap()).unwrap();
     history.keep_last(1, View::OpenAi).unwrap();

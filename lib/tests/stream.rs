@@ -192,7 +192,7 @@ fn word(part: &Part) -> String {
         Part::Tool(call) if call.is_open() => format!("{}?", call.call_id),
         Part::Tool(call) => format!("{}!", call.call_id),
         Part::StepStart => "|".to_owned(),
-        Part::Data(data) => format!("<{}>", data.kind),
+        Part::Data(data) => format!("<{} to {}>", data.kind, data.data["to"]),
         _ => "…".to_owned(),
     }
 }
@@ -222,6 +222,28 @@ fn a_result_updates_its_call_and_a_rewind_takes_back() {
 
     removed a n, c |+Another.
     ");
+}
+
+/// What a message says can change though its own records do not.
+#[test]
+fn what_a_message_learns_from_its_neighbours_is_told() {
+    // A result alone, until its call comes.
+    let pushes =
+        [&user("q", "null", "Hi"), &result("r", "q", "t1", "ok"), &user("u", "\"r\"", "And?"), &called("a", "u", "t1")];
+    insta::assert_snapshot!(told(&pushes.map(String::as_str)), @"
+    q Hi
+    r t1!
+    u And?
+    r , a |+Let me look.+t1?
+    ");
+    // A rewind to a record that comes late.
+    let rewind = "{\"type\":\"rewind\",\"uuid\":\"w\",\"parentUuid\":\"z\"}\n".to_owned() + &user("n", "\"w\"", "Anew");
+    let late = "{\"type\":\"title\",\"uuid\":\"z\",\"parentUuid\":null,\"title\":\"Late\"}\n".to_owned()
+        + &user("m", "\"n\"", "On");
+    insta::assert_snapshot!(told(&[&rewind, &late]), @r#"
+    n <rewind to null>+Anew
+    n <rewind to "z">+Anew, m On
+    "#);
 }
 
 /// The chunks of a whole stream of pushes.
@@ -363,18 +385,61 @@ fn a_file_is_followed_through_all_that_can_happen_to_it() {
     same(&page);
 }
 
-#[test]
-fn of_a_large_file_only_the_end_is_read() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("messages.jsonl");
+/// A session longer than the first window of its end.
+fn long_log() -> String {
     let mut lines = user("0", "null", "Go");
-    for at in 1..2000 {
+    lines += &called("1", "0", "early");
+    for at in 2..2000 {
         lines += &match at % 2 {
             0 => user(&at.to_string(), &format!("\"{}\"", at - 1), &"x".repeat(500)),
             _ => said(&at.to_string(), &(at - 1).to_string(), &"y".repeat(500)),
         };
     }
-    fs::write(&path, &lines).unwrap();
+    lines
+}
+
+fn append(path: &Path, text: &str) {
+    fs::OpenOptions::new().append(true).open(path).unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn a_result_of_a_call_before_the_window_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.jsonl");
+    fs::write(&path, long_log()).unwrap();
+    let mut growing = Growing::new(Source::file(native(), &path), Begin::Last(2));
+    growing.look(&reading()).unwrap();
+    append(&path, &result("2000", "1999", "early", "at last"));
+    let updates = growing.look(&reading()).unwrap().updates;
+    assert_eq!(updates.len(), 0, "its message is not among those told");
+    append(&path, &said("2001", "2000", "So it was."));
+    let updates = growing.look(&reading()).unwrap().updates;
+    let [Update::Message(message)] = &updates[..] else { panic!("{} updates", updates.len()) };
+    assert_eq!(message.parts.last().map(word).as_deref(), Some("So it was."));
+}
+
+#[test]
+fn what_did_not_change_is_not_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.jsonl");
+    let log =
+        [user("q", "null", "Hi"), said("a", "q", &"y".repeat(2000)), user("r", "\"a\"", &"x".repeat(2000))].concat();
+    fs::write(&path, &log).unwrap();
+    let mut growing = Growing::new(Source::file(native(), &path), Begin::Everything);
+    assert_eq!(growing.look(&reading()).unwrap().updates.len(), 3);
+    // The bytes of the first message are others now: who read them would notice.
+    let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.write_all(log.replace("Hi", "Ho")[..100].as_bytes()).unwrap();
+    append(&path, &said("b", "r", "Done."));
+    let look = growing.look(&reading()).unwrap();
+    assert_eq!((look.change, look.updates.len()), (None, 1));
+}
+
+#[test]
+fn of_a_large_file_only_the_end_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("messages.jsonl");
+    fs::write(&path, long_log()).unwrap();
     let mut growing = Growing::new(Source::file(native(), &path), Begin::Last(2));
     let first = growing.look(&reading()).unwrap().updates;
     assert_eq!(first.len(), 2);
@@ -382,7 +447,7 @@ fn of_a_large_file_only_the_end_is_read() {
     let line = called("2000", "1999", "t1");
     fs::OpenOptions::new().append(true).open(&path).unwrap().write_all(line.as_bytes()).unwrap();
     let next = growing.look(&reading()).unwrap().updates;
-    let [Update::Message(message)] = &next[..] else { panic!("{next:?}") };
+    let [Update::Message(message)] = &next[..] else { panic!("{} updates", next.len()) };
     assert!(
         message
             .parts

@@ -1,12 +1,12 @@
 //! Turns in the making: blocks of one answer join, results find their calls, nothing stays open.
 
 use hashbrown::{HashMap, HashSet};
-use serde_json::Value;
 
+use super::closing::{Draft, blank, told_result};
 use super::start::Context;
-use super::{Item, NO_RESULT, Note, Origin, Turn};
-use crate::message::{Part, Role, ToolPart, ToolState};
-use crate::record::{Body, Outcome, Said, ToolResult};
+use super::{Item, Note, Origin, Turn};
+use crate::message::{Part, Role, ToolPart};
+use crate::record::{Body, Said, ToolResult};
 use crate::session::RecordRef;
 use crate::skeleton::KeyRole;
 
@@ -26,15 +26,6 @@ pub(super) struct Drafts<'s> {
     /// The last record was an item of an answer.
     in_items: bool,
     pub(super) notes: Vec<Note>,
-}
-
-/// A turn, and for an answer what its calls gave back.
-struct Draft<'s> {
-    turn: Turn<'s>,
-    /// The answer that it is, where the agent names answers.
-    group: Option<u64>,
-    /// By the call's place among the items. Most turns have one or none: a map for each would cost more than they say.
-    results: Vec<Option<Box<(RecordRef<'s>, ToolResult)>>>,
 }
 
 /// Which answer a record is a block of.
@@ -314,78 +305,4 @@ impl<'s> Drafts<'s> {
         }
         (turns, self.notes)
     }
-}
-
-impl<'s> Draft<'s> {
-    /// The results of its calls, in the order of the calls; a call without one gets a failed one.
-    fn close(&mut self, notes: &mut Vec<Note>) -> Option<Turn<'s>> {
-        let last = self.turn.records.last().copied();
-        let mut turn = Turn { role: Role::User, origin: Origin::Results, ..blank() };
-        for (at, item) in self.turn.items.iter().enumerate() {
-            let Item::Call(call) = item else { continue };
-            let result = match self.results.get_mut(at).and_then(Option::take).map(|result| *result) {
-                Some((record, result)) => {
-                    if result.preliminary {
-                        let what = format!("call {} has only a preliminary result; it is sent", call.call_id);
-                        notes.push(Note::new(record, what));
-                    }
-                    if !turn.records.contains(&record) {
-                        turn.records.push(record);
-                    }
-                    result
-                }
-                None => {
-                    let what = format!("call {} has no result; it is closed by a failed one", call.call_id);
-                    notes.extend(last.map(|record| Note::new(record, what)));
-                    closing()
-                }
-            };
-            let (call_id, name) = (call.call_id.clone(), Some(call.name.clone()));
-            turn.items.push(Item::Result(ToolResult { call_id, name, ..result }));
-        }
-        if turn.records.is_empty() {
-            turn.records.extend(last);
-        }
-        turn.items.shrink_to_fit();
-        (!turn.items.is_empty()).then_some(turn)
-    }
-}
-
-fn blank<'s>() -> Turn<'s> {
-    Turn {
-        role: Role::Assistant,
-        origin: Origin::Answer,
-        items: Vec::new(),
-        records: Vec::new(),
-        model: None,
-        sender: None,
-    }
-}
-
-fn closing() -> ToolResult {
-    ToolResult {
-        call_id: String::new(),
-        name: None,
-        output: Value::Null,
-        outcome: Outcome::Failed(NO_RESULT.to_owned()),
-        preliminary: false,
-        duration_ms: None,
-        about: serde_json::Map::new(),
-    }
-}
-
-/// The result that a call carries itself, where the record is a whole message.
-fn told_result(call: &ToolPart, id: &str) -> Option<ToolResult> {
-    let (output, outcome, preliminary) = match &call.state {
-        ToolState::OutputAvailable { output, preliminary, .. } => {
-            (output.clone().unwrap_or_default(), Outcome::Done, preliminary.unwrap_or(false))
-        }
-        ToolState::OutputError { error_text, .. } => (Value::Null, Outcome::Failed(error_text.clone()), false),
-        ToolState::OutputDenied { approval, .. } => (Value::Null, Outcome::Denied(approval.reason.clone()), false),
-        ToolState::InputStreaming { .. }
-        | ToolState::InputAvailable { .. }
-        | ToolState::ApprovalRequested { .. }
-        | ToolState::ApprovalResponded { .. } => return None,
-    };
-    Some(ToolResult { call_id: id.to_owned(), output, outcome, preliminary, ..closing() })
 }

@@ -1,7 +1,5 @@
 //! A history as `input` of OpenAI's Responses API: messages, reasoning, calls and outputs, each an item.
 
-use std::borrow::Cow;
-
 use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
@@ -85,15 +83,6 @@ impl Says<'_> {
         }
     }
 
-    /// What this API gave, it takes back.
-    fn id<'n>(&self, id: &'n str) -> Cow<'n, str> {
-        if self.own { Cow::Borrowed(id) } else { wire::id(id, ID_CHARS) }
-    }
-
-    fn name<'n>(&self, name: &'n str, out: &mut Out<'_>) -> Cow<'n, str> {
-        if self.own { Cow::Borrowed(name) } else { wire::name(name, NAME_CHARS, self.turn, out) }
-    }
-
     fn text(&self, text: &str) -> Value {
         let kind = if self.turn.role == Role::Assistant { "output_text" } else { "input_text" };
         json!({"type": kind, "text": text})
@@ -104,8 +93,10 @@ impl Says<'_> {
             Plain::Text(text) => Some(Said::Content(self.text(&text))),
             Plain::File(file) => Some(Said::Content(self.file(file, out))),
             Plain::Reasoning(thought) => self.reasoning(thought, out).map(Said::Item),
-            // An item of the agent's: a compaction that only the model can read.
-            Plain::Foreign(data) if data.kind == "context" && self.own && data.data["type"].is_string() => {
+            // A compaction that only the model can read.
+            Plain::Foreign(data)
+                if self.own && data.kind == "context" && data.data["encrypted_content"].is_string() =>
+            {
                 Some(Said::Item(data.data.clone()))
             }
             Plain::Foreign(data) if self.own && is_of_api(data, "content", SAID) => {
@@ -139,7 +130,7 @@ impl Says<'_> {
 
     /// A call of free text is a custom one.
     fn call(&self, call: &ToolPart, out: &mut Out<'_>) -> Value {
-        let (id, name) = (self.id(&call.call_id), self.name(&call.name, out));
+        let (id, name) = (wire::id(&call.call_id, ID_CHARS), wire::name(&call.name, NAME_CHARS, self.turn, out));
         if let Some(Value::String(input)) = call.input() {
             return json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": input});
         }
@@ -165,7 +156,7 @@ impl Says<'_> {
                 })
                 .collect(),
         };
-        json!({"type": kind, "call_id": self.id(&result.call_id), "output": output})
+        json!({"type": kind, "call_id": wire::id(&result.call_id, ID_CHARS), "output": output})
     }
 
     fn file(&self, file: &FilePart, out: &mut Out<'_>) -> Value {

@@ -101,7 +101,11 @@ impl Growing {
             }
             (Ok(stamp), Some(mut open)) => match open.catch_up(stamp, reading) {
                 Ok(None) => {
-                    self.open = Some(open);
+                    if open.follower.has_its_calls(reading) {
+                        self.open = Some(open);
+                    } else {
+                        self.read_anew(Some(open.follower), stamp, reading)?;
+                    }
                     self.gone.then_some(Change::Appeared)
                 }
                 Ok(Some(change)) => {
