@@ -80,6 +80,11 @@ pub trait Dialect: Sync {
         None
     }
 
+    /// Whom the place of a session's file says that it is with, where it does. See [`Event::With`].
+    fn with_of(&self, _path: &std::path::Path) -> Option<String> {
+        None
+    }
+
     /// Whether the agent itself takes a file that a layout finds for a session, as far as its name tells.
     fn is_session(&self, _path: &std::path::Path) -> bool {
         true

@@ -63,6 +63,11 @@ impl Dialect for Native {
         serde_json::from_str(text).is_ok_and(marks)
     }
 
+    fn session_of(&self, path: &Path) -> Option<String> {
+        let folder = path.parent().filter(|_| path.ends_with("messages.jsonl"))?;
+        Some(folder.file_name()?.to_string_lossy().into_owned())
+    }
+
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
         let about: Sidecar<'a> = serde_json::from_str(text)?;
         emit(Event::About(About {
