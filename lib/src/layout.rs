@@ -31,6 +31,13 @@ pub enum Format {
     Document,
     /// Rows of a SQLite database.
     Rows(&'static Rows),
+    /// One of several: its content tells which. No session that was found is of this format.
+    ByContent {
+        /// What it can be.
+        formats: &'static [Format],
+        /// Others keep files of such names there too, so that content also tells whose a file is.
+        mixed: bool,
+    },
 }
 
 /// How sessions lie in a SQLite database.

@@ -21,7 +21,7 @@ use crate::pieces::CUT;
 use crate::project;
 use crate::session::Session;
 use crate::skeleton::{Place, Skeleton, Stand};
-use crate::source::{Contents, Files, OpenFile, Source, open_file};
+use crate::source::{Contents, Files, OpenFile, Source, head_of, open_file};
 use crate::tail::Tail;
 use crate::tree::Bridge;
 
@@ -91,12 +91,7 @@ impl Session {
     /// Reads what was piped in.
     pub fn from_bytes(dialect: &'static dyn Dialect, bytes: Vec<u8>, reading: &Reading<'_>) -> Session {
         let (bytes, torn) = packed::unpacked(bytes);
-        let by_layout = dialect.layouts_in(Path::new("")).first().map_or(Format::Lines, |layout| layout.format);
-        let format = match if dialect.formats().is_empty() { by_layout } else { format::of_bytes(dialect, &bytes) } {
-            // A database that was piped in cannot be asked.
-            Format::Rows(_) => Format::Lines,
-            format => format,
-        };
+        let format = format::of_bytes(dialect, &bytes);
         let layout = Layout { root: PathBuf::new(), pattern: "-", companions: &[], sidecar: None, format };
         let source = Source { dialect, path: PathBuf::from("-"), layout, key: None };
         let mut files = Files::memory(bytes);
@@ -279,7 +274,8 @@ fn take_files(source: &Source, files: Files, reading: &Reading<'_>) -> Result<Se
 
 /// Reads the file beside the log. It is never believed over the log, so whatever is wrong with it matters to nobody.
 fn read_sidecar(source: &Source, now: Timestamp) -> Facts {
-    let Some(bytes) = source.sidecar().and_then(|path| read_limited(&path).ok()) else { return Facts::default() };
+    let bytes = source.sidecar().and_then(|path| head_of(&path, SIDECAR_LIMIT_BYTES).ok());
+    let Some(bytes) = bytes else { return Facts::default() };
     let mut told = Skeleton::default();
     let place = Place { offset: 0, length: 0, line: 0, file: 0 };
     let stand = Stand { place, hash: 0 };
@@ -288,8 +284,4 @@ fn read_sidecar(source: &Source, now: Timestamp) -> Facts {
         Ok(()) => told.facts,
         Err(_) => Facts::default(),
     }
-}
-
-fn read_limited(path: &Path) -> Result<Vec<u8>> {
-    open_file(path)?.read_at(0, SIDECAR_LIMIT_BYTES)
 }

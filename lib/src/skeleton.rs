@@ -288,8 +288,8 @@ impl Skeleton {
             Event::Cut(id) => self.control(value, |ids| ControlKind::Cut(ids.intern(&id))),
             Event::CutTurns(turns) => self.control(value, |_| ControlKind::CutTurns(turns)),
             Event::ReplaceAll => self.control(value, |_| ControlKind::ReplaceAll),
-            // The driver opens the base itself.
-            Event::Base { .. } => {}
+            // The driver opens the base itself, and asks the rules.
+            Event::Base { .. } | Event::Judge(_) => {}
             Event::Unknown(kind) => {
                 let detail = format!("records of kind {} are not known; it is kept as it is", quoted(&kind));
                 self.report(value, IssueKind::UnknownKind, detail);

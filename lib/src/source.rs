@@ -15,6 +15,7 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::detect;
 use crate::dialect::Dialect;
 use crate::error::{At, Error, Result};
 use crate::format::{self, DATABASE_MAGIC};
@@ -61,7 +62,7 @@ impl Source {
             sidecar: None,
             format: Format::Lines,
         });
-        let layout = Layout { format: format::of_file(dialect, layout.format, path), ..layout };
+        let layout = Layout { format: format::of_file(layout.format, path), ..layout };
         // A file with another name is a log and nothing else: what lies beside it is not its own.
         let layout = if layout.names(path) { layout } else { Layout { companions: &[], sidecar: None, ..layout } };
         Source { dialect, path: path.to_path_buf(), layout, key: None }
@@ -81,14 +82,21 @@ impl Source {
                 Ok(path) => path,
                 Err(error) => return vec![Err(error)],
             };
-            let layout = Layout { format: format::of_file(dialect, layout.format, &path), ..layout.clone() };
+            if let Format::ByContent { mixed: true, .. } = layout.format {
+                match detect::of_content(&path) {
+                    Ok(whose) if whose.name() == dialect.name() => {}
+                    Ok(_) => return Vec::new(),
+                    Err(error) => return vec![Err(error)],
+                }
+            }
+            let layout = Layout { format: format::of_file(layout.format, &path), ..layout.clone() };
             let source = |key| Source { dialect, path: path.clone(), layout: layout.clone(), key };
             match layout.format {
                 Format::Rows(rows) => match keys(&path, rows) {
                     Ok(keys) => keys.into_iter().map(|key| Ok(source(Some(key)))).collect(),
                     Err(error) => vec![Err(error)],
                 },
-                Format::Lines | Format::Document => vec![Ok(source(None))],
+                Format::Lines | Format::Document | Format::ByContent { .. } => vec![Ok(source(None))],
             }
         };
         let is_session = |path: &Result<PathBuf>| path.as_ref().map_or(true, |path| dialect.is_session(path));
@@ -181,8 +189,8 @@ impl Source {
     fn log_at(&self, told: &Path) -> Option<Source> {
         let leaves = told.components().any(|part| part == std::path::Component::ParentDir);
         let path = self.path.parent()?.join(told);
-        let head = open_file(&path).ok().filter(|_| !leaves)?.read_at(0, LOG_HEAD_BYTES).ok()?;
-        let dialect = crate::detect::of_bytes(&head);
+        let head = (!leaves).then(|| head_of(&path, LOG_HEAD_BYTES).ok())??;
+        let dialect = detect::of_bytes(&head);
         let log = Source::file(dialect, &path);
         let is_log = dialect.name() != "unknown" && !head.is_empty() && !matches!(log.layout.format, Format::Rows(_));
         is_log.then_some(log)
@@ -420,6 +428,15 @@ fn json(column: ValueRef<'_>) -> Cow<'_, [u8]> {
 
 /// Opens a regular file; a compressed one is read as its content.
 pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
+    open_limited(path, u64::MAX)
+}
+
+/// The first bytes of a file; no more than those of a compressed one are unpacked.
+pub(crate) fn head_of(path: &Path, length: u64) -> Result<Vec<u8>> {
+    open_limited(path, length)?.read_at(0, length)
+}
+
+fn open_limited(path: &Path, inflated_limit: u64) -> Result<OpenFile> {
     let metadata = fs::metadata(path).at(path)?;
     if !metadata.is_file() {
         return Err(Error::NotAFile(path.to_path_buf()));
@@ -432,7 +449,7 @@ pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
         Some(packing) => {
             // Reading by position moves the cursor on some systems.
             (&file).rewind().at(path)?;
-            Some(packing.unpack(&file, metadata.len()).at(path)?)
+            Some(packing.unpack(&file, metadata.len(), inflated_limit).at(path)?)
         }
         None => None,
     };

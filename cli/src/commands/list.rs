@@ -141,7 +141,7 @@ fn table(rows: &[SessionRow], full: bool, ctx: &Ctx) -> String {
         Column::fixed("STATE").spare(3),
     ];
     if full {
-        columns.extend(["IN", "CACHED", "OUT"].map(|name| Column::right(name)));
+        columns.extend(["IN", "CACHED", "OUT"].map(Column::right));
     }
     let mut table = Table::new(columns);
     for row in rows {

@@ -24,7 +24,7 @@ pub use sage_el::{SageEl, aligned_sage_folder_name, faults as sage_el_faults, sa
 pub use unknown::Unknown;
 
 use crate::home::Home;
-use crate::layout::{Format, Layout};
+use crate::layout::Layout;
 pub use crate::lenient::Moment;
 use crate::record::{Body, Kind, TitleSource, Usage};
 
@@ -41,11 +41,6 @@ pub trait Dialect: Sync {
     /// Where its sessions lie in a store that was named (`--store DIR`).
     fn layouts_in(&self, store: &std::path::Path) -> Vec<Layout>;
 
-    /// What a file of its can be, where its layouts do not tell: which one, its content does.
-    fn formats(&self) -> &'static [Format] {
-        &[]
-    }
-
     /// What its files have in common.
     fn habits(&self) -> Habits;
 
@@ -57,6 +52,11 @@ pub trait Dialect: Sync {
 
     /// Whether a value bears marks that no other dialect's records have: asked when a file must be told by its content.
     fn is_marked(&self, _text: &str) -> bool {
+        false
+    }
+
+    /// Whether a file of nothing but such values is this dialect's, though others may write one now and then.
+    fn is_usual(&self, _text: &str) -> bool {
         false
     }
 
@@ -149,6 +149,9 @@ pub enum Event<'a> {
     Message,
     /// What the agent's own rules have against the record just emitted, or against the value.
     Rejected(String),
+    /// The agent's own rules for the record just emitted: what they have against its text. They are asked only when the
+    /// record is taken in, not when a file is only looked at.
+    Judge(fn(&str) -> Option<String>),
     /// A fact about the session.
     About(About<'a>),
     /// The session's title.
@@ -221,6 +224,7 @@ impl Event<'_> {
             Event::With(other) => Event::With(own(other)),
             Event::Message => Event::Message,
             Event::Rejected(why) => Event::Rejected(why),
+            Event::Judge(rules) => Event::Judge(rules),
             Event::About(about) => Event::About(About {
                 session: about.session.map(own),
                 cwd: about.cwd.map(own),

@@ -9,10 +9,13 @@ mod line;
 mod profile;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use folder::{aligned_sage_folder_name, sage_folder_name};
 pub use profile::faults;
+
+use serde_json::value::RawValue;
 
 use super::{About, Dialect, Event, Habits, Key, Link, Moment, Parent, Repeated};
 use crate::home::Home;
@@ -65,6 +68,10 @@ impl Dialect for SageEl {
 
     fn is_marked(&self, text: &str) -> bool {
         serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_marked())
+    }
+
+    fn is_usual(&self, text: &str) -> bool {
+        is_current(text)
     }
 
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -177,8 +184,8 @@ impl<'a> Line<'a> {
         Some(usage).filter(|usage| *usage != Usage::default())
     }
 
-    /// Plain `{role, content, timestamp}` lines are others' too: marks are the id of a session, a call with its `args`, a
-    /// token estimate, and ids and times as Emacs writes them.
+    /// Beside the current schema, marks are the id of a session, a call with its `args`, a token estimate, and ids and times
+    /// as Emacs writes them.
     fn is_marked(&self) -> bool {
         let is_message =
             self.role.0.is_some() && self.kind.0.is_none() && self.message.is_none() && self.parts.is_none();
@@ -189,6 +196,13 @@ impl<'a> Line<'a> {
         let time = matches!(&self.timestamp, Moment::Text(time) if is_emacs_time(time));
         is_message && (session || calls || estimate || id || time)
     }
+}
+
+/// Whether a line is of the current schema: a role, a text and a time, and nothing else. Others write no time there, or more.
+fn is_current(text: &str) -> bool {
+    let fields = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(text).unwrap_or_default();
+    let is_text = |key: &str| fields.get(key).is_some_and(|value| value.get().starts_with('"'));
+    fields.len() == 3 && ["role", "content", "timestamp"].into_iter().all(is_text)
 }
 
 /// `20260111-170000-0a1b2c3d`.
