@@ -13,7 +13,8 @@ use crate::layout::Format;
 use crate::mend;
 use crate::record::Kind;
 use crate::recover::{self, Piece};
-use crate::source::{has_rows, open_file};
+use crate::rows::has_rows;
+use crate::source::open_file;
 
 /// How many values are asked: agents begin with records of their own kinds.
 const VALUES_ASKED: usize = 64;

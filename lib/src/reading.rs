@@ -18,6 +18,7 @@ use crate::layout::{Format, Layout};
 use crate::mend;
 use crate::pieces::CUT;
 use crate::project;
+use crate::rows::Content;
 use crate::session::Session;
 use crate::skeleton::{Place, Skeleton, Stand};
 use crate::source::{Contents, Files, OpenFile, Source, head_of, open_file};
@@ -91,7 +92,7 @@ impl Session {
     pub fn from_bytes(dialect: &'static dyn Dialect, bytes: Vec<u8>, reading: &Reading<'_>) -> Session {
         let format = format::of_bytes(dialect, &bytes);
         let layout = Layout { root: PathBuf::new(), pattern: "-", companions: &[], sidecar: None, format };
-        let source = Source { dialect, path: PathBuf::from("-"), layout, key: None };
+        let source = Source { dialect, path: PathBuf::from("-"), layout, key: None, rows: None };
         let mut session = Session::empty(source, Files::memory(Vec::new()), reading, true);
         session.tail.pending.extend_from_slice(&bytes);
         session.take_lines(0);
@@ -123,10 +124,13 @@ impl Session {
         (self.tail.at, self.tail.skipped) = (Position { offset: 0, line: 1, file: at }, 0);
         if let Contents::Rows(table) = &file.contents {
             let mut next = self.tail.at;
-            table.each(&file.path, |offset, json| {
+            table.each(&file.path, |offset, row| {
                 next.offset = offset;
                 let mut intake = self.intake(Grain::Line);
-                intake.value(json, next);
+                match row {
+                    Content::Json(json) => intake.value(json, next),
+                    Content::TooLong(length) => intake.too_long(length, next),
+                }
                 let bases = std::mem::take(&mut intake.bases);
                 self.note_base(bases);
                 next.line = next.line.saturating_add(1);
