@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    completions::CompletionsArgs, doctor::DoctorArgs, history::HistoryArgs, list::ListArgs, show::ShowArgs,
-    tree::TreeArgs,
+    completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, history::HistoryArgs,
+    list::ListArgs, show::ShowArgs, tail::TailArgs, tree::TreeArgs,
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -41,7 +41,9 @@ pub(crate) enum Command {
     List(ListArgs),
     Show(ShowArgs),
     Tree(TreeArgs),
+    Tail(TailArgs),
     History(HistoryArgs),
+    ExtractTools(ExtractToolsArgs),
     Doctor(DoctorArgs),
     Completions(CompletionsArgs),
     /// Print the manual page
@@ -102,7 +104,7 @@ pub(crate) fn parse() -> Result<(Ctx, Cli), ExitCode> {
         drop(error.print());
         return Err(ExitCode::SUCCESS);
     }
-    let wants_json = typed.iter().any(|word| word == "--json" || word == "--jsonl");
+    let wants_json = typed.iter().any(|word| word == "--json" || word == "--jsonl" || word == "--chunks");
     let mut ctx = Ctx::plain(wants_json);
     Err(ctx.finish(Err(misuse(&error))))
 }

@@ -97,6 +97,13 @@ impl Ctx {
         Ctx::system(&global)
     }
 
+    /// Looks at the clock again, in a command that runs for long.
+    pub(crate) fn look_at_the_clock(&mut self) {
+        if !self.home.vars.contains_key("SCROLLBACK_NOW") {
+            self.now = Timestamp::now();
+        }
+    }
+
     /// Puts the demo home in the place of the user's.
     pub(crate) fn enter_demo(&mut self) -> Result<(), Failure> {
         let dir = demo::unpack(&self.home)?;

@@ -6,13 +6,16 @@ mod commands;
 mod ctx;
 mod demo;
 mod failure;
+mod follow;
 mod json;
 mod name;
 mod pager;
 mod paint;
 mod render;
 mod scope;
+mod teller;
 mod terminal;
+mod watch;
 
 use std::process::ExitCode;
 

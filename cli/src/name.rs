@@ -8,6 +8,7 @@ use std::str::FromStr;
 use scrollback::detect;
 use scrollback::dialect::{self, Dialect};
 use scrollback::listing::Depth;
+use scrollback::query::SessionRow;
 use scrollback::reading::{Page, Reading};
 use scrollback::session::{Bridge, NotFound, RecordRef, Session};
 use scrollback::source::Source;
@@ -72,16 +73,23 @@ impl SessionName {
                 None => Named { located, record },
             });
         }
-        let located = if name == "-" {
-            stdin(global)?
-        } else if looks_like_a_path(name, ctx) || name.contains(['/', '\\']) {
-            path(name, global, ctx)?
-        } else if let Some(back) = back_from_newest(name) {
-            Located::Source(Box::new(newest(back?, global, ctx)?))
-        } else {
-            Located::Source(Box::new(by_id(name, global, ctx)?))
-        };
-        Ok(Named { located, record })
+        if name == "-" {
+            return Ok(Named { located: stdin(global)?, record });
+        }
+        if let Some(back) = back_from_newest(name) {
+            return Ok(Named { located: Located::Source(Box::new(newest(back?, global, ctx)?)), record });
+        }
+        let (rows, _) = scope::rows(global, ctx, Depth::Windows)?;
+        // An id is a stranger's: it may hold a # or look like a path.
+        if let Some((_, source)) = rows.iter().find(|(row, _)| row.id.as_str() == self.typed) {
+            return Ok(Named { located: Located::Source(Box::new(source.clone())), record: None });
+        }
+        match by_id(name, rows) {
+            Err(failure) if failure.kind == FailureKind::NotFound && name.contains(['/', '\\']) => {
+                Ok(Named { located: path(name, global, ctx)?, record })
+            }
+            source => Ok(Named { located: Located::Source(Box::new(source?)), record }),
+        }
     }
 }
 
@@ -182,7 +190,7 @@ fn is_a_shell_pipe(path: &Path) -> bool {
 }
 
 /// The session that a folder is: its file is there under the name that a dialect gives it.
-pub(crate) fn session_folder(folder: &Path, named: Option<&'static dyn Dialect>) -> Result<Source, Failure> {
+fn session_folder(folder: &Path, named: Option<&'static dyn Dialect>) -> Result<Source, Failure> {
     let own_name = |dialect: &'static dyn Dialect| {
         let layouts = dialect.layouts_in(Path::new(""));
         let names = layouts
@@ -255,17 +263,38 @@ fn newest(back: usize, global: &Global, ctx: &mut Ctx) -> Result<Source, Failure
     })
 }
 
-fn by_id(name: &str, global: &Global, ctx: &mut Ctx) -> Result<Source, Failure> {
+/// The rows of which a name begins so; where one is exactly so, only that one.
+fn matching(
+    rows: &[(SessionRow, Source)],
+    prefix: &str,
+    names: impl Fn(&SessionRow, &Source) -> Vec<String>,
+) -> scope::Rows {
+    let which = |fits: &dyn Fn(&str) -> bool| -> scope::Rows {
+        let fitting = rows.iter().filter(|(row, source)| names(row, source).iter().any(|name| fits(name)));
+        fitting.cloned().collect()
+    };
+    let exact = which(&|name| name == prefix);
+    if exact.is_empty() { which(&|name| name.starts_with(prefix)) } else { exact }
+}
+
+/// What a session is called by its place, where that is not what every session's file is called.
+fn place_names(source: &Source) -> Vec<String> {
+    let is_own = source.layout.pattern.rsplit('/').next().is_some_and(|name| name.contains('*'));
+    let stem = source.path.file_stem().filter(|_| is_own && source.key.is_none());
+    stem.map(|stem| stem.to_string_lossy().into_owned()).into_iter().chain([source.name()]).collect()
+}
+
+/// The session whose id begins so; or else the one whose file or folder is called so.
+fn by_id(name: &str, rows: scope::Rows) -> Result<Source, Failure> {
     let (wanted, prefix) = match name.split_once(':') {
         Some((dialect, prefix)) if scrollback::dialect::named(dialect).is_some() => (Some(dialect.to_owned()), prefix),
         _ => (None, name),
     };
-    let (rows, _) = scope::rows(global, ctx, Depth::Windows)?;
     let of_dialect = rows.into_iter().filter(|(row, _)| wanted.as_deref().is_none_or(|wanted| row.dialect == wanted));
-    let mut matching: Vec<_> = of_dialect.filter(|(row, _)| row.id.as_str().starts_with(prefix)).collect();
-    if matching.iter().any(|(row, _)| row.id.as_str() == prefix) {
-        matching.retain(|(row, _)| row.id.as_str() == prefix);
-    }
+    let rows: Vec<_> = of_dialect.collect();
+    let by_ids = matching(&rows, prefix, |row, _| vec![row.id.as_str().to_owned()]);
+    let mut matching =
+        if by_ids.is_empty() { matching(&rows, prefix, |_, source| place_names(source)) } else { by_ids };
     match matching.len() {
         1 => Ok(matching.swap_remove(0).1),
         0 => {

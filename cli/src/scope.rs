@@ -1,6 +1,7 @@
 //! Which sessions a command looks at: this project's, unless somebody says otherwise.
 
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -38,20 +39,30 @@ pub(crate) fn dialect(global: &Global) -> Result<Option<&'static dyn Dialect>, F
     })
 }
 
-/// Every session's source; places that cannot be looked into are told on standard error.
+/// Every session's source.
 fn sources(global: &Global, ctx: &mut Ctx) -> Result<(Vec<Source>, usize), Failure> {
     let found = Places { home: &ctx.home, store: store(global, ctx)?, dialect: dialect(global)? }.sources();
-    let (mut sources, mut unreadable) = (Vec::new(), 0);
+    readable(found, ctx)
+}
+
+/// What can be read of it; the rest is told on standard error and counted.
+pub(crate) fn readable(
+    found: Vec<scrollback::error::Result<Source>>,
+    ctx: &mut Ctx,
+) -> Result<(Vec<Source>, usize), Failure> {
+    let (mut sources, mut told) = (Vec::new(), HashSet::new());
     for source in found {
         match source {
             Ok(source) => sources.push(source),
             Err(error) => {
-                unreadable += 1;
-                ctx.warn(&error.into())?;
+                // Several layouts begin in one folder, and each finds it shut.
+                if told.insert(error.to_string()) {
+                    ctx.warn(&error.into())?;
+                }
             }
         }
     }
-    Ok((sources, unreadable))
+    Ok((sources, told.len()))
 }
 
 /// Every session with its source, the newest first.
@@ -134,13 +145,29 @@ impl Stores {
         Ok(Stores { home: ctx.home.clone(), store: store(global, ctx)? })
     }
 
+    /// Every session's source that can be found.
+    pub(crate) fn sources(&self, dialect: Option<&'static dyn Dialect>) -> Vec<Source> {
+        let places = Places { home: &self.home, store: self.store.clone(), dialect };
+        places.sources().into_iter().filter_map(Result::ok).collect()
+    }
+
+    /// The folders that sessions lie below, there or not.
+    pub(crate) fn roots(&self, dialect: Option<&'static dyn Dialect>) -> Vec<PathBuf> {
+        let dialects = dialect.map_or_else(|| dialect::all().to_vec(), |dialect| vec![dialect]);
+        let layouts = dialects.iter().flat_map(|dialect| match &self.store {
+            Some(store) => dialect.layouts_in(store),
+            None => dialect.layouts(&self.home),
+        });
+        let mut roots: Vec<PathBuf> = layouts.map(|layout| layout.root).collect();
+        roots.sort();
+        roots.dedup();
+        roots
+    }
+
     /// Finds what `source` begins in: beside it, else in the usual places. Nothing is walked before one is looked for.
     pub(crate) fn finder<'a>(&'a self, source: &'a Source) -> impl Fn(&str) -> Option<Source> + 'a {
         let (near, far) = (OnceCell::<Vec<Source>>::new(), OnceCell::<Vec<Source>>::new());
-        let walk = || {
-            let places = Places { home: &self.home, store: self.store.clone(), dialect: Some(source.dialect) };
-            places.sources().into_iter().filter_map(Result::ok).collect()
-        };
+        let walk = || self.sources(Some(source.dialect));
         move |id| {
             let named = |sources: &[Source]| sources.iter().find(|known| known.name() == id).cloned();
             named(near.get_or_init(|| source.neighbours())).or_else(|| named(far.get_or_init(walk)))

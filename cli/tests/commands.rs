@@ -166,6 +166,43 @@ fn a_room_is_shown_as_a_chat_with_reactions_under_what_they_answer() {
 }
 
 #[test]
+fn the_agents_reactions_are_not_the_persons() {
+    let env = TestEnv::new();
+    let folder = env.work().join("data/memory/ada@example.org");
+    std::fs::create_dir_all(&folder).unwrap();
+    let reacts = |role: &str, id: &str, to: &str, emoji: &str| {
+        format!(
+            r#"{{"type":"message","role":"{role}","content":"","msg_id":"{id}","reaction":{{"message_id":"{to}","emojis":["{emoji}"]}}}}"#
+        )
+    };
+    let lines = [
+        r#"{"type":"message","role":"user","content":"One.","msg_id":"m1"}"#.to_owned(),
+        r#"{"type":"message","role":"user","content":"Two.","msg_id":"m2"}"#.to_owned(),
+        reacts("user", "r1", "m1", "🎉"),
+        reacts("assistant", "r2", "m1", "👀"),
+        reacts("assistant", "r3", "m2", "👍"),
+    ];
+    std::fs::write(folder.join("history.jsonl"), lines.join("\n")).unwrap();
+    assert_snapshot!(env.run(&["show", "ada"]).out, @"
+    One.
+    fluux · ada@example.org · clean
+
+    ▌ you  m1
+
+      One.
+
+      🎉  you
+      👀  assistant
+
+    ▌ you  m2
+
+      Two.
+
+      👍  assistant
+    ");
+}
+
+#[test]
 fn branches_are_drawn() {
     let env = TestEnv::new();
     let other = line("assistant", "b2", Some("u2"), "It depends.");
@@ -218,13 +255,61 @@ fn a_folder_inside_a_store_is_one_agents() {
 }
 
 #[test]
+fn any_folder_is_walked_and_each_file_is_whose_it_is() {
+    let env = TestEnv::new();
+    let write = |path: &str, text: &str| {
+        let path = env.work().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let codex = r#"{"timestamp":"2026-11-15T10:00:00Z","type":"session_meta","payload":{"id":"c1","cwd":"/gone"}}"#;
+    let qwen = r#"{"uuid":"q1","parentUuid":null,"sessionId":"s","timestamp":"2026-11-15T10:00:00Z","type":"user","cwd":"/gone","message":{"role":"user","parts":[{"text":"Hi"}]}}"#;
+    write("mix/a/before.jsonl", codex);
+    write("mix/a/expected.json", "{\n  \"lines\": 1\n}");
+    write("mix/b/chats/before.jsonl", qwen);
+    write("mix/c/home/.codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-c1.jsonl", codex);
+    write("mix/c/home/.codex/history.jsonl", r#"{"session_id":"c1","ts":1,"text":"Hi"}"#);
+    write("mix/torn.json", r#"{"nobody": [1, "#);
+    write("mix/README.md", "Hi");
+    let ran = env.run(&["doctor", "mix", "--json"]);
+    let found = ran.json();
+    let found = found.as_array().unwrap().iter().map(|one| {
+        let path = one["path"].as_str().unwrap().rsplit_once("/mix/").unwrap().1;
+        format!("{path} {}", one["dialect"].as_str().unwrap())
+    });
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        [
+            "a/before.jsonl codex",
+            "b/chats/before.jsonl qwen-code",
+            "c/home/.codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-c1.jsonl codex",
+            "torn.json unknown"
+        ]
+    );
+    assert_eq!(ran.code, 1);
+    assert!(env.run(&["doctor", "mix"]).err.contains("2 files beside the sessions"));
+    write("empty/README.md", "Hi");
+    assert_eq!(env.run(&["doctor", "empty"]).code, 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_be_read_is_told_once() {
+    let env = TestEnv::new();
+    std::fs::create_dir_all(env.home().join(".codex")).unwrap();
+    std::os::unix::fs::symlink("sessions", env.home().join(".codex/sessions")).unwrap();
+    let ran = env.run(&["list", "--all"]);
+    assert_eq!(ran.err.matches(".codex/sessions").count(), 1, "{}", ran.all());
+}
+
+#[test]
 fn a_profile_judges_each_line() {
     let env = TestEnv::new();
     let folder = env.home().join(".emacs.d/sage/projects/-gone-tide");
     std::fs::create_dir_all(&folder).unwrap();
     let lines = [
         r#"{"role":"user","content":"Hello","timestamp":"2026-01-11T17:00:00-0500"}"#,
-        r#"{"role":"tool","content":"x","tool_call_id":"c"}"#,
+        r#"{"role":"tool","content":"","tool_call_id":"c"}"#,
         r#"{"role":"assistant","content":"","timestamp":"2026-01-11T22:00:02Z"}"#,
     ];
     std::fs::write(folder.join("conversation.jsonl"), lines.join("\n") + "\n").unwrap();
@@ -232,6 +317,7 @@ fn a_profile_judges_each_line() {
     $HOME/.emacs.d/sage/projects/-gone-tide/conversation.jsonl  sage-el · 3 lines · 3 records
       line 2         orphan-result      a tool result whose call is nowhere in the session; it is shown alone
       line 2         role               "tool" is none of user, assistant, system
+      line 2         content            it is empty
       line 3         content            it is empty
       sage-el: 1 of 3 lines valid
 
@@ -240,6 +326,12 @@ fn a_profile_judges_each_line() {
     let ran = env.run(&["doctor", "gone-tide", "--profile", "sage-el", "--json"]);
     assert_eq!(ran.code, 1);
     assert_eq!(ran.json()[0]["verdicts"][2]["field"], "content");
+    // A session of somebody else is judged when it is named.
+    env.session("s1", &talk());
+    let of_all = env.run(&["doctor", "--all", "--profile", "sage-el", "--json"]).json();
+    let judged = of_all.as_array().unwrap().iter().filter(|one| one.get("verdicts").is_some());
+    assert_eq!(judged.map(|one| one["dialect"].as_str().unwrap()).collect::<Vec<_>>(), ["sage-el"]);
+    assert_eq!(env.run(&["doctor", "s1", "--profile", "sage-el"]).code, 1);
     assert_eq!(env.run(&["doctor", "--profile", "nobody"]).code, 2);
 }
 
@@ -371,6 +463,23 @@ fn sessions_are_named_in_every_way() {
 }
 
 #[test]
+fn an_id_may_look_like_a_path_and_a_file_may_be_called_otherwise() {
+    let env = TestEnv::new();
+    env.session("odd", &talk().replace("\"s1\"", r#""../../evil#1""#));
+    env.session("windows", &talk().replace("\"s1\"", r#""C:\\x""#));
+    let id = |name: &str| env.run(&["show", name, "--json"]).json()["session"]["id"].as_str().unwrap().to_owned();
+    for name in ["../../evil#1", "../../ev", "native:../../evil", "../../ev#u1", "odd", "od"] {
+        assert_eq!(id(name), "../../evil#1", "{name}");
+    }
+    assert_eq!((id("C:\\x"), id("native:C:\\x")), ("C:\\x".to_owned(), "C:\\x".to_owned()));
+    let rollouts = env.home().join(".codex/sessions/2026/11/15");
+    std::fs::create_dir_all(&rollouts).unwrap();
+    let meta = r#"{"timestamp":"2026-11-15T10:00:00Z","type":"session_meta","payload":{"id":"other","cwd":"/gone"}}"#;
+    std::fs::write(rollouts.join("rollout-2026-11-15T10-00-00-c1c1.jsonl"), meta).unwrap();
+    assert_eq!(id("rollout-2026-11-15T10"), "other");
+}
+
+#[test]
 fn a_record_on_another_branch_chooses_that_branch() {
     let env = TestEnv::new();
     env.session("s1", &(talk() + &line("assistant", "b2", Some("u2"), "It depends.")));
@@ -461,7 +570,7 @@ fn shells_and_readers_of_manuals_are_served() {
 fn the_page_of_commands_is_what_help_prints() {
     let env = TestEnv::new();
     let mut page = String::from("# The command line\n\nWhat `--help` prints; a test keeps this page true.\n");
-    for command in ["", "list", "show", "tree", "doctor", "completions", "man"] {
+    for command in ["", "list", "show", "tree", "history", "tail", "extract-tools", "doctor", "completions", "man"] {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let help: String = env.run(&args).out.lines().map(|line| format!("{}\n", line.trim_end())).collect();
         let name = format!("scrollback {command}");
@@ -503,4 +612,36 @@ fn the_tour_in_the_readme_is_real() {
         }
         assert!(left_out || printed.all(str::is_empty), "README's `{command}` prints more");
     }
+}
+
+#[test]
+fn tool_calls_are_listed_with_what_came_of_them() {
+    let env = TestEnv::new();
+    assert_snapshot!(env.run(&["--demo", "extract-tools", "91c5e7a0", "--name", "b*h"]).all(), @"
+    MESSAGE   TOOL  STATE               TIME  INPUT                         RESULT
+    b0fac623  bash  output-available   30 ms  grep -n '^class \\|^def ' la…  12:class Lamp 188:class Rot…
+    641beec7  bash  output-available  210 ms  python tools/move_class.py …  moved Lamp to lamp/lamp.py
+    641beec7  bash  output-available   2.3 s  pytest -q tests/lamp          31 passed in 1.84s
+    641beec7  bash  output-available  210 ms  python tools/move_class.py …  moved Rotation to lamp/rota…
+    641beec7  bash  output-error       1.9 s  pytest -q tests/lamp          exit status 2 ImportError: …
+    641beec7  bash  output-available   2.2 s  pytest -q tests/lamp          31 passed in 1.79s
+    d9b20e44  bash  output-denied     40.2 s  python tools/prune.py lamp/…  not before the night shift …
+    d9b20e44  bash  output-available  42.1 s  pytest -q                     212 passed, 3 skipped in 41…
+    [exit 0]
+    ");
+    let failed = env.run(&["--demo", "extract-tools", "91c5e7a0", "--failed", "--jsonl"]);
+    let rows: Vec<serde_json::Value> = failed.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let states: Vec<&str> = rows.iter().map(|row| row["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["output-error", "output-denied"]);
+    assert_eq!(rows[0]["durationSource"], "recorded");
+    let all = env.run(&["--demo", "extract-tools", "91c5e7a0", "--json"]).json();
+    assert_eq!(all.as_array().unwrap().len(), 11);
+    let of_message = env.run(&["--demo", "extract-tools", "91c5e7a0#641beec7", "--json"]).json();
+    assert_eq!(of_message.as_array().unwrap().len(), 6);
+    assert_snapshot!(env.run(&["--demo", "extract-tools", "91c5e7a0", "--name", "nope"]).all(), @"
+    [exit 1]
+    scrollback: no such tool call
+    hint: `scrollback show` shows what was said
+    ");
+    assert_eq!(env.run(&["--demo", "extract-tools", "91c5e7a0", "--name", "nope", "--json"]).all(), "[]\n[exit 1]\n");
 }

@@ -8,7 +8,7 @@
 //! Grouping needs links only; bodies are read message by message, so that a long branch costs no memory.
 
 use hashbrown::HashMap;
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::assemble;
 use crate::error::Result;
@@ -92,6 +92,29 @@ impl<'b, 's> Conversation<'b, 's> {
     pub(crate) fn has_its_calls(&self, message: usize) -> bool {
         let results = self.records(message).flat_map(|record| record.keys(KeyRole::Result));
         results.into_iter().all(|call| self.calls.contains_key(&call))
+    }
+
+    /// The id of the message at this position.
+    pub(crate) fn id(&self, message: usize) -> String {
+        self.branch.records[self.groups[message].first].id().into_owned()
+    }
+
+    /// A number for all that a message is made of: as long as it stays, so does the message. No body is read for it.
+    pub(crate) fn made_of(&self, message: usize) -> u64 {
+        let group = &self.groups[message];
+        let mut made_of = Xxh3::new();
+        made_of.update(&[group.role as u8, group.continues.into()]);
+        if group.continues {
+            made_of.update(self.id(message - 1).as_bytes());
+        }
+        for record in self.records(message) {
+            record.made_of(&mut made_of);
+            // Whether a result is shown alone depends on the calls elsewhere on the branch.
+            for call in record.keys(KeyRole::Result).chain(record.keys(KeyRole::Interim)) {
+                made_of.update(&[self.calls.contains_key(&call).into()]);
+            }
+        }
+        made_of.digest()
     }
 
     /// The records that a message is made of.

@@ -11,6 +11,7 @@ use crate::home::Home;
 use crate::intake::{Grain, VALUE_LIMIT_BYTES};
 use crate::layout::Format;
 use crate::mend;
+use crate::packed::{self, Packing};
 use crate::record::Kind;
 use crate::recover::{self, Piece};
 use crate::rows::has_rows;
@@ -81,7 +82,10 @@ pub fn by_place(path: &Path, home: &Home) -> Option<&'static dyn Dialect> {
 
 /// The dialect of what was piped in; [`Unknown`] when it is nobody's.
 pub fn of_bytes(bytes: &[u8]) -> &'static dyn Dialect {
-    by_content(bytes, None).unwrap_or(&Unknown)
+    match Packing::of(bytes) {
+        Some(_) => by_content(&packed::unpacked(bytes.to_vec()).0, None).unwrap_or(&Unknown),
+        None => by_content(bytes, None).unwrap_or(&Unknown),
+    }
 }
 
 fn by_name(path: &Path) -> Option<&'static dyn Dialect> {

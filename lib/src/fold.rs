@@ -8,7 +8,7 @@ use crate::dialect::Repeated;
 use crate::ids::Sym;
 use crate::issue::{IssueKind, quoted};
 use crate::record::Kind;
-use crate::skeleton::{ControlKind, Entry, Flags, PREVIOUS, ROOT, Skeleton};
+use crate::skeleton::{BaseGap, ControlKind, Entry, Flags, PREVIOUS, ROOT, Skeleton};
 use crate::tree::{Found, NONE, Node, NodeIx, Rules, Tree, is_link};
 
 /// One pass over the entries in file order.
@@ -20,7 +20,7 @@ pub(crate) struct Fold<'s> {
     parents: Vec<u32>,
     /// Its tip is what a record of a linear dialect hangs on.
     current: Current,
-    missing_base: Option<Sym>,
+    missing_base: Option<(Sym, BaseGap)>,
     leaf: Option<Sym>,
     /// The bytes of records whose ids repeat, by hash.
     seen: HashSet<(NodeIx, u64)>,
@@ -67,7 +67,7 @@ impl<'s> Fold<'s> {
         match what {
             ControlKind::Leaf(id) => self.leaf = Some(id),
             ControlKind::ReplaceAll => self.current.clear(),
-            ControlKind::MissingBase(id) => self.missing_base = Some(id),
+            ControlKind::MissingBase(id, why) => self.missing_base = Some((id, why)),
             ControlKind::CutTurns(turns) => self.cut_turns(turns),
             ControlKind::Cut(id) => match self.tree.named(id) {
                 Some(node) => self.current.cut(node),
@@ -121,19 +121,18 @@ impl<'s> Fold<'s> {
     /// Hangs a record on what its entry names, or on the conversation as it stands.
     fn hang(&mut self, node: NodeIx, entry: &Entry) {
         let (parent, named) = match (entry.parent, self.current.tip()) {
-            (PREVIOUS, Some(tip)) => {
-                if is_link(entry)
-                    && let Some(missing) = self.missing_base.take()
-                {
-                    self.tree.missing.insert(node, missing);
-                    self.tree.bridged.insert(node, tip);
-                }
-                (tip, KNOWN)
-            }
-            (PREVIOUS, None) if is_link(entry) => (NONE, self.missing_base.take().unwrap_or(ROOT)),
+            (PREVIOUS, Some(tip)) => (tip, KNOWN),
             (PREVIOUS, None) => (NONE, ROOT),
             (named, _) => (NONE, named),
         };
+        if entry.parent == PREVIOUS
+            && is_link(entry)
+            && let Some((missing, why)) = self.missing_base.take()
+        {
+            self.tree.missing.insert(node, missing);
+            self.tree.base_gaps.insert(node, why);
+            self.tree.bridged.extend((parent != NONE).then_some((node, parent)));
+        }
         self.tree.nodes[node as usize].parent = parent;
         self.parents[node as usize] = named;
     }

@@ -8,6 +8,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::conversation::Conversation;
 use crate::dialect::{self, Dialect};
+use crate::history::{History, Item, View};
 use crate::intake::{Goal, Grain, Intake, Position};
 use crate::mend;
 use crate::message::Message;
@@ -18,6 +19,9 @@ use crate::skeleton::Skeleton;
 
 /// Of a large file, this many records at each end are walked to their roots: all of them would cost the square.
 const WALKED: usize = 32;
+
+/// Of the heads, this many have their history said, each in every view.
+const SAID: usize = 4;
 
 /// The graphs of [`tree`] are small: what is wrong with a large one is wrong with a small one.
 const GROWN: usize = 64;
@@ -156,8 +160,24 @@ fn check_messages(session: &Session) {
             assert_eq!(again.as_ref(), Some(&message), "{json}");
         }
     }
+    session.heads().take(SAID).for_each(|head| check_history(session, head.record));
     assert!(session.tree_view().is_ok(), "the tree cannot be shown");
     assert_eq!(session.examined().issues.len(), session.issues().len());
+}
+
+/// Every view can say the history, and no call in it is open.
+fn check_history(session: &Session, head: RecordRef<'_>) {
+    let Ok(history) = History::of(session, head) else { panic!("the history to {head:?} cannot be read") };
+    let items = history.turns.iter().flat_map(|turn| &turn.items);
+    let balance = items.fold(0_i64, |open, item| match item {
+        Item::Call(_) => open + 1,
+        Item::Result(_) => open - 1,
+        Item::Part(_) => open,
+    });
+    assert_eq!(balance, 0, "as many calls as results");
+    for view in View::ALL {
+        assert!(view.messages(&history).is_ok(), "{} cannot say the history to {head:?}", view.name());
+    }
 }
 
 /// All that can be told of a session without its bodies.

@@ -2,7 +2,7 @@
 
 use crate::ids::Sym;
 use crate::issue::{IssueKind, quoted};
-use crate::skeleton::{NO_TIME, Skeleton};
+use crate::skeleton::{BaseGap, NO_TIME, Skeleton};
 use crate::time::Micros;
 use crate::tree::{NONE, NodeIx, Tree, is_link};
 
@@ -41,6 +41,22 @@ impl Tree {
         gaps.sort_unstable();
         for (node, id) in gaps {
             let id = skeleton.ids.get(id);
+            if let Some(why) = self.base_gaps.get(&node) {
+                let id = quoted(id);
+                let (kind, what) = match why {
+                    BaseGap::NoSession => {
+                        (IssueKind::Orphan, format!("the session {id} that this one begins in is missing"))
+                    }
+                    BaseGap::Cycle => {
+                        (IssueKind::Cycle, format!("it begins in the session {id}, which begins in this one"))
+                    }
+                    BaseGap::EndsEarly => {
+                        (IssueKind::Orphan, format!("the session that this one begins in ends before its record {id}"))
+                    }
+                };
+                self.found(node, kind, format!("{what}; what came in between cannot be told"));
+                continue;
+            }
             match self.bridged.get(&node) {
                 Some(&to) => {
                     let to = self.id_text(skeleton, to);

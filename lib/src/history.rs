@@ -5,11 +5,12 @@
 //! turns                             summary      u3 a3 [r2 closed, r3]     what lies before the cut is replaced
 //! ```
 //!
-//! `start.rs` finds where the model's window begins, `draft.rs` makes turns of records, and each view says the turns in the
+//! `start.rs` finds where the model's window begins, `draft.rs` and `closing.rs` make turns of records, and each view says the turns in the
 //! words of one API. Reading changes nothing: what had to be repaired is in the notes.
 
 mod ai_sdk;
 mod anthropic;
+mod closing;
 mod draft;
 mod fluux;
 mod gemini;
@@ -143,12 +144,13 @@ impl<'s> History<'s> {
         // (the fewest places back that are known to be too many, the most that are known to fit)
         let (mut over, mut fit, mut step) = (begins.len() + 1, 0, messages.max(1));
         while over > fit + 1 {
-            let tried = (fit + step).clamp(fit + 1, over - 1);
+            let tried = fit.saturating_add(step).clamp(fit + 1, over - 1);
             let mut count = 0;
-            self.turns = all[begins[tried - 1]..].to_vec();
+            self.turns = all.split_off(begins[tried - 1]);
             view.write(self, &mut |_| count += 1)?;
+            all.append(&mut self.turns);
             (over, fit, step) =
-                if count <= messages { (over, tried, step * 2) } else { (tried, fit, (tried - fit) / 2) };
+                if count <= messages { (over, tried, step.saturating_mul(2)) } else { (tried, fit, (tried - fit) / 2) };
         }
         begins.truncate(if messages == 0 { 0 } else { fit.max(1) });
         self.turns = all.split_off(begins.last().copied().unwrap_or(all.len()));

@@ -17,7 +17,9 @@ pub mod detect;
 pub mod error;
 pub mod project;
 mod rows;
+pub mod packed;
 pub mod source;
+pub mod folder;
 
 pub mod session;
 mod pieces;
@@ -44,6 +46,8 @@ mod join;
 pub mod conversation;
 mod assemble;
 pub mod history;
+pub mod stream;
+pub mod tool_calls;
 
 pub mod profile;
 pub mod listing;

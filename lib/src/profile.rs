@@ -29,10 +29,10 @@ impl Profile {
         }
     }
 
-    /// Why a line is not valid, if it is not.
-    pub fn fault(self, line: &str) -> Option<Fault> {
+    /// Why a line is not valid; nothing when it is.
+    pub fn faults(self, line: &str) -> Vec<Fault> {
         match self {
-            Profile::SageEl => dialect::sage_el_fault(line),
+            Profile::SageEl => dialect::sage_el_faults(line),
         }
     }
 }
@@ -44,7 +44,7 @@ pub struct Fault {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<&'static str>,
     /// What is wrong with it.
-    pub detail: String,
+    pub reason: String,
 }
 
 /// The verdict on one line.
@@ -57,6 +57,9 @@ pub struct Verdict {
     /// The first rule that it breaks.
     #[serde(flatten)]
     pub fault: Option<Fault>,
+    /// The further ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<Fault>,
 }
 
 impl Session {
@@ -80,13 +83,15 @@ impl Session {
             if text.is_empty() {
                 continue;
             }
-            let unreadable = |detail: &str| Some(Fault { field: None, detail: detail.to_owned() });
-            let fault = match std::str::from_utf8(text) {
+            let unreadable = |reason: &str| vec![Fault { field: None, reason: reason.to_owned() }];
+            let faults = match std::str::from_utf8(text) {
                 _ if too_long => unreadable("too long to be read"),
-                Ok(text) => profile.fault(text),
+                Ok(text) => profile.faults(text),
                 Err(_) => unreadable("bytes that are no UTF-8"),
             };
-            verdicts.push(Verdict { line, valid: fault.is_none(), fault });
+            let mut faults = faults.into_iter();
+            let fault = faults.next();
+            verdicts.push(Verdict { line, valid: fault.is_none(), fault, further: faults.collect() });
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::intake::{Grain, Position};
 use crate::issue::{IssueKind, quoted};
 use crate::layout::{Format, Layout};
 use crate::mend;
+use crate::packed;
 use crate::pieces::CUT;
 use crate::project;
 use crate::rows::Content;
@@ -90,14 +91,16 @@ impl Session {
 
     /// Reads what was piped in.
     pub fn from_bytes(dialect: &'static dyn Dialect, bytes: Vec<u8>, reading: &Reading<'_>) -> Session {
+        let (bytes, torn) = packed::unpacked(bytes);
         let format = format::of_bytes(dialect, &bytes);
         let layout = Layout { root: PathBuf::new(), pattern: "-", companions: &[], sidecar: None, format };
         let source = Source { dialect, path: PathBuf::from("-"), layout, key: None, rows: None };
-        let mut session = Session::empty(source, Files::memory(Vec::new()), reading, true);
-        session.tail.pending.extend_from_slice(&bytes);
-        session.take_lines(0);
+        let mut files = Files::memory(bytes);
+        files.0[0].torn = torn;
+        // Memory is always read.
+        let read = take_files(&source, files, reading);
+        let mut session = read.unwrap_or_else(|_| Session::empty(source, Files::memory(Vec::new()), reading, true));
         session.finish(reading, &mut Vec::new());
-        session.files.0[0].contents = Contents::Memory(bytes);
         session
     }
 
@@ -243,7 +246,20 @@ pub(crate) fn open_within(source: &Source, reading: &Reading<'_>, within: &mut V
         Some(Err(told)) => Some(told),
         None => None,
     };
-    let mut session = Session::empty(source.clone(), source.open()?, reading, true);
+    let mut session = take_files(source, source.open()?, reading)?;
+    if let Some(told) = lost_log {
+        let detail = format!("its log {} is no log that can be read; the row is all there is", quoted(&told));
+        let place = Place { offset: 0, length: 0, line: 1, file: 0 };
+        session.skeleton.report(place, IssueKind::LogMissing, detail);
+    }
+    session.sidecar = read_sidecar(source, reading.now);
+    session.finish(reading, within);
+    Ok(session)
+}
+
+/// Takes in the lines, the document or the rows of every file.
+fn take_files(source: &Source, files: Files, reading: &Reading<'_>) -> Result<Session> {
+    let mut session = Session::empty(source.clone(), files, reading, true);
     let files = std::mem::replace(&mut session.files, Files(Vec::new()));
     // The first file comes last: its end is what stays pending.
     for (at, file) in files.0.iter().enumerate().rev() {
@@ -257,13 +273,6 @@ pub(crate) fn open_within(source: &Source, reading: &Reading<'_>, within: &mut V
         }
     }
     session.files = files;
-    if let Some(told) = lost_log {
-        let detail = format!("its log {} is no log that can be read; the row is all there is", quoted(&told));
-        let place = Place { offset: 0, length: 0, line: 1, file: 0 };
-        session.skeleton.report(place, IssueKind::LogMissing, detail);
-    }
-    session.sidecar = read_sidecar(source, reading.now);
-    session.finish(reading, within);
     Ok(session)
 }
 

@@ -4,13 +4,14 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use jiff::Timestamp;
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::Result;
 use crate::join::Joining;
 use crate::mend;
 use crate::record::{Body, Kind};
 use crate::session::Session;
-use crate::skeleton::{Entry, Flags, KeyRole, NO_TIME, Place, ROOT};
+use crate::skeleton::{BaseGap, Entry, Flags, KeyRole, NO_TIME, Place, ROOT};
 use crate::tree::NodeIx;
 
 /// One record of a session.
@@ -52,6 +53,16 @@ impl<'s> RecordRef<'s> {
     /// The id of its parent, when that is missing.
     pub fn missing_parent(self) -> Option<&'s str> {
         self.session.derived.tree.missing.get(&self.node).map(|id| self.session.skeleton.ids.get(*id))
+    }
+
+    /// Whether a session should stand before it that is not there.
+    pub fn misses_a_session(self) -> bool {
+        self.session.derived.tree.base_gaps.get(&self.node) == Some(&BaseGap::NoSession)
+    }
+
+    /// Whether the session that should stand before it begins in this one.
+    pub fn is_in_a_cycle(self) -> bool {
+        self.session.derived.tree.base_gaps.get(&self.node) == Some(&BaseGap::Cycle)
     }
 
     /// Whether its own entry says that a conversation begins with it.
@@ -120,6 +131,31 @@ impl<'s> RecordRef<'s> {
             .of(self.node)
             .filter(move |(role, _)| *role == wanted)
             .map(|(_, hash)| hash)
+    }
+
+    /// Adds all that a message can learn from this record: its pieces, its name, and its neighbours.
+    pub(crate) fn made_of(self, made_of: &mut Xxh3) {
+        let pieces = |record: RecordRef<'s>, made_of: &mut Xxh3| {
+            for entry in self.session.derived.tree.entries_of(record.node) {
+                let Entry { place, hash, .. } = self.session.skeleton.entries[entry as usize];
+                made_of.update(&hash.to_le_bytes());
+                made_of.update(&place.offset.to_le_bytes());
+                made_of.update(&place.file.to_le_bytes());
+            }
+        };
+        pieces(self, made_of);
+        made_of.update(self.id().as_bytes());
+        made_of.update(self.parent().map(RecordRef::id).unwrap_or_default().as_bytes());
+        if let Some(surroundings) = self.surroundings() {
+            pieces(surroundings, made_of);
+        }
+    }
+
+    /// Whether a piece of it ends behind this byte of the first file.
+    pub(crate) fn ends_behind(self, offset: u64) -> bool {
+        let entries = self.session.derived.tree.entries_of(self.node);
+        let places = entries.into_iter().map(|entry| self.session.skeleton.entries[entry as usize].place);
+        places.into_iter().any(|place| place.file == 0 && place.offset + u64::from(place.length) > offset)
     }
 
     /// Where its first piece stands.

@@ -26,9 +26,19 @@ impl Session {
 
     /// Tokens of the session's own requests on a branch, each counted once.
     pub fn usage_of(&self, branch: &Branch<'_>) -> Option<Usage> {
-        let on: HashSet<NodeIx> = branch.records.iter().map(|record| record.node).collect();
+        self.usages_of([branch.clone()]).next().flatten()
+    }
+
+    /// The same for several branches.
+    pub(crate) fn usages_of<'b>(
+        &self,
+        branches: impl IntoIterator<Item = Branch<'b>>,
+    ) -> impl Iterator<Item = Option<Usage>> {
         let owners = self.owners();
-        sum(self.requests_where(|entry| owners[entry as usize].is_some_and(|owner| on.contains(&owner))))
+        branches.into_iter().map(move |branch| {
+            let on: HashSet<NodeIx> = branch.records.iter().map(|record| record.node).collect();
+            sum(self.requests_where(|entry| owners[entry as usize].is_some_and(|owner| on.contains(&owner))))
+        })
     }
 
     /// The session's own requests with what each cost. A copy of a session repeats the names of the requests it copies.

@@ -143,7 +143,18 @@ pub(crate) enum ControlKind {
     CutTurns(u64),
     ReplaceAll,
     /// What comes next hangs on a record, or begins in a session, that is not there.
-    MissingBase(Sym),
+    MissingBase(Sym, BaseGap),
+}
+
+/// Why what a session begins in is not there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BaseGap {
+    /// There is no such session, or it cannot be read.
+    NoSession,
+    /// That session begins in this one.
+    Cycle,
+    /// That session ends before this record.
+    EndsEarly,
 }
 
 #[derive(Debug, Default, Clone)]
@@ -161,6 +172,9 @@ pub(crate) struct Skeleton {
     pub(crate) issues: Issues,
     pub(crate) facts: Facts,
 }
+
+/// The headers of a copy of a copy, and what stands between them.
+const COPIED_HEADERS: usize = 64;
 
 /// How far a skeleton had grown.
 #[derive(Debug, Clone)]
@@ -299,11 +313,12 @@ impl Skeleton {
     }
 
     fn is_copied_header(&self, about: &About<'_>) -> bool {
-        let of_header = self.entries.last().is_some_and(|entry| entry.kind == Kind::Header);
-        match (&self.facts.session, &about.session) {
-            (Some(own), Some(told)) => of_header && *own != **told,
-            _ => false,
-        }
+        let (Some(own), Some(told)) = (&self.facts.session, &about.session) else { return false };
+        let of_header = |entry: &Entry| entry.kind == Kind::Header;
+        // A copy begins with its header: one that comes behind records is another session's.
+        let at_front = self.entries.len() <= COPIED_HEADERS && self.entries.iter().all(of_header);
+        let of_parent = self.facts.parent_session.as_deref() == Some(&**told);
+        *own != **told && self.entries.last().is_some_and(of_header) && (at_front || of_parent)
     }
 
     fn control(&mut self, value: Place, what: impl FnOnce(&mut Ids) -> ControlKind) {

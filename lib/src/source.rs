@@ -14,11 +14,9 @@ use crate::dialect::Dialect;
 use crate::error::{At, Error, Result};
 use crate::format::{self, DATABASE_MAGIC};
 use crate::layout::{Format, Layout};
+use crate::packed::Packing;
 use crate::rows::{self, Of, Table};
 use crate::skeleton::Place;
-
-/// What a compressed file may grow to: a bomb of a few kilobytes must not fill the memory.
-const INFLATED_LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// How much of a log tells whose it is.
 const LOG_HEAD_BYTES: u64 = 256 * 1024;
@@ -347,7 +345,7 @@ fn fill(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
 
 /// Opens a regular file; a compressed one is read as its content.
 pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
-    open_limited(path, INFLATED_LIMIT_BYTES)
+    open_limited(path, u64::MAX)
 }
 
 /// The first bytes of a file; no more than those of a compressed one are unpacked.
@@ -364,46 +362,25 @@ fn open_limited(path: &Path, inflated_limit: u64) -> Result<OpenFile> {
     let mut magic = vec![0; DATABASE_MAGIC.len()];
     let read = fill(&file, 0, &mut magic).at(path)?;
     magic.truncate(read);
-    let inflated = match magic[..] {
-        [0x1f, 0x8b, 8, _, ..] => Some(inflate(flate2::read::MultiGzDecoder::new(&file), inflated_limit)),
-        [0x28, 0xb5, 0x2f, 0xfd, ..] => Some(inflate(zstd::Decoder::new(&file).at(path)?, inflated_limit)),
-        _ => None,
+    let inflated = match Packing::of(&magic) {
+        Some(packing) => {
+            // Reading by position moves the cursor on some systems.
+            (&file).rewind().at(path)?;
+            Some(packing.unpack(&file, metadata.len(), inflated_limit).at(path)?)
+        }
+        None => None,
     };
     let (contents, torn) = match inflated {
         None => (Contents::Disk(Arc::new(file)), None),
         // It only begins like an archive: a log whose first bytes are damaged does that too.
-        Some((bytes, Some(why))) if bytes.is_empty() => (Contents::Disk(Arc::new(file)), Some(why)),
+        Some((bytes, Some(why))) if bytes.is_empty() && !is_called_packed(path) => {
+            (Contents::Disk(Arc::new(file)), Some(why))
+        }
         Some((bytes, torn)) => (Contents::Memory(bytes), torn),
     };
     Ok(OpenFile { path: path.to_path_buf(), contents, torn, is_database: magic == DATABASE_MAGIC })
 }
 
-/// What a compressed file holds, up to where it ends or breaks.
-fn inflate(compressed: impl Read, limit_bytes: u64) -> (Vec<u8>, Option<String>) {
-    let (mut bytes, mut compressed) = (Vec::new(), compressed.take(limit_bytes));
-    match compressed.read_to_end(&mut bytes) {
-        Err(error) => (bytes, Some(format!("the compressed file breaks off: {error}"))),
-        Ok(_) if compressed.limit() > 0 => (bytes, None),
-        Ok(_) => match compressed.into_inner().read(&mut [0]) {
-            Ok(0) => (bytes, None),
-            _ => (bytes, Some(format!("it holds more than {limit_bytes} bytes; the rest is not read"))),
-        },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_archive_is_read_up_to_the_limit_and_no_further() {
-        let bomb = zstd::encode_all(&vec![b'x'; 100_000][..], 1).unwrap();
-        let read = |limit| inflate(zstd::Decoder::new(&bomb[..]).unwrap(), limit);
-        let (bytes, torn) = read(99_999);
-        assert_eq!(
-            (bytes.len(), torn.unwrap()),
-            (99_999, "it holds more than 99999 bytes; the rest is not read".into())
-        );
-        assert_eq!(read(100_000), (vec![b'x'; 100_000], None));
-    }
+fn is_called_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "zst" || ending == "gz")
 }

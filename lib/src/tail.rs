@@ -33,13 +33,20 @@ impl Session {
     /// The result is the session that reading the whole file gives. A document or a database is not appended to: open it
     /// again.
     pub fn push(&mut self, appended: &[u8], reading: &Reading<'_>) {
+        self.append(appended, reading);
+        self.settle(reading);
+    }
+
+    /// Takes in bytes without a look at the tree, which costs as much as the session is long. Nothing may be asked of the
+    /// session before it is settled.
+    pub(crate) fn append(&mut self, appended: &[u8], reading: &Reading<'_>) {
         let was_document = self.grain() == Grain::Document;
         if let Some(Contents::Memory(bytes)) = self.files.0.first_mut().map(|file| &mut file.contents) {
             bytes.extend_from_slice(appended);
             // Where content tells what a file is, more of it may tell better; and a document has no end to go on from.
-            let is_lines = matches!(format::of_bytes(self.source.dialect, bytes), Format::Lines);
             let by_content = format::is_told_by_content(self.source.dialect);
-            if by_content && (!is_lines || was_document) {
+            let is_lines = || matches!(format::of_bytes(self.source.dialect, bytes), Format::Lines);
+            if by_content && (was_document || !is_lines()) {
                 let bytes = std::mem::take(bytes);
                 *self = Session::from_bytes(self.source.dialect, bytes, reading);
                 return;
@@ -52,7 +59,18 @@ impl Session {
         let from = self.tail.pending.len();
         self.tail.pending.extend_from_slice(appended);
         self.take_lines(from);
-        self.finish(reading, &mut Vec::new());
+    }
+
+    /// Looks at what was appended, unless that was done.
+    pub(crate) fn settle(&mut self, reading: &Reading<'_>) {
+        if self.tail.judged.is_none() {
+            self.finish(reading, &mut Vec::new());
+        }
+    }
+
+    /// How far the first file was taken in.
+    pub(crate) fn taken_bytes(&self) -> u64 {
+        self.tail.at.offset + self.tail.skipped + self.tail.pending.len() as u64
     }
 
     /// Takes in the whole lines of what is pending, of which `from` bytes had been looked at before.

@@ -14,7 +14,7 @@ use crate::dialect::Repeated;
 use crate::fold::{Current, Fold};
 use crate::ids::Sym;
 use crate::issue::{IssueKind, quoted};
-use crate::skeleton::{Entry, Flags, Skeleton};
+use crate::skeleton::{BaseGap, Entry, Flags, Skeleton};
 use crate::time::Micros;
 
 /// The number of a record in its session: file order, by where each record first appears.
@@ -67,6 +67,8 @@ pub(crate) struct Tree {
     pub(crate) missing: HashMap<NodeIx, Sym>,
     /// Of those, the ones that were hung on another record all the same.
     pub(crate) bridged: HashMap<NodeIx, NodeIx>,
+    /// Of those, the ones before which another session should stand: why it does not.
+    pub(crate) base_gaps: HashMap<NodeIx, BaseGap>,
     /// The records of each cycle; the first of each lost its parent to end it.
     pub(crate) cycles: Vec<Vec<NodeIx>>,
     children: Vec<NodeIx>,

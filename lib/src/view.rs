@@ -12,7 +12,7 @@ use crate::message::Part;
 use crate::project;
 use crate::query::{BranchRow, CallRow, Examined, GapRow, HeadRow, ResultRow, SessionRow, TreeRow, TreeView};
 use crate::reading::Reading;
-use crate::record::{Body, Kind, Outcome, RecordId, SessionId, TitleSource, ToolResult};
+use crate::record::{Body, Kind, Outcome, RecordId, SessionId, TitleSource, ToolResult, Usage};
 use crate::session::{Branch, RecordRef, Session};
 
 /// What a list shows of a prompt, and a tree of a record.
@@ -100,6 +100,9 @@ impl Session {
 
     /// Every end, with its last words.
     pub fn head_rows(&self) -> Result<Vec<HeadRow>> {
+        let counted = if self.whole() { HEADS_COUNTED } else { 0 };
+        let branches = self.heads().take(counted).map(|head| self.branch(head.record));
+        let usages: Vec<Option<Usage>> = self.usages_of(branches).collect();
         let row = |(at, head): (usize, crate::session::Head<'_>)| {
             let lineage = std::iter::successors(Some(head.record), |record| record.parent());
             let mut preview = None;
@@ -110,8 +113,7 @@ impl Session {
                     break;
                 }
             }
-            let counted = self.whole() && at < HEADS_COUNTED;
-            let usage = counted.then(|| self.usage_of(&self.branch(head.record))).flatten();
+            let usage = usages.get(at).copied().flatten();
             Ok(HeadRow { id: name(head.record), kind: head.kind, updated: head.record.at(), preview, usage })
         };
         self.heads().enumerate().map(row).collect()

@@ -17,6 +17,7 @@ use scrollback::message::{Message, Part, Role, Sdk, ToolState, model_messages, o
 use scrollback::record::Kind;
 use scrollback::session::Session;
 use scrollback::source::Source;
+use scrollback::stream::{Begin, Chunk, Chunks, Follower, Update};
 use serde_json::{Map, Value, json};
 
 const SDKS: [Sdk; 3] = [Sdk::V5, Sdk::V6, Sdk::V7];
@@ -183,6 +184,75 @@ fn closed(mut message: Message) -> Message {
         }
     }
     message
+}
+
+/// Every SDK's own reader makes our messages of our chunks, however the log was cut.
+#[test]
+fn every_sdk_reads_our_chunks_as_our_messages() {
+    let mut cases = Map::new();
+    let native = support::logs().into_iter().map(|log| (support::native(), log));
+    let others = ["claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"]
+        .into_iter()
+        .flat_map(support::logs_of);
+    let (mut streamed, mut whole) = (0, 0);
+    for (at, (dialect, log)) in native.chain(others).enumerate() {
+        let bytes = fs::read(&log).unwrap();
+        let session = Session::from_bytes(dialect, bytes.clone(), &support::reading());
+        let Some(head) = session.head() else { continue };
+        let branch = session.branch(head);
+        let conversation = Conversation::new(&branch);
+        let messages: Vec<Message> = conversation.messages(0..conversation.len()).map(Result::unwrap).collect();
+        let sdk = SDKS[at % SDKS.len()];
+        for (sdk, pieces) in [(Sdk::V7, 1), (Sdk::V7, 7), (sdk, 7)] {
+            let mut follower = match pieces {
+                1 => Follower::new(Session::from_bytes(dialect, bytes.clone(), &support::reading()), Begin::Everything),
+                _ => Follower::of_bytes(dialect, Begin::Everything, &support::reading()),
+            };
+            let (mut chunks, mut said) = (Chunks::new(sdk), Vec::new());
+            for piece in bytes.chunks(bytes.len() / pieces + 1) {
+                if pieces > 1 {
+                    follower.push(piece, &support::reading());
+                }
+                let updates = follower.updates(&support::reading()).unwrap();
+                said.extend(updates.into_iter().flat_map(|update| chunks.of(update)));
+            }
+            said.extend(chunks.finish());
+            if pieces > 1 && follower.session(&support::reading()).records().len() != session.records().len() {
+                continue; // A document: nobody appends to it.
+            }
+            streamed += said.iter().filter(|chunk| matches!(chunk, Chunk::Start { .. })).count();
+            let is_whole = |chunk: &&Chunk| matches!(chunk, Chunk::Data(data) if data.transient && data.kind == "message" && data.data["role"] == "assistant");
+            whole += said.iter().filter(is_whole).count();
+            let ready: Vec<Message> = messages.iter().cloned().map(|message| message.for_sdk(sdk)).collect();
+            let name = format!("{} in {pieces}, {sdk}", log.display());
+            cases.insert(name, json!({"sdk": sdk.to_string(), "chunks": said, "messages": ready}));
+        }
+    }
+    assert!(streamed > 500 && whole < streamed / 4, "{streamed} messages streamed, {whole} sent whole");
+    let output = ask("stream.mjs", &Value::Object(cases));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// Each part in each state is told in chunks that the reader of SDK 7 turns into that part.
+#[test]
+fn every_part_comes_out_of_the_stream_as_it_went_in() {
+    let mut cases = Map::new();
+    for sdk in SDKS {
+        for (name, part) in every_part() {
+            let metadata = Some(Map::from_iter([("model".to_owned(), json!("m"))]));
+            let parts = vec![Part::StepStart, Part::from(part)];
+            let message = Message { metadata, ..Message::new("m1", Role::Assistant, parts) };
+            let mut chunks = Chunks::new(sdk);
+            let mut said = chunks.of(Update::Message(Box::new(message.clone())));
+            said.extend(chunks.finish());
+            let ready = [message.for_sdk(sdk)];
+            cases.insert(format!("{name}, {sdk}"), json!({"sdk": sdk.to_string(), "chunks": said, "messages": ready}));
+        }
+    }
+    let output = ask("stream.mjs", &Value::Object(cases));
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// The verdict of every SDK, and ours, on messages as they are: good ones, and each with one thing wrong.
@@ -371,11 +441,15 @@ fn paths_of_keys(value: &Value) -> Vec<String> {
 }
 
 fn verdict(cases: &Value) -> Output {
+    ask("validate.mjs", cases)
+}
+
+fn ask(script: &str, cases: &Value) -> Output {
     let packages = packages();
     let name = format!("cases-{}-{:?}.json", process::id(), std::thread::current().id());
     let file = packages.join(name.replace(['(', ')'], ""));
     fs::write(&file, cases.to_string()).unwrap();
-    let output = Command::new(program("node")).arg("validate.mjs").arg(&file).current_dir(packages).output().unwrap();
+    let output = Command::new(program("node")).arg(script).arg(&file).current_dir(packages).output().unwrap();
     fs::remove_file(&file).unwrap();
     output
 }
@@ -413,6 +487,7 @@ fn packages() -> &'static Path {
         let lock = fs::File::create(directory.join("lock")).unwrap();
         lock.lock().unwrap();
         fs::write(directory.join("validate.mjs"), include_str!("aisdk/validate.mjs")).unwrap();
+        fs::write(directory.join("stream.mjs"), include_str!("aisdk/stream.mjs")).unwrap();
         let installed = directory.join("installed.json");
         if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
             return directory;

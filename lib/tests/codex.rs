@@ -153,6 +153,23 @@ fn an_answer_is_of_the_model_that_its_turn_names() {
 }
 
 #[test]
+fn what_a_fork_inherits_names_its_model() {
+    let dir = tempfile::tempdir().unwrap();
+    let parent = line(0, "session_meta", &json!({"id": "a", "cwd": "/x"}))
+        + &line(1, "turn_context", &json!({"model": "old"}))
+        + &said(2, "user", "One?")
+        + &said(3, "assistant", "Two.");
+    write(dir.path(), "a", &parent);
+    write(dir.path(), "b", &fork("b", Some("a"), 4));
+    write(dir.path(), "c", &fork("c", Some("b"), 7));
+    for id in ["a", "b", "c"] {
+        let session = open_in(dir.path(), id);
+        assert_eq!(messages(&session)[1].metadata.as_ref().unwrap()["model"], "old", "{id}");
+        assert!(!session.has_errors(), "{id}: {:?}", session.issues());
+    }
+}
+
+#[test]
 fn a_compaction_holds_what_the_model_sees_instead() {
     let compaction = |name| {
         let session = case(name);

@@ -134,6 +134,43 @@ fn a_compaction_in_the_midst_of_a_turn_does_not_lose_its_result() {
 }
 
 #[test]
+fn what_only_the_model_can_read_is_sent_back_to_it() {
+    let log = r#"{"type":"session_meta","payload":{"id":"s","cwd":"/x"}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"One."}]}}
+{"type":"compacted","payload":{"message":"","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"One."}]},{"type":"compaction","encrypted_content":"E"}]}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Two."}]}}
+{"type":"response_item","payload":{"type":"web_search_call","id":"ws","status":"completed","action":{"type":"search","query":"q"}}}"#;
+    let session = of_agent("codex", log);
+    assert_eq!(
+        said(&session, View::OpenAiResponses).lines().collect::<Vec<_>>(),
+        [
+            r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"One."}]}"#,
+            r#"{"type":"compaction","encrypted_content":"E"}"#,
+            r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"Two."}]}"#,
+            r#"{"type":"web_search_call","status":"completed","action":{"type":"search","query":"q"}}"#,
+        ]
+    );
+    assert!(said(&session, View::Anthropic).contains("a piece that only another API has is not sent"));
+    let log = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":"Find it."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://example.com","encrypted_content":"E"}]},{"type":"text","text":"Found."}]}}"#;
+    assert_eq!(
+        said(&of_agent("claude-code", log), View::Anthropic).lines().nth(1),
+        Some(
+            r#"{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://example.com","encrypted_content":"E"}]},{"type":"text","text":"Found."}]}"#
+        )
+    );
+}
+
+#[test]
+fn in_a_room_every_message_says_whose_it_is() {
+    let log = r#"{"type":"message","role":"user","sender":"ada@muc","content":"Hello."}
+{"type":"message","role":"assistant","content":"Hi."}
+{"type":"message","role":"user","sender":"bo@example.org","content":"Alone."}"#;
+    let said = said(&of_agent("fluux", log), View::OpenAi);
+    assert!(said.contains(r#""ada@muc: Hello.""#) && said.contains(r#""Alone.""#), "{said}");
+}
+
+#[test]
 fn a_message_of_several_steps_is_several_turns() {
     let log = r#"[{"id":"u","role":"user","parts":[{"type":"text","text":"Go."}]},
 {"id":"a","role":"assistant","parts":[{"type":"step-start"},{"type":"text","text":"One."},
@@ -173,6 +210,7 @@ fn the_last_messages_are_whole() {
     assert_eq!(counts(View::OpenAi), [0, 1, 2, 2, 4, 5, 5, 5]);
     assert_eq!(counts(View::Anthropic), [0, 1, 1, 3, 3, 5, 5, 5]);
     assert_eq!(counts(View::Text), [0, 1, 2, 2, 4, 5, 5, 5]);
+    assert_eq!(kept(usize::MAX, View::Text), 5);
     let ends_in_results = story("u user: Go.\na < u assistant !c: Looking.");
     let mut history = History::of(&ends_in_results, ends_in_results.head().unwrap()).unwrap();
     history.keep_last(1, View::OpenAi).unwrap();

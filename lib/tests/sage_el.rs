@@ -166,16 +166,17 @@ fn a_token_count_is_usage_and_an_estimate_is_not() {
 
 #[test]
 fn each_line_has_a_verdict_and_a_blank_one_has_none() {
-    let text = b"\xef\xbb\xbf{\"role\":\"user\",\"content\":\"a\xe2\x80\xa8b\"}\r\n\n{\"role\":\"tool\",\"content\":\"x\"}\n\xff\n{\"role\":\"us";
+    let text = b"\xef\xbb\xbf{\"role\":\"user\",\"content\":\"a\xe2\x80\xa8b\"}\r\n\n{\"role\":\"tool\",\"content\":\"\"}\n\xff\n{\"role\":\"us";
     let session = Session::from_bytes(sage(), text.to_vec(), &reading());
     let verdicts = session.verdicts(Profile::SageEl).unwrap();
     assert_eq!(
         serde_json::to_value(&verdicts).unwrap(),
         json!([
             {"line": 1, "valid": true},
-            {"line": 3, "valid": false, "field": "role", "detail": "\"tool\" is none of user, assistant, system"},
-            {"line": 4, "valid": false, "detail": "bytes that are no UTF-8"},
-            {"line": 5, "valid": false, "detail": "no JSON object"},
+            {"line": 3, "valid": false, "field": "role", "reason": "\"tool\" is none of user, assistant, system",
+                "further": [{"field": "content", "reason": "it is empty"}]},
+            {"line": 4, "valid": false, "reason": "bytes that are no UTF-8"},
+            {"line": 5, "valid": false, "reason": "no JSON object"},
         ])
     );
 }

@@ -50,6 +50,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         whole.rss_mib
     );
     history()?;
+    stream()?;
     large()
 }
 
@@ -145,6 +146,63 @@ fn history() -> Outcome {
         );
     }
     Ok(())
+}
+
+/// The same session as a stream, and how soon `tail` prints what was written.
+fn stream() -> Outcome {
+    let path = session("history", HISTORY_BYTES)?;
+    let measured = Measured::of(&path)?;
+    let (skeleton, streamed) =
+        (measured.seconds("ours: skeleton of every session"), measured.row("ours: stream as chunks"));
+    println!(
+        "| a 100 MB session in pieces of 64 KiB, as the AI SDK's chunks | {skeleton:.3} s (our skeleton pass) | | {:.3} s | {:.2} × its time | {} MiB |",
+        streamed.seconds,
+        streamed.seconds / skeleton,
+        streamed.rss_mib
+    );
+    let latency = latency()?;
+    println!(
+        "| tail: from a line's write to its update, the median of {LINES_TAILED} | | | {:.1} ms | | |",
+        latency * 1000.0
+    );
+    Ok(())
+}
+
+/// How many lines are written to a session that is followed.
+const LINES_TAILED: usize = 50;
+
+/// The median time from a line's write to its being printed.
+fn latency() -> Result<f64, Box<dyn std::error::Error>> {
+    let path = shell::root().join("target/bench/tail.jsonl");
+    let line = |at: usize| {
+        let parent = at.checked_sub(1).map_or_else(|| "null".to_owned(), |parent| format!("\"r{parent}\""));
+        format!(
+            "{{\"type\":\"user\",\"uuid\":\"r{at}\",\"parentUuid\":{parent},\"message\":{{\"role\":\"user\",\"content\":\"{at}\"}}}}\n"
+        )
+    };
+    fs::write(&path, line(0))?;
+    let mut command = Command::new(shell::root().join("target/release/scrollback"));
+    command
+        .args(["--dialect", "native", "tail", "--jsonl"])
+        .arg(&path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    let mut tail = command.spawn()?;
+    let mut out = std::io::BufReader::new(tail.stdout.take().ok_or("no output")?);
+    let mut print = || std::io::BufRead::read_line(&mut out, &mut String::new());
+    print()?;
+    let mut seconds = Vec::new();
+    for at in 1..=LINES_TAILED {
+        let mut file = fs::OpenOptions::new().append(true).open(&path)?;
+        let start = Instant::now();
+        std::io::Write::write_all(&mut file, line(at).as_bytes())?;
+        print()?;
+        seconds.push(start.elapsed().as_secs_f64());
+    }
+    tail.kill()?;
+    tail.wait()?;
+    seconds.sort_by(f64::total_cmp);
+    Ok(seconds[LINES_TAILED / 2])
 }
 
 /// A session of our own format that is at least so large, made once.

@@ -1,15 +1,11 @@
 //! `doctor`: what is wrong in files, where, and what was kept.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
-use scrollback::detect;
-use scrollback::dialect::{self, Dialect, Unknown};
+use scrollback::folder;
 use scrollback::issue::{Issue, Severity};
-use scrollback::layout::Layout;
 use scrollback::listing::Depth;
 use scrollback::profile::{Profile, Verdict};
 use scrollback::query::Examined;
@@ -20,7 +16,7 @@ use super::FOUND_PROBLEMS;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::{Located, SessionName, session_folder};
+use crate::name::{Located, SessionName};
 use crate::paint::Paint;
 use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
@@ -30,7 +26,7 @@ use crate::terminal::clean;
 /// Tell what is wrong in sessions' files
 ///
 /// Each problem is named with its place, what is wrong and what was kept. Nothing is changed. Without a name every session in scope is
-/// examined; a directory stands for the sessions, or else the files, in it. The exit code is 1 when something is lost or cannot be trusted,
+/// examined; a directory stands for the sessions in it and below it. The exit code is 1 when something is lost or cannot be trusted,
 /// and 0 when there are only notes.
 #[derive(clap::Args, Debug)]
 pub(crate) struct DoctorArgs {
@@ -88,8 +84,18 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
                 continue;
             }
         };
-        let judged = profile.map(|profile| session.verdicts(profile)).transpose();
-        report.take(&session, judged?);
+        // Who names no session asks about those that the profile is for.
+        let asked = profile.filter(|profile| !args.sessions.is_empty() || session.dialect().name() == profile.name());
+        let judged = asked.map(|profile| session.verdicts(profile)).transpose();
+        let verdicts = match judged {
+            Ok(verdicts) => verdicts,
+            Err(error) => {
+                report.unreadable += 1;
+                ctx.warn(&error.into())?;
+                None
+            }
+        };
+        report.take(&session, verdicts);
     }
     if ctx.json {
         ctx.print_json(&report.examined)?;
@@ -99,71 +105,29 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     Ok(if report.has_errors || report.unreadable > 0 { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
 }
 
-/// The sessions in a directory: of a store, or of an agent's folder in one, or else every file in it.
+/// The sessions in a directory and below it.
 fn folder(
     session: &SessionName,
     global: &Global,
     ctx: &mut Ctx,
     report: &mut Report,
 ) -> Result<Option<Vec<Source>>, Failure> {
-    let named = scope::dialect(global)?;
     let path = ctx.home.cwd.join(session.typed());
-    if !path.is_dir() || session_folder(&path, named).is_ok() {
+    if !path.is_dir() {
         return Ok(None);
     }
-    let dialects = named.map_or(dialect::all().to_vec(), |dialect| vec![dialect]);
-    let store = dialects
-        .iter()
-        .flat_map(|dialect| dialect.layouts_in(&path).into_iter().map(|layout| (*dialect, layout)));
-    let mut found = walk(store.collect(), ctx, report)?;
-    for dialect in dialects {
-        // A folder inside a store: one dialect's patterns may fit another's files, so the first that finds any has it.
-        if found.is_empty() {
-            let inside = dialect.layouts_in(&path).into_iter().map(|layout| Layout { root: path.clone(), ..layout });
-            found = walk(inside.map(|layout| (dialect, layout)).collect(), ctx, report)?;
-        }
-    }
-    if !found.is_empty() {
-        return Ok(Some(found));
-    }
-    let entries = fs::read_dir(&path).map_err(|source| scrollback::error::Error::Io { path: path.clone(), source })?;
-    let mut files: Vec<PathBuf> = Vec::new();
-    for entry in entries {
-        match entry {
-            Ok(entry) => files.extend(Some(entry.path()).filter(|path| path.is_file())),
-            Err(source) => ctx.warn(&scrollback::error::Error::Io { path: path.clone(), source }.into())?,
-        }
-    }
-    files.sort();
-    if files.is_empty() {
-        let failure = Failure::new(FailureKind::NotFound, format!("{}: no session and no file in it", path.display()));
+    let found = folder::sessions(&path, &ctx.home, scope::dialect(global)?);
+    let (sources, unreadable) = scope::readable(found.sources, ctx)?;
+    report.unreadable += unreadable;
+    if sources.is_empty() && unreadable == 0 {
+        let failure = Failure::new(FailureKind::NotFound, format!("{}: no session in it", path.display()));
         return Err(failure.hint("name a store, a session's folder or a file"));
     }
-    let source = |file: &PathBuf| {
-        // A file that cannot be opened is told when it is examined.
-        let dialect = named.or_else(|| detect::of_file(file, &ctx.home).ok()).unwrap_or(&Unknown);
-        Source::in_file(dialect, file).unwrap_or_else(|_| vec![Source::file(dialect, file)])
-    };
-    Ok(Some(files.iter().flat_map(source).collect()))
-}
-
-/// The sessions of some layouts; what cannot be looked into is told and counted.
-fn walk(
-    layouts: Vec<(&'static dyn Dialect, Layout)>,
-    ctx: &mut Ctx,
-    report: &mut Report,
-) -> Result<Vec<Source>, Failure> {
-    let mut found = Vec::new();
-    for source in Source::walk_all(&layouts) {
-        match source {
-            Ok(source) => found.push(source),
-            Err(error) => {
-                report.unreadable += 1;
-                ctx.warn(&error.into())?;
-            }
-        }
+    if found.passed_over > 0 {
+        let files = plural(found.passed_over as u64, "file");
+        ctx.note(&format!("{files} beside the sessions in {}: no session's.", path.display()))?;
     }
-    Ok(found)
+    Ok(Some(sources))
 }
 
 /// What was found in all files.
@@ -272,10 +236,11 @@ fn judged(profile: &str, examined: &Examined, lines: usize, full: bool, ctx: &mu
     let count = invalid(examined).count();
     let shown = if full { count } else { ISSUES_SHOWN };
     for verdict in invalid(examined).take(shown) {
-        let Some(fault) = &verdict.fault else { continue };
-        let field = paint.red(&format!("{:<18}", fault.field.unwrap_or("no message")));
         let place = paint.dim(&format!("line {}", verdict.line));
-        ctx.line(&format!("  {place:<14} {field} {}", clean::line(&fault.detail)))?;
+        for fault in verdict.fault.iter().chain(&verdict.further) {
+            let field = paint.red(&format!("{:<18}", fault.field.unwrap_or("no message")));
+            ctx.line(&format!("  {place:<14} {field} {}", clean::line(&fault.reason)))?;
+        }
     }
     if count > shown {
         ctx.line(&format!("  … and {} more (--full)", count - shown))?;

@@ -1,5 +1,6 @@
 //! `list`: sessions in a table, the newest first.
 
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
@@ -57,7 +58,8 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         .into_iter()
         .map(|(row, _)| row)
         .partition(|row| args.sidechains || row.parent_session.is_none());
-    let rows: Vec<SessionRow> = shown.into_iter().take(args.limit.map_or(usize::MAX, NonZeroUsize::get)).collect();
+    let limit = args.limit.map_or(usize::MAX, NonZeroUsize::get);
+    let rows: Vec<SessionRow> = below_their_parents(shown).into_iter().take(limit).collect();
     if args.jsonl {
         for row in &rows {
             json::compact(&mut ctx.out, row)?;
@@ -81,6 +83,29 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         (true, true) => Ok(ExitCode::from(FOUND_PROBLEMS)),
         (true, false) => Err(nothing(found.hidden, found.project.as_deref(), aside.len(), global)),
     }
+}
+
+/// Puts each sub-agent's session behind the one it worked for; where that one is not listed, it stays where its time puts it.
+fn below_their_parents(rows: Vec<SessionRow>) -> Vec<SessionRow> {
+    let listed: HashSet<String> = rows.iter().map(|row| row.id.0.clone()).collect();
+    let parent = |row: &SessionRow| row.parent_session.clone().filter(|parent| listed.contains(&parent.0));
+    let (mut children, mut tops) = (HashMap::<String, Vec<SessionRow>>::new(), Vec::new());
+    for row in rows {
+        match parent(&row) {
+            Some(parent) => children.entry(parent.0).or_default().push(row),
+            None => tops.push(row),
+        }
+    }
+    let (mut ordered, mut left) = (Vec::new(), tops);
+    left.reverse();
+    while let Some(row) = left.pop() {
+        let below = children.remove(&row.id.0).unwrap_or_default();
+        ordered.push(row);
+        left.extend(below.into_iter().rev());
+    }
+    // Sessions that are each other's sub-agents have no top.
+    ordered.extend(children.into_values().flatten());
+    ordered
 }
 
 fn nothing(hidden: usize, project: Option<&std::path::Path>, aside: usize, global: &Global) -> Failure {
@@ -116,7 +141,7 @@ fn table(rows: &[SessionRow], full: bool, ctx: &Ctx) -> String {
         Column::fixed("STATE").spare(3),
     ];
     if full {
-        columns.extend(["IN", "CACHED", "OUT"].map(|name| Column::right(name).spare(6)));
+        columns.extend(["IN", "CACHED", "OUT"].map(Column::right));
     }
     let mut table = Table::new(columns);
     for row in rows {
@@ -141,13 +166,26 @@ fn table(rows: &[SessionRow], full: bool, ctx: &Ctx) -> String {
         if full {
             let usage = row.usage.unwrap_or_default();
             let counts = [usage.input, usage.cache_read, usage.output];
-            cells.extend(
-                counts.map(|count| Cell::new(count.map(|count| count.to_string()).unwrap_or_default(), Paint::dim)),
-            );
+            cells.extend(counts.map(|count| Cell::new(count.map(short_count).unwrap_or_default(), Paint::dim)));
         }
         table.push(cells);
     }
     table.render(ctx.look.width, ctx.paint())
+}
+
+/// A count in four digits or fewer: exact counts are in `--json`.
+fn short_count(count: u64) -> String {
+    let mut units = ["", "k", "M", "G", "T", "P", "E"].into_iter().peekable();
+    let (mut whole, mut rest) = (count, 0);
+    while whole >= 10_000 && units.len() > 1 {
+        units.next();
+        (whole, rest) = (whole / 1000, whole % 1000);
+    }
+    match units.next().unwrap_or_default() {
+        "" => count.to_string(),
+        unit if whole < 100 => format!("{whole}.{}{unit}", rest / 100),
+        unit => format!("{whole}{unit}"),
+    }
 }
 
 /// As many characters of an id as are usually enough.
@@ -171,6 +209,13 @@ fn project_name(row: &SessionRow) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_count_is_short() {
+        let shown = [0, 9_999, 10_000, 28_725, 999_999, 1_234_567, 12_345_678_901].map(short_count);
+        assert_eq!(shown, ["0", "9999", "10.0k", "28.7k", "999k", "1234k", "12.3G"]);
+        assert_eq!(short_count(u64::MAX), "18.4E");
+    }
 
     #[test]
     fn ids_are_shown_as_long_as_they_must_be() {

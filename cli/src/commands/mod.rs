@@ -2,10 +2,12 @@
 
 pub(crate) mod completions;
 pub(crate) mod doctor;
+pub(crate) mod extract_tools;
 pub(crate) mod history;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod show;
+pub(crate) mod tail;
 pub(crate) mod tree;
 pub(crate) mod version;
 
@@ -33,6 +35,8 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::Show(args)) => show::run(args, &cli.global, ctx),
         Some(Command::Tree(args)) => tree::run(args, &cli.global, ctx),
         Some(Command::History(args)) => history::run(args, &cli.global, ctx),
+        Some(Command::Tail(args)) => tail::run(args, &cli.global, ctx),
+        Some(Command::ExtractTools(args)) => extract_tools::run(args, &cli.global, ctx),
         Some(Command::Doctor(args)) => doctor::run(args, &cli.global, ctx),
         Some(Command::Completions(args)) => completions::run(args, ctx),
         Some(Command::Man) => man::run(ctx),

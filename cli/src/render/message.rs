@@ -22,7 +22,8 @@ pub(crate) struct Renderer<'a> {
     ctx: &'a Ctx,
     look: Look,
     detail: Detail,
-    todos: Option<Value>,
+    /// The task list that was shown last.
+    pub(crate) todos: Option<Value>,
 }
 
 /// Thinking is folded to this many lines.
@@ -30,7 +31,12 @@ const THINKING_LINES: usize = 6;
 
 impl<'a> Renderer<'a> {
     pub(crate) fn new(ctx: &'a Ctx, detail: Detail) -> Renderer<'a> {
-        Renderer { ctx, look: ctx.prose(), detail, todos: None }
+        Renderer::within(ctx, detail, ctx.prose())
+    }
+
+    /// Renders with less room than there is.
+    pub(crate) fn within(ctx: &'a Ctx, detail: Detail, look: Look) -> Renderer<'a> {
+        Renderer { ctx, look, detail, todos: None }
     }
 
     /// Renders a message, with what stands under it.
@@ -60,13 +66,15 @@ impl<'a> Renderer<'a> {
         out
     }
 
-    fn header(&self, message: &Message) -> String {
+    /// Who said it, and when.
+    pub(crate) fn header(&self, message: &Message) -> String {
         let paint = self.paint();
         let told = |key: &str| message.metadata.as_ref().and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
+        let who = format!("▌ {}", reaction::who(message));
         let who = match message.role {
-            Role::User => paint.cyan(&format!("▌ {}", reaction::who(message))),
-            Role::Assistant => paint.green(&format!("▌ {}", told("model").unwrap_or("assistant"))),
-            Role::System => paint.yellow("▌ system"),
+            Role::User => paint.cyan(&who),
+            Role::Assistant => paint.green(&who),
+            Role::System => paint.yellow(&who),
         };
         let when = told("timestamp").and_then(|at| at.parse().ok()).map(|at| clock::stamp(at, &self.ctx.zone));
         let id = divider::short(&message.id);
@@ -74,7 +82,7 @@ impl<'a> Renderer<'a> {
         format!("{who}  {}\n", paint.dim(&about.join(" · ")))
     }
 
-    fn part(&self, part: &Part) -> String {
+    pub(crate) fn part(&self, part: &Part) -> String {
         match part {
             Part::Text(text) => self.prose(&text.text),
             Part::Reasoning(reasoning) => self.thinking(&reasoning.text),
@@ -157,7 +165,7 @@ impl<'a> Renderer<'a> {
     }
 
     /// The task list, when it is not what it was.
-    fn todos(&mut self, message: &Message) -> String {
+    pub(crate) fn todos(&mut self, message: &Message) -> String {
         let todos = message.metadata.as_ref().and_then(|metadata| metadata.get("todos")).cloned();
         let (Some(todos), true) = (&todos, todos != self.todos && todos.is_some()) else { return String::new() };
         self.todos = Some(todos.clone());

@@ -1,6 +1,7 @@
 //! Sessions for a terminal.
 
 pub(crate) mod divider;
+pub(crate) mod live;
 pub(crate) mod message;
 pub(crate) mod outline;
 pub(crate) mod reaction;

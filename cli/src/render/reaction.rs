@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
 use scrollback::conversation::Conversation;
-use scrollback::message::{Message, Part};
+use scrollback::message::{Message, Part, Role};
 use serde_json::Value;
 
 use super::divider::short;
@@ -57,8 +57,9 @@ impl Reactions {
         shown: Range<usize>,
     ) -> Result<Reactions, Failure> {
         let only_reacts = |at: usize| {
-            let mut records = conversation.records(at);
-            records.next().is_some_and(|record| record.is_reaction()) && records.next().is_none()
+            // An agent's reactions in a row are one message.
+            let mut records = conversation.records(at).peekable();
+            records.peek().is_some() && records.all(|record| record.is_reaction())
         };
         let reacting: Vec<usize> = all.filter(|at| only_reacts(*at)).collect();
         if reacting.is_empty() {
@@ -70,14 +71,17 @@ impl Reactions {
         }
         let mut placed = HashSet::new();
         // The order tells which of a person's reactions is the last.
-        let mut last: HashMap<(usize, String), (usize, String)> = HashMap::new();
+        let (mut last, mut order) = (HashMap::<(usize, String), (usize, String)>::new(), 0);
         for at in reacting {
             let Some(message) = conversation.message(at).transpose()? else { continue };
-            if let Some(reaction) = of(&message)
-                && let Some(target) = messages.get(reaction.target)
-            {
-                placed.insert(at);
-                last.insert((*target, who(&message)), (at, reaction.emojis.join(" ")));
+            let reactions = of(&message);
+            let targets: Option<Vec<usize>> =
+                reactions.iter().map(|reaction| messages.get(reaction.as_ref()?.target).copied()).collect();
+            let Some(targets) = targets.filter(|targets| !targets.is_empty()) else { continue };
+            placed.insert(at);
+            for (target, reaction) in targets.into_iter().zip(reactions.into_iter().flatten()) {
+                order += 1;
+                last.insert((target, who(&message)), (order, reaction.emojis.join(" ")));
             }
         }
         let mut last: Vec<_> = last.into_iter().filter(|(_, (_, emojis))| !emojis.is_empty()).collect();
@@ -112,15 +116,22 @@ impl Reactions {
     }
 }
 
-fn of(message: &Message) -> Option<Reaction<'_>> {
-    message.parts.iter().find_map(|part| match part {
-        Part::Data(data) if data.kind == "reaction" => Reaction::read(&data.data),
+/// What a message's reactions say; nothing in the place of one that cannot be read.
+fn of(message: &Message) -> Vec<Option<Reaction<'_>>> {
+    let said = message.parts.iter().filter_map(|part| match part {
+        Part::Data(data) if data.kind == "reaction" => Some(Reaction::read(&data.data)),
         _ => None,
-    })
+    });
+    said.collect()
 }
 
 /// Who says a message.
 pub(crate) fn who(message: &Message) -> String {
-    let sender = message.metadata.as_ref().and_then(|metadata| metadata.get("sender")).and_then(Value::as_str);
-    sender.unwrap_or("you").to_owned()
+    let told = |key: &str| message.metadata.as_ref().and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
+    let who = match message.role {
+        Role::User => told("sender").unwrap_or("you"),
+        Role::Assistant => told("model").unwrap_or("assistant"),
+        Role::System => "system",
+    };
+    who.to_owned()
 }

@@ -15,11 +15,20 @@ const OUTPUT_LIMIT_CHARS: usize = 100_000;
 
 /// One line: how it went, the tool, what it was given.
 pub(crate) fn folded(call: &ToolPart, look: &Look) -> String {
-    let paint = Paint { colour: look.colour };
     let (mark, words) = outcome(call);
+    line(call, mark, &words, look)
+}
+
+/// The same of a call whose result may still come.
+pub(crate) fn running(call: &ToolPart, look: &Look) -> String {
+    line(call, '…', "", look)
+}
+
+fn line(call: &ToolPart, mark: char, words: &str, look: &Look) -> String {
+    let paint = Paint { colour: look.colour };
     let name = clean::line(&call.name).into_owned();
-    let words = clean::line(&words).into_owned();
-    let given = clean::line(&given(call)).into_owned();
+    let words = clean::line(words).into_owned();
+    let given = clean::line(&given(call.input())).into_owned();
     let for_words = width::of(&words).min(look.width / 3);
     let room = look
         .width
@@ -77,9 +86,9 @@ fn mark_painted(mark: char, paint: Paint) -> String {
     }
 }
 
-/// What tells most about a call, in a line.
-fn given(call: &ToolPart) -> String {
-    match call.input() {
+/// What tells most of a call's arguments, in a line.
+pub(crate) fn given(input: Option<&Value>) -> String {
+    match input {
         Some(Value::Object(input)) => {
             let telling = TELLING.iter().find_map(|key| input.get(*key)).and_then(Value::as_str);
             telling.map_or_else(|| compact(&Value::Object(input.clone())), str::to_owned)

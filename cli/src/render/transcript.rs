@@ -26,9 +26,15 @@ pub(crate) struct Transcript<'a> {
 
 /// What the requests cost, as far as it is known.
 fn tokens(usage: Usage) -> String {
-    let counts = [(usage.input, "in"), (usage.output, "out"), (usage.cache_read, "cached")];
-    let counts = counts.into_iter().filter_map(|(count, noun)| Some(format!("{} {noun}", count?)));
-    counts.collect::<Vec<_>>().join(", ")
+    let told = |count: Option<u64>, noun: &str| count.map(|count| format!("{count} {noun}"));
+    let of_which = usage.reasoning.filter(|reasoning| *reasoning > 0);
+    let output = match of_which.map(|reasoning| format!("out, {reasoning} of them thinking")) {
+        Some(noun) => told(usage.output, &noun),
+        None => told(usage.output, "out"),
+    };
+    let written = told(usage.cache_write.filter(|count| *count > 0), "written to the cache");
+    let counts = [told(usage.input, "in"), output, told(usage.cache_read, "cached"), written];
+    counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 impl Transcript<'_> {
@@ -62,12 +68,16 @@ impl Transcript<'_> {
     /// What is missing, and the way to what came before it.
     fn gap(&self, gap: &Gap<'_>) -> String {
         let missing = divider::short(gap.missing_parent.as_str());
+        if gap.child.is_in_a_cycle() {
+            return format!("gap: the session begins in {missing}, which begins in this one");
+        }
         if let Some(to) = gap.bridged_to {
             return format!("gap: {missing} is missing; bridged to {}", divider::short(&to.id()));
         }
         let island = self.session.heads().find(|head| head.kind == HeadKind::Island);
         let way = island.map(|head| format!("; what came before: --head {}", divider::short(&head.record.id())));
-        format!("gap: the record {missing} is missing{}", way.unwrap_or_default())
+        let what = if gap.child.misses_a_session() { "session" } else { "record" };
+        format!("gap: the {what} {missing} is missing{}", way.unwrap_or_default())
     }
 
     /// What the session is: its title, and as many facts to a line as fit.

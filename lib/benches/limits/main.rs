@@ -15,9 +15,11 @@ use std::time::Instant;
 use scrollback::dialect::Native;
 use scrollback::home::Home;
 use scrollback::listing::{Depth, Places, row};
+use scrollback::message::Sdk;
 use scrollback::reading::Reading;
 use scrollback::session::Session;
 use scrollback::source::Source;
+use scrollback::stream::{Begin, Chunks, Follower};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -47,6 +49,7 @@ fn main() {
             .sum::<u64>()
     });
     if named.is_file() {
+        measure("ours: stream as chunks", || streamed(&named, &reading));
         return;
     }
     measure("limit: both ends of every file", || {
@@ -60,6 +63,27 @@ fn main() {
     if let Some(truth) = tokens::truth(&named) {
         println!("exact: token totals\t0\t0\tlimit {}, ours {}", limit == truth, ours == truth);
     }
+}
+
+/// A file that comes in pieces of a pipe's size, as chunks of the AI SDK's stream; looked at each time some megabytes have come.
+fn streamed(path: &Path, reading: &Reading<'_>) -> u64 {
+    const PIECE: usize = 64 * 1024;
+    const PIECES_PER_LOOK: usize = 256;
+    let mut follower = Follower::of_bytes(&Native, Begin::Everything, reading);
+    let (mut chunks, mut count) = (Chunks::new(Sdk::V7), 0);
+    let (mut file, mut piece) = (File::open(path).unwrap(), vec![0; PIECE]);
+    for at in 1.. {
+        let read = file.read(&mut piece).unwrap();
+        follower.push(&piece[..read], reading);
+        if read == 0 || at % PIECES_PER_LOOK == 0 {
+            let updates = follower.updates(reading).unwrap();
+            count += updates.into_iter().map(|update| chunks.of(update).len() as u64).sum::<u64>();
+        }
+        if read == 0 {
+            break;
+        }
+    }
+    count + chunks.finish().len() as u64
 }
 
 fn sources(home: &Path) -> Vec<Source> {

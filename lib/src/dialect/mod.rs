@@ -20,7 +20,7 @@ pub use codex::{Codex, RolloutFileName};
 pub use fluux::Fluux;
 pub use native::Native;
 pub use qwen_code::QwenCode;
-pub use sage_el::{SageEl, aligned_sage_folder_name, fault as sage_el_fault, sage_folder_name};
+pub use sage_el::{SageEl, aligned_sage_folder_name, faults as sage_el_faults, sage_folder_name};
 pub use unknown::Unknown;
 
 use crate::home::Home;

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use folder::{aligned_sage_folder_name, sage_folder_name};
-pub use profile::fault;
+pub use profile::faults;
 
 use serde_json::value::RawValue;
 

@@ -3,6 +3,7 @@
 //! The user speaks first and roles take turns; results come first in the message behind their calls; thinking is sent with
 //! its signature, and only to the model that thought so.
 
+use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::pieces::{Plain, data_url, failed, file_words, given, is_of_api, is_web_address, plain};
@@ -14,8 +15,13 @@ use crate::record::ToolResult;
 /// Says that an answer comes first, where one does: the API wants to hear the user before the model.
 pub(super) const BEGINNING: &str = "[what was said before is not part of this history]";
 
-/// The API sets no limit; ids of agents are shorter.
+/// The API sets no limit for ids; those of agents are shorter.
 const ID_CHARS: usize = 128;
+const NAME_CHARS: usize = 128;
+
+/// The tools that the provider runs within an answer: call and result stay there.
+const HOSTED: &[&str] =
+    &["web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution"];
 
 /// The images that the API takes.
 const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
@@ -29,13 +35,29 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
         |turn: &'_ Turn<'_>| turn.model.as_deref().filter(|model| !model.starts_with('<')).map(str::to_owned);
     let model = history.turns.iter().rev().find_map(of_model);
     let mut messages = Messages::default();
-    for turn in &history.turns {
+    let mut hosted = HashSet::new();
+    for (at, turn) in history.turns.iter().enumerate() {
         let says = Says { dialect: history.dialect, model: model.as_deref(), turn };
-        let blocks: Vec<Value> = turn.items.iter().filter_map(|item| says.block(item, out)).collect();
+        let mut blocks = Vec::new();
+        for item in &turn.items {
+            match item {
+                Item::Call(call) if says.is_hosted(call) => {
+                    let results = history.turns.get(at + 1).filter(|next| next.origin == Origin::Results);
+                    let pair = results.and_then(|results| pair_of_hosted(call, results));
+                    hosted.extend(pair.is_some().then_some(call.call_id.as_str()));
+                    blocks.extend(pair.unwrap_or_else(|| vec![says.call(call, out)]));
+                }
+                Item::Result(result) if hosted.contains(result.call_id.as_str()) => {}
+                item => blocks.extend(says.block(item, out)),
+            }
+        }
         if blocks.is_empty() {
-            out.note(turn, "nothing of it can be sent");
+            if turn.origin != Origin::Results {
+                out.note(turn, "nothing of it can be sent");
+            }
             continue;
         }
+        wire::name_speaker(turn, &mut blocks);
         if turn.origin == Origin::Instruction {
             out.note(turn, "an instruction is sent in the user's name");
         }
@@ -114,6 +136,10 @@ struct Says<'h> {
 }
 
 impl Says<'_> {
+    fn is_hosted(&self, call: &ToolPart) -> bool {
+        self.dialect == "claude-code" && call.provider_executed == Some(true) && HOSTED.contains(&call.name.as_str())
+    }
+
     fn block(&self, item: &Item, out: &mut Out<'_>) -> Option<Value> {
         match item {
             Item::Call(call) => Some(self.call(call, out)),
@@ -141,7 +167,7 @@ impl Says<'_> {
     }
 
     fn call(&self, call: &ToolPart, out: &mut Out<'_>) -> Value {
-        let name = wire::name(&call.name, self.turn, out);
+        let name = wire::name(&call.name, NAME_CHARS, self.turn, out);
         json!({"type": "tool_use", "id": wire::id(&call.call_id, ID_CHARS), "name": name, "input": object(call)})
     }
 
@@ -205,6 +231,20 @@ impl Says<'_> {
         }
         block.into()
     }
+}
+
+/// A call that the provider ran and what it found, as the API wrote them.
+fn pair_of_hosted(call: &ToolPart, results: &Turn<'_>) -> Option<Vec<Value>> {
+    let is_its =
+        |item: &&ToolResult| item.call_id == call.call_id && (item.output.is_array() || item.output.is_object());
+    let results = results
+        .items
+        .iter()
+        .filter_map(|item| if let Item::Result(result) = item { Some(result) } else { None });
+    let result = results.into_iter().find(is_its)?;
+    let found =
+        json!({"type": format!("{}_tool_result", call.name), "tool_use_id": call.call_id, "content": result.output});
+    Some(vec![json!({"type": "server_tool_use", "id": call.call_id, "name": call.name, "input": object(call)}), found])
 }
 
 /// The input as the API takes it: an object. What else a call was given is its `input`.

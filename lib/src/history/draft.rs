@@ -1,12 +1,12 @@
 //! Turns in the making: blocks of one answer join, results find their calls, nothing stays open.
 
 use hashbrown::{HashMap, HashSet};
-use serde_json::Value;
 
+use super::closing::{Draft, blank, told_result};
 use super::start::Context;
-use super::{Item, NO_RESULT, Note, Origin, Turn};
-use crate::message::{Part, Role, ToolPart, ToolState};
-use crate::record::{Body, Outcome, Said, ToolResult};
+use super::{Item, Note, Origin, Turn};
+use crate::message::{Part, Role, ToolPart};
+use crate::record::{Body, Said, ToolResult};
 use crate::session::RecordRef;
 use crate::skeleton::KeyRole;
 
@@ -26,15 +26,6 @@ pub(super) struct Drafts<'s> {
     /// The last record was an item of an answer.
     in_items: bool,
     pub(super) notes: Vec<Note>,
-}
-
-/// A turn, and for an answer what its calls gave back.
-struct Draft<'s> {
-    turn: Turn<'s>,
-    /// The answer that it is, where the agent names answers.
-    group: Option<u64>,
-    /// By the call's place among the items.
-    results: HashMap<usize, (RecordRef<'s>, ToolResult)>,
 }
 
 /// Which answer a record is a block of.
@@ -139,8 +130,16 @@ impl<'s> Drafts<'s> {
         if turn.items.is_empty() {
             self.notes.push(Note::new(record, "it says nothing; it is not sent"));
         } else {
-            self.drafts.push(Draft { turn, group: None, results: HashMap::new() });
+            self.push(Draft { turn, group: None, results: Vec::new() });
         }
+    }
+
+    /// Items are large and turns short: room that is not used would be most of a long history.
+    fn push(&mut self, draft: Draft<'s>) {
+        if let Some(before) = self.drafts.last_mut() {
+            before.turn.items.shrink_to_fit();
+        }
+        self.drafts.push(draft);
     }
 
     fn push_part(&mut self, turn: &mut Turn<'s>, record: RecordRef<'s>, part: Part) {
@@ -193,7 +192,7 @@ impl<'s> Drafts<'s> {
 
     fn begin_answer(&mut self, record: RecordRef<'s>, group: Option<u64>) -> usize {
         let turn = Turn { records: vec![record], ..blank() };
-        self.drafts.push(Draft { turn, group, results: HashMap::new() });
+        self.push(Draft { turn, group, results: Vec::new() });
         let at = self.drafts.len() - 1;
         self.answer = Some(at);
         at
@@ -250,27 +249,32 @@ impl<'s> Drafts<'s> {
             self.early.entry(result.call_id.clone()).or_default().push((record, result));
             return;
         };
-        match self.drafts[at].results.get(&item) {
+        let results = &mut self.drafts[at].results;
+        if results.len() <= item {
+            results.resize_with(item + 1, || None);
+        }
+        match results[item].as_deref() {
             Some((_, known)) if !known.preliminary => {
                 if !result.preliminary {
                     let what = format!("a further result of call {} is not sent: the first counts", result.call_id);
                     self.notes.push(Note::new(record, what));
                 }
             }
-            _ => _ = self.drafts[at].results.insert(item, (record, result)),
+            _ => results[item] = Some(Box::new((record, result))),
         }
     }
 
     /// The calls without a result, by the ids that their agent gave them.
     pub(super) fn open_calls(&self) -> Vec<String> {
-        let open = self.calls.iter().filter(|(_, (at, item))| !self.drafts[*at].results.contains_key(item));
+        let has_one = |at: usize, item: usize| matches!(self.drafts[at].results.get(item), Some(Some(_)));
+        let open = self.calls.iter().filter(|(_, (at, item))| !has_one(*at, *item));
         open.map(|(id, _)| id.clone()).collect()
     }
 
     /// The records that say something to the model.
     pub(super) fn records(&self) -> impl Iterator<Item = RecordRef<'s>> {
         self.drafts.iter().flat_map(|draft| {
-            draft.turn.records.iter().copied().chain(draft.results.values().map(|(record, _)| *record))
+            draft.turn.records.iter().copied().chain(draft.results.iter().flatten().map(|result| result.0))
         })
     }
 
@@ -301,77 +305,4 @@ impl<'s> Drafts<'s> {
         }
         (turns, self.notes)
     }
-}
-
-impl<'s> Draft<'s> {
-    /// The results of its calls, in the order of the calls; a call without one gets a failed one.
-    fn close(&mut self, notes: &mut Vec<Note>) -> Option<Turn<'s>> {
-        let last = self.turn.records.last().copied();
-        let mut turn = Turn { role: Role::User, origin: Origin::Results, ..blank() };
-        for (at, item) in self.turn.items.iter().enumerate() {
-            let Item::Call(call) = item else { continue };
-            let result = match self.results.remove(&at) {
-                Some((record, result)) => {
-                    if result.preliminary {
-                        let what = format!("call {} has only a preliminary result; it is sent", call.call_id);
-                        notes.push(Note::new(record, what));
-                    }
-                    if !turn.records.contains(&record) {
-                        turn.records.push(record);
-                    }
-                    result
-                }
-                None => {
-                    let what = format!("call {} has no result; it is closed by a failed one", call.call_id);
-                    notes.extend(last.map(|record| Note::new(record, what)));
-                    closing()
-                }
-            };
-            let (call_id, name) = (call.call_id.clone(), Some(call.name.clone()));
-            turn.items.push(Item::Result(ToolResult { call_id, name, ..result }));
-        }
-        if turn.records.is_empty() {
-            turn.records.extend(last);
-        }
-        (!turn.items.is_empty()).then_some(turn)
-    }
-}
-
-fn blank<'s>() -> Turn<'s> {
-    Turn {
-        role: Role::Assistant,
-        origin: Origin::Answer,
-        items: Vec::new(),
-        records: Vec::new(),
-        model: None,
-        sender: None,
-    }
-}
-
-fn closing() -> ToolResult {
-    ToolResult {
-        call_id: String::new(),
-        name: None,
-        output: Value::Null,
-        outcome: Outcome::Failed(NO_RESULT.to_owned()),
-        preliminary: false,
-        duration_ms: None,
-        about: serde_json::Map::new(),
-    }
-}
-
-/// The result that a call carries itself, where the record is a whole message.
-fn told_result(call: &ToolPart, id: &str) -> Option<ToolResult> {
-    let (output, outcome, preliminary) = match &call.state {
-        ToolState::OutputAvailable { output, preliminary, .. } => {
-            (output.clone().unwrap_or_default(), Outcome::Done, preliminary.unwrap_or(false))
-        }
-        ToolState::OutputError { error_text, .. } => (Value::Null, Outcome::Failed(error_text.clone()), false),
-        ToolState::OutputDenied { approval, .. } => (Value::Null, Outcome::Denied(approval.reason.clone()), false),
-        ToolState::InputStreaming { .. }
-        | ToolState::InputAvailable { .. }
-        | ToolState::ApprovalRequested { .. }
-        | ToolState::ApprovalResponded { .. } => return None,
-    };
-    Some(ToolResult { call_id: id.to_owned(), output, outcome, preliminary, ..closing() })
 }

@@ -14,6 +14,9 @@ use crate::error::Result;
 use crate::message::{FilePart, Part, ReasoningPart, Role, ToolPart, ToolState};
 use crate::record::{Outcome, ToolResult};
 
+/// What the API takes.
+const NAME_CHARS: usize = 64;
+
 pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
     let first = history.turns.iter().find_map(|turn| turn.records.first());
     match first.map(|record| record.contents()).transpose()?.flatten() {
@@ -35,6 +38,7 @@ fn said(history: &History<'_>, out: &mut Out<'_>) {
         if turn.origin == Origin::Instruction {
             out.note(turn, "an instruction is sent in the user's name");
         }
+        wire::name_speaker(turn, &mut parts);
         let role = if turn.role == Role::Assistant { "model" } else { "user" };
         if content.role.is_empty() && role == "model" {
             out.note(turn, "the history begins with an answer; a message of the user was put before it");
@@ -94,7 +98,7 @@ fn of_call(call: &ToolPart, turn: &Turn<'_>, out: &mut Out<'_>) -> Value {
         None | Some(Value::Null) => Map::new().into(),
         Some(other) => json!({"input": other}),
     };
-    let name = wire::name(&call.name, turn, out);
+    let name = wire::name(&call.name, NAME_CHARS, turn, out);
     let call_part = json!({"functionCall": {"id": call.call_id, "name": name, "args": args}});
     signed(call_part, call.call_provider_metadata.as_ref())
 }
@@ -109,7 +113,7 @@ fn of_result(result: &ToolResult, turn: &Turn<'_>, parts: &mut Vec<Value>, out: 
             _ => {}
         }
     }
-    let name = wire::name(result.name.as_deref().unwrap_or_default(), turn, out);
+    let name = wire::name(result.name.as_deref().unwrap_or_default(), NAME_CHARS, turn, out);
     let key = if result.outcome == Outcome::Done { "output" } else { "error" };
     let response = Map::from_iter([(key.to_owned(), texts.join("\n").into())]);
     parts.push(json!({"functionResponse": {"id": result.call_id, "name": name, "response": response}}));

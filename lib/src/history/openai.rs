@@ -11,6 +11,7 @@ use crate::message::{FilePart, Part, Role, ToolPart, ToolState};
 
 /// What the API takes.
 const ID_CHARS: usize = 40;
+const NAME_CHARS: usize = 64;
 
 pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
     for turn in &history.turns {
@@ -19,7 +20,7 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
             match item {
                 Item::Part(part) => content.extend(piece(part, turn, out)),
                 Item::Call(call) => {
-                    let name = wire::name(&call.name, turn, out);
+                    let name = wire::name(&call.name, NAME_CHARS, turn, out);
                     let function = json!({"name": name, "arguments": arguments(call)});
                     calls.push(
                         json!({"id": wire::id(&call.call_id, ID_CHARS), "type": "function", "function": function}),
@@ -33,6 +34,7 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
                 }
             }
         }
+        wire::name_speaker(turn, &mut content);
         match turn.role {
             _ if content.is_empty() && calls.is_empty() => {
                 if turn.origin != Origin::Results {

@@ -12,6 +12,7 @@ use crate::record::ToolResult;
 
 /// What the API takes.
 const ID_CHARS: usize = 64;
+const NAME_CHARS: usize = 128;
 
 /// The pieces that we say ourselves: one that did not become a part is broken.
 const SAID: &[&str] = &["input_text", "output_text", "input_image", "input_file"];
@@ -77,6 +78,7 @@ impl Says<'_> {
             Role::Assistant => "assistant",
         };
         if !content.is_empty() {
+            wire::name_speaker(self.turn, content);
             out.message(json!({"type": "message", "role": role, "content": std::mem::take(content)}));
         }
     }
@@ -91,6 +93,12 @@ impl Says<'_> {
             Plain::Text(text) => Some(Said::Content(self.text(&text))),
             Plain::File(file) => Some(Said::Content(self.file(file, out))),
             Plain::Reasoning(thought) => self.reasoning(thought, out).map(Said::Item),
+            // A compaction that only the model can read.
+            Plain::Foreign(data)
+                if self.own && data.kind == "context" && data.data["encrypted_content"].is_string() =>
+            {
+                Some(Said::Item(data.data.clone()))
+            }
             Plain::Foreign(data) if self.own && is_of_api(data, "content", SAID) => {
                 Some(Said::Content(data.data.clone()))
             }
@@ -122,7 +130,7 @@ impl Says<'_> {
 
     /// A call of free text is a custom one.
     fn call(&self, call: &ToolPart, out: &mut Out<'_>) -> Value {
-        let (id, name) = (wire::id(&call.call_id, ID_CHARS), wire::name(&call.name, self.turn, out));
+        let (id, name) = (wire::id(&call.call_id, ID_CHARS), wire::name(&call.name, NAME_CHARS, self.turn, out));
         if let Some(Value::String(input)) = call.input() {
             return json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": input});
         }

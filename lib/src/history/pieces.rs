@@ -27,7 +27,9 @@ pub(crate) fn plain(part: &Part) -> Plain<'_> {
         Part::Data(data) if matches!(data.kind.as_str(), "attachment" | "reaction") => {
             Plain::Text(Cow::Owned(data.data.to_string()))
         }
-        Part::Data(data) if matches!(data.kind.as_str(), "block" | "content" | "part") => Plain::Foreign(data),
+        Part::Data(data) if matches!(data.kind.as_str(), "block" | "content" | "context" | "part") => {
+            Plain::Foreign(data)
+        }
         Part::Data(_) => Plain::Aside("data"),
         Part::ReasoningFile(_) => Plain::Aside("a file of the reasoning"),
         Part::SourceUrl(_) | Part::SourceDocument(_) => Plain::Aside("a source"),

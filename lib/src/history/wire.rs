@@ -1,13 +1,12 @@
-//! Ids and names as APIs take them: letters, digits, `_` and `-`, and not too many.
+//! Names as APIs take them. Of calls and tools: letters, digits, `_` and `-`, and not too many; of people: before their words.
 
 use std::borrow::Cow;
 
+use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Out, Turn};
-
-/// What a tool's name may have in every API.
-const NAME_CHARS: usize = 64;
+use crate::message::Role;
 
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
@@ -23,13 +22,25 @@ pub(super) fn id(id: &str, max: usize) -> Cow<'_, str> {
     Cow::Owned(plain.take(max - hash.len()).chain(hash.chars()).collect())
 }
 
-/// A tool's name.
-pub(super) fn name<'n>(name: &'n str, turn: &Turn<'_>, out: &mut Out<'_>) -> Cow<'n, str> {
-    if (1..=NAME_CHARS).contains(&name.len()) && name.chars().all(is_plain) {
+/// A tool's name of at most `max` characters.
+pub(super) fn name<'n>(name: &'n str, max: usize, turn: &Turn<'_>, out: &mut Out<'_>) -> Cow<'n, str> {
+    if (1..=max).contains(&name.len()) && name.chars().all(is_plain) {
         return Cow::Borrowed(name);
     }
-    let plain: String = name.chars().take(NAME_CHARS).map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let plain: String = name.chars().take(max).map(|c| if is_plain(c) { c } else { '_' }).collect();
     let plain = if plain.is_empty() { "unknown".to_owned() } else { plain };
     out.note(turn, format!("the tool {name:?} is called {plain}: the API does not take its name"));
     Cow::Owned(plain)
+}
+
+/// Says who speaks before what they say. Only in a room does it matter.
+pub(super) fn name_speaker(turn: &Turn<'_>, pieces: &mut [Value]) {
+    let Some(sender) = turn.sender.as_deref().filter(|sender| turn.role == Role::User && sender.ends_with("@muc"))
+    else {
+        return;
+    };
+    let first = pieces.iter_mut().find_map(|piece| piece.get_mut("text"));
+    if let Some(Value::String(text)) = first {
+        text.insert_str(0, &format!("{sender}: "));
+    }
 }

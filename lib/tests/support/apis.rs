@@ -6,7 +6,8 @@ use serde_json::Value;
 
 /// The complaints of one API about a view of a session. What an agent got from its own API, it may send back as it is.
 pub(crate) fn complaints(view: &str, dialect: &str, sent: &Value) -> Vec<String> {
-    let own = matches!((view, dialect), ("anthropic", "claude-code") | ("openai-responses", "codex"));
+    let own = [("anthropic", "claude-code"), ("openai-responses", "codex"), ("gemini", "qwen-code")];
+    let own = own.contains(&(view, dialect));
     let mut judge = Judge { own, said: Vec::new(), ids: HashSet::new() };
     match view {
         "anthropic" => judge.anthropic(list(sent)),
@@ -87,6 +88,8 @@ impl Judge {
                     (kind, _) => self.check(self.own && !kind.is_empty(), "a block of this role", block),
                 }
             }
+            let last = blocks.last().map(|block| text(&block["type"])).unwrap_or_default();
+            self.check(!last.ends_with("thinking"), "thinking leads to something", message);
             self.paired(&open, &results, message);
             open = calls;
         }
@@ -204,7 +207,10 @@ impl Judge {
                     self.check(sealed || self.own, "reasoning is sealed", item);
                     self.check(item["summary"].is_array(), "reasoning has a summary", item);
                 }
-                (kind, _) => self.check(self.own && kind.ends_with("_call"), "an item", item),
+                (kind, _) => {
+                    let sealed = item["encrypted_content"].is_string() && kind.contains("compaction");
+                    self.check(self.own && (kind.ends_with("_call") || sealed), "an item", item);
+                }
             }
         }
         self.check(open.is_empty(), "each call has an output", &open.join(" ").into());
@@ -234,6 +240,8 @@ impl Judge {
             let role = text(&content["role"]);
             self.check(matches!(role, "user" | "model"), "a role", content);
             self.check(at > 0 || role == "user", "a person begins", content);
+            let alternates = at == 0 || contents[at - 1]["role"] != content["role"];
+            self.check(alternates || self.own, "the roles alternate", content);
             self.check(!list(&content["parts"]).is_empty(), "content is not empty", content);
             if role == "model" {
                 self.check(open.is_empty(), "each call has a response at once", content);
@@ -246,6 +254,7 @@ impl Judge {
                 if let Some(words) = part.get("text") {
                     let signed = part.get("thoughtSignature").is_some();
                     self.check(signed || !text(words).is_empty(), "a text is not empty", part);
+                    self.check(signed || part["thought"] != true || self.own, "a thought is signed", part);
                 }
                 if let Some(call) = part.get("functionCall") {
                     self.check(role == "model", "the model calls", part);

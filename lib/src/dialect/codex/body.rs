@@ -132,7 +132,9 @@ fn item(text: &str, inner: &str, content: Content<'_>) -> Body {
         }
         Some(Item::Context) => {
             let data = Part::data("context", serde_json::from_str::<Value>(inner).unwrap_or_default());
-            Body::Attachment(Said { parts: vec![data], ..Said::default() })
+            // A compaction that only the model can read; the tools are told anew.
+            let to_model = content.kind.0.as_deref() != Some("additional_tools");
+            Body::Attachment(Said { parts: vec![data], to_model, ..Said::default() })
         }
         Some(Item::Snapshot) => {
             Body::Snapshot(Snapshot { message: None, states: serde_json::from_str(inner).unwrap_or_default() })

@@ -123,29 +123,42 @@ pub(super) struct Payload<'a> {
     pub(super) state: Text<'a>,
 }
 
-/// Tokens of one request, in the API's words and in the design's.
+/// Tokens of one request, in the API's words and in the design's. A record may have both.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Tokens {
-    #[serde(default, alias = "input")]
+    #[serde(default)]
     prompt_token_count: Count,
-    #[serde(default, alias = "output")]
+    #[serde(default)]
+    input: Count,
+    #[serde(default)]
     candidates_token_count: Count,
-    #[serde(default, alias = "cached")]
+    #[serde(default)]
+    output: Count,
+    #[serde(default)]
     cached_content_token_count: Count,
-    #[serde(default, alias = "thoughts")]
+    #[serde(default)]
+    cached: Count,
+    #[serde(default)]
     thoughts_token_count: Count,
-    #[serde(default, alias = "total")]
+    #[serde(default)]
+    thoughts: Count,
+    #[serde(default)]
     total_token_count: Count,
+    #[serde(default)]
+    total: Count,
 }
 
 impl Tokens {
     fn usage(&self) -> Usage {
-        let (sent, cached) = (self.prompt_token_count.0, self.cached_content_token_count.0);
-        let (received, reasoning) = (self.candidates_token_count.0, self.thoughts_token_count.0);
+        let sent = self.prompt_token_count.0.or(self.input.0);
+        let received = self.candidates_token_count.0.or(self.output.0);
+        let cached = self.cached_content_token_count.0.or(self.cached.0);
+        let reasoning = self.thoughts_token_count.0.or(self.thoughts.0);
+        let total = self.total_token_count.0.or(self.total.0);
         // Gemini counts thoughts beside the answer, every other model as a part of it: the sum tells.
         let with_thoughts = received.unwrap_or(0).saturating_add(reasoning.unwrap_or(0));
-        let apart = self.total_token_count.0 == Some(sent.unwrap_or(0).saturating_add(with_thoughts));
+        let apart = total == Some(sent.unwrap_or(0).saturating_add(with_thoughts));
         Usage {
             input: sent.map(|sent| sent.saturating_sub(cached.unwrap_or(0))),
             output: if apart { Some(with_thoughts) } else { received },
@@ -194,6 +207,7 @@ mod tests {
                 Some(2),
             ),
             (r#"{"input":10,"output":5,"total":15}"#, 5, None),
+            (r#"{"input":1,"promptTokenCount":10,"output":5,"candidatesTokenCount":5}"#, 5, None),
             (r#"{"input":10,"output":5,"thoughts":2}"#, 5, Some(2)),
         ] {
             let usage = serde_json::from_str::<Tokens>(tokens).unwrap().usage();

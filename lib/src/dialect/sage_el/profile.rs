@@ -7,43 +7,54 @@ use crate::profile::Fault;
 use crate::time::is_iso_8601;
 
 /// Judges one line: a known `role`, a `content` that is a text and not empty, and a `timestamp`, if there is one, in
-/// ISO 8601. The first field that fails counts.
+/// ISO 8601.
 ///
 /// ```
-/// use scrollback::dialect::sage_el_fault;
+/// use scrollback::dialect::sage_el_faults;
 ///
-/// assert_eq!(sage_el_fault(r#"{"role":"user","content":"hi","timestamp":"2026-01-11T17:00:00-0500"}"#), None);
-/// assert_eq!(sage_el_fault(r#"{"role":"tool","content":"hi"}"#).and_then(|fault| fault.field), Some("role"));
+/// assert_eq!(sage_el_faults(r#"{"role":"user","content":"hi","timestamp":"2026-01-11T17:00:00-0500"}"#), []);
+/// assert_eq!(sage_el_faults(r#"{"role":"tool","content":"hi"}"#)[0].field, Some("role"));
 /// ```
-pub fn fault(line: &str) -> Option<Fault> {
-    let (field, detail) = match serde_json::from_str::<Value>(line) {
-        Ok(Value::Object(message)) => return of_message(&|field| message.get(field)),
-        Ok(_) => (None, "JSON, but no object".to_owned()),
-        Err(_) => (None, "no JSON object".to_owned()),
-    };
-    Some(Fault { field, detail })
+pub fn faults(line: &str) -> Vec<Fault> {
+    let fault = |field, reason| Fault { field, reason };
+    match serde_json::from_str::<Value>(line) {
+        Ok(Value::Object(message)) => {
+            let of = |field: &'static str, judge: fn(Option<&Value>) -> Option<String>| {
+                judge(message.get(field)).map(|reason| fault(Some(field), reason))
+            };
+            [of("role", role), of("content", content), of("timestamp", timestamp)]
+                .into_iter()
+                .flatten()
+                .collect()
+        }
+        Ok(_) => vec![fault(None, "JSON, but no object".to_owned())],
+        Err(_) => vec![fault(None, "no JSON object".to_owned())],
+    }
 }
 
-fn of_message<'a>(get: &dyn Fn(&str) -> Option<&'a Value>) -> Option<Fault> {
-    let fault = |field, detail: String| Some(Fault { field: Some(field), detail });
-    match get("role") {
-        Some(Value::String(role)) if matches!(role.as_str(), "user" | "assistant" | "system") => {}
+fn role(value: Option<&Value>) -> Option<String> {
+    match value {
+        Some(Value::String(role)) if matches!(role.as_str(), "user" | "assistant" | "system") => None,
         Some(Value::String(role)) => {
             let role: String = role.chars().take(ROLE_SHOWN_CHARS).collect();
-            return fault("role", format!("{role:?} is none of user, assistant, system"));
+            Some(format!("{role:?} is none of user, assistant, system"))
         }
-        other => return fault("role", shape("a text", other)),
+        other => Some(shape("a text", other)),
     }
-    match get("content") {
-        Some(Value::String(text)) if text.is_empty() => return fault("content", "it is empty".to_owned()),
-        Some(Value::String(_)) => {}
-        other => return fault("content", shape("a text", other)),
+}
+
+fn content(value: Option<&Value>) -> Option<String> {
+    match value {
+        Some(Value::String(text)) => text.is_empty().then(|| "it is empty".to_owned()),
+        other => Some(shape("a text", other)),
     }
-    match get("timestamp") {
-        None => None,
-        Some(Value::String(time)) if is_iso_8601(&Moment::Text(time.into())) => None,
-        Some(Value::String(_)) => fault("timestamp", "no ISO 8601 time".to_owned()),
-        other => fault("timestamp", shape("an ISO 8601 time", other)),
+}
+
+fn timestamp(value: Option<&Value>) -> Option<String> {
+    match value? {
+        Value::String(time) if is_iso_8601(&Moment::Text(time.into())) => None,
+        Value::String(_) => Some("no ISO 8601 time".to_owned()),
+        other => Some(shape("an ISO 8601 time", Some(other))),
     }
 }
 
@@ -89,10 +100,12 @@ mod tests {
             (r#"{"role":"user","content":"x","timestamp":1768168800}"#, Some("timestamp")),
             (r#"{"role":"user","content":"x","timestamp":null}"#, Some("timestamp")),
         ] {
-            assert_eq!(fault(line).map(|fault| fault.field), field.map(Some), "{line}");
+            assert_eq!(faults(line).first().map(|fault| fault.field), field.map(Some), "{line}");
         }
         for line in ["", "[1]", "{\"role\":\"us", "null"] {
-            assert_eq!(fault(line).map(|fault| fault.field), Some(None), "{line}");
+            assert_eq!(faults(line).first().map(|fault| fault.field), Some(None), "{line}");
         }
+        let all = faults(r#"{"role":"tool","content":"","timestamp":7}"#);
+        assert_eq!(all.iter().filter_map(|fault| fault.field).collect::<Vec<_>>(), ["role", "content", "timestamp"]);
     }
 }

@@ -1,0 +1,195 @@
+//! `extract-tools`: the tool calls of a session as a flat list.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use scrollback::conversation::Conversation;
+use scrollback::session::Bridge;
+use scrollback::tool_calls::{self, ToolCallRow};
+use serde_json::Value;
+
+use super::FOUND_PROBLEMS;
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::json;
+use crate::name::{self, SessionName};
+use crate::paint::Paint;
+use crate::render::divider::short;
+use crate::render::table::{Cell, Column, Table};
+use crate::render::tool;
+use crate::terminal::clean;
+
+/// What a cell looks at of a long text: more than any window is wide.
+const CELL_CHARS: usize = 400;
+
+/// List the tool calls of a session
+///
+/// Lists the calls of the newest branch, each with its state, what it was given, what came of it and how long it took; of SESSION#ID, those of
+/// that message. A duration that the agent did not write down is the time between the records of the call and its result.
+#[derive(clap::Args, Debug)]
+pub(crate) struct ExtractToolsArgs {
+    /// Session id, unique beginning, @, a path, or -
+    #[arg(allow_hyphen_values = true)]
+    session: SessionName,
+    /// List only tools whose name fits; * stands for anything
+    #[arg(long, value_name = "GLOB")]
+    name: Option<String>,
+    /// List only calls that failed or were refused
+    #[arg(long)]
+    failed: bool,
+    /// List the calls of the branch that ends in this record
+    #[arg(long, value_name = "RECORD")]
+    head: Option<String>,
+    /// Print one JSON object a line
+    #[arg(long)]
+    jsonl: bool,
+}
+
+pub(crate) fn run(args: &ExtractToolsArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    ctx.json |= args.jsonl;
+    let named = args.session.resolve(global, ctx)?;
+    let session = named.located.open(global, ctx, Bridge::AsTheAgent, None)?;
+    let at = named.record.as_deref().map(|record| name::record(&session, record)).transpose()?;
+    let head = match &args.head {
+        Some(head) => Some(name::record(&session, head)?),
+        None => session.head(),
+    };
+    let mut branch = head.map(|head| session.branch(head));
+    if let (Some(at), Some(newest)) = (at, &branch)
+        && !newest.records.contains(&at)
+    {
+        branch = Some(session.branch(at));
+    }
+    let Some(branch) = branch else { return none(args, ctx) };
+    let conversation = Conversation::new(&branch);
+    let of_message = at.and_then(|at| conversation.position(at)).and_then(|at| conversation.message(at)).transpose()?;
+    let wanted = |row: &ToolCallRow| {
+        of_message.as_ref().is_none_or(|message| message.id == row.message)
+            && args.name.as_deref().is_none_or(|glob| fits(glob, &row.name))
+            && (!args.failed || row.failed())
+    };
+    let mut rows = Vec::new();
+    let mut found = false;
+    for calls in tool_calls::of(&conversation) {
+        let calls: Vec<ToolCallRow> = calls?.into_iter().filter(&wanted).collect();
+        found |= !calls.is_empty();
+        if args.jsonl {
+            for row in &calls {
+                json::compact(&mut ctx.out, row)?;
+                writeln!(ctx.out)?;
+            }
+        } else {
+            rows.extend(calls);
+        }
+    }
+    if !found {
+        return none(args, ctx);
+    }
+    if ctx.json && !args.jsonl {
+        ctx.print_json(&rows)?;
+    } else if !ctx.json {
+        let table = table(&rows).render(ctx.look.width, ctx.paint());
+        ctx.page(0);
+        write!(ctx.out, "{table}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn none(args: &ExtractToolsArgs, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    if !ctx.json {
+        let narrowed = args.name.is_some() || args.failed;
+        let message = if narrowed { "no such tool call" } else { "no tool call" };
+        return Err(Failure::new(FailureKind::NotFound, message).hint("`scrollback show` shows what was said"));
+    }
+    if !args.jsonl {
+        ctx.print_json(&Vec::<ToolCallRow>::new())?;
+    }
+    Ok(ExitCode::from(FOUND_PROBLEMS))
+}
+
+fn table(rows: &[ToolCallRow]) -> Table {
+    let mut table = Table::new(vec![
+        Column::fixed("MESSAGE").spare(2),
+        Column::shrinking("TOOL", 8),
+        Column::fixed("STATE"),
+        Column::right("TIME").spare(1),
+        Column::shrinking("INPUT", 12),
+        Column::shrinking("RESULT", 12),
+    ]);
+    for row in rows {
+        let result = match (&row.error, &row.output) {
+            (Some(error), _) => error.clone(),
+            (None, Some(Value::String(text))) => text.clone(),
+            (None, Some(Value::Null) | None) => String::new(),
+            (None, Some(output)) => output.to_string(),
+        };
+        table.push(vec![
+            Cell::new(cell(&short(&row.message)), Paint::dim),
+            Cell::new(cell(&row.name), Paint::bold),
+            Cell::new(row.state, brush(row)),
+            Cell::new(row.duration_ms.map(took).unwrap_or_default(), Paint::plain),
+            Cell::new(cell(&tool::given(row.input.as_ref())), Paint::plain),
+            Cell::new(cell(&result), Paint::dim),
+        ]);
+    }
+    table
+}
+
+fn brush(row: &ToolCallRow) -> fn(Paint, &str) -> String {
+    match row.state {
+        "output-available" => Paint::green,
+        "output-error" | "output-denied" => Paint::red,
+        _ => Paint::yellow,
+    }
+}
+
+/// The beginning of a text, in one clean line.
+fn cell(text: &str) -> String {
+    let start: String = text.trim_start().chars().take(CELL_CHARS).collect();
+    clean::line(&start).into_owned()
+}
+
+fn took(ms: u64) -> String {
+    match ms {
+        0..1000 => format!("{ms} ms"),
+        1000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        60_000..3_600_000 => format!("{} min", ms / 60_000),
+        _ => format!("{} h", ms / 3_600_000),
+    }
+}
+
+/// Whether a name fits a pattern in which * stands for anything.
+fn fits(glob: &str, name: &str) -> bool {
+    let mut pieces = glob.split('*');
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut pieces: Vec<&str> = pieces.collect();
+    let Some(last) = pieces.pop() else { return rest.is_empty() };
+    for piece in pieces {
+        let Some(at) = rest.find(piece) else { return false };
+        rest = &rest[at + piece.len()..];
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (glob, name, expected) in [
+            ("Bash", "Bash", true),
+            ("Bash", "BashOutput", false),
+            ("Bash*", "BashOutput", true),
+            ("mcp__*__read*", "mcp__files__read_all", true),
+            ("*read", "read", true),
+            ("*a*a", "a", false),
+            ("*", "", true),
+            ("", "x", false),
+        ] {
+            assert_eq!(fits(glob, name), expected, "{glob} {name}");
+        }
+    }
+}

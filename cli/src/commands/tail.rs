@@ -1,0 +1,155 @@
+//! `tail`: sessions while they grow.
+
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use scrollback::detect;
+use scrollback::message::Sdk;
+use scrollback::reading::Reading;
+use scrollback::stream::{Begin, Follower, Growing};
+
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::follow::Sessions;
+use crate::name::{Located, SessionName};
+use crate::render::message::Detail;
+use crate::scope::{self, Stores};
+use crate::teller::{Form, Teller, Told};
+use crate::watch::{Wake, Watch};
+
+/// Follow sessions while they grow
+///
+/// Shows the last messages of a session and then each new one, part by part, until Ctrl-C. Without SESSION it follows the sessions of this
+/// project, beginning with the newest, and with --all those of every project; sessions that begin later are followed, too. A file that is cut,
+/// replaced or deleted is followed on.
+#[derive(clap::Args, Debug)]
+pub(crate) struct TailArgs {
+    /// Session id, unique beginning, @, a path, or -
+    #[arg(allow_hyphen_values = true)]
+    session: Option<SessionName>,
+    /// Begin with the last N messages of the session, or of the newest; what is piped in is shown from its beginning
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 4)]
+    last: usize,
+    /// Open tool calls and thinking
+    #[arg(long)]
+    full: bool,
+    /// Print each update as a JSON object in a line
+    #[arg(long, conflicts_with = "chunks")]
+    jsonl: bool,
+    /// Print the chunks of the AI SDK's UI message stream, one in a line (only of one session)
+    #[arg(long)]
+    chunks: bool,
+    /// Which major version of the AI SDK the messages and chunks are for
+    #[arg(long, value_name = "MAJOR", default_value = "7")]
+    sdk: Sdk,
+    /// Look at the files regularly instead of being told of changes
+    #[arg(long)]
+    poll: bool,
+}
+
+/// How much of a pipe is read at a time.
+const PIECE_BYTES: usize = 64 * 1024;
+
+pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    ctx.json |= args.jsonl || args.chunks;
+    if args.chunks && args.session.is_none() && global.all {
+        let failure = Failure::new(FailureKind::Usage, "--chunks follows one session");
+        return Err(failure.hint("name it, or use --jsonl"));
+    }
+    let form = match (args.chunks, ctx.json) {
+        (true, _) => Form::Chunks,
+        (false, true) => Form::Updates,
+        (false, false) => {
+            Form::Text { detail: Detail { full: args.full }, named: args.session.is_none() && global.all }
+        }
+    };
+    let mut teller = Teller::new(form, args.sdk);
+    match &args.session {
+        Some(name) if name.typed() == "-" => follow_pipe(std::io::stdin().lock(), &mut teller, global, ctx)?,
+        None if !args.chunks => follow_all(&mut teller, args, global, ctx)?,
+        name => {
+            let newest = || "@".parse().map_err(|why: String| Failure::new(FailureKind::Usage, why));
+            let name: SessionName = name.clone().map_or_else(newest, Ok)?;
+            match name.resolve(global, ctx)?.located {
+                Located::Source(source) => {
+                    let growing = Growing::new(*source, Begin::Last(args.last));
+                    follow_one(growing, &mut teller, args, global, ctx)?;
+                }
+                Located::Bytes { bytes, .. } => follow_pipe(bytes.as_slice(), &mut teller, global, ctx)?,
+            }
+        }
+    }
+    teller.finish(ctx)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn follow_one(
+    mut growing: Growing,
+    teller: &mut Teller,
+    args: &TailArgs,
+    global: &Global,
+    ctx: &mut Ctx,
+) -> Result<(), Failure> {
+    let stores = Stores::new(global, ctx)?;
+    let mut watch = Watch::new(!args.poll)?;
+    loop {
+        watch.file(&growing.source().path);
+        teller.look(&mut growing, &stores, ctx)?;
+        ctx.out.flush()?;
+        if matches!(watch.wait(), Wake::Interrupted) {
+            return Ok(());
+        }
+        ctx.look_at_the_clock();
+    }
+}
+
+fn follow_all(teller: &mut Teller, args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<(), Failure> {
+    let stores = Stores::new(global, ctx)?;
+    let dialect = scope::dialect(global)?;
+    let mut watch = Watch::new(!args.poll)?;
+    let mut sessions = Sessions::find(global, ctx, args.last)?;
+    let mut changed = None;
+    loop {
+        // A folder may be there by now.
+        stores.roots(dialect).iter().for_each(|root| watch.folder(root));
+        for growing in sessions.changed(changed.as_ref(), &stores, ctx) {
+            teller.look(growing, &stores, ctx)?;
+        }
+        ctx.out.flush()?;
+        changed = match watch.wait() {
+            Wake::Interrupted => return Ok(()),
+            Wake::Changed(paths) => Some(paths),
+            Wake::Time => None,
+        };
+        ctx.look_at_the_clock();
+    }
+}
+
+/// Follows what is piped in, to its end.
+fn follow_pipe(mut pipe: impl Read, teller: &mut Teller, global: &Global, ctx: &mut Ctx) -> Result<(), Failure> {
+    let named = scope::dialect(global)?;
+    let mut begun: Option<Follower> = None;
+    let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE_BYTES]);
+    loop {
+        let read = pipe.read(&mut piece)?;
+        bytes.extend_from_slice(&piece[..read]);
+        let reading = Reading::plain(ctx.now);
+        // The first line tells whose it is.
+        if begun.is_none() && (bytes.contains(&b'\n') || bytes.len() >= PIECE_BYTES || read == 0) {
+            let dialect = named.unwrap_or_else(|| detect::of_bytes(&bytes));
+            begun = Some(Follower::of_bytes(dialect, Begin::Everything, &reading));
+        }
+        if let Some(follower) = &mut begun {
+            follower.push(&std::mem::take(&mut bytes), &reading);
+            let updates = follower.updates(&reading)?;
+            let id = follower.session(&reading).id();
+            teller.updates(Told { id: id.as_str(), place: "-" }, updates, ctx)?;
+            ctx.out.flush()?;
+        }
+        if read == 0 {
+            return Ok(());
+        }
+        ctx.look_at_the_clock();
+    }
+}

@@ -1,0 +1,187 @@
+//! Tells what changed in sessions: as text for a person, as JSON, or as chunks of the AI SDK's stream.
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use scrollback::message::Sdk;
+use scrollback::reading::Reading;
+use scrollback::stream::{Change, Chunks, Growing, Update};
+use serde_json::{Value, json};
+
+use crate::ctx::Ctx;
+use crate::failure::Failure;
+use crate::json;
+use crate::render::live::Live;
+use crate::render::message::Detail;
+use crate::render::{divider, plural};
+use crate::scope::Stores;
+use crate::terminal::{Look, clean, width};
+
+/// How updates are told.
+pub(crate) enum Form {
+    /// As a transcript; `named` puts the session before each line.
+    Text { detail: Detail, named: bool },
+    /// As JSON, one object a line.
+    Updates,
+    /// As chunks, one a line.
+    Chunks,
+}
+
+pub(crate) struct Teller {
+    form: Form,
+    sdk: Sdk,
+    chunks: Chunks,
+    /// What was printed of each session.
+    live: HashMap<String, Live>,
+    /// The session that was told of last.
+    last: Option<String>,
+    /// What could not be read of each file, so that it is told once.
+    failed: HashMap<String, String>,
+}
+
+/// A session that is told of: its name, and what tells it from others.
+#[derive(Clone, Copy)]
+pub(crate) struct Told<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) place: &'a str,
+}
+
+/// The columns of a session's name before a line.
+const NAME_COLUMNS: usize = 8;
+
+impl Teller {
+    pub(crate) fn new(form: Form, sdk: Sdk) -> Teller {
+        Teller { form, sdk, chunks: Chunks::new(sdk), live: HashMap::new(), last: None, failed: HashMap::new() }
+    }
+
+    /// Looks at a file and tells what is new.
+    pub(crate) fn look(&mut self, growing: &mut Growing, stores: &Stores, ctx: &mut Ctx) -> Result<(), Failure> {
+        let source = growing.source().clone();
+        let find = stores.finder(&source);
+        let reading = Reading { find: &find, ..Reading::plain(ctx.now) };
+        let path = source.path.to_string_lossy().into_owned();
+        let look = match growing.look(&reading) {
+            Ok(look) => look,
+            Err(error) => {
+                let failure = Failure::from(error);
+                let known = self.failed.insert(path, failure.message.clone());
+                return if known.as_ref() == Some(&failure.message) { Ok(()) } else { ctx.warn(&failure) };
+            }
+        };
+        self.failed.remove(&path);
+        if look.change.is_none() && look.updates.is_empty() {
+            return Ok(());
+        }
+        let id = growing.session(&reading).map_or_else(|| source.name(), |session| session.id().0);
+        // Copies of a file have the same id: the place tells sessions apart.
+        let place = format!("{path}#{}", source.key.clone().unwrap_or_default());
+        let told = Told { id: &id, place: &place };
+        if let Some(change) = look.change {
+            self.change(told, &path, change, ctx)?;
+        }
+        // What a rewritten file tells again was printed already, and nobody took back what it lacks.
+        self.live.entry(place.clone()).or_default().rewritten = look.change.is_some();
+        self.updates(told, look.updates, ctx)
+    }
+
+    /// What happened to a file, beside the messages.
+    fn change(&mut self, told: Told<'_>, path: &str, change: Change, ctx: &mut Ctx) -> Result<(), Failure> {
+        if let Form::Updates = self.form {
+            return print(&json!({"type": "file", "session": told.id, "path": path, "change": change}), ctx);
+        }
+        ctx.out.flush()?;
+        let words = match change {
+            Change::Gone => "is not there; waiting for it.",
+            Change::Appeared => "is there.",
+            Change::Rewritten => "was rewritten.",
+            Change::Replaced => "was replaced by another file.",
+        };
+        ctx.note(&format!("{path} {words}"))
+    }
+
+    /// Tells updates of a session.
+    pub(crate) fn updates(&mut self, told: Told<'_>, updates: Vec<Update>, ctx: &mut Ctx) -> Result<(), Failure> {
+        for update in updates {
+            match &self.form {
+                Form::Updates => print(&self.as_json(told.id, update), ctx)?,
+                Form::Chunks => {
+                    for chunk in self.chunks.of(update) {
+                        print(&chunk, ctx)?;
+                    }
+                }
+                Form::Text { detail, named } => {
+                    let (detail, named) = (*detail, *named);
+                    self.text(told, update, detail, named, ctx)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what is open.
+    pub(crate) fn finish(&mut self, ctx: &mut Ctx) -> Result<(), Failure> {
+        if let Form::Chunks = self.form {
+            for chunk in self.chunks.finish() {
+                print(&chunk, ctx)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn as_json(&self, id: &str, update: Update) -> Value {
+        match update {
+            Update::Message(message) => {
+                json!({"type": "message", "session": id, "message": message.for_sdk(self.sdk)})
+            }
+            Update::Removed(ids) => json!({"type": "removed", "session": id, "ids": ids}),
+        }
+    }
+
+    fn text(
+        &mut self,
+        told: Told<'_>,
+        update: Update,
+        detail: Detail,
+        named: bool,
+        ctx: &mut Ctx,
+    ) -> Result<(), Failure> {
+        let prose = ctx.prose();
+        let look = if named { Look { width: prose.width.saturating_sub(NAME_COLUMNS + 3), ..prose } } else { prose };
+        let live = self.live.entry(told.place.to_owned()).or_default();
+        let elsewhere = self.last.as_deref() != Some(told.place);
+        if elsewhere {
+            live.interrupted();
+        }
+        let text = match update {
+            Update::Message(message) => live.news(&message, ctx, detail, look),
+            Update::Removed(ids) => live.taken_back(&ids).map_or_else(String::new, |count| {
+                let words = format!("went back: {} left behind", plural(count as u64, "message"));
+                format!("\n{}\n", divider::rule(&words, &look))
+            }),
+        };
+        if text.is_empty() {
+            return Ok(());
+        }
+        if !named && elsewhere && self.last.is_some() {
+            let words = format!("session {}", clean::line(&divider::short(told.id)));
+            writeln!(ctx.out, "\n{}", divider::rule(&words, &look))?;
+        }
+        self.last = Some(told.place.to_owned());
+        if !named {
+            return Ok(ctx.out.write_all(text.as_bytes())?);
+        }
+        let name = width::fit(&clean::line(&divider::short(told.id)), NAME_COLUMNS);
+        let name = ctx.paint().dim(&format!("{name} │"));
+        for line in text.lines() {
+            writeln!(ctx.out, "{}", format!("{name} {line}").trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints a value in one line.
+fn print(value: &impl serde::Serialize, ctx: &mut Ctx) -> Result<(), Failure> {
+    json::compact(&mut ctx.out, value)?;
+    writeln!(ctx.out)?;
+    Ok(())
+}

@@ -1,0 +1,267 @@
+//! `tail` on real files: it waits for what the test writes, and the test waits for what it prints.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use std::fs::{self, OpenOptions};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::{TestEnv, line, talk};
+
+/// No test needs as long; one that does has failed.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A `tail` that runs.
+struct Tail {
+    child: Child,
+    lines: Receiver<String>,
+    seen: Vec<String>,
+}
+
+impl Tail {
+    fn start(env: &TestEnv, args: &[&str]) -> Tail {
+        let mut command = env.command(args);
+        let mut child = command.stdin(Stdio::null()).spawn().unwrap();
+        let (sender, lines) = mpsc::channel();
+        let out = BufReader::new(child.stdout.take().unwrap());
+        std::thread::spawn(move || {
+            for line in out.lines() {
+                if sender.send(line.unwrap()).is_err() {
+                    break;
+                }
+            }
+        });
+        Tail { child, lines, seen: Vec::new() }
+    }
+
+    /// Waits for a line that holds some words, and gives it.
+    fn until(&mut self, words: &str) -> String {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => {
+                    self.seen.push(line.clone());
+                    if line.contains(words) {
+                        return line;
+                    }
+                }
+                Err(error) => panic!("{error}: {words:?} did not come: {:#?}", self.seen),
+            }
+        }
+    }
+
+    /// Presses Ctrl-C, and gives the exit code and what was printed on standard error.
+    fn interrupt(mut self) -> (Option<i32>, String, Vec<String>) {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        let code = self.child.wait().unwrap().code();
+        let mut err = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        self.seen.extend(self.lines.iter());
+        (code, err, std::mem::take(&mut self.seen))
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        // It may have ended.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn append(path: &Path, text: impl AsRef<[u8]>) {
+    OpenOptions::new().append(true).create(true).open(path).unwrap().write_all(text.as_ref()).unwrap();
+}
+
+fn user(id: &str, parent: &str, text: &str) -> String {
+    line("user", id, Some(parent), text)
+}
+
+#[test]
+fn a_session_is_followed_as_text() {
+    let env = TestEnv::new();
+    let path = env.session("s1", &talk());
+    let mut tail = Tail::start(&env, &["tail", "s1", "-n", "2"]);
+    tail.until("Yes.");
+    assert!(!tail.seen.iter().any(|line| line.contains("two and two")), "{:?}", tail.seen);
+    // A line that is torn inside a character, and finished later.
+    let next = user("u3", "a2", "Grüße");
+    let (head, rest) = next.as_bytes().split_at(next.find('ü').unwrap() + 1);
+    append(&path, head);
+    append(&path, rest);
+    tail.until("Grüße");
+    append(&path, line("assistant", "a3", Some("u3"), "Back at you."));
+    tail.until("Back at you.");
+    let (code, _, seen) = tail.interrupt();
+    assert_eq!(code, Some(0));
+    let once = |words: &str| seen.iter().filter(|line| line.contains(words)).count();
+    assert_eq!((once("Sure?"), once("Yes."), once("Grüße"), once("Back at you.")), (1, 1, 1, 1), "{seen:#?}");
+}
+
+#[test]
+fn of_a_growing_turn_only_what_is_new_is_printed() {
+    let env = TestEnv::new();
+    let path = env.session("s1", &talk());
+    let mut tail = Tail::start(&env, &["tail", "s1", "--poll"]);
+    tail.until("Yes.");
+    append(&path, user("u3", "a2", "List it"));
+    let call = r#"{"type":"assistant","uuid":"a3","parentUuid":"u3","message":{"role":"assistant","content":"Looking.","toolCalls":[{"id":"t1","name":"Bash","arguments":{"command":"ls -l"}}]}}"#;
+    append(&path, format!("{call}\n"));
+    assert!(tail.until("ls -l").contains('…'));
+    let result = r#"{"type":"tool_result","uuid":"r3","parentUuid":"a3","toolResults":[{"toolCallId":"t1","content":"README.md"}]}"#;
+    append(&path, format!("{result}\n"));
+    assert!(tail.until("ls -l").contains('✓'));
+    append(&path, line("assistant", "a4", Some("r3"), "There it is."));
+    tail.until("There it is.");
+    let (code, _, seen) = tail.interrupt();
+    assert_eq!(code, Some(0));
+    let count = |words: &str| seen.iter().filter(|line| line.contains(words)).count();
+    assert_eq!((count("Looking."), count("ls -l"), count("There it is.")), (1, 2, 1), "{seen:#?}");
+}
+
+#[test]
+fn updates_are_json_and_a_rewind_takes_back() {
+    let env = TestEnv::new();
+    let path = env.session("s1", &talk());
+    let mut tail = Tail::start(&env, &["tail", "s1", "--jsonl", "-n", "1"]);
+    let first: Value = serde_json::from_str(&tail.until("message")).unwrap();
+    assert_eq!(
+        (&first["type"], &first["session"], &first["message"]["id"]),
+        (&"message".into(), &"s1".into(), &"a2".into())
+    );
+    append(&path, line("assistant", "b2", Some("u1"), "It depends."));
+    let removed: Value = serde_json::from_str(&tail.until("removed")).unwrap();
+    assert_eq!(removed["ids"], serde_json::json!(["a2"]));
+    assert!(tail.until("It depends.").contains(r#""id":"b2""#));
+    assert_eq!(tail.interrupt().0, Some(0));
+}
+
+#[test]
+fn a_file_may_be_cut_replaced_and_deleted() {
+    let env = TestEnv::new();
+    let path = env.session("s1", &talk());
+    let mut tail = Tail::start(&env, &["tail", "s1", "--jsonl"]);
+    tail.until(r#""id":"a2""#);
+    fs::write(&path, line("user", "u1", None, "What is two and two?")).unwrap();
+    tail.until(r#""change":"rewritten""#);
+    tail.until("removed");
+    let beside = path.with_file_name("beside");
+    fs::write(&beside, talk()).unwrap();
+    fs::rename(&beside, &path).unwrap();
+    tail.until(r#""change":"replaced""#);
+    tail.until(r#""id":"a2""#);
+    append(&path, user("u3", "a2", "On it goes"));
+    tail.until("On it goes");
+    fs::remove_file(&path).unwrap();
+    tail.until(r#""change":"gone""#);
+    append(&path, line("user", "z1", None, "Back again"));
+    tail.until(r#""change":"appeared""#);
+    tail.until("Back again");
+    assert_eq!(tail.interrupt().0, Some(0));
+}
+
+#[test]
+fn all_sessions_are_followed_also_those_that_begin_later() {
+    for args in [&["tail", "--all"][..], &["tail", "--all", "--poll"][..]] {
+        let env = TestEnv::new();
+        let named = |lines: String, id: &str| lines.replace(r#""sessionId":"s1""#, &format!(r#""sessionId":"{id}""#));
+        let first = env.session("first-session", &named(talk(), "first-session"));
+        let mut tail = Tail::start(&env, args);
+        let mut told = BufReader::new(tail.child.stderr.take().unwrap());
+        let mut note = String::new();
+        told.read_line(&mut note).unwrap();
+        assert!(note.contains("Waiting"), "{note}");
+        append(&first, user("u3", "a2", "Still there?"));
+        assert!(tail.until("Still there?").starts_with("first-se │"));
+        env.session("second-session", &named(line("user", "q", None, "A new one"), "second-session"));
+        assert!(tail.until("A new one").starts_with("second-s │"));
+        assert!(!tail.seen.iter().any(|line| line.contains("Yes.")), "{:?}", tail.seen);
+        tail.child.stderr = None;
+        assert!(Command::new("kill").args(["-INT", &tail.child.id().to_string()]).status().unwrap().success());
+        assert_eq!(tail.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+#[test]
+fn the_sessions_of_a_project_are_followed() {
+    let env = TestEnv::new();
+    let path = env.session("s1", &talk());
+    let mut tail = Tail::start(&env, &["tail", "-n", "1"]);
+    tail.until("Yes.");
+    append(&path, user("u3", "a2", "And now?"));
+    tail.until("And now?");
+    env.session(
+        "s2",
+        &line("user", "q", None, "Another session").replace(r#""sessionId":"s1""#, r#""sessionId":"s2""#),
+    );
+    tail.until("session s2");
+    tail.until("Another session");
+    let (code, err, _) = tail.interrupt();
+    assert_eq!(code, Some(0));
+    assert!(err.contains("Following"), "{err}");
+}
+
+#[test]
+fn chunks_are_those_of_the_sdk() {
+    let env = TestEnv::new();
+    let path = env.session("s1", &talk());
+    let mut tail = Tail::start(&env, &["tail", "s1", "--chunks", "-n", "1"]);
+    tail.until("Yes.");
+    append(&path, user("u3", "a2", "Go on"));
+    append(&path, line("assistant", "a3", Some("u3"), "Gladly."));
+    tail.until("Gladly.");
+    let (code, _, seen) = tail.interrupt();
+    assert_eq!(code, Some(0));
+    let kinds: Vec<String> = seen
+        .iter()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["type"].as_str().unwrap().to_owned())
+        .collect();
+    let end = &kinds[kinds.len() - 6..];
+    assert_eq!(end, ["start-step", "text-start", "text-delta", "text-end", "finish-step", "finish"], "{kinds:?}");
+}
+
+#[test]
+fn a_reader_that_leaves_ends_it_in_peace() {
+    let env = TestEnv::new();
+    let path = env.session("s1", &talk());
+    let mut child = env.command(&["tail", "s1", "--poll"]).stdin(Stdio::null()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut String::new()).unwrap();
+    drop(out);
+    let end = Instant::now() + PATIENCE;
+    let mut at = 0;
+    let code = loop {
+        append(&path, user(&format!("x{at}"), "a2", "more"));
+        at += 1;
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code();
+        }
+        assert!(Instant::now() < end, "it does not end");
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    assert_eq!(code, Some(0));
+}
+
+#[test]
+fn what_is_piped_in_is_told_to_its_end() {
+    let env = TestEnv::new();
+    let ran = env.run_with(&["tail", "-", "--jsonl"], talk().as_bytes());
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert_eq!(ran.out.lines().count(), 4, "{}", ran.out);
+    let none = env.run_with(&["tail", "-"], b"\x00 garbage {\n");
+    assert_eq!((none.code, none.out.as_str()), (0, ""), "{}", none.all());
+}
+
+#[test]
+fn chunks_of_all_sessions_cannot_be_meant() {
+    let ran = TestEnv::new().run(&["tail", "--all", "--chunks"]);
+    assert_eq!(ran.code, 2, "{}", ran.all());
+}

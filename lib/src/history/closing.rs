@@ -1,0 +1,93 @@
+//! One turn in the making, and its end: every call gets a result.
+
+use hashbrown::HashSet;
+use serde_json::Value;
+
+use super::{Item, NO_RESULT, Note, Origin, Turn};
+use crate::message::{Role, ToolPart, ToolState};
+use crate::record::{Outcome, ToolResult};
+use crate::session::RecordRef;
+
+/// A turn, and for an answer what its calls gave back.
+pub(super) struct Draft<'s> {
+    pub(super) turn: Turn<'s>,
+    /// The answer that it is, where the agent names answers.
+    pub(super) group: Option<u64>,
+    /// By the call's place among the items. Most turns have one or none: a map for each would cost more than they say.
+    pub(super) results: Vec<Option<Box<(RecordRef<'s>, ToolResult)>>>,
+}
+
+impl<'s> Draft<'s> {
+    /// The results of its calls, in the order of the calls; a call without one gets a failed one.
+    pub(super) fn close(&mut self, notes: &mut Vec<Note>) -> Option<Turn<'s>> {
+        let last = self.turn.records.last().copied();
+        let mut turn = Turn { role: Role::User, origin: Origin::Results, ..blank() };
+        let mut told = HashSet::new();
+        for (at, item) in self.turn.items.iter().enumerate() {
+            let Item::Call(call) = item else { continue };
+            let result = match self.results.get_mut(at).and_then(Option::take).map(|result| *result) {
+                Some((record, result)) => {
+                    if result.preliminary {
+                        let what = format!("call {} has only a preliminary result; it is sent", call.call_id);
+                        notes.push(Note::new(record, what));
+                    }
+                    turn.records.extend(told.insert(record.order()).then_some(record));
+                    result
+                }
+                None => {
+                    let what = format!("call {} has no result; it is closed by a failed one", call.call_id);
+                    notes.extend(last.map(|record| Note::new(record, what)));
+                    closing()
+                }
+            };
+            let (call_id, name) = (call.call_id.clone(), Some(call.name.clone()));
+            turn.items.push(Item::Result(ToolResult { call_id, name, ..result }));
+        }
+        if turn.records.is_empty() {
+            turn.records.extend(last);
+        }
+        turn.items.shrink_to_fit();
+        (!turn.items.is_empty()).then_some(turn)
+    }
+}
+
+/// An answer that says nothing yet.
+pub(super) fn blank<'s>() -> Turn<'s> {
+    Turn {
+        role: Role::Assistant,
+        origin: Origin::Answer,
+        items: Vec::new(),
+        records: Vec::new(),
+        model: None,
+        sender: None,
+    }
+}
+
+/// The result of a call without one (reading rule 8).
+fn closing() -> ToolResult {
+    ToolResult {
+        call_id: String::new(),
+        name: None,
+        output: Value::Null,
+        outcome: Outcome::Failed(NO_RESULT.to_owned()),
+        preliminary: false,
+        duration_ms: None,
+        about: serde_json::Map::new(),
+    }
+}
+
+/// The result that a call carries itself, where the record is a whole message.
+pub(super) fn told_result(call: &ToolPart, id: &str) -> Option<ToolResult> {
+    let (output, outcome, preliminary) = match &call.state {
+        ToolState::OutputAvailable { output, preliminary, .. } => {
+            (output.clone().unwrap_or_default(), Outcome::Done, preliminary.unwrap_or(false))
+        }
+        ToolState::OutputError { error_text, .. } => (Value::Null, Outcome::Failed(error_text.clone()), false),
+        ToolState::OutputDenied { approval, .. } => (Value::Null, Outcome::Denied(approval.reason.clone()), false),
+        ToolState::InputStreaming { .. }
+        | ToolState::InputAvailable { .. }
+        | ToolState::ApprovalRequested { .. }
+        | ToolState::ApprovalResponded { .. } => return None,
+    };
+    Some(ToolResult { call_id: id.to_owned(), output, outcome, preliminary, ..closing() })
+}
