@@ -152,10 +152,7 @@ impl Source {
         if let Some(name) = self.key.clone().or_else(|| self.dialect.session_of(&self.path)) {
             return name;
         }
-        let named_by_folder =
-            self.layout.pattern.ends_with("*/messages.jsonl") && self.path.ends_with("messages.jsonl");
-        let folder = || self.path.parent().and_then(Path::file_name);
-        let name = if named_by_folder { folder() } else { self.path.file_stem() };
+        let name = self.path.file_stem();
         name.filter(|name| *name != "-")
             .map_or_else(|| "stdin".to_owned(), |name| name.to_string_lossy().into_owned())
     }

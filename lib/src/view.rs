@@ -74,6 +74,7 @@ impl Session {
             agent_version: self.agent_version().map(str::to_owned),
             parent_session: parent.map(|(session, _)| SessionId::from(session)),
             parent_call: parent.and_then(|(_, call)| call.map(str::to_owned)),
+            forked_from: self.forked_from().map(SessionId::from),
             issue_count: self.whole().then_some(self.issue_count()),
             summaries: self.summaries_of_others().to_vec(),
         })

@@ -120,7 +120,7 @@ macro_rules! dialect {
             }
 
             fn habits(&self) -> Habits {
-                Habits { repeated: Repeated::$repeated, bridges_within_ms: $bridges }
+                Habits { repeated: Repeated::$repeated, bridges_within_ms: $bridges, title_within_bytes: 0 }
             }
 
             fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -773,12 +773,12 @@ fn forks_that_begin_in_one_another_end_in_a_gap() {
         ("g", "{\"meta\":\"g\",\"base\":\"f\"}\n{\"kind\":\"user\",\"text\":\"G\"}\n"),
     ];
     insta::assert_snapshot!(shown(&fork(&forks, "f")), @"
-    head at-24; heads at-24 main; branch at-1-24 at-24; gaps at-1-24 misses f; state degraded; messages 2; issues orphan 2 of g.jsonl.
+    head at-24; heads at-24 main; branch at-1-24 at-24; gaps at-1-24 misses f; state degraded; messages 2; issues cycle 2 of g.jsonl.
     at-1-24: G
     at-24: F
     ");
     insta::assert_snapshot!(shown(&fork(&[("f", "{\"meta\":\"f\",\"base\":\"f\"}\n{\"kind\":\"user\",\"text\":\"F\"}\n")], "f")), @"
-    head at-24; heads at-24 main; branch at-24; gaps at-24 misses f; state degraded; messages 1; issues orphan 2.
+    head at-24; heads at-24 main; branch at-24; gaps at-24 misses f; state degraded; messages 1; issues cycle 2.
     at-24: F
     ");
 }

@@ -165,6 +165,16 @@ fn a_token_count_is_usage_and_an_estimate_is_not() {
 }
 
 #[test]
+fn tokens_in_other_words_are_tokens_and_none_are_none() {
+    let usage = |usage: &str| {
+        let line = format!(r#"{{"role":"assistant","content":"x","uuid":"a","usage":{usage}}}"#);
+        Session::from_bytes(sage(), line.into_bytes(), &reading()).row().unwrap().usage
+    };
+    assert_eq!(usage(r#"{"input":10,"output":5}"#).and_then(|usage| usage.output), Some(5));
+    assert_eq!(usage(r#"{"all":15}"#), None);
+}
+
+#[test]
 fn each_line_has_a_verdict_and_a_blank_one_has_none() {
     let text = b"\xef\xbb\xbf{\"role\":\"user\",\"content\":\"a\xe2\x80\xa8b\"}\r\n\n{\"role\":\"tool\",\"content\":\"\"}\n\xff\n{\"role\":\"us";
     let session = Session::from_bytes(sage(), text.to_vec(), &reading());

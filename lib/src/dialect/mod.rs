@@ -80,6 +80,11 @@ pub trait Dialect: Sync {
         None
     }
 
+    /// Whom the place of a session's file says that it is with, where it does. See [`Event::With`].
+    fn with_of(&self, _path: &std::path::Path) -> Option<String> {
+        None
+    }
+
     /// Whether the agent itself takes a file that a layout finds for a session, as far as its name tells.
     fn is_session(&self, _path: &std::path::Path) -> bool {
         true
@@ -98,6 +103,8 @@ pub struct Habits {
     pub repeated: Repeated,
     /// The agent itself closes a gap when the orphan follows an island's tip within this many milliseconds.
     pub bridges_within_ms: Option<i64>,
+    /// A title is written again so that it stands this near to the end of the file; 0 when it is not.
+    pub title_within_bytes: u64,
 }
 
 /// What a second record with the same id means.
@@ -226,6 +233,7 @@ impl Event<'_> {
                 model: about.model.map(own),
                 parent_session: about.parent_session.map(own),
                 parent_call: about.parent_call.map(own),
+                forked_from: about.forked_from.map(own),
             }),
             Event::Title { text, source } => Event::Title { text: own(text), source },
             Event::Summary { text, of } => Event::Summary { text: own(text), of: own(of) },
@@ -307,6 +315,8 @@ pub struct About<'a> {
     pub parent_session: Option<Cow<'a, str>>,
     /// The tool call in that session that started this one.
     pub parent_call: Option<Cow<'a, str>>,
+    /// The session that this one was forked from.
+    pub forked_from: Option<Cow<'a, str>>,
 }
 
 /// Every dialect, in the order in which they are asked.

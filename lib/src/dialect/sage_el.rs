@@ -57,7 +57,7 @@ impl Dialect for SageEl {
     }
 
     fn habits(&self) -> Habits {
-        Habits { repeated: Repeated::Distinct, bridges_within_ms: None }
+        Habits { repeated: Repeated::Distinct, bridges_within_ms: None, title_within_bytes: 0 }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -115,11 +115,7 @@ impl<'a> Line<'a> {
             id: self.uuid.clone().some(),
             parent: Parent::Previous,
             kind: kind.unwrap_or(Kind::Other),
-            at: match &self.timestamp {
-                // Seconds or milliseconds? The format has neither.
-                Moment::Millis(number) => Moment::Text(number.to_string().into()),
-                text => text.clone(),
-            },
+            at: self.timestamp.only_text(),
             sidechain: false,
             // Whoever speaks has a place in the conversation; what nobody says has none.
             side: role.is_none(),
@@ -178,13 +174,14 @@ impl<'a> Line<'a> {
     /// What a request cost. `tokens.estimated` is a guess at a text's length, and no cost.
     fn usage(&self) -> Option<Usage> {
         let tokens = self.usage.0.as_ref()?;
-        Some(Usage {
-            input: tokens.input_tokens.0,
-            output: tokens.output_tokens.0,
+        let usage = Usage {
+            input: tokens.input_tokens.0.or(tokens.input.0),
+            output: tokens.output_tokens.0.or(tokens.output.0),
             cache_read: tokens.cache_read_tokens.0.or(tokens.cache_read_input_tokens.0),
             cache_write: tokens.cache_creation_input_tokens.0,
             reasoning: None,
-        })
+        };
+        Some(usage).filter(|usage| *usage != Usage::default())
     }
 
     /// Beside the current schema, marks are the id of a session, a call with its `args`, a token estimate, and ids and times
