@@ -274,6 +274,23 @@ fn calls_of_sdk_3_have_their_results() {
 }
 
 #[test]
+fn each_message_has_its_verdict() {
+    let session = read(include_str!("../../corpus/ai-sdk/rejected-only/chat.json"));
+    let verdicts = serde_json::to_value(session.message_verdicts().unwrap()).unwrap();
+    let told: Vec<_> = verdicts
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|told| (told["id"].as_str().unwrap(), &told["valid"]))
+        .collect();
+    assert_eq!(told, [("1", &json!(false)), ("2", &json!(false)), ("3", &json!(false))]);
+    assert_eq!(verdicts[2]["problems"], json!(["role robot is not known"]));
+    let good = read(json!([{"id": "a", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]));
+    let verdicts = serde_json::to_value(good.message_verdicts().unwrap()).unwrap();
+    assert_eq!(verdicts, json!([{"id": "a", "valid": true, "problems": []}]));
+}
+
+#[test]
 fn a_list_cut_anywhere_keeps_its_whole_messages() {
     let message =
         |id: usize| json!({"id": format!("m{id}"), "role": "user", "parts": [{"type": "text", "text": "{["}]});
