@@ -14,7 +14,8 @@ use crate::mend;
 use crate::packed::{self, Packing};
 use crate::record::Kind;
 use crate::recover::{self, Piece};
-use crate::source::{has_rows, open_file};
+use crate::rows::has_rows;
+use crate::source::open_file;
 
 /// How many values are asked: agents begin with records of their own kinds.
 const VALUES_ASKED: usize = 64;
@@ -182,7 +183,7 @@ fn understanding(dialect: &dyn Dialect, text: &str) -> usize {
     match (read.is_ok(), known && !doubtful) {
         (true, true) if dialect.is_marked(text) => MARKED,
         (true, true) => 1,
-        (true, false) => usize::from(dialect.is_marked(text)),
+        (true, false) => usize::from(known && dialect.is_marked(text)),
         (false, _) => 0,
     }
 }
@@ -214,10 +215,12 @@ mod tests {
             r#"[{"id":"1","parts":[{"type":"text","text":"hi"}],"role":7}, {"id":"2","role":"user","parts":[]}]"#,
             "{\n  \"id\": \"1\",\n  \"role\": \"user\",\n  \"parts\": []\n}\n",
             r#"{"id":"1","role":"user","parts":[]}"#,
-            r#"{"id":"1","role":"robot","parts":[{"type":"text","text":"hi"}]}"#,
         ] {
             assert_eq!(name(list), "ai-sdk", "{list}");
         }
+        // Gemini's lines bear a mark of its descendant's.
+        let gemini = r#"{"id":"2","timestamp":"2026-11-15T10:00:02Z","type":"gemini","content":"A","thoughts":[],"tokens":{"input":1}}"#;
+        assert_eq!(name(gemini), "unknown");
         let pretty_settings = "{\n  \"model\": \"x\",\n  \"hooks\": {}\n}\n";
         for nobodys in
             [r#"{"id":"x","timestamp":"2026-11-01T10:00:00Z","foo":1}"#, r#"{"type":"message","x":1}"#, pretty_settings]

@@ -19,6 +19,7 @@ use crate::mend;
 use crate::packed;
 use crate::pieces::CUT;
 use crate::project;
+use crate::rows::Content;
 use crate::session::Session;
 use crate::skeleton::{Place, Skeleton, Stand};
 use crate::source::{Contents, Files, OpenFile, Source, head_of, open_file};
@@ -93,7 +94,7 @@ impl Session {
         let (bytes, torn) = packed::unpacked(bytes);
         let format = format::of_bytes(dialect, &bytes);
         let layout = Layout { root: PathBuf::new(), pattern: "-", companions: &[], sidecar: None, format };
-        let source = Source { dialect, path: PathBuf::from("-"), layout, key: None };
+        let source = Source { dialect, path: PathBuf::from("-"), layout, key: None, rows: None };
         let mut files = Files::memory(bytes);
         files.0[0].torn = torn;
         // Memory is always read.
@@ -126,10 +127,13 @@ impl Session {
         (self.tail.at, self.tail.skipped) = (Position { offset: 0, line: 1, file: at }, 0);
         if let Contents::Rows(table) = &file.contents {
             let mut next = self.tail.at;
-            table.each(&file.path, |offset, json| {
+            table.each(&file.path, |offset, row| {
                 next.offset = offset;
                 let mut intake = self.intake(Grain::Line);
-                intake.value(json, next);
+                match row {
+                    Content::Json(json) => intake.value(json, next),
+                    Content::TooLong(length) => intake.too_long(length, next),
+                }
                 let bases = std::mem::take(&mut intake.bases);
                 self.note_base(bases);
                 next.line = next.line.saturating_add(1);

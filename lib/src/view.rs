@@ -132,8 +132,10 @@ impl Session {
 
     /// What is wrong, for `doctor`.
     pub fn examined(&self) -> Examined {
+        let path = self.path().to_string_lossy();
         Examined {
-            path: self.path().to_string_lossy().into_owned(),
+            // Of a database, as it is typed: which session of it.
+            path: self.source.key.as_ref().map_or_else(|| path.to_string(), |key| format!("{path}#{key}")),
             dialect: self.dialect().name(),
             lines: self.line_count(),
             records: self.records().len(),

@@ -542,7 +542,9 @@ fn a_torn_document_keeps_the_records_before_the_tear() {
 
 // Rows of a database, several sessions in it.
 static MESSAGES: Rows = Rows {
-    sessions: "select distinct session from message order by session",
+    table: "message",
+    columns: &["session", "data"],
+    sessions: "select distinct session, session from message order by session",
     rows: "select rowid, data from message where session = ?1 order by rowid",
     row: "select data from message where rowid = ?1",
     log: None,
@@ -586,25 +588,25 @@ fn rows_of_a_database_are_records() {
 fn a_database_that_cannot_be_read_is_an_error_with_its_path() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sessions.db");
-    let error = || {
+    let told = || {
         let mut found = Source::walk(&Table, &Table.layouts_in(dir.path())[0]);
         assert_eq!(found.len(), 1);
         let error = found.remove(0).unwrap_err();
-        assert!(matches!(&error, Error::Database { path: of, .. } if *of == path), "{error}");
+        assert!(matches!(&error, Error::Database { path: of, .. } | Error::NoSessions(of) if *of == path), "{error}");
         error.to_string().replace(&*dir.path().to_string_lossy(), "$DIR")
     };
     fs::write(&path, "no database at all, and long enough to be sure of it").unwrap();
-    insta::assert_snapshot!(error(), @"
+    insta::assert_snapshot!(told(), @"
     $DIR/sessions.db: file is not a database
     ");
     fs::remove_file(&path).unwrap();
     let database = rusqlite::Connection::open(&path).unwrap();
     database.execute_batch("create table other (x)").unwrap();
-    insta::assert_snapshot!(error(), @"
-    $DIR/sessions.db: no such table: message
+    insta::assert_snapshot!(told(), @"
+    $DIR/sessions.db: a database, and no known agent's
     ");
     database.execute_batch("create table message (session text, data text); begin exclusive").unwrap();
-    insta::assert_snapshot!(error(), @"
+    insta::assert_snapshot!(told(), @"
     $DIR/sessions.db: database is locked
     ");
 }

@@ -131,9 +131,8 @@ fn link_message<'a>(text: &'a str, line: Line<'a>, emit: &mut dyn FnMut(Event<'a
     }
     if is_note {
         emit(Event::Unknown(Cow::Borrowed("role data, which SDK 5 dropped")));
-    } else {
-        emit(Event::Judge(rejected));
     }
+    emit(Event::Judge(rejected));
     if let Some(call) = line.answered().filter(|_| kind == Kind::ToolResult) {
         return emit(Event::Key(Key::Result(call)));
     }
