@@ -7,17 +7,17 @@ use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::pieces::{Plain, data_url, failed, file_words, given, is_of_api, is_web_address, plain};
-use super::{History, Item, Origin, Out, Turn, wire};
+use super::{BEGINNING, History, Item, Origin, Out, Turn, wire};
 use crate::error::Result;
 use crate::message::{FilePart, Part, ReasoningPart, Role, ToolPart, ToolState};
 use crate::record::ToolResult;
 
-/// Says that an answer comes first, where one does: the API wants to hear the user before the model.
-pub(super) const BEGINNING: &str = "[what was said before is not part of this history]";
-
 /// The API sets no limit for ids; those of agents are shorter.
 const ID_CHARS: usize = 128;
 const NAME_CHARS: usize = 128;
+
+/// The dialect of the agent that speaks this API.
+const OWN: &str = "claude-code";
 
 /// The tools that the provider runs within an answer: call and result stay there.
 const HOSTED: &[&str] =
@@ -34,7 +34,7 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
     let of_model =
         |turn: &'_ Turn<'_>| turn.model.as_deref().filter(|model| !model.starts_with('<')).map(str::to_owned);
     let model = history.turns.iter().rev().find_map(of_model);
-    let mut messages = Messages::default();
+    let mut messages = Messages { seam: history.dialect == OWN, ..Messages::default() };
     let mut hosted = HashSet::new();
     for (at, turn) in history.turns.iter().enumerate() {
         let says = Says { dialect: history.dialect, model: model.as_deref(), turn };
@@ -67,6 +67,10 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
     Ok(())
 }
 
+pub(super) fn beginning() -> Value {
+    json!({"role": "user", "content": [{"type": "text", "text": BEGINNING}]})
+}
+
 /// Messages in the making: roles take turns.
 #[derive(Default)]
 struct Messages<'h> {
@@ -74,6 +78,8 @@ struct Messages<'h> {
     before: Option<Message<'h>>,
     current: Option<Message<'h>>,
     any: bool,
+    /// Texts of the user that follow one another are parted by a line feed, as the agent does it.
+    seam: bool,
 }
 
 struct Message<'h> {
@@ -90,6 +96,11 @@ impl<'h> Messages<'h> {
         }
         match &mut self.current {
             Some(current) => {
+                let next_is_text = blocks.first().is_some_and(|block| block["type"] == "text");
+                let last = current.blocks.last_mut().filter(|_| self.seam && role == "user" && next_is_text);
+                if let Some(Value::String(text)) = last.and_then(|last| last.get_mut("text")) {
+                    text.push('\n');
+                }
                 current.blocks.extend(blocks);
                 current.turn = turn;
             }
@@ -115,8 +126,7 @@ impl<'h> Messages<'h> {
     fn send(&mut self, out: &mut Out<'_>) {
         let Some(Message { role, blocks, turn }) = self.before.take() else { return };
         if !std::mem::replace(&mut self.any, true) && role == "assistant" {
-            out.note(turn, "the history begins with an answer; a message of the user was put before it");
-            out.message(json!({"role": "user", "content": [{"type": "text", "text": BEGINNING}]}));
+            out.beginning(turn, beginning());
         }
         out.message(json!({"role": role, "content": blocks}));
     }
@@ -137,7 +147,7 @@ struct Says<'h> {
 
 impl Says<'_> {
     fn is_hosted(&self, call: &ToolPart) -> bool {
-        self.dialect == "claude-code" && call.provider_executed == Some(true) && HOSTED.contains(&call.name.as_str())
+        self.dialect == OWN && call.provider_executed == Some(true) && HOSTED.contains(&call.name.as_str())
     }
 
     fn block(&self, item: &Item, out: &mut Out<'_>) -> Option<Value> {
@@ -152,7 +162,7 @@ impl Says<'_> {
                 Plain::Text(text) => Some(json!({"type": "text", "text": text})),
                 Plain::Reasoning(thought) => self.thinking(thought, out),
                 Plain::File(file) => Some(self.file(file, out)),
-                Plain::Foreign(data) if self.dialect == "claude-code" && is_of_api(data, "block", SAID) => {
+                Plain::Foreign(data) if self.dialect == OWN && is_of_api(data, "block", SAID) => {
                     Some(data.data.clone())
                 }
                 Plain::Foreign(_) => self.leave("a piece that only another API has", out),

@@ -7,9 +7,8 @@ mod recorded;
 
 use serde_json::{Map, Value, json};
 
-use super::anthropic::BEGINNING;
 use super::pieces::{Plain, data_url, file_words, given, is_web_address, plain};
-use super::{History, Item, Origin, Out, Turn, wire};
+use super::{BEGINNING, History, Item, Origin, Out, Turn, wire};
 use crate::error::Result;
 use crate::message::{FilePart, Part, ReasoningPart, Role, ToolPart, ToolState};
 use crate::record::{Outcome, ToolResult};
@@ -24,6 +23,10 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
         None => said(history, out),
     }
     Ok(())
+}
+
+pub(super) fn beginning() -> Value {
+    json!({"role": "user", "parts": [{"text": BEGINNING}]})
 }
 
 fn said(history: &History<'_>, out: &mut Out<'_>) {
@@ -41,8 +44,7 @@ fn said(history: &History<'_>, out: &mut Out<'_>) {
         wire::name_speaker(turn, &mut parts);
         let role = if turn.role == Role::Assistant { "model" } else { "user" };
         if content.role.is_empty() && role == "model" {
-            out.note(turn, "the history begins with an answer; a message of the user was put before it");
-            out.message(json!({"role": "user", "parts": [{"text": BEGINNING}]}));
+            out.beginning(turn, beginning());
         }
         if role != content.role {
             content.send(out);

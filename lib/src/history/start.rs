@@ -33,7 +33,7 @@ pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: Co
     let mut drafts = Drafts::new(context);
     missing(&branch, &mut drafts);
     let records = &branch.records;
-    match last_cut(records)? {
+    match last_cut(records, &mut drafts)? {
         None => take_all(records.iter().copied(), &mut drafts)?,
         Some((at, compaction)) => {
             let (before, after) = (&records[..at], &records[at + 1..]);
@@ -76,13 +76,22 @@ fn missing(branch: &Branch<'_>, drafts: &mut Drafts<'_>) {
     }
 }
 
-/// The last compaction that replaces what came before it.
-fn last_cut(records: &[RecordRef<'_>]) -> Result<Option<(usize, Compaction)>> {
+/// The last compaction that replaces what came before it. Where what it put in its place is lost, nothing is cut off.
+fn last_cut(records: &[RecordRef<'_>], drafts: &mut Drafts<'_>) -> Result<Option<(usize, Compaction)>> {
+    let says = |summary: &Option<String>| summary.as_ref().is_some_and(|summary| !summary.trim().is_empty());
+    // A summary stands behind, in a record of its own.
+    let mut summarised = false;
     for (at, record) in records.iter().enumerate().rev().filter(|(_, record)| record.kind() == Kind::Compaction) {
-        if let Body::Compaction(compaction) = record.body()?
-            && compaction.cuts
-        {
-            return Ok(Some((at, compaction)));
+        let Body::Compaction(mut compaction) = record.body()? else { continue };
+        compaction.replacement = compaction.replacement.filter(|bodies| !bodies.is_empty());
+        summarised |= says(&compaction.summary) || compaction.replacement.is_some() || compaction.keeps_prompts;
+        match (compaction.cuts, summarised) {
+            (true, true) => return Ok(Some((at, compaction))),
+            (true, false) => {
+                let what = "nothing stands for what it cut off; the history before it is sent";
+                drafts.notes.push(Note::new(*record, what));
+            }
+            (false, _) => {}
         }
     }
     Ok(None)
