@@ -61,6 +61,9 @@ pub(crate) fn run(args: &HistoryArgs, global: &Global, ctx: &mut Ctx) -> Result<
     let (count, notes) = print(&mut history, args, ctx)?;
     history.notes.extend(notes);
     tell(&history, ctx)?;
+    if count == 0 && !ctx.json {
+        ctx.note("Nothing to send. `scrollback show` prints what is in the session.")?;
+    }
     Ok(if count == 0 { ExitCode::from(super::FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
 }
 
@@ -72,13 +75,19 @@ fn nothing_in(session: &Session) -> Failure {
 /// Prints message by message: a long history is never a document in memory.
 fn print(history: &mut History<'_>, args: &HistoryArgs, ctx: &mut Ctx) -> Result<(usize, Vec<Note>), Failure> {
     let view = args.view;
-    let is_text = view == View::Text && !ctx.json;
-    let (mut count, mut failed) = (0, None);
+    let is_text = view == View::Text;
+    let (mut count, mut failed, mut whole) = (0, None, String::new());
+    let in_json = ctx.json;
     let on_terminal = ctx.on_terminal;
     let out = &mut ctx.out;
     let mut print = |message: &Value| -> Result<(), Failure> {
         if let (true, Some(text)) = (is_text, message.as_str()) {
             let space = if count > 0 { "\n" } else { "" };
+            if in_json {
+                whole.extend([space, text, "\n"]);
+                count += 1;
+                return Ok(());
+            }
             // What is piped on is for a model: it gets the text as it is.
             let text = if on_terminal { clean::text(text) } else { text.into() };
             writeln!(out, "{space}{text}")?;
@@ -104,6 +113,11 @@ fn print(history: &mut History<'_>, args: &HistoryArgs, ctx: &mut Ctx) -> Result
     };
     match failed {
         Some(failure) => return Err(failure),
+        // The same text as without `--json`, as one string.
+        None if is_text && in_json => {
+            json::compact(&mut ctx.out, &whole)?;
+            writeln!(ctx.out)?;
+        }
         None if is_text => {}
         None if count == 0 => writeln!(ctx.out, "[]")?,
         None => writeln!(ctx.out, "\n]")?,

@@ -6,7 +6,7 @@
 use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
-use super::pieces::{Plain, data_url, failed, file_words, given, is_of_api, is_web_address, plain};
+use super::pieces::{IMAGES, Plain, data_url, failed, file_words, given, is_of_api, is_web_address, plain};
 use super::{BEGINNING, History, Item, Origin, Out, Turn, wire};
 use crate::error::Result;
 use crate::message::{FilePart, Part, ReasoningPart, Role, ToolPart, ToolState};
@@ -22,9 +22,6 @@ const OWN: &str = "claude-code";
 /// The tools that the provider runs within an answer: call and result stay there.
 const HOSTED: &[&str] =
     &["web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution"];
-
-/// The images that the API takes.
-const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 /// The blocks that we say ourselves: one that did not become a part is broken.
 const SAID: &[&str] = &["text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document"];
@@ -150,10 +147,24 @@ impl Says<'_> {
         self.dialect == OWN && call.provider_executed == Some(true) && HOSTED.contains(&call.name.as_str())
     }
 
+    /// A document or an image that only this API can hold, as the agent sent it.
+    fn is_own_file(&self, block: &Value) -> bool {
+        let source = &block["source"];
+        let says = |key: &str| source[key].as_str().is_some_and(|text| !text.trim().is_empty());
+        let (is_document, is_image) = (block["type"] == "document", block["type"] == "image");
+        let holds = match source["type"].as_str() {
+            Some("text") => is_document && source["media_type"] == "text/plain" && says("data"),
+            Some("file") => (is_document || is_image) && says("file_id"),
+            _ => false,
+        };
+        holds && self.dialect == OWN && self.turn.role == Role::User
+    }
+
     fn block(&self, item: &Item, out: &mut Out<'_>) -> Option<Value> {
         match item {
             Item::Call(call) => Some(self.call(call, out)),
             Item::Result(result) => Some(self.result(result, out)),
+            Item::Part(Part::Data(data)) if self.is_own_file(&data.data) => Some(data.data.clone()),
             Item::Part(part) => match plain(part) {
                 Plain::Text(text) if text.trim().is_empty() => {
                     out.note(self.turn, "a text of nothing but space is not sent");

@@ -15,6 +15,7 @@ use crate::record::{Outcome, ToolResult};
 
 /// What the API takes.
 const NAME_CHARS: usize = 64;
+const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp", "image/heic", "image/heif"];
 
 pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
     let first = history.turns.iter().find_map(|turn| turn.records.first());
@@ -125,11 +126,13 @@ fn of_result(result: &ToolResult, turn: &Turn<'_>, parts: &mut Vec<Value>, out: 
 fn of_file(file: &FilePart, turn: &Turn<'_>, out: &mut Out<'_>) -> Value {
     let metadata = file.provider_metadata.as_ref();
     match data_url(&file.url) {
-        Some((media_type, data)) => signed(json!({"inlineData": {"mimeType": media_type, "data": data}}), metadata),
+        Some((media_type, data)) if !media_type.starts_with("image/") || IMAGES.contains(&media_type) => {
+            signed(json!({"inlineData": {"mimeType": media_type, "data": data}}), metadata)
+        }
         None if is_web_address(&file.url) || file.url.starts_with("gs://") => {
             signed(json!({"fileData": {"mimeType": file.media_type, "fileUri": file.url}}), metadata)
         }
-        None => {
+        _ => {
             out.note(turn, format!("a file of type {:?} is only named", file.media_type));
             json!({"text": file_words(file)})
         }

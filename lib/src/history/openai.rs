@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::pieces::{Plain, data_url, file_words, given, is_web_address, plain};
+use super::pieces::{IMAGES, Plain, data_url, file_words, given, is_web_address, plain};
 use super::{History, Item, Origin, Out, Turn, wire};
 use crate::error::Result;
 use crate::message::{FilePart, Part, Role, ToolPart, ToolState};
@@ -50,10 +50,15 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
             }
             Role::Assistant => out.message(answer(content, calls, &thoughts.concat())),
             Role::User => out.message(json!({"role": "user", "content": together(content)})),
-            Role::System => out.message(json!({"role": "system", "content": together(content)})),
+            Role::System => out.message(json!({"role": instructor(turn), "content": together(content)})),
         }
     }
     Ok(())
+}
+
+/// Who instructs the model: an agent's own context is the developer's.
+pub(super) fn instructor(turn: &Turn<'_>) -> &'static str {
+    if turn.origin == Origin::Context { "developer" } else { "system" }
 }
 
 fn answer(content: Vec<Value>, calls: Vec<Value>, thoughts: &str) -> Value {
@@ -94,7 +99,7 @@ fn leave(what: &str, turn: &Turn<'_>, out: &mut Out<'_>) -> Option<Value> {
 fn of_file(file: &FilePart, turn: &Turn<'_>, out: &mut Out<'_>) -> Value {
     let is_image = file.media_type.starts_with("image");
     match data_url(&file.url) {
-        Some((media_type, _)) if turn.role == Role::User && media_type.starts_with("image/") => {
+        Some((media_type, _)) if turn.role == Role::User && IMAGES.contains(&media_type) => {
             json!({"type": "image_url", "image_url": {"url": file.url}})
         }
         None if turn.role == Role::User && is_image && is_web_address(&file.url) => {

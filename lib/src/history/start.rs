@@ -12,7 +12,7 @@ use hashbrown::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::draft::Drafts;
-use super::{History, Note, resume};
+use super::{History, Note, fluux, resume};
 use crate::error::Result;
 use crate::issue::IssueKind;
 use crate::record::{Body, Compaction, Kind};
@@ -48,7 +48,10 @@ pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: Co
     }
     find_results(session, &branch, &mut drafts)?;
     mended(session, &mut drafts);
-    let (turns, notes) = drafts.finish();
+    let (mut turns, notes) = drafts.finish();
+    if session.dialect().name() == fluux::OWN {
+        turns.iter_mut().for_each(fluux::say_as_sent);
+    }
     let notice = resume::notice(state, &turns);
     Ok(History { dialect: session.dialect().name(), turns, state, notice, notes })
 }
@@ -150,7 +153,7 @@ fn find_results<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut Draf
         let made: Vec<(u64, String)> = caller.keys(KeyRole::Call).filter_map(|call| open.remove_entry(&call)).collect();
         for (hash, call) in made {
             let answers = session.derived.keys.answers.get(&caller.node).into_iter().flatten();
-            let mut answers = answers.map(|node| session.at(*node));
+            let mut answers = answers.map(|node| session.at(*node)).filter(|record| !drafts.has_given(*record, &call));
             let Some(record) = answers.find(|record| record.keys(KeyRole::Result).any(|key| key == hash)) else {
                 continue;
             };
