@@ -59,6 +59,13 @@ impl SessionName {
         &self.typed
     }
 
+    /// Whether a file was named by its path: then only its content tells whose it is.
+    pub(crate) fn is_file(&self, ctx: &Ctx) -> bool {
+        let name = self.typed.rsplit_once('#').map_or(self.typed.as_str(), |(name, _)| name);
+        let is_file = |name: &str| looks_like_a_path(name, ctx) && ctx.home.cwd.join(name).is_file();
+        is_file(&self.typed) || is_file(name)
+    }
+
     /// Finds what is meant.
     pub(crate) fn resolve(&self, global: &Global, ctx: &mut Ctx) -> Result<Named, Failure> {
         if looks_like_a_path(&self.typed, ctx) {

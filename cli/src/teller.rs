@@ -33,6 +33,10 @@ pub(crate) struct Teller {
     chunks: Chunks,
     /// What was printed of each session.
     live: HashMap<String, Live>,
+    /// Which session the messages of each place were told of: a file may become another one's.
+    told_of: HashMap<String, HashMap<String, String>>,
+    /// The session that each place was last told to be.
+    called: HashMap<String, String>,
     /// The session that was told of last.
     last: Option<String>,
     /// What could not be read of each file, so that it is told once.
@@ -51,7 +55,8 @@ const NAME_COLUMNS: usize = 8;
 
 impl Teller {
     pub(crate) fn new(form: Form, sdk: Sdk) -> Teller {
-        Teller { form, sdk, chunks: Chunks::new(sdk), live: HashMap::new(), last: None, failed: HashMap::new() }
+        let (live, told_of, called, failed) = Default::default();
+        Teller { form, sdk, chunks: Chunks::new(sdk), live, told_of, called, last: None, failed }
     }
 
     /// Looks at a file and tells what is new.
@@ -77,7 +82,12 @@ impl Teller {
         let place = format!("{path}#{}", source.key.clone().unwrap_or_default());
         let told = Told { id: &id, place: &place };
         if let Some(change) = look.change {
-            self.change(told, &path, change, ctx)?;
+            // A file that is back may not say yet which session it is.
+            let called = self.called.get(&place).cloned().unwrap_or_else(|| id.clone());
+            self.change(Told { id: &called, place: &place }, &path, change, ctx)?;
+        }
+        if look.updates.iter().any(|update| matches!(update, Update::Message(_))) {
+            self.called.insert(place.clone(), id.clone());
         }
         // What a rewritten file tells again was printed already, and nobody took back what it lacks.
         self.live.entry(place.clone()).or_default().rewritten = look.change.is_some();
@@ -103,7 +113,11 @@ impl Teller {
     pub(crate) fn updates(&mut self, told: Told<'_>, updates: Vec<Update>, ctx: &mut Ctx) -> Result<(), Failure> {
         for update in updates {
             match &self.form {
-                Form::Updates => print(&self.as_json(told.id, update), ctx)?,
+                Form::Updates => {
+                    for line in self.as_json(told, update) {
+                        print(&line, ctx)?;
+                    }
+                }
                 Form::Chunks => {
                     for chunk in self.chunks.of(update) {
                         print(&chunk, ctx)?;
@@ -128,12 +142,28 @@ impl Teller {
         Ok(())
     }
 
-    fn as_json(&self, id: &str, update: Update) -> Value {
+    /// What was told of one session is removed from that one.
+    fn as_json(&mut self, told: Told<'_>, update: Update) -> Vec<Value> {
+        let told_of = self.told_of.entry(told.place.to_owned()).or_default();
+        let removed = |session: &str, ids: Vec<String>| json!({"type": "removed", "session": session, "ids": ids});
         match update {
             Update::Message(message) => {
-                json!({"type": "message", "session": id, "message": message.for_sdk(self.sdk)})
+                let before = told_of.insert(message.id.clone(), told.id.to_owned()).filter(|before| before != told.id);
+                let moved = before.map(|before| removed(&before, vec![message.id.clone()]));
+                let message = json!({"type": "message", "session": told.id, "message": message.for_sdk(self.sdk)});
+                moved.into_iter().chain([message]).collect()
             }
-            Update::Removed(ids) => json!({"type": "removed", "session": id, "ids": ids}),
+            Update::Removed(ids) => {
+                let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+                for id in ids {
+                    let session = told_of.remove(&id).unwrap_or_else(|| told.id.to_owned());
+                    match groups.last_mut().filter(|(last, _)| *last == session) {
+                        Some((_, ids)) => ids.push(id),
+                        None => groups.push((session, vec![id])),
+                    }
+                }
+                groups.into_iter().map(|(session, ids)| removed(&session, ids)).collect()
+            }
         }
     }
 

@@ -64,13 +64,23 @@ fn a_history_is_one_document_and_its_repairs_are_told_beside_it() {
         told.err,
         "{\"state\":\"interrupted-prompt\",\"notice\":\"The last prompt has no answer yet.\",\"notes\":[]}\n"
     );
+    // Of text the document is the text itself.
+    let (plain, told) = (["history", "s1", "--for", "text"], ["history", "s1", "--for", "text", "--json"]);
+    assert_eq!(env.run(&told).json(), serde_json::json!(env.run(&plain).out));
     assert_eq!(env.run(&["history", "s1", "--for", "nobody"]).code, 2);
+    let without_view = env.run(&["history", "s1"]);
+    assert!(without_view.err.contains("`scrollback history --help`"), "{}", without_view.err);
     assert_eq!(env.run(&["history", "s1#zzz", "--for", "text"]).code, 1);
     env.session("s2", "{\"type\":\"custom_title\",\"uuid\":\"t\",\"title\":\"Nothing\"}\n");
     assert_eq!(
         (env.run(&["history", "s2", "--for", "openai"]).code, env.run(&["history", "s2", "--for", "openai"]).out),
         (1, "[]\n".to_owned())
     );
+    assert_snapshot!(env.run(&["history", "s2", "--for", "text"]).all(), @r"
+    [exit 1]
+    clean: There is nothing in it that a model is told.
+    Nothing to send. `scrollback show` prints what is in the session.
+    ");
 }
 
 #[test]

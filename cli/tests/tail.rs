@@ -168,6 +168,85 @@ fn a_file_may_be_cut_replaced_and_deleted() {
     assert_eq!(tail.interrupt().0, Some(0));
 }
 
+/// What somebody has who applies updates: the session and the id of each message.
+fn applied(lines: &[String]) -> Vec<(String, String)> {
+    let mut messages: Vec<(String, String)> = Vec::new();
+    for update in lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let session = update["session"].as_str().unwrap().to_owned();
+        let id = |id: &Value| (session.clone(), id.as_str().unwrap().to_owned());
+        match update["type"].as_str().unwrap() {
+            "message" if !messages.contains(&id(&update["message"]["id"])) => {
+                messages.push(id(&update["message"]["id"]))
+            }
+            "removed" => {
+                for gone in update["ids"].as_array().unwrap().iter().map(id) {
+                    assert!(messages.contains(&gone), "{gone:?} is not there: {messages:?}");
+                    messages.retain(|message| *message != gone);
+                }
+            }
+            _ => {}
+        }
+    }
+    messages
+}
+
+#[test]
+fn what_is_removed_is_named_as_it_was_told() {
+    let env = TestEnv::new();
+    let path = env.session("folder", &talk());
+    let mut tail = Tail::start(&env, &["tail", "s1", "--jsonl"]);
+    tail.until(r#""id":"a2""#);
+    fs::remove_file(&path).unwrap();
+    tail.until(r#""change":"gone""#);
+    append(&path, "");
+    tail.until("removed");
+    append(&path, line("user", "z1", None, "Back again"));
+    tail.until("Back again");
+    let (_, _, seen) = tail.interrupt();
+    assert_eq!(applied(&seen), [("s1".to_owned(), "z1".to_owned())], "{seen:#?}");
+    let sessions: Vec<Value> =
+        seen.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["session"].take()).collect();
+    assert!(sessions.iter().all(|session| session == "s1"), "{seen:#?}");
+}
+
+/// A session of Claude Code, whose first line could be another's.
+fn claude_talk() -> [String; 2] {
+    let line = |kind: &str, id: &str, parent: Value, content: Value| {
+        let line = serde_json::json!({
+            "type": kind, "uuid": id, "parentUuid": parent, "sessionId": "c1", "timestamp": "2026-11-15T10:00:00Z",
+            "message": {"role": kind, "content": content},
+        });
+        format!("{line}\n")
+    };
+    let thought = serde_json::json!([{"type": "thinking", "thinking": "Hm.", "signature": "x"}, {"type": "text", "text": "Four."}]);
+    [line("user", "p1", Value::Null, "Two and two?".into()), line("assistant", "q1", "p1".into(), thought)]
+}
+
+#[test]
+fn whose_a_file_is_shows_while_it_grows() {
+    let env = TestEnv::new();
+    let path = env.work().join("x.jsonl");
+    let [prompt, answer] = claude_talk();
+    append(&path, "");
+    let mut tail = Tail::start(&env, &["tail", "x.jsonl", "--jsonl", "--poll"]);
+    std::thread::sleep(Duration::from_millis(300));
+    append(&path, &prompt);
+    tail.until("Two and two?");
+    append(&path, &answer);
+    assert!(tail.until("Hm.").contains(r#""type":"reasoning""#));
+    assert_eq!(applied(&tail.interrupt().2), [("c1".to_owned(), "p1".to_owned()), ("c1".to_owned(), "q1".to_owned())]);
+    // The same through a pipe.
+    let mut child = env.command(&["tail", "-", "--jsonl"]).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(prompt.as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    pipe.write_all(answer.as_bytes()).unwrap();
+    drop(pipe);
+    let out = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    assert!(out.contains(r#""type":"reasoning""#), "{out}");
+    assert_eq!(applied(&out.lines().map(str::to_owned).collect::<Vec<_>>()).len(), 2, "{out}");
+}
+
 #[test]
 fn all_sessions_are_followed_also_those_that_begin_later() {
     for args in [&["tail", "--all"][..], &["tail", "--all", "--poll"][..]] {

@@ -25,19 +25,40 @@ const WINDOW_BYTES: u64 = 64 * 1024;
 const WINDOW_GROWTH: u64 = 8;
 const WINDOW_LIMIT_BYTES: u64 = VALUE_LIMIT_BYTES as u64;
 
+/// Whose a file is, as far as it can be told from what is there.
+#[derive(Clone, Copy)]
+pub struct Guess {
+    /// The dialect; [`Unknown`] when it is nobody's.
+    pub dialect: &'static dyn Dialect,
+    /// Whether it stays so, whatever is appended.
+    pub settled: bool,
+}
+
 /// The dialect of a file; [`Unknown`] when it is nobody's.
 pub fn of_file(path: &Path, home: &Home) -> Result<&'static dyn Dialect> {
-    by_place(path, home).map_or_else(|| of_content(path), Ok)
+    guess_file(path, home).map(|guess| guess.dialect)
+}
+
+/// The dialect of a file that may grow.
+pub fn guess_file(path: &Path, home: &Home) -> Result<Guess> {
+    match by_place(path, home) {
+        Some(dialect) => Ok(Guess { dialect, settled: true }),
+        None => guess_content(path),
+    }
 }
 
 /// The dialect of a file, wherever it lies.
 pub(crate) fn of_content(path: &Path) -> Result<&'static dyn Dialect> {
+    guess_content(path).map(|guess| guess.dialect)
+}
+
+fn guess_content(path: &Path) -> Result<Guess> {
     let file = open_file(path)?;
     let mut window = WINDOW_BYTES;
     loop {
         let head = file.read_at(0, window)?;
         if head.starts_with(DATABASE_MAGIC) {
-            return of_database(path);
+            return of_database(path).map(|dialect| Guess { dialect, settled: true });
         }
         let whole = (head.len() as u64) < window;
         // A document has no lines; its first record must be whole.
@@ -48,7 +69,8 @@ pub(crate) fn of_content(path: &Path) -> Result<&'static dyn Dialect> {
         if whole || window >= WINDOW_LIMIT_BYTES || (memchr::memchr(b'\n', &head).is_some() && !begun()) {
             // A name decides where content does not: between dialects that understand as much, or when none does.
             let named = by_name(path);
-            return Ok(by_content(&head, named).or(named).unwrap_or(&Unknown));
+            let dialect = by_content(&head, named).or(named).unwrap_or(&Unknown);
+            return Ok(Guess { dialect, settled: !whole || is_enough(&head) });
         }
         window = (window * WINDOW_GROWTH).min(WINDOW_LIMIT_BYTES);
     }
@@ -86,6 +108,19 @@ pub fn of_bytes(bytes: &[u8]) -> &'static dyn Dialect {
         Some(_) => by_content(&packed::unpacked(bytes.to_vec()).0, None).unwrap_or(&Unknown),
         None => by_content(bytes, None).unwrap_or(&Unknown),
     }
+}
+
+/// The dialect of what is being piped in.
+pub(crate) fn guess_bytes(bytes: &[u8]) -> Guess {
+    Guess { dialect: of_bytes(bytes), settled: is_enough(bytes) }
+}
+
+/// Whether so much is there that more is not asked.
+fn is_enough(head: &[u8]) -> bool {
+    let is_value =
+        |lf: &usize| head[..*lf].rsplit(|byte| *byte == b'\n').next().is_some_and(|line| !line.trim_ascii().is_empty());
+    let all_are_there = || memchr::memchr_iter(b'\n', head).filter(is_value).nth(VALUES_ASKED - 1).is_some();
+    head.len() as u64 >= WINDOW_LIMIT_BYTES || (all_are_there() && !format::is_document(head))
 }
 
 fn by_name(path: &Path) -> Option<&'static dyn Dialect> {

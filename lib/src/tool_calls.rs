@@ -24,12 +24,15 @@ pub struct ToolCallRow {
     /// The arguments.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
+    /// The arguments as the model wrote them, where they could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw_input: Option<Value>,
     /// The result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
     /// What went wrong, or why somebody said no.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    pub error_text: Option<String>,
     /// How long it took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
@@ -84,7 +87,7 @@ pub fn row(message: &str, call: &ToolPart) -> ToolCallRow {
     let ours = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("scrollback"));
     let duration_ms = ours.and_then(|ours| ours.get("durationMs")).and_then(Value::as_f64);
     let duration_ms = duration_ms.filter(|ms| *ms >= 0.0).map(|ms| ms.round() as u64);
-    let (state, error) = match &call.state {
+    let (state, error_text) = match &call.state {
         ToolState::InputStreaming { .. } => ("input-streaming", None),
         ToolState::InputAvailable { .. } => ("input-available", None),
         ToolState::ApprovalRequested { .. } => ("approval-requested", None),
@@ -93,14 +96,16 @@ pub fn row(message: &str, call: &ToolPart) -> ToolCallRow {
         ToolState::OutputError { error_text, .. } => ("output-error", Some(error_text.clone())),
         ToolState::OutputDenied { approval, .. } => ("output-denied", approval.reason.clone()),
     };
+    let raw_input = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.clone() } else { None };
     ToolCallRow {
         message: message.to_owned(),
         call_id: call.call_id.clone(),
         name: call.name.clone(),
         state,
         input: call.input().cloned(),
+        raw_input,
         output: call.output().cloned(),
-        error,
+        error_text,
         duration_ms,
         duration_source: duration_ms.map(|_| DurationSource::Recorded),
         provider_executed: call.provider_executed == Some(true),

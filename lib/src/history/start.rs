@@ -12,7 +12,7 @@ use hashbrown::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::draft::Drafts;
-use super::{History, Note, resume};
+use super::{History, Note, fluux, resume};
 use crate::error::Result;
 use crate::issue::IssueKind;
 use crate::record::{Body, Compaction, Kind};
@@ -33,7 +33,7 @@ pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: Co
     let mut drafts = Drafts::new(context);
     missing(&branch, &mut drafts);
     let records = &branch.records;
-    match last_cut(records)? {
+    match last_cut(records, &mut drafts)? {
         None => take_all(records.iter().copied(), &mut drafts)?,
         Some((at, compaction)) => {
             let (before, after) = (&records[..at], &records[at + 1..]);
@@ -48,7 +48,10 @@ pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: Co
     }
     find_results(session, &branch, &mut drafts)?;
     mended(session, &mut drafts);
-    let (turns, notes) = drafts.finish();
+    let (mut turns, notes) = drafts.finish();
+    if session.dialect().name() == fluux::OWN {
+        turns.iter_mut().for_each(fluux::say_as_sent);
+    }
     let notice = resume::notice(state, &turns);
     Ok(History { dialect: session.dialect().name(), turns, state, notice, notes })
 }
@@ -76,13 +79,22 @@ fn missing(branch: &Branch<'_>, drafts: &mut Drafts<'_>) {
     }
 }
 
-/// The last compaction that replaces what came before it.
-fn last_cut(records: &[RecordRef<'_>]) -> Result<Option<(usize, Compaction)>> {
+/// The last compaction that replaces what came before it. Where what it put in its place is lost, nothing is cut off.
+fn last_cut(records: &[RecordRef<'_>], drafts: &mut Drafts<'_>) -> Result<Option<(usize, Compaction)>> {
+    let says = |summary: &Option<String>| summary.as_ref().is_some_and(|summary| !summary.trim().is_empty());
+    // A summary stands behind, in a record of its own.
+    let mut summarised = false;
     for (at, record) in records.iter().enumerate().rev().filter(|(_, record)| record.kind() == Kind::Compaction) {
-        if let Body::Compaction(compaction) = record.body()?
-            && compaction.cuts
-        {
-            return Ok(Some((at, compaction)));
+        let Body::Compaction(mut compaction) = record.body()? else { continue };
+        compaction.replacement = compaction.replacement.filter(|bodies| !bodies.is_empty());
+        summarised |= says(&compaction.summary) || compaction.replacement.is_some() || compaction.keeps_prompts;
+        match (compaction.cuts, summarised) {
+            (true, true) => return Ok(Some((at, compaction))),
+            (true, false) => {
+                let what = "nothing stands for what it cut off; the history before it is sent";
+                drafts.notes.push(Note::new(*record, what));
+            }
+            (false, _) => {}
         }
     }
     Ok(None)
@@ -141,7 +153,7 @@ fn find_results<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut Draf
         let made: Vec<(u64, String)> = caller.keys(KeyRole::Call).filter_map(|call| open.remove_entry(&call)).collect();
         for (hash, call) in made {
             let answers = session.derived.keys.answers.get(&caller.node).into_iter().flatten();
-            let mut answers = answers.map(|node| session.at(*node));
+            let mut answers = answers.map(|node| session.at(*node)).filter(|record| !drafts.has_given(*record, &call));
             let Some(record) = answers.find(|record| record.keys(KeyRole::Result).any(|key| key == hash)) else {
                 continue;
             };

@@ -4,7 +4,9 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::{Begin, Follower, Update};
+use crate::detect;
 use crate::error::{Error, Result};
+use crate::home::Home;
 use crate::layout::Format;
 use crate::reading::{Page, Reading};
 use crate::session::Session;
@@ -22,6 +24,10 @@ const WINDOW_MESSAGES: usize = 8;
 /// A file that is followed. It reads only what was appended; of a large file it begins with the end.
 pub struct Growing {
     source: Source,
+    /// Where agents keep their files, if the file's content tells whose it is.
+    guess_in: Option<Home>,
+    /// Whether more of it may tell that it is somebody else's.
+    guessed: bool,
     begin: Begin,
     open: Option<Open>,
     gone: bool,
@@ -71,7 +77,12 @@ pub enum Change {
 impl Growing {
     /// Follows a source, which may not be there yet.
     pub fn new(source: Source, begin: Begin) -> Growing {
-        Growing { source, begin, open: None, gone: false }
+        Growing { source, guess_in: None, guessed: false, begin, open: None, gone: false }
+    }
+
+    /// Follows a file of which nobody said whose it is: an empty one may become anybody's, and another's may take its place.
+    pub fn guessing(source: Source, begin: Begin, home: Home) -> Growing {
+        Growing { guess_in: Some(home), guessed: true, ..Growing::new(source, begin) }
     }
 
     /// The source that is followed.
@@ -92,6 +103,7 @@ impl Growing {
                 return self.missing(error);
             }
             (Ok(stamp), None) => {
+                self.guess_again()?;
                 self.read_anew(None, stamp, reading)?;
                 self.gone.then_some(Change::Appeared)
             }
@@ -101,7 +113,8 @@ impl Growing {
             }
             (Ok(stamp), Some(mut open)) => match open.catch_up(stamp, reading) {
                 Ok(None) => {
-                    if open.follower.has_its_calls(reading) {
+                    let is_anothers = self.guessed && self.guess_again().unwrap_or(false);
+                    if !is_anothers && open.follower.has_its_calls(reading) {
                         self.open = Some(open);
                     } else {
                         self.read_anew(Some(open.follower), stamp, reading)?;
@@ -109,6 +122,8 @@ impl Growing {
                     self.gone.then_some(Change::Appeared)
                 }
                 Ok(Some(change)) => {
+                    // One that cannot be opened now fails to be read, too, and is looked at again.
+                    drop(self.guess_again());
                     self.read_anew(Some(open.follower), stamp, reading)?;
                     Some(if self.gone { Change::Appeared } else { change })
                 }
@@ -129,6 +144,20 @@ impl Growing {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Finds out whose the file is now, and tells whether that has changed.
+    fn guess_again(&mut self) -> Result<bool> {
+        let Some(home) = &self.guess_in else { return Ok(false) };
+        let guess = detect::guess_file(&self.source.path, home)?;
+        self.guessed = !guess.settled;
+        let source = Source::file(guess.dialect, &self.source.path);
+        let format = |source: &Source| std::mem::discriminant(&source.layout.format);
+        if source.dialect.name() == self.source.dialect.name() && format(&source) == format(&self.source) {
+            return Ok(false);
+        }
+        self.source = source;
+        Ok(true)
     }
 
     /// The file's own trouble is told once; another's is an error.

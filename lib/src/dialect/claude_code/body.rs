@@ -49,6 +49,8 @@ struct Full<'a> {
     #[serde(borrow, default)]
     rendered: List<Rendered<'a>>,
     #[serde(borrow, default)]
+    rendered_role: Text<'a>,
+    #[serde(borrow, default)]
     attachment: Option<&'a RawValue>,
     #[serde(borrow, default)]
     tool_use_result: Run<'a>,
@@ -190,6 +192,7 @@ impl Full<'_> {
             todos: self.todos.and_then(parsed).filter(|todos: &Vec<_>| !todos.is_empty()),
             thinking: self.thinking_metadata.and_then(parsed),
             error: line.failure(),
+            instructs: self.rendered_role.0.as_deref() == Some("system"),
             ..Said::default()
         };
         for read in content.map(|content| block::all(content, &self.tool_use_result)).unwrap_or_default() {
