@@ -236,8 +236,8 @@ fn columns(connection: &Connection, rows: &Rows) -> rusqlite::Result<Option<Vec<
     }
     let mut statement = connection.prepare("SELECT lower(name) FROM pragma_table_info(?1)")?;
     let names: Vec<String> = statement.query_map([rows.table], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let has = |column: &&str| names.iter().any(|name| name == column);
-    if !rows.columns.iter().all(|column| has(column)) {
+    let has = |column: &&'static str| names.iter().any(|name| name == column);
+    if !rows.columns.iter().all(has) {
         return Ok(None);
     }
     match connection.prepare(rows.sessions) {
