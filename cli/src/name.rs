@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use scrollback::detect;
 use scrollback::dialect::{self, Dialect};
-use scrollback::listing::Depth;
+use scrollback::listing::{self, Depth};
 use scrollback::query::SessionRow;
 use scrollback::reading::{Page, Reading};
 use scrollback::record::TitleSource;
@@ -78,7 +78,7 @@ impl SessionName {
         if let Some(session) = record.as_deref().filter(|_| looks_like_a_path(name, ctx)) {
             let located = path(name, global, ctx)?;
             // Of a database, what is behind the # names one of its sessions.
-            return Ok(match in_database(&located, session)? {
+            return Ok(match in_database(&located, session, ctx)? {
                 Some(located) => Named { located, record: None, summary: None },
                 None => Named { located, record, summary: None },
             });
@@ -180,7 +180,7 @@ fn path(name: &str, global: &Global, ctx: &Ctx) -> Result<Located, Failure> {
 }
 
 /// The session of a database whose key begins so; nothing when it is no database, or one of a single session.
-fn in_database(located: &Located, session: &str) -> Result<Option<Located>, Failure> {
+fn in_database(located: &Located, session: &str, ctx: &Ctx) -> Result<Option<Located>, Failure> {
     let Located::Source(file) = located else { return Ok(None) };
     let mut found = Source::in_file(file.dialect, &file.path)?;
     if found.len() == 1 && found.iter().all(|only| only.key.is_none()) {
@@ -189,7 +189,14 @@ fn in_database(located: &Located, session: &str) -> Result<Option<Located>, Fail
     if found.iter().any(|of_file| of_file.key.as_deref() == Some(session)) {
         found.retain(|of_file| of_file.key.as_deref() == Some(session));
     }
-    found.retain(|of_file| of_file.key.as_deref().is_some_and(|key| key.starts_with(session)));
+    // A row that names its log is listed under the log's id.
+    let by_log = |of_file: &Source| {
+        let row = listing::row(of_file, &Reading::plain(ctx.now), Depth::Windows);
+        row.is_ok_and(|row| row.id.as_str().starts_with(session))
+    };
+    let by_key = |of_file: &Source| of_file.key.as_deref().is_some_and(|key| key.starts_with(session));
+    let is_key = found.iter().any(by_key);
+    found.retain(|of_file| if is_key { by_key(of_file) } else { by_log(of_file) });
     let count = found.len();
     match found.pop().filter(|_| count == 1) {
         Some(only) => Ok(Some(Located::Source(Box::new(only)))),

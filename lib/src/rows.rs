@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::types::{Value as Column, ValueRef};
@@ -22,11 +22,9 @@ use crate::skeleton::Place;
 /// A writer holds its lock for milliseconds; one that holds it longer must not stop a list of sessions.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
 
-/// A question takes milliseconds; a table may compute its columns without end.
-const ANSWER_LIMIT: Duration = Duration::from_secs(10);
-
-/// How many steps SQLite takes between two looks at the clock: about a millisecond.
+/// How many steps SQLite may take for an answer, about ten seconds' worth: a table may compute its columns without end.
 const STEPS_BETWEEN_LOOKS: i32 = 100_000;
+const LOOKS_PER_ANSWER: u32 = 5_000;
 
 /// A database with more sessions than this is no store of sessions.
 const SESSIONS_PER_DATABASE: usize = 200_000;
@@ -159,8 +157,11 @@ impl Database {
     /// Asks, and gives up when the answer takes too long.
     fn ask<T>(&self, path: &Path, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let mut connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let began = Instant::now();
-        let is_late = move || began.elapsed() > ANSWER_LIMIT;
+        let mut looks = 0;
+        let is_late = move || {
+            looks += 1;
+            looks > LOOKS_PER_ANSWER
+        };
         let asked = connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(is_late));
         asked
             .and_then(|()| question(&connection))
@@ -235,8 +236,8 @@ fn columns(connection: &Connection, rows: &Rows) -> rusqlite::Result<Option<Vec<
     }
     let mut statement = connection.prepare("SELECT lower(name) FROM pragma_table_info(?1)")?;
     let names: Vec<String> = statement.query_map([rows.table], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let has = |column: &&str| names.iter().any(|name| name == column);
-    if !rows.columns.iter().all(|column| has(&column)) {
+    let has = |column: &&'static str| names.iter().any(|name| name == column);
+    if !rows.columns.iter().all(has) {
         return Ok(None);
     }
     match connection.prepare(rows.sessions) {

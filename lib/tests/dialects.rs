@@ -349,7 +349,7 @@ fn a_message_written_again_is_replaced_where_it_stands() {
 {"id":"b","kind":"user","text":"Bye bye"}
 {"id":"c","kind":"assistant","text":"Bye"}
 "#)), @"
-    head c; heads c main; branch q a b c; gaps none; state clean; messages 4; issues none.
+    head c; heads c main; branch q a b c; gaps none; state clean; messages 4; issues duplicate-id 5, duplicate-id 6.
     q: Hello
     a: | Hi again
     b: Bye bye
@@ -400,7 +400,7 @@ fn a_list_of_all_messages_replaces_what_was() {
     ");
     insta::assert_snapshot!(shown(&log(r#"{"$set":{"messages":[{"id":"x","kind":"user","text":"In short: hello"},{"id":"b","kind":"user","text":"Bye!"}]}}
 {"id":"c","kind":"assistant","text":"Bye"}"#)), @"
-    head c; heads c main, a branch; branch x b c; gaps none; state clean; messages 3; issues none.
+    head c; heads c main, a branch; branch x b c; gaps none; state clean; messages 3; issues duplicate-id 5.
     x: In short: hello
     b: Bye!
     c: | Bye
