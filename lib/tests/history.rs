@@ -310,6 +310,24 @@ fn what_the_model_was_never_shown_is_no_context() {
 }
 
 #[test]
+fn a_prompt_that_waited_is_a_prompt() {
+    let queued = |mode: &str| {
+        let log = format!(
+            r#"{{"type":"user","uuid":"u","parentUuid":null,"message":{{"role":"user","content":"Go."}}}}
+{{"type":"assistant","uuid":"a","parentUuid":"u","message":{{"role":"assistant","content":[{{"type":"tool_use","id":"c","name":"Bash","input":{{}}}}]}}}}
+{{"type":"user","uuid":"r","parentUuid":"a","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c","content":"ok"}}]}}}}
+{{"type":"attachment","uuid":"q","parentUuid":"r","attachment":{{"type":"queued_command","prompt":"Hurry.","commandMode":"{mode}"}}}}"#
+        );
+        of_agent("claude-code", &log)
+    };
+    let session = queued("prompt");
+    assert!(said(&session, View::Text).ends_with("\"Result of c: ok\"\n\"User: Hurry.\""));
+    let resume = prepare_resume(&session, session.head().unwrap()).unwrap();
+    assert_eq!((resume.state, resume.messages.len()), (State::InterruptedPrompt, 3));
+    assert!(said(&queued("task-notification"), View::Text).ends_with("\"User: Hurry.\""));
+}
+
+#[test]
 fn files_that_only_one_api_holds_go_back_to_it() {
     let log = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":[{"type":"image","source":{"type":"file","file_id":"f"}},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"Words."}},{"type":"image","source":{"type":"base64","media_type":"image/tiff","data":"AAAA"}}]}}"#;
     let session = of_agent("claude-code", log);

@@ -20,7 +20,10 @@ pub(super) fn of(text: &str) -> Body {
         Kind::User => Body::User(full.said(&line)),
         Kind::Assistant => Body::Assistant(full.said(&line)),
         Kind::ToolResult => Body::ToolResult(full.said(&line)),
-        Kind::Attachment => Body::Attachment(Said { to_model: line.is_meta.0, ..full.said(&line) }),
+        Kind::Attachment => {
+            let to_model = line.is_meta.0 || line.was_queued();
+            Body::Attachment(Said { to_model, ..full.said(&line) })
+        }
         Kind::System => Body::System(full.said(&line)),
         Kind::Compaction => Body::Compaction(full.compaction(&line)),
         Kind::Snapshot => Body::Snapshot(full.snapshot()),
@@ -207,6 +210,11 @@ impl Full<'_> {
         }
         let shown = self.rendered.0.iter().filter_map(|rendered| rendered.content).map(lenient::text_or_json);
         said.parts.extend(shown.map(Part::text));
+        if let Some(prompt) = self.attachment.filter(|_| said.parts.is_empty() && line.was_queued()).and_then(queued) {
+            let parts = block::all(prompt, &Run::default()).into_iter();
+            said.parts
+                .extend(parts.filter_map(|read| if let Read::Part(part) = read { Some(part) } else { None }));
+        }
         if let Some(attachment) = self.attachment.filter(|_| said.parts.is_empty()) {
             said.parts.push(Part::data("attachment", lenient::value(attachment)));
         }
@@ -267,6 +275,16 @@ fn text(content: &RawValue) -> String {
     };
     let texts: Vec<String> = block::all(content, &Run::default()).into_iter().filter_map(words).collect();
     texts.join("\n")
+}
+
+/// What was typed, of an attachment that waited.
+fn queued(attachment: &RawValue) -> Option<&RawValue> {
+    #[derive(Deserialize)]
+    struct Queued<'a> {
+        #[serde(borrow, default)]
+        prompt: Option<&'a RawValue>,
+    }
+    serde_json::from_str::<Queued<'_>>(attachment.get()).ok()?.prompt
 }
 
 fn parsed<T: serde::de::DeserializeOwned>(raw: &RawValue) -> Option<T> {
