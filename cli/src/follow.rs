@@ -27,6 +27,7 @@ const WAITING: &str = "Waiting for a session to go on; Ctrl-C ends.";
 pub(crate) struct Sessions {
     dialect: Option<&'static dyn Dialect>,
     project: Option<PathBuf>,
+    sidechains: bool,
     known: HashMap<Key, Known>,
     walked: Option<Instant>,
 }
@@ -44,18 +45,15 @@ enum Known {
 }
 
 impl Sessions {
-    /// Finds the sessions in scope. The newest is told of with its last messages, the others when they go on.
-    pub(crate) fn find(global: &Global, ctx: &mut Ctx, last: usize) -> Result<Sessions, Failure> {
+    /// Finds the sessions in scope. The newest is told of with its last messages, the others when they go on; those of
+    /// sub-agents only with `sidechains`.
+    pub(crate) fn find(global: &Global, ctx: &mut Ctx, last: usize, sidechains: bool) -> Result<Sessions, Failure> {
         let dialect = scope::dialect(global)?;
         let mut known = HashMap::new();
         // First how long they are: what is written from now on is news.
         for source in Stores::new(global, ctx)?.sources(dialect) {
             let seen = seen(&source.path);
             known.insert(key(&source), Known::Still { source, seen });
-        }
-        if global.all {
-            ctx.note(WAITING)?;
-            return Ok(Sessions { dialect, project: None, known, walked: None });
         }
         let found = scope::found(global, ctx, Depth::Windows)?;
         match found.rows.into_iter().find(|(row, _)| row.parent_session.is_none()) {
@@ -65,7 +63,7 @@ impl Sessions {
             }
             None => ctx.note(WAITING)?,
         }
-        Ok(Sessions { dialect, project: found.project, known, walked: None })
+        Ok(Sessions { dialect, project: found.project, sidechains, known, walked: None })
     }
 
     /// The sessions to look at. `changed` are the files that are known to have changed; without it all are looked at.
@@ -100,13 +98,13 @@ impl Sessions {
                     (Format::Lines | Format::Document | Format::Rows(_), None) => Begin::At(0),
                     (Format::Document | Format::Rows(_), Some(_)) => Begin::Last(1),
                 };
-                match in_scope(source, self.project.as_deref(), stores, ctx) {
+                match in_scope(source, self.project.as_deref(), self.sidechains, stores, ctx) {
                     Some(true) => {}
                     Some(false) => {
                         *before = now;
                         continue;
                     }
-                    // A new file may not tell its project yet.
+                    // A new file may not tell yet whose it is.
                     None => continue,
                 }
                 *known = Known::Followed(Box::new(Growing::new(source.clone(), begin)));
@@ -140,10 +138,18 @@ fn seen(path: &Path) -> Option<(u64, SystemTime)> {
     Some((metadata.len(), metadata.modified().ok()?))
 }
 
-fn in_scope(source: &Source, project: Option<&Path>, stores: &Stores, ctx: &Ctx) -> Option<bool> {
-    let Some(project) = project else { return Some(true) };
+fn in_scope(source: &Source, project: Option<&Path>, sidechains: bool, stores: &Stores, ctx: &Ctx) -> Option<bool> {
     let find = stores.finder(source);
     let reading = Reading { find: &find, ..Reading::plain(ctx.now) };
-    let of = listing::row(source, &reading, Depth::Windows).ok()?.project?;
-    Some(Path::new(&of) == project)
+    let row = match listing::row(source, &reading, Depth::Windows) {
+        Ok(row) => row,
+        // Why it cannot be read is told by who follows it.
+        Err(_) => return project.is_none().then_some(true),
+    };
+    row.head?;
+    if row.parent_session.is_some() && !sidechains {
+        return Some(false);
+    }
+    let Some(project) = project else { return Some(true) };
+    Some(Path::new(&row.project?) == project)
 }
