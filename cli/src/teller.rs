@@ -5,6 +5,7 @@ use std::io::Write;
 
 use scrollback::message::Sdk;
 use scrollback::reading::Reading;
+use scrollback::source::Source;
 use scrollback::stream::{Change, Chunks, Growing, Update};
 use serde_json::{Value, json};
 
@@ -94,7 +95,7 @@ impl Teller {
         let parent = session.and_then(|session| session.parent_session()).map(|(parent, _)| parent.to_owned());
         let id = session.map_or_else(|| source.name(), |session| session.id().0);
         // Copies of a file have the same id: the place tells sessions apart.
-        let place = format!("{path}#{}", source.key.clone().unwrap_or_default());
+        let place = place(&source);
         let told = Told { id: &id, parent: parent.as_deref(), place: &place };
         if let Some(change) = look.change {
             // A file that is back may not say yet which session it is.
@@ -107,6 +108,17 @@ impl Teller {
         // What a rewritten file tells again was printed already, and nobody took back what it lacks.
         self.live.entry(place.clone()).or_default().rewritten = look.change.is_some();
         self.updates(told, look.updates, ctx)
+    }
+
+    /// What was told of a file is told of where it lies now.
+    pub(crate) fn moved(&mut self, from: &Source, to: &Source) {
+        let (from, to) = (place(from), place(to));
+        self.live.remove(&from).map(|live| self.live.insert(to.clone(), live));
+        self.told_of.remove(&from).map(|told_of| self.told_of.insert(to.clone(), told_of));
+        self.called.remove(&from).map(|called| self.called.insert(to.clone(), called));
+        if self.last.as_ref() == Some(&from) {
+            self.last = Some(to);
+        }
     }
 
     /// What happened to a file, beside the messages.
@@ -226,6 +238,11 @@ impl Teller {
         }
         Ok(())
     }
+}
+
+/// What tells a session from others.
+fn place(source: &Source) -> String {
+    format!("{}#{}", source.path.to_string_lossy(), source.key.as_deref().unwrap_or_default())
 }
 
 /// Prints a value in one line.

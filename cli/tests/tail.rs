@@ -298,6 +298,31 @@ fn an_answer_comes_with_its_prompt_and_sub_agents_only_when_asked_for() {
 }
 
 #[test]
+fn a_file_that_is_moved_is_nothing_new() {
+    for form in ["--jsonl", "--full"] {
+        let env = TestEnv::new();
+        let [still, followed] = [("still", "Standing"), ("followed", "Going")].map(|(id, words)| {
+            let lines = talk().replace(r#""sessionId":"s1""#, &format!(r#""sessionId":"{id}""#));
+            env.session(id, &lines.replace("two and two", words))
+        });
+        // The newest is told of from the beginning, the other stands still.
+        append(&followed, user("u3", "a2", "Newest").replace("T10", "T11").replace(r#""s1""#, r#""followed""#));
+        let mut tail = Tail::start(&env, &["tail", "--all", "--poll", "-n", "9", form]);
+        tail.until("Newest");
+        let home = env.home().join(".sage/sessions");
+        fs::rename(still.parent().unwrap(), home.join("still-moved")).unwrap();
+        fs::rename(followed.parent().unwrap(), home.join("followed-moved")).unwrap();
+        std::thread::sleep(Duration::from_millis(1600));
+        let moved = home.join("followed-moved/messages.jsonl");
+        append(&moved, line("assistant", "a3", Some("u3"), "And on.").replace(r#""s1""#, r#""followed""#));
+        tail.until("And on.");
+        let seen = tail.interrupt().2;
+        let count = |words: &str| seen.iter().filter(|line| line.contains(words)).count();
+        assert_eq!((count("Going"), count("Newest"), count("And on."), count("Standing")), (1, 1, 1, 0), "{seen:#?}");
+    }
+}
+
+#[test]
 fn the_sessions_of_a_project_are_followed() {
     let env = TestEnv::new();
     let path = env.session("s1", &talk());

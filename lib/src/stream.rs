@@ -14,7 +14,7 @@ mod growing;
 
 pub use chunk::{Call, Chunk, DataChunk};
 pub use chunks::Chunks;
-pub use growing::{Change, Growing, Look};
+pub use growing::{Change, Growing, Look, identity};
 
 use hashbrown::HashSet;
 use xxhash_rust::xxh3::xxh3_64;

@@ -120,6 +120,9 @@ fn follow_all(teller: &mut Teller, args: &TailArgs, global: &Global, ctx: &mut C
     loop {
         // A folder may be there by now.
         stores.roots(dialect).iter().for_each(|root| watch.folder(root));
+        for (from, to) in sessions.find_new(changed.as_ref(), &stores) {
+            teller.moved(&from, &to);
+        }
         for growing in sessions.changed(changed.as_ref(), &stores, ctx) {
             teller.look(growing, &stores, ctx)?;
         }
