@@ -5,6 +5,7 @@ use std::io::Write;
 
 use scrollback::message::Sdk;
 use scrollback::reading::Reading;
+use scrollback::source::Source;
 use scrollback::stream::{Change, Chunks, Growing, Update};
 use serde_json::{Value, json};
 
@@ -47,7 +48,20 @@ pub(crate) struct Teller {
 #[derive(Clone, Copy)]
 pub(crate) struct Told<'a> {
     pub(crate) id: &'a str,
+    /// The session that it is a sub-agent's work for.
+    pub(crate) parent: Option<&'a str>,
     pub(crate) place: &'a str,
+}
+
+impl Told<'_> {
+    /// A short name for a person.
+    fn name(&self) -> String {
+        let short = |id: &str| clean::line(&divider::short(id)).into_owned();
+        match self.parent {
+            Some(parent) => format!("{} of {}", short(self.id), short(parent)),
+            None => short(self.id),
+        }
+    }
 }
 
 /// The columns of a session's name before a line.
@@ -77,14 +91,16 @@ impl Teller {
         if look.change.is_none() && look.updates.is_empty() {
             return Ok(());
         }
-        let id = growing.session(&reading).map_or_else(|| source.name(), |session| session.id().0);
+        let session = growing.session(&reading);
+        let parent = session.and_then(|session| session.parent_session()).map(|(parent, _)| parent.to_owned());
+        let id = session.map_or_else(|| source.name(), |session| session.id().0);
         // Copies of a file have the same id: the place tells sessions apart.
-        let place = format!("{path}#{}", source.key.clone().unwrap_or_default());
-        let told = Told { id: &id, place: &place };
+        let place = place(&source);
+        let told = Told { id: &id, parent: parent.as_deref(), place: &place };
         if let Some(change) = look.change {
             // A file that is back may not say yet which session it is.
             let called = self.called.get(&place).cloned().unwrap_or_else(|| id.clone());
-            self.change(Told { id: &called, place: &place }, &path, change, ctx)?;
+            self.change(Told { id: &called, ..told }, &path, change, ctx)?;
         }
         if look.updates.iter().any(|update| matches!(update, Update::Message(_))) {
             self.called.insert(place.clone(), id.clone());
@@ -92,6 +108,17 @@ impl Teller {
         // What a rewritten file tells again was printed already, and nobody took back what it lacks.
         self.live.entry(place.clone()).or_default().rewritten = look.change.is_some();
         self.updates(told, look.updates, ctx)
+    }
+
+    /// What was told of a file is told of where it lies now.
+    pub(crate) fn moved(&mut self, from: &Source, to: &Source) {
+        let (from, to) = (place(from), place(to));
+        self.live.remove(&from).map(|live| self.live.insert(to.clone(), live));
+        self.told_of.remove(&from).map(|told_of| self.told_of.insert(to.clone(), told_of));
+        self.called.remove(&from).map(|called| self.called.insert(to.clone(), called));
+        if self.last.as_ref() == Some(&from) {
+            self.last = Some(to);
+        }
     }
 
     /// What happened to a file, beside the messages.
@@ -150,7 +177,10 @@ impl Teller {
             Update::Message(message) => {
                 let before = told_of.insert(message.id.clone(), told.id.to_owned()).filter(|before| before != told.id);
                 let moved = before.map(|before| removed(&before, vec![message.id.clone()]));
-                let message = json!({"type": "message", "session": told.id, "message": message.for_sdk(self.sdk)});
+                let mut message = json!({"type": "message", "session": told.id, "message": message.for_sdk(self.sdk)});
+                if let Some(parent) = told.parent {
+                    message["parentSession"] = parent.into();
+                }
                 moved.into_iter().chain([message]).collect()
             }
             Update::Removed(ids) => {
@@ -176,7 +206,8 @@ impl Teller {
         ctx: &mut Ctx,
     ) -> Result<(), Failure> {
         let prose = ctx.prose();
-        let look = if named { Look { width: prose.width.saturating_sub(NAME_COLUMNS + 3), ..prose } } else { prose };
+        let columns = NAME_COLUMNS + told.parent.map_or(0, |_| NAME_COLUMNS + " of ".len());
+        let look = if named { Look { width: prose.width.saturating_sub(columns + 3), ..prose } } else { prose };
         let live = self.live.entry(told.place.to_owned()).or_default();
         let elsewhere = self.last.as_deref() != Some(told.place);
         if elsewhere {
@@ -193,20 +224,25 @@ impl Teller {
             return Ok(());
         }
         if !named && elsewhere && self.last.is_some() {
-            let words = format!("session {}", clean::line(&divider::short(told.id)));
+            let words = format!("session {}", told.name());
             writeln!(ctx.out, "\n{}", divider::rule(&words, &look))?;
         }
         self.last = Some(told.place.to_owned());
         if !named {
             return Ok(ctx.out.write_all(text.as_bytes())?);
         }
-        let name = width::fit(&clean::line(&divider::short(told.id)), NAME_COLUMNS);
+        let name = width::fit(&told.name(), columns);
         let name = ctx.paint().dim(&format!("{name} │"));
         for line in text.lines() {
             writeln!(ctx.out, "{}", format!("{name} {line}").trim_end())?;
         }
         Ok(())
     }
+}
+
+/// What tells a session from others.
+fn place(source: &Source) -> String {
+    format!("{}#{}", source.path.to_string_lossy(), source.key.as_deref().unwrap_or_default())
 }
 
 /// Prints a value in one line.

@@ -249,7 +249,7 @@ fn whose_a_file_is_shows_while_it_grows() {
 
 #[test]
 fn all_sessions_are_followed_also_those_that_begin_later() {
-    for args in [&["tail", "--all"][..], &["tail", "--all", "--poll"][..]] {
+    for args in [&["tail", "--all", "-n", "2"][..], &["tail", "--all", "-n", "2", "--poll"][..]] {
         let env = TestEnv::new();
         let named = |lines: String, id: &str| lines.replace(r#""sessionId":"s1""#, &format!(r#""sessionId":"{id}""#));
         let first = env.session("first-session", &named(talk(), "first-session"));
@@ -257,15 +257,68 @@ fn all_sessions_are_followed_also_those_that_begin_later() {
         let mut told = BufReader::new(tail.child.stderr.take().unwrap());
         let mut note = String::new();
         told.read_line(&mut note).unwrap();
-        assert!(note.contains("Waiting"), "{note}");
+        assert!(note.contains("Following What is two and two?"), "{note}");
+        tail.until("Yes.");
         append(&first, user("u3", "a2", "Still there?"));
         assert!(tail.until("Still there?").starts_with("first-se │"));
         env.session("second-session", &named(line("user", "q", None, "A new one"), "second-session"));
         assert!(tail.until("A new one").starts_with("second-s │"));
-        assert!(!tail.seen.iter().any(|line| line.contains("Yes.")), "{:?}", tail.seen);
+        assert!(!tail.seen.iter().any(|line| line.contains("Four.")), "{:?}", tail.seen);
         tail.child.stderr = None;
         assert!(Command::new("kill").args(["-INT", &tail.child.id().to_string()]).status().unwrap().success());
         assert_eq!(tail.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+#[test]
+fn an_answer_comes_with_its_prompt_and_sub_agents_only_when_asked_for() {
+    for sidechains in [false, true] {
+        let env = TestEnv::new();
+        let [prompt, answer] = claude_talk();
+        let folder = env.home().join(".claude/projects/p");
+        fs::create_dir_all(folder.join("c1/subagents")).unwrap();
+        let path = folder.join("c1.jsonl");
+        append(&path, prompt);
+        env.session("s1", &talk().replace("T10", "T11"));
+        let args = ["tail", "--all", "--poll", "--sidechains"];
+        let mut tail = Tail::start(&env, &args[..if sidechains { 4 } else { 3 }]);
+        tail.until("Yes.");
+        let aside = claude_talk().concat().replace(r#""uuid""#, r#""isSidechain":true,"agentId":"x1","uuid""#);
+        append(&folder.join("c1/subagents/agent-x1.jsonl"), aside.replace("Two and two?", "From above"));
+        if sidechains {
+            assert!(tail.until("From above").starts_with("agent-x1 of c1 "), "{:?}", tail.seen);
+        }
+        std::thread::sleep(Duration::from_millis(600));
+        append(&path, answer);
+        tail.until("Two and two?");
+        tail.until("Four.");
+        let above = tail.seen.iter().any(|line| line.contains("From above"));
+        assert_eq!(above, sidechains, "{:?}", tail.seen);
+    }
+}
+
+#[test]
+fn a_file_that_is_moved_is_nothing_new() {
+    for form in ["--jsonl", "--full"] {
+        let env = TestEnv::new();
+        let [still, followed] = [("still", "Standing"), ("followed", "Going")].map(|(id, words)| {
+            let lines = talk().replace(r#""sessionId":"s1""#, &format!(r#""sessionId":"{id}""#));
+            env.session(id, &lines.replace("two and two", words))
+        });
+        // The newest is told of from the beginning, the other stands still.
+        append(&followed, user("u3", "a2", "Newest").replace("T10", "T11").replace(r#""s1""#, r#""followed""#));
+        let mut tail = Tail::start(&env, &["tail", "--all", "--poll", "-n", "9", form]);
+        tail.until("Newest");
+        let home = env.home().join(".sage/sessions");
+        fs::rename(still.parent().unwrap(), home.join("still-moved")).unwrap();
+        fs::rename(followed.parent().unwrap(), home.join("followed-moved")).unwrap();
+        std::thread::sleep(Duration::from_millis(1600));
+        let moved = home.join("followed-moved/messages.jsonl");
+        append(&moved, line("assistant", "a3", Some("u3"), "And on.").replace(r#""s1""#, r#""followed""#));
+        tail.until("And on.");
+        let seen = tail.interrupt().2;
+        let count = |words: &str| seen.iter().filter(|line| line.contains(words)).count();
+        assert_eq!((count("Going"), count("Newest"), count("And on."), count("Standing")), (1, 1, 1, 0), "{seen:#?}");
     }
 }
 

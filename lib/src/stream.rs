@@ -14,7 +14,7 @@ mod growing;
 
 pub use chunk::{Call, Chunk, DataChunk};
 pub use chunks::Chunks;
-pub use growing::{Change, Growing, Look};
+pub use growing::{Change, Growing, Look, identity};
 
 use hashbrown::HashSet;
 use xxhash_rust::xxh3::xxh3_64;
@@ -22,7 +22,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::conversation::Conversation;
 use crate::detect;
 use crate::error::Result;
-use crate::message::Message;
+use crate::message::{Message, Role};
 use crate::reading::Reading;
 use crate::session::{Branch, Session};
 use crate::source::Contents;
@@ -43,7 +43,7 @@ pub enum Begin {
     Everything,
     /// With the last messages that are there at the first look.
     Last(usize),
-    /// With the first message that has a record at or behind this byte of the file.
+    /// With the first message that has a record at or behind this byte of the file, and the prompt that it answers.
     At(u64),
 }
 
@@ -181,7 +181,11 @@ impl Follower {
             (Begin::Last(count), _) if !self.begun => ids.len().saturating_sub(count),
             (Begin::At(offset), _) if !self.begun => {
                 let is_new = |at: &usize| conversation.records(*at).any(|record| record.ends_behind(offset));
-                (0..ids.len()).find(is_new).unwrap_or(ids.len())
+                let first = (0..ids.len()).find(is_new).unwrap_or(ids.len());
+                let answers = |prompt: &usize| {
+                    conversation.role(first) == Some(Role::Assistant) && conversation.role(*prompt) == Some(Role::User)
+                };
+                first.checked_sub(1).filter(answers).unwrap_or(first)
             }
             // The file may have been read from an earlier place on than it was.
             (Begin::Last(_) | Begin::At(_), Some(known)) => known,

@@ -30,6 +30,9 @@ pub(crate) struct TailArgs {
     /// Begin with the last N messages of the session, or of the newest; what is piped in is shown from its beginning
     #[arg(long, short = 'n', value_name = "N", default_value_t = 4)]
     last: usize,
+    /// Follow sub-agents' sessions too
+    #[arg(long)]
+    sidechains: bool,
     /// Open tool calls and thinking
     #[arg(long)]
     full: bool,
@@ -112,11 +115,14 @@ fn follow_all(teller: &mut Teller, args: &TailArgs, global: &Global, ctx: &mut C
     let stores = Stores::new(global, ctx)?;
     let dialect = scope::dialect(global)?;
     let mut watch = Watch::new(!args.poll)?;
-    let mut sessions = Sessions::find(global, ctx, args.last)?;
+    let mut sessions = Sessions::find(global, ctx, args.last, args.sidechains)?;
     let mut changed = None;
     loop {
         // A folder may be there by now.
         stores.roots(dialect).iter().for_each(|root| watch.folder(root));
+        for (from, to) in sessions.find_new(changed.as_ref(), &stores) {
+            teller.moved(&from, &to);
+        }
         for growing in sessions.changed(changed.as_ref(), &stores, ctx) {
             teller.look(growing, &stores, ctx)?;
         }
@@ -146,7 +152,7 @@ fn follow_pipe(mut pipe: impl Read, teller: &mut Teller, global: &Global, ctx: &
         follower.push(&piece[..read], &reading);
         let updates = follower.updates(&reading)?;
         let id = follower.session(&reading).id();
-        teller.updates(Told { id: id.as_str(), place: "-" }, updates, ctx)?;
+        teller.updates(Told { id: id.as_str(), parent: None, place: "-" }, updates, ctx)?;
         ctx.out.flush()?;
         if read == 0 {
             return Ok(());

@@ -10,7 +10,7 @@ use crate::home::Home;
 use crate::layout::Format;
 use crate::reading::{Page, Reading};
 use crate::session::Session;
-use crate::source::{Contents, Source};
+use crate::source::{Contents, Source, open_file};
 
 /// How much is read at a time.
 const CHUNK_BYTES: u64 = 1024 * 1024;
@@ -88,6 +88,17 @@ impl Growing {
     /// The source that is followed.
     pub fn source(&self) -> &Source {
         &self.source
+    }
+
+    /// Goes on with a file that was moved; false when what lies there is not the file that is followed.
+    pub fn moved_to(&mut self, source: &Source) -> bool {
+        let Some(open) = &mut self.open else { return false };
+        if source.dialect.name() != self.source.dialect.name() || !open.is_at(source).unwrap_or(false) {
+            return false;
+        }
+        self.source = source.clone();
+        open.follower.session.source = source.clone();
+        true
     }
 
     /// The session as it stood at the last look.
@@ -206,6 +217,16 @@ impl Open {
         Ok(open)
     }
 
+    /// Whether its file lies there. The system gives the number of a deleted file to a new one, so that the content must fit.
+    fn is_at(&self, source: &Source) -> Result<bool> {
+        let stamp = stamp(source)?;
+        if stamp.file != self.stamp.file || !self.grows {
+            return Ok(stamp == self.stamp);
+        }
+        let from = self.follower.session.taken_bytes().saturating_sub(self.seam.len() as u64);
+        Ok(open_file(&source.path)?.read_at(from, self.seam.len() as u64)? == self.seam)
+    }
+
     fn remember_seam(&mut self) -> Result<()> {
         let (session, taken) = (&self.follower.session, self.follower.session.taken_bytes());
         if let (true, Some(file)) = (self.grows, session.files.0.first()) {
@@ -269,14 +290,14 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 
 /// Which file it is, whatever it is called.
 #[cfg(unix)]
-fn identity(metadata: &Metadata) -> u64 {
+pub fn identity(metadata: &Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt;
     metadata.ino() ^ metadata.dev().rotate_left(32)
 }
 
 /// Which file it is, whatever it is called: where that cannot be asked, when it was made.
 #[cfg(not(unix))]
-fn identity(metadata: &Metadata) -> u64 {
+pub fn identity(metadata: &Metadata) -> u64 {
     let made = metadata.created().ok().and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
     made.map_or(0, |made| made.as_nanos() as u64)
 }
