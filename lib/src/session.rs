@@ -318,5 +318,5 @@ fn ends_in_thinking(branch: &Branch<'_>) -> bool {
     };
     let body = last.body();
     let parts = body.iter().filter_map(Body::said).flat_map(|said| &said.parts);
-    parts.filter(|part| !is_empty(part)).last().is_some_and(|part| matches!(part, Part::Reasoning(_)))
+    parts.filter(|part| !is_empty(part)).next_back().is_some_and(|part| matches!(part, Part::Reasoning(_)))
 }
