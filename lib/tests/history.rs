@@ -357,6 +357,15 @@ fn what_fluux_sends_is_the_same_in_every_view() {
 }
 
 #[test]
+fn a_message_in_a_role_that_nobody_knows_is_not_dropped_in_silence() {
+    let log = r#"{"type":"message","role":"user","content":"Hello.","msg_id":"m"}
+{"type":"message","role":"system","content":"Be kind.","msg_id":"s"}
+{"type":"message","role":"assistant","content":"Hi.","msg_id":"n"}"#;
+    let said = said(&of_agent("fluux", log), View::Text);
+    assert_eq!(said, "\"User: Hello.\"\n\"Assistant: Hi.\"\nnote: s: nobody knows what it is; it is not sent");
+}
+
+#[test]
 fn a_made_up_response_joins_the_recorded_ones() {
     let log = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"Go."}]}}
 {"uuid":"a","parentUuid":"u","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"functionCall":{"id":"c","name":"read","args":{}}},{"functionCall":{"id":"d","name":"read","args":{}}}]}}
