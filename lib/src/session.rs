@@ -304,6 +304,6 @@ fn ends_in_thinking(branch: &Branch<'_>) -> bool {
         part => matches!(part, Part::StepStart),
     };
     let body = last.body();
-    let parts = body.iter().filter_map(Body::said).flat_map(|said| &said.parts);
-    parts.filter(|part| !is_empty(part)).last().is_some_and(|part| matches!(part, Part::Reasoning(_)))
+    let mut parts = body.iter().filter_map(Body::said).flat_map(|said| &said.parts);
+    parts.rfind(|part| !is_empty(part)).is_some_and(|part| matches!(part, Part::Reasoning(_)))
 }
