@@ -10,7 +10,7 @@ use scrollback::layout::Format;
 use scrollback::listing::{self, Depth};
 use scrollback::reading::Reading;
 use scrollback::source::Source;
-use scrollback::stream::{Begin, Growing};
+use scrollback::stream::{self, Begin, Growing};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
@@ -27,6 +27,7 @@ const WAITING: &str = "Waiting for a session to go on; Ctrl-C ends.";
 pub(crate) struct Sessions {
     dialect: Option<&'static dyn Dialect>,
     project: Option<PathBuf>,
+    sidechains: bool,
     known: HashMap<Key, Known>,
     walked: Option<Instant>,
 }
@@ -38,24 +39,30 @@ enum Known {
     /// It stands still, as far as we know.
     Still {
         source: Source,
-        seen: Option<(u64, SystemTime)>,
+        seen: Option<Seen>,
     },
     Followed(Box<Growing>),
 }
 
+/// A file as it was.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    length: u64,
+    modified: SystemTime,
+    /// Which file it is.
+    identity: u64,
+}
+
 impl Sessions {
-    /// Finds the sessions in scope. The newest is told of with its last messages, the others when they go on.
-    pub(crate) fn find(global: &Global, ctx: &mut Ctx, last: usize) -> Result<Sessions, Failure> {
+    /// Finds the sessions in scope. The newest is told of with its last messages, the others when they go on; those of
+    /// sub-agents only with `sidechains`.
+    pub(crate) fn find(global: &Global, ctx: &mut Ctx, last: usize, sidechains: bool) -> Result<Sessions, Failure> {
         let dialect = scope::dialect(global)?;
         let mut known = HashMap::new();
         // First how long they are: what is written from now on is news.
         for source in Stores::new(global, ctx)?.sources(dialect) {
             let seen = seen(&source.path);
             known.insert(key(&source), Known::Still { source, seen });
-        }
-        if global.all {
-            ctx.note(WAITING)?;
-            return Ok(Sessions { dialect, project: None, known, walked: None });
         }
         let found = scope::found(global, ctx, Depth::Windows)?;
         match found.rows.into_iter().find(|(row, _)| row.parent_session.is_none()) {
@@ -65,7 +72,22 @@ impl Sessions {
             }
             None => ctx.note(WAITING)?,
         }
-        Ok(Sessions { dialect, project: found.project, known, walked: None })
+        Ok(Sessions { dialect, project: found.project, sidechains, known, walked: None })
+    }
+
+    /// Looks for sessions that are new or lie elsewhere now, and gives the moved ones: from where, and where to.
+    pub(crate) fn find_new(&mut self, changed: Option<&HashSet<PathBuf>>, stores: &Stores) -> Vec<(Source, Source)> {
+        let due = self.walked.is_none_or(|walked| walked.elapsed() >= WALK_AFTER);
+        if self.knows_all(changed) || !due {
+            return Vec::new();
+        }
+        let found = stores.sources(self.dialect);
+        let moved = found.iter().filter_map(|source| Some((self.notice_move(source)?, source.clone()))).collect();
+        for source in found {
+            self.known.entry(key(&source)).or_insert(Known::Still { source, seen: None });
+        }
+        self.walked = Some(Instant::now());
+        moved
     }
 
     /// The sessions to look at. `changed` are the files that are known to have changed; without it all are looked at.
@@ -75,14 +97,7 @@ impl Sessions {
         stores: &Stores,
         ctx: &Ctx,
     ) -> Vec<&mut Growing> {
-        let all_known = changed.is_some_and(|changed| changed.iter().all(|path| self.knows(path)));
-        let due = self.walked.is_none_or(|walked| walked.elapsed() >= WALK_AFTER);
-        if !all_known && due {
-            for source in stores.sources(self.dialect) {
-                self.known.entry(key(&source)).or_insert(Known::Still { source, seen: None });
-            }
-            self.walked = Some(Instant::now());
-        }
+        let all_known = self.knows_all(changed);
         let mut looked_at = Vec::new();
         for ((path, _), known) in &mut self.known {
             // A database may be written beside its file.
@@ -92,21 +107,22 @@ impl Sessions {
             }
             if let Known::Still { source, seen: before } = known {
                 let now = seen(path);
-                if now == *before {
+                // One that is gone was not told of; it may lie elsewhere.
+                if now.is_none() || now == *before {
                     continue;
                 }
                 let begin = match (source.layout.format, *before) {
-                    (Format::Lines, Some((length, _))) => Begin::At(length),
-                    (Format::Lines | Format::Document | Format::Rows(_), None) => Begin::At(0),
-                    (Format::Document | Format::Rows(_), Some(_)) => Begin::Last(1),
+                    (Format::Lines, Some(before)) => Begin::At(before.length),
+                    (_, None) => Begin::At(0),
+                    (Format::Document | Format::Rows(_) | Format::ByContent { .. }, Some(_)) => Begin::Last(1),
                 };
-                match in_scope(source, self.project.as_deref(), stores, ctx) {
+                match in_scope(source, self.project.as_deref(), self.sidechains, stores, ctx) {
                     Some(true) => {}
                     Some(false) => {
                         *before = now;
                         continue;
                     }
-                    // A new file may not tell its project yet.
+                    // A new file may not tell yet whose it is.
                     None => continue,
                 }
                 *known = Known::Followed(Box::new(Growing::new(source.clone(), begin)));
@@ -117,6 +133,33 @@ impl Sessions {
         }
         looked_at.sort_by(|a, b| a.source().path.cmp(&b.source().path));
         looked_at
+    }
+
+    /// A file that was moved goes on under its new name, and is nothing new. Gives what it was.
+    fn notice_move(&mut self, source: &Source) -> Option<Source> {
+        if self.known.contains_key(&key(source)) {
+            return None;
+        }
+        let now = seen(&source.path)?;
+        let is_left = |path: &Path| seen(path).is_none_or(|there| there.identity != now.identity);
+        let mut others = self.known.iter_mut().filter(|((_, key), _)| *key == source.key);
+        let (from, before) = others.find_map(|(key, known)| match known {
+            Known::Still { source: before, seen } => {
+                let same = *seen == Some(now) && before.dialect.name() == source.dialect.name() && is_left(&key.0);
+                same.then(|| (key.clone(), std::mem::replace(before, source.clone())))
+            }
+            Known::Followed(growing) => {
+                let before = growing.source().clone();
+                (is_left(&key.0) && growing.moved_to(source)).then(|| (key.clone(), before))
+            }
+        })?;
+        let known = self.known.remove(&from)?;
+        self.known.insert(key(source), known);
+        Some(before)
+    }
+
+    fn knows_all(&self, changed: Option<&HashSet<PathBuf>>) -> bool {
+        changed.is_some_and(|changed| changed.iter().all(|path| self.knows(path)))
     }
 
     fn knows(&self, path: &Path) -> bool {
@@ -135,15 +178,23 @@ fn is_of(changed: &Path, session: &Path) -> bool {
         || (changed.parent() == session.parent() && name(changed).strip_prefix(&name(session)) == Some("-wal"))
 }
 
-fn seen(path: &Path) -> Option<(u64, SystemTime)> {
+fn seen(path: &Path) -> Option<Seen> {
     let metadata = fs::metadata(path).ok()?;
-    Some((metadata.len(), metadata.modified().ok()?))
+    Some(Seen { length: metadata.len(), modified: metadata.modified().ok()?, identity: stream::identity(&metadata) })
 }
 
-fn in_scope(source: &Source, project: Option<&Path>, stores: &Stores, ctx: &Ctx) -> Option<bool> {
-    let Some(project) = project else { return Some(true) };
+fn in_scope(source: &Source, project: Option<&Path>, sidechains: bool, stores: &Stores, ctx: &Ctx) -> Option<bool> {
     let find = stores.finder(source);
     let reading = Reading { find: &find, ..Reading::plain(ctx.now) };
-    let of = listing::row(source, &reading, Depth::Windows).ok()?.project?;
-    Some(Path::new(&of) == project)
+    let row = match listing::row(source, &reading, Depth::Windows) {
+        Ok(row) => row,
+        // Why it cannot be read is told by who follows it.
+        Err(_) => return project.is_none().then_some(true),
+    };
+    row.head?;
+    if row.parent_session.is_some() && !sidechains {
+        return Some(false);
+    }
+    let Some(project) = project else { return Some(true) };
+    Some(Path::new(&row.project?) == project)
 }

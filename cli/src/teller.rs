@@ -5,6 +5,7 @@ use std::io::Write;
 
 use scrollback::message::Sdk;
 use scrollback::reading::Reading;
+use scrollback::source::Source;
 use scrollback::stream::{Change, Chunks, Growing, Update};
 use serde_json::{Value, json};
 
@@ -33,6 +34,10 @@ pub(crate) struct Teller {
     chunks: Chunks,
     /// What was printed of each session.
     live: HashMap<String, Live>,
+    /// Which session the messages of each place were told of: a file may become another one's.
+    told_of: HashMap<String, HashMap<String, String>>,
+    /// The session that each place was last told to be.
+    called: HashMap<String, String>,
     /// The session that was told of last.
     last: Option<String>,
     /// What could not be read of each file, so that it is told once.
@@ -43,7 +48,20 @@ pub(crate) struct Teller {
 #[derive(Clone, Copy)]
 pub(crate) struct Told<'a> {
     pub(crate) id: &'a str,
+    /// The session that it is a sub-agent's work for.
+    pub(crate) parent: Option<&'a str>,
     pub(crate) place: &'a str,
+}
+
+impl Told<'_> {
+    /// A short name for a person.
+    fn name(&self) -> String {
+        let short = |id: &str| clean::line(&divider::short(id)).into_owned();
+        match self.parent {
+            Some(parent) => format!("{} of {}", short(self.id), short(parent)),
+            None => short(self.id),
+        }
+    }
 }
 
 /// The columns of a session's name before a line.
@@ -51,7 +69,8 @@ const NAME_COLUMNS: usize = 8;
 
 impl Teller {
     pub(crate) fn new(form: Form, sdk: Sdk) -> Teller {
-        Teller { form, sdk, chunks: Chunks::new(sdk), live: HashMap::new(), last: None, failed: HashMap::new() }
+        let (live, told_of, called, failed) = Default::default();
+        Teller { form, sdk, chunks: Chunks::new(sdk), live, told_of, called, last: None, failed }
     }
 
     /// Looks at a file and tells what is new.
@@ -72,16 +91,34 @@ impl Teller {
         if look.change.is_none() && look.updates.is_empty() {
             return Ok(());
         }
-        let id = growing.session(&reading).map_or_else(|| source.name(), |session| session.id().0);
+        let session = growing.session(&reading);
+        let parent = session.and_then(|session| session.parent_session()).map(|(parent, _)| parent.to_owned());
+        let id = session.map_or_else(|| source.name(), |session| session.id().0);
         // Copies of a file have the same id: the place tells sessions apart.
-        let place = format!("{path}#{}", source.key.clone().unwrap_or_default());
-        let told = Told { id: &id, place: &place };
+        let place = place(&source);
+        let told = Told { id: &id, parent: parent.as_deref(), place: &place };
         if let Some(change) = look.change {
-            self.change(told, &path, change, ctx)?;
+            // A file that is back may not say yet which session it is.
+            let called = self.called.get(&place).cloned().unwrap_or_else(|| id.clone());
+            self.change(Told { id: &called, ..told }, &path, change, ctx)?;
+        }
+        if look.updates.iter().any(|update| matches!(update, Update::Message(_))) {
+            self.called.insert(place.clone(), id.clone());
         }
         // What a rewritten file tells again was printed already, and nobody took back what it lacks.
         self.live.entry(place.clone()).or_default().rewritten = look.change.is_some();
         self.updates(told, look.updates, ctx)
+    }
+
+    /// What was told of a file is told of where it lies now.
+    pub(crate) fn moved(&mut self, from: &Source, to: &Source) {
+        let (from, to) = (place(from), place(to));
+        self.live.remove(&from).map(|live| self.live.insert(to.clone(), live));
+        self.told_of.remove(&from).map(|told_of| self.told_of.insert(to.clone(), told_of));
+        self.called.remove(&from).map(|called| self.called.insert(to.clone(), called));
+        if self.last.as_ref() == Some(&from) {
+            self.last = Some(to);
+        }
     }
 
     /// What happened to a file, beside the messages.
@@ -103,7 +140,11 @@ impl Teller {
     pub(crate) fn updates(&mut self, told: Told<'_>, updates: Vec<Update>, ctx: &mut Ctx) -> Result<(), Failure> {
         for update in updates {
             match &self.form {
-                Form::Updates => print(&self.as_json(told.id, update), ctx)?,
+                Form::Updates => {
+                    for line in self.as_json(told, update) {
+                        print(&line, ctx)?;
+                    }
+                }
                 Form::Chunks => {
                     for chunk in self.chunks.of(update) {
                         print(&chunk, ctx)?;
@@ -128,12 +169,31 @@ impl Teller {
         Ok(())
     }
 
-    fn as_json(&self, id: &str, update: Update) -> Value {
+    /// What was told of one session is removed from that one.
+    fn as_json(&mut self, told: Told<'_>, update: Update) -> Vec<Value> {
+        let told_of = self.told_of.entry(told.place.to_owned()).or_default();
+        let removed = |session: &str, ids: Vec<String>| json!({"type": "removed", "session": session, "ids": ids});
         match update {
             Update::Message(message) => {
-                json!({"type": "message", "session": id, "message": message.for_sdk(self.sdk)})
+                let before = told_of.insert(message.id.clone(), told.id.to_owned()).filter(|before| before != told.id);
+                let moved = before.map(|before| removed(&before, vec![message.id.clone()]));
+                let mut message = json!({"type": "message", "session": told.id, "message": message.for_sdk(self.sdk)});
+                if let Some(parent) = told.parent {
+                    message["parentSession"] = parent.into();
+                }
+                moved.into_iter().chain([message]).collect()
             }
-            Update::Removed(ids) => json!({"type": "removed", "session": id, "ids": ids}),
+            Update::Removed(ids) => {
+                let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+                for id in ids {
+                    let session = told_of.remove(&id).unwrap_or_else(|| told.id.to_owned());
+                    match groups.last_mut().filter(|(last, _)| *last == session) {
+                        Some((_, ids)) => ids.push(id),
+                        None => groups.push((session, vec![id])),
+                    }
+                }
+                groups.into_iter().map(|(session, ids)| removed(&session, ids)).collect()
+            }
         }
     }
 
@@ -146,7 +206,8 @@ impl Teller {
         ctx: &mut Ctx,
     ) -> Result<(), Failure> {
         let prose = ctx.prose();
-        let look = if named { Look { width: prose.width.saturating_sub(NAME_COLUMNS + 3), ..prose } } else { prose };
+        let columns = NAME_COLUMNS + told.parent.map_or(0, |_| NAME_COLUMNS + " of ".len());
+        let look = if named { Look { width: prose.width.saturating_sub(columns + 3), ..prose } } else { prose };
         let live = self.live.entry(told.place.to_owned()).or_default();
         let elsewhere = self.last.as_deref() != Some(told.place);
         if elsewhere {
@@ -163,20 +224,25 @@ impl Teller {
             return Ok(());
         }
         if !named && elsewhere && self.last.is_some() {
-            let words = format!("session {}", clean::line(&divider::short(told.id)));
+            let words = format!("session {}", told.name());
             writeln!(ctx.out, "\n{}", divider::rule(&words, &look))?;
         }
         self.last = Some(told.place.to_owned());
         if !named {
             return Ok(ctx.out.write_all(text.as_bytes())?);
         }
-        let name = width::fit(&clean::line(&divider::short(told.id)), NAME_COLUMNS);
+        let name = width::fit(&told.name(), columns);
         let name = ctx.paint().dim(&format!("{name} │"));
         for line in text.lines() {
             writeln!(ctx.out, "{}", format!("{name} {line}").trim_end())?;
         }
         Ok(())
     }
+}
+
+/// What tells a session from others.
+fn place(source: &Source) -> String {
+    format!("{}#{}", source.path.to_string_lossy(), source.key.as_deref().unwrap_or_default())
 }
 
 /// Prints a value in one line.

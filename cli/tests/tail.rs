@@ -168,9 +168,88 @@ fn a_file_may_be_cut_replaced_and_deleted() {
     assert_eq!(tail.interrupt().0, Some(0));
 }
 
+/// What somebody has who applies updates: the session and the id of each message.
+fn applied(lines: &[String]) -> Vec<(String, String)> {
+    let mut messages: Vec<(String, String)> = Vec::new();
+    for update in lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let session = update["session"].as_str().unwrap().to_owned();
+        let id = |id: &Value| (session.clone(), id.as_str().unwrap().to_owned());
+        match update["type"].as_str().unwrap() {
+            "message" if !messages.contains(&id(&update["message"]["id"])) => {
+                messages.push(id(&update["message"]["id"]))
+            }
+            "removed" => {
+                for gone in update["ids"].as_array().unwrap().iter().map(id) {
+                    assert!(messages.contains(&gone), "{gone:?} is not there: {messages:?}");
+                    messages.retain(|message| *message != gone);
+                }
+            }
+            _ => {}
+        }
+    }
+    messages
+}
+
+#[test]
+fn what_is_removed_is_named_as_it_was_told() {
+    let env = TestEnv::new();
+    let path = env.session("folder", &talk());
+    let mut tail = Tail::start(&env, &["tail", "s1", "--jsonl"]);
+    tail.until(r#""id":"a2""#);
+    fs::remove_file(&path).unwrap();
+    tail.until(r#""change":"gone""#);
+    append(&path, "");
+    tail.until("removed");
+    append(&path, line("user", "z1", None, "Back again"));
+    tail.until("Back again");
+    let (_, _, seen) = tail.interrupt();
+    assert_eq!(applied(&seen), [("s1".to_owned(), "z1".to_owned())], "{seen:#?}");
+    let sessions: Vec<Value> =
+        seen.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["session"].take()).collect();
+    assert!(sessions.iter().all(|session| session == "s1"), "{seen:#?}");
+}
+
+/// A session of Claude Code, whose first line could be another's.
+fn claude_talk() -> [String; 2] {
+    let line = |kind: &str, id: &str, parent: Value, content: Value| {
+        let line = serde_json::json!({
+            "type": kind, "uuid": id, "parentUuid": parent, "sessionId": "c1", "timestamp": "2026-11-15T10:00:00Z",
+            "message": {"role": kind, "content": content},
+        });
+        format!("{line}\n")
+    };
+    let thought = serde_json::json!([{"type": "thinking", "thinking": "Hm.", "signature": "x"}, {"type": "text", "text": "Four."}]);
+    [line("user", "p1", Value::Null, "Two and two?".into()), line("assistant", "q1", "p1".into(), thought)]
+}
+
+#[test]
+fn whose_a_file_is_shows_while_it_grows() {
+    let env = TestEnv::new();
+    let path = env.work().join("x.jsonl");
+    let [prompt, answer] = claude_talk();
+    append(&path, "");
+    let mut tail = Tail::start(&env, &["tail", "x.jsonl", "--jsonl", "--poll"]);
+    std::thread::sleep(Duration::from_millis(300));
+    append(&path, &prompt);
+    tail.until("Two and two?");
+    append(&path, &answer);
+    assert!(tail.until("Hm.").contains(r#""type":"reasoning""#));
+    assert_eq!(applied(&tail.interrupt().2), [("c1".to_owned(), "p1".to_owned()), ("c1".to_owned(), "q1".to_owned())]);
+    // The same through a pipe.
+    let mut child = env.command(&["tail", "-", "--jsonl"]).spawn().unwrap();
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(prompt.as_bytes()).unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    pipe.write_all(answer.as_bytes()).unwrap();
+    drop(pipe);
+    let out = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    assert!(out.contains(r#""type":"reasoning""#), "{out}");
+    assert_eq!(applied(&out.lines().map(str::to_owned).collect::<Vec<_>>()).len(), 2, "{out}");
+}
+
 #[test]
 fn all_sessions_are_followed_also_those_that_begin_later() {
-    for args in [&["tail", "--all"][..], &["tail", "--all", "--poll"][..]] {
+    for args in [&["tail", "--all", "-n", "2"][..], &["tail", "--all", "-n", "2", "--poll"][..]] {
         let env = TestEnv::new();
         let named = |lines: String, id: &str| lines.replace(r#""sessionId":"s1""#, &format!(r#""sessionId":"{id}""#));
         let first = env.session("first-session", &named(talk(), "first-session"));
@@ -178,15 +257,68 @@ fn all_sessions_are_followed_also_those_that_begin_later() {
         let mut told = BufReader::new(tail.child.stderr.take().unwrap());
         let mut note = String::new();
         told.read_line(&mut note).unwrap();
-        assert!(note.contains("Waiting"), "{note}");
+        assert!(note.contains("Following What is two and two?"), "{note}");
+        tail.until("Yes.");
         append(&first, user("u3", "a2", "Still there?"));
         assert!(tail.until("Still there?").starts_with("first-se │"));
         env.session("second-session", &named(line("user", "q", None, "A new one"), "second-session"));
         assert!(tail.until("A new one").starts_with("second-s │"));
-        assert!(!tail.seen.iter().any(|line| line.contains("Yes.")), "{:?}", tail.seen);
+        assert!(!tail.seen.iter().any(|line| line.contains("Four.")), "{:?}", tail.seen);
         tail.child.stderr = None;
         assert!(Command::new("kill").args(["-INT", &tail.child.id().to_string()]).status().unwrap().success());
         assert_eq!(tail.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+#[test]
+fn an_answer_comes_with_its_prompt_and_sub_agents_only_when_asked_for() {
+    for sidechains in [false, true] {
+        let env = TestEnv::new();
+        let [prompt, answer] = claude_talk();
+        let folder = env.home().join(".claude/projects/p");
+        fs::create_dir_all(folder.join("c1/subagents")).unwrap();
+        let path = folder.join("c1.jsonl");
+        append(&path, prompt);
+        env.session("s1", &talk().replace("T10", "T11"));
+        let args = ["tail", "--all", "--poll", "--sidechains"];
+        let mut tail = Tail::start(&env, &args[..if sidechains { 4 } else { 3 }]);
+        tail.until("Yes.");
+        let aside = claude_talk().concat().replace(r#""uuid""#, r#""isSidechain":true,"agentId":"x1","uuid""#);
+        append(&folder.join("c1/subagents/agent-x1.jsonl"), aside.replace("Two and two?", "From above"));
+        if sidechains {
+            assert!(tail.until("From above").starts_with("agent-x1 of c1 "), "{:?}", tail.seen);
+        }
+        std::thread::sleep(Duration::from_millis(600));
+        append(&path, answer);
+        tail.until("Two and two?");
+        tail.until("Four.");
+        let above = tail.seen.iter().any(|line| line.contains("From above"));
+        assert_eq!(above, sidechains, "{:?}", tail.seen);
+    }
+}
+
+#[test]
+fn a_file_that_is_moved_is_nothing_new() {
+    for form in ["--jsonl", "--full"] {
+        let env = TestEnv::new();
+        let [still, followed] = [("still", "Standing"), ("followed", "Going")].map(|(id, words)| {
+            let lines = talk().replace(r#""sessionId":"s1""#, &format!(r#""sessionId":"{id}""#));
+            env.session(id, &lines.replace("two and two", words))
+        });
+        // The newest is told of from the beginning, the other stands still.
+        append(&followed, user("u3", "a2", "Newest").replace("T10", "T11").replace(r#""s1""#, r#""followed""#));
+        let mut tail = Tail::start(&env, &["tail", "--all", "--poll", "-n", "9", form]);
+        tail.until("Newest");
+        let home = env.home().join(".sage/sessions");
+        fs::rename(still.parent().unwrap(), home.join("still-moved")).unwrap();
+        fs::rename(followed.parent().unwrap(), home.join("followed-moved")).unwrap();
+        std::thread::sleep(Duration::from_millis(1600));
+        let moved = home.join("followed-moved/messages.jsonl");
+        append(&moved, line("assistant", "a3", Some("u3"), "And on.").replace(r#""s1""#, r#""followed""#));
+        tail.until("And on.");
+        let seen = tail.interrupt().2;
+        let count = |words: &str| seen.iter().filter(|line| line.contains(words)).count();
+        assert_eq!((count("Going"), count("Newest"), count("And on."), count("Standing")), (1, 1, 1, 0), "{seen:#?}");
     }
 }
 

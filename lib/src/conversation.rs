@@ -99,6 +99,11 @@ impl<'b, 's> Conversation<'b, 's> {
         self.branch.records[self.groups[message].first].id().into_owned()
     }
 
+    /// Who speaks in a message.
+    pub(crate) fn role(&self, message: usize) -> Option<Role> {
+        self.groups.get(message).map(|group| group.role)
+    }
+
     /// A number for all that a message is made of: as long as it stays, so does the message. No body is read for it.
     pub(crate) fn made_of(&self, message: usize) -> u64 {
         let group = &self.groups[message];

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::facts::Facts;
 use crate::issue::{Issue, Severity};
 use crate::message::Part;
-use crate::record::{Body, Kind, RecordId, SessionId, Title};
+use crate::record::{Body, Kind, RecordId, SessionId, Title, TitleSource};
 pub use crate::record_ref::RecordRef;
 pub use crate::request::Request;
 pub use crate::skeleton::Place;
@@ -256,6 +256,19 @@ impl Session {
     pub fn parent_session(&self) -> Option<(&str, Option<&str>)> {
         let Facts { parent_session, parent_call, .. } = &self.derived.facts;
         parent_session.as_deref().map(|parent| (parent, parent_call.as_deref()))
+    }
+
+    /// Gives a session that tells no title the summary that stands in another one's file.
+    pub fn sum_up(&mut self, summary: String) {
+        let title = Title { text: summary, source: TitleSource::Summary };
+        if self.title().is_none() {
+            self.derived.facts.entitle(title);
+        }
+    }
+
+    /// The session that this one was forked from.
+    pub fn forked_from(&self) -> Option<&str> {
+        self.derived.facts.forked_from.as_deref()
     }
 
     /// Each kind of record that the dialect does not know, and how many there are.

@@ -14,16 +14,18 @@ mod growing;
 
 pub use chunk::{Call, Chunk, DataChunk};
 pub use chunks::Chunks;
-pub use growing::{Change, Growing, Look};
+pub use growing::{Change, Growing, Look, identity};
 
 use hashbrown::HashSet;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::conversation::Conversation;
+use crate::detect;
 use crate::error::Result;
-use crate::message::Message;
+use crate::message::{Message, Role};
 use crate::reading::Reading;
 use crate::session::{Branch, Session};
+use crate::source::Contents;
 
 /// What changed in the messages of a session's newest branch.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +43,7 @@ pub enum Begin {
     Everything,
     /// With the last messages that are there at the first look.
     Last(usize),
-    /// With the first message that has a record at or behind this byte of the file.
+    /// With the first message that has a record at or behind this byte of the file, and the prompt that it answers.
     At(u64),
 }
 
@@ -62,6 +64,8 @@ pub enum Begin {
 /// ```
 pub struct Follower {
     session: Session,
+    /// Whether more of it may tell that it is somebody else's.
+    guessed: bool,
     begin: Begin,
     begun: bool,
     /// Ids of messages before the first that is told.
@@ -82,12 +86,17 @@ struct Told {
 impl Follower {
     /// Follows a session from where it stands.
     pub fn new(session: Session, begin: Begin) -> Follower {
-        Follower { session, begin, begun: false, hidden: HashSet::new(), told: Vec::new() }
+        Follower { session, guessed: false, begin, begun: false, hidden: HashSet::new(), told: Vec::new() }
     }
 
     /// Follows what is yet to come, from the first byte on.
     pub fn of_bytes(dialect: &'static dyn crate::dialect::Dialect, begin: Begin, reading: &Reading<'_>) -> Follower {
         Follower::new(Session::from_bytes(dialect, Vec::new(), reading), begin)
+    }
+
+    /// Follows what is yet to come, and finds out whose it is.
+    pub fn guessing(begin: Begin, reading: &Reading<'_>) -> Follower {
+        Follower { guessed: true, ..Follower::of_bytes(detect::of_bytes(&[]), begin, reading) }
     }
 
     /// Takes in appended bytes, cut anywhere. This costs no more than reading them.
@@ -97,13 +106,31 @@ impl Follower {
 
     /// Goes on with another reading of the same session: its file was rewritten, or is none that is appended to.
     pub fn replace(&mut self, session: Session) {
+        if session.dialect().name() != self.session.dialect().name() {
+            // The same records may say something else now.
+            self.told.iter_mut().for_each(|told| told.made_of = !told.made_of);
+        }
         self.session = session;
     }
 
     /// The session as it stands.
     pub fn session(&mut self, reading: &Reading<'_>) -> &Session {
+        if self.guessed {
+            self.guess_again(reading);
+        }
         self.session.settle(reading);
         &self.session
+    }
+
+    /// The first lines of several dialects look alike: more of them tell better.
+    fn guess_again(&mut self, reading: &Reading<'_>) {
+        let contents = self.session.files.0.first().map(|file| &file.contents);
+        let Some(Contents::Memory(bytes)) = contents else { return };
+        let guess = detect::guess_bytes(bytes);
+        self.guessed = !guess.settled;
+        if guess.dialect.name() != self.session.dialect().name() {
+            self.replace(Session::from_bytes(guess.dialect, bytes.clone(), reading));
+        }
     }
 
     /// Tells what changed since the last look. Costs as much as the session has records: look when bytes have come, not at
@@ -154,7 +181,11 @@ impl Follower {
             (Begin::Last(count), _) if !self.begun => ids.len().saturating_sub(count),
             (Begin::At(offset), _) if !self.begun => {
                 let is_new = |at: &usize| conversation.records(*at).any(|record| record.ends_behind(offset));
-                (0..ids.len()).find(is_new).unwrap_or(ids.len())
+                let first = (0..ids.len()).find(is_new).unwrap_or(ids.len());
+                let answers = |prompt: &usize| {
+                    conversation.role(first) == Some(Role::Assistant) && conversation.role(*prompt) == Some(Role::User)
+                };
+                first.checked_sub(1).filter(answers).unwrap_or(first)
             }
             // The file may have been read from an earlier place on than it was.
             (Begin::Last(_) | Begin::At(_), Some(known)) => known,

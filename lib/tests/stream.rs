@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use scrollback::conversation::Conversation;
+use scrollback::detect;
 use scrollback::dialect::{self, Dialect};
+use scrollback::home::Home;
 use scrollback::layout::Format;
 use scrollback::message::{Message, Part, Sdk, ToolState};
 use scrollback::session::Session;
@@ -322,7 +324,8 @@ fn telling_can_begin_with_the_last_messages() {
     assert_eq!(ids(Begin::Everything, &more), "q a r b, s");
     assert_eq!(ids(Begin::Last(2), &more), "r b, s");
     assert_eq!(ids(Begin::Last(0), &more), ", s");
-    assert_eq!(ids(Begin::At(log.len() as u64 - 5), &more), "b, s");
+    assert_eq!(ids(Begin::At(log.len() as u64 - 5), &more), "r b, s");
+    assert_eq!(ids(Begin::At(log.len() as u64), &more), ", s");
     // Going back behind what was told.
     assert_eq!(ids(Begin::Last(1), &said("x", "q", "anew")), "b, -b x");
     assert_eq!(ids(Begin::Last(0), &said("x", "q", "anew")), ", x");
@@ -385,6 +388,56 @@ fn a_file_is_followed_through_all_that_can_happen_to_it() {
     same(&page);
 }
 
+#[test]
+fn whose_it_is_shows_while_it_is_piped_in() {
+    for (_, path) in logs() {
+        let bytes = fs::read(&path).unwrap();
+        let whole = Session::from_bytes(detect::of_bytes(&bytes), bytes.clone(), &reading());
+        let mut follower = Follower::guessing(Begin::Everything, &reading());
+        let mut page = Page::default();
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            follower.push(piece, &reading());
+            page.apply(follower.updates(&reading()).unwrap());
+        }
+        assert_eq!(follower.session(&reading()).dialect().name(), whole.dialect().name(), "{}", path.display());
+        assert_eq!(page.0, batch(&whole), "{}", path.display());
+    }
+}
+
+#[test]
+fn a_file_becomes_whose_it_is() {
+    let home = Home { dir: "/nowhere".into(), cwd: "/".into(), vars: Default::default() };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.jsonl");
+    fs::write(&path, "").unwrap();
+    let mut growing = Growing::guessing(Source::file(native(), &path), Begin::Last(1000), home.clone());
+    let mut page = Page::default();
+    let mut look_and_compare = || {
+        let look = growing.look(&reading()).unwrap();
+        page.apply(look.updates);
+        let dialect = detect::of_file(&path, &home).unwrap();
+        assert_eq!(page.0, batch(&Session::open(&Source::file(dialect, &path), &reading()).unwrap()));
+        (look.change, dialect.name())
+    };
+    assert_eq!(look_and_compare(), (None, "native"));
+    // One line of Claude Code's could be another's.
+    let of = |dialect: &str, case: &str| fs::read_to_string(corpus().join(dialect).join(case)).unwrap();
+    let claude = of("claude-code", "blocks-of-one-answer/session.jsonl");
+    for at in [20, claude.find('\n').unwrap() + 1, claude.len()] {
+        fs::OpenOptions::new().write(true).open(&path).unwrap().write_all(&claude.as_bytes()[..at]).unwrap();
+        assert_eq!(look_and_compare().0, None);
+    }
+    assert_eq!(look_and_compare(), (None, "claude-code"));
+    let beside = dir.path().join("beside");
+    fs::write(&beside, of("codex", "compaction/rollout.jsonl")).unwrap();
+    fs::rename(&beside, &path).unwrap();
+    assert_eq!(look_and_compare(), (Some(Change::Replaced), "codex"));
+    fs::write(&path, "").unwrap();
+    assert_eq!(look_and_compare(), (Some(Change::Rewritten), "native"));
+    fs::write(&path, of("ai-sdk", "array/messages.json")).unwrap();
+    assert_eq!(look_and_compare(), (None, "ai-sdk"));
+}
+
 /// A session longer than the first window of its end.
 fn long_log() -> String {
     let mut lines = user("0", "null", "Go");
@@ -429,7 +482,7 @@ fn what_did_not_change_is_not_read_again() {
     assert_eq!(growing.look(&reading()).unwrap().updates.len(), 3);
     // The bytes of the first message are others now: who read them would notice.
     let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-    file.write_all(log.replace("Hi", "Ho")[..100].as_bytes()).unwrap();
+    file.write_all(&log.replace("Hi", "Ho").as_bytes()[..100]).unwrap();
     append(&path, &said("b", "r", "Done."));
     let look = growing.look(&reading()).unwrap();
     assert_eq!((look.change, look.updates.len()), (None, 1));

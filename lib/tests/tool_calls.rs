@@ -21,16 +21,18 @@ fn static_and_dynamic_calls_are_listed_alike() {
     let parts = r#"{"type":"tool-weather","toolCallId":"c1","state":"output-available","input":{"city":"Brest"},"output":9,"providerExecuted":true},
         {"type":"dynamic-tool","toolName":"Bash","toolCallId":"c2","state":"output-error","input":{},"errorText":"no shell"},
         {"type":"dynamic-tool","toolName":"Bash","toolCallId":"c3","state":"input-available","input":{"command":"ls"}},
+        {"type":"dynamic-tool","toolName":"Bash","toolCallId":"c4","state":"output-error","rawInput":"{\"comm","errorText":"no JSON"},
         {"type":"text","text":"done"}"#;
     let message = format!(r#"{{"id":"m","role":"assistant","parts":[{parts}]}}"#).replace('\n', "");
     let rows = rows("ai-sdk", &format!("{message}\n"));
     let told: Vec<String> = rows.iter().map(|row| serde_json::to_string(row).unwrap()).collect();
     insta::assert_snapshot!(told.join("\n"), @r#"
     {"message":"m","callId":"c1","name":"weather","state":"output-available","input":{"city":"Brest"},"output":9,"providerExecuted":true}
-    {"message":"m","callId":"c2","name":"Bash","state":"output-error","input":{},"error":"no shell","providerExecuted":false}
+    {"message":"m","callId":"c2","name":"Bash","state":"output-error","input":{},"errorText":"no shell","providerExecuted":false}
     {"message":"m","callId":"c3","name":"Bash","state":"input-available","input":{"command":"ls"},"providerExecuted":false}
+    {"message":"m","callId":"c4","name":"Bash","state":"output-error","rawInput":"{\"comm","errorText":"no JSON","providerExecuted":false}
     "#);
-    assert_eq!(rows.iter().map(ToolCallRow::failed).collect::<Vec<_>>(), [false, true, false]);
+    assert_eq!(rows.iter().map(ToolCallRow::failed).collect::<Vec<_>>(), [false, true, false, true]);
 }
 
 #[test]

@@ -118,7 +118,7 @@ fn table(rows: &[ToolCallRow]) -> Table {
         Column::shrinking("RESULT", 12),
     ]);
     for row in rows {
-        let result = match (&row.error, &row.output) {
+        let result = match (&row.error_text, &row.output) {
             (Some(error), _) => error.clone(),
             (None, Some(Value::String(text))) => text.clone(),
             (None, Some(Value::Null) | None) => String::new(),
@@ -129,7 +129,7 @@ fn table(rows: &[ToolCallRow]) -> Table {
             Cell::new(cell(&row.name), Paint::bold),
             Cell::new(row.state, brush(row)),
             Cell::new(row.duration_ms.map(took).unwrap_or_default(), Paint::plain),
-            Cell::new(cell(&tool::given(row.input.as_ref())), Paint::plain),
+            Cell::new(cell(&tool::given(row.input.as_ref().or(row.raw_input.as_ref()))), Paint::plain),
             Cell::new(cell(&result), Paint::dim),
         ]);
     }

@@ -3,7 +3,6 @@
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use scrollback::detect;
 use scrollback::message::Sdk;
 use scrollback::reading::Reading;
 use scrollback::stream::{Begin, Follower, Growing};
@@ -31,6 +30,9 @@ pub(crate) struct TailArgs {
     /// Begin with the last N messages of the session, or of the newest; what is piped in is shown from its beginning
     #[arg(long, short = 'n', value_name = "N", default_value_t = 4)]
     last: usize,
+    /// Follow sub-agents' sessions too
+    #[arg(long)]
+    sidechains: bool,
     /// Open tool calls and thinking
     #[arg(long)]
     full: bool,
@@ -73,7 +75,12 @@ pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
             let name: SessionName = name.clone().map_or_else(newest, Ok)?;
             match name.resolve(global, ctx)?.located {
                 Located::Source(source) => {
-                    let growing = Growing::new(*source, Begin::Last(args.last));
+                    let begin = Begin::Last(args.last);
+                    let guessed = global.dialect.is_none() && source.key.is_none() && name.is_file(ctx);
+                    let growing = match guessed {
+                        true => Growing::guessing(*source, begin, ctx.home.clone()),
+                        false => Growing::new(*source, begin),
+                    };
                     follow_one(growing, &mut teller, args, global, ctx)?;
                 }
                 Located::Bytes { bytes, .. } => follow_pipe(bytes.as_slice(), &mut teller, global, ctx)?,
@@ -108,11 +115,14 @@ fn follow_all(teller: &mut Teller, args: &TailArgs, global: &Global, ctx: &mut C
     let stores = Stores::new(global, ctx)?;
     let dialect = scope::dialect(global)?;
     let mut watch = Watch::new(!args.poll)?;
-    let mut sessions = Sessions::find(global, ctx, args.last)?;
+    let mut sessions = Sessions::find(global, ctx, args.last, args.sidechains)?;
     let mut changed = None;
     loop {
         // A folder may be there by now.
         stores.roots(dialect).iter().for_each(|root| watch.folder(root));
+        for (from, to) in sessions.find_new(changed.as_ref(), &stores) {
+            teller.moved(&from, &to);
+        }
         for growing in sessions.changed(changed.as_ref(), &stores, ctx) {
             teller.look(growing, &stores, ctx)?;
         }
@@ -129,24 +139,21 @@ fn follow_all(teller: &mut Teller, args: &TailArgs, global: &Global, ctx: &mut C
 /// Follows what is piped in, to its end.
 fn follow_pipe(mut pipe: impl Read, teller: &mut Teller, global: &Global, ctx: &mut Ctx) -> Result<(), Failure> {
     let named = scope::dialect(global)?;
-    let mut begun: Option<Follower> = None;
-    let (mut bytes, mut piece) = (Vec::new(), vec![0; PIECE_BYTES]);
+    let begin = Begin::Everything;
+    let reading = Reading::plain(ctx.now);
+    let mut follower = match named {
+        Some(dialect) => Follower::of_bytes(dialect, begin, &reading),
+        None => Follower::guessing(begin, &reading),
+    };
+    let mut piece = vec![0; PIECE_BYTES];
     loop {
         let read = pipe.read(&mut piece)?;
-        bytes.extend_from_slice(&piece[..read]);
         let reading = Reading::plain(ctx.now);
-        // The first line tells whose it is.
-        if begun.is_none() && (bytes.contains(&b'\n') || bytes.len() >= PIECE_BYTES || read == 0) {
-            let dialect = named.unwrap_or_else(|| detect::of_bytes(&bytes));
-            begun = Some(Follower::of_bytes(dialect, Begin::Everything, &reading));
-        }
-        if let Some(follower) = &mut begun {
-            follower.push(&std::mem::take(&mut bytes), &reading);
-            let updates = follower.updates(&reading)?;
-            let id = follower.session(&reading).id();
-            teller.updates(Told { id: id.as_str(), place: "-" }, updates, ctx)?;
-            ctx.out.flush()?;
-        }
+        follower.push(&piece[..read], &reading);
+        let updates = follower.updates(&reading)?;
+        let id = follower.session(&reading).id();
+        teller.updates(Told { id: id.as_str(), parent: None, place: "-" }, updates, ctx)?;
+        ctx.out.flush()?;
         if read == 0 {
             return Ok(());
         }

@@ -169,6 +169,7 @@ impl<'s> Drafts<'s> {
             Some(at) => at,
             None => self.begin_answer(record, block.group),
         };
+        let first = at;
         self.in_items = block.item;
         let mut spoken = Vec::new();
         for part in said.parts {
@@ -187,9 +188,15 @@ impl<'s> Drafts<'s> {
                 }
             }
         }
+        // Each step of a record is the same model's.
+        let model = said.model.filter(|model| !model.is_empty());
+        for turn in self.drafts[first..=at].iter_mut().map(|draft| &mut draft.turn) {
+            if turn.role == Role::Assistant {
+                turn.model = model.clone().or(turn.model.take());
+                turn.sender = said.sender.clone().or(turn.sender.take());
+            }
+        }
         let turn = &mut self.drafts[at].turn;
-        turn.model = said.model.filter(|model| !model.is_empty()).or(turn.model.take());
-        turn.sender = said.sender.or(turn.sender.take());
         if turn.records.last() != Some(&record) {
             turn.records.push(record);
         }
@@ -276,14 +283,17 @@ impl<'s> Drafts<'s> {
         places.filter_map(|(at, item)| self.given(at, item)).any(|(known, _)| *known == record)
     }
 
-    /// The first final result of a call counts, of preliminary ones the last.
+    /// The first final result of a call counts, of preliminary ones the last; one that was written before the call only
+    /// where none was behind it: it may answer an earlier call of that id.
     fn give(&mut self, (at, item): (usize, usize), record: RecordRef<'s>, result: ToolResult) {
+        let made = self.drafts[at].turn.records.first().map(|record| record.order());
+        let is_early = |record: &RecordRef<'_>| made.is_some_and(|made| record.order() < made);
         let results = &mut self.drafts[at].results;
         if results.len() <= item {
             results.resize_with(item + 1, || None);
         }
         match results[item].as_deref() {
-            Some((_, known)) if !known.preliminary => {
+            Some((known_in, known)) if !known.preliminary && (!is_early(known_in) || is_early(&record)) => {
                 if !result.preliminary {
                     let what = format!("a further result of call {} is not sent: the first counts", result.call_id);
                     self.notes.push(Note::new(record, what));

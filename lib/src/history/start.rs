@@ -8,6 +8,8 @@
 //! native        the summary, preserved                              what follows
 //! ```
 
+use std::collections::BTreeSet;
+
 use hashbrown::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -15,9 +17,10 @@ use super::draft::Drafts;
 use super::{History, Note, fluux, resume};
 use crate::error::Result;
 use crate::issue::IssueKind;
-use crate::record::{Body, Compaction, Kind};
+use crate::record::{Body, Compaction, Kind, RecordId};
 use crate::session::{Branch, RecordRef, Session};
 use crate::skeleton::KeyRole;
+use crate::tree::NodeIx;
 
 /// Whether context that the agent makes anew is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,7 +105,6 @@ fn last_cut(records: &[RecordRef<'_>], drafts: &mut Drafts<'_>) -> Result<Option
 
 /// The records that the model still sees as they are, in the order of the branch.
 fn preserved<'s>(session: &'s Session, compaction: &Compaction, before: &[RecordRef<'s>]) -> Vec<RecordRef<'s>> {
-    // An answer's other blocks need not be named.
     let ids: HashSet<&str> = compaction.preserved.iter().map(|id| id.as_str()).collect();
     let named = |record: &RecordRef<'s>| ids.contains(&*record.id()) && record.kind() != Kind::Compaction;
     let mut found = before.iter().enumerate().filter(|(_, record)| named(record)).map(|(at, _)| at);
@@ -115,7 +117,9 @@ fn preserved<'s>(session: &'s Session, compaction: &Compaction, before: &[Record
     let mut records: Vec<RecordRef<'s>> = found.map(|at| before[at]).collect();
     let on_branch: HashSet<usize> = before.iter().map(|record| record.order()).collect();
     // What was preserved may lie on a side of the tree that the cut does not hang on.
-    let elsewhere = compaction.preserved.iter().filter_map(|id| session.find(id.as_str()).ok());
+    let named = |id: &RecordId| session.skeleton.ids.find(id.as_str()).and_then(|id| session.derived.tree.named(id));
+    let elsewhere: BTreeSet<NodeIx> = compaction.preserved.iter().filter_map(named).collect();
+    let elsewhere = elsewhere.into_iter().map(|node| session.at(node));
     records
         .extend(elsewhere.filter(|record| !on_branch.contains(&record.order()) && record.kind() != Kind::Compaction));
     records
@@ -150,16 +154,22 @@ fn find_results<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut Draf
         if open.is_empty() {
             break;
         }
-        let made: Vec<(u64, String)> = caller.keys(KeyRole::Call).filter_map(|call| open.remove_entry(&call)).collect();
-        for (hash, call) in made {
-            let answers = session.derived.keys.answers.get(&caller.node).into_iter().flatten();
-            let mut answers = answers.map(|node| session.at(*node)).filter(|record| !drafts.has_given(*record, &call));
-            let Some(record) = answers.find(|record| record.keys(KeyRole::Result).any(|key| key == hash)) else {
+        let mut made: HashMap<u64, String> =
+            caller.keys(KeyRole::Call).filter_map(|call| open.remove_entry(&call)).collect();
+        let answers = session.derived.keys.answers.get(&caller.node).into_iter().flatten();
+        for record in answers.map(|node| session.at(*node)) {
+            let mut given = record.keys(KeyRole::Result).filter_map(|key| made.get(&key));
+            if !given.any(|call| !drafts.has_given(record, call)) {
                 continue;
-            };
-            let body = record.body()?;
-            let result = body.said().and_then(|said| said.results.iter().find(|result| result.call_id == call));
-            result.into_iter().for_each(|result| drafts.result(record, result.clone()));
+            }
+            for result in record.body()?.said().into_iter().flat_map(|said| &said.results) {
+                let hash = xxh3_64(result.call_id.as_bytes());
+                let is_open = made.get(&hash).is_some_and(|call| *call == result.call_id);
+                if is_open && !drafts.has_given(record, &result.call_id) {
+                    made.remove(&hash);
+                    drafts.result(record, result.clone());
+                }
+            }
         }
     }
     Ok(())

@@ -4,11 +4,13 @@ use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
 use super::{Begin, Follower, Update};
+use crate::detect;
 use crate::error::{Error, Result};
+use crate::home::Home;
 use crate::layout::Format;
 use crate::reading::{Page, Reading};
 use crate::session::Session;
-use crate::source::{Contents, Source};
+use crate::source::{Contents, Source, open_file};
 
 /// How much is read at a time.
 const CHUNK_BYTES: u64 = 1024 * 1024;
@@ -22,6 +24,10 @@ const WINDOW_MESSAGES: usize = 8;
 /// A file that is followed. It reads only what was appended; of a large file it begins with the end.
 pub struct Growing {
     source: Source,
+    /// Where agents keep their files, if the file's content tells whose it is.
+    guess_in: Option<Home>,
+    /// Whether more of it may tell that it is somebody else's.
+    guessed: bool,
     begin: Begin,
     open: Option<Open>,
     gone: bool,
@@ -71,12 +77,28 @@ pub enum Change {
 impl Growing {
     /// Follows a source, which may not be there yet.
     pub fn new(source: Source, begin: Begin) -> Growing {
-        Growing { source, begin, open: None, gone: false }
+        Growing { source, guess_in: None, guessed: false, begin, open: None, gone: false }
+    }
+
+    /// Follows a file of which nobody said whose it is: an empty one may become anybody's, and another's may take its place.
+    pub fn guessing(source: Source, begin: Begin, home: Home) -> Growing {
+        Growing { guess_in: Some(home), guessed: true, ..Growing::new(source, begin) }
     }
 
     /// The source that is followed.
     pub fn source(&self) -> &Source {
         &self.source
+    }
+
+    /// Goes on with a file that was moved; false when what lies there is not the file that is followed.
+    pub fn moved_to(&mut self, source: &Source) -> bool {
+        let Some(open) = &mut self.open else { return false };
+        if source.dialect.name() != self.source.dialect.name() || !open.is_at(source).unwrap_or(false) {
+            return false;
+        }
+        self.source = source.clone();
+        open.follower.session.source = source.clone();
+        true
     }
 
     /// The session as it stood at the last look.
@@ -92,6 +114,7 @@ impl Growing {
                 return self.missing(error);
             }
             (Ok(stamp), None) => {
+                self.guess_again()?;
                 self.read_anew(None, stamp, reading)?;
                 self.gone.then_some(Change::Appeared)
             }
@@ -101,7 +124,8 @@ impl Growing {
             }
             (Ok(stamp), Some(mut open)) => match open.catch_up(stamp, reading) {
                 Ok(None) => {
-                    if open.follower.has_its_calls(reading) {
+                    let is_anothers = self.guessed && self.guess_again().unwrap_or(false);
+                    if !is_anothers && open.follower.has_its_calls(reading) {
                         self.open = Some(open);
                     } else {
                         self.read_anew(Some(open.follower), stamp, reading)?;
@@ -109,6 +133,8 @@ impl Growing {
                     self.gone.then_some(Change::Appeared)
                 }
                 Ok(Some(change)) => {
+                    // One that cannot be opened now fails to be read, too, and is looked at again.
+                    drop(self.guess_again());
                     self.read_anew(Some(open.follower), stamp, reading)?;
                     Some(if self.gone { Change::Appeared } else { change })
                 }
@@ -129,6 +155,20 @@ impl Growing {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Finds out whose the file is now, and tells whether that has changed.
+    fn guess_again(&mut self) -> Result<bool> {
+        let Some(home) = &self.guess_in else { return Ok(false) };
+        let guess = detect::guess_file(&self.source.path, home)?;
+        self.guessed = !guess.settled;
+        let source = Source::file(guess.dialect, &self.source.path);
+        let format = |source: &Source| std::mem::discriminant(&source.layout.format);
+        if source.dialect.name() == self.source.dialect.name() && format(&source) == format(&self.source) {
+            return Ok(false);
+        }
+        self.source = source;
+        Ok(true)
     }
 
     /// The file's own trouble is told once; another's is an error.
@@ -175,6 +215,16 @@ impl Open {
         let mut open = Open { follower, grows, seam: Vec::new(), stamp };
         open.remember_seam()?;
         Ok(open)
+    }
+
+    /// Whether its file lies there. The system gives the number of a deleted file to a new one, so that the content must fit.
+    fn is_at(&self, source: &Source) -> Result<bool> {
+        let stamp = stamp(source)?;
+        if stamp.file != self.stamp.file || !self.grows {
+            return Ok(stamp == self.stamp);
+        }
+        let from = self.follower.session.taken_bytes().saturating_sub(self.seam.len() as u64);
+        Ok(open_file(&source.path)?.read_at(from, self.seam.len() as u64)? == self.seam)
     }
 
     fn remember_seam(&mut self) -> Result<()> {
@@ -225,7 +275,7 @@ fn stamp(source: &Source) -> Result<Stamp> {
     let metadata = std::fs::metadata(&source.path).at(&source.path)?;
     let beside = match source.layout.format {
         Format::Rows(_) => std::fs::metadata(with_ending(&source.path, "-wal")).ok(),
-        Format::Lines | Format::Document => None,
+        Format::Lines | Format::Document | Format::ByContent { .. } => None,
     };
     let beside = beside.map(|metadata| (metadata.len(), metadata.modified().ok()));
     let modified = metadata.modified().ok();
@@ -240,14 +290,14 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 
 /// Which file it is, whatever it is called.
 #[cfg(unix)]
-fn identity(metadata: &Metadata) -> u64 {
+pub fn identity(metadata: &Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt;
     metadata.ino() ^ metadata.dev().rotate_left(32)
 }
 
 /// Which file it is, whatever it is called: where that cannot be asked, when it was made.
 #[cfg(not(unix))]
-fn identity(metadata: &Metadata) -> u64 {
+pub fn identity(metadata: &Metadata) -> u64 {
     let made = metadata.created().ok().and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
     made.map_or(0, |made| made.as_nanos() as u64)
 }

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::NO_MODEL;
 use super::block::{self, Read};
 use super::line::Line;
 use crate::lenient::{self, Count, Flag, List, Object, Text};
@@ -182,7 +183,7 @@ impl Full<'_> {
         let message = line.message.0.as_ref();
         let content = self.message.0.and_then(|message| message.content).or(self.content);
         let mut said = Said {
-            model: message.and_then(|message| message.model.clone().owned()),
+            model: message.and_then(|message| message.model.clone().owned()).filter(|model| model != NO_MODEL),
             usage: message.and_then(|message| message.usage()).filter(|_| line.is_answer()),
             context: Context {
                 cwd: line.cwd.clone().owned(),

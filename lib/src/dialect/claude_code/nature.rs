@@ -130,7 +130,9 @@ impl<'a> Line<'a> {
             message.id.0.is_some() || blocks.into_iter().any(is_ours)
         };
         match name {
-            "user" | "assistant" => self.user_type.0.is_some() || self.message.0.as_ref().is_some_and(of_api),
+            "user" | "assistant" => {
+                self.user_type.0.is_some() || self.request_id.0.is_some() || self.message.0.as_ref().is_some_and(of_api)
+            }
             "system" => !self.subtype.0.as_deref().unwrap_or_default().is_empty(),
             "attachment" | "custom-title" | "ai-title" | "file-history-snapshot" | "file-history-delta" => true,
             name => ASIDE.contains(&name),
