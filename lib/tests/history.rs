@@ -357,6 +357,33 @@ fn what_fluux_sends_is_the_same_in_every_view() {
 }
 
 #[test]
+fn a_message_in_a_role_that_nobody_knows_is_not_dropped_in_silence() {
+    let log = r#"{"type":"message","role":"user","content":"Hello.","msg_id":"m"}
+{"type":"message","role":"system","content":"Be kind.","msg_id":"s"}
+{"type":"message","role":"assistant","content":"Hi.","msg_id":"n"}"#;
+    let said = said(&of_agent("fluux", log), View::Text);
+    assert_eq!(said, "\"User: Hello.\"\n\"Assistant: Hi.\"\nnote: s: nobody knows what it is; it is not sent");
+}
+
+#[test]
+fn long_names_of_tools_are_cut_and_stay_apart() {
+    let call = |end: &str| {
+        let (name, id) = (format!("{}{end}", "n".repeat(70)), format!("c{end}"));
+        format!(
+            r#"{{"type":"response_item","payload":{{"type":"function_call","name":"{name}","arguments":"{{}}","call_id":"{id}"}}}}"#
+        )
+    };
+    let meta = r#"{"type":"session_meta","payload":{"id":"s","cwd":"/x"}}"#;
+    let session = of_agent("codex", &[meta.to_owned(), call("a"), call("b")].join("\n"));
+    let history = History::of(&session, session.head().unwrap()).unwrap();
+    let (items, notes) = View::OpenAiResponses.messages(&history).unwrap();
+    let names: Vec<&str> = items.iter().filter_map(|item| item["name"].as_str()).collect();
+    assert_eq!(names.iter().map(|name| name.len()).collect::<Vec<_>>(), [64, 64]);
+    assert_ne!(names[0], names[1]);
+    assert!(notes[0].what.contains("the API does not take its name"));
+}
+
+#[test]
 fn a_made_up_response_joins_the_recorded_ones() {
     let log = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"Go."}]}}
 {"uuid":"a","parentUuid":"u","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"functionCall":{"id":"c","name":"read","args":{}}},{"functionCall":{"id":"d","name":"read","args":{}}}]}}

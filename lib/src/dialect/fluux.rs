@@ -114,6 +114,10 @@ impl<'a> Line<'a> {
         }
     }
 
+    fn is_message(&self) -> bool {
+        self.kind.0.as_deref() == Some("message") && self.role.0.is_some()
+    }
+
     fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
         let of_type = self.of_type();
         let kind = match &of_type {
@@ -129,7 +133,8 @@ impl<'a> Line<'a> {
             kind,
             at: at.only_text(),
             sidechain: false,
-            side: matches!(kind, Kind::Header | Kind::Other),
+            // What somebody says in a role that we do not know is said all the same.
+            side: kind == Kind::Header || (kind == Kind::Other && !self.is_message()),
             failure: false,
             numbered: false,
         }));

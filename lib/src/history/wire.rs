@@ -26,8 +26,12 @@ pub(super) fn name<'n>(name: &'n str, max: usize, turn: &Turn<'_>, out: &mut Out
     if (1..=max).contains(&name.len()) && name.chars().all(is_plain) {
         return Cow::Borrowed(name);
     }
-    let plain: String = name.chars().take(max).map(|c| if is_plain(c) { c } else { '_' }).collect();
-    let plain = if plain.is_empty() { "unknown".to_owned() } else { plain };
+    let plain: String = match name.chars().count() {
+        0 => "unknown".to_owned(),
+        // Long names of one server begin alike.
+        count if count > max => id(name, max).into_owned(),
+        _ => name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect(),
+    };
     out.note(turn, format!("the tool {name:?} is called {plain}: the API does not take its name"));
     Cow::Owned(plain)
 }
