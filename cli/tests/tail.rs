@@ -107,6 +107,22 @@ fn a_session_is_followed_as_text() {
 }
 
 #[test]
+fn telling_begins_with_a_record_that_is_named() {
+    let env = TestEnv::new();
+    let path = env.session("s1", &(talk() + &line("assistant", "b2", Some("u2"), "No.")));
+    let mut tail = Tail::start(&env, &["tail", "s1#a1", "--jsonl", "-n", "1"]);
+    tail.until("No.");
+    append(&path, user("u3", "b2", "Oh"));
+    tail.until("Oh");
+    let ids: Vec<String> = applied(&tail.interrupt().2).into_iter().map(|(_, id)| id).collect();
+    assert_eq!(ids, ["a1", "u2", "b2", "u3"]);
+    for (name, code) in [("s1#a2", 2), ("s1#nope", 1), ("-#a1", 2)] {
+        let ran = env.run_with(&["tail", name], talk().as_bytes());
+        assert_eq!(ran.code, code, "{}", ran.all());
+    }
+}
+
+#[test]
 fn of_a_growing_turn_only_what_is_new_is_printed() {
     let env = TestEnv::new();
     let path = env.session("s1", &talk());
