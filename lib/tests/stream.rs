@@ -482,7 +482,7 @@ fn what_did_not_change_is_not_read_again() {
     assert_eq!(growing.look(&reading()).unwrap().updates.len(), 3);
     // The bytes of the first message are others now: who read them would notice.
     let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
-    file.write_all(log.replace("Hi", "Ho")[..100].as_bytes()).unwrap();
+    file.write_all(&log.replace("Hi", "Ho").as_bytes()[..100]).unwrap();
     append(&path, &said("b", "r", "Done."));
     let look = growing.look(&reading()).unwrap();
     assert_eq!((look.change, look.updates.len()), (None, 1));
