@@ -119,7 +119,10 @@ fn misuse(error: &clap::Error) -> Failure {
         .collect();
     let tip = rest.iter().find_map(|line| line.strip_prefix("tip: ")).map(str::to_owned);
     let listed = rest.iter().filter(|line| !line.starts_with("tip: ")).copied().collect::<Vec<_>>().join(" ");
+    let usage = text.lines().find_map(|line| line.trim().strip_prefix("Usage: scrollback "));
+    let command = usage.and_then(|usage| usage.split(' ').next()).filter(|word| !word.starts_with(['-', '<', '[']));
+    let help = command.map_or_else(|| "--help".to_owned(), |command| format!("{command} --help"));
     let message = if listed.is_empty() { first } else { format!("{first} {listed}") };
     Failure::new(FailureKind::Usage, message)
-        .hint(tip.unwrap_or_else(|| "`scrollback --help` shows what can be said".to_owned()))
+        .hint(tip.unwrap_or_else(|| format!("`scrollback {help}` shows what can be said")))
 }

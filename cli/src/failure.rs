@@ -87,6 +87,7 @@ impl From<scrollback::error::Error> for Failure {
             Error::SeveralSessions { .. } => {
                 Some("add #ID to the path; `scrollback list --store` with this file shows the ids")
             }
+            Error::TooManySessions { .. } => Some("name one: add #ID to the path of a smaller database"),
             Error::Database { .. } => Some("it may be locked, damaged or no SQLite database"),
         };
         let failure = Failure::new(FailureKind::Io, error.to_string());

@@ -113,8 +113,8 @@ impl Sessions {
                 }
                 let begin = match (source.layout.format, *before) {
                     (Format::Lines, Some(before)) => Begin::At(before.length),
-                    (Format::Lines | Format::Document | Format::Rows(_), None) => Begin::At(0),
-                    (Format::Document | Format::Rows(_), Some(_)) => Begin::Last(1),
+                    (_, None) => Begin::At(0),
+                    (Format::Document | Format::Rows(_) | Format::ByContent { .. }, Some(_)) => Begin::Last(1),
                 };
                 match in_scope(source, self.project.as_deref(), self.sidechains, stores, ctx) {
                     Some(true) => {}

@@ -7,9 +7,10 @@ use std::str::FromStr;
 
 use scrollback::detect;
 use scrollback::dialect::{self, Dialect};
-use scrollback::listing::Depth;
+use scrollback::listing::{self, Depth};
 use scrollback::query::SessionRow;
 use scrollback::reading::{Page, Reading};
+use scrollback::record::TitleSource;
 use scrollback::session::{Bridge, NotFound, RecordRef, Session};
 use scrollback::source::Source;
 
@@ -48,6 +49,8 @@ pub(crate) enum Located {
 pub(crate) struct Named {
     pub(crate) located: Located,
     pub(crate) record: Option<String>,
+    /// The summary of it that stands in another session's file, where the sessions were looked through.
+    pub(crate) summary: Option<String>,
 }
 
 impl SessionName {
@@ -66,7 +69,7 @@ impl SessionName {
     /// Finds what is meant.
     pub(crate) fn resolve(&self, global: &Global, ctx: &mut Ctx) -> Result<Named, Failure> {
         if looks_like_a_path(&self.typed, ctx) {
-            return Ok(Named { located: path(&self.typed, global, ctx)?, record: None });
+            return Ok(Named { located: path(&self.typed, global, ctx)?, record: None, summary: None });
         }
         let (name, record) = match self.typed.rsplit_once('#') {
             Some((name, record)) if !record.is_empty() && !name.is_empty() => (name, Some(record.to_owned())),
@@ -75,28 +78,35 @@ impl SessionName {
         if let Some(session) = record.as_deref().filter(|_| looks_like_a_path(name, ctx)) {
             let located = path(name, global, ctx)?;
             // Of a database, what is behind the # names one of its sessions.
-            return Ok(match in_database(&located, session)? {
-                Some(located) => Named { located, record: None },
-                None => Named { located, record },
+            return Ok(match in_database(&located, session, ctx)? {
+                Some(located) => Named { located, record: None, summary: None },
+                None => Named { located, record, summary: None },
             });
         }
         if name == "-" {
-            return Ok(Named { located: stdin(global)?, record });
+            return Ok(Named { located: stdin(global)?, record, summary: None });
         }
         if let Some(back) = back_from_newest(name) {
-            return Ok(Named { located: Located::Source(Box::new(newest(back?, global, ctx)?)), record });
+            return Ok(Named::listed(newest(back?, global, ctx)?, record));
         }
         let (rows, _) = scope::rows(global, ctx, Depth::Windows)?;
         // An id is a stranger's: it may hold a # or look like a path.
-        if let Some((_, source)) = rows.iter().find(|(row, _)| row.id.as_str() == self.typed) {
-            return Ok(Named { located: Located::Source(Box::new(source.clone())), record: None });
+        if let Some(row) = rows.iter().find(|(row, _)| row.id.as_str() == self.typed) {
+            return Ok(Named::listed(row.clone(), None));
         }
         match by_id(name, rows) {
             Err(failure) if failure.kind == FailureKind::NotFound && name.contains(['/', '\\']) => {
-                Ok(Named { located: path(name, global, ctx)?, record })
+                Ok(Named { located: path(name, global, ctx)?, record, summary: None })
             }
-            source => Ok(Named { located: Located::Source(Box::new(source?)), record }),
+            row => Ok(Named::listed(row?, record)),
         }
+    }
+}
+
+impl Named {
+    fn listed((row, source): (SessionRow, Source), record: Option<String>) -> Named {
+        let summary = (row.title_source == TitleSource::Summary).then_some(row.title);
+        Named { located: Located::Source(Box::new(source)), record, summary }
     }
 }
 
@@ -170,7 +180,7 @@ fn path(name: &str, global: &Global, ctx: &Ctx) -> Result<Located, Failure> {
 }
 
 /// The session of a database whose key begins so; nothing when it is no database, or one of a single session.
-fn in_database(located: &Located, session: &str) -> Result<Option<Located>, Failure> {
+fn in_database(located: &Located, session: &str, ctx: &Ctx) -> Result<Option<Located>, Failure> {
     let Located::Source(file) = located else { return Ok(None) };
     let mut found = Source::in_file(file.dialect, &file.path)?;
     if found.len() == 1 && found.iter().all(|only| only.key.is_none()) {
@@ -179,7 +189,14 @@ fn in_database(located: &Located, session: &str) -> Result<Option<Located>, Fail
     if found.iter().any(|of_file| of_file.key.as_deref() == Some(session)) {
         found.retain(|of_file| of_file.key.as_deref() == Some(session));
     }
-    found.retain(|of_file| of_file.key.as_deref().is_some_and(|key| key.starts_with(session)));
+    // A row that names its log is listed under the log's id.
+    let by_log = |of_file: &Source| {
+        let row = listing::row(of_file, &Reading::plain(ctx.now), Depth::Windows);
+        row.is_ok_and(|row| row.id.as_str().starts_with(session))
+    };
+    let by_key = |of_file: &Source| of_file.key.as_deref().is_some_and(|key| key.starts_with(session));
+    let is_key = found.iter().any(by_key);
+    found.retain(|of_file| if is_key { by_key(of_file) } else { by_log(of_file) });
     let count = found.len();
     match found.pop().filter(|_| count == 1) {
         Some(only) => Ok(Some(Located::Source(Box::new(only)))),
@@ -251,11 +268,11 @@ fn back_from_newest(name: &str) -> Option<Result<usize, Failure>> {
     })
 }
 
-fn newest(back: usize, global: &Global, ctx: &mut Ctx) -> Result<Source, Failure> {
+fn newest(back: usize, global: &Global, ctx: &mut Ctx) -> Result<(SessionRow, Source), Failure> {
     let found = scope::found(global, ctx, Depth::Windows)?;
-    let of_people = found.rows.into_iter().filter(|(row, _)| row.parent_session.is_none());
+    let mut of_people = found.rows.into_iter().filter(|(row, _)| row.parent_session.is_none());
     let count = of_people.clone().count();
-    of_people.map(|(_, source)| source).nth(back).ok_or_else(|| {
+    of_people.nth(back).ok_or_else(|| {
         let message = match (count, &found.project) {
             (0, Some(project)) => format!("no session in {}", project.display()),
             (0, None) => "no session".to_owned(),
@@ -292,7 +309,7 @@ fn place_names(source: &Source) -> Vec<String> {
 }
 
 /// The session whose id begins so; or else the one whose file or folder is called so.
-fn by_id(name: &str, rows: scope::Rows) -> Result<Source, Failure> {
+fn by_id(name: &str, rows: scope::Rows) -> Result<(SessionRow, Source), Failure> {
     let (wanted, prefix) = match name.split_once(':') {
         Some((dialect, prefix)) if scrollback::dialect::named(dialect).is_some() => (Some(dialect.to_owned()), prefix),
         _ => (None, name),
@@ -303,7 +320,7 @@ fn by_id(name: &str, rows: scope::Rows) -> Result<Source, Failure> {
     let mut matching =
         if by_ids.is_empty() { matching(&rows, prefix, |_, source| place_names(source)) } else { by_ids };
     match matching.len() {
-        1 => Ok(matching.swap_remove(0).1),
+        1 => Ok(matching.swap_remove(0)),
         0 => {
             let failure = Failure::new(FailureKind::NotFound, format!("no session matches {name:?}"));
             let is_file_name = Path::new(name).extension().is_some();

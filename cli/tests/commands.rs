@@ -64,13 +64,23 @@ fn a_history_is_one_document_and_its_repairs_are_told_beside_it() {
         told.err,
         "{\"state\":\"interrupted-prompt\",\"notice\":\"The last prompt has no answer yet.\",\"notes\":[]}\n"
     );
+    // Of text the document is the text itself.
+    let (plain, told) = (["history", "s1", "--for", "text"], ["history", "s1", "--for", "text", "--json"]);
+    assert_eq!(env.run(&told).json(), serde_json::json!(env.run(&plain).out));
     assert_eq!(env.run(&["history", "s1", "--for", "nobody"]).code, 2);
+    let without_view = env.run(&["history", "s1"]);
+    assert!(without_view.err.contains("`scrollback history --help`"), "{}", without_view.err);
     assert_eq!(env.run(&["history", "s1#zzz", "--for", "text"]).code, 1);
     env.session("s2", "{\"type\":\"custom_title\",\"uuid\":\"t\",\"title\":\"Nothing\"}\n");
     assert_eq!(
         (env.run(&["history", "s2", "--for", "openai"]).code, env.run(&["history", "s2", "--for", "openai"]).out),
         (1, "[]\n".to_owned())
     );
+    assert_snapshot!(env.run(&["history", "s2", "--for", "text"]).all(), @r"
+    [exit 1]
+    clean: There is nothing in it that a model is told.
+    Nothing to send. `scrollback show` prints what is in the session.
+    ");
 }
 
 #[test]
@@ -200,6 +210,55 @@ fn the_agents_reactions_are_not_the_persons() {
 
       👍  assistant
     ");
+}
+
+#[test]
+fn calls_are_opened_line_by_line_and_failures_are_no_answers() {
+    let env = TestEnv::new();
+    let line = |kind: &str, id: &str, parent: &str, message: &str, more: &str| {
+        format!(
+            r#"{{"type":"{kind}","uuid":"{id}","parentUuid":"{parent}","sessionId":"c1","timestamp":"2026-11-15T10:00:00Z"{more},"message":{message}}}"#
+        )
+    };
+    let call = r#"{"role":"assistant","id":"m1","model":"opus","content":[{"type":"tool_use","id":"t1","name":"Task","input":{"prompt":"Look"}}]}"#;
+    let result = r#"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"Seen."}]}"#;
+    let failed = r#"{"role":"assistant","id":"m2","model":"<synthetic>","content":[{"type":"text","text":"API Error: overloaded"}]}"#;
+    let lines = [
+        line("user", "u1", "", r#"{"role":"user","content":"Hi"}"#, "")
+            .replace(r#""parentUuid":"""#, r#""parentUuid":null"#),
+        line("assistant", "a1", "u1", call, ""),
+        line("user", "r1", "a1", result, r#","toolUseResult":{"agentId":"a7","content":"Seen."}"#),
+        line("user", "u2", "r1", r#"{"role":"user","content":"And?"}"#, ""),
+        line("assistant", "a2", "u2", failed, r#","isApiErrorMessage":true"#),
+    ];
+    std::fs::write(env.work().join("c1.jsonl"), lines.join("\n")).unwrap();
+    assert_snapshot!(env.run(&["show", "c1.jsonl", "--full"]).out, @r#"
+    Hi
+    claude-code · c1 · clean
+
+    ▌ you  15 Nov 2026 10:00 · u1
+
+      Hi
+
+    ▌ opus  15 Nov 2026 10:00 · a1
+
+      ✓ Task  t1
+        └ sub-agent session agent-a7
+        {
+          "prompt": "Look"
+        }
+      →
+        Seen.
+
+    ▌ you  15 Nov 2026 10:00 · u2
+
+      And?
+
+    ▌ assistant  15 Nov 2026 10:00 · a2
+
+    ✗ API Error: overloaded
+    "#);
+    assert!(env.run(&["show", "c1.jsonl"]).out.contains("  ✓ Task  Look\n    └ sub-agent session agent-a7\n"));
 }
 
 #[test]
@@ -477,6 +536,21 @@ fn an_id_may_look_like_a_path_and_a_file_may_be_called_otherwise() {
     let meta = r#"{"timestamp":"2026-11-15T10:00:00Z","type":"session_meta","payload":{"id":"other","cwd":"/gone"}}"#;
     std::fs::write(rollouts.join("rollout-2026-11-15T10-00-00-c1c1.jsonl"), meta).unwrap();
     assert_eq!(id("rollout-2026-11-15T10"), "other");
+}
+
+#[test]
+fn a_summary_in_another_file_is_the_title_everywhere() {
+    let env = TestEnv::new();
+    let folder = env.home().join(".claude/projects/-gone");
+    std::fs::create_dir_all(&folder).unwrap();
+    let said = r#"{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"old","timestamp":"2026-11-15T10:00:00Z","message":{"role":"user","content":"Hi"}}"#;
+    std::fs::write(folder.join("old.jsonl"), said).unwrap();
+    std::fs::write(folder.join("new.jsonl"), r#"{"type":"summary","summary":"A greeting","leafUuid":"u1"}"#).unwrap();
+    let listed = env.run(&["list", "--all", "--json"]).json();
+    let listed = listed.as_array().unwrap().iter().find(|row| row["id"] == "old").unwrap().clone();
+    assert_eq!(listed["title"], "A greeting");
+    assert_eq!(env.run(&["show", "old", "--json"]).json()["session"]["title"], listed["title"]);
+    assert!(env.run(&["show", "old"]).out.starts_with("A greeting\n"));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::branch::{self, HeadEntry};
 use crate::facts::Facts;
-use crate::issue::{Issue, Issues};
+use crate::issue::{Issue, IssueKind, Issues, quoted};
 use crate::keys::Keys;
 use crate::record::{Kind, Title, TitleSource};
 use crate::session::Session;
@@ -51,6 +51,15 @@ impl Session {
             facts.entitle(Title { text, source: TitleSource::Summary });
         }
         let mut issues = self.skeleton.issues.clone();
+        let placed = self.source.dialect.with_of(&self.source.path);
+        if let (Some(with), Some(placed)) = (&facts.with, placed)
+            && !with.eq_ignore_ascii_case(&placed)
+            && let Some(first) = self.skeleton.entries.first()
+        {
+            let detail =
+                format!("the file lies with {} and says that it is with {}; it is kept", quoted(&placed), quoted(with));
+            issues.push(Issue::at(first.place, None, IssueKind::MixedSession, detail));
+        }
         // What the end of a file lacks may stand before it.
         let from_tree = if self.whole { tree.issues.iter() } else { [].iter() };
         let from_keys = if self.whole { keys.issues(&tree) } else { Vec::new() };

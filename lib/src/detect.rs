@@ -1,18 +1,21 @@
 //! Whose file is it? By where it lies, else by what its first values say.
 
-use std::borrow::Cow;
 use std::path::Path;
+
+use serde::de::IgnoredAny;
 
 use crate::dialect::{self, Dialect, Event, Unknown};
 use crate::error::Result;
 use crate::format::{self, DATABASE_MAGIC};
 use crate::home::Home;
-use crate::intake::VALUE_LIMIT_BYTES;
+use crate::intake::{Grain, VALUE_LIMIT_BYTES};
 use crate::layout::Format;
 use crate::mend;
 use crate::packed::{self, Packing};
 use crate::record::Kind;
-use crate::source::{has_rows, open_file};
+use crate::recover::{self, Piece};
+use crate::rows::has_rows;
+use crate::source::open_file;
 
 /// How many values are asked: agents begin with records of their own kinds.
 const VALUES_ASKED: usize = 64;
@@ -38,9 +41,18 @@ pub fn of_file(path: &Path, home: &Home) -> Result<&'static dyn Dialect> {
 
 /// The dialect of a file that may grow.
 pub fn guess_file(path: &Path, home: &Home) -> Result<Guess> {
-    if let Some(dialect) = by_place(path, home) {
-        return Ok(Guess { dialect, settled: true });
+    match by_place(path, home) {
+        Some(dialect) => Ok(Guess { dialect, settled: true }),
+        None => guess_content(path),
     }
+}
+
+/// The dialect of a file, wherever it lies.
+pub(crate) fn of_content(path: &Path) -> Result<&'static dyn Dialect> {
+    guess_content(path).map(|guess| guess.dialect)
+}
+
+fn guess_content(path: &Path) -> Result<Guess> {
     let file = open_file(path)?;
     let mut window = WINDOW_BYTES;
     loop {
@@ -49,14 +61,15 @@ pub fn guess_file(path: &Path, home: &Home) -> Result<Guess> {
             return of_database(path).map(|dialect| Guess { dialect, settled: true });
         }
         let whole = (head.len() as u64) < window;
-        let named = by_name(path);
-        let told = by_content(&head, named);
         // A document has no lines; its first record must be whole.
-        let begun = format::is_document(&head)
-            && format::elements(&mend::whole(format::content(&head)), 1).is_some_and(|records| records.is_empty());
-        if whole || window >= WINDOW_LIMIT_BYTES || (memchr::memchr(b'\n', &head).is_some() && !begun) {
+        let begun = || {
+            format::is_document(&head)
+                && format::records(&mend::whole(format::content(&head)), 1).is_none_or(|records| records.is_empty())
+        };
+        if whole || window >= WINDOW_LIMIT_BYTES || (memchr::memchr(b'\n', &head).is_some() && !begun()) {
             // A name decides where content does not: between dialects that understand as much, or when none does.
-            let dialect = told.or(named).unwrap_or(&Unknown);
+            let named = by_name(path);
+            let dialect = by_content(&head, named).or(named).unwrap_or(&Unknown);
             return Ok(Guess { dialect, settled: !whole || is_enough(&head) });
         }
         window = (window * WINDOW_GROWTH).min(WINDOW_LIMIT_BYTES);
@@ -66,8 +79,7 @@ pub fn guess_file(path: &Path, home: &Home) -> Result<Guess> {
 /// The dialect that keeps sessions in this database.
 fn of_database(path: &Path) -> Result<&'static dyn Dialect> {
     for dialect in dialect::all() {
-        let layouts = dialect.layouts_in(Path::new("")).into_iter().map(|layout| layout.format);
-        for format in layouts.chain(dialect.formats().iter().copied()) {
+        for format in format::all_of(*dialect) {
             if let Format::Rows(rows) = format
                 && has_rows(path, rows)?
             {
@@ -126,32 +138,76 @@ fn by_name(path: &Path) -> Option<&'static dyn Dialect> {
 ///
 /// An empty file is whatever it is going to be: the named or the first dialect takes it.
 fn by_content(head: &[u8], named: Option<&'static dyn Dialect>) -> Option<&'static dyn Dialect> {
-    let lines = head.split(|byte| *byte == b'\n').map(|line| line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line));
-    let lines = lines.map(|line| line.trim_ascii()).filter(|line| !line.is_empty());
-    let mut texts: Vec<_> = lines.take(VALUES_ASKED).map(mend::whole).collect();
-    // The lines of a document mean nothing: its records do.
-    let document = mend::whole(format::content(head));
-    if format::is_document(head)
-        && let Some(records) = format::elements(&document, VALUES_ASKED)
-    {
-        if records.is_empty() {
-            let reads_lists =
-                |dialect: &&&dyn Dialect| dialect.formats().iter().any(|format| matches!(format, Format::Document));
-            return dialect::all().iter().find(reads_lists).copied();
-        }
-        texts = records.into_iter().map(Cow::Borrowed).collect();
-    }
-    if texts.is_empty() {
+    let head = format::content(head);
+    if head.is_empty() {
         return named.or_else(|| dialect::all().first().copied());
     }
-    let score = |dialect: &dyn Dialect| -> usize { texts.iter().map(|text| understanding(dialect, text)).sum() };
+    if let Some(dialect) = by_document(head) {
+        return Some(dialect);
+    }
+    let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    let lines: Vec<_> = lines.take(VALUES_ASKED).map(mend::whole).collect();
+    let texts: Vec<&str> = lines.iter().flat_map(|line| objects(line)).take(VALUES_ASKED).collect();
     let asked = named.into_iter().chain(dialect::all().iter().copied());
-    let scored = asked.map(|dialect| (score(dialect), dialect));
+    best(asked, |dialect| {
+        let understood: usize = texts.iter().map(|text| understanding(dialect, text)).sum();
+        // Another dialect's name for the file says more.
+        let usual =
+            named.is_none_or(|named| named.name() == dialect.name()) && texts.iter().all(|text| dialect.is_usual(text));
+        understood.max(if usual { MARKED * texts.len() } else { 0 })
+    })
+}
+
+/// The dialect of a document, whose lines mean nothing. Only who writes documents can have written it, so that one message
+/// in it tells, though something may be wrong with it.
+fn by_document(head: &[u8]) -> Option<&'static dyn Dialect> {
+    let text = mend::whole(head);
+    let records = format::records(&text, VALUES_ASKED).filter(|_| format::is_document(head))?;
+    let writes_documents =
+        |dialect: &&dyn Dialect| format::all_of(*dialect).iter().any(|format| matches!(format, Format::Document));
+    let mut writers = dialect::all().iter().copied().filter(writes_documents);
+    if records.is_empty() {
+        return writers.next();
+    }
+    let is_message = |dialect: &dyn Dialect, text: &str| {
+        let mut known = false;
+        let read = dialect.link(text, &mut |event| match event {
+            Event::Record(link) => known |= link.kind != Kind::Other,
+            Event::Unknown(_) => known = true,
+            _ => {}
+        });
+        text.starts_with('{') && read.is_ok() && (known || dialect.is_marked(text))
+    };
+    best(writers, |dialect| records.iter().filter(|text| is_message(dialect, text)).count())
+}
+
+/// The first of those with the highest score, if that is any.
+fn best(
+    dialects: impl Iterator<Item = &'static dyn Dialect>,
+    score: impl Fn(&dyn Dialect) -> usize,
+) -> Option<&'static dyn Dialect> {
+    let scored = dialects.map(|dialect| (score(dialect), dialect));
     let best = scored.reduce(|best, next| if next.0 > best.0 { next } else { best });
     best.filter(|(score, _)| *score > 0).map(|(_, dialect)| dialect)
 }
 
-/// 0: not at all; 1: it could be; 3: it bears the dialect's own marks.
+/// The whole objects on a line: it is one, or several were glued together.
+fn objects(line: &str) -> Vec<&str> {
+    if serde_json::from_str::<IgnoredAny>(line).is_ok() {
+        return if line.starts_with('{') { vec![line] } else { Vec::new() };
+    }
+    let is_record = |text: &str| dialect::all().iter().any(|dialect| understanding(*dialect, text) > 0);
+    let objects = recover::pieces(line, Grain::Line, &is_record).into_iter().filter_map(|piece| match piece {
+        Piece::Object(range) => line.get(range),
+        Piece::NoObject(_) | Piece::Torn(_) => None,
+    });
+    objects.collect()
+}
+
+/// What a value counts that bears a dialect's own marks; one that only could be the dialect's counts 1.
+const MARKED: usize = 3;
+
+/// How well a dialect understands a value. One with its marks and something wrong in it counts as one that could be.
 fn understanding(dialect: &dyn Dialect, text: &str) -> usize {
     let (mut known, mut doubtful) = (false, false);
     let read = dialect.link(text, &mut |event| match event {
@@ -159,10 +215,11 @@ fn understanding(dialect: &dyn Dialect, text: &str) -> usize {
         Event::Unknown(_) | Event::Missing(_) => doubtful = true,
         _ => {}
     });
-    match read.is_ok() && known && !doubtful {
-        false => 0,
-        true if dialect.is_marked(text) => 3,
-        true => 1,
+    match (read.is_ok(), known && !doubtful) {
+        (true, true) if dialect.is_marked(text) => MARKED,
+        (true, true) => 1,
+        (true, false) => usize::from(known && dialect.is_marked(text)),
+        (false, _) => 0,
     }
 }
 
@@ -182,7 +239,65 @@ mod tests {
         assert_eq!(name("[]"), "ai-sdk");
         assert_eq!(name("[\n  {\"id\": \"m\", \"role\": \"user\", \"parts\": [{\"type\": \"text\"}]"), "ai-sdk");
         assert_eq!(name("[{\"level\":\"info\"}]"), "unknown");
+        for list in [
+            r#"[{"id":"a","role":"user","content":"hi"},{"id":"b","role":"assistant","content":"ho"}]"#,
+            r#"[{"role":"user","content":"hi"}]"#,
+            r#"[{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"1"}]"#,
+            r#"[{"role":"function","name":"f","content":"1"}]"#,
+            r#"[{"id":"1","role":"user","parts":[]}]"#,
+            r#"[{"id":"1","role":"assistant"}]"#,
+            r#"[{"id":"1","role":"robot","parts":[]}]"#,
+            r#"[{"id":"1","parts":[{"type":"text","text":"hi"}],"role":7}, {"id":"2","role":"user","parts":[]}]"#,
+            "{\n  \"id\": \"1\",\n  \"role\": \"user\",\n  \"parts\": []\n}\n",
+            r#"{"id":"1","role":"user","parts":[]}"#,
+        ] {
+            assert_eq!(name(list), "ai-sdk", "{list}");
+        }
+        // Gemini's lines bear a mark of its descendant's.
+        let gemini = r#"{"id":"2","timestamp":"2026-11-15T10:00:02Z","type":"gemini","content":"A","thoughts":[],"tokens":{"input":1}}"#;
+        assert_eq!(name(gemini), "unknown");
+        let pretty_settings = "{\n  \"model\": \"x\",\n  \"hooks\": {}\n}\n";
+        for nobodys in
+            [r#"{"id":"x","timestamp":"2026-11-01T10:00:00Z","foo":1}"#, r#"{"type":"message","x":1}"#, pretty_settings]
+        {
+            assert_eq!(name(nobodys), "unknown", "{nobodys}");
+        }
         assert_eq!(name("not json\n{\"level\":\"info\"}\n[1]"), "unknown");
+    }
+
+    #[test]
+    fn glued_records_tell_too() {
+        let records = [
+            (
+                "native",
+                r#"{"type":"user","uuid":"u","parentUuid":null,"format":2,"message":{"role":"user","content":"hi"}}"#,
+            ),
+            (
+                "codex",
+                r#"{"timestamp":"2026-10-02T09:00:00Z","type":"event_msg","payload":{"type":"user_message","message":"hi"}}"#,
+            ),
+            ("fluux", r#"{"type":"message","role":"user","content":"hi"}"#),
+        ];
+        for (dialect, record) in records {
+            for line in [
+                format!("{record}{record}"),
+                format!("{}{record}", &record[..20]),
+                format!("{record}{record}\n").repeat(3),
+            ] {
+                assert_eq!(of_bytes(line.as_bytes()).name(), dialect, "{line}");
+            }
+        }
+    }
+
+    #[test]
+    fn documented_lines_are_known_alone() {
+        let name = |head: &str| of_bytes(head.as_bytes()).name();
+        let current = r#"{"role":"user","content":"message content","timestamp":"2026-01-11T22:00:00Z"}"#;
+        assert_eq!(name(current), "sage-el");
+        assert_eq!(name(&format!("{current}\n{current}\n")), "sage-el");
+        assert_eq!(name(r#"{"role":"user","content":"message content"}"#), "native");
+        let answer = r#"{"type":"assistant","uuid":"a7d30fa8-cdbd-4391-b13e-2ced4243687a","parentUuid":"bf8f295c-98bb-43bf-a972-9959174591e4","sessionId":"96d90d15-4805-4899-889c-7a16bfc522ff","cwd":"/home/user/project","gitBranch":"main","version":"2.1.3","requestId":"req_011CWzMd5vc7cwkNhz5GovQM","isSidechain":false,"timestamp":"2026-01-11T22:00:01.000Z","message":{"model":"claude-opus-4-5-20251101","role":"assistant","content":[{"type":"text","text":"I'll help you..."}],"usage":{"input_tokens":1234,"output_tokens":567,"cache_read_input_tokens":15000}}}"#;
+        assert_eq!(name(answer), "claude-code");
     }
 
     #[test]

@@ -27,6 +27,13 @@ pub enum Error {
         /// How many it holds.
         count: usize,
     },
+    /// A database of more sessions than anybody has.
+    TooManySessions {
+        /// The file.
+        path: PathBuf,
+        /// How many are read.
+        limit: usize,
+    },
     /// A database that cannot be read.
     Database {
         /// The file.
@@ -47,6 +54,11 @@ impl fmt::Display for Error {
             Error::Changed(path) => write!(f, "{}: the file changed while it was read", path.display()),
             Error::NoSessions(path) => write!(f, "{}: a database, and no known agent's", path.display()),
             Error::SeveralSessions { path, count } => write!(f, "{}: it holds {count} sessions", path.display()),
+            Error::TooManySessions { path, limit } => write!(f, "{}: it holds over {limit} sessions", path.display()),
+            // A program is no reason: the sentence goes before it.
+            Error::Database { path, source: rusqlite::Error::SqlInputError { msg, .. } } => {
+                write!(f, "{}: {msg}", path.display())
+            }
             Error::Database { path, source } => write!(f, "{}: {source}", path.display()),
         }
     }
@@ -57,7 +69,11 @@ impl std::error::Error for Error {
         match self {
             Error::Io { source, .. } => Some(source),
             Error::Database { source, .. } => Some(source),
-            Error::NotAFile(_) | Error::Changed(_) | Error::NoSessions(_) | Error::SeveralSessions { .. } => None,
+            Error::NotAFile(_)
+            | Error::Changed(_)
+            | Error::NoSessions(_)
+            | Error::SeveralSessions { .. }
+            | Error::TooManySessions { .. } => None,
         }
     }
 }

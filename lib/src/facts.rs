@@ -18,6 +18,7 @@ pub(crate) struct Facts {
     pub(crate) models: Vec<String>,
     pub(crate) parent_session: Option<String>,
     pub(crate) parent_call: Option<String>,
+    pub(crate) forked_from: Option<String>,
     /// The last manual, the last automatic title, the last summary.
     pub(crate) titles: Vec<Title>,
     /// Summaries, each with the record that it ends with: of this session or another.
@@ -61,6 +62,7 @@ impl Facts {
         last(&mut self.version, about.version);
         first(&mut self.parent_session, about.parent_session);
         first(&mut self.parent_call, about.parent_call);
+        first(&mut self.forked_from, about.forked_from);
         if let Some(model) = about.model
             && self.models.len() < MODELS_KEPT
             && !self.models.iter().any(|known| *known == *model)

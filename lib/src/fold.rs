@@ -174,7 +174,10 @@ impl<'s> Fold<'s> {
             Repeated::LastWins => {
                 let node = &mut self.tree.nodes[known as usize];
                 (node.entry, node.last, node.at) = (at, at, node.at.max(entry.at));
-                if entry.parent != PREVIOUS {
+                if entry.parent == PREVIOUS {
+                    let detail = format!("the id {} comes again; the last one counts", quoted(self.id(entry)));
+                    self.tree.issues.push(Found { entry: at, kind: IssueKind::DuplicateId, detail });
+                } else {
                     self.hang(known, entry);
                 }
                 known

@@ -6,9 +6,9 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::value::RawValue;
 
 use crate::dialect::Dialect;
-use crate::layout::Format;
+use crate::layout::{Format, Layout};
 use crate::mend;
-use crate::source::open_file;
+use crate::source::head_of;
 
 /// What every SQLite database begins with.
 pub(crate) const DATABASE_MAGIC: &[u8] = b"SQLite format 3\0";
@@ -19,24 +19,46 @@ const HEAD_BYTES: u64 = 1024 * 1024;
 /// The key of a document under which its records are.
 const RECORDS: &str = "messages";
 
-/// The format of a dialect's file: what its content tells where the dialect has several, else what its layout says. One
-/// that cannot be opened is told when it is read.
-pub(crate) fn of_file(dialect: &dyn Dialect, by_layout: Format, path: &Path) -> Format {
-    if dialect.formats().is_empty() {
-        return by_layout;
-    }
-    let head = open_file(path).and_then(|file| file.read_at(0, HEAD_BYTES)).unwrap_or_default();
-    of_bytes(dialect, &head)
+/// The format of a file: what its content tells where its layout leaves that open. One that cannot be opened is told when
+/// it is read.
+pub(crate) fn of_file(by_layout: Format, path: &Path) -> Format {
+    let Format::ByContent { formats, .. } = by_layout else { return by_layout };
+    among(formats, &head_of(path, HEAD_BYTES).unwrap_or_default())
 }
 
-/// The format of a file that begins so.
+/// The format of what was piped in. A database that was piped in cannot be asked.
 pub(crate) fn of_bytes(dialect: &dyn Dialect, bytes: &[u8]) -> Format {
-    if dialect.formats().is_empty() {
-        return Format::Lines;
+    let by_layout = dialect.layouts_in(Path::new("")).first().map(|layout| layout.format);
+    match by_layout {
+        Some(Format::ByContent { formats, .. }) => match among(formats, bytes) {
+            Format::Document => Format::Document,
+            _ => Format::Lines,
+        },
+        Some(Format::Document) => Format::Document,
+        Some(Format::Lines | Format::Rows(_)) | None => Format::Lines,
     }
+}
+
+/// What the files of a dialect can be, as far as its layouts tell.
+pub(crate) fn all_of(dialect: &dyn Dialect) -> Vec<Format> {
+    let each = |layout: Layout| match layout.format {
+        Format::ByContent { formats, .. } => formats.to_vec(),
+        format => vec![format],
+    };
+    dialect.layouts_in(Path::new("")).into_iter().flat_map(each).collect()
+}
+
+/// Whether only content tells what a file of a dialect is.
+pub(crate) fn is_told_by_content(dialect: &dyn Dialect) -> bool {
+    let layouts = dialect.layouts_in(Path::new(""));
+    layouts.iter().any(|layout| matches!(layout.format, Format::ByContent { .. }))
+}
+
+/// Which of some formats a file has that begins so.
+fn among(formats: &[Format], bytes: &[u8]) -> Format {
     let head = &bytes[..bytes.len().min(HEAD_BYTES as usize)];
-    let rows = dialect.formats().iter().find(|format| matches!(format, Format::Rows(_)));
-    let document = dialect.formats().iter().any(|format| matches!(format, Format::Document));
+    let rows = formats.iter().find(|format| matches!(format, Format::Rows(_)));
+    let document = formats.iter().any(|format| matches!(format, Format::Document));
     match rows {
         Some(rows) if head.starts_with(DATABASE_MAGIC) => *rows,
         _ if document && is_document(head) => Format::Document,
@@ -44,7 +66,8 @@ pub(crate) fn of_bytes(dialect: &dyn Dialect, bytes: &[u8]) -> Format {
     }
 }
 
-/// A list is a document; an object with a list of records is one unless further lines follow it.
+/// A list is a document; an object with a list of records is one unless further lines follow it; and so is an object that
+/// goes on over several lines.
 pub(crate) fn is_document(head: &[u8]) -> bool {
     let head = content(head);
     if head.first() == Some(&b'[') {
@@ -52,7 +75,19 @@ pub(crate) fn is_document(head: &[u8]) -> bool {
     }
     let (line, rest) = head.split_at(memchr::memchr(b'\n', head).unwrap_or(head.len()));
     let is_line = || serde_json::from_slice::<IgnoredAny>(line).is_ok() && !rest.trim_ascii().is_empty();
-    elements(&mend::whole(head), 1).is_some() && !is_line()
+    (elements(&mend::whole(head), 1).is_some() && !is_line()) || spans_lines(head)
+}
+
+/// Whether an object begins here that does not end on its first line.
+fn spans_lines(head: &[u8]) -> bool {
+    let Some(first) = memchr::memchr(b'\n', head).filter(|_| head.starts_with(b"{")) else { return false };
+    let mut values = serde_json::Deserializer::from_slice(head).into_iter::<IgnoredAny>();
+    match values.next() {
+        Some(Ok(_)) => values.byte_offset() > first,
+        // It is cut off: a line would have broken where the next one begins.
+        Some(Err(error)) => error.is_eof() && !head[first..].trim_ascii().is_empty(),
+        None => false,
+    }
 }
 
 /// What comes behind a byte order mark and white space.
@@ -60,8 +95,17 @@ pub(crate) fn content(head: &[u8]) -> &[u8] {
     head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start()
 }
 
-/// The first whole records of a document that may be cut off anywhere; `None` when it is no list and holds none.
-pub(crate) fn elements(text: &str, limit: usize) -> Option<Vec<&str>> {
+/// The first whole records of a document that may be cut off anywhere: those of its list, or else the objects themselves.
+pub(crate) fn records(text: &str, limit: usize) -> Option<Vec<&str>> {
+    elements(text, limit).or_else(|| {
+        let values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
+        let whole: Vec<&str> = values.map_while(Result::ok).map(RawValue::get).take(limit).collect();
+        (!whole.is_empty()).then_some(whole)
+    })
+}
+
+/// The first whole elements of a list, or of the list under the key of records; `None` where neither is.
+fn elements(text: &str, limit: usize) -> Option<Vec<&str>> {
     let mut found = Found { list: false, elements: Vec::new(), limit };
     let mut reader = serde_json::Deserializer::from_str(text);
     // A torn document and one that has been looked at enough both end in an error; what was found stands.
@@ -145,10 +189,12 @@ mod tests {
 
     #[test]
     fn content_tells_lines_from_a_document() {
-        let format = |head: &str| match of_bytes(&AiSdk, head.as_bytes()) {
+        let formats = all_of(&AiSdk);
+        let format = |head: &str| match among(&formats, head.as_bytes()) {
             Format::Lines => "lines",
             Format::Document => "document",
             Format::Rows(_) => "rows",
+            Format::ByContent { .. } => "anything",
         };
         for (head, expected) in [
             ("", "lines"),
@@ -158,6 +204,9 @@ mod tests {
             ("{\"messages\":[]}\n", "document"),
             ("{\"messages\":[]}\n{\"messages\":[]}", "lines"),
             ("{\"id\":\"m1\",\"parts\":[{", "lines"),
+            ("{\n  \"id\": \"m1\",\n  \"parts\": []\n}\n", "document"),
+            ("{\n  \"id\": \"m1\",\n  \"par", "document"),
+            ("{\"id\":\"m1\",\"parts\":[{\n{\"id\":\"m2\",\"parts\":[]}\n", "lines"),
             ("{\"id\":\"m1\",\"parts\":[]}\n{\"id\"", "lines"),
             ("SQLite format 3\0", "rows"),
             ("SQLite format 4\0", "lines"),
@@ -173,5 +222,7 @@ mod tests {
         assert_eq!(elements("[1,2,3]", 2), Some(vec!["1", "2"]));
         assert_eq!(elements("{\"messages\":7}", 64), None);
         assert_eq!(elements("7", 64), None);
+        assert_eq!(records("{\n}\n{\n\"a", 64), Some(vec!["{\n}"]));
+        assert_eq!(records("{\n\"a", 64), None);
     }
 }

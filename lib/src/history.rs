@@ -14,6 +14,7 @@ mod closing;
 mod draft;
 mod fluux;
 mod gemini;
+mod last;
 mod openai;
 mod openai_responses;
 mod pieces;
@@ -134,28 +135,6 @@ impl<'s> History<'s> {
     pub fn with_context(session: &'s Session, head: RecordRef<'s>) -> Result<History<'s>> {
         start::history(session, head, start::Context::Kept)
     }
-
-    /// Keeps the last turns that make at most so many messages in a view. Results are never parted from their calls: of a last
-    /// turn that is longer than that, all is kept.
-    pub fn keep_last(&mut self, messages: usize, view: View) -> Result<()> {
-        let mut all = std::mem::take(&mut self.turns);
-        // Where a history may begin, the last place first.
-        let mut begins = (0..all.len()).rev().filter(|at| all[*at].origin != Origin::Results).collect::<Vec<usize>>();
-        // (the fewest places back that are known to be too many, the most that are known to fit)
-        let (mut over, mut fit, mut step) = (begins.len() + 1, 0, messages.max(1));
-        while over > fit + 1 {
-            let tried = fit.saturating_add(step).clamp(fit + 1, over - 1);
-            let mut count = 0;
-            self.turns = all.split_off(begins[tried - 1]);
-            view.write(self, &mut |_| count += 1)?;
-            all.append(&mut self.turns);
-            (over, fit, step) =
-                if count <= messages { (over, tried, step.saturating_mul(2)) } else { (tried, fit, (tried - fit) / 2) };
-        }
-        begins.truncate(if messages == 0 { 0 } else { fit.max(1) });
-        self.turns = all.split_off(begins.last().copied().unwrap_or(all.len()));
-        Ok(())
-    }
 }
 
 impl Note {
@@ -203,7 +182,13 @@ impl View {
 
     /// Says a history, message by message. Returns what this view changed or left out besides the history's own notes.
     pub fn write(self, history: &History<'_>, emit: &mut dyn FnMut(Value)) -> Result<Vec<Note>> {
-        let mut out = Out { emit, notes: Vec::new() };
+        let mut out = self.say(history, emit)?;
+        out.notes.extend(out.filler);
+        Ok(out.notes)
+    }
+
+    fn say<'o>(self, history: &History<'_>, emit: &'o mut dyn FnMut(Value)) -> Result<Out<'o>> {
+        let mut out = Out { emit, notes: Vec::new(), filler: None };
         match self {
             View::Anthropic => anthropic::write(history, &mut out)?,
             View::OpenAi => openai::write(history, &mut out)?,
@@ -213,7 +198,7 @@ impl View {
             View::Fluux => fluux::write(history, &mut out)?,
             View::AiSdk => ai_sdk::write(history, &mut out)?,
         }
-        Ok(out.notes)
+        Ok(out)
     }
 
     /// All messages of a history, and the notes of this view.
@@ -237,9 +222,21 @@ impl FromStr for View {
 pub(crate) struct Out<'o> {
     emit: &'o mut dyn FnMut(Value),
     notes: Vec<Note>,
+    /// Says that the first message is none of the session's.
+    filler: Option<Note>,
 }
 
+/// Says that an answer comes first, where one does.
+const BEGINNING: &str = "[what was said before is not part of this history]";
+const BEGINS_WITH_AN_ANSWER: &str = "the history begins with an answer; a message of the user was put before it";
+
 impl Out<'_> {
+    /// Puts a message of the user before the answer that a history begins with: some APIs want to hear the user first.
+    pub(crate) fn beginning(&mut self, turn: &Turn<'_>, message: Value) {
+        self.filler = turn.records.first().map(|record| Note::new(*record, BEGINS_WITH_AN_ANSWER));
+        self.message(message);
+    }
+
     pub(crate) fn message(&mut self, message: Value) {
         (self.emit)(message);
     }

@@ -176,15 +176,21 @@ impl<'b> Intake<'_, 'b> {
         let value = found.stand(text);
         let Intake { dialect, goal, now, bases, .. } = self;
         let (mut records, mut outermost) = (false, false);
+        let mut latest = text;
         let read = dialect.link(text, &mut |event| match event {
             Event::Base { session, until, last } => bases.push(Origin {
                 session: session.into_owned(),
                 until: until.map(Cow::into_owned),
                 last: last.map(Cow::into_owned),
             }),
+            Event::Judge(rules) => {
+                if let Some(why) = rules(latest) {
+                    goal.take(Event::Rejected(why), value.place, value, *now);
+                }
+            }
             event => {
                 let record = if let Event::Record(link) = &event {
-                    records = true;
+                    (records, latest) = (true, link.text);
                     let whole = link.text.len() == text.len();
                     outermost |= whole;
                     if whole { value } else { found.stand(link.text) }

@@ -98,6 +98,8 @@ issue_kinds! {
     UnknownKind = "unknown-kind", Note;
     /// The same line again.
     DuplicateLine = "duplicate-line", Note;
+    /// The same id again, with other words, where nothing but the order links records.
+    DuplicateId = "duplicate-id", Note;
     /// A tool call without a result.
     UnansweredCall = "unanswered-call", Note;
     /// A gap that was closed by a guess that the agent makes too.

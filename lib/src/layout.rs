@@ -31,19 +31,30 @@ pub enum Format {
     Document,
     /// Rows of a SQLite database.
     Rows(&'static Rows),
+    /// One of several: its content tells which. No session that was found is of this format.
+    ByContent {
+        /// What it can be.
+        formats: &'static [Format],
+        /// Others keep files of such names there too, so that content also tells whose a file is.
+        mixed: bool,
+    },
 }
 
 /// How sessions lie in a SQLite database.
 #[derive(Debug)]
 pub struct Rows {
-    /// Gives the key of each session, one column.
+    /// The table that sessions lie in. A view of this name is none.
+    pub table: &'static str,
+    /// The columns that tell it from another program's table of this name, in lower case.
+    pub columns: &'static [&'static str],
+    /// Gives each session's key and name.
     pub sessions: &'static str,
-    /// Gives the rows of session `?1` in order: the rowid and the row, as JSON text or as columns.
+    /// Gives the rows of the session with key `?1` in order: the rowid and the row, as JSON text or as columns.
     pub rows: &'static str,
     /// Gives row `?1`, as JSON text or as columns.
     pub row: &'static str,
-    /// Gives the path of the log that session `?1` really is, where it has one.
-    pub log: Option<&'static str>,
+    /// The column of the path of the log that a session really is, and what gives it for the session with key `?1`.
+    pub log: Option<(&'static str, &'static str)>,
 }
 
 /// A folder with more entries than this is no store of sessions.

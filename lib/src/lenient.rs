@@ -65,6 +65,14 @@ pub enum Moment<'a> {
 }
 
 impl Moment<'_> {
+    /// The same of a format that has texts only: of a number nobody can tell whether it means seconds or milliseconds.
+    pub(crate) fn only_text(&self) -> Self {
+        match self {
+            Moment::Millis(number) => Moment::Text(number.to_string().into()),
+            text => text.clone(),
+        }
+    }
+
     pub(crate) fn into_owned(self) -> Moment<'static> {
         match self {
             Moment::Absent => Moment::Absent,

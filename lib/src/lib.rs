@@ -16,6 +16,7 @@ mod format;
 pub mod detect;
 pub mod error;
 pub mod project;
+mod rows;
 pub mod packed;
 pub mod source;
 pub mod folder;

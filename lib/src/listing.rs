@@ -78,12 +78,15 @@ pub fn row(source: &Source, reading: &Reading<'_>, depth: Depth) -> Result<Sessi
     let begin = grow(
         ends.size_bytes,
         |window| ends.start(window),
-        |session| session.cwd().is_some() && session.started().is_some() && has_prompt(session),
+        |session, _| session.cwd().is_some() && session.started().is_some() && has_prompt(session),
     )?;
     let end = grow(
         ends.size_bytes,
         |window| ends.end(window),
-        |session| session.head().is_some() && session.updated().is_some(),
+        |session, window| {
+            let titled = session.title().is_some() || window >= source.dialect.habits().title_within_bytes;
+            session.head().is_some() && session.updated().is_some() && titled
+        },
     )?;
     let mut row = begin.described(reading.project)?;
     row.size_bytes += source.size_of_companions();
@@ -115,11 +118,11 @@ pub fn entitle(rows: &mut [&mut SessionRow]) {
 }
 
 /// Reads larger and larger windows until they show enough.
-fn grow(size: u64, read: impl Fn(u64) -> Result<Session>, enough: impl Fn(&Session) -> bool) -> Result<Session> {
+fn grow(size: u64, read: impl Fn(u64) -> Result<Session>, enough: impl Fn(&Session, u64) -> bool) -> Result<Session> {
     let mut window = WINDOW_BYTES;
     loop {
         let session = read(window)?;
-        if enough(&session) || window >= size || window >= WINDOW_LIMIT_BYTES {
+        if enough(&session, window) || window >= size || window >= WINDOW_LIMIT_BYTES {
             return Ok(session);
         }
         window *= WINDOW_GROWTH;

@@ -28,9 +28,15 @@ impl Packing {
         }
     }
 
-    /// What is packed in `packed_bytes` bytes, up to where it ends or breaks, and why it ends early.
-    pub(crate) fn unpack(self, packed: impl Read, packed_bytes: u64) -> io::Result<(Vec<u8>, Option<String>)> {
-        let limit_bytes = packed_bytes.saturating_mul(GROWTH_LIMIT).clamp(HARMLESS_BYTES, LIMIT_BYTES);
+    /// What is packed in `packed_bytes` bytes, up to where it ends or breaks, or is enough, and why it ends early.
+    pub(crate) fn unpack(
+        self,
+        packed: impl Read,
+        packed_bytes: u64,
+        enough_bytes: u64,
+    ) -> io::Result<(Vec<u8>, Option<String>)> {
+        let limit_bytes =
+            packed_bytes.saturating_mul(GROWTH_LIMIT).clamp(HARMLESS_BYTES, LIMIT_BYTES).min(enough_bytes);
         Ok(match self {
             Packing::Gzip => read_up_to(limit_bytes, flate2::read::MultiGzDecoder::new(packed)),
             Packing::Zstd => read_up_to(limit_bytes, zstd::Decoder::new(packed)?),
@@ -40,7 +46,8 @@ impl Packing {
 
 /// The content of bytes that may be packed, and why it ends early.
 pub fn unpacked(bytes: Vec<u8>) -> (Vec<u8>, Option<String>) {
-    let unpacked = Packing::of(&bytes).and_then(|packing| packing.unpack(&bytes[..], bytes.len() as u64).ok());
+    let unpacked =
+        Packing::of(&bytes).and_then(|packing| packing.unpack(&bytes[..], bytes.len() as u64, u64::MAX).ok());
     // What only begins like an archive is what it is.
     unpacked.filter(|(content, torn)| torn.is_none() || !content.is_empty()).unwrap_or((bytes, None))
 }

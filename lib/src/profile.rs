@@ -6,9 +6,11 @@ use std::io::{BufRead, BufReader, Read};
 
 use serde::Serialize;
 
-use crate::dialect;
+use crate::dialect::{self, Event};
 use crate::error::{At, Result};
 use crate::intake::VALUE_LIMIT_BYTES;
+use crate::mend;
+use crate::record::Kind;
 use crate::session::Session;
 
 /// A set of rules, called as its dialect is.
@@ -50,7 +52,11 @@ pub struct Fault {
 /// The verdict on one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// The line, counted from 1.
+    /// The message, where messages are judged and not lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The line, counted from 1; 0 where lines mean nothing.
+    #[serde(skip_serializing_if = "is_none")]
     pub line: u64,
     /// Whether it keeps every rule.
     pub valid: bool,
@@ -60,6 +66,13 @@ pub struct Verdict {
     /// The further ones.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<Fault>,
+    /// All that is wrong with a message, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problems: Option<Vec<String>>,
+}
+
+fn is_none(line: &u64) -> bool {
+    *line == 0
 }
 
 impl Session {
@@ -91,7 +104,37 @@ impl Session {
             };
             let mut faults = faults.into_iter();
             let fault = faults.next();
-            verdicts.push(Verdict { line, valid: fault.is_none(), fault, further: faults.collect() });
+            let (valid, further) = (fault.is_none(), faults.collect());
+            verdicts.push(Verdict { id: None, line, valid, fault, further, problems: None });
         }
+    }
+
+    /// Judges each message by the rules of who made it; nothing where there are no such rules.
+    pub fn message_verdicts(&self) -> Result<Option<Vec<Verdict>>> {
+        let mut verdicts = Vec::new();
+        // What holds a list of messages is none.
+        for record in self.records().filter(|record| record.kind() != Kind::Header) {
+            let Some(bytes) = record.raw()?.pop() else { continue };
+            let text = mend::whole(&bytes);
+            let (mut rules, mut problems, mut is_message) = (None, Vec::new(), false);
+            // What cannot be read was reported when it was taken in.
+            let _read = self.dialect().link(&text, &mut |event| match event {
+                Event::Judge(of_agent) => rules = Some(of_agent),
+                Event::Message => is_message = true,
+                Event::Unknown(what) => problems.push(format!("{what} is not known")),
+                Event::Missing(what) => problems.push(format!("{what} is missing")),
+                _ => {}
+            });
+            let is_stray = is_message && record.kind() == Kind::Other;
+            if rules.is_none() && !is_stray {
+                continue;
+            }
+            problems.extend(rules.and_then(|rules| rules(&text)));
+            let fault = problems.first().map(|reason| Fault { field: None, reason: reason.clone() });
+            let (id, line) = (Some(record.id().into_owned()), u64::from(record.place().line));
+            let (valid, further) = (problems.is_empty(), Vec::new());
+            verdicts.push(Verdict { id, line, valid, fault, further, problems: Some(problems) });
+        }
+        Ok(Some(verdicts).filter(|verdicts| !verdicts.is_empty()))
     }
 }

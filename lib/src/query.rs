@@ -75,6 +75,9 @@ pub struct SessionRow {
     /// The tool call there that started it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_call: Option<String>,
+    /// The session that it was forked from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<SessionId>,
     /// How many issues there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issue_count: Option<u64>,

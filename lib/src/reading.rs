@@ -19,9 +19,10 @@ use crate::mend;
 use crate::packed;
 use crate::pieces::CUT;
 use crate::project;
+use crate::rows::Content;
 use crate::session::Session;
 use crate::skeleton::{Place, Skeleton, Stand};
-use crate::source::{Contents, Files, OpenFile, Source, open_file};
+use crate::source::{Contents, Files, OpenFile, Source, head_of, open_file};
 use crate::tail::Tail;
 use crate::tree::Bridge;
 
@@ -91,14 +92,9 @@ impl Session {
     /// Reads what was piped in.
     pub fn from_bytes(dialect: &'static dyn Dialect, bytes: Vec<u8>, reading: &Reading<'_>) -> Session {
         let (bytes, torn) = packed::unpacked(bytes);
-        let by_layout = dialect.layouts_in(Path::new("")).first().map_or(Format::Lines, |layout| layout.format);
-        let format = match if dialect.formats().is_empty() { by_layout } else { format::of_bytes(dialect, &bytes) } {
-            // A database that was piped in cannot be asked.
-            Format::Rows(_) => Format::Lines,
-            format => format,
-        };
+        let format = format::of_bytes(dialect, &bytes);
         let layout = Layout { root: PathBuf::new(), pattern: "-", companions: &[], sidecar: None, format };
-        let source = Source { dialect, path: PathBuf::from("-"), layout, key: None };
+        let source = Source { dialect, path: PathBuf::from("-"), layout, key: None, rows: None };
         let mut files = Files::memory(bytes);
         files.0[0].torn = torn;
         // Memory is always read.
@@ -131,10 +127,13 @@ impl Session {
         (self.tail.at, self.tail.skipped) = (Position { offset: 0, line: 1, file: at }, 0);
         if let Contents::Rows(table) = &file.contents {
             let mut next = self.tail.at;
-            table.each(&file.path, |offset, json| {
+            table.each(&file.path, |offset, row| {
                 next.offset = offset;
                 let mut intake = self.intake(Grain::Line);
-                intake.value(json, next);
+                match row {
+                    Content::Json(json) => intake.value(json, next),
+                    Content::TooLong(length) => intake.too_long(length, next),
+                }
                 let bases = std::mem::take(&mut intake.bases);
                 self.note_base(bases);
                 next.line = next.line.saturating_add(1);
@@ -279,7 +278,8 @@ fn take_files(source: &Source, files: Files, reading: &Reading<'_>) -> Result<Se
 
 /// Reads the file beside the log. It is never believed over the log, so whatever is wrong with it matters to nobody.
 fn read_sidecar(source: &Source, now: Timestamp) -> Facts {
-    let Some(bytes) = source.sidecar().and_then(|path| read_limited(&path).ok()) else { return Facts::default() };
+    let bytes = source.sidecar().and_then(|path| head_of(&path, SIDECAR_LIMIT_BYTES).ok());
+    let Some(bytes) = bytes else { return Facts::default() };
     let mut told = Skeleton::default();
     let place = Place { offset: 0, length: 0, line: 0, file: 0 };
     let stand = Stand { place, hash: 0 };
@@ -288,8 +288,4 @@ fn read_sidecar(source: &Source, now: Timestamp) -> Facts {
         Ok(()) => told.facts,
         Err(_) => Facts::default(),
     }
-}
-
-fn read_limited(path: &Path) -> Result<Vec<u8>> {
-    open_file(path)?.read_at(0, SIDECAR_LIMIT_BYTES)
 }

@@ -174,6 +174,8 @@ pub struct Said {
     pub fragment: Option<u64>,
     /// Of context and notices: the agent sends it again as it is when the session goes on. Else it is for people, or made anew.
     pub to_model: bool,
+    /// Of context: it instructs the model, in the name of the developer or the system and not of the user.
+    pub instructs: bool,
 }
 
 /// The answer to one tool call.

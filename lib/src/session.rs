@@ -13,7 +13,8 @@ use crate::dialect::Dialect;
 use crate::error::Result;
 use crate::facts::Facts;
 use crate::issue::{Issue, Severity};
-use crate::record::{RecordId, SessionId, Title};
+use crate::message::Part;
+use crate::record::{Body, Kind, RecordId, SessionId, Title, TitleSource};
 pub use crate::record_ref::RecordRef;
 pub use crate::request::Request;
 pub use crate::skeleton::Place;
@@ -209,6 +210,7 @@ impl Session {
             return State::Degraded;
         }
         match branch::end(&self.derived.keys, &branch.records) {
+            branch::End::Answered if ends_in_thinking(branch) => State::InterruptedTurn,
             branch::End::Answered => State::Clean,
             branch::End::Prompt => State::InterruptedPrompt,
             branch::End::Turn => State::InterruptedTurn,
@@ -256,6 +258,19 @@ impl Session {
         parent_session.as_deref().map(|parent| (parent, parent_call.as_deref()))
     }
 
+    /// Gives a session that tells no title the summary that stands in another one's file.
+    pub fn sum_up(&mut self, summary: String) {
+        let title = Title { text: summary, source: TitleSource::Summary };
+        if self.title().is_none() {
+            self.derived.facts.entitle(title);
+        }
+    }
+
+    /// The session that this one was forked from.
+    pub fn forked_from(&self) -> Option<&str> {
+        self.derived.facts.forked_from.as_deref()
+    }
+
     /// Each kind of record that the dialect does not know, and how many there are.
     pub fn unknown_kinds(&self) -> impl Iterator<Item = (&str, u64)> {
         self.derived.facts.unknown.iter().map(|(kind, count)| (kind.as_str(), *count))
@@ -289,4 +304,19 @@ impl Session {
     pub(crate) fn at(&self, node: NodeIx) -> RecordRef<'_> {
         RecordRef { session: self, node }
     }
+}
+
+/// Whether the model thought last, and said nothing after it.
+fn ends_in_thinking(branch: &Branch<'_>) -> bool {
+    let spoke = |record: &&RecordRef<'_>| matches!(record.kind(), Kind::Assistant | Kind::User | Kind::Compaction);
+    let Some(last) = branch.records.iter().rev().find(spoke).filter(|record| record.kind() == Kind::Assistant) else {
+        return false;
+    };
+    let is_empty = |part: &Part| match part {
+        Part::Text(text) => text.text.trim().is_empty(),
+        part => matches!(part, Part::StepStart),
+    };
+    let body = last.body();
+    let parts = body.iter().filter_map(Body::said).flat_map(|said| &said.parts);
+    parts.filter(|part| !is_empty(part)).next_back().is_some_and(|part| matches!(part, Part::Reasoning(_)))
 }

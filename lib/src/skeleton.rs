@@ -288,8 +288,8 @@ impl Skeleton {
             Event::Cut(id) => self.control(value, |ids| ControlKind::Cut(ids.intern(&id))),
             Event::CutTurns(turns) => self.control(value, |_| ControlKind::CutTurns(turns)),
             Event::ReplaceAll => self.control(value, |_| ControlKind::ReplaceAll),
-            // The driver opens the base itself.
-            Event::Base { .. } => {}
+            // The driver opens the base itself, and asks the rules.
+            Event::Base { .. } | Event::Judge(_) => {}
             Event::Unknown(kind) => {
                 let detail = format!("records of kind {} are not known; it is kept as it is", quoted(&kind));
                 self.report(value, IssueKind::UnknownKind, detail);
@@ -317,7 +317,8 @@ impl Skeleton {
         let of_header = |entry: &Entry| entry.kind == Kind::Header;
         // A copy begins with its header: one that comes behind records is another session's.
         let at_front = self.entries.len() <= COPIED_HEADERS && self.entries.iter().all(of_header);
-        let of_parent = self.facts.parent_session.as_deref() == Some(&**told);
+        let origins = [&self.facts.parent_session, &self.facts.forked_from];
+        let of_parent = origins.iter().any(|origin| origin.as_deref() == Some(&**told));
         *own != **told && self.entries.last().is_some_and(of_header) && (at_front || of_parent)
     }
 

@@ -1,29 +1,22 @@
 //! One session's file or files, or its rows in a database: what is opened, and the bytes that come out of it.
 
-use std::borrow::Cow;
-use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
-use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
-use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::detect;
 use crate::dialect::Dialect;
 use crate::error::{At, Error, Result};
 use crate::format::{self, DATABASE_MAGIC};
-use crate::layout::{Format, Layout, Rows};
+use crate::layout::{Format, Layout};
 use crate::packed::Packing;
+use crate::rows::{self, Of, Table};
 use crate::skeleton::Place;
-
-/// A writer holds its lock for milliseconds; one that holds it longer must not stop a list of sessions.
-const LOCK_WAIT: Duration = Duration::from_millis(500);
 
 /// How much of a log tells whose it is.
 const LOG_HEAD_BYTES: u64 = 256 * 1024;
@@ -39,6 +32,8 @@ pub struct Source {
     pub layout: Layout,
     /// Which session of a database it is.
     pub key: Option<String>,
+    /// Where its rows are found, once the database was asked.
+    pub(crate) rows: Option<Of>,
 }
 
 impl std::fmt::Debug for Source {
@@ -61,17 +56,18 @@ impl Source {
             sidecar: None,
             format: Format::Lines,
         });
-        let layout = Layout { format: format::of_file(dialect, layout.format, path), ..layout };
+        let layout = Layout { format: format::of_file(layout.format, path), ..layout };
         // A file with another name is a log and nothing else: what lies beside it is not its own.
         let layout = if layout.names(path) { layout } else { Layout { companions: &[], sidecar: None, ..layout } };
-        Source { dialect, path: path.to_path_buf(), layout, key: None }
+        Source { dialect, path: path.to_path_buf(), layout, key: None, rows: None }
     }
 
     /// Every session of a file: of a database there may be many.
     pub fn in_file(dialect: &'static dyn Dialect, path: &Path) -> Result<Vec<Source>> {
         let file = Source::file(dialect, path);
         let Format::Rows(rows) = file.layout.format else { return Ok(vec![file]) };
-        Ok(keys(path, rows)?.into_iter().map(|key| Source { key: Some(key), ..file.clone() }).collect())
+        let of_row = |(key, of)| Source { key: Some(key), rows: Some(of), ..file.clone() };
+        Ok(rows::sessions(path, rows)?.into_iter().map(of_row).collect())
     }
 
     /// Every session that a layout holds.
@@ -81,14 +77,21 @@ impl Source {
                 Ok(path) => path,
                 Err(error) => return vec![Err(error)],
             };
-            let layout = Layout { format: format::of_file(dialect, layout.format, &path), ..layout.clone() };
-            let source = |key| Source { dialect, path: path.clone(), layout: layout.clone(), key };
+            if let Format::ByContent { mixed: true, .. } = layout.format {
+                match detect::of_content(&path) {
+                    Ok(whose) if whose.name() == dialect.name() => {}
+                    Ok(_) => return Vec::new(),
+                    Err(error) => return vec![Err(error)],
+                }
+            }
+            let layout = Layout { format: format::of_file(layout.format, &path), ..layout.clone() };
+            let source = |key, rows| Source { dialect, path: path.clone(), layout: layout.clone(), key, rows };
             match layout.format {
-                Format::Rows(rows) => match keys(&path, rows) {
-                    Ok(keys) => keys.into_iter().map(|key| Ok(source(Some(key)))).collect(),
+                Format::Rows(rows) => match rows::sessions(&path, rows) {
+                    Ok(found) => found.into_iter().map(|(key, of)| Ok(source(Some(key), Some(of)))).collect(),
                     Err(error) => vec![Err(error)],
                 },
-                Format::Lines | Format::Document => vec![Ok(source(None))],
+                Format::Lines | Format::Document | Format::ByContent { .. } => vec![Ok(source(None, None))],
             }
         };
         let is_session = |path: &Result<PathBuf>| path.as_ref().map_or(true, |path| dialect.is_session(path));
@@ -149,10 +152,7 @@ impl Source {
         if let Some(name) = self.key.clone().or_else(|| self.dialect.session_of(&self.path)) {
             return name;
         }
-        let named_by_folder =
-            self.layout.pattern.ends_with("*/messages.jsonl") && self.path.ends_with("messages.jsonl");
-        let folder = || self.path.parent().and_then(Path::file_name);
-        let name = if named_by_folder { folder() } else { self.path.file_stem() };
+        let name = self.path.file_stem();
         name.filter(|name| *name != "-")
             .map_or_else(|| "stdin".to_owned(), |name| name.to_string_lossy().into_owned())
     }
@@ -168,34 +168,31 @@ impl Source {
     ///
     /// The path is a stranger's: only a regular file that an agent's log is, is taken for one.
     pub(crate) fn log(&self) -> Result<Option<std::result::Result<Source, String>>> {
-        let Format::Rows(rows @ Rows { log: Some(log), .. }) = self.layout.format else { return Ok(None) };
-        let key = self.key.clone().map_or_else(|| only_key(&self.path, rows), Ok)?;
-        let database = |source| Error::Database { path: self.path.clone(), source };
-        let connection = connect(&self.path)?;
-        let told = connection.query_row(log, [key], |row| Ok(text(row.get_ref(0)?)));
-        let told = match told.optional() {
-            // A table without that column tells of no logs.
-            Err(rusqlite::Error::SqliteFailure(..) | rusqlite::Error::SqlInputError { .. }) => None,
-            told => told.map_err(database)?.flatten().filter(|told| !told.is_empty()),
-        };
+        let Format::Rows(_) = self.layout.format else { return Ok(None) };
+        let told = self.table()?.log(&self.path)?;
         Ok(told.map(|told| self.log_at(Path::new(&told)).ok_or(told)))
+    }
+
+    /// The rows that the session is.
+    fn table(&self) -> Result<Table> {
+        let Format::Rows(rows) = self.layout.format else { return Err(Error::NoSessions(self.path.clone())) };
+        let of = self.rows.clone().map_or_else(|| rows::only(&self.path, rows), Ok)?;
+        Ok(Table::new(rows, of))
     }
 
     fn log_at(&self, told: &Path) -> Option<Source> {
         let leaves = told.components().any(|part| part == std::path::Component::ParentDir);
         let path = self.path.parent()?.join(told);
-        let head = open_file(&path).ok().filter(|_| !leaves)?.read_at(0, LOG_HEAD_BYTES).ok()?;
-        let dialect = crate::detect::of_bytes(&head);
+        let head = (!leaves).then(|| head_of(&path, LOG_HEAD_BYTES).ok())??;
+        let dialect = detect::of_bytes(&head);
         let log = Source::file(dialect, &path);
         let is_log = dialect.name() != "unknown" && !head.is_empty() && !matches!(log.layout.format, Format::Rows(_));
         is_log.then_some(log)
     }
 
     pub(crate) fn open(&self) -> Result<Files> {
-        if let Format::Rows(rows) = self.layout.format {
-            let key = self.key.clone().map_or_else(|| only_key(&self.path, rows), Ok)?;
-            let rows = Table { connection: connect(&self.path)?, rows, key, read: RefCell::default() };
-            let contents = Contents::Rows(rows);
+        if let Format::Rows(_) = self.layout.format {
+            let contents = Contents::Rows(self.table()?);
             return Ok(Files(vec![OpenFile { path: self.path.clone(), contents, torn: None, is_database: true }]));
         }
         let first = open_file(&self.path)?;
@@ -229,14 +226,6 @@ pub(crate) enum Contents {
     Disk(Arc<File>),
     Memory(Vec<u8>),
     Rows(Table),
-}
-
-pub(crate) struct Table {
-    connection: Connection,
-    rows: &'static Rows,
-    key: String,
-    /// Where each row begins, as if they were the lines of a file, and its rowid.
-    read: RefCell<Vec<(u64, i64)>>,
 }
 
 impl Files {
@@ -351,78 +340,17 @@ fn fill(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(read)
 }
 
-impl Table {
-    /// Gives each row of the session, in order, as where it begins and its JSON, or what stands there instead.
-    pub(crate) fn each(&self, path: &Path, mut take: impl FnMut(u64, &[u8])) -> Result<()> {
-        let database = |source| Error::Database { path: path.to_path_buf(), source };
-        let mut statement = self.connection.prepare(self.rows.rows).map_err(database)?;
-        let mut rows = statement.query([&self.key]).map_err(database)?;
-        let mut before = 0;
-        while let Some(row) = rows.next().map_err(database)? {
-            let bytes = content(row, 1).map_err(database)?;
-            let begins = self.read.borrow().last().map_or(0, |(begins, _)| *begins) + before;
-            before = bytes.len() as u64 + 1;
-            self.read.borrow_mut().push((begins, row.get(0).map_err(database)?));
-            take(begins, &bytes);
-        }
-        Ok(())
-    }
-
-    /// The bytes of a record: a row, or a piece of one.
-    fn read(&self, place: Place, path: &Path) -> Result<Vec<u8>> {
-        let read = self.read.borrow();
-        let at = read.partition_point(|(begins, _)| *begins <= place.offset).checked_sub(1);
-        let Some(&(begins, rowid)) = at.and_then(|at| read.get(at)) else { return Ok(Vec::new()) };
-        let row = self.row(rowid, path)?.unwrap_or_default();
-        let from = usize::try_from(place.offset - begins).unwrap_or(usize::MAX);
-        Ok(row.get(from..from.saturating_add(place.length as usize)).unwrap_or_default().to_vec())
-    }
-
-    fn row(&self, rowid: i64, path: &Path) -> Result<Option<Vec<u8>>> {
-        let found = self.connection.query_row(self.rows.row, [rowid], |row| content(row, 0));
-        found.optional().map_err(|source| Error::Database { path: path.to_path_buf(), source })
-    }
-}
-
-/// A row as JSON: what its only column holds, or an object of all its columns.
-fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<Vec<u8>> {
-    let statement = row.as_ref();
-    if statement.column_count() == first + 1 {
-        return Ok(json(row.get_ref(first)?).into_owned());
-    }
-    let mut object = serde_json::Map::new();
-    for column in first..statement.column_count() {
-        let value = match row.get_ref(column)? {
-            ValueRef::Null => Value::Null,
-            ValueRef::Integer(number) => number.into(),
-            ValueRef::Real(number) => number.into(),
-            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into(),
-        };
-        object.insert(statement.column_name(column)?.to_owned(), value);
-    }
-    Ok(Value::Object(object).to_string().into_bytes())
-}
-
-/// A column as text, whatever it holds.
-fn text(column: ValueRef<'_>) -> Option<String> {
-    match column {
-        ValueRef::Null => None,
-        column => Some(String::from_utf8_lossy(&json(column)).into_owned()),
-    }
-}
-
-/// The bytes of a column that should hold JSON text. SQLite keeps anything anywhere, and content never fails.
-fn json(column: ValueRef<'_>) -> Cow<'_, [u8]> {
-    match column {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Cow::Borrowed(bytes),
-        ValueRef::Null => Cow::Borrowed(b"null"),
-        ValueRef::Integer(number) => Cow::Owned(number.to_string().into_bytes()),
-        ValueRef::Real(number) => Cow::Owned(number.to_string().into_bytes()),
-    }
-}
-
 /// Opens a regular file; a compressed one is read as its content.
 pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
+    open_limited(path, u64::MAX)
+}
+
+/// The first bytes of a file; no more than those of a compressed one are unpacked.
+pub(crate) fn head_of(path: &Path, length: u64) -> Result<Vec<u8>> {
+    open_limited(path, length)?.read_at(0, length)
+}
+
+fn open_limited(path: &Path, inflated_limit: u64) -> Result<OpenFile> {
     let metadata = fs::metadata(path).at(path)?;
     if !metadata.is_file() {
         return Err(Error::NotAFile(path.to_path_buf()));
@@ -435,7 +363,7 @@ pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
         Some(packing) => {
             // Reading by position moves the cursor on some systems.
             (&file).rewind().at(path)?;
-            Some(packing.unpack(&file, metadata.len()).at(path)?)
+            Some(packing.unpack(&file, metadata.len(), inflated_limit).at(path)?)
         }
         None => None,
     };
@@ -452,95 +380,4 @@ pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
 
 fn is_called_packed(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending == "zst" || ending == "gz")
-}
-
-/// Opens a database for reading only, and never waits for its writer for long.
-///
-/// A database with a write-ahead log that nobody has open is opened as one that cannot change: SQLite would otherwise leave
-/// files beside it. While its writer runs, those files are there already.
-fn connect(path: &Path) -> Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    let opened = match uri(path).filter(|_| is_write_ahead(path) && !Path::new(&log).exists()) {
-        Some(uri) => Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI),
-        None => Connection::open_with_flags(path, flags),
-    };
-    let waiting = opened.and_then(|connection| connection.busy_timeout(LOCK_WAIT).map(|()| connection));
-    waiting.map_err(|source| Error::Database { path: path.to_path_buf(), source })
-}
-
-/// Whether the header says that changes go to a log first: bytes 18 and 19 are 2 then.
-fn is_write_ahead(path: &Path) -> bool {
-    let mut header = [0; 20];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
-    read.is_ok() && header[18..] == [2, 2]
-}
-
-/// The address of a database that cannot change.
-fn uri(path: &Path) -> Option<String> {
-    let escaped = |c: char| match c {
-        '%' => "%25".to_owned(),
-        '?' => "%3f".to_owned(),
-        '#' => "%23".to_owned(),
-        c => c.to_string(),
-    };
-    Some(format!("file:{}?immutable=1", path.to_str()?.chars().map(escaped).collect::<String>()))
-}
-
-fn keys(path: &Path, rows: &Rows) -> Result<Vec<String>> {
-    let database = |source| Error::Database { path: path.to_path_buf(), source };
-    let connection = connect(path)?;
-    let mut statement = connection.prepare(rows.sessions).map_err(database)?;
-    let keys = statement.query_map([], |row| Ok(text(row.get_ref(0)?))).map_err(database)?;
-    let keys: Vec<Option<String>> = keys.collect::<std::result::Result<_, _>>().map_err(database)?;
-    let mut seen = hashbrown::HashSet::new();
-    Ok(keys.into_iter().flatten().filter(|key| seen.insert(key.clone())).collect())
-}
-
-/// The key of a database's only session.
-fn only_key(path: &Path, rows: &Rows) -> Result<String> {
-    let mut keys = keys(path, rows)?;
-    match keys.len() {
-        0 => Err(Error::NoSessions(path.to_path_buf())),
-        1 => Ok(keys.swap_remove(0)),
-        count => Err(Error::SeveralSessions { path: path.to_path_buf(), count }),
-    }
-}
-
-/// Whether a database holds sessions in this way. One that cannot be asked is an error.
-pub(crate) fn has_rows(path: &Path, rows: &Rows) -> Result<bool> {
-    let connection = connect(path)?;
-    match connection.prepare(rows.sessions) {
-        Ok(_) => Ok(true),
-        // Such a table or column is not there.
-        Err(error) if matches!(error.sqlite_error_code(), None | Some(rusqlite::ErrorCode::Unknown)) => Ok(false),
-        Err(source) => Err(Error::Database { path: path.to_path_buf(), source }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_row_of_any_type_is_content() {
-        let connection = Connection::open_in_memory().unwrap();
-        let setup =
-            "CREATE TABLE t (s, j); INSERT INTO t VALUES ('s', '{\"a\":1}'), ('s', NULL), ('s', 7), ('s', x'ff7b');";
-        connection.execute_batch(setup).unwrap();
-        static ROWS: Rows = Rows {
-            sessions: "SELECT DISTINCT s FROM t",
-            rows: "SELECT rowid, j FROM t WHERE s = ?1 ORDER BY rowid",
-            row: "SELECT j FROM t WHERE rowid = ?1",
-            log: None,
-        };
-        let table = Table { connection, rows: &ROWS, key: "s".to_owned(), read: RefCell::default() };
-        let mut found = Vec::new();
-        table.each(Path::new("db"), |begins, json| found.push((begins, json.to_vec()))).unwrap();
-        let expected: [&[u8]; 4] = [b"{\"a\":1}", b"null", b"7", b"\xff{"];
-        assert_eq!(found, [0, 8, 13, 15].into_iter().zip(expected.map(<[u8]>::to_vec)).collect::<Vec<_>>());
-        assert_eq!(table.row(4, Path::new("db")).unwrap().as_deref(), Some(expected[3]));
-        assert_eq!(table.row(5, Path::new("db")).unwrap(), None);
-    }
 }

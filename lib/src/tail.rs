@@ -44,7 +44,7 @@ impl Session {
         if let Some(Contents::Memory(bytes)) = self.files.0.first_mut().map(|file| &mut file.contents) {
             bytes.extend_from_slice(appended);
             // Where content tells what a file is, more of it may tell better; and a document has no end to go on from.
-            let by_content = !self.source.dialect.formats().is_empty();
+            let by_content = format::is_told_by_content(self.source.dialect);
             let is_lines = || matches!(format::of_bytes(self.source.dialect, bytes), Format::Lines);
             if by_content && (was_document || !is_lines()) {
                 let bytes = std::mem::take(bytes);
@@ -132,7 +132,7 @@ impl Session {
     pub(crate) fn grain(&self) -> Grain {
         match self.source.layout.format {
             Format::Document if self.tail.at.file == 0 => Grain::Document,
-            Format::Lines | Format::Document | Format::Rows(_) => Grain::Line,
+            Format::Lines | Format::Document | Format::Rows(_) | Format::ByContent { .. } => Grain::Line,
         }
     }
 

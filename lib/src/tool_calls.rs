@@ -1,5 +1,9 @@
 //! The tool calls of a conversation as a flat list.
 
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
@@ -70,10 +74,12 @@ pub fn of<'a>(conversation: &'a Conversation<'_, '_>) -> impl Iterator<Item = Re
                 .parts
                 .iter()
                 .filter_map(|part| if let Part::Tool(call) = part { Some(call.as_ref()) } else { None });
+            let mut times = Times::of(conversation, at);
             let row = |call: &ToolPart| {
                 let mut row = row(&message.id, call);
+                let between = times.next(&call.call_id);
                 if row.duration_ms.is_none() {
-                    row.duration_ms = between(conversation, at, &call.call_id);
+                    row.duration_ms = between;
                     row.duration_source = row.duration_ms.map(|_| DurationSource::Times);
                 }
                 row
@@ -112,10 +118,32 @@ pub fn row(message: &str, call: &ToolPart) -> ToolCallRow {
     }
 }
 
-/// The time between the records of a call and of its result.
-fn between(conversation: &Conversation<'_, '_>, message: usize, call: &str) -> Option<u64> {
-    let hash = xxh3_64(call.as_bytes());
-    let at = |role| conversation.records(message).find(|record| record.keys(role).any(|key| key == hash))?.at();
-    let took = at(KeyRole::Result)?.duration_since(at(KeyRole::Call)?);
-    u64::try_from(took.as_millis()).ok()
+/// When the calls of a message were made and answered, as the times of its records tell. A call id that is used again has
+/// several of each, in order.
+#[derive(Default)]
+struct Times {
+    made: HashMap<u64, VecDeque<Option<Timestamp>>>,
+    answered: HashMap<u64, VecDeque<Option<Timestamp>>>,
+}
+
+impl Times {
+    fn of(conversation: &Conversation<'_, '_>, message: usize) -> Times {
+        let mut times = Times::default();
+        for record in conversation.records(message) {
+            record
+                .keys(KeyRole::Call)
+                .for_each(|call| times.made.entry(call).or_default().push_back(record.at()));
+            record
+                .keys(KeyRole::Result)
+                .for_each(|call| times.answered.entry(call).or_default().push_back(record.at()));
+        }
+        times
+    }
+
+    /// The time between the next call of this id and its result.
+    fn next(&mut self, call: &str) -> Option<u64> {
+        let hash = xxh3_64(call.as_bytes());
+        let (made, answered) = (self.made.get_mut(&hash)?.pop_front()?, self.answered.get_mut(&hash)?.pop_front()?);
+        u64::try_from(answered?.duration_since(made?).as_millis()).ok()
+    }
 }

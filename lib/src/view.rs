@@ -74,6 +74,7 @@ impl Session {
             agent_version: self.agent_version().map(str::to_owned),
             parent_session: parent.map(|(session, _)| SessionId::from(session)),
             parent_call: parent.and_then(|(_, call)| call.map(str::to_owned)),
+            forked_from: self.forked_from().map(SessionId::from),
             issue_count: self.whole().then_some(self.issue_count()),
             summaries: self.summaries_of_others().to_vec(),
         })
@@ -131,8 +132,10 @@ impl Session {
 
     /// What is wrong, for `doctor`.
     pub fn examined(&self) -> Examined {
+        let path = self.path().to_string_lossy();
         Examined {
-            path: self.path().to_string_lossy().into_owned(),
+            // Of a database, as it is typed: which session of it.
+            path: self.source.key.as_ref().map_or_else(|| path.to_string(), |key| format!("{path}#{key}")),
             dialect: self.dialect().name(),
             lines: self.line_count(),
             records: self.records().len(),

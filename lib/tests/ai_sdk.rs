@@ -110,7 +110,7 @@ fn each_row_is_a_session_and_a_failure_is_no_empty_text() {
         }
     }
     insta::assert_snapshot!(told, @r#"
-    pending user [{"type":"text","text":"Go."}] null
+    pending user [{"type":"text","text":"Go."},{"type":"data-status","data":{"text":"pending"}}] null
     done user [{"type":"text","text":"Go."}] null
     done assistant [{"type":"text","text":"Gone."},{"type":"data-result-structured","data":{"ok":true}}] null
     failed user [{"type":"text","text":"Go."}] null
@@ -146,6 +146,148 @@ fn a_database_that_is_something_else_locked_or_cut_is_an_error() {
     writer.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let locked = detect::of_file(&path, &home).err().unwrap();
     assert!(locked.to_string().ends_with("database is locked"), "{locked}");
+}
+
+#[test]
+fn a_row_that_still_runs_tells_what_is_known_of_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = database(dir.path(), &insert("a", "running", "NULL, NULL, NULL"));
+    let session = Session::open(&Source::in_file(ai_sdk(), &path).unwrap()[0], &reading()).unwrap();
+    let shown = serde_json::to_value(messages(&session)).unwrap();
+    assert_eq!(shown[0]["metadata"]["status"], "running");
+    assert_eq!(shown[0]["metadata"]["model"], "sonnet");
+    assert_eq!(shown[0]["metadata"]["execution_id"], "run");
+    assert!(session.examined().path.ends_with("agents.db#a"), "{}", session.examined().path);
+}
+
+#[test]
+fn a_view_is_no_table_and_no_question_runs_for_ever() {
+    let dir = tempfile::tempdir().unwrap();
+    let home = Home { dir: "/nowhere".into(), cwd: "/".into(), vars: Default::default() };
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)";
+    let columns = "i AS id, i AS prompt, i AS status, i AS model";
+    for (at, schema) in [
+        format!("CREATE VIEW agents AS {endless} SELECT {columns} FROM n"),
+        "CREATE VIRTUAL TABLE agents USING fts5(id, prompt, status, model)".to_owned(),
+        "CREATE TABLE agents (id TEXT PRIMARY KEY, prompt, status, model) WITHOUT ROWID".to_owned(),
+        "CREATE TABLE agents (id, prompt, status)".to_owned(),
+    ]
+    .iter()
+    .enumerate()
+    {
+        let path = dir.path().join(format!("{at}.db"));
+        rusqlite::Connection::open(&path).unwrap().execute_batch(schema).unwrap();
+        assert_eq!(detect::of_file(&path, &home).unwrap().name(), "unknown", "{schema}");
+        let error = Source::in_file(ai_sdk(), &path).unwrap_err();
+        assert!(matches!(error, Error::NoSessions(_)), "{schema}: {error}");
+    }
+}
+
+#[test]
+fn rows_of_one_name_are_sessions_of_their_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("agents.db");
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let rows = "INSERT INTO agents VALUES ('a', 'One?', 'pending', 'm'), ('a', 'Two?', 'pending', 'm'), (NULL, 'Three?', 'pending', 'm')";
+    connection
+        .execute_batch(&format!("CREATE TABLE agents (id, prompt, status, model); {rows}"))
+        .unwrap();
+    let sources = Source::in_file(ai_sdk(), &path).unwrap();
+    let names: Vec<_> = sources.iter().map(|source| source.key.as_deref().unwrap()).collect();
+    assert_eq!(names, ["a", "row-2", "row-3"]);
+    let said = |source: &Source| {
+        let session = Session::open(source, &reading()).unwrap();
+        serde_json::to_value(&messages(&session)[0]).unwrap()["parts"][0]["text"].clone()
+    };
+    assert_eq!(sources.iter().map(said).collect::<Vec<_>>(), ["One?", "Two?", "Three?"]);
+}
+
+#[test]
+fn reading_leaves_nothing_beside_a_database() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("live.db");
+    let writer = rusqlite::Connection::open(&path).unwrap();
+    writer.pragma_update(None, "journal_mode", "wal").unwrap();
+    writer
+        .execute_batch(
+            "CREATE TABLE agents (id, prompt, status, model); INSERT INTO agents VALUES ('a', 'Hi', 'pending', 'm')",
+        )
+        .unwrap();
+    // What a crash leaves: the log without its index; and a copy of the database alone.
+    let left = dir.path().join("left");
+    std::fs::create_dir(&left).unwrap();
+    std::fs::copy(&path, left.join("a?b#.db")).unwrap();
+    std::fs::copy(dir.path().join("live.db-wal"), left.join("a?b#.db-wal")).unwrap();
+    let listed = || {
+        let mut files: Vec<_> = std::fs::read_dir(&left)
+            .unwrap()
+            .map(|entry| (entry.as_ref().unwrap().path(), std::fs::read(entry.unwrap().path()).unwrap()))
+            .collect();
+        files.sort();
+        files
+    };
+    let before = listed();
+    let sources = Source::in_file(ai_sdk(), &left.join("a?b#.db")).unwrap();
+    assert_eq!(messages(&Session::open(&sources[0], &reading()).unwrap()).len(), 1);
+    drop(sources);
+    assert!(before == listed());
+    assert_eq!(Source::in_file(ai_sdk(), &path).unwrap().len(), 1);
+}
+
+#[test]
+fn a_store_is_a_folder_of_chats_too() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+    write("one.json", r#"[{"id":"a","role":"user","content":"hi"}]"#);
+    write("settings.json", "{\n  \"model\": \"x\"\n}\n");
+    write("two.json.bak", r#"[{"id":"a","role":"user","content":"hi"}]"#);
+    write("history.jsonl", r#"{"display":"hi","timestamp":1}"#);
+    database(dir.path(), &insert("row", "pending", "NULL, NULL, NULL"));
+    std::fs::create_dir(dir.path().join("chats")).unwrap();
+    write("chats/three.jsonl", r#"{"id":"a","role":"user","parts":[{"type":"text","text":"hi"}]}"#);
+    let layouts: Vec<_> = ai_sdk().layouts_in(dir.path()).into_iter().map(|layout| (ai_sdk(), layout)).collect();
+    let mut names: Vec<String> = Source::walk_all(&layouts).into_iter().map(|source| source.unwrap().name()).collect();
+    names.sort();
+    assert_eq!(names, ["one", "row", "three"]);
+}
+
+#[test]
+fn lines_that_are_piped_in_are_lines() {
+    let message = |id: &str| format!(r#"{{"id":"{id}","role":"user","parts":[{{"type":"text","text":"hi"}}]}}"#);
+    let session = read(format!("{}\n{}\n", message("a"), message("b")));
+    assert!(!session.has_errors());
+    assert_eq!(messages(&session).len(), 2);
+}
+
+#[test]
+fn calls_of_sdk_3_have_their_results() {
+    let session = read(include_str!("../../corpus/ai-sdk/sdk-3-functions/chat.json"));
+    let shown = serde_json::to_value(messages(&session)).unwrap();
+    assert_eq!(shown[1]["parts"][0]["output"], "rain");
+    assert_eq!(shown[2]["parts"][0]["input"], json!({"city": "Nantes"}));
+    assert_eq!(shown[2]["parts"][0]["output"], "sun");
+    let session = read(include_str!("../../corpus/ai-sdk/sdk-4-more-than-parts/chat.json"));
+    let shown = serde_json::to_value(messages(&session)).unwrap();
+    assert_eq!(shown[0]["parts"][1]["text"], "Weather?");
+    assert_eq!(shown[1]["parts"][1]["toolCallId"], "c1");
+    assert_eq!(shown[1]["parts"][2]["text"], "Rain. Take a coat.");
+}
+
+#[test]
+fn each_message_has_its_verdict() {
+    let session = read(include_str!("../../corpus/ai-sdk/rejected-only/chat.json"));
+    let verdicts = serde_json::to_value(session.message_verdicts().unwrap()).unwrap();
+    let told: Vec<_> = verdicts
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|told| (told["id"].as_str().unwrap(), &told["valid"]))
+        .collect();
+    assert_eq!(told, [("1", &json!(false)), ("2", &json!(false)), ("3", &json!(false))]);
+    assert_eq!(verdicts[2]["problems"], json!(["role robot is not known"]));
+    let good = read(json!([{"id": "a", "role": "user", "parts": [{"type": "text", "text": "hi"}]}]));
+    let verdicts = serde_json::to_value(good.message_verdicts().unwrap()).unwrap();
+    assert_eq!(verdicts, json!([{"id": "a", "valid": true, "problems": []}]));
 }
 
 #[test]

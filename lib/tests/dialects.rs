@@ -120,7 +120,7 @@ macro_rules! dialect {
             }
 
             fn habits(&self) -> Habits {
-                Habits { repeated: Repeated::$repeated, bridges_within_ms: $bridges }
+                Habits { repeated: Repeated::$repeated, bridges_within_ms: $bridges, title_within_bytes: 0 }
             }
 
             fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -349,7 +349,7 @@ fn a_message_written_again_is_replaced_where_it_stands() {
 {"id":"b","kind":"user","text":"Bye bye"}
 {"id":"c","kind":"assistant","text":"Bye"}
 "#)), @"
-    head c; heads c main; branch q a b c; gaps none; state clean; messages 4; issues none.
+    head c; heads c main; branch q a b c; gaps none; state clean; messages 4; issues duplicate-id 5, duplicate-id 6.
     q: Hello
     a: | Hi again
     b: Bye bye
@@ -400,7 +400,7 @@ fn a_list_of_all_messages_replaces_what_was() {
     ");
     insta::assert_snapshot!(shown(&log(r#"{"$set":{"messages":[{"id":"x","kind":"user","text":"In short: hello"},{"id":"b","kind":"user","text":"Bye!"}]}}
 {"id":"c","kind":"assistant","text":"Bye"}"#)), @"
-    head c; heads c main, a branch; branch x b c; gaps none; state clean; messages 3; issues none.
+    head c; heads c main, a branch; branch x b c; gaps none; state clean; messages 3; issues duplicate-id 5.
     x: In short: hello
     b: Bye!
     c: | Bye
@@ -542,7 +542,9 @@ fn a_torn_document_keeps_the_records_before_the_tear() {
 
 // Rows of a database, several sessions in it.
 static MESSAGES: Rows = Rows {
-    sessions: "select distinct session from message order by session",
+    table: "message",
+    columns: &["session", "data"],
+    sessions: "select distinct session, session from message order by session",
     rows: "select rowid, data from message where session = ?1 order by rowid",
     row: "select data from message where rowid = ?1",
     log: None,
@@ -586,25 +588,25 @@ fn rows_of_a_database_are_records() {
 fn a_database_that_cannot_be_read_is_an_error_with_its_path() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("sessions.db");
-    let error = || {
+    let told = || {
         let mut found = Source::walk(&Table, &Table.layouts_in(dir.path())[0]);
         assert_eq!(found.len(), 1);
         let error = found.remove(0).unwrap_err();
-        assert!(matches!(&error, Error::Database { path: of, .. } if *of == path), "{error}");
+        assert!(matches!(&error, Error::Database { path: of, .. } | Error::NoSessions(of) if *of == path), "{error}");
         error.to_string().replace(&*dir.path().to_string_lossy(), "$DIR")
     };
     fs::write(&path, "no database at all, and long enough to be sure of it").unwrap();
-    insta::assert_snapshot!(error(), @"
+    insta::assert_snapshot!(told(), @"
     $DIR/sessions.db: file is not a database
     ");
     fs::remove_file(&path).unwrap();
     let database = rusqlite::Connection::open(&path).unwrap();
     database.execute_batch("create table other (x)").unwrap();
-    insta::assert_snapshot!(error(), @"
-    $DIR/sessions.db: no such table: message
+    insta::assert_snapshot!(told(), @"
+    $DIR/sessions.db: a database, and no known agent's
     ");
     database.execute_batch("create table message (session text, data text); begin exclusive").unwrap();
-    insta::assert_snapshot!(error(), @"
+    insta::assert_snapshot!(told(), @"
     $DIR/sessions.db: database is locked
     ");
 }
@@ -771,12 +773,12 @@ fn forks_that_begin_in_one_another_end_in_a_gap() {
         ("g", "{\"meta\":\"g\",\"base\":\"f\"}\n{\"kind\":\"user\",\"text\":\"G\"}\n"),
     ];
     insta::assert_snapshot!(shown(&fork(&forks, "f")), @"
-    head at-24; heads at-24 main; branch at-1-24 at-24; gaps at-1-24 misses f; state degraded; messages 2; issues orphan 2 of g.jsonl.
+    head at-24; heads at-24 main; branch at-1-24 at-24; gaps at-1-24 misses f; state degraded; messages 2; issues cycle 2 of g.jsonl.
     at-1-24: G
     at-24: F
     ");
     insta::assert_snapshot!(shown(&fork(&[("f", "{\"meta\":\"f\",\"base\":\"f\"}\n{\"kind\":\"user\",\"text\":\"F\"}\n")], "f")), @"
-    head at-24; heads at-24 main; branch at-24; gaps at-24 misses f; state degraded; messages 1; issues orphan 2.
+    head at-24; heads at-24 main; branch at-24; gaps at-24 misses f; state degraded; messages 1; issues cycle 2.
     at-24: F
     ");
 }

@@ -15,6 +15,7 @@ use scrollback::message::{Message, Part};
 use scrollback::query::SessionRow;
 use scrollback::record::Body;
 use scrollback::session::Session;
+use scrollback::source::Source;
 use serde_json::json;
 use support::reading;
 
@@ -224,4 +225,20 @@ fn a_room_prefixes_the_whole_and_only_a_room_does() {
             "user: @muc: a\nb",
         ]
     );
+}
+
+#[test]
+fn a_header_of_somebody_else_than_the_folder_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let issues = |folder: &str| {
+        let folder = dir.path().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("history.jsonl");
+        std::fs::write(&path, "{\"type\":\"session\",\"version\":1,\"jid\":\"bob@example.org/phone\",\"created\":\"2026-01-11T22:00:00Z\"}\n").unwrap();
+        let session = Session::open(&Source::file(dialect::named("fluux").unwrap(), &path), &reading()).unwrap();
+        session.issues().iter().map(|issue| issue.kind.name()).collect::<Vec<_>>()
+    };
+    assert_eq!(issues("alice@example.org"), ["mixed-session"]);
+    assert!(issues("Bob@example.org").is_empty());
+    assert!(issues("backup").is_empty());
 }

@@ -200,21 +200,173 @@ fn the_last_messages_are_whole() {
          b < r assistant: Four.
          v < b user: On.",
     );
-    let kept = |messages, view: View| {
-        let mut history = History::of(&session, session.head().unwrap()).unwrap();
-        history.keep_last(messages, view).unwrap();
-        view.messages(&history).unwrap().0.len()
+    let kept = |session: &Session, messages, view: View| {
+        let mut history = History::of(session, session.head().unwrap()).unwrap();
+        history.last_messages(messages, view).unwrap()
     };
-    let counts = |view: View| (0..8).map(|messages| kept(messages, view)).collect::<Vec<_>>();
-    // A call and its result come together; Anthropic's API needs a user before an answer.
+    let counts = |view: View| (0..8).map(|messages| kept(&session, messages, view).0.len()).collect::<Vec<_>>();
+    // A result without its call is left out; Anthropic's API needs a user before an answer, who does not count.
     assert_eq!(counts(View::OpenAi), [0, 1, 2, 2, 4, 5, 5, 5]);
-    assert_eq!(counts(View::Anthropic), [0, 1, 1, 3, 3, 5, 5, 5]);
+    assert_eq!(counts(View::Anthropic), [0, 1, 3, 3, 5, 5, 5, 5]);
+    assert_eq!(counts(View::Gemini), [0, 1, 3, 3, 5, 5, 5, 5]);
+    assert_eq!(counts(View::OpenAiResponses), [0, 1, 2, 2, 4, 5, 6, 6]);
+    assert_eq!(counts(View::AiSdk), [0, 1, 2, 2, 4, 5, 5, 5]);
     assert_eq!(counts(View::Text), [0, 1, 2, 2, 4, 5, 5, 5]);
-    assert_eq!(kept(usize::MAX, View::Text), 5);
+    assert_eq!(kept(&session, usize::MAX, View::Text).0.len(), 5);
+    let (_, notes) = kept(&session, 3, View::Anthropic);
+    let notes: Vec<String> = notes.iter().map(|note| format!("{}: {}", note.record, note.what)).collect();
+    assert_eq!(
+        notes,
+        [
+            "r: results whose calls come before the last messages are not sent",
+            "r: the history begins with an answer; a message of the user was put before it"
+        ]
+    );
+    // The call, its result and the answer fit.
+    let answered = story("u user: Go.\na < u assistant !c: Looking.\nr < a result ?c: four\nb < r assistant: Four.");
+    for view in [View::OpenAi, View::AiSdk, View::Text, View::OpenAiResponses] {
+        assert_eq!(kept(&answered, 3, view).0.len(), 3, "{}", view.name());
+    }
+    assert_eq!(kept(&answered, 3, View::Anthropic).0.len(), 4);
+    // What is one message with another is not lost.
+    let summed = story("u user: Go.\nc < u compaction: Sum.\nv < c user: On.\na < v assistant: Done.");
+    let messages = kept(&summed, 2, View::Anthropic).0;
+    assert_eq!(messages[0]["content"].as_array().unwrap().len(), 2);
+    // A history that begins with an answer: the filler stays, and does not count.
+    let answer_first = story("a assistant: Hello.\nu < a user: Go.");
+    assert_eq!(kept(&answer_first, 2, View::Anthropic).0.len(), 3);
+    assert_eq!(kept(&answer_first, 1, View::Anthropic).0.len(), 1);
     let ends_in_results = story("u user: Go.\na < u assistant !c: Looking.");
-    let mut history = History::of(&ends_in_results, ends_in_results.head().unwrap()).unwrap();
-    history.keep_last(1, View::OpenAi).unwrap();
-    assert_eq!(View::OpenAi.messages(&history).unwrap().0.len(), 2);
+    assert_eq!(kept(&ends_in_results, 1, View::OpenAi).0.len(), 0);
+}
+
+#[test]
+fn a_cut_that_nothing_stands_for_cuts_nothing() {
+    let log = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":"One."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"role":"assistant","content":[{"type":"text","text":"First."}]}}
+{"type":"system","subtype":"compact_boundary","uuid":"cut","parentUuid":null,"logicalParentUuid":"a","content":"Compacted"}
+{"type":"user","uuid":"v","parentUuid":"cut","message":{"role":"user","content":"Two."}}"#;
+    let lost = "note: cut: nothing stands for what it cut off; the history before it is sent";
+    let expected = format!("\"User: One.\"\n\"Assistant: First.\"\n\"User: Two.\"\n{lost}");
+    assert_eq!(said(&of_agent("claude-code", log), View::Text), expected);
+    let log = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"One."}]}}
+{"uuid":"a","parentUuid":"u","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"text":"First."}]}}
+{"uuid":"cut","parentUuid":"a","sessionId":"s","type":"system","subtype":"chat_compression","systemPayload":{"info":{},"compressedHistory":[]}}
+{"uuid":"v","parentUuid":"cut","sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"Two."}]}}"#;
+    assert_eq!(said(&of_agent("qwen-code", log), View::Text), expected);
+    assert_eq!(said(&of_agent("qwen-code", log), View::Gemini).lines().count(), 4);
+}
+
+#[test]
+fn calls_of_one_id_get_their_results_in_order() {
+    let begin = r#"{"type":"session_meta","payload":{"id":"s","cwd":"/x"}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Go."}]}}
+{"type":"response_item","payload":{"type":"function_call","name":"exec","arguments":"{\"n\":1}","call_id":"c"}}
+{"type":"response_item","payload":{"type":"function_call","name":"exec","arguments":"{\"n\":2}","call_id":"c"}}
+{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"one"}}"#;
+    let second = r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"two"}}"#;
+    let results = |log: &str| said(&of_agent("codex", log), View::Text).lines().nth(2).unwrap().to_owned();
+    assert_eq!(results(&format!("{begin}\n{second}")), r#""Result of c: one\nResult of c_2: two""#);
+    let alone = results(begin);
+    assert!(alone.starts_with(r#""Result of c: one\nFailed result of c_2: [no result"#), "{alone}");
+}
+
+#[test]
+fn reasoning_that_led_to_nothing_does_not_end_a_history() {
+    let log = r#"{"type":"session_meta","payload":{"id":"s","cwd":"/x"}}
+{"type":"response_item","payload":{"type":"message","role":"developer","content":[{"type":"input_text","text":"Be kind."}]}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Go."}]}}
+{"type":"response_item","payload":{"type":"function_call","name":"exec","arguments":"{}","call_id":"c"}}
+{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"one"}}
+{"type":"response_item","payload":{"type":"reasoning","summary":[],"encrypted_content":"E"}}"#;
+    let session = of_agent("codex", log);
+    let history = History::with_context(&session, session.head().unwrap()).unwrap();
+    assert_eq!(history.state, State::InterruptedTurn);
+    assert_eq!(history.notice, "The last answer was interrupted: nothing follows its thinking.");
+    let (items, notes) = View::OpenAiResponses.messages(&history).unwrap();
+    assert_eq!(items.last().unwrap()["type"], "function_call_output");
+    assert_eq!(notes[0].what, "reasoning that led to nothing is not sent");
+    // The developer instructs, and no user.
+    assert_eq!(items[0]["role"], "developer");
+    assert_eq!(View::OpenAi.messages(&history).unwrap().0[0]["role"], "developer");
+}
+
+#[test]
+fn a_session_that_nobody_answered_does_not_go_on_after_an_answer() {
+    let session = story("u user: Go.\na < u assistant: Done.\nc < a compaction: Sum.");
+    let history = History::of(&session, session.head().unwrap()).unwrap();
+    assert_eq!(history.notice, "The session goes on after the summary of what was said before.");
+}
+
+#[test]
+fn what_the_model_was_never_shown_is_no_context() {
+    let log = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":"Go."}}
+{"type":"attachment","uuid":"x","parentUuid":"u","attachment":{"type":"date"}}
+{"type":"attachment","uuid":"y","parentUuid":"x","attachment":{"type":"model"},"rendered":[{"content":"Today."}],"renderedRole":"system"}
+{"type":"assistant","uuid":"a","parentUuid":"y","message":{"role":"assistant","content":[{"type":"text","text":"Gone."}]}}"#;
+    let session = of_agent("claude-code", log);
+    let history = History::with_context(&session, session.head().unwrap()).unwrap();
+    assert_eq!(lines(&history, View::Text), "\"User: Go.\"\n\"System: Today.\"\n\"Assistant: Gone.\"");
+}
+
+#[test]
+fn a_prompt_that_waited_is_a_prompt() {
+    let queued = |mode: &str| {
+        let log = format!(
+            r#"{{"type":"user","uuid":"u","parentUuid":null,"message":{{"role":"user","content":"Go."}}}}
+{{"type":"assistant","uuid":"a","parentUuid":"u","message":{{"role":"assistant","content":[{{"type":"tool_use","id":"c","name":"Bash","input":{{}}}}]}}}}
+{{"type":"user","uuid":"r","parentUuid":"a","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c","content":"ok"}}]}}}}
+{{"type":"attachment","uuid":"q","parentUuid":"r","attachment":{{"type":"queued_command","prompt":"Hurry.","commandMode":"{mode}"}}}}"#
+        );
+        of_agent("claude-code", &log)
+    };
+    let session = queued("prompt");
+    assert!(said(&session, View::Text).ends_with("\"Result of c: ok\"\n\"User: Hurry.\""));
+    let resume = prepare_resume(&session, session.head().unwrap()).unwrap();
+    assert_eq!((resume.state, resume.messages.len()), (State::InterruptedPrompt, 3));
+    assert!(said(&queued("task-notification"), View::Text).ends_with("\"User: Hurry.\""));
+}
+
+#[test]
+fn files_that_only_one_api_holds_go_back_to_it() {
+    let log = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":[{"type":"image","source":{"type":"file","file_id":"f"}},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"Words."}},{"type":"image","source":{"type":"base64","media_type":"image/tiff","data":"AAAA"}}]}}"#;
+    let session = of_agent("claude-code", log);
+    assert_eq!(
+        said(&session, View::Anthropic).lines().next().unwrap(),
+        r#"{"role":"user","content":[{"type":"image","source":{"type":"file","file_id":"f"}},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"Words."}},{"type":"text","text":"[file (image/tiff)]"}]}"#
+    );
+    for view in [View::OpenAi, View::OpenAiResponses, View::Gemini] {
+        let said = said(&session, view);
+        assert!(said.contains(r#""text":"Words.""#) && said.contains(r#""text":"[file (image/tiff)]""#), "{said}");
+        assert!(said.contains(r#"note: u: a file of type "image/tiff" is only named"#), "{said}");
+    }
+}
+
+#[test]
+fn what_fluux_sends_is_the_same_in_every_view() {
+    let log = r#"{"type":"message","role":"user","sender":"ada@muc","content":"Hello.","attachments":[{"filename":"a.png","mime_type":"image/png","size":3,"url":"x"}],"msg_id":"m"}
+{"type":"message","role":"assistant","content":"Hi.","msg_id":"n"}"#;
+    let session = of_agent("fluux", log);
+    let history = History::of(&session, session.head().unwrap()).unwrap();
+    let sent = |view: View| view.messages(&history).unwrap().0[0].clone();
+    let words = sent(View::Fluux)["content"].clone();
+    assert_eq!(words, "ada@muc: {\"filename\":\"a.png\",\"mime_type\":\"image/png\",\"size\":3}\nHello.");
+    assert_eq!(sent(View::OpenAi)["content"], words);
+    assert_eq!(sent(View::Anthropic)["content"], serde_json::json!([{"type": "text", "text": words}]));
+    assert_eq!(sent(View::Gemini)["parts"], serde_json::json!([{"text": words}]));
+}
+
+#[test]
+fn a_made_up_response_joins_the_recorded_ones() {
+    let log = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"Go."}]}}
+{"uuid":"a","parentUuid":"u","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"functionCall":{"id":"c","name":"read","args":{}}},{"functionCall":{"id":"d","name":"read","args":{}}}]}}
+{"uuid":"r","parentUuid":"a","sessionId":"s","type":"tool_result","message":{"role":"user","parts":[{"functionResponse":{"id":"c","name":"read","response":{"output":"four"}}}]}}"#;
+    let session = of_agent("qwen-code", log);
+    let history = History::of(&session, session.head().unwrap()).unwrap();
+    let contents = View::Gemini.messages(&history).unwrap().0;
+    assert_eq!(contents.len(), 3);
+    assert_eq!(contents[2]["parts"][0]["functionResponse"]["id"], "c");
+    assert_eq!(contents[2]["parts"][1]["functionResponse"]["id"], "d");
 }
 
 #[test]

@@ -173,11 +173,11 @@ fn refused(session: &Session, head: RecordRef<'_>) -> Vec<String> {
     let mut refused = Vec::new();
     let (whole, with_context) = (History::of(session, head).unwrap(), History::with_context(session, head).unwrap());
     for view in View::ALL {
-        let mut end = whole.clone();
-        end.keep_last(LAST, view).unwrap();
-        for (what, history) in [("all", &whole), ("all and context", &with_context), ("the last", &end)] {
-            let (messages, _) = view.messages(history).unwrap();
-            let said = complaints(view.name(), history.dialect, &Value::Array(messages));
+        let last = whole.clone().last_messages(LAST, view).unwrap().0;
+        let all = view.messages(&whole).unwrap().0;
+        let in_context = view.messages(&with_context).unwrap().0;
+        for (what, messages) in [("all", all), ("all and context", in_context), ("the last", last)] {
+            let said = complaints(view.name(), whole.dialect, &Value::Array(messages));
             refused.extend(said.into_iter().map(|why| format!("{} to {}, {what}: {why}", view.name(), head.id())));
         }
     }

@@ -28,6 +28,22 @@ fn we_send_what_claude_code_sends_and_nothing_else() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The agent parts the texts of one message by line feeds.
+#[test]
+fn the_users_words_are_the_same_to_the_last_line_feed() {
+    let mut seams = 0;
+    for case in cases() {
+        let ours = of_anthropic(&messages(&read(&case), View::Anthropic));
+        let theirs: Vec<String> = told(&case).into_iter().filter(|line| line != NOT_HISTORY).collect();
+        let pairs = theirs.iter().zip(&ours).filter(|(theirs, _)| theirs.starts_with("U: ") && !theirs.contains('…'));
+        for (theirs, ours) in pairs {
+            assert_eq!(&ours.replace('\n', "\\n"), theirs, "{}", case.display());
+            seams += usize::from(ours.ends_with('\n'));
+        }
+    }
+    assert!(seams > 0);
+}
+
 #[test]
 fn undamaged_sessions_have_no_errors() {
     for case in cases() {

@@ -142,6 +142,36 @@ fn a_typed_title_goes_before_an_automatic_one() {
 }
 
 #[test]
+fn a_title_is_found_where_the_agent_writes_it_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let line = |id: usize, kind: &str, rest: Value| {
+        let parent = (id > 0).then(|| format!("r{}", id - 1));
+        let mut line = json!({"uuid": format!("r{id}"), "parentUuid": parent, "sessionId": "s", "type": kind,
+            "timestamp": "2026-11-10T09:00:00Z", "cwd": "/x"});
+        line.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        line.to_string() + "\n"
+    };
+    let said = |id| line(id, "user", json!({"message": {"role": "user", "parts": [{"text": "x".repeat(2000)}]}}));
+    let title = line(20, "system", json!({"subtype": "custom_title", "systemPayload": {"customTitle": "Tides"}}));
+    let log: String = (0..20).map(said).chain([title]).chain((21..40).map(said)).collect();
+    let path = dir.path().join("s.jsonl");
+    std::fs::write(&path, log).unwrap();
+    let row = listing::row(&Source::file(&QwenCode, &path), &support::reading(), Depth::Windows).unwrap();
+    assert_eq!(row.title, "Tides");
+}
+
+#[test]
+fn a_fork_names_its_origin_and_a_voice_is_somebodys() {
+    let row = case("fork").row().unwrap();
+    assert_eq!(row.forked_from.unwrap().as_str(), "5e551000-0000-4000-8000-00000000000a");
+    let senders: Vec<Value> = messages(&case("not-typed"))
+        .into_iter()
+        .filter_map(|message| message.metadata?.get("sender").cloned())
+        .collect();
+    assert_eq!(senders, ["you, aloud"]);
+}
+
+#[test]
 fn file_states_are_kept() {
     let Body::Snapshot(snapshot) = case("file-history").find("f1").unwrap().body().unwrap() else { panic!("f1") };
     assert_eq!(snapshot.states[0]["trackedFileBackups"]["a.py"]["backupFileName"], "0123456789abcdef@v1");

@@ -106,20 +106,22 @@ fn duplicated_archives_are_two_sessions_and_an_archive_named_by_its_path_knows_i
 fn a_bare_file_is_told_by_its_marks_then_by_its_name() {
     let plain = r#"{"role":"user","content":"hi","timestamp":"2026-01-11T22:00:00Z"}"#;
     for (line, name) in [
-        (plain.to_owned(), "native"),
+        (plain.to_owned(), "sage-el"),
+        (format!("{plain}\n{plain}"), "sage-el"),
+        (format!("{plain}\n{}", plain.replace(r#","timestamp":"2026-01-11T22:00:00Z""#, "")), "native"),
         (plain.replace("}", r#","session_id":"s"}"#), "sage-el"),
         (plain.replace("}", r#","tool_calls":[{"name":"x","args":{}}]}"#), "sage-el"),
         (plain.replace("}", r#","tokens":{"estimated":1}}"#), "sage-el"),
         (plain.replace("}", r#","uuid":"20260111-170000-0a1b2c3d"}"#), "sage-el"),
         (plain.replace('Z', "+0100"), "sage-el"),
-        (plain.replace('Z', "+01:00"), "native"),
+        (plain.replace("}", r#","mood":1}"#), "native"),
         (plain.replace("}", r#","tool_calls":[{"id":"c","type":"function","function":{"name":"x"}}]}"#), "native"),
     ] {
         assert_eq!(detect::of_bytes(line.as_bytes()).name(), name, "{line}");
     }
     let dir = tempfile::tempdir().unwrap();
     let home = Home { dir: "/nowhere".into(), cwd: "/".into(), vars: Default::default() };
-    for (file, name) in [("conversation.jsonl", "sage-el"), ("messages.jsonl", "native"), ("x.jsonl", "native")] {
+    for (file, name) in [("conversation.jsonl", "sage-el"), ("messages.jsonl", "native"), ("x.jsonl", "sage-el")] {
         let path = dir.path().join(file);
         fs::write(&path, plain).unwrap();
         assert_eq!(detect::of_file(&path, &home).unwrap().name(), name);
@@ -160,6 +162,16 @@ fn a_token_count_is_usage_and_an_estimate_is_not() {
     assert_eq!((usage.input, usage.output, usage.cache_read), (Some(1234), Some(567), Some(15000)));
     assert_eq!(row.models, ["gemini-2.0-flash-exp"]);
     assert_eq!(case("seed-tokens").row().unwrap().usage, None);
+}
+
+#[test]
+fn tokens_in_other_words_are_tokens_and_none_are_none() {
+    let usage = |usage: &str| {
+        let line = format!(r#"{{"role":"assistant","content":"x","uuid":"a","usage":{usage}}}"#);
+        Session::from_bytes(sage(), line.into_bytes(), &reading()).row().unwrap().usage
+    };
+    assert_eq!(usage(r#"{"input":10,"output":5}"#).and_then(|usage| usage.output), Some(5));
+    assert_eq!(usage(r#"{"all":15}"#), None);
 }
 
 #[test]

@@ -86,7 +86,10 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         };
         // Who names no session asks about those that the profile is for.
         let asked = profile.filter(|profile| !args.sessions.is_empty() || session.dialect().name() == profile.name());
-        let judged = asked.map(|profile| session.verdicts(profile)).transpose();
+        let judged = match asked {
+            Some(profile) => session.verdicts(profile).map(Some),
+            None => session.message_verdicts(),
+        };
         let verdicts = match judged {
             Ok(verdicts) => verdicts,
             Err(error) => {

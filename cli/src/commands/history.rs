@@ -30,7 +30,7 @@ pub(crate) struct HistoryArgs {
     /// In whose words
     #[arg(long = "for", value_name = "VIEW", value_parser = PossibleValuesParser::new(View::ALL.map(View::name)).try_map(|name| name.parse::<View>()))]
     view: View,
-    /// Print only the last N messages; a result is never parted from its call
+    /// Print only the last N messages; a result whose call is not among them is left out
     #[arg(long, value_name = "N")]
     last: Option<usize>,
     /// Add the context that the agent put in and would make anew
@@ -58,12 +58,12 @@ pub(crate) fn run(args: &HistoryArgs, global: &Global, ctx: &mut Ctx) -> Result<
     let head = head.ok_or_else(|| nothing_in(&session))?;
     let mut history =
         if args.with_context { History::with_context(&session, head)? } else { History::of(&session, head)? };
-    if let Some(last) = args.last {
-        history.keep_last(last, args.view)?;
-    }
-    let (count, notes) = print(&history, args.view, ctx)?;
+    let (count, notes) = print(&mut history, args, ctx)?;
     history.notes.extend(notes);
     tell(&history, ctx)?;
+    if count == 0 && !ctx.json {
+        ctx.note("Nothing to send. `scrollback show` prints what is in the session.")?;
+    }
     Ok(if count == 0 { ExitCode::from(super::FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
 }
 
@@ -73,14 +73,21 @@ fn nothing_in(session: &Session) -> Failure {
 }
 
 /// Prints message by message: a long history is never a document in memory.
-fn print(history: &History<'_>, view: View, ctx: &mut Ctx) -> Result<(usize, Vec<Note>), Failure> {
-    let is_text = view == View::Text && !ctx.json;
-    let (mut count, mut failed) = (0, None);
+fn print(history: &mut History<'_>, args: &HistoryArgs, ctx: &mut Ctx) -> Result<(usize, Vec<Note>), Failure> {
+    let view = args.view;
+    let is_text = view == View::Text;
+    let (mut count, mut failed, mut whole) = (0, None, String::new());
+    let in_json = ctx.json;
     let on_terminal = ctx.on_terminal;
     let out = &mut ctx.out;
     let mut print = |message: &Value| -> Result<(), Failure> {
         if let (true, Some(text)) = (is_text, message.as_str()) {
             let space = if count > 0 { "\n" } else { "" };
+            if in_json {
+                whole.extend([space, text, "\n"]);
+                count += 1;
+                return Ok(());
+            }
             // What is piped on is for a model: it gets the text as it is.
             let text = if on_terminal { clean::text(text) } else { text.into() };
             writeln!(out, "{space}{text}")?;
@@ -91,13 +98,26 @@ fn print(history: &History<'_>, view: View, ctx: &mut Ctx) -> Result<(usize, Vec
         count += 1;
         Ok(())
     };
-    let notes = view.write(history, &mut |message| {
+    let mut emit = |message: Value| {
         if failed.is_none() {
             failed = print(&message).err();
         }
-    })?;
+    };
+    let notes = match args.last {
+        Some(last) => {
+            let (messages, notes) = history.last_messages(last, view)?;
+            messages.into_iter().for_each(emit);
+            notes
+        }
+        None => view.write(history, &mut emit)?,
+    };
     match failed {
         Some(failure) => return Err(failure),
+        // The same text as without `--json`, as one string.
+        None if is_text && in_json => {
+            json::compact(&mut ctx.out, &whole)?;
+            writeln!(ctx.out)?;
+        }
         None if is_text => {}
         None if count == 0 => writeln!(ctx.out, "[]")?,
         None => writeln!(ctx.out, "\n]")?,

@@ -64,7 +64,8 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let page = Page { messages: args.last.unwrap_or(PAGE_MESSAGES), before: args.before.as_deref() };
     // Another head may lie anywhere, so it needs the whole file.
     let by_page = paged && args.head.is_none() && named.record.is_none();
-    let session = named.located.open(global, ctx, bridge, by_page.then_some(page))?;
+    let mut session = named.located.open(global, ctx, bridge, by_page.then_some(page))?;
+    named.summary.into_iter().for_each(|summary| session.sum_up(summary));
     let at = named.record.as_deref().map(|record| name::record(&session, record)).transpose()?;
     let head = match (&args.head, at) {
         (Some(head), _) => Some(name::record(&session, head)?),

@@ -43,8 +43,15 @@ impl<'a> Renderer<'a> {
     pub(crate) fn message(&mut self, message: &Message, under: &[String]) -> String {
         let mut out = self.header(message);
         let mut after_tool = false;
-        for part in &message.parts {
-            let text = self.part(part);
+        let failure = failure(message);
+        for (at, part) in message.parts.iter().enumerate() {
+            let text = match part {
+                Part::Text(text) if failure == Some(at) => {
+                    let error = serde_json::json!({"text": text.text});
+                    divider::of_part("error", &error, &self.look).unwrap_or_default()
+                }
+                part => self.part(part),
+            };
             if text.is_empty() {
                 continue;
             }
@@ -185,6 +192,14 @@ impl<'a> Renderer<'a> {
     fn paint(&self) -> Paint {
         Paint { colour: self.look.colour }
     }
+}
+
+/// The text that is no answer but tells why there is none: the last one of a message that failed, unless a part says it.
+fn failure(message: &Message) -> Option<usize> {
+    let failed = message.metadata.as_ref().is_some_and(|metadata| metadata.get("error") == Some(&Value::Bool(true)));
+    let says = |part: &Part| matches!(part, Part::Data(data) if data.kind == "error");
+    let last = message.parts.iter().rposition(|part| matches!(part, Part::Text(_)));
+    last.filter(|_| failed && !message.parts.iter().any(says))
 }
 
 fn indent(text: &str) -> String {

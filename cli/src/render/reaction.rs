@@ -131,7 +131,7 @@ pub(crate) fn who(message: &Message) -> String {
     let who = match message.role {
         Role::User => told("sender").unwrap_or("you"),
         Role::Assistant => told("model").unwrap_or("assistant"),
-        Role::System => "system",
+        Role::System => told("sender").unwrap_or("system"),
     };
     who.to_owned()
 }

@@ -16,7 +16,7 @@ const OUTPUT_LIMIT_CHARS: usize = 100_000;
 /// One line: how it went, the tool, what it was given.
 pub(crate) fn folded(call: &ToolPart, look: &Look) -> String {
     let (mark, words) = outcome(call);
-    line(call, mark, &words, look)
+    line(call, mark, &words, look) + &child(call, look)
 }
 
 /// The same of a call whose result may still come.
@@ -49,14 +49,26 @@ pub(crate) fn open(call: &ToolPart, look: &Look) -> String {
     let paint = Paint { colour: look.colour };
     let (mark, words) = outcome(call);
     let mut out = format!("  {} {}", mark_painted(mark, paint), paint.bold(&call.name));
-    out += &paint.dim(&format!("  {}\n", clean::line(&call.call_id)));
+    out += &format!("  {}\n{}", paint.dim(&call.call_id), child(call, look));
     if let Some(input) = call.input().filter(|input| !input.is_null()) {
         out += &block(&pretty(input), paint);
     }
     match call.output() {
-        Some(output) => out + &paint.dim("  → \n") + &block(&pretty(output), paint),
+        Some(output) => out + &format!("  {}\n", paint.dim("→")) + &block(&pretty(output), paint),
         None if words.is_empty() => out,
         None => out + &block(&format!("→ {words}"), paint),
+    }
+}
+
+/// The session that a call started.
+fn child(call: &ToolPart, look: &Look) -> String {
+    let ours = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("scrollback"));
+    match ours.and_then(|ours| ours.get("session")?.as_str()) {
+        Some(session) => {
+            let line = Paint { colour: look.colour }.dim(&format!("└ sub-agent session {session}"));
+            format!("    {line}\n")
+        }
+        None => String::new(),
     }
 }
 

@@ -96,6 +96,7 @@ impl Transcript<'_> {
                 .map(|usage| format!("this branch {}", tokens(usage))),
         );
         facts.extend(row.parent_session.map(|parent| format!("sub-agent of {}", divider::short(parent.as_str()))));
+        facts.extend(row.forked_from.map(|origin| format!("fork of {}", divider::short(origin.as_str()))));
         let mut lines = vec![String::new()];
         for fact in facts {
             let fact = clean::line(&fact).into_owned();

@@ -30,21 +30,16 @@ impl Dialect for AiSdk {
     }
 
     fn layouts(&self, home: &Home) -> Vec<Layout> {
-        self.layouts_in(&home.data())
+        layouts(&home.data().join("chats"), false)
     }
 
+    /// A store has the folder too, or is a folder of such files itself.
     fn layouts_in(&self, store: &Path) -> Vec<Layout> {
-        let (root, format) = (store.join("chats"), Format::Document);
-        vec![Layout { root, pattern: "*.json*", companions: &[], sidecar: None, format }]
-    }
-
-    fn formats(&self) -> &'static [Format] {
-        static FORMATS: [Format; 3] = [Format::Lines, Format::Document, Format::Rows(&row::AGENTS)];
-        &FORMATS
+        [layouts(&store.join("chats"), false), layouts(store, true)].concat()
     }
 
     fn habits(&self) -> Habits {
-        Habits { repeated: Repeated::LastWins, bridges_within_ms: None }
+        Habits { repeated: Repeated::LastWins, bridges_within_ms: None, title_within_bytes: 0 }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -68,13 +63,20 @@ impl Dialect for AiSdk {
     }
 
     fn is_marked(&self, text: &str) -> bool {
-        serde_json::from_str(text).is_ok_and(|document: Document<'_>| document.is_row())
+        serde_json::from_str(text).is_ok_and(|document: Document<'_>| document.is_marked())
             || serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_marked())
     }
 
     fn body(&self, text: &str) -> Body {
         body::of(text)
     }
+}
+
+fn layouts(root: &Path, mixed: bool) -> Vec<Layout> {
+    static FORMATS: [Format; 3] = [Format::Lines, Format::Document, Format::Rows(&row::AGENTS)];
+    let format = Format::ByContent { formats: &FORMATS, mixed };
+    let named = |pattern| Layout { root: root.to_path_buf(), pattern, companions: &[], sidecar: None, format };
+    ["*.json", "*.jsonl", "*.db"].map(named).into()
 }
 
 fn link_all<'a>(messages: Vec<&'a RawValue>, emit: &mut dyn FnMut(Event<'a>)) {
@@ -97,12 +99,15 @@ fn link_message<'a>(text: &'a str, line: Line<'a>, emit: &mut dyn FnMut(Event<'a
         Some("assistant") => Kind::Assistant,
         Some("system") => Kind::System,
         // SDK 3 and 4: what an application told itself; no model ever sees it.
-        Some("data") => Kind::Attachment,
+        Some("data") => Kind::System,
+        // SDK 3: what a call gave back.
+        Some("tool" | "function") => Kind::ToolResult,
         _ => Kind::Other,
     };
     let about = line.metadata.0.as_ref();
     let id = line.id.clone().some();
     let lacks_id = id.is_none() && line.is_legacy();
+    let is_note = role.as_deref() == Some("data");
     emit(Event::Record(Link {
         text,
         id,
@@ -124,8 +129,12 @@ fn link_message<'a>(text: &'a str, line: Line<'a>, emit: &mut dyn FnMut(Event<'a
     if kind == Kind::Other {
         return;
     }
-    if let Some(why) = rejected(text, &line) {
-        emit(Event::Rejected(why));
+    if is_note {
+        emit(Event::Unknown(Cow::Borrowed("role data, which SDK 5 dropped")));
+    }
+    emit(Event::Judge(rejected));
+    if let Some(call) = line.answered().filter(|_| kind == Kind::ToolResult) {
+        return emit(Event::Key(Key::Result(call)));
     }
     if let Some(usage) = about.and_then(|about| about.usage()) {
         emit(Event::Usage { request: None, usage });
@@ -135,9 +144,10 @@ fn link_message<'a>(text: &'a str, line: Line<'a>, emit: &mut dyn FnMut(Event<'a
 }
 
 /// What all majors have against a message, in the words of the newest. SDK 3 and 4 have no rules but the types of parts.
-fn rejected(text: &str, line: &Line<'_>) -> Option<String> {
+fn rejected(text: &str) -> Option<String> {
+    let line: Line<'_> = serde_json::from_str(text).ok()?;
     if line.is_legacy() {
-        let unknown = legacy::unknown_part(line)?;
+        let unknown = legacy::unknown_part(&line)?;
         return Some(format!("no part of SDK 4 has the type {}; it is kept as it is", quoted(&unknown)));
     }
     let message = body::value(text);

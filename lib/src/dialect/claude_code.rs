@@ -50,7 +50,7 @@ impl Dialect for ClaudeCode {
     }
 
     fn habits(&self) -> Habits {
-        Habits { repeated: Repeated::LastWins, bridges_within_ms: Some(BRIDGES_WITHIN_MS) }
+        Habits { repeated: Repeated::LastWins, bridges_within_ms: Some(BRIDGES_WITHIN_MS), title_within_bytes: 0 }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -180,7 +180,7 @@ impl<'a> Line<'a> {
             version: self.version.some(),
             model,
             parent_session,
-            parent_call: None,
+            ..About::default()
         }));
     }
 }

@@ -52,7 +52,7 @@ impl Dialect for Codex {
     }
 
     fn habits(&self) -> Habits {
-        Habits { repeated: Repeated::Distinct, bridges_within_ms: None }
+        Habits { repeated: Repeated::Distinct, bridges_within_ms: None, title_within_bytes: 0 }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -169,6 +169,7 @@ impl<'a> Record<'a> {
             model: None,
             parent_session: meta.parent_thread_id.some().or(spawned_by),
             parent_call: None,
+            forked_from: meta.forked_from_id.clone().some(),
         }));
         // Older forks have `forked_from_id` too, and a copy of the history: only an ordinal makes it a reference.
         let base = meta.history_base.0.unwrap_or_default();

@@ -9,7 +9,7 @@ mod line;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::{Dialect, Event, Habits, Link, Moment, Parent, Repeated};
+use super::{Dialect, Event, Habits, Link, Parent, Repeated};
 use crate::home::Home;
 use crate::layout::{Format, Layout};
 use crate::record::{Body, Kind};
@@ -44,7 +44,7 @@ impl Dialect for Fluux {
     }
 
     fn habits(&self) -> Habits {
-        Habits { repeated: Repeated::Distinct, bridges_within_ms: None }
+        Habits { repeated: Repeated::Distinct, bridges_within_ms: None, title_within_bytes: 0 }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -71,6 +71,12 @@ impl Dialect for Fluux {
     }
 
     /// The JID's folder is the session; an archive's name follows it. All sessions of a JID say the same in their headers.
+    fn with_of(&self, path: &Path) -> Option<String> {
+        let name = self.session_of(path)?;
+        let jid = name.split(':').next().filter(|jid| jid.contains('@'))?;
+        Some(jid.to_owned())
+    }
+
     fn session_of(&self, path: &Path) -> Option<String> {
         let folder = path.parent()?;
         if path.ends_with(HISTORY) {
@@ -121,11 +127,7 @@ impl<'a> Line<'a> {
             id: self.msg_id.clone().some(),
             parent: Parent::Previous,
             kind,
-            at: match at {
-                // Seconds or milliseconds? The format has neither.
-                Moment::Millis(number) => Moment::Text(number.to_string().into()),
-                text => text.clone(),
-            },
+            at: at.only_text(),
             sidechain: false,
             side: matches!(kind, Kind::Header | Kind::Other),
             failure: false,

@@ -24,7 +24,7 @@ pub use sage_el::{SageEl, aligned_sage_folder_name, faults as sage_el_faults, sa
 pub use unknown::Unknown;
 
 use crate::home::Home;
-use crate::layout::{Format, Layout};
+use crate::layout::Layout;
 pub use crate::lenient::Moment;
 use crate::record::{Body, Kind, TitleSource, Usage};
 
@@ -41,11 +41,6 @@ pub trait Dialect: Sync {
     /// Where its sessions lie in a store that was named (`--store DIR`).
     fn layouts_in(&self, store: &std::path::Path) -> Vec<Layout>;
 
-    /// What a file of its can be, where its layouts do not tell: which one, its content does.
-    fn formats(&self) -> &'static [Format] {
-        &[]
-    }
-
     /// What its files have in common.
     fn habits(&self) -> Habits;
 
@@ -57,6 +52,11 @@ pub trait Dialect: Sync {
 
     /// Whether a value bears marks that no other dialect's records have: asked when a file must be told by its content.
     fn is_marked(&self, _text: &str) -> bool {
+        false
+    }
+
+    /// Whether a file of nothing but such values is this dialect's, though others may write one now and then.
+    fn is_usual(&self, _text: &str) -> bool {
         false
     }
 
@@ -80,6 +80,11 @@ pub trait Dialect: Sync {
         None
     }
 
+    /// Whom the place of a session's file says that it is with, where it does. See [`Event::With`].
+    fn with_of(&self, _path: &std::path::Path) -> Option<String> {
+        None
+    }
+
     /// Whether the agent itself takes a file that a layout finds for a session, as far as its name tells.
     fn is_session(&self, _path: &std::path::Path) -> bool {
         true
@@ -98,6 +103,8 @@ pub struct Habits {
     pub repeated: Repeated,
     /// The agent itself closes a gap when the orphan follows an island's tip within this many milliseconds.
     pub bridges_within_ms: Option<i64>,
+    /// A title is written again so that it stands this near to the end of the file; 0 when it is not.
+    pub title_within_bytes: u64,
 }
 
 /// What a second record with the same id means.
@@ -142,6 +149,9 @@ pub enum Event<'a> {
     Message,
     /// What the agent's own rules have against the record just emitted, or against the value.
     Rejected(String),
+    /// The agent's own rules for the record just emitted: what they have against its text. They are asked only when the
+    /// record is taken in, not when a file is only looked at.
+    Judge(fn(&str) -> Option<String>),
     /// A fact about the session.
     About(About<'a>),
     /// The session's title.
@@ -214,6 +224,7 @@ impl Event<'_> {
             Event::With(other) => Event::With(own(other)),
             Event::Message => Event::Message,
             Event::Rejected(why) => Event::Rejected(why),
+            Event::Judge(rules) => Event::Judge(rules),
             Event::About(about) => Event::About(About {
                 session: about.session.map(own),
                 cwd: about.cwd.map(own),
@@ -222,6 +233,7 @@ impl Event<'_> {
                 model: about.model.map(own),
                 parent_session: about.parent_session.map(own),
                 parent_call: about.parent_call.map(own),
+                forked_from: about.forked_from.map(own),
             }),
             Event::Title { text, source } => Event::Title { text: own(text), source },
             Event::Summary { text, of } => Event::Summary { text: own(text), of: own(of) },
@@ -303,6 +315,8 @@ pub struct About<'a> {
     pub parent_session: Option<Cow<'a, str>>,
     /// The tool call in that session that started this one.
     pub parent_call: Option<Cow<'a, str>>,
+    /// The session that this one was forked from.
+    pub forked_from: Option<Cow<'a, str>>,
 }
 
 /// Every dialect, in the order in which they are asked.

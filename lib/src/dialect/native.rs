@@ -44,7 +44,7 @@ impl Dialect for Native {
     }
 
     fn habits(&self) -> Habits {
-        Habits { repeated: Repeated::Join, bridges_within_ms: None }
+        Habits { repeated: Repeated::Join, bridges_within_ms: None, title_within_bytes: 0 }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -63,6 +63,11 @@ impl Dialect for Native {
         serde_json::from_str(text).is_ok_and(marks)
     }
 
+    fn session_of(&self, path: &Path) -> Option<String> {
+        let folder = path.parent().filter(|_| path.ends_with("messages.jsonl"))?;
+        Some(folder.file_name()?.to_string_lossy().into_owned())
+    }
+
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
         let about: Sidecar<'a> = serde_json::from_str(text)?;
         emit(Event::About(About {
@@ -72,7 +77,7 @@ impl Dialect for Native {
             version: about.version.some(),
             model: about.model.some(),
             parent_session: about.parent_session_id.some(),
-            parent_call: None,
+            ..About::default()
         }));
         for (text, source) in [(about.custom_title, TitleSource::Manual), (about.summary, TitleSource::Summary)] {
             if let Some(text) = text.some() {
@@ -226,7 +231,16 @@ impl<'a> Line<'a> {
             result.tool_call_id.some().into_iter().for_each(|id| emit(Event::Key(key(id))));
         }
         let (session, version) = (self.session_id.some(), self.version.some());
-        emit(Event::About(About { session, cwd, git_branch, version, model, parent_session, parent_call }));
+        emit(Event::About(About {
+            session,
+            cwd,
+            git_branch,
+            version,
+            model,
+            parent_session,
+            parent_call,
+            ..About::default()
+        }));
     }
 
     fn title(&self, name: &str) -> Option<(Cow<'a, str>, TitleSource)> {

@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::{About, Dialect, Event, Habits, Key, Link, Parent, Repeated};
 use crate::home::Home;
 use crate::layout::{Format, Layout};
+use crate::lenient::Text;
 use crate::record::{Body, Kind, TitleSource};
 use line::{Line, Meta};
 
@@ -51,7 +52,7 @@ impl Dialect for QwenCode {
     }
 
     fn habits(&self) -> Habits {
-        Habits { repeated: Repeated::Join, bridges_within_ms: None }
+        Habits { repeated: Repeated::Join, bridges_within_ms: None, title_within_bytes: TITLE_WITHIN_BYTES }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -83,6 +84,9 @@ impl Dialect for QwenCode {
     }
 }
 
+/// The agent writes its title again every 32 KiB, and looks for it in a window of this size.
+const TITLE_WITHIN_BYTES: u64 = 64 * 1024;
+
 /// Whether the agent itself would take a file of this name for a session: 32 to 36 hexadecimal digits and dashes.
 fn is_session_name(stem: &str) -> bool {
     (32..=36).contains(&stem.len()) && stem.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
@@ -91,7 +95,7 @@ fn is_session_name(stem: &str) -> bool {
 impl<'a> Line<'a> {
     fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
         let (mut nature, unknown) = self.nature();
-        let (id, parent) = (self.uuid.clone().some(), self.parent_uuid.clone().some());
+        let (id, parent) = (self.uuid.clone().some(), self.parent());
         if nature.kind == Kind::Other {
             nature.side = parent.is_none() || id.is_none();
         }
@@ -116,6 +120,7 @@ impl<'a> Line<'a> {
             Some(name) => emit(Event::Unknown(name)),
             None if self.name.0.is_none() => emit(Event::Missing("type")),
             None if lacks_id => emit(Event::Missing("uuid")),
+            None if self.has_odd_parent() => emit(Event::Missing("parentUuid that can be read")),
             None => {}
         }
         if let Some(usage) = self.usage().filter(|_| nature.kind == Kind::Assistant) {
@@ -127,6 +132,15 @@ impl<'a> Line<'a> {
         }
         self.keys(nature.kind, emit);
         self.about(emit);
+    }
+
+    fn parent(&self) -> Option<Cow<'a, str>> {
+        serde_json::from_str::<Text<'a>>(self.parent_uuid?.get()).ok()?.some()
+    }
+
+    /// Its parent is neither an id nor nothing.
+    fn has_odd_parent(&self) -> bool {
+        self.parent_uuid.is_some_and(|told| !told.get().starts_with('"') && told.get() != "null")
     }
 
     fn title(&self) -> Option<(Cow<'a, str>, TitleSource)> {
@@ -169,6 +183,7 @@ impl<'a> Line<'a> {
             model: self.model.some().filter(|_| self.name.0.as_deref() == Some("assistant")),
             parent_session: of_agent.or(spawned_by),
             parent_call: None,
+            forked_from: self.forked_from.0.and_then(|origin| origin.session_id.some()),
         }));
     }
 

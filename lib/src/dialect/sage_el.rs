@@ -9,10 +9,13 @@ mod line;
 mod profile;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use folder::{aligned_sage_folder_name, sage_folder_name};
 pub use profile::faults;
+
+use serde_json::value::RawValue;
 
 use super::{About, Dialect, Event, Habits, Key, Link, Moment, Parent, Repeated};
 use crate::home::Home;
@@ -54,7 +57,7 @@ impl Dialect for SageEl {
     }
 
     fn habits(&self) -> Habits {
-        Habits { repeated: Repeated::Distinct, bridges_within_ms: None }
+        Habits { repeated: Repeated::Distinct, bridges_within_ms: None, title_within_bytes: 0 }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -65,6 +68,10 @@ impl Dialect for SageEl {
 
     fn is_marked(&self, text: &str) -> bool {
         serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_marked())
+    }
+
+    fn is_usual(&self, text: &str) -> bool {
+        is_current(text)
     }
 
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -108,11 +115,7 @@ impl<'a> Line<'a> {
             id: self.uuid.clone().some(),
             parent: Parent::Previous,
             kind: kind.unwrap_or(Kind::Other),
-            at: match &self.timestamp {
-                // Seconds or milliseconds? The format has neither.
-                Moment::Millis(number) => Moment::Text(number.to_string().into()),
-                text => text.clone(),
-            },
+            at: self.timestamp.only_text(),
             sidechain: false,
             // Whoever speaks has a place in the conversation; what nobody says has none.
             side: role.is_none(),
@@ -171,17 +174,18 @@ impl<'a> Line<'a> {
     /// What a request cost. `tokens.estimated` is a guess at a text's length, and no cost.
     fn usage(&self) -> Option<Usage> {
         let tokens = self.usage.0.as_ref()?;
-        Some(Usage {
-            input: tokens.input_tokens.0,
-            output: tokens.output_tokens.0,
+        let usage = Usage {
+            input: tokens.input_tokens.0.or(tokens.input.0),
+            output: tokens.output_tokens.0.or(tokens.output.0),
             cache_read: tokens.cache_read_tokens.0.or(tokens.cache_read_input_tokens.0),
             cache_write: tokens.cache_creation_input_tokens.0,
             reasoning: None,
-        })
+        };
+        Some(usage).filter(|usage| *usage != Usage::default())
     }
 
-    /// Plain `{role, content, timestamp}` lines are others' too: marks are the id of a session, a call with its `args`, a
-    /// token estimate, and ids and times as Emacs writes them.
+    /// Beside the current schema, marks are the id of a session, a call with its `args`, a token estimate, and ids and times
+    /// as Emacs writes them.
     fn is_marked(&self) -> bool {
         let is_message =
             self.role.0.is_some() && self.kind.0.is_none() && self.message.is_none() && self.parts.is_none();
@@ -192,6 +196,13 @@ impl<'a> Line<'a> {
         let time = matches!(&self.timestamp, Moment::Text(time) if is_emacs_time(time));
         is_message && (session || calls || estimate || id || time)
     }
+}
+
+/// Whether a line is of the current schema: a role, a text and a time, and nothing else. Others write no time there, or more.
+fn is_current(text: &str) -> bool {
+    let fields = serde_json::from_str::<BTreeMap<Cow<'_, str>, &RawValue>>(text).unwrap_or_default();
+    let is_text = |key: &str| fields.get(key).is_some_and(|value| value.get().starts_with('"'));
+    fields.len() == 3 && ["role", "content", "timestamp"].into_iter().all(is_text)
 }
 
 /// `20260111-170000-0a1b2c3d`.

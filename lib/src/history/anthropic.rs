@@ -6,25 +6,22 @@
 use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
-use super::pieces::{Plain, data_url, failed, file_words, given, is_of_api, is_web_address, plain};
-use super::{History, Item, Origin, Out, Turn, wire};
+use super::pieces::{IMAGES, Plain, data_url, failed, file_words, given, is_of_api, is_web_address, plain};
+use super::{BEGINNING, History, Item, Origin, Out, Turn, wire};
 use crate::error::Result;
 use crate::message::{FilePart, Part, ReasoningPart, Role, ToolPart, ToolState};
 use crate::record::ToolResult;
-
-/// Says that an answer comes first, where one does: the API wants to hear the user before the model.
-pub(super) const BEGINNING: &str = "[what was said before is not part of this history]";
 
 /// The API sets no limit for ids; those of agents are shorter.
 const ID_CHARS: usize = 128;
 const NAME_CHARS: usize = 128;
 
+/// The dialect of the agent that speaks this API.
+const OWN: &str = "claude-code";
+
 /// The tools that the provider runs within an answer: call and result stay there.
 const HOSTED: &[&str] =
     &["web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution"];
-
-/// The images that the API takes.
-const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 /// The blocks that we say ourselves: one that did not become a part is broken.
 const SAID: &[&str] = &["text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document"];
@@ -34,7 +31,7 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
     let of_model =
         |turn: &'_ Turn<'_>| turn.model.as_deref().filter(|model| !model.starts_with('<')).map(str::to_owned);
     let model = history.turns.iter().rev().find_map(of_model);
-    let mut messages = Messages::default();
+    let mut messages = Messages { seam: history.dialect == OWN, ..Messages::default() };
     let mut hosted = HashSet::new();
     for (at, turn) in history.turns.iter().enumerate() {
         let says = Says { dialect: history.dialect, model: model.as_deref(), turn };
@@ -67,6 +64,10 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
     Ok(())
 }
 
+pub(super) fn beginning() -> Value {
+    json!({"role": "user", "content": [{"type": "text", "text": BEGINNING}]})
+}
+
 /// Messages in the making: roles take turns.
 #[derive(Default)]
 struct Messages<'h> {
@@ -74,6 +75,8 @@ struct Messages<'h> {
     before: Option<Message<'h>>,
     current: Option<Message<'h>>,
     any: bool,
+    /// Texts of the user that follow one another are parted by a line feed, as the agent does it.
+    seam: bool,
 }
 
 struct Message<'h> {
@@ -90,6 +93,11 @@ impl<'h> Messages<'h> {
         }
         match &mut self.current {
             Some(current) => {
+                let next_is_text = blocks.first().is_some_and(|block| block["type"] == "text");
+                let last = current.blocks.last_mut().filter(|_| self.seam && role == "user" && next_is_text);
+                if let Some(Value::String(text)) = last.and_then(|last| last.get_mut("text")) {
+                    text.push('\n');
+                }
                 current.blocks.extend(blocks);
                 current.turn = turn;
             }
@@ -115,8 +123,7 @@ impl<'h> Messages<'h> {
     fn send(&mut self, out: &mut Out<'_>) {
         let Some(Message { role, blocks, turn }) = self.before.take() else { return };
         if !std::mem::replace(&mut self.any, true) && role == "assistant" {
-            out.note(turn, "the history begins with an answer; a message of the user was put before it");
-            out.message(json!({"role": "user", "content": [{"type": "text", "text": BEGINNING}]}));
+            out.beginning(turn, beginning());
         }
         out.message(json!({"role": role, "content": blocks}));
     }
@@ -137,13 +144,27 @@ struct Says<'h> {
 
 impl Says<'_> {
     fn is_hosted(&self, call: &ToolPart) -> bool {
-        self.dialect == "claude-code" && call.provider_executed == Some(true) && HOSTED.contains(&call.name.as_str())
+        self.dialect == OWN && call.provider_executed == Some(true) && HOSTED.contains(&call.name.as_str())
+    }
+
+    /// A document or an image that only this API can hold, as the agent sent it.
+    fn is_own_file(&self, block: &Value) -> bool {
+        let source = &block["source"];
+        let says = |key: &str| source[key].as_str().is_some_and(|text| !text.trim().is_empty());
+        let (is_document, is_image) = (block["type"] == "document", block["type"] == "image");
+        let holds = match source["type"].as_str() {
+            Some("text") => is_document && source["media_type"] == "text/plain" && says("data"),
+            Some("file") => (is_document || is_image) && says("file_id"),
+            _ => false,
+        };
+        holds && self.dialect == OWN && self.turn.role == Role::User
     }
 
     fn block(&self, item: &Item, out: &mut Out<'_>) -> Option<Value> {
         match item {
             Item::Call(call) => Some(self.call(call, out)),
             Item::Result(result) => Some(self.result(result, out)),
+            Item::Part(Part::Data(data)) if self.is_own_file(&data.data) => Some(data.data.clone()),
             Item::Part(part) => match plain(part) {
                 Plain::Text(text) if text.trim().is_empty() => {
                     out.note(self.turn, "a text of nothing but space is not sent");
@@ -152,7 +173,7 @@ impl Says<'_> {
                 Plain::Text(text) => Some(json!({"type": "text", "text": text})),
                 Plain::Reasoning(thought) => self.thinking(thought, out),
                 Plain::File(file) => Some(self.file(file, out)),
-                Plain::Foreign(data) if self.dialect == "claude-code" && is_of_api(data, "block", SAID) => {
+                Plain::Foreign(data) if self.dialect == OWN && is_of_api(data, "block", SAID) => {
                     Some(data.data.clone())
                 }
                 Plain::Foreign(_) => self.leave("a piece that only another API has", out),

@@ -13,8 +13,8 @@ use crate::skeleton::KeyRole;
 pub(super) struct Drafts<'s> {
     context: Context,
     drafts: Vec<Draft<'s>>,
-    /// Where the latest call of each id stands: the draft and the item.
-    calls: HashMap<String, (usize, usize)>,
+    /// Where the calls of each id stand in the latest answer that has any: the draft, and the items.
+    calls: HashMap<String, (usize, Vec<usize>)>,
     /// The ids that calls have now.
     taken: HashSet<String>,
     /// The last number that was put behind an id to tell calls apart.
@@ -86,7 +86,14 @@ impl<'s> Drafts<'s> {
                 self.results(record, std::mem::take(&mut said.results));
                 match (said.to_model, self.context) {
                     (true, _) => self.say(record, Role::User, Origin::Injected, said),
-                    (false, Context::Kept) => self.say(record, Role::User, Origin::Context, said),
+                    (false, Context::Kept) => {
+                        // What the agent keeps about it, the model was never shown.
+                        said.parts.retain(|part| !matches!(part, Part::Data(data) if data.kind == "attachment"));
+                        let role = if said.instructs { Role::System } else { Role::User };
+                        if !said.parts.is_empty() {
+                            self.say(record, role, Origin::Context, said);
+                        }
+                    }
                     (false, Context::Left) => {}
                 }
             }
@@ -162,6 +169,7 @@ impl<'s> Drafts<'s> {
             Some(at) => at,
             None => self.begin_answer(record, block.group),
         };
+        let first = at;
         self.in_items = block.item;
         let mut spoken = Vec::new();
         for part in said.parts {
@@ -180,9 +188,15 @@ impl<'s> Drafts<'s> {
                 }
             }
         }
+        // Each step of a record is the same model's.
+        let model = said.model.filter(|model| !model.is_empty());
+        for turn in self.drafts[first..=at].iter_mut().map(|draft| &mut draft.turn) {
+            if turn.role == Role::Assistant {
+                turn.model = model.clone().or(turn.model.take());
+                turn.sender = said.sender.clone().or(turn.sender.take());
+            }
+        }
         let turn = &mut self.drafts[at].turn;
-        turn.model = said.model.filter(|model| !model.is_empty()).or(turn.model.take());
-        turn.sender = said.sender.or(turn.sender.take());
         if turn.records.last() != Some(&record) {
             turn.records.push(record);
         }
@@ -208,7 +222,8 @@ impl<'s> Drafts<'s> {
     fn call(&mut self, record: RecordRef<'s>, at: usize, mut call: Box<ToolPart>) {
         let id = std::mem::take(&mut call.call_id);
         let (result, own) = (told_result(&call, &id), self.unique(&id));
-        if own != id {
+        // Nobody asks for the id of what a provider ran within its answer.
+        if own != id && !(id.is_empty() && call.provider_executed == Some(true)) {
             let what = if id.is_empty() { "has no id" } else { "has an id that was used before" };
             self.notes.push(Note::new(record, format!("a call of {} {what}; it is called {own}", call.name)));
         }
@@ -217,13 +232,17 @@ impl<'s> Drafts<'s> {
             self.notes.push(Note::new(record, "a call has no name; it is called unknown"));
             call.name = "unknown".to_owned();
         }
-        let place = (at, self.drafts[at].turn.items.len());
+        let item = self.drafts[at].turn.items.len();
         self.drafts[at].turn.items.push(Item::Call(call));
         let waiting = self.early.remove(&id).unwrap_or_default();
-        self.calls.insert(id, place);
+        let (draft, places) = self.calls.entry(id).or_default();
+        if std::mem::replace(draft, at) != at {
+            places.clear();
+        }
+        places.push(item);
         waiting.into_iter().for_each(|(record, result)| self.result(record, result));
         if let Some(result) = result {
-            self.result(record, result);
+            self.give((at, item), record, result);
         }
     }
 
@@ -243,18 +262,38 @@ impl<'s> Drafts<'s> {
         results.into_iter().for_each(|result| self.result(record, result));
     }
 
-    /// The first final result of a call counts, of preliminary ones the last.
+    /// Calls of one answer that share an id get their results in order.
     pub(super) fn result(&mut self, record: RecordRef<'s>, result: ToolResult) {
-        let Some((at, item)) = self.calls.get(&result.call_id).copied() else {
+        let Some((at, places)) = self.calls.get(&result.call_id) else {
             self.early.entry(result.call_id.clone()).or_default().push((record, result));
             return;
         };
+        let is_open = |item: &&usize| self.given(*at, **item).is_none_or(|(_, known)| known.preliminary);
+        let place = places.iter().find(is_open).or(places.last()).map(|item| (*at, *item));
+        place.into_iter().for_each(|place| self.give(place, record, result.clone()));
+    }
+
+    fn given(&self, at: usize, item: usize) -> Option<&(RecordRef<'s>, ToolResult)> {
+        self.drafts[at].results.get(item)?.as_deref()
+    }
+
+    /// Whether a record has given a call of this id its result already.
+    pub(super) fn has_given(&self, record: RecordRef<'s>, call: &str) -> bool {
+        let places = self.calls.get(call).into_iter().flat_map(|(at, items)| items.iter().map(|item| (*at, *item)));
+        places.filter_map(|(at, item)| self.given(at, item)).any(|(known, _)| *known == record)
+    }
+
+    /// The first final result of a call counts, of preliminary ones the last; one that was written before the call only
+    /// where none was behind it: it may answer an earlier call of that id.
+    fn give(&mut self, (at, item): (usize, usize), record: RecordRef<'s>, result: ToolResult) {
+        let made = self.drafts[at].turn.records.first().map(|record| record.order());
+        let is_early = |record: &RecordRef<'_>| made.is_some_and(|made| record.order() < made);
         let results = &mut self.drafts[at].results;
         if results.len() <= item {
             results.resize_with(item + 1, || None);
         }
         match results[item].as_deref() {
-            Some((_, known)) if !known.preliminary => {
+            Some((known_in, known)) if !known.preliminary && (!is_early(known_in) || is_early(&record)) => {
                 if !result.preliminary {
                     let what = format!("a further result of call {} is not sent: the first counts", result.call_id);
                     self.notes.push(Note::new(record, what));
@@ -266,8 +305,10 @@ impl<'s> Drafts<'s> {
 
     /// The calls without a result, by the ids that their agent gave them.
     pub(super) fn open_calls(&self) -> Vec<String> {
-        let has_one = |at: usize, item: usize| matches!(self.drafts[at].results.get(item), Some(Some(_)));
-        let open = self.calls.iter().filter(|(_, (at, item))| !has_one(*at, *item));
+        let open = self
+            .calls
+            .iter()
+            .filter(|(_, (at, items))| items.iter().any(|item| self.given(*at, *item).is_none()));
         open.map(|(id, _)| id.clone()).collect()
     }
 

@@ -5,9 +5,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{History, Item, Out};
+use super::{History, Item, Out, Turn};
 use crate::error::Result;
 use crate::message::{Part, Role};
+
+/// The dialect of the agent that sends this.
+pub(super) const OWN: &str = "fluux";
 
 /// How the names of those who speak in a room end.
 const IN_A_ROOM: &str = "@muc";
@@ -20,6 +23,9 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
     for turn in &history.turns {
         let said = display(&turn.items);
         if said.is_empty() {
+            if history.dialect == OWN {
+                out.note(turn, "nothing of it can be sent");
+            }
             continue;
         }
         let content = match turn.sender.as_deref().filter(|sender| sender.ends_with(IN_A_ROOM)) {
@@ -30,6 +36,14 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
         out.message(json!({"role": role, "content": content}));
     }
     Ok(())
+}
+
+/// The agent sends one text for a message, whatever its API: so does every view.
+pub(super) fn say_as_sent(turn: &mut Turn<'_>) {
+    let said = display(&turn.items);
+    if !said.is_empty() {
+        turn.items = vec![Item::Part(Part::text(said))];
+    }
 }
 
 fn display(items: &[Item]) -> String {

@@ -7,15 +7,15 @@ mod recorded;
 
 use serde_json::{Map, Value, json};
 
-use super::anthropic::BEGINNING;
 use super::pieces::{Plain, data_url, file_words, given, is_web_address, plain};
-use super::{History, Item, Origin, Out, Turn, wire};
+use super::{BEGINNING, History, Item, Origin, Out, Turn, wire};
 use crate::error::Result;
 use crate::message::{FilePart, Part, ReasoningPart, Role, ToolPart, ToolState};
 use crate::record::{Outcome, ToolResult};
 
 /// What the API takes.
 const NAME_CHARS: usize = 64;
+const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp", "image/heic", "image/heif"];
 
 pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
     let first = history.turns.iter().find_map(|turn| turn.records.first());
@@ -24,6 +24,10 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
         None => said(history, out),
     }
     Ok(())
+}
+
+pub(super) fn beginning() -> Value {
+    json!({"role": "user", "parts": [{"text": BEGINNING}]})
 }
 
 fn said(history: &History<'_>, out: &mut Out<'_>) {
@@ -41,8 +45,7 @@ fn said(history: &History<'_>, out: &mut Out<'_>) {
         wire::name_speaker(turn, &mut parts);
         let role = if turn.role == Role::Assistant { "model" } else { "user" };
         if content.role.is_empty() && role == "model" {
-            out.note(turn, "the history begins with an answer; a message of the user was put before it");
-            out.message(json!({"role": "user", "parts": [{"text": BEGINNING}]}));
+            out.beginning(turn, beginning());
         }
         if role != content.role {
             content.send(out);
@@ -123,11 +126,13 @@ fn of_result(result: &ToolResult, turn: &Turn<'_>, parts: &mut Vec<Value>, out: 
 fn of_file(file: &FilePart, turn: &Turn<'_>, out: &mut Out<'_>) -> Value {
     let metadata = file.provider_metadata.as_ref();
     match data_url(&file.url) {
-        Some((media_type, data)) => signed(json!({"inlineData": {"mimeType": media_type, "data": data}}), metadata),
+        Some((media_type, data)) if !media_type.starts_with("image/") || IMAGES.contains(&media_type) => {
+            signed(json!({"inlineData": {"mimeType": media_type, "data": data}}), metadata)
+        }
         None if is_web_address(&file.url) || file.url.starts_with("gs://") => {
             signed(json!({"fileData": {"mimeType": file.media_type, "fileUri": file.url}}), metadata)
         }
-        None => {
+        _ => {
             out.note(turn, format!("a file of type {:?} is only named", file.media_type));
             json!({"text": file_words(file)})
         }

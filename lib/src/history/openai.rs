@@ -1,10 +1,10 @@
 //! A history as `messages` of OpenAI's Chat Completions API.
 //!
-//! Reasoning has no place there. Results are texts: the files that a tool gave back follow in the user's name.
+//! Reasoning has no place there, but for an agent whose models take it back. Results are texts: the files that a tool gave back follow in the user's name.
 
 use serde_json::{Map, Value, json};
 
-use super::pieces::{Plain, data_url, file_words, given, is_web_address, plain};
+use super::pieces::{IMAGES, Plain, data_url, file_words, given, is_web_address, plain};
 use super::{History, Item, Origin, Out, Turn, wire};
 use crate::error::Result;
 use crate::message::{FilePart, Part, Role, ToolPart, ToolState};
@@ -13,11 +13,18 @@ use crate::message::{FilePart, Part, Role, ToolPart, ToolState};
 const ID_CHARS: usize = 40;
 const NAME_CHARS: usize = 64;
 
+/// The dialect of the agent that speaks a chat API of its own make, where an answer has `reasoning_content`.
+const THINKS: &str = "qwen-code";
+
 pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
+    let thinks = history.dialect == THINKS;
     for turn in &history.turns {
-        let (mut content, mut calls) = (Vec::new(), Vec::new());
+        let (mut content, mut calls, mut thoughts) = (Vec::new(), Vec::new(), Vec::new());
         for item in &turn.items {
             match item {
+                Item::Part(Part::Reasoning(thought)) if thinks && turn.role == Role::Assistant => {
+                    thoughts.push(thought.text.as_str());
+                }
                 Item::Part(part) => content.extend(piece(part, turn, out)),
                 Item::Call(call) => {
                     let name = wire::name(&call.name, NAME_CHARS, turn, out);
@@ -41,19 +48,27 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
                     out.note(turn, "nothing of it can be sent");
                 }
             }
-            Role::Assistant => out.message(answer(content, calls)),
+            Role::Assistant => out.message(answer(content, calls, &thoughts.concat())),
             Role::User => out.message(json!({"role": "user", "content": together(content)})),
-            Role::System => out.message(json!({"role": "system", "content": together(content)})),
+            Role::System => out.message(json!({"role": instructor(turn), "content": together(content)})),
         }
     }
     Ok(())
 }
 
-fn answer(content: Vec<Value>, calls: Vec<Value>) -> Value {
+/// Who instructs the model: an agent's own context is the developer's.
+pub(super) fn instructor(turn: &Turn<'_>) -> &'static str {
+    if turn.origin == Origin::Context { "developer" } else { "system" }
+}
+
+fn answer(content: Vec<Value>, calls: Vec<Value>, thoughts: &str) -> Value {
     let mut message = Map::from_iter([("role".to_owned(), Value::from("assistant"))]);
     message.insert("content".to_owned(), if content.is_empty() { Value::Null } else { together(content) });
     if !calls.is_empty() {
         message.insert("tool_calls".to_owned(), calls.into());
+    }
+    if !thoughts.is_empty() {
+        message.insert("reasoning_content".to_owned(), thoughts.into());
     }
     message.into()
 }
@@ -84,7 +99,7 @@ fn leave(what: &str, turn: &Turn<'_>, out: &mut Out<'_>) -> Option<Value> {
 fn of_file(file: &FilePart, turn: &Turn<'_>, out: &mut Out<'_>) -> Value {
     let is_image = file.media_type.starts_with("image");
     match data_url(&file.url) {
-        Some((media_type, _)) if turn.role == Role::User && media_type.starts_with("image/") => {
+        Some((media_type, _)) if turn.role == Role::User && IMAGES.contains(&media_type) => {
             json!({"type": "image_url", "image_url": {"url": file.url}})
         }
         None if turn.role == Role::User && is_image && is_web_address(&file.url) => {

@@ -3,8 +3,8 @@
 use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
-use super::openai::arguments;
-use super::pieces::{Plain, data_url, file_words, given, is_of_api, is_web_address, plain};
+use super::openai::{arguments, instructor};
+use super::pieces::{IMAGES, Plain, data_url, file_words, given, is_of_api, is_web_address, plain};
 use super::{History, Item, Out, Turn, wire};
 use crate::error::Result;
 use crate::message::{FilePart, Part, ReasoningPart, Role, ToolPart};
@@ -12,7 +12,7 @@ use crate::record::ToolResult;
 
 /// What the API takes.
 const ID_CHARS: usize = 64;
-const NAME_CHARS: usize = 128;
+const NAME_CHARS: usize = 64;
 
 /// The pieces that we say ourselves: one that did not become a part is broken.
 const SAID: &[&str] = &["input_text", "output_text", "input_image", "input_file"];
@@ -23,6 +23,7 @@ const OWN: &str = "codex";
 pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
     // Calls of free text, whose outputs are of another type; and those that the provider ran.
     let (mut custom, mut hosted) = (HashSet::new(), HashSet::new());
+    let mut thoughts = Thoughts { own: history.dialect == OWN, waiting: Vec::new() };
     for turn in &history.turns {
         let says = Says { own: history.dialect == OWN, turn };
         let mut content = Vec::new();
@@ -31,6 +32,11 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
                 Item::Part(part) => match says.part(part, out) {
                     Some(Said::Content(piece)) => {
                         content.push(piece);
+                        continue;
+                    }
+                    Some(Said::Item(item)) if item["type"] == "reasoning" => {
+                        says.message(&mut content, &mut thoughts, out);
+                        thoughts.waiting.push((item, turn));
                         continue;
                     }
                     Some(Said::Item(item)) => item,
@@ -50,12 +56,36 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
                 Item::Result(result) if hosted.contains(result.call_id.as_str()) => continue,
                 Item::Result(result) => says.result(result, custom.contains(result.call_id.as_str()), out),
             };
-            says.message(&mut content, out);
+            says.message(&mut content, &mut thoughts, out);
+            thoughts.go_on(turn, out);
             out.message(item);
         }
-        says.message(&mut content, out);
+        says.message(&mut content, &mut thoughts, out);
     }
+    thoughts.leave(out);
     Ok(())
+}
+
+/// Reasoning that waits for what it led to: the API does not take it alone.
+struct Thoughts<'h> {
+    /// The agent sends its own whatever follows, but for the end.
+    own: bool,
+    waiting: Vec<(Value, &'h Turn<'h>)>,
+}
+
+impl Thoughts<'_> {
+    fn go_on(&mut self, next: &Turn<'_>, out: &mut Out<'_>) {
+        if self.own || next.role == Role::Assistant {
+            self.waiting.drain(..).for_each(|(thought, _)| out.message(thought));
+        }
+        self.leave(out);
+    }
+
+    fn leave(&mut self, out: &mut Out<'_>) {
+        self.waiting
+            .drain(..)
+            .for_each(|(_, turn)| out.note(turn, "reasoning that led to nothing is not sent"));
+    }
 }
 
 /// What a part becomes: a piece of a message, or an item of its own.
@@ -71,14 +101,15 @@ struct Says<'h> {
 }
 
 impl Says<'_> {
-    fn message(&self, content: &mut Vec<Value>, out: &mut Out<'_>) {
+    fn message(&self, content: &mut Vec<Value>, thoughts: &mut Thoughts<'_>, out: &mut Out<'_>) {
         let role = match self.turn.role {
             Role::User => "user",
-            Role::System => "system",
+            Role::System => instructor(self.turn),
             Role::Assistant => "assistant",
         };
         if !content.is_empty() {
             wire::name_speaker(self.turn, content);
+            thoughts.go_on(self.turn, out);
             out.message(json!({"type": "message", "role": role, "content": std::mem::take(content)}));
         }
     }
@@ -163,7 +194,7 @@ impl Says<'_> {
         let (data, on_web) = (data_url(&file.url), is_web_address(&file.url));
         if self.turn.role == Role::User && (data.is_some() || on_web) {
             let media_type = data.map_or(file.media_type.as_str(), |(media_type, _)| media_type);
-            if media_type.starts_with("image") {
+            if IMAGES.contains(&media_type) || (on_web && media_type.starts_with("image")) {
                 return json!({"type": "input_image", "image_url": file.url});
             }
             if on_web {

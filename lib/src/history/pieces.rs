@@ -18,6 +18,9 @@ pub(crate) enum Plain<'p> {
     Aside(&'static str),
 }
 
+/// The images that every API takes.
+pub(crate) const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
+
 pub(crate) fn plain(part: &Part) -> Plain<'_> {
     match part {
         Part::Text(text) => Plain::Text(Cow::Borrowed(&text.text)),
@@ -26,6 +29,9 @@ pub(crate) fn plain(part: &Part) -> Plain<'_> {
         // A room's files have no content here, and a reaction is what was said: the model is told of them.
         Part::Data(data) if matches!(data.kind.as_str(), "attachment" | "reaction") => {
             Plain::Text(Cow::Owned(data.data.to_string()))
+        }
+        Part::Data(data) if data.kind == "block" && document(&data.data).is_some() => {
+            Plain::Text(Cow::Borrowed(document(&data.data).unwrap_or_default()))
         }
         Part::Data(data) if matches!(data.kind.as_str(), "block" | "content" | "context" | "part") => {
             Plain::Foreign(data)
@@ -39,6 +45,12 @@ pub(crate) fn plain(part: &Part) -> Plain<'_> {
         Part::Tool(_) => Plain::Aside("a call"),
         Part::Other(_) => Plain::Aside("a part of unknown type"),
     }
+}
+
+/// The words of a document of Anthropic's API that is plain text.
+fn document(block: &Value) -> Option<&str> {
+    let is_text = block["type"] == "document" && block["source"]["type"] == "text";
+    block["source"]["data"].as_str().filter(|words| is_text && !words.trim().is_empty())
 }
 
 /// Whether an API may know a piece of its own content that we do not: it has a type, and none of those that we say.
@@ -88,6 +100,7 @@ fn piece(piece: &Value) -> Option<Part> {
             let url = text("image_url")?;
             Some(Part::file(data_url(url).map_or("image/*", |(media_type, _)| media_type), url))
         }
+        "document" => document(piece).map(Part::text),
         "image" | "audio" => {
             let (media_type, data) = (text("mimeType")?, text("data")?);
             Some(Part::file(media_type, format!("data:{media_type};base64,{data}")))

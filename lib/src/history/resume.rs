@@ -69,9 +69,18 @@ pub(super) fn notice(state: State, turns: &[Turn<'_>]) -> String {
     // Calls that the conversation went on without are history.
     let last = turns.iter().rev().find(|turn| turn.origin == Origin::Results);
     let open = last.map_or(0, |turn| turn.items.iter().filter(closed).count());
+    let last = turns.last();
     match (state, open) {
-        (State::Clean, _) => "The session goes on after its last answer.".to_owned(),
+        (State::Clean, _) => match last.map(|turn| turn.origin) {
+            Some(Origin::Answer) => "The session goes on after its last answer.".to_owned(),
+            Some(Origin::Summary) => "The session goes on after the summary of what was said before.".to_owned(),
+            Some(_) => "The session goes on after what was said last.".to_owned(),
+            None => "There is nothing in it that a model is told.".to_owned(),
+        },
         (State::InterruptedPrompt, _) => "The last prompt has no answer yet.".to_owned(),
+        (State::InterruptedTurn, _) if last.is_some_and(|turn| turn.origin == Origin::Answer) => {
+            "The last answer was interrupted: nothing follows its thinking.".to_owned()
+        }
         (State::InterruptedTurn, 0) => {
             "The last answer was interrupted: the model has not seen its tools' results.".to_owned()
         }

@@ -8,16 +8,19 @@
 //! native        the summary, preserved                              what follows
 //! ```
 
+use std::collections::BTreeSet;
+
 use hashbrown::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::draft::Drafts;
-use super::{History, Note, resume};
+use super::{History, Note, fluux, resume};
 use crate::error::Result;
 use crate::issue::IssueKind;
-use crate::record::{Body, Compaction, Kind};
+use crate::record::{Body, Compaction, Kind, RecordId};
 use crate::session::{Branch, RecordRef, Session};
 use crate::skeleton::KeyRole;
+use crate::tree::NodeIx;
 
 /// Whether context that the agent makes anew is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +36,7 @@ pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: Co
     let mut drafts = Drafts::new(context);
     missing(&branch, &mut drafts);
     let records = &branch.records;
-    match last_cut(records)? {
+    match last_cut(records, &mut drafts)? {
         None => take_all(records.iter().copied(), &mut drafts)?,
         Some((at, compaction)) => {
             let (before, after) = (&records[..at], &records[at + 1..]);
@@ -48,7 +51,10 @@ pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: Co
     }
     find_results(session, &branch, &mut drafts)?;
     mended(session, &mut drafts);
-    let (turns, notes) = drafts.finish();
+    let (mut turns, notes) = drafts.finish();
+    if session.dialect().name() == fluux::OWN {
+        turns.iter_mut().for_each(fluux::say_as_sent);
+    }
     let notice = resume::notice(state, &turns);
     Ok(History { dialect: session.dialect().name(), turns, state, notice, notes })
 }
@@ -76,13 +82,22 @@ fn missing(branch: &Branch<'_>, drafts: &mut Drafts<'_>) {
     }
 }
 
-/// The last compaction that replaces what came before it.
-fn last_cut(records: &[RecordRef<'_>]) -> Result<Option<(usize, Compaction)>> {
+/// The last compaction that replaces what came before it. Where what it put in its place is lost, nothing is cut off.
+fn last_cut(records: &[RecordRef<'_>], drafts: &mut Drafts<'_>) -> Result<Option<(usize, Compaction)>> {
+    let says = |summary: &Option<String>| summary.as_ref().is_some_and(|summary| !summary.trim().is_empty());
+    // A summary stands behind, in a record of its own.
+    let mut summarised = false;
     for (at, record) in records.iter().enumerate().rev().filter(|(_, record)| record.kind() == Kind::Compaction) {
-        if let Body::Compaction(compaction) = record.body()?
-            && compaction.cuts
-        {
-            return Ok(Some((at, compaction)));
+        let Body::Compaction(mut compaction) = record.body()? else { continue };
+        compaction.replacement = compaction.replacement.filter(|bodies| !bodies.is_empty());
+        summarised |= says(&compaction.summary) || compaction.replacement.is_some() || compaction.keeps_prompts;
+        match (compaction.cuts, summarised) {
+            (true, true) => return Ok(Some((at, compaction))),
+            (true, false) => {
+                let what = "nothing stands for what it cut off; the history before it is sent";
+                drafts.notes.push(Note::new(*record, what));
+            }
+            (false, _) => {}
         }
     }
     Ok(None)
@@ -90,7 +105,6 @@ fn last_cut(records: &[RecordRef<'_>]) -> Result<Option<(usize, Compaction)>> {
 
 /// The records that the model still sees as they are, in the order of the branch.
 fn preserved<'s>(session: &'s Session, compaction: &Compaction, before: &[RecordRef<'s>]) -> Vec<RecordRef<'s>> {
-    // An answer's other blocks need not be named.
     let ids: HashSet<&str> = compaction.preserved.iter().map(|id| id.as_str()).collect();
     let named = |record: &RecordRef<'s>| ids.contains(&*record.id()) && record.kind() != Kind::Compaction;
     let mut found = before.iter().enumerate().filter(|(_, record)| named(record)).map(|(at, _)| at);
@@ -103,7 +117,9 @@ fn preserved<'s>(session: &'s Session, compaction: &Compaction, before: &[Record
     let mut records: Vec<RecordRef<'s>> = found.map(|at| before[at]).collect();
     let on_branch: HashSet<usize> = before.iter().map(|record| record.order()).collect();
     // What was preserved may lie on a side of the tree that the cut does not hang on.
-    let elsewhere = compaction.preserved.iter().filter_map(|id| session.find(id.as_str()).ok());
+    let named = |id: &RecordId| session.skeleton.ids.find(id.as_str()).and_then(|id| session.derived.tree.named(id));
+    let elsewhere: BTreeSet<NodeIx> = compaction.preserved.iter().filter_map(named).collect();
+    let elsewhere = elsewhere.into_iter().map(|node| session.at(node));
     records
         .extend(elsewhere.filter(|record| !on_branch.contains(&record.order()) && record.kind() != Kind::Compaction));
     records
@@ -138,16 +154,22 @@ fn find_results<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut Draf
         if open.is_empty() {
             break;
         }
-        let made: Vec<(u64, String)> = caller.keys(KeyRole::Call).filter_map(|call| open.remove_entry(&call)).collect();
-        for (hash, call) in made {
-            let answers = session.derived.keys.answers.get(&caller.node).into_iter().flatten();
-            let mut answers = answers.map(|node| session.at(*node));
-            let Some(record) = answers.find(|record| record.keys(KeyRole::Result).any(|key| key == hash)) else {
+        let mut made: HashMap<u64, String> =
+            caller.keys(KeyRole::Call).filter_map(|call| open.remove_entry(&call)).collect();
+        let answers = session.derived.keys.answers.get(&caller.node).into_iter().flatten();
+        for record in answers.map(|node| session.at(*node)) {
+            let mut given = record.keys(KeyRole::Result).filter_map(|key| made.get(&key));
+            if !given.any(|call| !drafts.has_given(record, call)) {
                 continue;
-            };
-            let body = record.body()?;
-            let result = body.said().and_then(|said| said.results.iter().find(|result| result.call_id == call));
-            result.into_iter().for_each(|result| drafts.result(record, result.clone()));
+            }
+            for result in record.body()?.said().into_iter().flat_map(|said| &said.results) {
+                let hash = xxh3_64(result.call_id.as_bytes());
+                let is_open = made.get(&hash).is_some_and(|call| *call == result.call_id);
+                if is_open && !drafts.has_given(record, &result.call_id) {
+                    made.remove(&hash);
+                    drafts.result(record, result.clone());
+                }
+            }
         }
     }
     Ok(())

@@ -275,7 +275,7 @@ fn stamp(source: &Source) -> Result<Stamp> {
     let metadata = std::fs::metadata(&source.path).at(&source.path)?;
     let beside = match source.layout.format {
         Format::Rows(_) => std::fs::metadata(with_ending(&source.path, "-wal")).ok(),
-        Format::Lines | Format::Document => None,
+        Format::Lines | Format::Document | Format::ByContent { .. } => None,
     };
     let beside = beside.map(|metadata| (metadata.len(), metadata.modified().ok()));
     let modified = metadata.modified().ok();

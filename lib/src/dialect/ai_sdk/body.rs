@@ -21,12 +21,19 @@ pub(super) fn of(text: &str) -> Body {
         return Body::Other(value(text));
     };
     let role = message.get("role").and_then(Value::as_str).unwrap_or_default().to_owned();
-    let said = said(message.clone(), &line);
+    if matches!(role.as_str(), "tool" | "function") {
+        // One without a call that it names is shown alone, under its own name.
+        return legacy::result(message, line.answered().unwrap_or_default().into_owned());
+    }
+    let mut said = said(message.clone(), &line);
+    if let (true, Some(told)) = (role == "data" && said.parts.is_empty(), said.metadata.shift_remove("data")) {
+        said.parts.push(Part::data("note", told));
+    }
     match role.as_str() {
         "user" => Body::User(said),
         "assistant" => Body::Assistant(said),
         "system" => Body::System(Said { to_model: true, ..said }),
-        "data" => Body::Attachment(said),
+        "data" => Body::System(said),
         _ => Body::Other(Value::Object(message)),
     }
 }

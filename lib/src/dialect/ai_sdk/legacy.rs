@@ -3,8 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::line::Line;
+use super::line::{Line, id_of_function};
 use crate::message::{Part, ToolPart, ToolState};
+use crate::record::{Body, Outcome, Said, ToolResult};
 
 /// The types that parts had.
 const TYPES: &[&str] = &["text", "reasoning", "tool-invocation", "source", "file", "step-start"];
@@ -37,16 +38,57 @@ pub(super) fn parts(message: &mut Map<String, Value>) -> Vec<Part> {
         parts.extend(thoughts.filter(|text| !text.is_empty()).map(Part::reasoning));
         message.shift_remove("reasoning");
         parts.extend(calls.into_iter().map(invocation));
+        parts.extend(of_api(message));
         parts.extend(Some(content).filter(|text| !text.is_empty()).map(Part::text));
     } else {
-        // The fields beside the parts repeat them; a text that they lack is kept.
-        let said = |part: &Value| part["text"].as_str().is_some_and(|text| content.contains(text) || text == content);
-        let lost = !content.is_empty() && !own.iter().any(said);
+        // The fields beside the parts repeat them; what they lack is kept.
+        let said: String = own.iter().filter_map(|part| part["text"].as_str()).collect();
+        let made: Vec<Value> = own.iter().map(|part| part["toolInvocation"]["toolCallId"].clone()).collect();
         parts.extend(own.into_iter().map(part));
-        parts.extend(Some(content).filter(|_| lost).map(Part::text));
+        parts.extend(calls.into_iter().filter(|call| !made.contains(&call["toolCallId"])).map(invocation));
+        parts.extend(of_api(message));
+        parts.extend(Some(content).filter(|text| !said.contains(text.as_str())).map(Part::text));
     }
     parts.extend(list(message, "experimental_attachments").into_iter().map(attachment));
     parts
+}
+
+/// The calls of SDK 3, in the words of OpenAI's API; what is no call stays in the message.
+fn of_api(message: &mut Map<String, Value>) -> Vec<Part> {
+    let call = |id: &str, function: &Value| {
+        let name = function["name"].as_str()?;
+        let input = match function["arguments"].as_str() {
+            Some(text) => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
+            None => function["arguments"].clone(),
+        };
+        Some(Part::from(ToolPart::dynamic(name.to_owned(), id.to_owned(), ToolState::called(input))))
+    };
+    let mut parts = Vec::new();
+    let listed = message.get("tool_calls").and_then(Value::as_array);
+    let several = listed.map(|calls| calls.iter().map(|told| call(told["id"].as_str()?, &told["function"])));
+    if let Some(calls) = several.and_then(|calls| calls.collect::<Option<Vec<Part>>>()) {
+        parts.extend(calls);
+        message.shift_remove("tool_calls");
+    }
+    let function = message.get("function_call");
+    let single = function.and_then(|told| call(&id_of_function(told["name"].as_str()?), told));
+    if let Some(call) = single {
+        parts.push(call);
+        message.shift_remove("function_call");
+    }
+    parts
+}
+
+/// What a message of the role `tool` or `function` brings back.
+pub(super) fn result(mut message: Map<String, Value>, call_id: String) -> Body {
+    let output = message.shift_remove("content").unwrap_or_default();
+    let name = message.get("name").and_then(Value::as_str).map(str::to_owned);
+    for known in ["id", "role", "tool_call_id", "name"] {
+        message.shift_remove(known);
+    }
+    let (preliminary, duration_ms, about) = (false, None, Map::new());
+    let result = ToolResult { call_id, name, output, outcome: Outcome::Done, preliminary, duration_ms, about };
+    Body::ToolResult(Said { results: vec![result], metadata: message, ..Said::default() })
 }
 
 fn part(part: Value) -> Part {

@@ -28,9 +28,18 @@ pub(super) struct Document<'a> {
     status: Text<'a>,
     #[serde(default)]
     model: Text<'a>,
+    #[serde(default, borrow)]
+    parts: Option<&'a RawValue>,
 }
 
 impl<'a> Document<'a> {
+    /// Whether only the SDK, or the program with the table, writes such objects: a list of parts may be empty, or of
+    /// anything.
+    pub(super) fn is_marked(&self) -> bool {
+        let has_list = self.parts.is_some_and(|parts| parts.get().starts_with('['));
+        self.is_row() || (has_list && self.role.0.is_some())
+    }
+
     pub(super) fn messages(&self) -> Option<Vec<&'a RawValue>> {
         let messages = self.messages.filter(|_| self.role.0.is_none())?;
         serde_json::from_str(messages.get()).ok()
@@ -62,6 +71,35 @@ pub(super) struct Line<'a> {
     tool_invocations: List<Invocation<'a>>,
     #[serde(default, rename = "experimental_attachments")]
     attachments: List<Empty>,
+    // Of SDK 3, in the words of OpenAI's API.
+    #[serde(default, rename = "tool_calls")]
+    api_calls: List<ApiCall<'a>>,
+    #[serde(default, rename = "function_call")]
+    function_call: Object<Named<'a>>,
+    #[serde(default, rename = "tool_call_id")]
+    tool_call_id: Text<'a>,
+    #[serde(default)]
+    name: Text<'a>,
+}
+
+/// A call as OpenAI's API writes it.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct ApiCall<'a> {
+    #[serde(default)]
+    id: Text<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Named<'a> {
+    #[serde(default)]
+    name: Text<'a>,
+}
+
+/// The id of a call that has none: there is one such call in a message, and its result names the function.
+pub(super) fn id_of_function(name: &str) -> String {
+    format!("function-{name}")
 }
 
 /// What applications say about a message, in the SDK's names and in ours.
@@ -133,7 +171,13 @@ struct Empty {}
 impl<'a> Line<'a> {
     /// SDK 3 and 4 put the text into `content`, whatever else there is.
     pub(super) fn is_legacy(&self) -> bool {
-        self.content.0.is_some()
+        self.content.0.is_some() || !self.api_calls.0.is_empty() || self.function_call.0.is_some()
+    }
+
+    /// The call that a message of SDK 3 brings the result of.
+    pub(super) fn answered(&self) -> Option<Cow<'a, str>> {
+        let named = || Some(Cow::Owned(id_of_function(self.name.0.as_deref()?)));
+        self.tool_call_id.clone().some().or_else(named)
     }
 
     /// Whether only the SDK writes such objects.
@@ -161,11 +205,17 @@ impl<'a> Line<'a> {
             }
             None => None,
         });
-        let calls: Vec<(Text<'a>, Text<'a>)> = of_parts.collect();
+        let mut calls: Vec<(Text<'a>, Text<'a>)> = of_parts.collect();
         // Where there are parts, the list beside them repeats them.
-        let beside = if calls.is_empty() { self.tool_invocations.0 } else { Vec::new() };
-        let beside = beside.into_iter().map(|invocation| (invocation.state, invocation.tool_call_id));
-        calls.into_iter().chain(beside).filter_map(|(state, call)| {
+        for invocation in self.tool_invocations.0 {
+            if !calls.iter().any(|(_, id)| id.0 == invocation.tool_call_id.0) {
+                calls.push((invocation.state, invocation.tool_call_id));
+            }
+        }
+        let of_api = self.api_calls.0.into_iter().filter_map(|call| call.id.some());
+        let function = self.function_call.0.and_then(|call| call.name.some());
+        let of_api = of_api.chain(function.map(|name| Cow::Owned(id_of_function(&name))));
+        let open = calls.into_iter().filter_map(|(state, call)| {
             let open = matches!(
                 state.0.as_deref()?,
                 "input-streaming"
@@ -176,7 +226,8 @@ impl<'a> Line<'a> {
                     | "partial-call"
             );
             call.some().filter(|_| open)
-        })
+        });
+        open.chain(of_api)
     }
 }
 

@@ -13,13 +13,12 @@ use crate::record::{Body, Kind, Said, Usage};
 
 /// How sessions lie in the database. Another program's table of this name lacks the columns that are asked for.
 pub(super) static AGENTS: Rows = Rows {
-    sessions: "SELECT coalesce(cast(id AS TEXT), 'row-' || rowid) FROM agents \
-               WHERE typeof(prompt) <> '' AND typeof(status) <> '' AND typeof(model) <> '' ORDER BY rowid",
-    rows: "SELECT rowid, * FROM agents WHERE coalesce(cast(id AS TEXT), 'row-' || rowid) = ?1 ORDER BY rowid",
+    table: "agents",
+    columns: &["id", "prompt", "status", "model"],
+    sessions: "SELECT rowid, id FROM agents ORDER BY rowid",
+    rows: "SELECT rowid, * FROM agents WHERE rowid = ?1",
     row: "SELECT * FROM agents WHERE rowid = ?1",
-    log: Some(
-        "SELECT log_path FROM agents WHERE coalesce(cast(id AS TEXT), 'row-' || rowid) = ?1 ORDER BY rowid LIMIT 1",
-    ),
+    log: Some(("log_path", "SELECT log_path FROM agents WHERE rowid = ?1")),
 };
 
 /// What the tree must know of a row.
@@ -76,14 +75,17 @@ pub(super) fn link<'a>(text: &'a str, row: Row<'a>, emit: &mut dyn FnMut(Event<'
     let status = row.status.0.clone().unwrap_or_default();
     let id = row.id.clone().some();
     let has_prompt = !matches!(row.prompt.get(), "null" | "\"\"");
-    if has_prompt {
-        let id = id.as_deref().map(|id| format!("{id}-prompt").into());
-        emit(record(row.prompt.get(), id, Kind::User, first([&row.created_at, &row.started_at]), false));
-        emit(Event::Message);
-    }
     let said = row.result.clone().some().is_some() || row.result_structured.clone().some().is_some();
     let failed = matches!(&*status, "failed" | "cancelled") || row.error.clone().some().is_some();
-    if said || failed || status == "completed" {
+    let answered = said || failed || status == "completed";
+    if has_prompt {
+        let id = id.as_deref().map(|id| format!("{id}-prompt").into());
+        // While nothing came of it, the prompt is all of the row that is shown: it tells the rest too.
+        let told = if answered { row.prompt.get() } else { text };
+        emit(record(told, id, Kind::User, first([&row.created_at, &row.started_at]), false));
+        emit(Event::Message);
+    }
+    if answered {
         emit(record(text, id.clone(), Kind::Assistant, first([&row.completed_at, &row.started_at]), failed));
         emit(Event::Message);
         let usage = Usage { input: row.tokens_input.0, output: row.tokens_output.0, ..Usage::default() };
@@ -99,7 +101,7 @@ pub(super) fn link<'a>(text: &'a str, row: Row<'a>, emit: &mut dyn FnMut(Event<'
     emit(Event::About(About { session: id, model: row.model.some(), ..About::default() }));
 }
 
-/// What came of the prompt. Columns that are no part of the answer tell about it.
+/// What came of the prompt, or the prompt while nothing did. Columns that are no part of it tell about it.
 pub(super) fn body(row: Value) -> Body {
     let Value::Object(mut row) = row else { return Body::Other(row) };
     let text = |row: &Map<String, Value>, key: &str| {
@@ -114,6 +116,12 @@ pub(super) fn body(row: Value) -> Body {
         Part::data("result-structured", told)
     }));
     let failed = matches!(status.as_deref(), Some("failed" | "cancelled")) || error.is_some();
+    let asked = text(&row, "prompt").filter(|_| parts.is_empty() && !failed && status.as_deref() != Some("completed"));
+    if let Some(prompt) = asked {
+        let parts = vec![Part::text(prompt), Part::data("status", json!({"text": status}))];
+        row.retain(|key, value| !value.is_null() && !matches!(key.as_str(), "prompt" | "id"));
+        return Body::User(Said { parts, metadata: row, ..Said::default() });
+    }
     let why = error.clone().or_else(|| status.filter(|_| failed));
     if let Some(why) = &why {
         parts.push(Part::data("error", json!({"text": why})));

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::NO_MODEL;
 use super::block::{self, Read};
 use super::line::Line;
 use crate::lenient::{self, Count, Flag, List, Object, Text};
@@ -19,7 +20,10 @@ pub(super) fn of(text: &str) -> Body {
         Kind::User => Body::User(full.said(&line)),
         Kind::Assistant => Body::Assistant(full.said(&line)),
         Kind::ToolResult => Body::ToolResult(full.said(&line)),
-        Kind::Attachment => Body::Attachment(Said { to_model: line.is_meta.0, ..full.said(&line) }),
+        Kind::Attachment => {
+            let to_model = line.is_meta.0 || line.was_queued();
+            Body::Attachment(Said { to_model, ..full.said(&line) })
+        }
         Kind::System => Body::System(full.said(&line)),
         Kind::Compaction => Body::Compaction(full.compaction(&line)),
         Kind::Snapshot => Body::Snapshot(full.snapshot()),
@@ -47,6 +51,8 @@ struct Full<'a> {
     error: Option<&'a RawValue>,
     #[serde(borrow, default)]
     rendered: List<Rendered<'a>>,
+    #[serde(borrow, default)]
+    rendered_role: Text<'a>,
     #[serde(borrow, default)]
     attachment: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -177,7 +183,7 @@ impl Full<'_> {
         let message = line.message.0.as_ref();
         let content = self.message.0.and_then(|message| message.content).or(self.content);
         let mut said = Said {
-            model: message.and_then(|message| message.model.clone().owned()),
+            model: message.and_then(|message| message.model.clone().owned()).filter(|model| model != NO_MODEL),
             usage: message.and_then(|message| message.usage()).filter(|_| line.is_answer()),
             context: Context {
                 cwd: line.cwd.clone().owned(),
@@ -189,6 +195,7 @@ impl Full<'_> {
             todos: self.todos.and_then(parsed).filter(|todos: &Vec<_>| !todos.is_empty()),
             thinking: self.thinking_metadata.and_then(parsed),
             error: line.failure(),
+            instructs: self.rendered_role.0.as_deref() == Some("system"),
             ..Said::default()
         };
         for read in content.map(|content| block::all(content, &self.tool_use_result)).unwrap_or_default() {
@@ -203,6 +210,11 @@ impl Full<'_> {
         }
         let shown = self.rendered.0.iter().filter_map(|rendered| rendered.content).map(lenient::text_or_json);
         said.parts.extend(shown.map(Part::text));
+        if let Some(prompt) = self.attachment.filter(|_| said.parts.is_empty() && line.was_queued()).and_then(queued) {
+            let parts = block::all(prompt, &Run::default()).into_iter();
+            said.parts
+                .extend(parts.filter_map(|read| if let Read::Part(part) = read { Some(part) } else { None }));
+        }
         if let Some(attachment) = self.attachment.filter(|_| said.parts.is_empty()) {
             said.parts.push(Part::data("attachment", lenient::value(attachment)));
         }
@@ -263,6 +275,16 @@ fn text(content: &RawValue) -> String {
     };
     let texts: Vec<String> = block::all(content, &Run::default()).into_iter().filter_map(words).collect();
     texts.join("\n")
+}
+
+/// What was typed, of an attachment that waited.
+fn queued(attachment: &RawValue) -> Option<&RawValue> {
+    #[derive(Deserialize)]
+    struct Queued<'a> {
+        #[serde(borrow, default)]
+        prompt: Option<&'a RawValue>,
+    }
+    serde_json::from_str::<Queued<'_>>(attachment.get()).ok()?.prompt
 }
 
 fn parsed<T: serde::de::DeserializeOwned>(raw: &RawValue) -> Option<T> {

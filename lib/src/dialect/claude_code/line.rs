@@ -44,6 +44,9 @@ pub(super) struct Line<'a> {
     pub(super) is_api_error_message: Flag,
     #[serde(borrow, default)]
     pub(super) user_type: Text<'a>,
+    // Of attachments.
+    #[serde(borrow, default)]
+    pub(super) attachment: Object<Attached<'a>>,
     // Of notices.
     #[serde(borrow, default)]
     pub(super) content: Text<'a>,
@@ -56,6 +59,16 @@ pub(super) struct Line<'a> {
     pub(super) ai_title: Text<'a>,
     #[serde(borrow, default)]
     pub(super) leaf_uuid: Text<'a>,
+}
+
+/// What kind of thing an attachment is.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Attached<'a> {
+    #[serde(borrow, default, rename = "type")]
+    pub(super) name: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) command_mode: Text<'a>,
 }
 
 /// The API's message, or one block of it.

@@ -70,6 +70,7 @@ impl<'a> Line<'a> {
         let nature = match &**name {
             "user" => Nature::link(self.of_user()),
             "assistant" => Nature { failure: self.is_api_error_message.0, ..Nature::link(Kind::Assistant) },
+            "attachment" if self.is_typed() => Nature::link(Kind::User),
             "attachment" => Nature::link(Kind::Attachment),
             "system" => return self.notice(),
             "summary" | "custom-title" | "ai-title" => Nature::side(Kind::Title),
@@ -78,6 +79,18 @@ impl<'a> Line<'a> {
             _ => return (Nature::link(Kind::Other), Some(name.clone())),
         };
         (nature, None)
+    }
+
+    /// Something that waited until the model had time for it.
+    pub(super) fn was_queued(&self) -> bool {
+        let attached = self.attachment.0.as_ref().and_then(|attached| attached.name.0.as_deref());
+        self.name.0.as_deref() == Some("attachment") && attached == Some("queued_command")
+    }
+
+    /// A prompt that somebody typed while the model was at work; the agent queues notices of its own, too.
+    fn is_typed(&self) -> bool {
+        let mode = self.attachment.0.as_ref().and_then(|attached| attached.command_mode.0.as_deref());
+        self.was_queued() && !self.is_meta.0 && matches!(mode, None | Some("prompt"))
     }
 
     /// The agent speaks to the model in the user's name, too.
@@ -117,7 +130,9 @@ impl<'a> Line<'a> {
             message.id.0.is_some() || blocks.into_iter().any(is_ours)
         };
         match name {
-            "user" | "assistant" => self.user_type.0.is_some() || self.message.0.as_ref().is_some_and(of_api),
+            "user" | "assistant" => {
+                self.user_type.0.is_some() || self.request_id.0.is_some() || self.message.0.as_ref().is_some_and(of_api)
+            }
             "system" => !self.subtype.0.as_deref().unwrap_or_default().is_empty(),
             "attachment" | "custom-title" | "ai-title" | "file-history-snapshot" | "file-history-delta" => true,
             name => ASIDE.contains(&name),

@@ -150,7 +150,7 @@ fn message(inner: &str, content: Content<'_>) -> Body {
         Some("assistant") => Body::Assistant(said),
         Some("user") if context::is_prompt(&payload) => Body::User(said),
         Some("user") => Body::Attachment(Said { to_model: context::is_told(&payload), ..said }),
-        _ => Body::Attachment(said),
+        role => Body::Attachment(Said { instructs: matches!(role, Some("developer" | "system")), ..said }),
     }
 }
 

@@ -36,10 +36,11 @@ impl<'a> Type<'a> {
             Some("event_msg") => Type::Event,
             Some("token_usage_record") => Type::Usage,
             Some("compacted") => Type::Compacted,
-            Some(item) if line.payload.0.is_none() && Item::named(item).is_some() => Type::Bare(Bare::Item),
+            Some(item) if line.payload.0.is_none() && Item::is_bare(item, line) => Type::Bare(Bare::Item),
             Some(_) => line.kind.0.clone().map_or(Type::Untyped, Type::Unknown),
             None if line.record_type.0.is_some() => Type::Bare(Bare::State),
-            None if line.id.0.is_some() && line.payload.0.is_none() => Type::Bare(Bare::Meta),
+            // Many programs write an id and a time; this one also wrote its instructions, if only as null.
+            None if line.id.0.is_some() && line.payload.0.is_none() && line.instructions.0 => Type::Bare(Bare::Meta),
             None => Type::Untyped,
         }
     }
@@ -61,6 +62,16 @@ pub(super) enum Item {
 }
 
 impl Item {
+    /// Whether a line is such an item without its envelope: others have lines of these names too, of other fields.
+    fn is_bare(name: &str, line: &Line<'_>) -> bool {
+        match Item::named(name) {
+            Some(Item::Message) => line.role.0.is_some() && line.content.is_some(),
+            // Younger than the envelope.
+            None | Some(Item::Context) => false,
+            Some(_) => true,
+        }
+    }
+
     pub(super) fn named(name: &str) -> Option<Item> {
         Some(match name {
             "message" | "agent_message" => Item::Message,

@@ -1,7 +1,8 @@
 //! The fields of a line that the tree must know, everything that may be large left as text.
 //! Any field may be missing or of any shape.
 
-use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::lenient::{Count, Moment, Object, Text};
@@ -23,6 +24,22 @@ pub(super) struct Line<'a> {
     pub(super) id: Text<'a>,
     #[serde(borrow, default)]
     pub(super) record_type: Text<'a>,
+    #[serde(default)]
+    pub(super) instructions: Present,
+    #[serde(borrow, default)]
+    pub(super) role: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) content: Option<&'a RawValue>,
+}
+
+/// Whether a field is there, if only as null.
+#[derive(Default)]
+pub(super) struct Present(pub(super) bool);
+
+impl<'de> Deserialize<'de> for Present {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Present(true))
+    }
 }
 
 /// What is in it, whatever the type.

@@ -43,6 +43,9 @@ pub(super) fn of(text: &str) -> Body {
     }
 }
 
+/// Who is heard in a spoken conversation.
+const SPOKEN: &str = "you, aloud";
+
 /// The fields that a body needs besides the link's.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -149,6 +152,8 @@ impl<'a> Full<'a> {
                 git_branch: line.git_branch.clone().owned(),
                 ..Context::default()
             },
+            // It is beside the conversation with the model, and somebody said it.
+            sender: (line.subtype.0.as_deref() == Some("realtime_message")).then(|| SPOKEN.to_owned()),
             error: line.nature().0.failure.then(|| line.subtype.clone().owned()).flatten(),
             ..Said::default()
         };

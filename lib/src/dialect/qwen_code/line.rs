@@ -19,7 +19,7 @@ pub(super) struct Line<'a> {
     #[serde(borrow, default)]
     pub(super) uuid: Text<'a>,
     #[serde(borrow, default)]
-    pub(super) parent_uuid: Text<'a>,
+    pub(super) parent_uuid: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(super) session_id: Text<'a>,
     #[serde(borrow, default)]
@@ -41,6 +41,8 @@ pub(super) struct Line<'a> {
     #[serde(default)]
     pub(super) is_sidechain: Flag,
     #[serde(borrow, default)]
+    pub(super) forked_from: Object<Origin<'a>>,
+    #[serde(borrow, default)]
     pub(super) message: ObjectOrText<'a, Content<'a>>,
     /// Thoughts beside the message, as the design has them.
     #[serde(borrow, default)]
@@ -56,6 +58,14 @@ pub(super) struct Line<'a> {
     pub(super) tool_calls_metadata: List<Run<'a>>,
     #[serde(borrow, default)]
     pub(super) system_payload: Object<Payload<'a>>,
+}
+
+/// Where a fork copied a record from.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Origin<'a> {
+    #[serde(borrow, default)]
+    pub(super) session_id: Text<'a>,
 }
 
 /// The API's `Content`.

@@ -87,6 +87,10 @@ pub(super) struct Free<'a> {
 #[derive(Deserialize)]
 pub(super) struct Tokens {
     #[serde(default)]
+    pub(super) input: Count,
+    #[serde(default)]
+    pub(super) output: Count,
+    #[serde(default)]
     pub(super) input_tokens: Count,
     #[serde(default)]
     pub(super) output_tokens: Count,

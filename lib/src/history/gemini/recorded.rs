@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
-use super::super::anthropic::BEGINNING;
 use super::super::pieces::{failed, given};
 use super::super::{History, Item, NO_RESULT, Out, Turn};
 use crate::error::Result;
@@ -110,8 +109,7 @@ impl Sending<'_, '_, '_> {
             content.shift_insert(0, "role".to_owned(), "user".into());
         }
         if is_model && !self.begun {
-            self.out.note(turn, "the history begins with an answer; a message of the user was put before it");
-            self.out.message(json!({"role": "user", "parts": [{"text": BEGINNING}]}));
+            self.out.beginning(turn, super::beginning());
         }
         content.insert("parts".to_owned(), parts.into());
         self.send(content);
@@ -191,6 +189,13 @@ impl Sending<'_, '_, '_> {
             parts.push(json!({"functionResponse": response}));
         }
         if parts.is_empty() {
+            return;
+        }
+        // Behind the responses of its neighbours, where there are any.
+        if let Some(Value::Array(known)) = self.last.as_mut().and_then(|last| last.get_mut("parts"))
+            && let Some(at) = known.iter().rposition(|part| part.get("functionResponse").is_some())
+        {
+            known.splice(at + 1..at + 1, parts);
             return;
         }
         self.send(Map::from_iter([("role".to_owned(), "user".into()), ("parts".to_owned(), parts.into())]));
