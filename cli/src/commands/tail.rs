@@ -76,7 +76,7 @@ pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         name => {
             let newest = || "@".parse().map_err(|why: String| Failure::new(FailureKind::Usage, why));
             let name: SessionName = name.clone().map_or_else(newest, Ok)?;
-            let Named { located, record } = name.resolve(global, ctx)?;
+            let Named { located, record, .. } = name.resolve(global, ctx)?;
             match located {
                 Located::Source(source) => {
                     let from = record.map(|record| messages_from(&record, &source, global, ctx)).transpose()?;
