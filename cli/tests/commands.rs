@@ -473,7 +473,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: `scrollback list --all` shows every session
     $ scrollback show  [exit 2]
     scrollback: the following required arguments were not provided: <SESSION>
-    hint: `scrollback --help` shows what can be said
+    hint: `scrollback show --help` shows what can be said
     $ scrollback list --dialect klingon  [exit 2]
     scrollback: no dialect is called "klingon"
     hint: known: native, claude-code, codex, qwen-code, fluux, sage-el, ai-sdk
@@ -485,7 +485,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: say a date (2026-11-01), an instant, or an age (30m, 12h, 3d, 2w)
     $ scrollback list --all --project .  [exit 2]
     scrollback: the argument '--all' cannot be used with '--project <DIR>'
-    hint: `scrollback --help` shows what can be said
+    hint: `scrollback list --help` shows what can be said
     $ scrollback show abc1 --sdk 4  [exit 2]
     scrollback: invalid value '4' for '--sdk <MAJOR>': no AI SDK "4" (5, 6 and 7 are known)
     hint: `scrollback --help` shows what can be said
