@@ -314,6 +314,19 @@ fn an_answer_comes_with_its_prompt_and_sub_agents_only_when_asked_for() {
 }
 
 #[test]
+fn a_file_that_is_emptied_begins_anew() {
+    let env = TestEnv::new();
+    let path = env.session("s1", &talk());
+    env.session("s2", &talk().replace("T10", "T11").replace("Yes.", "Newest.").replace(r#""s1""#, r#""s2""#));
+    let mut tail = Tail::start(&env, &["tail", "--all", "--poll"]);
+    tail.until("Newest.");
+    fs::write(&path, "").unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    append(&path, line("user", "z1", None, "Shorter"));
+    tail.until("Shorter");
+}
+
+#[test]
 fn a_file_that_is_moved_is_nothing_new() {
     for form in ["--jsonl", "--full"] {
         let env = TestEnv::new();
