@@ -122,8 +122,13 @@ impl Sessions {
                         *before = now;
                         continue;
                     }
-                    // A new file may not tell yet whose it is.
-                    None => continue,
+                    // A new file may not tell yet whose it is; in one that was cut, what comes is news.
+                    None => {
+                        if let (Some(before), Some(now)) = (before, now) {
+                            before.length = before.length.min(now.length);
+                        }
+                        continue;
+                    }
                 }
                 *known = Known::Followed(Box::new(Growing::new(source.clone(), begin)));
             }

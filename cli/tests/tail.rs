@@ -107,6 +107,22 @@ fn a_session_is_followed_as_text() {
 }
 
 #[test]
+fn telling_begins_with_a_record_that_is_named() {
+    let env = TestEnv::new();
+    let path = env.session("s1", &(talk() + &line("assistant", "b2", Some("u2"), "No.")));
+    let mut tail = Tail::start(&env, &["tail", "s1#a1", "--jsonl", "-n", "1"]);
+    tail.until("No.");
+    append(&path, user("u3", "b2", "Oh"));
+    tail.until("Oh");
+    let ids: Vec<String> = applied(&tail.interrupt().2).into_iter().map(|(_, id)| id).collect();
+    assert_eq!(ids, ["a1", "u2", "b2", "u3"]);
+    for (name, code) in [("s1#a2", 2), ("s1#nope", 1), ("-#a1", 2)] {
+        let ran = env.run_with(&["tail", name], talk().as_bytes());
+        assert_eq!(ran.code, code, "{}", ran.all());
+    }
+}
+
+#[test]
 fn of_a_growing_turn_only_what_is_new_is_printed() {
     let env = TestEnv::new();
     let path = env.session("s1", &talk());
@@ -295,6 +311,19 @@ fn an_answer_comes_with_its_prompt_and_sub_agents_only_when_asked_for() {
         let above = tail.seen.iter().any(|line| line.contains("From above"));
         assert_eq!(above, sidechains, "{:?}", tail.seen);
     }
+}
+
+#[test]
+fn a_file_that_is_emptied_begins_anew() {
+    let env = TestEnv::new();
+    let path = env.session("s1", &talk());
+    env.session("s2", &talk().replace("T10", "T11").replace("Yes.", "Newest.").replace(r#""s1""#, r#""s2""#));
+    let mut tail = Tail::start(&env, &["tail", "--all", "--poll"]);
+    tail.until("Newest.");
+    fs::write(&path, "").unwrap();
+    std::thread::sleep(Duration::from_millis(700));
+    append(&path, line("user", "z1", None, "Shorter"));
+    tail.until("Shorter");
 }
 
 #[test]

@@ -3,15 +3,18 @@
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
+use scrollback::conversation::Conversation;
 use scrollback::message::Sdk;
 use scrollback::reading::Reading;
+use scrollback::session::Bridge;
+use scrollback::source::Source;
 use scrollback::stream::{Begin, Follower, Growing};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::follow::Sessions;
-use crate::name::{Located, SessionName};
+use crate::name::{self, Located, Named, SessionName};
 use crate::render::message::Detail;
 use crate::scope::{self, Stores};
 use crate::teller::{Form, Teller, Told};
@@ -19,7 +22,7 @@ use crate::watch::{Wake, Watch};
 
 /// Follow sessions while they grow
 ///
-/// Shows the last messages of a session and then each new one, part by part, until Ctrl-C. Without SESSION it follows the sessions of this
+/// Shows the last messages of a session (of SESSION#ID, those from that one on) and then each new one, part by part, until Ctrl-C. Without SESSION it follows the sessions of this
 /// project, beginning with the newest, and with --all those of every project; sessions that begin later are followed, too. A file that is cut,
 /// replaced or deleted is followed on.
 #[derive(clap::Args, Debug)]
@@ -73,9 +76,11 @@ pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         name => {
             let newest = || "@".parse().map_err(|why: String| Failure::new(FailureKind::Usage, why));
             let name: SessionName = name.clone().map_or_else(newest, Ok)?;
-            match name.resolve(global, ctx)?.located {
+            let Named { located, record, .. } = name.resolve(global, ctx)?;
+            match located {
                 Located::Source(source) => {
-                    let begin = Begin::Last(args.last);
+                    let from = record.map(|record| messages_from(&record, &source, global, ctx)).transpose()?;
+                    let begin = Begin::Last(from.unwrap_or(args.last));
                     let guessed = global.dialect.is_none() && source.key.is_none() && name.is_file(ctx);
                     let growing = match guessed {
                         true => Growing::guessing(*source, begin, ctx.home.clone()),
@@ -83,12 +88,30 @@ pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
                     };
                     follow_one(growing, &mut teller, args, global, ctx)?;
                 }
+                Located::Bytes { .. } if record.is_some() => {
+                    let failure = Failure::new(FailureKind::Usage, "what is piped in is followed from its beginning");
+                    return Err(failure.hint("leave #RECORD out"));
+                }
                 Located::Bytes { bytes, .. } => follow_pipe(bytes.as_slice(), &mut teller, global, ctx)?,
             }
         }
     }
     teller.finish(ctx)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// How many messages there are from the one of a record on.
+fn messages_from(record: &str, source: &Source, global: &Global, ctx: &mut Ctx) -> Result<usize, Failure> {
+    let session = Located::Source(Box::new(source.clone())).open(global, ctx, Bridge::AsTheAgent, None)?;
+    let record = name::record(&session, record)?;
+    let branch = session.head().map(|head| session.branch(head)).filter(|branch| branch.records.contains(&record));
+    let Some(branch) = branch else {
+        let failure = Failure::new(FailureKind::Usage, format!("record {} is not on the newest branch", record.id()));
+        return Err(failure.hint("tail follows that one; `scrollback show SESSION#RECORD` shows the other"));
+    };
+    let conversation = Conversation::new(&branch);
+    let first = conversation.position(record);
+    Ok(first.map_or(0, |first| conversation.len() - first))
 }
 
 fn follow_one(
