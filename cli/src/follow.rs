@@ -38,7 +38,7 @@ type Key = (PathBuf, Option<String>);
 enum Known {
     /// It stands still, as far as we know.
     Still {
-        source: Source,
+        source: Box<Source>,
         seen: Option<Seen>,
     },
     Followed(Box<Growing>),
@@ -62,7 +62,7 @@ impl Sessions {
         // First how long they are: what is written from now on is news.
         for source in Stores::new(global, ctx)?.sources(dialect) {
             let seen = seen(&source.path);
-            known.insert(key(&source), Known::Still { source, seen });
+            known.insert(key(&source), Known::Still { source: Box::new(source), seen });
         }
         let found = scope::found(global, ctx, Depth::Windows)?;
         match found.rows.into_iter().find(|(row, _)| row.parent_session.is_none()) {
@@ -84,7 +84,7 @@ impl Sessions {
         let found = stores.sources(self.dialect);
         let moved = found.iter().filter_map(|source| Some((self.notice_move(source)?, source.clone()))).collect();
         for source in found {
-            self.known.entry(key(&source)).or_insert(Known::Still { source, seen: None });
+            self.known.entry(key(&source)).or_insert(Known::Still { source: Box::new(source), seen: None });
         }
         self.walked = Some(Instant::now());
         moved
@@ -130,7 +130,7 @@ impl Sessions {
                         continue;
                     }
                 }
-                *known = Known::Followed(Box::new(Growing::new(source.clone(), begin)));
+                *known = Known::Followed(Box::new(Growing::new((**source).clone(), begin)));
             }
             if let Known::Followed(growing) = known {
                 looked_at.push(growing.as_mut());
@@ -151,7 +151,7 @@ impl Sessions {
         let (from, before) = others.find_map(|(key, known)| match known {
             Known::Still { source: before, seen } => {
                 let same = *seen == Some(now) && before.dialect.name() == source.dialect.name() && is_left(&key.0);
-                same.then(|| (key.clone(), std::mem::replace(before, source.clone())))
+                same.then(|| (key.clone(), std::mem::replace(&mut **before, source.clone())))
             }
             Known::Followed(growing) => {
                 let before = growing.source().clone();
