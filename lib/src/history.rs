@@ -189,6 +189,14 @@ impl View {
 
     fn say<'o>(self, history: &History<'_>, emit: &'o mut dyn FnMut(Value)) -> Result<Out<'o>> {
         let mut out = Out { emit, notes: Vec::new(), filler: None };
+        let as_sent = match self {
+            View::Anthropic | View::OpenAi | View::OpenAiResponses | View::Text | View::Gemini => {
+                fluux::as_sent(history)
+            }
+            // One makes the text itself; what the SDK makes of a message has its own rules.
+            View::Fluux | View::AiSdk => None,
+        };
+        let history = as_sent.as_ref().unwrap_or(history);
         match self {
             View::Anthropic => anthropic::write(history, &mut out)?,
             View::OpenAi => openai::write(history, &mut out)?,

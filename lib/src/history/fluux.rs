@@ -38,8 +38,14 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The agent sends one text for a message, whatever its API: so does every view.
-pub(super) fn say_as_sent(turn: &mut Turn<'_>) {
+/// The agent sends one text for a message, whatever the API of its model. `None` for another agent's history.
+pub(super) fn as_sent<'s>(history: &History<'s>) -> Option<History<'s>> {
+    let mut history = (history.dialect == OWN).then(|| history.clone())?;
+    history.turns.iter_mut().for_each(say_as_sent);
+    Some(history)
+}
+
+fn say_as_sent(turn: &mut Turn<'_>) {
     let said = display(&turn.items);
     if !said.is_empty() {
         turn.items = vec![Item::Part(Part::text(said))];

@@ -14,7 +14,7 @@ use hashbrown::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::draft::Drafts;
-use super::{History, Note, fluux, resume};
+use super::{History, Note, resume};
 use crate::error::Result;
 use crate::issue::IssueKind;
 use crate::record::{Body, Compaction, Kind, RecordId};
@@ -51,10 +51,7 @@ pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: Co
     }
     find_results(session, &branch, &mut drafts)?;
     mended(session, &mut drafts);
-    let (mut turns, notes) = drafts.finish();
-    if session.dialect().name() == fluux::OWN {
-        turns.iter_mut().for_each(fluux::say_as_sent);
-    }
+    let (turns, notes) = drafts.finish();
     let notice = resume::notice(state, &turns);
     Ok(History { dialect: session.dialect().name(), turns, state, notice, notes })
 }
