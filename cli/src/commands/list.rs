@@ -5,6 +5,8 @@ use std::io::Write;
 use std::num::NonZeroUsize;
 use std::process::ExitCode;
 
+use jiff::Timestamp;
+use rayon::prelude::*;
 use scrollback::listing::Depth;
 use scrollback::query::SessionRow;
 use scrollback::session::State;
@@ -143,34 +145,39 @@ fn table(rows: &[SessionRow], full: bool, ctx: &Ctx) -> String {
     if full {
         columns.extend(["IN", "CACHED", "OUT"].map(Column::right));
     }
+    let now = ctx.now;
     let mut table = Table::new(columns);
-    for row in rows {
-        let id: String = row.id.as_str().chars().take(id_columns).collect();
-        let indent = if row.parent_session.is_some() { "└ " } else { "" };
-        let mut cells = vec![
-            Cell::new(clean::line(&id), Paint::cyan),
-            Cell::new(row.updated.map(|at| clock::ago(at, ctx.now)).unwrap_or_default(), Paint::dim),
-            Cell::new(clean::line(&project_name(row)), Paint::plain),
-            Cell::new(format!("{indent}{}", plain_preview(&row.title, 200)), Paint::bold),
-            Cell::new(row.dialect, Paint::dim),
-            Cell::new(row.message_count.map(|count| count.to_string()).unwrap_or_default(), Paint::plain),
-            Cell::new(
-                row.state.map_or("", State::name),
-                match row.state {
-                    Some(State::Clean) | None => Paint::green,
-                    Some(State::Degraded) => Paint::red,
-                    Some(State::InterruptedPrompt | State::InterruptedTurn) => Paint::yellow,
-                },
-            ),
-        ];
-        if full {
-            let usage = row.usage.unwrap_or_default();
-            let counts = [usage.input, usage.cache_read, usage.output];
-            cells.extend(counts.map(|count| Cell::new(count.map(short_count).unwrap_or_default(), Paint::dim)));
-        }
-        table.push(cells);
-    }
+    // Titles are Markdown: thousands of them are worth all cores.
+    let cells: Vec<Vec<Cell>> = rows.par_iter().map(|row| cells(row, id_columns, full, now)).collect();
+    cells.into_iter().for_each(|cells| table.push(cells));
     table.render(ctx.look.width, ctx.paint())
+}
+
+fn cells(row: &SessionRow, id_columns: usize, full: bool, now: Timestamp) -> Vec<Cell> {
+    let id: String = row.id.as_str().chars().take(id_columns).collect();
+    let indent = if row.parent_session.is_some() { "└ " } else { "" };
+    let mut cells = vec![
+        Cell::new(clean::line(&id), Paint::cyan),
+        Cell::new(row.updated.map(|at| clock::ago(at, now)).unwrap_or_default(), Paint::dim),
+        Cell::new(clean::line(&project_name(row)), Paint::plain),
+        Cell::new(format!("{indent}{}", plain_preview(&row.title, 200)), Paint::bold),
+        Cell::new(row.dialect, Paint::dim),
+        Cell::new(row.message_count.map(|count| count.to_string()).unwrap_or_default(), Paint::plain),
+        Cell::new(
+            row.state.map_or("", State::name),
+            match row.state {
+                Some(State::Clean) | None => Paint::green,
+                Some(State::Degraded) => Paint::red,
+                Some(State::InterruptedPrompt | State::InterruptedTurn) => Paint::yellow,
+            },
+        ),
+    ];
+    if full {
+        let usage = row.usage.unwrap_or_default();
+        let counts = [usage.input, usage.cache_read, usage.output];
+        cells.extend(counts.map(|count| Cell::new(count.map(short_count).unwrap_or_default(), Paint::dim)));
+    }
+    cells
 }
 
 /// A count in four digits or fewer: exact counts are in `--json`.
