@@ -1,5 +1,6 @@
 //! One session's file or files, or its rows in a database: what is opened, and the bytes that come out of it.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -101,13 +102,13 @@ impl Source {
     /// Every session of some layouts, each once: where two layouts name a file, the one that says more of its name has it.
     pub fn walk_all(layouts: &[(&'static dyn Dialect, Layout)]) -> Vec<Result<Source>> {
         let mut found: Vec<Result<Source>> = Vec::new();
-        let mut known: HashMap<(PathBuf, Option<String>), usize> = HashMap::new();
+        let mut known: HashMap<(OsString, Option<String>), usize> = HashMap::new();
         for source in layouts.iter().flat_map(|(dialect, layout)| Source::walk(*dialect, layout)) {
             let Ok(source) = source else {
                 found.push(source);
                 continue;
             };
-            match known.entry((source.path.clone(), source.key.clone())) {
+            match known.entry((source.path.clone().into_os_string(), source.key.clone())) {
                 Entry::Vacant(place) => {
                     place.insert(found.len());
                     found.push(Ok(source));
