@@ -13,6 +13,7 @@ mod anthropic;
 mod closing;
 mod draft;
 mod fluux;
+mod unique;
 mod gemini;
 mod last;
 mod openai;

@@ -11,6 +11,7 @@ pub mod dialect;
 pub mod home;
 pub mod layout;
 mod lenient;
+mod nature;
 
 mod format;
 pub mod detect;

@@ -5,25 +5,18 @@ mod support;
 
 use std::path::Path;
 
-use scrollback::conversation::Conversation;
 use scrollback::detect;
 use scrollback::dialect::{self, Dialect};
 use scrollback::error::Error;
 use scrollback::home::Home;
-use scrollback::message::{Message, Sdk, takes};
+use scrollback::message::{Sdk, takes};
 use scrollback::session::Session;
 use scrollback::source::Source;
 use serde_json::{Value, json};
-use support::reading;
+use support::{messages, reading};
 
 fn ai_sdk() -> &'static dyn Dialect {
     dialect::named("ai-sdk").unwrap()
-}
-
-fn messages(session: &Session) -> Vec<Message> {
-    let branch = session.branch(session.head().unwrap());
-    let conversation = Conversation::new(&branch);
-    conversation.messages(0..conversation.len()).map(Result::unwrap).collect()
 }
 
 fn read(text: impl ToString) -> Session {

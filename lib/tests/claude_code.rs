@@ -6,15 +6,14 @@ mod support;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use scrollback::conversation::Conversation;
 use scrollback::dialect::{ClaudeCode, Dialect};
 use scrollback::home::Home;
 use scrollback::listing::{self, Depth, Places};
-use scrollback::message::Message;
 use scrollback::record::{Body, TitleSource, Usage};
 use scrollback::session::Session;
 use scrollback::source::Source;
-use serde_json::{Value, json};
+use serde_json::json;
+use support::{messages, parts};
 
 fn case(name: &str) -> Session {
     let folder = support::corpus().join("claude-code").join(name);
@@ -23,16 +22,6 @@ fn case(name: &str) -> Session {
         .into_iter()
         .find(|file| file.is_file());
     Session::open(&Source::file(&ClaudeCode, &file.unwrap()), &support::reading()).unwrap()
-}
-
-fn messages(session: &Session) -> Vec<Message> {
-    let branch = session.branch(session.head().unwrap());
-    let conversation = Conversation::new(&branch);
-    conversation.messages(0..conversation.len()).map(Result::unwrap).collect()
-}
-
-fn parts(session: &Session, message: usize) -> Value {
-    serde_json::to_value(&messages(session)[message].parts).unwrap()
 }
 
 #[test]

@@ -6,17 +6,16 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use scrollback::conversation::Conversation;
 use scrollback::dialect::{self, Dialect};
 use scrollback::home::Home;
 use scrollback::listing::{self, Depth, Places};
-use scrollback::message::{Message, Part, ToolState};
+use scrollback::message::{Part, ToolState};
 use scrollback::reading::{Page, Reading};
 use scrollback::record::{Body, Kind, Usage};
 use scrollback::session::{Session, State};
 use scrollback::source::Source;
 use serde_json::{Value, json};
-use support::reading;
+use support::{messages, reading};
 
 fn codex() -> &'static dyn Dialect {
     dialect::named("codex").unwrap()
@@ -25,12 +24,6 @@ fn codex() -> &'static dyn Dialect {
 fn case(name: &str) -> Session {
     let path = support::corpus().join("codex").join(name).join("rollout.jsonl");
     Session::open(&Source::file(codex(), &path), &reading()).unwrap()
-}
-
-fn messages(session: &Session) -> Vec<Message> {
-    let branch = session.branch(session.head().unwrap());
-    let conversation = Conversation::new(&branch);
-    conversation.messages(0..conversation.len()).map(Result::unwrap).collect()
 }
 
 fn line(ordinal: u64, kind: &str, payload: &Value) -> String {

@@ -6,18 +6,17 @@ mod support;
 use std::fs;
 use std::path::Path;
 
-use scrollback::conversation::Conversation;
 use scrollback::dialect::{self, Dialect};
 use scrollback::history::{History, View};
 use scrollback::home::Home;
 use scrollback::listing::{self, Depth, Places};
-use scrollback::message::{Message, Part};
+use scrollback::message::Part;
 use scrollback::query::SessionRow;
 use scrollback::record::Body;
 use scrollback::session::Session;
 use scrollback::source::Source;
 use serde_json::json;
-use support::reading;
+use support::{messages, reading};
 
 const HEADER: &str = r#"{"type":"session","version":1,"created":"2025-02-08T19:00:00Z","jid":"alice@example.com"}"#;
 
@@ -29,12 +28,6 @@ fn said(id: &str, second: u32) -> String {
     format!(
         r#"{{"type":"message","role":"assistant","content":"{id}","msg_id":"{id}","ts":"2025-02-08T19:00:{second:02}Z"}}"#
     )
-}
-
-fn messages(session: &Session) -> Vec<Message> {
-    let branch = session.branch(session.head().unwrap());
-    let conversation = Conversation::new(&branch);
-    conversation.messages(0..conversation.len()).map(Result::unwrap).collect()
 }
 
 fn read(lines: &[&str]) -> Session {

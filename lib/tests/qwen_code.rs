@@ -6,32 +6,22 @@ mod support;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use scrollback::conversation::Conversation;
 use scrollback::dialect::QwenCode;
 use scrollback::history::{History, View};
 use scrollback::home::Home;
 use scrollback::listing::{self, Depth, Places};
-use scrollback::message::{Message, Role};
+use scrollback::message::Role;
 use scrollback::record::{Body, TitleSource, Usage};
 use scrollback::session::Session;
 use scrollback::source::Source;
 use serde_json::{Value, json};
+use support::{messages, parts};
 
 fn case(name: &str) -> Session {
     let folder = support::corpus().join("qwen-code").join(name);
     let names = ["session.jsonl", "agent-explore-c1.jsonl"].map(|name| folder.join(name));
     let file = names.into_iter().find(|file| file.is_file());
     Session::open(&Source::file(&QwenCode, &file.unwrap()), &support::reading()).unwrap()
-}
-
-fn messages(session: &Session) -> Vec<Message> {
-    let branch = session.branch(session.head().unwrap());
-    let conversation = Conversation::new(&branch);
-    conversation.messages(0..conversation.len()).map(Result::unwrap).collect()
-}
-
-fn parts(session: &Session, message: usize) -> Value {
-    serde_json::to_value(&messages(session)[message].parts).unwrap()
 }
 
 fn ours(call: &Value) -> &Value {

@@ -166,7 +166,7 @@ fn unowned_todo(comment: &str) -> Option<String> {
 }
 
 fn machine_path(line: &str) -> Option<String> {
-    // `~/work/`, `$HOME/work/` and `../work/` are nobody's machine.
+    // Behind `~`, `$HOME` or `..` it is nobody's machine.
     let starts_here = |before: &str| !before.ends_with(|c: char| is_word(c) || "-.~})$".contains(c));
     let found = |path: &str| line.match_indices(path).any(|(at, _)| starts_here(&line[..at]));
     MACHINE_PATHS

@@ -13,9 +13,10 @@ use std::path::{Path, PathBuf};
 
 pub use folder::{documented_folder_name, folder_name};
 
-use super::{About, Dialect, Event, Habits, Key, Link, Parent, Repeated};
+use super::{About, Dialect, Event, Habits, Key, Repeated};
 use crate::home::Home;
 use crate::layout::{Format, Layout};
+use crate::nature::TreeRecord;
 use crate::record::{Body, Kind, TitleSource, Usage};
 use line::{Line, Message, Meta};
 
@@ -79,37 +80,18 @@ impl Dialect for ClaudeCode {
 
 impl<'a> Line<'a> {
     fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
-        let (mut nature, unknown) = self.nature();
-        let id = self.uuid.clone().some();
-        let parent = self.parent_uuid.clone().some();
+        let (nature, unknown) = self.nature();
         // A compaction begins a tree of its own and names what it sums up.
-        let parent = parent.or_else(|| self.logical_parent_uuid.clone().some());
-        if nature.kind == Kind::Other {
-            nature.side = parent.is_none() || id.is_none();
-        }
-        let lacks_id = id.is_none() && !nature.side;
-        emit(Event::Record(Link {
+        let parent = self.parent_uuid.clone().some().or_else(|| self.logical_parent_uuid.clone().some());
+        let record = TreeRecord {
             text,
-            id,
-            parent: match parent {
-                Some(parent) => Parent::Id(parent),
-                // A record that lost its fields follows what came before.
-                None if lacks_id => Parent::Previous,
-                None => Parent::Root,
-            },
-            kind: nature.kind,
+            id: self.uuid.clone().some(),
+            parent,
             at: self.timestamp.clone(),
             sidechain: self.is_sidechain.0,
-            side: nature.side,
-            failure: nature.failure,
-            numbered: false,
-        }));
-        match unknown {
-            Some(name) => emit(Event::Unknown(name)),
-            None if self.name.0.is_none() => emit(Event::Missing("type")),
-            None if lacks_id => emit(Event::Missing("uuid")),
-            None => {}
-        }
+            typed: self.name.0.is_some(),
+        };
+        nature.emit(record, unknown, emit);
         self.titles_and_leaf(emit);
         self.keys_and_facts(nature.kind, emit);
     }

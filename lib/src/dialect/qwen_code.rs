@@ -14,10 +14,11 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{About, Dialect, Event, Habits, Key, Link, Parent, Repeated};
+use super::{About, Dialect, Event, Habits, Key, Repeated};
 use crate::home::Home;
 use crate::layout::{Format, Layout};
 use crate::lenient::Text;
+use crate::nature::TreeRecord;
 use crate::record::{Body, Kind, TitleSource};
 use line::{Line, Meta};
 
@@ -94,34 +95,18 @@ fn is_session_name(stem: &str) -> bool {
 
 impl<'a> Line<'a> {
     fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
-        let (mut nature, unknown) = self.nature();
-        let (id, parent) = (self.uuid.clone().some(), self.parent());
-        if nature.kind == Kind::Other {
-            nature.side = parent.is_none() || id.is_none();
-        }
-        let lacks_id = id.is_none() && !nature.side;
-        emit(Event::Record(Link {
+        let (nature, unknown) = self.nature();
+        let id = self.uuid.clone().some();
+        let record = TreeRecord {
             text,
             id: id.clone(),
-            parent: match parent {
-                Some(parent) => Parent::Id(parent),
-                // A record that lost its fields follows what came before.
-                None if lacks_id => Parent::Previous,
-                None => Parent::Root,
-            },
-            kind: nature.kind,
+            parent: self.parent(),
             at: self.timestamp.clone(),
             sidechain: self.is_sidechain.0,
-            side: nature.side,
-            failure: nature.failure,
-            numbered: false,
-        }));
-        match unknown {
-            Some(name) => emit(Event::Unknown(name)),
-            None if self.name.0.is_none() => emit(Event::Missing("type")),
-            None if lacks_id => emit(Event::Missing("uuid")),
-            None if self.has_odd_parent() => emit(Event::Missing("parentUuid that can be read")),
-            None => {}
+            typed: self.name.0.is_some(),
+        };
+        if nature.emit(record, unknown, emit) && self.has_odd_parent() {
+            emit(Event::Missing("parentUuid that can be read"));
         }
         if let Some(usage) = self.usage().filter(|_| nature.kind == Kind::Assistant) {
             // A fork copies answers with their ids: so the same request is known again.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::pieces::{IMAGES, Plain, data_url, failed, file_words, given, is_of_api, is_web_address, plain};
 use super::{BEGINNING, History, Item, Origin, Out, Turn, wire};
 use crate::error::Result;
-use crate::message::{FilePart, Part, ReasoningPart, Role, ToolPart, ToolState};
+use crate::message::{FilePart, Part, ReasoningPart, Role, ToolPart};
 use crate::record::ToolResult;
 
 /// The API sets no limit for ids; those of agents are shorter.
@@ -189,7 +189,7 @@ impl Says<'_> {
 
     fn call(&self, call: &ToolPart, out: &mut Out<'_>) -> Value {
         let name = wire::name(&call.name, NAME_CHARS, self.turn, out);
-        json!({"type": "tool_use", "id": wire::id(&call.call_id, ID_CHARS), "name": name, "input": object(call)})
+        json!({"type": "tool_use", "id": wire::id(&call.call_id, ID_CHARS), "name": name, "input": call.arguments()})
     }
 
     fn result(&self, result: &ToolResult, out: &mut Out<'_>) -> Value {
@@ -265,18 +265,8 @@ fn pair_of_hosted(call: &ToolPart, results: &Turn<'_>) -> Option<Vec<Value>> {
     let result = results.into_iter().find(is_its)?;
     let found =
         json!({"type": format!("{}_tool_result", call.name), "tool_use_id": call.call_id, "content": result.output});
-    Some(vec![json!({"type": "server_tool_use", "id": call.call_id, "name": call.name, "input": object(call)}), found])
-}
-
-/// The input as the API takes it: an object. What else a call was given is its `input`.
-fn object(call: &ToolPart) -> Value {
-    let raw = match &call.state {
-        ToolState::OutputError { raw_input, .. } => raw_input.as_ref(),
-        _ => None,
-    };
-    match call.input().or(raw) {
-        Some(Value::Object(input)) => input.clone().into(),
-        None | Some(Value::Null) => Map::new().into(),
-        Some(other) => json!({"input": other}),
-    }
+    Some(vec![
+        json!({"type": "server_tool_use", "id": call.call_id, "name": call.name, "input": call.arguments()}),
+        found,
+    ])
 }

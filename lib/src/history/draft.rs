@@ -1,9 +1,10 @@
 //! Turns in the making: blocks of one answer join, results find their calls, nothing stays open.
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use super::closing::{Draft, blank, told_result};
 use super::start::Context;
+use super::unique::UniqueIds;
 use super::{Item, Note, Origin, Turn};
 use crate::message::{Part, Role, ToolPart};
 use crate::record::{Body, Said, ToolResult};
@@ -16,9 +17,7 @@ pub(super) struct Drafts<'s> {
     /// Where the calls of each id stand in the latest answer that has any: the draft, and the items.
     calls: HashMap<String, (usize, Vec<usize>)>,
     /// The ids that calls have now.
-    taken: HashSet<String>,
-    /// The last number that was put behind an id to tell calls apart.
-    numbers: HashMap<String, usize>,
+    ids: UniqueIds,
     /// Results whose call has not been seen.
     early: HashMap<String, Vec<(RecordRef<'s>, ToolResult)>>,
     /// The draft that the last record was a block of, while nobody else has spoken.
@@ -41,8 +40,7 @@ impl<'s> Drafts<'s> {
             context,
             drafts: Vec::new(),
             calls: HashMap::new(),
-            taken: HashSet::new(),
-            numbers: HashMap::new(),
+            ids: UniqueIds::default(),
             early: HashMap::new(),
             answer: None,
             in_items: false,
@@ -221,7 +219,8 @@ impl<'s> Drafts<'s> {
 
     fn call(&mut self, record: RecordRef<'s>, at: usize, mut call: Box<ToolPart>) {
         let id = std::mem::take(&mut call.call_id);
-        let (result, own) = (told_result(&call, &id), self.unique(&id));
+        let (first, stem) = if id.is_empty() { ("call_1", "call") } else { (id.as_str(), id.as_str()) };
+        let (result, own) = (told_result(&call, &id), self.ids.take(first, stem));
         // Nobody asks for the id of what a provider ran within its answer.
         if own != id && !(id.is_empty() && call.provider_executed == Some(true)) {
             let what = if id.is_empty() { "has no id" } else { "has an id that was used before" };
@@ -244,18 +243,6 @@ impl<'s> Drafts<'s> {
         if let Some(result) = result {
             self.give((at, item), record, result);
         }
-    }
-
-    /// An id that no call has yet.
-    fn unique(&mut self, id: &str) -> String {
-        let stem = if id.is_empty() { "call" } else { id };
-        let mut own = if id.is_empty() { "call_1".to_owned() } else { id.to_owned() };
-        while !self.taken.insert(own.clone()) {
-            let number = self.numbers.entry(stem.to_owned()).or_insert(1);
-            *number += 1;
-            own = format!("{stem}_{number}");
-        }
-        own
     }
 
     fn results(&mut self, record: RecordRef<'s>, results: Vec<ToolResult>) {

@@ -13,7 +13,7 @@ use crate::message::{Part, Role};
 pub(super) const OWN: &str = "fluux";
 
 /// How the names of those who speak in a room end.
-const IN_A_ROOM: &str = "@muc";
+pub(super) const IN_A_ROOM: &str = "@muc";
 
 /// What the model is told of a reaction and of an attachment, in this order.
 const REACTION: &[&str] = &["message_id", "emojis"];

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::pieces::{Plain, data_url, file_words, given, is_web_address, plain};
 use super::{BEGINNING, History, Item, Origin, Out, Turn, wire};
 use crate::error::Result;
-use crate::message::{FilePart, Part, ReasoningPart, Role, ToolPart, ToolState};
+use crate::message::{FilePart, Part, ReasoningPart, Role, ToolPart};
 use crate::record::{Outcome, ToolResult};
 
 /// What the API takes.
@@ -95,14 +95,8 @@ fn of_thought(thought: &ReasoningPart) -> Option<Value> {
 }
 
 fn of_call(call: &ToolPart, turn: &Turn<'_>, out: &mut Out<'_>) -> Value {
-    let raw = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.as_ref() } else { None };
-    let args = match call.input().or(raw) {
-        Some(Value::Object(input)) => input.clone().into(),
-        None | Some(Value::Null) => Map::new().into(),
-        Some(other) => json!({"input": other}),
-    };
     let name = wire::name(&call.name, NAME_CHARS, turn, out);
-    let call_part = json!({"functionCall": {"id": call.call_id, "name": name, "args": args}});
+    let call_part = json!({"functionCall": {"id": call.call_id, "name": name, "args": call.arguments()}});
     signed(call_part, call.call_provider_metadata.as_ref())
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::pieces::{IMAGES, Plain, data_url, file_words, given, is_web_address, plain};
 use super::{History, Item, Origin, Out, Turn, wire};
 use crate::error::Result;
-use crate::message::{FilePart, Part, Role, ToolPart, ToolState};
+use crate::message::{FilePart, Part, Role};
 
 /// What the API takes.
 const ID_CHARS: usize = 40;
@@ -28,7 +28,7 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
                 Item::Part(part) => content.extend(piece(part, turn, out)),
                 Item::Call(call) => {
                     let name = wire::name(&call.name, NAME_CHARS, turn, out);
-                    let function = json!({"name": name, "arguments": arguments(call)});
+                    let function = json!({"name": name, "arguments": call.arguments().to_string()});
                     calls.push(
                         json!({"id": wire::id(&call.call_id, ID_CHARS), "type": "function", "function": function}),
                     );
@@ -130,17 +130,4 @@ fn words(given: &[Part]) -> (String, Vec<FilePart>) {
         }
     }
     (texts.join("\n"), files)
-}
-
-/// The arguments as the API takes them: JSON in a string. What is no object is the `input` of one.
-pub(super) fn arguments(call: &ToolPart) -> String {
-    let raw = match &call.state {
-        ToolState::OutputError { raw_input, .. } => raw_input.as_ref(),
-        _ => None,
-    };
-    match call.input().or(raw) {
-        Some(input @ Value::Object(_)) => input.to_string(),
-        None | Some(Value::Null) => "{}".to_owned(),
-        Some(other) => json!({"input": other}).to_string(),
-    }
 }

@@ -3,7 +3,7 @@
 use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
-use super::openai::{arguments, instructor};
+use super::openai::instructor;
 use super::pieces::{IMAGES, Plain, data_url, file_words, given, is_of_api, is_web_address, plain};
 use super::{History, Item, Out, Turn, wire};
 use crate::error::Result;
@@ -165,7 +165,8 @@ impl Says<'_> {
         if let Some(Value::String(input)) = call.input() {
             return json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": input});
         }
-        let mut item = json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments(call)});
+        let mut item =
+            json!({"type": "function_call", "call_id": id, "name": name, "arguments": call.arguments().to_string()});
         let openai = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("openai"));
         if let Some(namespace) = openai.and_then(|ours| ours.get("namespace")).filter(|_| self.own) {
             item["namespace"] = namespace.clone();

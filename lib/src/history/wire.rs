@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::fluux::IN_A_ROOM;
 use super::{Out, Turn};
 
 fn is_plain(c: char) -> bool {
@@ -38,7 +39,7 @@ pub(super) fn name<'n>(name: &'n str, max: usize, turn: &Turn<'_>, out: &mut Out
 
 /// Says who speaks before what they say. Only in a room does it matter.
 pub(super) fn name_speaker(turn: &Turn<'_>, pieces: &mut [Value]) {
-    let Some(sender) = turn.sender.as_deref().filter(|sender| sender.ends_with("@muc")) else { return };
+    let Some(sender) = turn.sender.as_deref().filter(|sender| sender.ends_with(IN_A_ROOM)) else { return };
     let first = pieces.iter_mut().find_map(|piece| piece.get_mut("text"));
     if let Some(Value::String(text)) = first {
         text.insert_str(0, &format!("{sender}: "));

@@ -178,7 +178,7 @@ fn call_of(call: &ToolPart, said: &mut Vec<Value>) {
     let of_result = call.result_provider_metadata.as_ref();
     let of_call = call.call_provider_metadata.as_ref();
     said.push(with_options(made.into(), of_call.or(of_result.filter(|_| failed))));
-    said.extend(approval(call).map(|approval| question(call, approval)));
+    said.extend(call.approval().map(|approval| question(call, approval)));
     if call.provider_executed == Some(true) {
         let output = match &call.state {
             ToolState::OutputAvailable { output, .. } => output_of(call, output.as_ref()),
@@ -207,7 +207,7 @@ fn question(call: &ToolPart, approval: &Approval) -> Value {
 /// The person's answer, and what the tool gave back.
 fn results_of(call: &ToolPart, results: &mut Vec<Value>) {
     let provided = call.provider_executed == Some(true);
-    let answer = approval(call).and_then(|approval| Some((approval, approval.approved?)));
+    let answer = call.approval().and_then(|approval| Some((approval, approval.approved?)));
     if let Some((approval, approved)) = answer {
         let mut told = Map::from_iter([
             ("type".to_owned(), "tool-approval-response".into()),
@@ -243,16 +243,6 @@ fn output_of(call: &ToolPart, output: Option<&Value>) -> Value {
         _ if gone => json!({"type": "text", "value": UNAVAILABLE}),
         Some(Value::String(text)) => json!({"type": "text", "value": text}),
         output => json!({"type": "json", "value": output}),
-    }
-}
-
-fn approval(call: &ToolPart) -> Option<&Approval> {
-    match &call.state {
-        ToolState::ApprovalRequested { approval, .. }
-        | ToolState::ApprovalResponded { approval, .. }
-        | ToolState::OutputDenied { approval, .. } => Some(approval),
-        ToolState::OutputAvailable { approval, .. } | ToolState::OutputError { approval, .. } => approval.as_ref(),
-        ToolState::InputStreaming { .. } | ToolState::InputAvailable { .. } => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// A tool call with its result.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,6 +150,27 @@ pub struct Approval {
 }
 
 impl ToolPart {
+    /// The question whether it may run.
+    pub(crate) fn approval(&self) -> Option<&Approval> {
+        match &self.state {
+            ToolState::ApprovalRequested { approval, .. }
+            | ToolState::ApprovalResponded { approval, .. }
+            | ToolState::OutputDenied { approval, .. } => Some(approval),
+            ToolState::OutputAvailable { approval, .. } | ToolState::OutputError { approval, .. } => approval.as_ref(),
+            ToolState::InputStreaming { .. } | ToolState::InputAvailable { .. } => None,
+        }
+    }
+
+    /// Its input as every API takes it: an object. What else it was given is the `input` of one.
+    pub(crate) fn arguments(&self) -> Value {
+        let raw = if let ToolState::OutputError { raw_input, .. } = &self.state { raw_input.as_ref() } else { None };
+        match self.input().or(raw) {
+            Some(input @ Value::Object(_)) => input.clone(),
+            None | Some(Value::Null) => Map::new().into(),
+            Some(other) => json!({"input": other}),
+        }
+    }
+
     /// Makes a `dynamic-tool` part, the kind for tools that nobody declared to the SDK.
     pub fn dynamic(name: impl Into<String>, call_id: impl Into<String>, state: ToolState) -> ToolPart {
         ToolPart {

@@ -26,8 +26,8 @@ pub(super) fn change(
         || (before.tool_metadata.is_some() && now.tool_metadata.is_none())
         || (before.call_provider_metadata.is_some() && now.call_provider_metadata.is_none())
         || (before.result_provider_metadata.is_some() && now.result_provider_metadata.is_none())
-        || (approval(before).is_some()
-            && approval(before).map(|asked| &asked.id) != approval(now).map(|asked| &asked.id));
+        || (before.approval().is_some()
+            && before.approval().map(|asked| &asked.id) != now.approval().map(|asked| &asked.id));
     if !same || lost {
         return Err(Unsayable);
     }
@@ -70,7 +70,7 @@ fn outcome(tool: &ToolPart, out: &mut Vec<Chunk>) -> Result<(), Unsayable> {
     if !tool.extra.is_empty() {
         return Err(Unsayable);
     }
-    if let Some(approval) = approval(tool) {
+    if let Some(approval) = tool.approval() {
         ask(tool, approval, out)?;
     }
     let (tool_call_id, dynamic) = (tool.call_id.clone(), (tool.kind == ToolKind::Dynamic).then_some(true));
@@ -101,17 +101,6 @@ fn outcome(tool: &ToolPart, out: &mut Vec<Chunk>) -> Result<(), Unsayable> {
         | ToolState::ApprovalResponded { .. } => {}
     }
     Ok(())
-}
-
-/// The question whether it may run.
-pub(super) fn approval(tool: &ToolPart) -> Option<&Approval> {
-    match &tool.state {
-        ToolState::InputStreaming { .. } | ToolState::InputAvailable { .. } => None,
-        ToolState::ApprovalRequested { approval, .. }
-        | ToolState::ApprovalResponded { approval, .. }
-        | ToolState::OutputDenied { approval, .. } => Some(approval),
-        ToolState::OutputAvailable { approval, .. } | ToolState::OutputError { approval, .. } => approval.as_ref(),
-    }
 }
 
 /// The question, and the answer where there is one.

@@ -256,9 +256,7 @@ fn thought_id(at: usize, own: Option<&String>) -> String {
 /// Whether this version has the chunks that a part may need: before 7, permissions and what is said of results have none.
 fn has_chunks(part: &Part, sdk: Sdk) -> bool {
     match part {
-        Part::Tool(tool) => {
-            sdk >= Sdk::V7 || (call::approval(tool).is_none() && tool.result_provider_metadata.is_none())
-        }
+        Part::Tool(tool) => sdk >= Sdk::V7 || (tool.approval().is_none() && tool.result_provider_metadata.is_none()),
         _ => true,
     }
 }
@@ -268,7 +266,7 @@ fn repeats_an_id(parts: &[Part]) -> bool {
     let mut seen = HashSet::new();
     parts.iter().any(|part| match part {
         Part::Tool(tool) => {
-            let asked = call::approval(tool).is_some_and(|asked| !seen.insert(("approval", asked.id.as_str())));
+            let asked = tool.approval().is_some_and(|asked| !seen.insert(("approval", asked.id.as_str())));
             !seen.insert(("call", tool.call_id.as_str())) || asked
         }
         Part::Data(data) => data.id.as_ref().is_some_and(|id| !seen.insert((data.kind.as_str(), id.as_str()))),

@@ -9,8 +9,10 @@ use std::path::{Path, PathBuf};
 
 use scrollback::conversation::Conversation;
 use scrollback::dialect::{self, Dialect};
+use scrollback::message::Message;
 use scrollback::reading::Reading;
 use scrollback::session::Session;
+use serde_json::Value;
 
 /// The test's clock.
 pub(crate) fn now() -> jiff::Timestamp {
@@ -116,4 +118,16 @@ mod erased {
             serde_json::to_value(self).unwrap().as_str().unwrap().to_owned()
         }
     }
+}
+
+/// The messages of the newest branch.
+pub(crate) fn messages(session: &Session) -> Vec<Message> {
+    let branch = session.branch(session.head().unwrap());
+    let conversation = Conversation::new(&branch);
+    conversation.messages(0..conversation.len()).map(Result::unwrap).collect()
+}
+
+/// The parts of one of them, as JSON.
+pub(crate) fn parts(session: &Session, message: usize) -> Value {
+    serde_json::to_value(&messages(session)[message].parts).unwrap()
 }

@@ -4,26 +4,8 @@ use std::borrow::Cow;
 
 use super::block;
 use super::line::{Line, Message};
+use crate::nature::Nature;
 use crate::record::Kind;
-
-/// What a line is.
-#[derive(Clone, Copy)]
-pub(super) struct Nature {
-    pub(super) kind: Kind,
-    /// It has no place in the parent chain, though others may hang on it.
-    pub(super) side: bool,
-    pub(super) failure: bool,
-}
-
-impl Nature {
-    const fn link(kind: Kind) -> Nature {
-        Nature { kind, side: false, failure: false }
-    }
-
-    const fn side(kind: Kind) -> Nature {
-        Nature { kind, side: true, failure: false }
-    }
-}
 
 /// Lines that tell something about the session and are no part of the conversation.
 ///

@@ -4,22 +4,8 @@ use std::borrow::Cow;
 
 use super::line::{Line, Part};
 use crate::lenient::ObjectOrText;
+use crate::nature::Nature;
 use crate::record::Kind;
-
-/// What a record is.
-#[derive(Clone, Copy)]
-pub(super) struct Nature {
-    pub(super) kind: Kind,
-    /// It has no place in the parent chain.
-    pub(super) side: bool,
-    pub(super) failure: bool,
-}
-
-impl Nature {
-    const fn link(kind: Kind) -> Nature {
-        Nature { kind, side: false, failure: false }
-    }
-}
 
 /// Subtypes of `system` that tell something about the session. All are links of the parent chain.
 const FACTS: &[&str] = &[

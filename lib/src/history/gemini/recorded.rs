@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::super::pieces::{failed, given};
 use super::super::{History, Item, NO_RESULT, Out, Turn};
 use crate::error::Result;
+use crate::history::unique::UniqueIds;
 use crate::message::Part;
 use crate::record::ToolResult;
 
@@ -20,7 +21,8 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
         Item::Part(_) | Item::Call(_) => None,
     });
     let results = results.collect();
-    let mut sending = Sending { results, open: Calls::default(), ids: HashMap::new(), last: None, begun: false, out };
+    let mut sending =
+        Sending { results, open: Calls::default(), ids: UniqueIds::default(), last: None, begun: false, out };
     let mut seen = HashSet::new();
     for turn in &history.turns {
         for record in turn.records.iter().filter(|record| seen.insert(record.order())) {
@@ -38,8 +40,8 @@ struct Sending<'h, 'o, 'e> {
     results: HashMap<&'h str, &'h ToolResult>,
     /// Calls that no response answers yet.
     open: Calls,
-    /// The ids of all calls so far, and how often each was used.
-    ids: HashMap<String, usize>,
+    /// The ids of all calls so far.
+    ids: UniqueIds,
     /// The content before: what somebody says in mid-turn goes on with it.
     last: Option<Map<String, Value>>,
     begun: bool,
@@ -144,15 +146,7 @@ impl Sending<'_, '_, '_> {
         if let Some(args) = call.get_mut("args").filter(|args| !args.is_object() && !args.is_null()) {
             *args = json!({"input": args.take()});
         }
-        let mut own = id.clone();
-        while !own.is_empty() {
-            let used = self.ids.entry(own.clone()).or_default();
-            *used += 1;
-            if *used == 1 {
-                break;
-            }
-            own = format!("{id}_{used}");
-        }
+        let own = if id.is_empty() { String::new() } else { self.ids.take(&id, &id) };
         if own != id {
             call.insert("id".to_owned(), own.clone().into());
         }
