@@ -8,6 +8,7 @@ pub mod message;
 pub mod record;
 
 pub mod dialect;
+pub mod writing;
 pub mod home;
 pub mod layout;
 mod lenient;

@@ -27,6 +27,7 @@ use crate::home::Home;
 use crate::layout::Layout;
 pub use crate::lenient::Moment;
 use crate::record::{Body, Kind, TitleSource, Usage};
+use crate::writing::Writing;
 
 /// One agent's way of keeping sessions.
 ///
@@ -67,6 +68,15 @@ pub trait Dialect: Sync {
 
     /// What the value of a record says; asked only for records that somebody looks at.
     fn body(&self, text: &str) -> Body;
+
+    /// How its files are written, where we can write them.
+    ///
+    /// What is written must be read back by `link` and `body` as the same record, and by the agent itself as one of its own:
+    /// every field that it asks for is there, optional ones only where they say something, unknown ones of a line that is
+    /// taken over stay. What the format cannot hold is a [`crate::writing::Loss`], never silence.
+    fn write(&self) -> Option<&'static Writing> {
+        None
+    }
 
     /// What the agent itself sends of a record to the model, as the Gemini API's `Content` objects, where it records those.
     ///

@@ -1,0 +1,223 @@
+//! What a dialect is given to write, and what it gives back: facts and lines, no files.
+//!
+//! The recorder and the converter decide when something is written and where it hangs; a dialect says how one record of
+//! theirs looks in its format, and what of it the format cannot hold.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::record::{Body, RecordId, SessionId, Usage};
+
+/// How a dialect writes. See [`crate::dialect::Dialect::write`].
+pub struct Writing {
+    /// The smallest thing that it can write down.
+    pub grain: Grain,
+    /// Whether a record can hang on any other.
+    pub shape: Shape,
+    /// The file of a new session, below the store; or why there can be none.
+    pub place: fn(&Beginning<'_>) -> Result<PathBuf, String>,
+    /// The lines that a new file begins with.
+    pub header: fn(&Beginning<'_>) -> Vec<Line>,
+    /// The lines that say one record.
+    pub lines: fn(&Draft<'_>) -> Written,
+    /// The file beside the log, where there is one; the first is what it said before. The log wins over it, always.
+    pub sidecar: Option<fn(Option<Value>, &Tally) -> Value>,
+    /// A line of another session of this dialect, as a line of this one: only who and what it hangs on changes.
+    pub adopt: Option<fn(Value, &Adoption<'_>) -> Value>,
+}
+
+/// The smallest thing that a format can write down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Grain {
+    /// A piece of a part: the reader joins pieces with the same id.
+    Fragment,
+    /// A part: the reader joins parts with the same id.
+    Part,
+    /// A part that is a record of its own; the records of one answer have [`Draft::answer`] in common.
+    Block,
+    /// All that the model says and does between two prompts, as one assistant body: its calls carry their results.
+    Turn,
+}
+
+/// How records hang together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Any record can be gone on from.
+    Tree,
+    /// A record follows the one before it: only the end can be gone on from.
+    Linear,
+}
+
+/// A session that is about to begin.
+#[derive(Debug, Clone, Copy)]
+pub struct Beginning<'a> {
+    /// Its id: a checked part of a path.
+    pub session: &'a SessionId,
+    /// The project's directory, absolute.
+    pub project: &'a Path,
+    /// Where the agent works, absolute.
+    pub cwd: &'a Path,
+    /// Now.
+    pub at: Timestamp,
+    /// The agent's own version.
+    pub version: &'a str,
+    /// The branch that is checked out.
+    pub git_branch: Option<&'a str>,
+    /// Whom the session is with, a person or a room, where the format asks for it.
+    pub with: Option<&'a str>,
+    /// The session and the record there that this one was forked from.
+    pub forked_from: Option<(&'a SessionId, &'a RecordId)>,
+}
+
+/// One record that is about to be written.
+///
+/// Times, ids, context and tools' names are filled in, and nothing in it is secret any more.
+pub struct Draft<'a> {
+    /// Its session.
+    pub session: &'a SessionId,
+    /// Its id: a fresh one, or that of the record it is a further piece of.
+    pub id: &'a RecordId,
+    /// What it hangs on; nothing where a conversation begins.
+    pub parent: Option<&'a RecordId>,
+    /// The model's answer that it belongs to: the same for all its blocks.
+    pub answer: &'a RecordId,
+    /// Now, and never before the record that was written last.
+    pub at: Timestamp,
+    /// The agent's own version.
+    pub version: &'a str,
+    /// What it says.
+    pub body: &'a Body,
+    /// Work beside the conversation.
+    pub sidechain: bool,
+    /// Which piece of a record it is, where it is written in pieces.
+    pub fragment: Option<Fragment>,
+    /// The session that this one's first record came from.
+    pub forked_from: Option<(&'a SessionId, &'a RecordId)>,
+    /// Makes ids for what else the format wants named.
+    pub new_id: &'a dyn Fn() -> String,
+}
+
+/// Which piece of a record a line is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Fragment {
+    /// Counts the lines of the record from 0.
+    pub seq: u64,
+    /// Which part of the message it belongs to.
+    pub part: u64,
+}
+
+/// The lines that say a record, and what they do not say.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// The lines, in order; none where the format cannot hold the record at all.
+    pub lines: Vec<Line>,
+    /// What the format cannot hold of it, holds under another name, or had to be made up.
+    pub losses: Vec<Loss>,
+}
+
+/// One line of a session's file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// The JSON value.
+    pub value: Value,
+    /// What the reader will call the record that it is.
+    pub names: Names,
+}
+
+/// What the reader will call a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Names {
+    /// A record of the chain with this id.
+    Link(RecordId),
+    /// A record of the chain that is called after its place: `at-<offset>`.
+    Place,
+    /// Nothing that others hang on.
+    Side,
+}
+
+/// One thing that a format could not hold as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Loss {
+    /// What: `thinking`, `todos`, `tool result`, `image`, `id` …
+    pub what: String,
+    /// What became of it.
+    pub kind: LossKind,
+}
+
+/// What became of something that a format could not hold as it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LossKind {
+    /// It is not in the file.
+    Dropped,
+    /// It is there as something else.
+    Renamed,
+    /// The format asks for it and nobody said it: it was made up.
+    Synthesised,
+}
+
+/// What a session's sidecar repeats of the log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tally {
+    /// The session.
+    pub session: SessionId,
+    /// The project's directory.
+    pub project: String,
+    /// Where the agent works.
+    pub cwd: String,
+    /// The branch that was checked out last.
+    pub git_branch: Option<String>,
+    /// The agent's own version.
+    pub version: String,
+    /// When it began.
+    pub started: Option<Timestamp>,
+    /// The newest instant.
+    pub updated: Option<Timestamp>,
+    /// The title that somebody gave it.
+    pub title: Option<String>,
+    /// The first and the last prompt.
+    pub prompts: Option<(String, String)>,
+    /// The model that answered last.
+    pub model: Option<String>,
+    /// Messages of people, models and tools, in all branches.
+    pub messages: u64,
+    /// Bytes of the log.
+    pub size_bytes: u64,
+    /// Tokens of all requests.
+    pub usage: Option<Usage>,
+    /// A recorder has it open, or ended without closing it.
+    pub is_open: bool,
+    /// The session that this one was forked from.
+    pub forked_from: Option<SessionId>,
+}
+
+/// What changes in a line that another session takes over.
+pub struct Adoption<'a> {
+    /// The session that takes it.
+    pub session: &'a SessionId,
+    /// What the record hangs on there.
+    pub parent: Option<&'a RecordId>,
+    /// Where it comes from.
+    pub from: (&'a SessionId, &'a RecordId),
+}
+
+impl Written {
+    /// One line that is a record of the chain.
+    pub fn link(id: &RecordId, value: Value) -> Written {
+        Written { lines: vec![Line { value, names: Names::Link(id.clone()) }], losses: Vec::new() }
+    }
+
+    /// Nothing: the format has no place for it.
+    pub fn nothing(what: &str) -> Written {
+        Written::default().without(what)
+    }
+
+    /// The same, and something is not in it.
+    pub fn without(mut self, what: &str) -> Written {
+        self.losses.push(Loss { what: what.to_owned(), kind: LossKind::Dropped });
+        self
+    }
+}
