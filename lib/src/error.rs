@@ -34,6 +34,10 @@ pub enum Error {
         /// How many are read.
         limit: usize,
     },
+    /// Another program holds the file's lock, and does not let go.
+    Busy(PathBuf),
+    /// A record did not fit, and a piece of it stayed in the file as a line of its own.
+    Torn(PathBuf),
     /// A database that cannot be read.
     Database {
         /// The file.
@@ -55,6 +59,8 @@ impl fmt::Display for Error {
             Error::NoSessions(path) => write!(f, "{}: a database, and no known agent's", path.display()),
             Error::SeveralSessions { path, count } => write!(f, "{}: it holds {count} sessions", path.display()),
             Error::TooManySessions { path, limit } => write!(f, "{}: it holds over {limit} sessions", path.display()),
+            Error::Busy(path) => write!(f, "{}: another program is writing to it", path.display()),
+            Error::Torn(path) => write!(f, "{}: a record was written in part and is not saved", path.display()),
             // A program is no reason: the sentence goes before it.
             Error::Database { path, source: rusqlite::Error::SqlInputError { msg, .. } } => {
                 write!(f, "{}: {msg}", path.display())
@@ -70,6 +76,8 @@ impl std::error::Error for Error {
             Error::Io { source, .. } => Some(source),
             Error::Database { source, .. } => Some(source),
             Error::NotAFile(_)
+            | Error::Busy(_)
+            | Error::Torn(_)
             | Error::Changed(_)
             | Error::NoSessions(_)
             | Error::SeveralSessions { .. }

@@ -51,6 +51,12 @@ pub mod history;
 pub mod stream;
 pub mod tool_calls;
 
+pub mod host;
+mod git;
+mod disk;
+mod append;
+mod replace;
+
 pub mod profile;
 pub mod listing;
 pub mod query;
