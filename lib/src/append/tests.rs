@@ -346,6 +346,29 @@ fn a_file_that_is_replaced_or_deleted_is_noticed() {
 }
 
 #[test]
+fn after_a_failed_sync_everything_is_written_again_line_ends_and_headers_too() {
+    for (before, seed) in [&b""[..], b"{\"uuid\":\"torn"]
+        .into_iter()
+        .flat_map(|before| (0..200).map(move |seed| (before, seed)))
+    {
+        let sim = disk(seed);
+        sim.write(LOG, before);
+        let mut appender = Appender::open(Arc::new(sim.clone()), Path::new(LOG), line("header", 700)).unwrap();
+        let mut unsynced = Vec::new();
+        for id in ["a", "b", "c"] {
+            unsynced.push((appender.append(&line(id, 600)).unwrap(), line(id, 600)));
+        }
+        sim.at(sim.steps(), Event::Fails(io::ErrorKind::Other));
+        appender.sync().unwrap_err();
+        let was = sim.read(LOG).unwrap();
+        appender.write_again(&mut unsynced).unwrap();
+        appender.sync().unwrap();
+        assert_eq!(sim.read(LOG).unwrap(), was, "nothing is written twice");
+        assert_eq!(sim.crash(seed).read(LOG).unwrap(), was, "seed {seed}");
+    }
+}
+
+#[test]
 fn a_file_that_is_deleted_after_a_failed_sync_is_begun_anew() {
     let sim = disk(0);
     let mut told = Told::default();

@@ -132,8 +132,11 @@ impl Sim {
         state.space = Some(used + bytes);
     }
 
+    /// A file that was there before, and its folders.
     pub(crate) fn write(&self, path: &str, bytes: &[u8]) {
         let mut state = self.state();
+        let folders = Path::new(path).ancestors().skip(1).filter(|folder| folder.parent().is_some());
+        state.names.extend(folders.map(|folder| (folder.to_path_buf(), None)));
         state.replace(Path::new(path), bytes);
         state.sync_everything();
     }

@@ -49,3 +49,12 @@ fn whatever_fails_a_reader_sees_the_old_file_or_the_new_one_and_nothing_is_left_
         assert_eq!((sim.read(FILE).unwrap().as_slice(), sim.names().len()), (OLD, 2));
     }
 }
+
+#[test]
+fn an_interrupted_write_goes_on() {
+    let (sim, new) = before(0);
+    sim.at(1, Event::Short(700));
+    sim.at(2, Event::Fails(io::ErrorKind::Interrupted));
+    replace(&sim, Path::new(FILE), "id", &new, Keep::Surely).unwrap();
+    assert_eq!(sim.read(FILE).unwrap(), new);
+}
