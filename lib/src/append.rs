@@ -323,4 +323,4 @@ fn fill(log: &dyn OpenLog, offset: u64, buffer: &mut [u8]) -> io::Result<usize> 
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
