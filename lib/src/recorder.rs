@@ -562,3 +562,6 @@ impl From<&str> for Title {
         Title { text: text.to_owned(), source: TitleSource::Manual }
     }
 }
+
+#[cfg(test)]
+mod tests;

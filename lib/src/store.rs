@@ -273,7 +273,7 @@ impl Store {
         Session::open(source, &Reading::plain((self.host.now)()))
     }
 
-    fn place(&self, session: SessionId, path: &Path) -> Place {
+    pub(crate) fn place(&self, session: SessionId, path: &Path) -> Place {
         let sidecar = Source::file(self.dialect, path).layout.sidecar;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Place {
