@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::history::told_result;
+use crate::history::{plain_id, told_result};
 use crate::message::{Part, ToolPart};
 use crate::record::{RecordId, Said, ToolResult};
 use crate::writing::{Draft, Line, Loss, LossKind, Names, Written};
@@ -57,6 +57,10 @@ impl Losses {
         }
     }
 
+    pub(super) fn take(&mut self, others: Losses) {
+        others.0.into_iter().for_each(|loss| self.add(&loss.what, loss.kind));
+    }
+
     fn add(&mut self, what: &str, kind: LossKind) {
         let loss = Loss { what: what.to_owned(), kind };
         if !self.0.contains(&loss) {
@@ -99,6 +103,11 @@ impl Chain {
 
     pub(super) fn aside(&mut self, fields: Fields) {
         self.steps.push((Place::Aside, fields));
+    }
+
+    /// What the lines say, and what they do not, for one who puts it elsewhere.
+    pub(super) fn into_fields(self) -> (Vec<Fields>, Losses) {
+        (self.steps.into_iter().map(|(_, fields)| fields).collect(), self.losses)
     }
 
     /// Hangs the lines up. The last one of the record itself has the draft's id: what hangs on that comes after all of it.
@@ -163,6 +172,17 @@ pub(super) fn name_of(part: &Part) -> &'static str {
         Part::Tool(_) => "tool call",
         Part::Data(_) => "data",
         Part::Other(_) => "unknown part",
+    }
+}
+
+/// The name of a tool as APIs take it: a call and its result get the same one.
+pub(super) fn plain_name(name: &str, most: usize) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    match name.chars().count() {
+        0 => "unknown".to_owned(),
+        // Long names of one server begin alike.
+        count if count > most => plain_id(name, most).into_owned(),
+        _ => name.chars().map(plain).collect(),
     }
 }
 

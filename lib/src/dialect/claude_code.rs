@@ -12,6 +12,7 @@ mod write;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+pub(crate) use folder::whole_folder_name;
 pub use folder::{documented_folder_name, folder_name};
 
 use super::{About, Dialect, Event, Habits, Key, Repeated};

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::dialect::chain::{Losses, name_of};
+use crate::dialect::chain::{Losses, name_of, plain_name};
 use crate::history::{IMAGES, data_url, file_words, given, is_web_address, plain_id};
 use crate::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolState};
 use crate::record::{Outcome, ToolResult};
@@ -109,7 +109,7 @@ fn tool_use(call: &ToolPart, losses: &mut Losses) -> Value {
     if call.input().or(raw).is_some_and(|input| !input.is_object() && !input.is_null()) {
         losses.renamed("tool input");
     }
-    let name = plain_name(&call.name);
+    let name = plain_name(&call.name, NAME_CHARS);
     if name != call.name {
         losses.renamed("tool name");
     }
@@ -123,16 +123,6 @@ fn call_id(id: &str, losses: &mut Losses) -> String {
         losses.renamed("id");
     }
     plain.into_owned()
-}
-
-fn plain_name(name: &str) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
-    match name.chars().count() {
-        0 => "unknown".to_owned(),
-        // Long names of one server begin alike.
-        count if count > NAME_CHARS => plain_id(name, NAME_CHARS).into_owned(),
-        _ => name.chars().map(plain).collect(),
-    }
 }
 
 /// An image or a document: in the block, or where it is on the web.
