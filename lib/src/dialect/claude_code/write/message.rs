@@ -115,8 +115,13 @@ impl Record<'_, '_> {
             }
         }
         if self.chain.is_empty() && said.usage.is_some() {
-            let line = self.block(said, Vec::new(), 1);
-            self.chain.own(line);
+            // A line of an answer that says something elsewhere; alone, it would be an answer of nothing.
+            if self.draft.answer == self.draft.id {
+                self.losses().dropped("usage");
+            } else {
+                let line = self.block(said, Vec::new(), 1);
+                self.chain.own(line);
+            }
         }
         let lines: Vec<Fields> = results.iter().filter_map(|result| self.result(result)).collect();
         lines.into_iter().for_each(|line| self.chain.own(line));
