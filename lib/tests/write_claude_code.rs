@@ -14,10 +14,12 @@ use scrollback::record::{
     Body, Compaction, Outcome, RecordId, Restore, Rewind, Said, SessionId, Snapshot, Thinking, Title, TitleSource,
     Todo, ToolResult, Usage,
 };
+use scrollback::recorder::Delta;
 use scrollback::session::Session;
+use scrollback::store::Point;
 use scrollback::writing::{Adoption, Beginning};
 use serde_json::{Map, Value, json};
-use support::pen::{Pen, SESSION, split, user};
+use support::pen::{Pen, SESSION, user};
 
 fn pen() -> Pen {
     Pen::new(&ClaudeCode)
@@ -107,6 +109,16 @@ fn conversation() -> Vec<Body> {
     ]
 }
 
+/// What an answer is here: its parts, and what it cost with the last.
+fn blocks(said: Said) -> Vec<Body> {
+    let last = said.parts.len() - 1;
+    let block = |(at, part): (usize, Part)| {
+        let usage = said.usage.filter(|_| at == last);
+        Body::Assistant(Said { parts: vec![part], usage, ..said.clone() })
+    };
+    said.parts.clone().into_iter().enumerate().map(block).collect()
+}
+
 #[test]
 fn what_is_written_is_read_back_as_it_was() {
     let mut pen = pen();
@@ -114,7 +126,7 @@ fn what_is_written_is_read_back_as_it_was() {
     for body in conversation() {
         pen.say(body.clone());
         given.extend(match body {
-            Body::Assistant(said) => split(said),
+            Body::Assistant(said) => blocks(said),
             other => vec![other],
         });
     }
@@ -130,8 +142,8 @@ fn what_is_written_is_read_back_as_it_was() {
 fn a_line_has_what_the_agent_asks_for_and_nothing_that_says_nothing() {
     let mut pen = pen();
     conversation().into_iter().for_each(|body| _ = pen.say(body));
-    for line in &pen.lines {
-        for field in ["type", "uuid", "timestamp", "sessionId", "cwd", "version", "gitBranch", "userType"] {
+    for line in &pen.lines() {
+        for field in ["type", "uuid", "timestamp", "sessionId", "cwd", "version", "userType"] {
             assert!(line[field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {line}");
         }
         assert!(line.as_object().unwrap().contains_key("parentUuid") && line["isSidechain"] == false, "{line}");
@@ -143,10 +155,10 @@ fn a_line_has_what_the_agent_asks_for_and_nothing_that_says_nothing() {
             line.as_object().unwrap().iter().filter(|(_, value)| is_empty(value)).map(|(key, _)| key).collect();
         assert!(empty.iter().all(|key| *key == "parentUuid"), "{empty:?}: {line}");
     }
-    insta::assert_snapshot!(pen.lines[0], @r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"When is high water?"},"uuid":"00000000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:01.500Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3","gitBranch":"main"}"#);
-    insta::assert_snapshot!(pen.lines[2], @r#"{"parentUuid":"00000000-0000-4000-8000-000000000002","isSidechain":false,"type":"assistant","message":{"id":"msg_00000000-0000-4000-8000-000000000002","type":"message","role":"assistant","content":[{"type":"text","text":"Let me look."}],"model":"claude-opus-5-5","usage":{"input_tokens":10,"cache_creation_input_tokens":3,"cache_read_input_tokens":100,"output_tokens":20,"output_tokens_details":{"thinking_tokens":5}}},"requestId":"req_00000000-0000-4000-8000-000000000002","uuid":"00000000-0000-4000-8000-000000000003","timestamp":"2026-11-10T09:00:04.500Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3","gitBranch":"main"}"#);
-    insta::assert_snapshot!(pen.lines[5], @r#"{"parentUuid":"00000000-0000-4000-8000-000000000005","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"06:12\n18:40"}]},"toolUseResult":{"durationMs":12,"exitCode":0,"agentId":"a7"},"uuid":"00000000-0000-4000-8000-000000000006","timestamp":"2026-11-10T09:00:09.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3","gitBranch":"main"}"#);
-    insta::assert_snapshot!(pen.lines[6], @r#"{"parentUuid":"00000000-0000-4000-8000-000000000006","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c2","content":"no such file","is_error":true}]},"toolUseResult":"Error: no such file","uuid":"00000000-0000-4000-8000-000000000007","timestamp":"2026-11-10T09:00:10.500Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3","gitBranch":"main"}"#);
+    insta::assert_snapshot!(pen.lines()[0], @r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"When is high water?"},"uuid":"00000000-0000-4000-8000-000000000000","timestamp":"2026-11-10T09:00:01.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
+    insta::assert_snapshot!(pen.lines()[2], @r#"{"parentUuid":"00000000-0000-4000-8000-000000000001","isSidechain":false,"type":"assistant","message":{"id":"msg_00000000-0000-4000-8000-000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"Let me look."}],"model":"claude-opus-5-5"},"requestId":"req_00000000-0000-4000-8000-000000000001","uuid":"00000000-0000-4000-8000-000000000002","timestamp":"2026-11-10T09:00:02.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
+    insta::assert_snapshot!(pen.lines()[5], @r#"{"parentUuid":"00000000-0000-4000-8000-000000000004","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"06:12\n18:40"}]},"toolUseResult":{"durationMs":12,"exitCode":0,"agentId":"a7"},"uuid":"00000000-0000-4000-8000-000000000005","timestamp":"2026-11-10T09:00:03.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
+    insta::assert_snapshot!(pen.lines()[6], @r#"{"parentUuid":"00000000-0000-4000-8000-000000000005","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c2","content":"no such file","is_error":true}]},"toolUseResult":"Error: no such file","uuid":"00000000-0000-4000-8000-000000000006","timestamp":"2026-11-10T09:00:04.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
 }
 
 #[test]
@@ -174,7 +186,8 @@ fn the_blocks_of_an_answer_are_one_answer_and_cost_once() {
     let mut pen = pen();
     conversation().into_iter().take(3).for_each(|body| _ = pen.say(body));
     let session = pen.session();
-    let ids: Vec<&Value> = pen.lines[1..5].iter().map(|line| &line["message"]["id"]).collect();
+    let lines = pen.lines();
+    let ids: Vec<&Value> = lines[1..5].iter().map(|line| &line["message"]["id"]).collect();
     assert!(ids.iter().all(|id| *id == ids[0] && id.as_str().unwrap().starts_with("msg_")), "{ids:?}");
     assert_eq!(session.requests().len(), 1);
     pen.say(Body::Assistant(Said { parts: vec![Part::text("Next.")], ..model() }));
@@ -199,14 +212,14 @@ fn what_the_format_cannot_hold_is_told() {
         ToolState::ApprovalRequested { input: json!({}), approval: Approval::default() },
     );
     let cases: Vec<(Body, &str)> = vec![
-        (user([]), "dropped empty message"),
-        (user([text("")]), "dropped empty text"),
+        (user([]), "refused empty message"),
+        (user([text("")]), "refused empty text"),
         (user([text("Hi"), unsigned.clone()]), "dropped thinking"),
         (user([Part::file("audio/mpeg", "data:audio/mpeg;base64,AAAA")]), "dropped file"),
         (user([Part::file("image/png", "https://example.org/a.png")]), "renamed media type"),
         (user([Part::file("text/plain", "data:,hello")]), "dropped file"),
-        (user([Part::Data(DataPart { kind: "weather".into(), ..DataPart::default() })]), "dropped data"),
-        (user([Part::Other(json!({"type": "hologram"}))]), "dropped unknown part"),
+        (user([Part::Data(DataPart { kind: "weather".into(), ..DataPart::default() })]), "refused data"),
+        (user([Part::Other(json!({"type": "hologram"}))]), "refused unknown part"),
         (Body::User(Said { parts: vec![text("Hi")], sender: Some("ada".into()), ..Said::default() }), "dropped sender"),
         (
             Body::User(Said { parts: vec![text("Hi")], todos: Some(vec![]), ..Said::default() }),
@@ -219,8 +232,9 @@ fn what_the_format_cannot_hold_is_told() {
             }),
             "renamed message without words",
         ),
-        (Body::Assistant(Said { parts: vec![unsigned.clone()], ..model() }), "dropped thinking"),
-        (Body::Assistant(Said { parts: vec![source], ..model() }), "dropped source"),
+        (Body::Assistant(Said { parts: vec![unsigned.clone()], ..model() }), "refused thinking, usage"),
+        (Body::Assistant(Said { parts: vec![unsigned, text("Hi")], ..model() }), "dropped thinking"),
+        (Body::Assistant(Said { parts: vec![source], ..model() }), "refused source, usage"),
         (Body::Assistant(Said { parts: vec![steering], ..model() }), "renamed message inside another"),
         (
             Body::Assistant(Said { parts: vec![odd.into()], ..model() }),
@@ -255,7 +269,7 @@ fn what_the_format_cannot_hold_is_told() {
         (results([result("c", Value::Null, Outcome::Denied(None))]), "synthesised reason of a failure"),
         (
             results([ToolResult { preliminary: true, ..result("c", "half", Outcome::Done) }]),
-            "dropped preliminary result",
+            "refused preliminary result",
         ),
         (
             Body::System(Said { parts: vec![text("Be brief.")], to_model: true, ..Said::default() }),
@@ -265,13 +279,13 @@ fn what_the_format_cannot_hold_is_told() {
             Body::System(Said { parts: vec![text("Gone.")], error: Some("offline".into()), ..Said::default() }),
             "renamed notice",
         ),
-        (title("First words", TitleSource::Prompt), "dropped title"),
-        (Body::Compaction(Compaction::default()), "dropped compaction"),
+        (title("First words", TitleSource::Prompt), "refused title"),
+        (Body::Compaction(Compaction::default()), "refused compaction"),
         (Body::Rewind(Rewind::default()), "renamed rewind"),
-        (Body::Restore(Restore::default()), "dropped restore"),
-        (Body::Snapshot(Snapshot { message: Some("x".into()), states: json!({"a.txt": 1}) }), "dropped snapshot"),
-        (Body::Header(Map::new()), "dropped header"),
-        (Body::Other(json!({"type": "dream"})), "dropped unknown record"),
+        (Body::Restore(Restore::default()), "refused restore"),
+        (Body::Snapshot(Snapshot { message: Some("x".into()), states: json!({"a.txt": 1}) }), "refused snapshot"),
+        (Body::Header(Map::new()), "refused header"),
+        (Body::Other(json!({"type": "dream"})), "refused unknown record"),
     ];
     for (body, lost) in cases {
         let mut pen = pen();
@@ -310,12 +324,10 @@ fn a_call_that_carries_its_result_is_a_call_and_a_result() {
     let mut pen = pen();
     pen.say(user([Part::text("When?")]));
     let whole = Body::Assistant(Said { parts, ..model() });
-    let from = RecordId("00000000-0000-4000-8000-000000000001".to_owned());
-    let id = pen.branch(Some(&from), whole);
+    pen.say(whole);
     pen.say(user([Part::text("Thanks.")]));
     let session = pen.session();
-    assert_eq!(session.branch(session.head().unwrap()).records.len(), pen.lines.len() - 1);
-    assert_eq!(session.find(id.as_str()).unwrap().id(), id.as_str());
+    assert_eq!(session.branch(session.head().unwrap()).records.len(), pen.lines().len());
     insta::assert_snapshot!(pen.history(View::Anthropic), @r#"
     {"role":"user","content":[{"type":"text","text":"When?"}]}
     {"role":"assistant","content":[{"type":"tool_use","id":"c1","name":"Read","input":{}},{"type":"tool_use","id":"c2","name":"Read","input":{}}]}
@@ -334,7 +346,7 @@ fn titles_stand_aside() {
         let head = pen.say(user([Part::text("Hi")]));
         assert_eq!(pen.say(title("Tides", source)), head);
         let session = pen.session();
-        assert_eq!(pen.lines[1]["type"], word);
+        assert_eq!(pen.lines()[1]["type"], word);
         assert_eq!(session.title().map(|title| (title.text.as_str(), title.source)), Some(("Tides", source)));
         assert_eq!(session.head().unwrap().id(), head.as_str());
     }
@@ -357,8 +369,8 @@ fn a_compaction_is_a_cut_and_a_summary() {
     }));
     pen.say(user([Part::text("Three")]));
     assert_eq!(pen.lost(), "");
-    insta::assert_snapshot!(pen.lines[3], @r#"{"parentUuid":null,"logicalParentUuid":"00000000-0000-4000-8000-000000000003","isSidechain":false,"type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"level":"info","compactMetadata":{"trigger":"manual","preTokens":1000,"postTokens":50,"preservedSegment":{"headUuid":"00000000-0000-4000-8000-000000000003","anchorUuid":"00000000-0000-4000-8000-000000000004","tailUuid":"00000000-0000-4000-8000-000000000003"},"preservedMessages":{"uuids":["00000000-0000-4000-8000-000000000003"]}},"uuid":"00000000-0000-4000-8000-000000000005","timestamp":"2026-11-10T09:00:06.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3","gitBranch":"main"}"#);
-    insta::assert_snapshot!(pen.lines[4], @r#"{"parentUuid":"00000000-0000-4000-8000-000000000005","isSidechain":false,"type":"user","message":{"role":"user","content":"One was asked."},"isCompactSummary":true,"isVisibleInTranscriptOnly":true,"uuid":"00000000-0000-4000-8000-000000000004","timestamp":"2026-11-10T09:00:06.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3","gitBranch":"main"}"#);
+    insta::assert_snapshot!(pen.lines()[3], @r#"{"parentUuid":null,"logicalParentUuid":"00000000-0000-4000-8000-000000000002","isSidechain":false,"type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"level":"info","compactMetadata":{"trigger":"manual","preTokens":1000,"postTokens":50,"preservedSegment":{"headUuid":"00000000-0000-4000-8000-000000000002","anchorUuid":"00000000-0000-4000-8000-000000000003","tailUuid":"00000000-0000-4000-8000-000000000002"},"preservedMessages":{"uuids":["00000000-0000-4000-8000-000000000002"]}},"uuid":"00000000-0000-4000-8000-000000000004","timestamp":"2026-11-10T09:00:04.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
+    insta::assert_snapshot!(pen.lines()[4], @r#"{"parentUuid":"00000000-0000-4000-8000-000000000004","isSidechain":false,"type":"user","message":{"role":"user","content":"One was asked."},"isCompactSummary":true,"isVisibleInTranscriptOnly":true,"uuid":"00000000-0000-4000-8000-000000000003","timestamp":"2026-11-10T09:00:04.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
     insta::assert_snapshot!(pen.history(View::Anthropic), @r#"{"role":"user","content":[{"type":"text","text":"One was asked.\n"},{"type":"text","text":"Two\n"},{"type":"text","text":"Three"}]}"#);
     let session = pen.session();
     assert_eq!(session.branch(session.head().unwrap()).records.len(), 6, "what came before stays on the branch");
@@ -395,12 +407,11 @@ fn a_branch_is_the_head_even_where_another_head_was_named() {
     let mut pen = pen();
     let first = pen.say(user([Part::text("One")]));
     let answer = pen.say(Body::Assistant(Said { parts: vec![Part::text("1")], ..model() }));
-    pen.lines
-        .push(json!({"type": "last-prompt", "lastPrompt": "One", "leafUuid": answer, "sessionId": SESSION}));
-    let again = pen.branch(Some(&first), Body::Assistant(Said { parts: vec![Part::text("uno")], ..model() }));
-    assert_eq!(pen.session().head().unwrap().id(), again.as_str());
+    pen.meanwhile(&json!({"type": "last-prompt", "lastPrompt": "One", "leafUuid": answer, "sessionId": SESSION}));
+    let again = pen.branch(&first, Body::Assistant(Said { parts: vec![Part::text("uno")], ..model() }));
+    assert_eq!(pen.head(), again);
     let on = pen.say(user([Part::text("Two")]));
-    assert_eq!(pen.session().head().unwrap().id(), on.as_str());
+    assert_eq!(pen.head(), on);
     assert_eq!(pen.session().heads().len(), 2);
 }
 
@@ -409,13 +420,82 @@ fn a_step_back_to_another_branch_counts_at_once_and_one_on_the_branch_with_the_n
     let mut pen = pen();
     let first = pen.say(user([Part::text("One")]));
     let left = pen.say(Body::Assistant(Said { parts: vec![Part::text("1")], ..model() }));
-    let right = pen.branch(Some(&first), Body::Assistant(Said { parts: vec![Part::text("uno")], ..model() }));
-    pen.branch(Some(&left), Body::Rewind(Rewind::default()));
-    assert_eq!(pen.session().head().unwrap().id(), left.as_str());
-    pen.branch(Some(&first), Body::Rewind(Rewind::default()));
-    assert_eq!(pen.session().head().unwrap().id(), right.as_str());
+    let right = pen.branch(&first, Body::Assistant(Said { parts: vec![Part::text("uno")], ..model() }));
+    for (to, head) in [(&left, &left), (&right, &right), (&first, &right)] {
+        let ack = pen.recorder.rewind(to, None);
+        pen.hear(ack);
+        assert_eq!((&pen.head(), pen.recorder.head()), (head, Some(to)));
+    }
     let next = pen.say(user([Part::text("Two")]));
-    assert_eq!(pen.session().head().unwrap().id(), next.as_str());
+    assert_eq!(pen.head(), next);
+    assert_eq!(pen.bodies().len(), 2);
+    assert_eq!(pen.lost(), "renamed rewind");
+}
+
+/// A stream is written block by block; what it cost comes last, in a line of the same answer.
+#[test]
+fn a_streamed_answer_is_the_same_answer() {
+    let mut pen = pen();
+    pen.say(user([Part::text("When?")]));
+    let signature = json!({"anthropic": {"signature": "c2ln"}}).as_object().cloned();
+    for delta in [
+        Delta::Model("claude-opus-5-5".to_owned()),
+        Delta::Reasoning("Hm".to_owned()),
+        Delta::Reasoning(".".to_owned()),
+        Delta::End(signature),
+        Delta::Text("At ".to_owned()),
+        Delta::Text("06:12.".to_owned()),
+        Delta::Part(call("Read", "c1")),
+    ] {
+        let ack = pen.recorder.delta(delta);
+        pen.hear(ack);
+    }
+    let ack = pen.recorder.finish_answer(model().usage);
+    pen.hear(ack);
+    pen.say(results([result("c1", "06:12", Outcome::Done)]));
+    assert_eq!(pen.lost(), "");
+    assert_eq!(pen.session().requests().into_values().collect::<Vec<_>>(), [model().usage.unwrap()]);
+    insta::assert_snapshot!(pen.history(View::Anthropic), @r#"
+    {"role":"user","content":[{"type":"text","text":"When?"}]}
+    {"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"c2ln"},{"type":"text","text":"At 06:12."},{"type":"tool_use","id":"c1","name":"Read","input":{"path":"a.txt"}}]}
+    {"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"06:12"}]}
+    "#);
+    let ack = pen.recorder.usage(model().usage.unwrap());
+    pen.hear(ack);
+    assert_eq!(pen.lost(), "refused usage", "the answer is over");
+}
+
+#[test]
+fn a_stream_goes_on_behind_what_the_format_cannot_hold() {
+    let mut pen = pen();
+    pen.say(user([Part::text("When?")]));
+    for delta in [Delta::Reasoning("Hm.".to_owned()), Delta::Text("At 06:12.".to_owned()), Delta::End(None)] {
+        let ack = pen.recorder.delta(delta);
+        pen.hear(ack);
+    }
+    assert_eq!(pen.lost(), "dropped thinking");
+    assert!(pen.recorder.unsaved().is_empty());
+    pen.say(user([Part::text("Thanks.")]));
+    assert_eq!(pen.bodies().len(), 3);
+}
+
+/// The task list has no message to stand on: it gets a line that the agent passes over.
+#[test]
+fn todos_and_the_thinking_mode_are_known_when_the_session_goes_on() {
+    let mut pen = pen();
+    pen.say(user([Part::text("Plan.")]));
+    let todo = Todo { content: "Measure".into(), status: "pending".into(), active_form: None, extra: Map::new() };
+    let thinking = Thinking { level: Some("high".into()), disabled: false, triggers: Vec::new() };
+    let ack = pen.recorder.todos(vec![todo.clone()]);
+    pen.hear(ack);
+    let ack = pen.recorder.thinking(thinking.clone());
+    pen.hear(ack);
+    pen.say(Body::Assistant(Said { parts: vec![Part::text("Planned.")], ..model() }));
+    pen.go_on(Point::Session(SESSION));
+    assert_eq!(pen.recorder.standing_todos(), Some(&[todo][..]));
+    assert_eq!(pen.recorder.standing_thinking(), Some(&thinking));
+    assert_eq!(pen.lost(), "renamed message without words");
+    assert_eq!(pen.history(View::Anthropic).lines().count(), 2);
 }
 
 #[test]
@@ -463,7 +543,7 @@ fn a_fork_takes_lines_over_and_changes_only_who_and_what_they_hang_on() {
 
     let mut pen = pen();
     pen.say(user([Part::text("Hi")]));
-    let fork = adopt(pen.lines[0].clone(), None).to_string();
+    let fork = adopt(pen.lines()[0].clone(), None).to_string();
     let session = Session::from_bytes(&ClaudeCode, fork.into_bytes(), &support::reading());
     assert_eq!((session.forked_from(), session.id()), (Some(SESSION), new.clone()));
 }

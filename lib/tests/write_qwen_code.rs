@@ -12,6 +12,7 @@ use scrollback::record::{
     Body, Compaction, Outcome, RecordId, Restore, Rewind, Said, SessionId, Snapshot, Thinking, Title, TitleSource,
     ToolNote, ToolResult, Usage,
 };
+use scrollback::recorder::Delta;
 use scrollback::session::Session;
 use scrollback::writing::{Adoption, Beginning};
 use serde_json::{Map, Value, json};
@@ -146,8 +147,8 @@ fn what_is_read_back_is_written_the_same() {
 fn a_line_has_what_the_agent_asks_for_and_nothing_that_says_nothing() {
     let mut pen = pen();
     conversation().into_iter().for_each(|body| _ = pen.say(body));
-    for line in &pen.lines {
-        for field in ["type", "uuid", "timestamp", "sessionId", "cwd", "version", "gitBranch", "provenance"] {
+    for line in &pen.lines() {
+        for field in ["type", "uuid", "timestamp", "sessionId", "cwd", "version", "provenance"] {
             assert!(line[field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {line}");
         }
         assert!(line.as_object().unwrap().contains_key("parentUuid"), "{line}");
@@ -160,10 +161,10 @@ fn a_line_has_what_the_agent_asks_for_and_nothing_that_says_nothing() {
             line.as_object().unwrap().iter().filter(|(_, value)| is_empty(value)).map(|(key, _)| key).collect();
         assert!(empty.iter().all(|key| *key == "parentUuid"), "{empty:?}: {line}");
     }
-    insta::assert_snapshot!(pen.lines[0], @r#"{"uuid":"00000000-0000-4000-8000-000000000001","parentUuid":null,"sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:01.500Z","type":"user","provenance":"real_user","cwd":"/home/ada/tide-tables","version":"1.2.3","gitBranch":"main","message":{"role":"user","parts":[{"text":"When is high water?"}]}}"#);
-    insta::assert_snapshot!(pen.lines[2], @r#"{"uuid":"00000000-0000-4000-8000-000000000002","parentUuid":"00000000-0000-4000-8000-000000000001","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:04.500Z","type":"assistant","provenance":"assistant_output","cwd":"/home/ada/tide-tables","version":"1.2.3","gitBranch":"main","fragment":{"seq":1,"part":1},"model":"qwen3-coder-plus","message":{"role":"model","parts":[{"text":"Let me look."}]},"usageMetadata":{"promptTokenCount":110,"candidatesTokenCount":20,"thoughtsTokenCount":5,"totalTokenCount":130,"cachedContentTokenCount":100}}"#);
-    insta::assert_snapshot!(pen.lines[5], @r#"{"uuid":"00000000-0000-4000-8000-000000000003","parentUuid":"00000000-0000-4000-8000-000000000002","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:09.000Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/tide-tables","version":"1.2.3","gitBranch":"main","message":{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"06:12\n18:40"}}}]},"toolCallResult":{"callId":"c1","exitCode":0,"status":"success","durationMs":12}}"#);
-    insta::assert_snapshot!(pen.lines[8], @r#"{"uuid":"00000000-0000-4000-8000-000000000006","parentUuid":"00000000-0000-4000-8000-000000000005","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:13.500Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/tide-tables","version":"1.2.3","gitBranch":"main","message":{"role":"user","parts":[{"functionResponse":{"id":"c3","name":"read_file","response":{"error":"not now"}}}]},"toolCallResult":{"callId":"c3","status":"cancelled"}}"#);
+    insta::assert_snapshot!(pen.lines()[0], @r#"{"uuid":"00000000-0000-4000-8000-000000000000","parentUuid":null,"sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:01.000Z","type":"user","provenance":"real_user","cwd":"/home/ada/tide-tables","version":"1.2.3","message":{"role":"user","parts":[{"text":"When is high water?"}]}}"#);
+    insta::assert_snapshot!(pen.lines()[2], @r#"{"uuid":"00000000-0000-4000-8000-000000000002","parentUuid":"00000000-0000-4000-8000-000000000001","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:03.000Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/tide-tables","version":"1.2.3","message":{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"06:12\n18:40"}}}]},"toolCallResult":{"callId":"c1","exitCode":0,"status":"success","durationMs":12}}"#);
+    insta::assert_snapshot!(pen.lines()[5], @r#"{"uuid":"00000000-0000-4000-8000-000000000005","parentUuid":"00000000-0000-4000-8000-000000000004","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:06.000Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/tide-tables","version":"1.2.3","message":{"role":"user","parts":[{"functionResponse":{"id":"c3","name":"read_file","response":{"error":"not now"}}}]},"toolCallResult":{"callId":"c3","status":"cancelled"}}"#);
+    insta::assert_snapshot!(pen.lines()[8], @r#"{"uuid":"00000000-0000-4000-8000-000000000008","parentUuid":"00000000-0000-4000-8000-000000000007","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:09.000Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/tide-tables","version":"1.2.3","message":{"role":"user","parts":[{"functionResponse":{"id":"c5","name":"read_file","response":{"output":{"rows":[1,2]}}}}]},"toolCallResult":{"callId":"c5","status":"success"}}"#);
 }
 
 #[test]
@@ -201,18 +202,17 @@ fn what_the_format_cannot_hold_is_told() {
         Part::Steering(SteeringPart { id: "s".into(), parts: vec![text("Wait.")], ..SteeringPart::default() });
     let odd = ToolPart::dynamic("my tool", "call:1", ToolState::called(json!("ls")));
     let thinking = Thinking { level: None, disabled: true, triggers: vec![] };
-    let nameless = ToolResult { name: None, ..result("c", "x", Outcome::Done) };
     let usage = Usage { cache_write: Some(3), ..Usage::default() };
     let cases: Vec<(Body, &str)> = vec![
-        (user([]), "dropped empty message"),
-        (user([text("")]), "dropped empty text"),
+        (user([]), "refused empty message"),
+        (user([text("")]), "refused empty text"),
         (user([text("Hi"), Part::reasoning("Hm.")]), "dropped thinking"),
         (user([Part::file("text/plain", "data:,hello")]), "dropped file"),
         (user([Part::file("image/*", "data:image/png;base64,AAAA")]), "renamed media type"),
-        (user([Part::Data(DataPart { kind: "weather".into(), ..DataPart::default() })]), "dropped data"),
-        (user([Part::Other(json!({"type": "hologram"}))]), "dropped unknown part"),
+        (user([Part::Data(DataPart { kind: "weather".into(), ..DataPart::default() })]), "refused data"),
+        (user([Part::Other(json!({"type": "hologram"}))]), "refused unknown part"),
         (Body::User(Said { parts: vec![text("Hi")], sender: Some("ada".into()), ..Said::default() }), "dropped sender"),
-        (Body::User(Said { todos: Some(vec![]), ..Said::default() }), "dropped todos"),
+        (Body::User(Said { todos: Some(vec![]), ..Said::default() }), "refused todos"),
         (
             Body::User(Said { parts: vec![text("Hi")], thinking: Some(thinking), ..Said::default() }),
             "dropped thinking level",
@@ -229,27 +229,26 @@ fn what_the_format_cannot_hold_is_told() {
             Body::Assistant(Said { parts: vec![text("Hi")], error: Some("offline".into()), ..Said::default() }),
             "renamed answer that failed\nrenamed kind of a failure",
         ),
-        (results([nameless]), "synthesised tool name"),
         (results([result("c", Value::Null, Outcome::Done)]), "renamed tool output"),
         (results([result("c", Value::Null, Outcome::Failed(String::new()))]), "synthesised reason of a failure"),
         (results([result("c", Value::Null, Outcome::Denied(None))]), "synthesised reason of a failure"),
         (
             results([ToolResult { preliminary: true, ..result("c", "half", Outcome::Done) }]),
-            "dropped preliminary result",
+            "refused preliminary result",
         ),
-        (Body::Attachment(Said { parts: vec![text("Linux")], ..Said::default() }), "dropped context"),
+        (Body::Attachment(Said { parts: vec![text("Linux")], ..Said::default() }), "refused context"),
         (
             Body::System(Said { parts: vec![text("Be brief.")], to_model: true, ..Said::default() }),
             "renamed instruction",
         ),
-        (title("First words", TitleSource::Prompt), "dropped title"),
+        (title("First words", TitleSource::Prompt), "refused title"),
         (title("In short", TitleSource::Summary), "renamed title"),
         (Body::Compaction(Compaction { cuts: true, ..Compaction::default() }), "dropped cut of a compaction"),
         (Body::Rewind(Rewind { from: None, reason: Some("wrong".into()) }), "dropped reason of a rewind"),
-        (Body::Restore(Restore::default()), "dropped restore"),
-        (Body::Snapshot(Snapshot { message: None, states: json!({"a.txt": 1}) }), "dropped snapshot"),
-        (Body::Header(Map::new()), "dropped header"),
-        (Body::Other(json!({"type": "dream"})), "dropped unknown record"),
+        (Body::Restore(Restore::default()), "refused restore"),
+        (Body::Snapshot(Snapshot { message: None, states: json!({"a.txt": 1}) }), "refused snapshot"),
+        (Body::Header(Map::new()), "refused header"),
+        (Body::Other(json!({"type": "dream"})), "refused unknown record"),
     ];
     for (body, lost) in cases {
         let mut pen = pen();
@@ -269,11 +268,11 @@ fn a_call_that_carries_its_result_is_a_call_and_a_result() {
     let failed = ToolPart::dynamic("read_file", "c2", ToolState::failed(json!({}), "gone"));
     let parts = vec![Part::StepStart, done.into(), failed.into(), Part::StepStart, Part::text("At 06:12.")];
     let mut pen = pen();
-    let first = pen.say(user([Part::text("When?")]));
-    pen.branch(Some(&first), Body::Assistant(Said { parts, ..model() }));
+    pen.say(user([Part::text("When?")]));
+    pen.say(Body::Assistant(Said { parts, ..model() }));
     pen.say(user([Part::text("Thanks.")]));
     let session = pen.session();
-    assert_eq!(session.branch(session.head().unwrap()).records.len(), pen.lines.len());
+    assert_eq!(session.branch(session.head().unwrap()).records.len(), pen.lines().len());
     insta::assert_snapshot!(pen.history(View::Gemini), @r#"
     {"role":"user","parts":[{"text":"When?"}]}
     {"role":"model","parts":[{"functionCall":{"id":"c1","name":"read_file","args":{}}},{"functionCall":{"id":"c2","name":"read_file","args":{}}}]}
@@ -311,7 +310,7 @@ fn a_compaction_stands_for_what_came_before() {
         pen
     };
     let pen = read(of_summary.clone());
-    insta::assert_snapshot!(pen.lines[2], @r#"{"uuid":"00000000-0000-4000-8000-000000000003","parentUuid":"00000000-0000-4000-8000-000000000002","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:04.500Z","type":"system","subtype":"chat_compression","provenance":"system","cwd":"/home/ada/tide-tables","version":"1.2.3","gitBranch":"main","systemPayload":{"info":{"compressionStatus":1,"originalTokenCount":1000,"newTokenCount":50,"triggerReason":"manual"},"compressedHistory":[{"role":"user","parts":[{"text":"One was asked."}]}]}}"#);
+    insta::assert_snapshot!(pen.lines()[2], @r#"{"uuid":"00000000-0000-4000-8000-000000000002","parentUuid":"00000000-0000-4000-8000-000000000001","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:03.000Z","type":"system","subtype":"chat_compression","provenance":"system","cwd":"/home/ada/tide-tables","version":"1.2.3","systemPayload":{"info":{"compressionStatus":1,"originalTokenCount":1000,"newTokenCount":50,"triggerReason":"manual"},"compressedHistory":[{"role":"user","parts":[{"text":"One was asked."}]}]}}"#);
     insta::assert_snapshot!(pen.history(View::Gemini), @r#"
     {"role":"user","parts":[{"text":"One was asked."}]}
     {"role":"user","parts":[{"text":"Two"}]}
@@ -332,14 +331,39 @@ fn a_step_back_is_a_record_that_hangs_on_where_it_goes_on() {
     let mut pen = pen();
     let first = pen.say(user([Part::text("One")]));
     pen.say(Body::Assistant(Said { parts: vec![Part::text("1")], ..model() }));
-    let back = pen.branch(Some(&first), Body::Rewind(Rewind::default()));
-    // The pen goes on from the record that is the step back.
-    let session = pen.session();
-    assert_eq!((session.head().unwrap().id(), session.heads().len()), (back.as_str().into(), 2));
-    assert_eq!(pen.lines.last().unwrap()["parentUuid"], first.as_str());
+    let ack = pen.recorder.rewind(&first, None);
+    let back = pen.hear(ack);
+    assert_eq!((pen.head(), pen.session().heads().len()), (back, 2));
+    assert_eq!(pen.lines().last().unwrap()["parentUuid"], first.as_str());
     assert_eq!(pen.bodies()[1], Body::Rewind(Rewind::default()));
-    let start = pen.branch(None, Body::Rewind(Rewind::default()));
-    assert_eq!(pen.session().head().unwrap().id(), start.as_str());
+    let next = pen.say(user([Part::text("Two")]));
+    assert_eq!((pen.head(), pen.bodies().len()), (next, 3));
+}
+
+/// A stream is written part by part, in records with one id; what it cost comes last.
+#[test]
+fn a_streamed_answer_is_one_record() {
+    let mut pen = pen();
+    pen.say(user([Part::text("When?")]));
+    for delta in [
+        Delta::Model("qwen3-coder-plus".to_owned()),
+        Delta::Reasoning("Hm.".to_owned()),
+        Delta::Text("ha".to_owned()),
+        Delta::End(None),
+        Delta::Text("ha".to_owned()),
+        Delta::Part(call("read_file", "c1")),
+    ] {
+        let ack = pen.recorder.delta(delta);
+        pen.hear(ack);
+    }
+    let ack = pen.recorder.finish_answer(model().usage);
+    pen.hear(ack);
+    pen.say(results([result("c1", "06:12", Outcome::Done)]));
+    assert_eq!(pen.lost(), "");
+    let parts = vec![Part::reasoning("Hm."), Part::text("ha"), Part::text("ha"), call("read_file", "c1")];
+    assert_eq!(pen.bodies()[1], Body::Assistant(Said { parts, ..model() }));
+    assert_eq!((pen.bodies().len(), pen.lines().len()), (3, 7));
+    insta::assert_snapshot!(pen.lines()[5], @r#"{"uuid":"00000000-0000-4000-8000-000000000001","parentUuid":"00000000-0000-4000-8000-000000000000","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:06.000Z","type":"assistant","provenance":"assistant_output","cwd":"/home/ada/tide-tables","version":"1.2.3","fragment":{"seq":4,"part":4},"message":{"role":"model","parts":[]},"usageMetadata":{"promptTokenCount":110,"candidatesTokenCount":20,"thoughtsTokenCount":5,"totalTokenCount":130,"cachedContentTokenCount":100}}"#);
 }
 
 #[test]
@@ -384,7 +408,7 @@ fn a_fork_takes_lines_over_and_changes_only_who_and_what_they_hang_on() {
 
     let mut pen = pen();
     pen.say(user([Part::text("Hi")]));
-    let fork = adopt(pen.lines[0].clone(), None).to_string();
+    let fork = adopt(pen.lines()[0].clone(), None).to_string();
     let session = Session::from_bytes(&QwenCode, fork.into_bytes(), &support::reading());
     assert_eq!((session.forked_from(), session.id()), (Some(SESSION), new.clone()));
 }

@@ -1,129 +1,104 @@
-//! Writes bodies in a dialect, as an agent that says one after another, and reads them back.
+//! Writes bodies in a dialect, as an agent that says one after another through the recorder, and reads them back.
 
-use std::cell::Cell;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use scrollback::dialect::Dialect;
+use scrollback::error::Error;
 use scrollback::history::{History, View};
+use scrollback::host::Host;
 use scrollback::issue::{Issue, IssueKind};
 use scrollback::message::Part;
-use scrollback::record::{Body, Context, RecordId, Said, SessionId};
+use scrollback::record::{Body, Context, RecordId, Said};
+use scrollback::recorder::{Ack, Recorder};
 use scrollback::session::Session;
-use scrollback::writing::{Draft, Fragment, Grain, Loss, Names, Writing};
+use scrollback::store::{NewSession, Point, Store};
+use scrollback::writing::Loss;
 use serde_json::Value;
+use tempfile::TempDir;
 
 pub(crate) const SESSION: &str = "5e551000-0000-4000-8000-000000000001";
 
+const CWD: &str = "/home/ada/tide-tables";
+
 /// An agent that writes.
 pub(crate) struct Pen {
+    _folder: TempDir,
     dialect: &'static dyn Dialect,
-    writing: &'static Writing,
-    session: SessionId,
-    context: Context,
-    ids: Cell<u64>,
-    at: Timestamp,
-    head: Option<RecordId>,
-    pub(crate) lines: Vec<Value>,
-    pub(crate) losses: Vec<Loss>,
+    store: Store,
+    pub(crate) recorder: Recorder,
+    lost: Vec<String>,
 }
 
 impl Pen {
     pub(crate) fn new(dialect: &'static dyn Dialect) -> Pen {
-        Pen {
-            dialect,
-            writing: dialect.write().unwrap(),
-            session: SESSION.into(),
-            context: context(),
-            ids: Cell::new(0),
-            at: "2026-11-10T09:00:00Z".parse().unwrap(),
-            head: None,
-            lines: Vec::new(),
-            losses: Vec::new(),
-        }
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(dialect, folder.path(), host()).unwrap();
+        let new = NewSession { id: Some(SESSION), ..NewSession::of(Path::new(CWD)) };
+        let recorder = store.begin(new).unwrap();
+        Pen { _folder: folder, dialect, store, recorder, lost: Vec::new() }
     }
 
     /// Writes what comes next; the id is what the next one hangs on.
     pub(crate) fn say(&mut self, body: Body) -> RecordId {
-        let id = self.new_id();
-        let fragments = match body {
-            Body::Assistant(said) if self.writing.grain != Grain::Turn && said.error.is_none() => split(said),
-            body => vec![body],
-        };
-        let is_one = self.writing.grain == Grain::Part;
-        let mut last = id.clone();
-        let parent = self.head.clone();
-        for (seq, body) in fragments.iter().enumerate() {
-            let own = if is_one || seq == 0 { id.clone() } else { self.new_id() };
-            let parent = if is_one { parent.clone() } else { self.head.clone() };
-            let fragment = is_one.then_some(Fragment { seq: seq as u64, part: seq as u64 });
-            self.write(body, &own, &id, parent, fragment, false);
-            last = self.head.clone().unwrap_or(own);
-        }
-        last
-    }
-
-    /// Writes something that goes on from an earlier record.
-    pub(crate) fn branch(&mut self, from: Option<&RecordId>, body: Body) -> RecordId {
-        let id = self.new_id();
-        self.write(&body, &id, &id, from.cloned(), None, true);
-        self.head.clone().unwrap_or(id)
-    }
-
-    fn write(
-        &mut self,
-        body: &Body,
-        id: &RecordId,
-        answer: &RecordId,
-        parent: Option<RecordId>,
-        fragment: Option<Fragment>,
-        branches: bool,
-    ) {
-        self.at += SignedDuration::from_millis(1500);
-        let new_id = || self.new_id().0;
-        let draft = Draft {
-            session: &self.session,
-            id,
-            parent: parent.as_ref(),
-            answer,
-            at: self.at,
-            version: "1.2.3",
-            body,
-            context: &self.context,
-            branches,
-            sidechain: false,
-            fragment,
-            forked_from: None,
-            new_id: &new_id,
-        };
-        let written = (self.writing.lines)(&draft);
-        if let Body::Rewind(_) = body {
-            self.head = parent;
-        }
-        for line in written.lines {
-            if let Names::Link(id) = line.names {
-                self.head = Some(id);
+        let ack = match body {
+            Body::Rewind(rewind) => {
+                let head = self.recorder.head().unwrap().clone();
+                self.recorder.rewind(&head, rewind.reason)
             }
-            self.lines.push(line.value);
+            body => self.recorder.record(body),
+        };
+        self.hear(ack)
+    }
+
+    /// Notes what was lost.
+    pub(crate) fn hear(&mut self, ack: Result<Ack, Error>) -> RecordId {
+        match ack {
+            Ok(Ack::Saved(saved)) => saved.losses.iter().map(sentence).for_each(|lost| self.lose(lost)),
+            Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
+            Err(Error::CannotHold { what, .. }) => self.lose(format!("refused {what}")),
+            Err(error) => panic!("{error}"),
         }
-        for loss in written.losses {
-            if !self.losses.contains(&loss) {
-                self.losses.push(loss);
-            }
+        self.recorder.head().unwrap().clone()
+    }
+
+    fn lose(&mut self, lost: String) {
+        if !self.lost.contains(&lost) {
+            self.lost.push(lost);
         }
     }
 
-    fn new_id(&self) -> RecordId {
-        self.ids.set(self.ids.get() + 1);
-        RecordId(format!("00000000-0000-4000-8000-{:012x}", self.ids.get()))
+    /// Goes on from an earlier record, as a new process does.
+    pub(crate) fn branch(&mut self, from: &RecordId, body: Body) -> RecordId {
+        self.go_on(Point::Message { session: SESSION, record: from.as_str() });
+        self.say(body)
     }
 
-    pub(crate) fn bytes(&self) -> Vec<u8> {
-        self.lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
+    pub(crate) fn go_on(&mut self, point: Point<'_>) {
+        self.recorder.finish().unwrap();
+        self.recorder = self.store.resume(Path::new(CWD), point).unwrap();
+    }
+
+    /// Another program writes.
+    pub(crate) fn meanwhile(&mut self, line: &Value) {
+        let mut file = std::fs::OpenOptions::new().append(true).open(self.recorder.path().unwrap()).unwrap();
+        writeln!(file, "{line}").unwrap();
+    }
+
+    pub(crate) fn text(&self) -> String {
+        std::fs::read_to_string(self.recorder.path().unwrap()).unwrap()
+    }
+
+    pub(crate) fn lines(&self) -> Vec<Value> {
+        self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// What was written, read back. Nothing may be wrong with it.
     pub(crate) fn session(&self) -> Session {
-        let session = Session::from_bytes(self.dialect, self.bytes(), &super::reading());
+        let session = Session::from_bytes(self.dialect, self.text().into_bytes(), &super::reading());
         // A test may stop before a tool answers.
         let is_wrong = |issue: &&Issue| issue.kind != IssueKind::UnansweredCall;
         let wrong: Vec<&Issue> = session.issues().iter().filter(is_wrong).collect();
@@ -131,15 +106,13 @@ impl Pen {
         session
     }
 
-    pub(crate) fn text(&self) -> String {
-        String::from_utf8(self.bytes()).unwrap()
+    pub(crate) fn head(&self) -> RecordId {
+        RecordId(self.session().head().unwrap().id().into_owned())
     }
 
-    /// The losses so far, one a line.
+    /// What was lost so far, one a line.
     pub(crate) fn lost(&self) -> String {
-        let word =
-            |loss: &Loss| format!("{} {}", serde_json::to_value(loss.kind).unwrap().as_str().unwrap(), loss.what);
-        self.losses.iter().map(word).collect::<Vec<_>>().join("\n")
+        self.lost.join("\n")
     }
 
     /// What a model would see to go on, a message a line.
@@ -158,14 +131,23 @@ impl Pen {
     }
 }
 
-/// Where the agent works.
-fn context() -> Context {
-    Context {
-        cwd: Some("/home/ada/tide-tables".to_owned()),
-        git_branch: Some("main".to_owned()),
-        platform: Some("linux".to_owned()),
-        user_type: None,
+/// A machine on which nothing is left to chance.
+fn host() -> Host {
+    let (ids, seconds) = (AtomicU64::new(0), AtomicI64::new(0));
+    let began: Timestamp = "2026-11-10T09:00:00Z".parse().unwrap();
+    let new_id = move || format!("00000000-0000-4000-8000-{:012x}", ids.fetch_add(1, Ordering::Relaxed));
+    let now = move || began + jiff::SignedDuration::from_secs(seconds.fetch_add(1, Ordering::Relaxed));
+    Host {
+        now: Arc::new(now),
+        new_id: Arc::new(new_id),
+        cwd: CWD.into(),
+        platform: "linux".to_owned(),
+        version: "1.2.3".to_owned(),
     }
+}
+
+fn sentence(loss: &Loss) -> String {
+    format!("{} {}", serde_json::to_value(loss.kind).unwrap().as_str().unwrap(), loss.what)
 }
 
 fn without_context(mut body: Body) -> Body {
@@ -175,23 +157,12 @@ fn without_context(mut body: Body) -> Body {
         | Body::ToolResult(said)
         | Body::Attachment(said)
         | Body::System(said) => {
-            assert_eq!(said.context.cwd.as_deref(), Some("/home/ada/tide-tables"));
-            assert_eq!(said.context.git_branch.as_deref(), Some("main"));
+            assert_eq!(said.context.cwd.as_deref(), Some(CWD));
             said.context = Context::default();
         }
         _ => {}
     }
     body
-}
-
-/// An answer, a part at a time.
-pub(crate) fn split(said: Said) -> Vec<Body> {
-    if said.parts.len() < 2 {
-        return vec![Body::Assistant(said)];
-    }
-    let (parts, said) = (said.parts, Said { parts: Vec::new(), ..said });
-    let part = |part: Part| Body::Assistant(Said { parts: vec![part], ..said.clone() });
-    parts.into_iter().map(part).collect()
 }
 
 /// Something that the person says.

@@ -128,7 +128,7 @@ impl Record<'_, '_> {
         if !state.is_empty() {
             self.only_state(said, state);
         }
-        let is_mute = said.parts.is_empty() && self.chain.is_empty();
+        let is_mute = said.parts.is_empty() && said.usage.is_none() && self.chain.is_empty();
         self.losses().dropped_if(is_mute, "empty message");
     }
 
