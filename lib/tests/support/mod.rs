@@ -3,6 +3,7 @@
 
 pub(crate) mod apis;
 pub(crate) mod oracle;
+pub(crate) mod pen;
 pub(crate) mod story;
 
 use std::path::{Path, PathBuf};
