@@ -22,7 +22,7 @@ mod pieces;
 mod resume;
 mod start;
 mod text;
-mod wire;
+pub(crate) mod wire;
 
 pub use resume::{Resume, prepare_resume};
 
