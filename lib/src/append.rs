@@ -45,6 +45,10 @@ pub enum Surprise {
     TornPiece,
     /// The file system has no locks: two writers may tear each other's lines.
     NoLocks,
+    /// The file beside the log could not be written. The log says all that it would.
+    NoSidecar,
+    /// Another program wrote to the session in the last minute, and may go on.
+    InUse,
 }
 
 impl Appender {

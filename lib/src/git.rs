@@ -12,7 +12,7 @@ const POINTER_LIMIT_BYTES: u64 = 4096;
 const SHORT_COMMIT: usize = 12;
 
 /// The branch checked out in the work tree of `dir`; of a detached head the beginning of its commit.
-pub fn branch(dir: &Path) -> Option<String> {
+pub(crate) fn branch(dir: &Path) -> Option<String> {
     let root = git_root(dir)?;
     let head = pointer(&git_dir(&root)?.join("HEAD"))?;
     match head.strip_prefix("ref:") {

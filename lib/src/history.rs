@@ -24,6 +24,7 @@ mod start;
 mod text;
 pub(crate) mod wire;
 
+pub(crate) use resume::standing;
 pub use resume::{Resume, prepare_resume};
 
 use std::str::FromStr;

@@ -56,6 +56,10 @@ mod git;
 mod disk;
 mod append;
 mod replace;
+mod redact;
+pub mod thinking;
+pub mod recorder;
+pub mod store;
 
 pub mod profile;
 pub mod listing;

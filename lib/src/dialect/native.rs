@@ -4,6 +4,7 @@
 
 mod body;
 mod line;
+mod write;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -13,6 +14,7 @@ use crate::home::Home;
 use crate::layout::{Format, Layout};
 use crate::lenient::{self, ObjectOrText};
 use crate::record::{Body, Kind, TitleSource, Usage};
+use crate::writing::Writing;
 use line::{Line, Sidecar};
 
 /// The newest version of the format that this program writes.
@@ -85,6 +87,10 @@ impl Dialect for Native {
             }
         }
         Ok(())
+    }
+
+    fn write(&self) -> Option<&'static Writing> {
+        Some(&write::WRITING)
     }
 
     fn body(&self, text: &str) -> Body {
