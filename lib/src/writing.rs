@@ -208,6 +208,9 @@ pub struct Adoption<'a> {
 }
 
 impl Loss {
+    /// The word for where a message was said. A recorder fills that in: what nobody said, nobody misses.
+    pub const SURROUNDINGS: &str = "surroundings";
+
     /// It is not in the file.
     pub fn dropped(what: &str) -> Loss {
         Loss { what: what.to_owned(), kind: LossKind::Dropped }

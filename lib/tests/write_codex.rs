@@ -3,18 +3,23 @@
 
 mod support;
 
+use std::path::Path;
+
 use proptest::prelude::*;
 use scrollback::dialect::{self, Dialect};
+use scrollback::error::Error;
 use scrollback::history::{History, View};
 use scrollback::message::{Message, Part, ReasoningPart, SteeringPart, ToolPart, ToolState};
 use scrollback::record::{
     Body, Compaction, Context, Kind, Outcome, RecordId, Restore, Rewind, Said, SessionId, Snapshot, Title, TitleSource,
     Todo, ToolResult, Usage,
 };
+use scrollback::recorder::Delta;
 use scrollback::session::{Session, State};
+use scrollback::store::Point;
 use scrollback::writing::Adoption;
 use serde_json::{Map, Value, json};
-use support::writing::{Log, SESSION, beginning, log, writing};
+use support::writing::{Log, SESSION, begin, beginning, log, writing};
 use support::{messages, parts};
 
 fn codex() -> &'static dyn Dialect {
@@ -79,9 +84,10 @@ fn the_file_lies_where_codex_looks_and_is_named_by_the_session() {
 
 #[test]
 fn the_header_has_what_codex_asks_for_and_a_fork_tells_its_origin() {
-    let written = wrote(&[]);
-    insta::assert_snapshot!(written.text(), @r#"{"timestamp":"2026-11-14T23:59:58.250Z","type":"session_meta","payload":{"id":"01a1e0f7-bc87-7ea3-9152-fdcfa4291034","timestamp":"2026-11-14T23:59:58.250Z","cwd":"/home/ada/engine/src","originator":"scrollback","cli_version":"1.2.3","git":{"branch":"main"}}}"#);
-    let (session, from) = (SessionId::from(SESSION), SessionId::from("5a1e0f70-bc87-7ea3-9152-fdcfa4291034"));
+    let session = SessionId::from(SESSION);
+    let header = (writing(codex()).header)(&beginning(&session)).remove(0).value.to_string();
+    insta::assert_snapshot!(header, @r#"{"timestamp":"2026-11-14T23:59:58.250Z","type":"session_meta","payload":{"id":"01a1e0f7-bc87-7ea3-9152-fdcfa4291034","timestamp":"2026-11-14T23:59:58.250Z","cwd":"/home/ada/engine/src","originator":"scrollback","cli_version":"1.2.3","git":{"branch":"main"}}}"#);
+    let from = SessionId::from("5a1e0f70-bc87-7ea3-9152-fdcfa4291034");
     let record = RecordId::from("at-0");
     let fork =
         scrollback::writing::Beginning { forked_from: Some((&from, &record)), git_branch: None, ..beginning(&session) };
@@ -122,7 +128,7 @@ fn a_conversation_comes_back_as_it_was_said() {
         .enumerate()
         .for_each(|(at, part)| expected.insert(1 + at, Body::Assistant(said([part]))));
     assert_eq!(bodies(&session), expected);
-    assert!(written.losses.iter().all(Vec::is_empty), "{:?}", written.losses);
+    assert!(written.lost_nothing());
     assert_eq!(session.state(&session.branch(session.head().unwrap())), State::Clean);
     let seen = messages(&session);
     assert_eq!(seen.len(), 4);
@@ -140,19 +146,19 @@ fn every_line_has_the_least_that_codex_asks_for_and_nothing_empty() {
         Body::Assistant(Said { usage: Some(usage), model: Some("m".to_owned()), ..said([Part::text("ho")]) }),
         Body::Title(Title { text: "Greetings".to_owned(), source: TitleSource::Manual }),
     ]);
-    for line in &written.lines {
-        let keys: Vec<&str> = line.value.as_object().unwrap().keys().map(String::as_str).collect();
+    for line in written.lines() {
+        let keys: Vec<&str> = line.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, ["timestamp", "type", "payload"]);
-        assert!(!line.value.to_string().contains("null"), "{}", line.value);
+        assert!(!line.to_string().contains("null"), "{line}");
     }
     let without_header = written.text().lines().skip(1).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(without_header, @r#"
     {"timestamp":"2026-11-14T23:59:58.251Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}
     {"timestamp":"2026-11-14T23:59:58.251Z","type":"event_msg","payload":{"type":"user_message","message":"hi"}}
-    {"timestamp":"2026-11-14T23:59:58.252Z","type":"turn_context","payload":{"model":"m"}}
+    {"timestamp":"2026-11-14T23:59:58.252Z","type":"turn_context","payload":{"model":"m","cwd":"/home/ada/engine/src"}}
     {"timestamp":"2026-11-14T23:59:58.252Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ho"}]}}
     {"timestamp":"2026-11-14T23:59:58.252Z","type":"event_msg","payload":{"type":"agent_message","message":"ho"}}
-    {"timestamp":"2026-11-14T23:59:58.252Z","type":"token_usage_record","payload":{"thread_id":"01a1e0f7-bc87-7ea3-9152-fdcfa4291034","response_id":"00000000-0000-7000-8000-000000000002","usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15}}}
+    {"timestamp":"2026-11-14T23:59:58.252Z","type":"token_usage_record","payload":{"thread_id":"01a1e0f7-bc87-7ea3-9152-fdcfa4291034","response_id":"00000000-0000-7000-8000-000000000001","usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15}}}
     {"timestamp":"2026-11-14T23:59:58.253Z","type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"01a1e0f7-bc87-7ea3-9152-fdcfa4291034","thread_name":"Greetings"}}
     "#);
 }
@@ -162,8 +168,8 @@ fn a_prompt_is_told_twice_once_for_the_model_and_once_for_the_list() {
     let image = "data:image/png;base64,AAAA";
     let written =
         wrote(&[Body::User(said([Part::text("Look:"), Part::file("image/png", image), Part::text("What is it?")]))]);
-    let event = &written.lines[2].value["payload"];
-    assert_eq!(*event, json!({"type": "user_message", "message": "Look:\nWhat is it?"}));
+    let event = written.lines()[2]["payload"].clone();
+    assert_eq!(event, json!({"type": "user_message", "message": "Look:\nWhat is it?"}));
     let session = written.session();
     let expected = json!([
         {"type": "text", "text": "Look:"},
@@ -172,7 +178,7 @@ fn a_prompt_is_told_twice_once_for_the_model_and_once_for_the_list() {
     ]);
     assert_eq!(parts(&session, 0), expected);
     assert_eq!(messages(&session).len(), 1);
-    assert!(written.losses[0].is_empty());
+    assert!(written.lost_nothing());
 }
 
 #[test]
@@ -193,7 +199,7 @@ fn what_was_told_to_the_model_again_stays_context() {
     assert!(renamed.instructs);
     assert_eq!(
         (written.lost(0), written.lost(1), written.lost(2)),
-        (vec![], vec!["renamed context".to_owned()], vec!["dropped context".to_owned()])
+        (vec![], vec!["renamed context".to_owned()], vec!["refused context".to_owned()])
     );
     assert_eq!(read.len(), 2);
 }
@@ -271,7 +277,7 @@ fn results_keep_how_the_tool_ended() {
         let read = bodies(&written.session());
         assert_eq!(read[2], gave("c1", read_output, read_outcome), "{output} {outcome:?}");
         assert_eq!(written.lost(2).join(", "), lost, "{output} {outcome:?}");
-        let item = written.lines.last().unwrap().value["payload"]["output"].clone();
+        let item = written.lines().pop().unwrap()["payload"]["output"].clone();
         assert!(item.is_string() || item.is_array(), "Codex takes a text or a list: {item}");
     }
 }
@@ -335,7 +341,7 @@ fn thoughts_keep_what_the_provider_sealed() {
     let sealed = Part::Reasoning(ReasoningPart { provider_metadata: Some(metadata), ..ReasoningPart::default() });
     let written = wrote(&[user("go"), Body::Assistant(said([sealed])), answer("done")]);
     assert_eq!(
-        written.lines[3].value["payload"],
+        written.lines()[3]["payload"],
         json!({"type": "reasoning", "summary": [], "encrypted_content": "SEALED"})
     );
     assert_eq!(written.lost(1), ["dropped metadata"]);
@@ -361,8 +367,8 @@ fn usage_counts_once_however_often_an_answer_tells_it() {
     let mut sum = usage;
     sum.add(again);
     assert_eq!(session.usage(), Some(sum));
-    let tokens = &written.lines.iter().find(|line| line.value["type"] == "token_usage_record").unwrap().value["payload"]
-        ["usage"];
+    let told = written.lines().into_iter().find(|line| line["type"] == "token_usage_record").unwrap();
+    let tokens = &told["payload"]["usage"];
     assert_eq!(
         *tokens,
         json!({"input_tokens": 1007, "cached_input_tokens": 200, "cache_write_input_tokens": 7, "output_tokens": 50, "reasoning_output_tokens": 9, "total_tokens": 1057})
@@ -422,7 +428,7 @@ fn a_compaction_puts_its_summary_in_the_place_of_what_came_before() {
     let (texts, lost) = summed(replaced);
     assert_eq!((texts, lost), (vec!["kept".to_owned(), "said".to_owned(), "three".to_owned()], vec![]));
     let nothing = wrote(&[Body::Compaction(Compaction { summary: None, ..plain })]);
-    assert_eq!((nothing.lines.len(), nothing.lost(0)), (1, vec!["dropped compaction".to_owned()]));
+    assert_eq!((nothing.lines().len(), nothing.lost(0)), (1, vec!["refused compaction".to_owned()]));
 }
 
 #[test]
@@ -441,11 +447,13 @@ fn titles_notices_and_failures_have_their_events() {
     ]);
     let session = written.session();
     assert_eq!(session.title().map(|title| title.text.as_str()), Some("Engines"));
-    let events: Vec<&str> =
-        written.lines[1..].iter().map(|line| line.value["payload"]["type"].as_str().unwrap()).collect();
+    let events: Vec<String> = written.lines()[1..]
+        .iter()
+        .map(|line| line["payload"]["type"].as_str().unwrap().to_owned())
+        .collect();
     assert_eq!(events, ["thread_name_updated", "thread_name_updated", "warning", "error", "message", "user_message"]);
     let lost: Vec<String> = (0..5).map(|body| written.lost(body).join(", ")).collect();
-    assert_eq!(lost, ["", "renamed title source", "renamed notice", "renamed error", "dropped notice"]);
+    assert_eq!(lost, ["", "renamed title source", "renamed notice", "renamed error", "refused notice"]);
 }
 
 #[test]
@@ -483,14 +491,14 @@ fn what_has_no_place_is_told() {
     assert_eq!(
         lost,
         [
-            "dropped empty text, dropped file, renamed attachment, dropped unknown part, dropped context, dropped todos, dropped sender, dropped metadata",
-            "dropped rewind",
-            "dropped restore",
-            "dropped snapshot",
-            "dropped unknown record",
-            "dropped header",
+            "dropped empty text, dropped file, renamed attachment, dropped unknown part, dropped surroundings, dropped todos, dropped sender, dropped metadata",
+            "refused rewind",
+            "refused restore",
+            "refused snapshot",
+            "refused unknown record",
+            "refused header",
             "renamed steering message, dropped image, dropped data",
-            "dropped empty message",
+            "refused empty message",
         ]
     );
     let texts: Vec<Value> = messages(&written.session())
@@ -517,6 +525,54 @@ fn a_line_that_a_fork_takes_over_tells_the_fork() {
     let usage = json!({"type": "token_usage_record", "payload": {"thread_id": from.as_str(), "usage": {}}});
     assert_eq!(adopt(usage)["payload"]["thread_id"], SESSION);
     assert_eq!(adopt(json!("odd")), json!("odd"));
+}
+
+#[test]
+fn an_answer_that_comes_in_pieces_is_an_item_a_part_and_its_cost_counts_once() {
+    let written = wrote(&[user("go")]);
+    let mut recorder = written.store.resume(Path::new("/"), Point::Session(SESSION)).unwrap();
+    let usage = Usage { input: Some(7), output: Some(3), ..Usage::default() };
+    let thoughts =
+        [Delta::Model("m-1".to_owned()), Delta::Reasoning("Let ".to_owned()), Delta::Reasoning("me see".to_owned())];
+    let words = [Delta::Text("It is ".to_owned()), Delta::Text("four.".to_owned())];
+    for delta in thoughts.into_iter().chain(words) {
+        recorder.delta(delta).unwrap();
+    }
+    recorder.delta(Delta::Part(called("t", "c1", json!({})))).unwrap();
+    recorder.finish_answer(Some(usage)).unwrap();
+    recorder.tool_result(gave("c1", "ok", Outcome::Done).said().unwrap().clone()).unwrap();
+    recorder.assistant("Four.").unwrap();
+    recorder.usage(usage).unwrap();
+    let todo = Todo { content: "x".to_owned(), status: "pending".to_owned(), active_form: None, extra: Map::new() };
+    assert!(matches!(recorder.todos(vec![todo]), Err(Error::CannotHold { what, .. }) if what == "todos"));
+    recorder.close().unwrap();
+    let session = written.session();
+    let read = bodies(&session);
+    let texts = [Part::reasoning("Let me see"), Part::text("It is four."), called("t", "c1", json!({}))];
+    assert_eq!(read[1..4], texts.map(|part| Body::Assistant(said([part]))));
+    assert_eq!((read.len(), messages(&session).len()), (6, 2));
+    assert_eq!(session.usage(), Some(Usage { input: Some(14), output: Some(6), ..Usage::default() }));
+    assert_eq!(session.models(), ["m-1"]);
+}
+
+#[test]
+fn a_session_is_gone_on_with_at_its_end_only() {
+    let written = wrote(&[user("one"), answer("two"), user("three")]);
+    let session = written.session();
+    let named: Vec<String> = [0, 1, 2].map(|body| written.record(body).to_string()).into();
+    let read: Vec<String> = session
+        .records()
+        .filter(|record| !record.is_side())
+        .map(|record| record.id().into_owned())
+        .collect();
+    assert_eq!(named, read);
+    let resume = |record: &str| written.store.resume(Path::new("/"), Point::Message { session: SESSION, record });
+    assert!(matches!(resume(&named[0]), Err(Error::NoPlace { .. })));
+    let mut recorder = resume(&named[2]).unwrap();
+    recorder.assistant("four").unwrap();
+    recorder.close().unwrap();
+    assert_eq!(messages(&written.session()).len(), 4);
+    assert!(matches!(begin(&written.store), Err(Error::Exists(_))));
 }
 
 /// Texts that Codex's own tools and context are made of, so that ours may be taken for them.
@@ -550,6 +606,9 @@ fn tricky() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    // Each case is a file.
+    #![proptest_config(ProptestConfig { cases: support::cases(64, 5_000), failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn any_words_come_back_as_they_were(asked in tricky(), told in tricky(), given in tricky(), why in tricky()) {
         prop_assume!(!asked.is_empty() && !told.is_empty());

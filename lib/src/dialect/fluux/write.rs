@@ -67,6 +67,13 @@ fn lines(draft: &Draft<'_>) -> Written {
         Body::Assistant(said) => message(draft, "assistant", said),
         Body::ToolResult(_) => Written::nothing("tool result"),
         Body::Attachment(_) => Written::nothing("context"),
+        // A task list or a thinking mode without words is told as what it is.
+        Body::System(said) if said.todos.is_some() || said.thinking.is_some() => {
+            let mut told = Told::default();
+            said.parts.iter().for_each(|part| told.take(part));
+            told.lose_the_rest(said, "user");
+            Written { lines: Vec::new(), losses: told.losses }
+        }
         Body::System(_) => Written::nothing("notice"),
         Body::Snapshot(_) => Written::nothing("snapshot"),
         Body::Title(_) => Written::nothing("title"),
@@ -213,7 +220,7 @@ impl<'a> Told<'a> {
             (!said.notes.is_empty(), "notes"),
             (said.model.is_some(), "model"),
             (said.usage.is_some(), "usage"),
-            (said.context != Context::default(), "context"),
+            (said.context != Context::default(), Loss::SURROUNDINGS),
             (said.todos.is_some(), "todos"),
             (said.thinking.is_some(), "thinking mode"),
             (said.sender.is_some() && of_assistant, "sender"),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::context;
 use super::super::line::Payload;
-use super::Script;
+use super::script::Script;
 use crate::history::wire;
 use crate::message::{Approval, FilePart, Part, ReasoningPart, TextPart, ToolKind, ToolPart, ToolState};
 use crate::record::{Outcome, Said, ToolResult};
@@ -62,6 +62,7 @@ impl Script<'_> {
             self.rename(what);
         }
         self.item(message);
+        self.lose_the_rest(said);
     }
 
     /// Texts and pictures of a message that the model gets, and its words.

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::output;
-use super::Script;
 use super::item::NAME_CHARS;
+use super::script::Script;
 use crate::history::wire;
 use crate::record::{Outcome, ToolResult};
 
