@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, history::HistoryArgs,
-    list::ListArgs, rename::RenameArgs, rewind::RewindArgs, show::ShowArgs, tail::TailArgs, tree::TreeArgs,
+    completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, fork::ForkArgs,
+    history::HistoryArgs, list::ListArgs, rename::RenameArgs, rewind::RewindArgs, show::ShowArgs, tail::TailArgs,
+    tree::TreeArgs,
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     Tail(TailArgs),
     History(HistoryArgs),
     ExtractTools(ExtractToolsArgs),
+    Fork(ForkArgs),
     Rewind(RewindArgs),
     Rename(RenameArgs),
     Doctor(DoctorArgs),
