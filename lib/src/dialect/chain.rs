@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::history::{plain_id, told_result};
+use crate::history::{name_sender, plain_id, told_result};
 use crate::message::{Part, ToolPart};
 use crate::record::{RecordId, Said, ToolResult};
 use crate::writing::{Draft, Line, Loss, LossKind, Names, Written};
@@ -68,9 +68,17 @@ impl Losses {
         }
     }
 
+    /// Who said it: in a room the words begin with the name, as the model is told.
+    pub(super) fn of_sender(&mut self, said: &Said, pieces: &mut [Value]) {
+        let sender = said.sender.as_deref();
+        match name_sender(sender, pieces) {
+            true => self.renamed("sender"),
+            false => self.dropped_if(sender.is_some(), "sender"),
+        }
+    }
+
     /// What neither an API nor an agent that keeps to one has a place for, in what was said.
     pub(super) fn of_said(&mut self, said: &Said) {
-        self.dropped_if(said.sender.is_some(), "sender");
         self.dropped_if(!said.metadata.is_empty(), "metadata");
     }
 

@@ -89,6 +89,7 @@ impl Record<'_, '_> {
 
     fn notice(&mut self, said: &Said) {
         self.losses().of_said(said);
+        self.losses().of_sender(said, &mut []);
         let state = state(said, self.losses());
         let words = chain::words(&said.parts, self.losses());
         if words.is_empty() {

@@ -63,7 +63,7 @@ impl Record<'_, '_> {
         for (place, body) in bodies.iter().enumerate() {
             match body {
                 Body::User(said) if Some(place) == at => {
-                    let summary = self.content(&said.parts);
+                    let summary = self.content(said);
                     summary.into_iter().for_each(|summary| self.chain.own(summed_up(summary)));
                 }
                 Body::User(said) | Body::Attachment(said) | Body::ToolResult(said) => self.prompt(said, Voice::Agent),
