@@ -1,14 +1,15 @@
 //! The other door to disk: a small file is replaced as a whole. Written beside, then renamed.
 
+use std::io;
 use std::path::Path;
 
-use crate::disk::Disk;
+use crate::disk::{Appended, Disk};
 use crate::error::{At, Result};
 
 /// Whether a replaced file must survive a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// It is derived: a crash may leave the old one.
+    /// It is derived: a crash may leave the old one, or rubbish.
     IfPossible,
     /// It is not written down anywhere else.
     Surely,
@@ -22,11 +23,14 @@ pub(crate) fn replace(disk: &dyn Disk, path: &Path, new_id: &str, bytes: &[u8], 
         let file = disk.create(&beside).at(&beside)?;
         let mut rest = bytes;
         while !rest.is_empty() {
-            let taken = file.append(rest).at(&beside)?;
-            if taken == 0 {
-                return Err(std::io::Error::from(std::io::ErrorKind::StorageFull)).at(&beside);
+            match file.append(rest) {
+                Ok(Appended { taken: 0, .. }) => {
+                    return Err(io::Error::from(io::ErrorKind::StorageFull)).at(&beside);
+                }
+                Ok(Appended { taken, .. }) => rest = &rest[taken..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).at(&beside),
             }
-            rest = &rest[taken..];
         }
         if keep == Keep::Surely {
             file.sync().at(&beside)?;
@@ -43,3 +47,6 @@ pub(crate) fn replace(disk: &dyn Disk, path: &Path, new_id: &str, bytes: &[u8], 
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -144,7 +144,9 @@ impl Store {
             return Err(Error::Exists(path));
         }
         let header = bytes(&(self.writing.header)(&beginning));
-        let place = self.place(session.clone(), &path);
+        // Where a session is called after its place, it is called so from the beginning.
+        let session = self.dialect.session_of(&path).map_or_else(|| session.clone(), SessionId);
+        let place = self.place(session, &path);
         let start = Start::fresh(&place, new.project);
         let mut appender = Appender::create(self.disk.clone(), &path, header)?;
         // A session that somebody can name is there, whatever comes next.
@@ -273,7 +275,7 @@ impl Store {
         Session::open(source, &Reading::plain((self.host.now)()))
     }
 
-    fn place(&self, session: SessionId, path: &Path) -> Place {
+    pub(crate) fn place(&self, session: SessionId, path: &Path) -> Place {
         let sidecar = Source::file(self.dialect, path).layout.sidecar;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Place {

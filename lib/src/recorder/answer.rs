@@ -11,6 +11,7 @@ use crate::writing::{Fragment, Grain, Loss, LossKind};
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a piece is moved once")]
 pub enum Delta {
     /// This model answers.
     Model(String),
