@@ -79,6 +79,7 @@ impl Losses {
 
     /// What neither an API nor an agent that keeps to one has a place for, in what was said.
     pub(super) fn of_said(&mut self, said: &Said) {
+        self.dropped_if(said.context.platform.is_some(), Loss::SURROUNDINGS);
         self.dropped_if(!said.metadata.is_empty(), "metadata");
     }
 

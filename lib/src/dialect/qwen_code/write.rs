@@ -14,7 +14,7 @@ use crate::message::Part;
 use crate::record::{
     Body, Compaction, Context, Outcome, Rewind, Said, Snapshot, Title, TitleSource, ToolNote, ToolResult, Usage,
 };
-use crate::writing::{Adoption, Beginning, Draft, Grain, Shape, Writing, Written};
+use crate::writing::{Adoption, Beginning, Draft, Grain, Loss, Shape, Writing, Written};
 use part::Speaker;
 
 pub(super) static WRITING: Writing = Writing {
@@ -25,6 +25,7 @@ pub(super) static WRITING: Writing = Writing {
     lines,
     sidecar: None,
     adopt: Some(adopt),
+    archive: None,
 };
 
 /// No file system takes a longer name, and the agent does not cut it.
@@ -93,6 +94,7 @@ impl Record<'_> {
     /// What was said, and has no place here.
     fn leave(&mut self, said: &Said) {
         self.losses().of_said(said);
+        self.losses().dropped_if(said.context.user_type.is_some(), Loss::SURROUNDINGS);
         self.losses().dropped_if(said.todos.is_some(), "todos");
         self.losses().dropped_if(said.thinking.is_some(), "thinking level");
     }
