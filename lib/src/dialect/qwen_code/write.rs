@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::dialect::chain::{self, Chain, Fields, Hung, Losses, fields};
+use crate::chain::{self, Chain, Fields, Hung, Losses, fields};
 use crate::dialect::claude_code::whole_folder_name;
 use crate::message::Part;
 use crate::record::{

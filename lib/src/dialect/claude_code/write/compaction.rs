@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Record, Voice};
-use crate::dialect::chain::{self, Fields, Losses, fields};
+use crate::chain::{self, Fields, Losses, fields};
 use crate::record::{Body, Compaction, Said};
 
 impl Record<'_, '_> {

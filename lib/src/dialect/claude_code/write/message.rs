@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::block::{self, Speaker};
 use super::{NO_MODEL, Record, Voice};
-use crate::dialect::chain::{self, Fields, Losses, fields};
+use crate::chain::{self, Fields, Losses, fields};
 use crate::message::Part;
 use crate::record::{Body, Outcome, Said, ToolResult, Usage};
 
