@@ -13,6 +13,7 @@ pub mod home;
 pub mod layout;
 mod lenient;
 mod nature;
+mod chain;
 
 mod format;
 pub mod detect;

@@ -142,6 +142,8 @@ impl Log {
         let mut next = self.start.clone();
         let mut batch = Batch::default();
         let mut kind = Kind::Other;
+        // A further piece of a record may be of one that others hang on already.
+        let is_new = !pieces.iter().any(|piece| matches!(piece.on, On::Again(_)));
         for piece in pieces {
             kind = kind_of(&piece.body);
             self.draft(piece, at, &mut next, &mut batch)?;
@@ -162,7 +164,7 @@ impl Log {
                 Names::Side => {}
             }
         }
-        if let (Some(id), Some(tip)) = (&named, &mut next.tip) {
+        if let (Some(id), Some(tip)) = (&named, next.tip.as_mut().filter(|_| is_new)) {
             tip.id = id.clone();
         }
         let id = named.or(batch.side).unwrap_or_else(|| RecordId((self.place.host.new_id)()));
