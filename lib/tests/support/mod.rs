@@ -3,6 +3,7 @@
 
 pub(crate) mod apis;
 pub(crate) mod oracle;
+pub(crate) mod pen;
 pub(crate) mod story;
 pub(crate) mod writing;
 
