@@ -8,6 +8,7 @@ use std::path::Path;
 use proptest::prelude::*;
 use scrollback::dialect::{self, Dialect};
 use scrollback::error::Error;
+use scrollback::fork::Fork;
 use scrollback::history::{History, View};
 use scrollback::issue::IssueKind;
 use scrollback::message::{Message, Part, ReasoningPart, SteeringPart, ToolPart, ToolState};
@@ -18,10 +19,10 @@ use scrollback::record::{
 use scrollback::recorder::Delta;
 use scrollback::session::{Session, State};
 use scrollback::source::Source;
-use scrollback::store::Point;
+use scrollback::store::{Point, Store};
 use scrollback::writing::Adoption;
 use serde_json::{Map, Value, json};
-use support::writing::{Log, SESSION, begin, beginning, log, writing, written_at_once};
+use support::writing::{Log, SESSION, begin, beginning, host, log, writing, written_at_once};
 use support::{messages, parts};
 
 fn codex() -> &'static dyn Dialect {
@@ -321,6 +322,21 @@ fn a_call_that_carries_its_result_becomes_both() {
 }
 
 #[test]
+fn results_that_stand_in_the_answer_or_beside_the_next_words_are_written_once() {
+    let results = |body: Body| body.said().unwrap().results.clone();
+    let calls = said([Part::text("Both."), called("t", "c1", json!({})), called("t", "c2", json!({}))]);
+    let answered = Said { results: results(gave("c1", "one", Outcome::Done)), ..calls };
+    let beside = Said { results: results(gave("c2", "two", Outcome::Done)), ..said([Part::text("And be quick.")]) };
+    let written = wrote(&[user("go"), Body::Assistant(answered), Body::User(beside)]);
+    assert!(written.lost_nothing());
+    let kinds: Vec<Kind> =
+        written.session().records().filter(|record| !record.is_side()).map(|record| record.kind()).collect();
+    let expected =
+        [Kind::User, Kind::Assistant, Kind::Assistant, Kind::Assistant, Kind::ToolResult, Kind::ToolResult, Kind::User];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
 fn names_and_ids_that_the_api_refuses_are_renamed_alike_in_call_and_result() {
     let long = "x".repeat(80);
     let call = Body::Assistant(said([called("mcp server.tool", &long, json!({}))]));
@@ -505,6 +521,63 @@ fn what_has_no_place_is_told() {
         .map(|message| serde_json::to_value(&message.parts).unwrap()[0]["text"].clone())
         .collect();
     assert_eq!(texts, ["hi", "faster"]);
+}
+
+#[test]
+fn a_fork_is_a_session_of_its_own_that_tells_its_origin() {
+    let calls = Body::Assistant(said([called("t", "c1", json!({}))]));
+    let written = wrote(&[user("one"), calls, gave("c1", "ok", Outcome::Done), answer("two"), user("three")]);
+    let session = written.session();
+    let fresh = "01a1e0f7-bc87-7ea3-9152-000000000000";
+    let head = written.record(3).as_str();
+    let forked = written.store.fork(&session, Fork { head: Some(head), id: Some(fresh) }).unwrap();
+    let fork = written.store.load(fresh).unwrap();
+    assert_eq!((fork.forked_from(), forked.records), (Some(SESSION), 4));
+    assert_eq!(bodies(&fork), bodies(&session)[..4]);
+    assert!(fork.issues().is_empty(), "{:?}", fork.issues());
+    // Codex lists it by its prompt.
+    let copy = std::fs::read_to_string(forked.path).unwrap();
+    assert_eq!(copy.matches("\"user_message\"").count(), 1, "{copy}");
+}
+
+#[test]
+fn a_fork_leaves_behind_what_was_taken_back() {
+    let written = wrote(&[user("one"), answer("two"), user("three"), answer("four")]);
+    let back = json!({"timestamp": "2026-11-14T23:59:59Z", "type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}});
+    std::fs::write(&written.path, format!("{}{back}\n", written.text())).unwrap();
+    let mut recorder = written.store.resume(Path::new("/"), Point::Session(SESSION)).unwrap();
+    recorder.user("five").unwrap();
+    recorder.close().unwrap();
+    let fresh = "01a1e0f7-bc87-7ea3-9152-000000000000";
+    written.store.fork(&written.session(), Fork { head: None, id: Some(fresh) }).unwrap();
+    assert_eq!(bodies(&written.store.load(fresh).unwrap()), [user("one"), answer("two"), user("five")]);
+}
+
+#[test]
+fn whatever_codex_wrote_is_forked_whole() {
+    let mut forks = 0;
+    for (dialect, path) in support::logs_of("codex") {
+        let session = Session::open(&Source::file(dialect, &path), &support::reading()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(dialect, folder.path(), host()).unwrap();
+        let forked = store.fork(&session, Fork { head: None, id: None });
+        if session.head().is_none() {
+            assert!(matches!(forked, Err(Error::NoPlace { .. })), "{}", path.display());
+            continue;
+        }
+        let forked = forked.unwrap();
+        let fork = store.load(forked.session.as_str()).unwrap();
+        let said = |session: &Session| -> Vec<Body> {
+            let records = session.branch(session.head().unwrap()).records.into_iter();
+            records
+                .filter(|record| record.kind() != Kind::Rewind)
+                .map(|record| record.body().unwrap())
+                .collect()
+        };
+        assert_eq!(said(&fork), said(&session), "{}", path.display());
+        forks += 1;
+    }
+    assert!(forks > 20, "{forks}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use scrollback::dialect::fluux_room::{Reaction, SharedFile, Speaker, Stanza};
 use scrollback::dialect::{self, Dialect};
 use scrollback::error::Error;
+use scrollback::fork::Fork;
 use scrollback::history::{History, View};
 use scrollback::message::{Part, ToolPart, ToolState};
 use scrollback::record::{
@@ -327,6 +328,13 @@ fn a_turn_is_on_disk_when_the_model_has_spoken_last() {
     let session = written.session();
     assert_eq!(session.head().unwrap().id(), saved.id.as_str());
     assert_eq!(sent(&session)[1], json!({"role": "assistant", "content": "It says x."}));
+}
+
+#[test]
+fn a_session_has_no_forks() {
+    let written = wrote(&[Body::User(stanza(alice(), "Hello!").said())]);
+    let forked = written.store.fork(&written.session(), Fork { head: None, id: None });
+    assert!(matches!(forked, Err(Error::CannotHold { .. })), "{forked:?}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use scrollback::dialect::Dialect;
 use scrollback::error::Error;
 use scrollback::host::Host;
 use scrollback::issue::IssueKind;
-use scrollback::record::{Body, RecordId, SessionId};
+use scrollback::record::{Body, Context, RecordId, SessionId};
 use scrollback::recorder::{Ack, Durability, Options, Recorder, Saved, steps};
 use scrollback::session::Session;
 use scrollback::store::{NewSession, Store};
@@ -167,6 +167,8 @@ pub(crate) fn written_at_once(dialect: &dyn Dialect, bodies: &[Body]) -> String 
             at: (host.now)(),
             version: "1.2.3",
             body: &body,
+            context: &Context::default(),
+            branches: false,
             sidechain: false,
             fragment: None,
             forked_from: None,
