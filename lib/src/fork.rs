@@ -26,7 +26,7 @@ use crate::replace::{beside, write_all};
 use crate::session::{Branch, NotFound, RecordRef, Session};
 use crate::source::Source;
 use crate::store::{NewSession, Store, bytes, read_sidecar};
-use crate::writing::Adoption;
+use crate::writing::{Adoption, Shape};
 
 /// Lines are gathered to writes of about this size: a session may have a million of them.
 const WRITE_BYTES: usize = 1024 * 1024;
@@ -135,8 +135,8 @@ impl Store {
         let has_header = !header.is_empty();
         let mut out = Out { log: self.disk.create(file).at(file)?, path: file, held: header, written: 0 };
         let (mut last, mut records): (Option<RecordId>, usize) = (None, 0);
-        for (record, stands) in plan(session, branch)? {
-            if has_header && record.kind() == Kind::Header {
+        for (record, stands) in plan(session, branch, self.writing.shape)? {
+            if has_header && record.kind() == Kind::Header && stands == Stands::Straight {
                 continue;
             }
             let known = RecordId(record.id().into_owned());
@@ -214,13 +214,23 @@ fn end_of<'s>(session: &'s Session, name: Option<&str>) -> Result<RecordRef<'s>>
     head.ok_or_else(|| Error::NoPlace { record: session.id().to_string(), why: "it holds no record" })
 }
 
-/// What goes along, in order: the branch, the snapshots of its messages where they belong, and the titles that count.
-fn plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Result<Vec<(RecordRef<'s>, Stands)>> {
+/// What goes along, in order: the branch, the snapshots of its messages where they belong, and the titles that count. In a line
+/// of records what stands beside one goes along with it, and a step back does not: what it took back stays behind.
+fn plan<'s>(session: &'s Session, branch: &Branch<'s>, shape: Shape) -> Result<Vec<(RecordRef<'s>, Stands)>> {
     let on_branch: HashMap<String, RecordRef<'s>> =
         branch.records.iter().map(|record| (record.id().into_owned(), *record)).collect();
     let (mut before, mut behind) = (HashMap::<usize, Vec<_>>::new(), HashMap::<usize, Vec<_>>::new());
     let mut titles: Vec<(Title, RecordRef<'s>)> = Vec::new();
+    let mut beside: Option<RecordRef<'s>> = None;
     for record in session.records() {
+        if shape == Shape::Linear {
+            match beside.filter(|of| on_branch.contains_key(&*of.id())) {
+                _ if !record.is_side() => beside = Some(record),
+                Some(of) => behind.entry(of.order()).or_default().push((record, Stands::Aside)),
+                None => {}
+            }
+            continue;
+        }
         match record.kind() {
             Kind::Snapshot if record.is_side() => {
                 let Body::Snapshot(snapshot) = record.body()? else { continue };
@@ -254,6 +264,9 @@ fn plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Result<Vec<(RecordRef<
     let mut plan = Vec::new();
     for record in &branch.records {
         plan.extend(before.remove(&record.order()).unwrap_or_default());
+        if shape == Shape::Linear && record.kind() == Kind::Rewind {
+            continue;
+        }
         plan.push((*record, Stands::Straight));
         plan.extend(behind.remove(&record.order()).unwrap_or_default());
     }
