@@ -204,6 +204,15 @@ pub struct Adoption<'a> {
     pub from: (&'a SessionId, &'a RecordId),
 }
 
+/// The name of a file or folder that a session needs, where file systems take it: 255 bytes is the most that they do.
+pub(crate) fn file_name(name: String) -> Result<String, String> {
+    const NAME_LIMIT_BYTES: usize = 255;
+    match name.len() {
+        0..=NAME_LIMIT_BYTES => Ok(name),
+        length => Err(format!("its name would have {length} bytes, and file systems take {NAME_LIMIT_BYTES}")),
+    }
+}
+
 impl Written {
     /// One line that is a record of the chain.
     pub fn link(id: &RecordId, value: Value) -> Written {
@@ -217,7 +226,15 @@ impl Written {
 
     /// The same, and something is not in it.
     pub fn without(mut self, what: &str) -> Written {
-        self.losses.push(Loss { what: what.to_owned(), kind: LossKind::Dropped });
+        self.lose(what, LossKind::Dropped);
         self
+    }
+
+    /// Notes what became of something; the same is noted once.
+    pub fn lose(&mut self, what: &str, kind: LossKind) {
+        let loss = Loss { what: what.to_owned(), kind };
+        if !self.losses.contains(&loss) {
+            self.losses.push(loss);
+        }
     }
 }

@@ -10,6 +10,7 @@ mod fluux;
 mod native;
 mod qwen_code;
 mod sage_el;
+mod turn;
 mod unknown;
 
 use std::borrow::Cow;

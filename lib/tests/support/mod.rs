@@ -2,8 +2,10 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub(crate) mod apis;
+pub(crate) mod bodies;
 pub(crate) mod oracle;
 pub(crate) mod story;
+pub(crate) mod written;
 
 use std::path::{Path, PathBuf};
 
