@@ -34,6 +34,54 @@ pub enum Error {
         /// How many are read.
         limit: usize,
     },
+    /// Another program holds the file's lock, and does not let go.
+    Busy(PathBuf),
+    /// A record did not fit, and a piece of it stayed in the file as a line of its own.
+    Torn(PathBuf),
+    /// Records are in the file and may not survive a crash: the recorder keeps them until it is reopened.
+    Unsaved {
+        /// The file.
+        path: PathBuf,
+        /// How many records.
+        count: usize,
+    },
+    /// The dialect is read, not written.
+    ReadOnly(&'static str),
+    /// The format has no place for something.
+    CannotHold {
+        /// The dialect.
+        dialect: &'static str,
+        /// What it cannot hold.
+        what: String,
+    },
+    /// A name that cannot be a session's: it would lead out of the store, or a format wants another shape.
+    BadName {
+        /// The name.
+        name: String,
+        /// Why not.
+        why: String,
+    },
+    /// A record that is larger than what is read back.
+    TooLong {
+        /// Its bytes.
+        bytes: usize,
+    },
+    /// No session has this name; or, without one, the project has none.
+    NoSession(Option<String>),
+    /// No record of the session has this name, or several begin so.
+    NoRecord {
+        /// The name.
+        record: String,
+    },
+    /// The conversation cannot go on from this record.
+    NoPlace {
+        /// The record.
+        record: String,
+        /// Why not.
+        why: &'static str,
+    },
+    /// Something has this name already.
+    Exists(PathBuf),
     /// A database that cannot be read.
     Database {
         /// The file.
@@ -55,6 +103,21 @@ impl fmt::Display for Error {
             Error::NoSessions(path) => write!(f, "{}: a database, and no known agent's", path.display()),
             Error::SeveralSessions { path, count } => write!(f, "{}: it holds {count} sessions", path.display()),
             Error::TooManySessions { path, limit } => write!(f, "{}: it holds over {limit} sessions", path.display()),
+            Error::Busy(path) => write!(f, "{}: another program is writing to it", path.display()),
+            Error::Torn(path) => write!(f, "{}: a record was written in part and is not saved", path.display()),
+            Error::Unsaved { path, count } => {
+                let records = if *count == 1 { "record" } else { "records" };
+                write!(f, "{}: {count} {records} may not survive a crash", path.display())
+            }
+            Error::ReadOnly(dialect) => write!(f, "{dialect} sessions are read, not written"),
+            Error::CannotHold { dialect, what } => write!(f, "{dialect} has no place for this: {what}"),
+            Error::BadName { name, why } => write!(f, "{} is no name for a session: {why}", crate::issue::quoted(name)),
+            Error::TooLong { bytes } => write!(f, "a record of {bytes} bytes is longer than what is read back"),
+            Error::NoSession(Some(name)) => write!(f, "no session {}", crate::issue::quoted(name)),
+            Error::NoSession(None) => write!(f, "no session of this project"),
+            Error::NoRecord { record } => write!(f, "no record, or several, {}", crate::issue::quoted(record)),
+            Error::NoPlace { record, why } => write!(f, "cannot go on from {}: {why}", crate::issue::quoted(record)),
+            Error::Exists(path) => write!(f, "{}: it is there already", path.display()),
             // A program is no reason: the sentence goes before it.
             Error::Database { path, source: rusqlite::Error::SqlInputError { msg, .. } } => {
                 write!(f, "{}: {msg}", path.display())
@@ -70,6 +133,17 @@ impl std::error::Error for Error {
             Error::Io { source, .. } => Some(source),
             Error::Database { source, .. } => Some(source),
             Error::NotAFile(_)
+            | Error::Busy(_)
+            | Error::Torn(_)
+            | Error::Unsaved { .. }
+            | Error::ReadOnly(_)
+            | Error::CannotHold { .. }
+            | Error::BadName { .. }
+            | Error::TooLong { .. }
+            | Error::NoSession(_)
+            | Error::NoRecord { .. }
+            | Error::NoPlace { .. }
+            | Error::Exists(_)
             | Error::Changed(_)
             | Error::NoSessions(_)
             | Error::SeveralSessions { .. }

@@ -52,8 +52,14 @@ fn join(known: &mut Said, later: Said, calls: &mut HashMap<String, usize>, numbe
         let number = number.take();
         let begun = number.and_then(|number| numbers.get(&number)).and_then(|at| known.parts.get_mut(*at));
         match (begun, part) {
-            (Some(Part::Text(begun)), Part::Text(more)) => begun.text.push_str(&more.text),
-            (Some(Part::Reasoning(begun)), Part::Reasoning(more)) => begun.text.push_str(&more.text),
+            (Some(Part::Text(begun)), Part::Text(more)) => {
+                begun.text.push_str(&more.text);
+                begun.provider_metadata = more.provider_metadata.or(begun.provider_metadata.take());
+            }
+            (Some(Part::Reasoning(begun)), Part::Reasoning(more)) => {
+                begun.text.push_str(&more.text);
+                begun.provider_metadata = more.provider_metadata.or(begun.provider_metadata.take());
+            }
             (_, part) => {
                 let at = known.parts.len();
                 let call = if let Part::Tool(call) = &part { Some(call.call_id.clone()) } else { None };

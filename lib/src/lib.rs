@@ -52,6 +52,16 @@ pub mod history;
 pub mod stream;
 pub mod tool_calls;
 
+pub mod host;
+mod git;
+mod disk;
+mod append;
+mod replace;
+mod redact;
+pub mod thinking;
+pub mod recorder;
+pub mod store;
+
 pub mod profile;
 pub mod listing;
 pub mod query;

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::record::{Body, RecordId, SessionId, Usage};
+use crate::record::{Body, Context, RecordId, SessionId, Usage};
 
 /// How a dialect writes. See [`crate::dialect::Dialect::write`].
 pub struct Writing {
@@ -90,6 +90,10 @@ pub struct Draft<'a> {
     pub version: &'a str,
     /// What it says.
     pub body: &'a Body,
+    /// Where it is said: for bodies that do not tell it themselves.
+    pub context: &'a Context,
+    /// It goes on from another record than the head. Where a format names its head, that must be said.
+    pub branches: bool,
     /// Work beside the conversation.
     pub sidechain: bool,
     /// Which piece of a record it is, where it is written in pieces.

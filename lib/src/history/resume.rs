@@ -36,7 +36,7 @@ pub fn prepare_resume<'s>(session: &'s Session, head: RecordRef<'s>) -> Result<R
 }
 
 /// The task list and the thinking mode that were told last.
-fn standing(branch: &Branch<'_>) -> Result<(Option<Vec<Todo>>, Option<Thinking>)> {
+pub(crate) fn standing(branch: &Branch<'_>) -> Result<(Option<Vec<Todo>>, Option<Thinking>)> {
     let (mut todos, mut thinking) = (None, None);
     for record in branch.records.iter().rev() {
         match record.body()? {

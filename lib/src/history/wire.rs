@@ -13,7 +13,7 @@ fn is_plain(c: char) -> bool {
 }
 
 /// An id of at most `max` characters. A call and its result get the same one, and no other call does.
-pub(super) fn id(id: &str, max: usize) -> Cow<'_, str> {
+pub(crate) fn id(id: &str, max: usize) -> Cow<'_, str> {
     if id.len() <= max && !id.is_empty() && id.chars().all(is_plain) {
         return Cow::Borrowed(id);
     }

@@ -4,6 +4,7 @@
 pub(crate) mod apis;
 pub(crate) mod bodies;
 pub(crate) mod oracle;
+pub(crate) mod pen;
 pub(crate) mod story;
 pub(crate) mod written;
 

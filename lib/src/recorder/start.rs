@@ -1,0 +1,173 @@
+//! Where a recording stands: the record to go on from, and what is known there.
+
+use std::path::Path;
+
+use hashbrown::HashMap;
+use jiff::Timestamp;
+
+use super::log::{Place, first_tally, open_calls};
+use crate::error::Result;
+use crate::history::standing;
+use crate::message::Part;
+use crate::record::{Body, Kind, RecordId, Said, Thinking, Todo};
+use crate::session::{RecordRef, Session};
+use crate::writing::Tally;
+
+/// How many records before the head are asked for calls that wait for results: a turn is seldom longer.
+const RECORDS_ASKED_FOR_CALLS: usize = 100;
+
+/// How much of a prompt a sidecar repeats.
+const PROMPT_CHARS: usize = 100;
+
+/// Where a recording stands.
+#[derive(Clone)]
+pub(crate) struct Start {
+    /// The record that the next one hangs on.
+    pub(crate) tip: Option<Tip>,
+    /// That record is not the head: the next one begins a branch.
+    pub(crate) branches: bool,
+    /// The answer that the model is giving.
+    pub(crate) answer: Option<RecordId>,
+    /// The last record that was an answer.
+    pub(crate) answered: Option<Tip>,
+    /// The names of called tools, by call.
+    pub(crate) calls: HashMap<String, String>,
+    pub(crate) todos: Option<Vec<Todo>>,
+    pub(crate) thinking: Option<Thinking>,
+    /// Everything goes beside the conversation.
+    pub(crate) sidechain: bool,
+    /// The newest instant.
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) tally: Tally,
+}
+
+/// A record that others can hang on.
+#[derive(Debug, Clone)]
+pub(crate) struct Tip {
+    pub(crate) id: RecordId,
+    pub(crate) parent: Option<RecordId>,
+    pub(crate) kind: Kind,
+    /// How many lines it has.
+    pub(crate) lines: u64,
+}
+
+impl Tip {
+    fn of(record: RecordRef<'_>) -> Result<Tip> {
+        Ok(Tip {
+            id: RecordId(record.id().into_owned()),
+            parent: record.parent().map(|parent| RecordId(parent.id().into_owned())),
+            kind: record.kind(),
+            lines: record.raw()?.len() as u64,
+        })
+    }
+}
+
+impl Start {
+    /// A new session's.
+    pub(crate) fn fresh(place: &Place, project: &Path) -> Start {
+        Start {
+            tip: None,
+            branches: false,
+            answer: None,
+            answered: None,
+            calls: HashMap::new(),
+            todos: None,
+            thinking: None,
+            sidechain: false,
+            at: None,
+            tally: first_tally(place, project),
+        }
+    }
+
+    /// At a record of a session that is there.
+    pub(crate) fn at(session: &Session, head: Option<RecordRef<'_>>, place: &Place, project: &Path) -> Result<Start> {
+        let mut start = Start::fresh(place, project);
+        start.at = session.updated();
+        start.count(session)?;
+        let Some(head) = head else { return Ok(start) };
+        let branch = session.branch(head);
+        (start.todos, start.thinking) = standing(&branch)?;
+        start.tip = Some(Tip::of(head)?);
+        start.branches = session.head() != Some(head);
+        start.sidechain = head.is_sidechain();
+        for record in branch.records.iter().rev().take(RECORDS_ASKED_FOR_CALLS) {
+            if record.kind() == Kind::Assistant {
+                if start.answered.is_none() {
+                    start.answered = Some(Tip::of(*record)?);
+                }
+                if let Some(said) = record.body()?.said() {
+                    start.calls.extend(open_calls(&said.parts).map(|(id, name)| (id.to_owned(), name.to_owned())));
+                }
+            }
+        }
+        Ok(start)
+    }
+
+    /// Remembers what a record that was just written says.
+    pub(crate) fn learn(&mut self, body: &Body) {
+        match body {
+            Body::User(said) => {
+                self.prompt(said);
+                self.answer = None;
+                self.said(said);
+            }
+            Body::Assistant(said) => {
+                self.calls.extend(open_calls(&said.parts).map(|(id, name)| (id.to_owned(), name.to_owned())));
+                self.tally.model = said.model.clone().or(self.tally.model.take());
+                self.said(said);
+            }
+            Body::ToolResult(said) => {
+                self.answer = None;
+                said.results.iter().for_each(|result| _ = self.calls.remove(&result.call_id));
+                self.said(said);
+            }
+            Body::Attachment(said) | Body::System(said) => self.said(said),
+            Body::Title(title) => self.tally.title = Some(title.text.clone()),
+            Body::Restore(restore) => self.todos = restore.todos.clone().or(self.todos.take()),
+            Body::Compaction(_) | Body::Rewind(_) => self.answer = None,
+            Body::Snapshot(_) | Body::Header(_) | Body::Other(_) => {}
+        }
+    }
+
+    fn said(&mut self, said: &Said) {
+        self.todos = said.todos.clone().or(self.todos.take());
+        self.thinking = said.thinking.clone().or(self.thinking.take());
+        if let Some(usage) = said.usage {
+            self.tally.usage.get_or_insert_default().add(usage);
+        }
+        if !said.parts.is_empty() || !said.results.is_empty() {
+            self.tally.messages += 1;
+        }
+    }
+
+    fn prompt(&mut self, said: &Said) {
+        let text = said.parts.iter().find_map(|part| if let Part::Text(text) = part { Some(&text.text) } else { None });
+        let Some(text) = text else { return };
+        let short: String = text.chars().take(PROMPT_CHARS).collect();
+        let first = self.tally.prompts.take().map_or_else(|| short.clone(), |(first, _)| first);
+        self.tally.prompts = Some((first, short));
+    }
+
+    /// Counts what a session's sidecar tells. Pieces of one answer are counted as one.
+    fn count(&mut self, session: &Session) -> Result<()> {
+        let tally = &mut self.tally;
+        tally.started = session.started();
+        tally.updated = session.updated();
+        tally.title = session.title().map(|title| title.text.clone());
+        tally.model = session.models().last().cloned();
+        tally.forked_from = session.forked_from().map(crate::record::SessionId::from);
+        let is_message = |record: &RecordRef<'_>| {
+            matches!(record.kind(), Kind::User | Kind::Assistant | Kind::ToolResult | Kind::System)
+        };
+        tally.messages = session.records().filter(is_message).count() as u64;
+        tally.usage = session.usage();
+        let mut prompts = session.records().filter(|record| record.kind() == Kind::User && !record.is_reaction());
+        let (first, last) = (prompts.next(), prompts.next_back());
+        for record in first.into_iter().chain(last) {
+            if let Body::User(said) = record.body()? {
+                self.prompt(&said);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,216 @@
+//! A turn: all that the model says and does between two prompts, as one body; and the way back.
+//!
+//! ```text
+//! answer [text, call a, call b] · results [a, b] · answer [text]   ⇄   [step, text, a done, b done, step, text]
+//! ```
+
+use crate::assemble::settle;
+use crate::message::{Approval, Part, ToolPart, ToolState};
+use crate::record::{Body, Outcome, Said, ToolResult};
+
+/// A turn that is not over yet.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    said: Said,
+}
+
+impl Turn {
+    /// Adds an answer of the model.
+    pub(crate) fn answer(&mut self, mut answer: Said) {
+        self.said.parts.push(Part::StepStart);
+        self.said.parts.append(&mut answer.parts);
+        self.know(answer);
+    }
+
+    /// Adds what tools gave back.
+    pub(crate) fn results(&mut self, mut said: Said) {
+        for result in std::mem::take(&mut said.results) {
+            let calls = self.said.parts.iter_mut().rev();
+            let called = calls.filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
+            match called.filter(|call| call.is_open()).find(|call| call.call_id == result.call_id) {
+                Some(call) => settle(call, result),
+                None => self.said.results.push(result),
+            }
+        }
+        self.said.parts.append(&mut said.parts);
+        self.know(said);
+    }
+
+    /// Adds facts about the message.
+    pub(crate) fn know(&mut self, more: Said) {
+        let said = &mut self.said;
+        said.model = more.model.or(said.model.take());
+        said.todos = more.todos.or(said.todos.take());
+        said.thinking = more.thinking.or(said.thinking.take());
+        said.error = more.error.or(said.error.take());
+        said.metadata.extend(more.metadata);
+        said.notes.extend(more.notes);
+        said.context.fill_from(more.context);
+        if let Some(usage) = more.usage {
+            said.usage.get_or_insert_default().add(usage);
+        }
+    }
+
+    /// Whether every call has its result, so that the model has spoken last.
+    pub(crate) fn is_over(&self) -> bool {
+        let open = |part: &Part| matches!(part, Part::Tool(call) if call.is_open());
+        !self.said.parts.iter().any(open) && !matches!(self.said.parts.last(), Some(Part::Tool(_)))
+    }
+
+    /// The turn that a body was.
+    pub(crate) fn of(body: Body) -> Turn {
+        if let Body::Assistant(said) = body { Turn { said } } else { Turn::default() }
+    }
+
+    pub(crate) fn into_body(self) -> Body {
+        Body::Assistant(self.said)
+    }
+}
+
+/// A turn as the answers and the results that it was made of. A body without results is left as it is.
+pub fn steps(said: Said) -> Vec<Body> {
+    let answered = |part: &Part| matches!(part, Part::Tool(call) if !call.is_open());
+    if !said.parts.iter().any(answered) {
+        let parts = said.parts.into_iter().filter(|part| !matches!(part, Part::StepStart)).collect();
+        return vec![Body::Assistant(Said { parts, ..said })];
+    }
+    let Said { parts, results, usage, .. } = said;
+    let about = Said { parts: Vec::new(), results: Vec::new(), usage: None, ..said };
+    let mut bodies = Vec::new();
+    let mut step = Step::default();
+    for part in parts {
+        match part {
+            Part::StepStart => step.end(&about, &mut bodies),
+            Part::Tool(call) => step.call(*call),
+            // Whatever the model says after a call's result, it says in its next answer.
+            part => {
+                if !step.results.is_empty() {
+                    step.end(&about, &mut bodies);
+                }
+                step.parts.push(part);
+            }
+        }
+    }
+    step.results.extend(results);
+    step.end(&about, &mut bodies);
+    // What the turn cost is told once, where it was complete.
+    let last = bodies
+        .iter_mut()
+        .rev()
+        .find_map(|body| if let Body::Assistant(said) = body { Some(said) } else { None });
+    if let Some(last) = last {
+        last.usage = usage;
+    }
+    bodies
+}
+
+#[derive(Default)]
+struct Step {
+    parts: Vec<Part>,
+    results: Vec<ToolResult>,
+}
+
+impl Step {
+    fn call(&mut self, mut call: ToolPart) {
+        if let Some(result) = take_result(&mut call) {
+            self.results.push(result);
+        }
+        self.parts.push(call.into());
+    }
+
+    fn end(&mut self, about: &Said, bodies: &mut Vec<Body>) {
+        let Step { parts, results } = std::mem::take(self);
+        if !parts.is_empty() {
+            bodies.push(Body::Assistant(Said { parts, ..about.clone() }));
+        }
+        if !results.is_empty() {
+            let context = about.context.clone();
+            bodies.push(Body::ToolResult(Said { results, context, ..Said::default() }));
+        }
+    }
+}
+
+/// Takes the result out of a call that has one: what is left is open.
+fn take_result(call: &mut ToolPart) -> Option<ToolResult> {
+    if call.is_open() {
+        return None;
+    }
+    let state = std::mem::replace(&mut call.state, ToolState::called(serde_json::Value::Null));
+    let (input, approval, output, outcome, preliminary) = match state {
+        ToolState::OutputAvailable { input, output, preliminary, approval } => {
+            (Some(input), approval, output.unwrap_or_default(), Outcome::Done, preliminary == Some(true))
+        }
+        ToolState::OutputError { input, raw_input, error_text, approval } => {
+            let output = error_text.as_str().into();
+            (input.or(raw_input), approval, output, Outcome::Failed(error_text), false)
+        }
+        ToolState::OutputDenied { input, approval } => {
+            let reason = approval.reason.clone();
+            (Some(input), None, serde_json::Value::Null, Outcome::Denied(reason), false)
+        }
+        open @ (ToolState::InputStreaming { .. }
+        | ToolState::InputAvailable { .. }
+        | ToolState::ApprovalRequested { .. }
+        | ToolState::ApprovalResponded { .. }) => {
+            call.state = open;
+            return None;
+        }
+    };
+    let input = input.unwrap_or_default();
+    call.state = match approval {
+        Some(approval) => {
+            ToolState::ApprovalResponded { input, approval: Approval { approved: Some(true), ..approval } }
+        }
+        None => ToolState::called(input),
+    };
+    Some(ToolResult {
+        call_id: call.call_id.clone(),
+        name: Some(call.name.clone()),
+        output,
+        outcome,
+        preliminary,
+        duration_ms: None,
+        about: serde_json::Map::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Usage;
+    use serde_json::json;
+
+    fn call(id: &str) -> Part {
+        ToolPart::dynamic("read", id, ToolState::called(json!({"path": id}))).into()
+    }
+
+    fn result(id: &str, outcome: Outcome, output: &str) -> ToolResult {
+        ToolResult {
+            call_id: id.to_owned(),
+            name: Some("read".to_owned()),
+            output: output.into(),
+            outcome,
+            preliminary: false,
+            duration_ms: None,
+            about: serde_json::Map::new(),
+        }
+    }
+
+    #[test]
+    fn a_turn_taken_apart_is_what_it_was_made_of() {
+        let usage = Usage { output: Some(3), ..Usage::default() };
+        let first = Said { parts: vec![Part::text("Let me look."), call("a"), call("b")], ..Said::default() };
+        let results = vec![result("a", Outcome::Done, "A"), result("b", Outcome::Failed("gone".to_owned()), "gone")];
+        let last = Said { parts: vec![Part::text("It is A.")], usage: Some(usage), ..Said::default() };
+        let mut turn = Turn::default();
+        turn.answer(first.clone());
+        assert!(!turn.is_over());
+        turn.results(Said { results: results.clone(), ..Said::default() });
+        assert!(!turn.is_over());
+        turn.answer(last.clone());
+        assert!(turn.is_over());
+        let Body::Assistant(whole) = turn.into_body() else { panic!("a turn is an answer") };
+        let of_tools = Said { results, ..Said::default() };
+        assert_eq!(steps(whole), [Body::Assistant(first), Body::ToolResult(of_tools), Body::Assistant(last)]);
+    }
+}

@@ -1,0 +1,394 @@
+//! One dialect's sessions in one place, to be written: begun, gone on with, listed, renamed.
+//!
+//! The place is what the agent's own variable would name. Existing sessions are found as [`crate::listing`] finds them.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::append::{Appender, Surprise};
+use crate::dialect::Dialect;
+use crate::disk::{Disk, Real};
+use crate::error::{At, Error, Result};
+use crate::git;
+use crate::host::Host;
+use crate::layout::Format;
+use crate::listing::{self, Depth};
+use crate::project;
+use crate::query::SessionRow;
+use crate::reading::Reading;
+use crate::record::{RecordId, SessionId, Title};
+use crate::recorder::{Ack, Log, Options, Place, Recorder, Start};
+use crate::session::{NotFound, RecordRef, Session};
+use crate::source::Source;
+use crate::writing::{Beginning, Line, Shape, Writing};
+
+/// A name longer than this is no session's: with an ending it still is one name of a file.
+const NAME_LIMIT_BYTES: usize = 128;
+
+/// No file system takes a longer name.
+const FILE_NAME_LIMIT_BYTES: usize = 255;
+
+/// A session that was written to this recently may be another program's.
+const IN_USE_SECONDS: u64 = 60;
+
+/// A sidecar is a few lines; more is not one.
+const SIDECAR_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Where sessions of one dialect are written.
+///
+/// ```
+/// use scrollback::{dialect, host::Host, store::{Point, Store}};
+/// use std::path::Path;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let native = dialect::named("native").ok_or("it is built in")?;
+/// let store = Store::open(native, folder.path(), Host::system("my-agent 1.0")?)?;
+/// let project = Path::new("/home/ada/tides");
+/// let mut recorder = store.create(project)?;
+/// recorder.user("When is high water?")?;
+/// drop(recorder); // as if the process had died
+///
+/// let mut recorder = store.resume(project, Point::Latest)?;
+/// recorder.assistant("At 04:12.")?;
+/// recorder.close()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) dialect: &'static dyn Dialect,
+    pub(crate) writing: &'static Writing,
+    pub(crate) root: PathBuf,
+    pub(crate) host: Host,
+    pub(crate) disk: Arc<dyn Disk>,
+    options: Options,
+}
+
+/// Where to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Point<'a> {
+    /// The head of the project's newest session.
+    Latest,
+    /// The head of this session.
+    Session(&'a str),
+    /// Any record: what is written next hangs on it, and what was behind it stays a branch.
+    Message {
+        /// The session.
+        session: &'a str,
+        /// The record.
+        record: &'a str,
+    },
+}
+
+/// A session to begin.
+#[derive(Debug, Clone, Copy)]
+pub struct NewSession<'a> {
+    /// Its id; a fresh one where none is given.
+    pub id: Option<&'a str>,
+    /// The project's directory, absolute.
+    pub project: &'a Path,
+    /// Whom it is with, where the format asks for it.
+    pub with: Option<&'a str>,
+}
+
+impl<'a> NewSession<'a> {
+    /// A session of a project, with a fresh id.
+    pub fn of(project: &'a Path) -> NewSession<'a> {
+        NewSession { id: None, project, with: None }
+    }
+}
+
+/// Sessions, and what could not be looked into.
+#[derive(Debug, Default)]
+pub struct Listed {
+    /// The newest first, by the instants in them.
+    pub rows: Vec<SessionRow>,
+    /// Files and folders that could not be read.
+    pub errors: Vec<Error>,
+}
+
+impl Store {
+    /// A store at `root`; nothing is made there before the first record.
+    pub fn open(dialect: &'static dyn Dialect, root: &Path, host: Host) -> Result<Store> {
+        Store::on(Arc::new(Real), dialect, root, host)
+    }
+
+    pub(crate) fn on(disk: Arc<dyn Disk>, dialect: &'static dyn Dialect, root: &Path, host: Host) -> Result<Store> {
+        let writing = dialect.write().ok_or(Error::ReadOnly(dialect.name()))?;
+        let root = host.cwd.join(root);
+        Ok(Store { dialect, writing, root, host, disk, options: Options::usual() })
+    }
+
+    /// The same store, its recorders working otherwise.
+    pub fn with_options(self, options: Options) -> Store {
+        Store { options, ..self }
+    }
+
+    /// Begins a session of a project.
+    pub fn create(&self, project: &Path) -> Result<Recorder> {
+        self.begin(NewSession::of(project))
+    }
+
+    /// Begins a session. One that is there already is refused.
+    pub fn begin(&self, new: NewSession<'_>) -> Result<Recorder> {
+        let session = SessionId(new.id.map_or_else(|| (self.host.new_id)(), str::to_owned));
+        let git_branch = git::branch(&self.host.cwd);
+        let beginning = self.beginning(&session, &new, git_branch.as_deref())?;
+        let path = self.path_of(&beginning)?;
+        if self.disk.exists(&path) {
+            return Err(Error::Exists(path));
+        }
+        let header = bytes(&(self.writing.header)(&beginning));
+        let place = self.place(session.clone(), &path);
+        let start = Start::fresh(&place, new.project);
+        let mut appender = Appender::create(self.disk.clone(), &path, header)?;
+        // A session that somebody can name is there, whatever comes next.
+        appender.sync()?;
+        let mut log = Log::new(place, appender, start, None);
+        log.tell_sidecar();
+        Ok(Recorder::new(log, self.options.clone()))
+    }
+
+    /// Goes on with a session.
+    pub fn resume(&self, project: &Path, point: Point<'_>) -> Result<Recorder> {
+        match point {
+            Point::Latest => {
+                let newest = self.newest(project)?.ok_or(Error::NoSession(None))?;
+                self.resume_source(&newest, None)
+            }
+            Point::Session(session) => self.resume_source(&self.source(session)?, None),
+            Point::Message { session, record } => self.resume_source(&self.source(session)?, Some(record)),
+        }
+    }
+
+    /// Goes on with a session that was found, at its head or at any record.
+    pub fn resume_source(&self, source: &Source, record: Option<&str>) -> Result<Recorder> {
+        self.check_log(source)?;
+        let session = self.read(source)?;
+        let head = match record {
+            Some(name) => Some(self.place_to_go_on(&session, name)?),
+            None => session.head(),
+        };
+        let path = &source.path;
+        let project = session.cwd().map_or_else(|| self.host.cwd.clone(), |cwd| project::of(Path::new(cwd)));
+        let id = session.id();
+        let header = match self.beginning(&id, &NewSession::of(&project), session.git_branch()) {
+            Ok(beginning) => bytes(&(self.writing.header)(&beginning)),
+            Err(_) => Vec::new(),
+        };
+        let place = self.place(id, path);
+        let start = Start::at(&session, head, &place, &project)?;
+        let sidecar = place.sidecar.as_deref().and_then(read_sidecar);
+        let in_use = self.is_in_use(path, sidecar.as_ref());
+        let appender = Appender::open(self.disk.clone(), path, header)?;
+        let mut log = Log::new(place, appender, start, sidecar);
+        if in_use {
+            log.surprise(Surprise::InUse);
+        }
+        log.tell_sidecar();
+        Ok(Recorder::new(log, self.options.clone()))
+    }
+
+    /// The store's sessions, of one project or of all.
+    pub fn list(&self, project: Option<&Path>) -> Listed {
+        let wanted = project.map(|project| project::of(project).to_string_lossy().into_owned());
+        let mut listed = Listed::default();
+        for (_, row) in self.rows(&mut listed.errors) {
+            if wanted.is_none() || row.project == wanted {
+                listed.rows.push(row);
+            }
+        }
+        listed.rows.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| b.id.cmp(&a.id)));
+        listed
+    }
+
+    /// Reads a session.
+    pub fn load(&self, session: &str) -> Result<Session> {
+        self.read(&self.source(session)?)
+    }
+
+    /// Reads the newest session of a project.
+    pub fn last(&self, project: &Path) -> Result<Option<Session>> {
+        self.newest(project)?.map(|source| self.read(&source)).transpose()
+    }
+
+    /// Whether there is such a session.
+    pub fn exists(&self, session: &str) -> bool {
+        self.source(session).is_ok()
+    }
+
+    /// Gives a session a title.
+    pub fn rename(&self, source: &Source, title: Title) -> Result<Ack> {
+        let mut recorder = self.resume_source(source, None)?;
+        let ack = recorder.title(title)?;
+        recorder.close()?;
+        Ok(ack)
+    }
+
+    /// Lets a session go on from an earlier record.
+    pub fn rewind(&self, source: &Source, to: &str, reason: Option<String>) -> Result<Ack> {
+        let to = RecordId(self.place_to_go_on(&self.read(source)?, to)?.id().into_owned());
+        let mut recorder = self.resume_source(source, None)?;
+        let ack = recorder.rewind(&to, reason)?;
+        recorder.close()?;
+        Ok(ack)
+    }
+
+    /// The session of this id.
+    pub fn source(&self, session: &str) -> Result<Source> {
+        let found = self.rows(&mut Vec::new()).find(|(_, row)| row.id.as_str() == session);
+        found.map(|(source, _)| source).ok_or_else(|| Error::NoSession(Some(session.to_owned())))
+    }
+
+    fn newest(&self, project: &Path) -> Result<Option<Source>> {
+        let project = project::of(project).to_string_lossy().into_owned();
+        let rows = self.rows(&mut Vec::new()).filter(|(_, row)| row.project.as_ref() == Some(&project));
+        // A sub-agent's session is gone on with by name only.
+        let own = rows.filter(|(_, row)| row.parent_session.is_none());
+        Ok(own
+            .max_by(|(_, a), (_, b)| a.updated.cmp(&b.updated).then_with(|| a.id.cmp(&b.id)))
+            .map(|(source, _)| source))
+    }
+
+    fn rows(&self, errors: &mut Vec<Error>) -> impl Iterator<Item = (Source, SessionRow)> + use<> {
+        let layouts: Vec<_> =
+            self.dialect.layouts_in(&self.root).into_iter().map(|layout| (self.dialect, layout)).collect();
+        let reading = Reading::plain((self.host.now)());
+        let mut rows = Vec::new();
+        for source in Source::walk_all(&layouts) {
+            match source.and_then(|source| Ok((listing::row(&source, &reading, Depth::Windows)?, source))) {
+                Ok((row, source)) => rows.push((source, row)),
+                Err(error) => errors.push(error),
+            }
+        }
+        rows.into_iter()
+    }
+
+    fn read(&self, source: &Source) -> Result<Session> {
+        Session::open(source, &Reading::plain((self.host.now)()))
+    }
+
+    pub(crate) fn place(&self, session: SessionId, path: &Path) -> Place {
+        let sidecar = Source::file(self.dialect, path).layout.sidecar;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Place {
+            dialect: self.dialect,
+            writing: self.writing,
+            disk: self.disk.clone(),
+            host: self.host.clone(),
+            session,
+            sidecar: sidecar.map(|name| path.with_file_name(name.replace('*', &stem))),
+            forked_from: None,
+        }
+    }
+
+    fn beginning<'a>(
+        &'a self,
+        session: &'a SessionId,
+        new: &NewSession<'a>,
+        git_branch: Option<&'a str>,
+    ) -> Result<Beginning<'a>> {
+        check_name(session.as_str())?;
+        if !new.project.is_absolute() || new.project.as_os_str().as_encoded_bytes().contains(&0) {
+            let (name, why) = (new.project.to_string_lossy().into_owned(), "a project is an absolute path".to_owned());
+            return Err(Error::BadName { name, why });
+        }
+        Ok(Beginning {
+            session,
+            project: new.project,
+            cwd: &self.host.cwd,
+            at: (self.host.now)(),
+            version: &self.host.version,
+            git_branch,
+            with: new.with,
+            forked_from: None,
+        })
+    }
+
+    /// The file of a new session: inside the store, whatever the names say.
+    pub(crate) fn path_of(&self, beginning: &Beginning<'_>) -> Result<PathBuf> {
+        let bad = |why: String| Error::BadName { name: beginning.session.to_string(), why };
+        let below = (self.writing.place)(beginning).map_err(bad)?;
+        for part in below.components() {
+            match part {
+                Component::Normal(name) if name.len() <= FILE_NAME_LIMIT_BYTES => {}
+                Component::Normal(_) => return Err(bad("a name of over 255 bytes".to_owned())),
+                _ => return Err(bad("it leads out of the store".to_owned())),
+            }
+        }
+        let path = self.root.join(below);
+        // A link inside the store may lead anywhere.
+        let there = |path: &Path| path.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
+        let root = fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
+        match there(&path) {
+            Some(folder) if folder.starts_with(&root) || root.starts_with(&folder) => Ok(path),
+            _ => Err(bad("it leads out of the store".to_owned())),
+        }
+    }
+
+    /// Refuses what cannot be appended to.
+    fn check_log(&self, source: &Source) -> Result<()> {
+        let is_packed = source.path.extension().is_some_and(|ending| ending == "gz" || ending == "zst");
+        if source.dialect.name() != self.dialect.name() || !matches!(source.layout.format, Format::Lines) || is_packed {
+            let what = "a session that is no file of lines".to_owned();
+            return Err(Error::CannotHold { dialect: source.dialect.name(), what });
+        }
+        Ok(())
+    }
+
+    fn place_to_go_on<'s>(&self, session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
+        let record = session.find(name).map_err(|reason| match reason {
+            NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
+        })?;
+        let why = if record.is_side() {
+            "it has no place in the conversation"
+        } else if self.writing.shape == Shape::Linear && Some(record) != session.head() {
+            "the format is one line of records; fork the session, or convert it to native"
+        } else {
+            return Ok(record);
+        };
+        Err(Error::NoPlace { record: name.to_owned(), why })
+    }
+
+    /// Whether another program wrote to the log just now, and did not say that it had finished.
+    fn is_in_use(&self, path: &Path, sidecar: Option<&Value>) -> bool {
+        let is_closed = sidecar.is_some_and(|told| told["state"] == "completed");
+        let modified = fs::metadata(path).and_then(|log| log.modified()).ok();
+        let now = std::time::SystemTime::from((self.host.now)());
+        let age = modified.and_then(|modified| now.duration_since(modified).ok());
+        !is_closed && age.is_some_and(|age| age.as_secs() < IN_USE_SECONDS)
+    }
+}
+
+/// Whether a name can be a part of a path, on every system.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let why = if name.is_empty() {
+        "it is empty"
+    } else if name.len() > NAME_LIMIT_BYTES {
+        "it is longer than 128 bytes"
+    } else if name.starts_with('.') || name.ends_with('.') {
+        "it begins or ends with a dot"
+    } else if !name.bytes().all(is_plain) {
+        "letters, digits, - _ and . make a name"
+    } else {
+        return Ok(());
+    };
+    Err(Error::BadName { name: name.to_owned(), why: why.to_owned() })
+}
+
+fn bytes(lines: &[Line]) -> Vec<u8> {
+    lines.iter().flat_map(|line| format!("{}\n", line.value).into_bytes()).collect()
+}
+
+fn read_sidecar(path: &Path) -> Option<Value> {
+    let file = fs::File::open(path).at(path).ok()?;
+    let mut text = Vec::new();
+    file.take(SIDECAR_LIMIT_BYTES).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}

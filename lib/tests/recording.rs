@@ -1,0 +1,280 @@
+//! The recorder and the store on a real disk: what a call said is what a reader finds.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use jiff::Timestamp;
+use scrollback::dialect::{self, Dialect};
+use scrollback::error::Error;
+use scrollback::host::Host;
+use scrollback::message::{Part, ToolPart, ToolState};
+use scrollback::record::{Kind, Outcome, RecordId, Said, Thinking, Todo, ToolResult, Usage};
+use scrollback::recorder::{Ack, Delta, Durability, Options, Recorder};
+use scrollback::session::{Session, State};
+use scrollback::store::{NewSession, Point, Store};
+use scrollback::thinking::Triggers;
+use serde_json::{Map, json};
+use tempfile::TempDir;
+
+const PROJECT: &str = "/gone/tides";
+
+fn native() -> &'static dyn Dialect {
+    dialect::named("native").unwrap()
+}
+
+/// A clock that goes a second on at each look, and ids that count.
+fn host() -> Host {
+    let (seconds, ids) = (Arc::new(AtomicI64::new(1_790_000_000)), Arc::new(AtomicU64::new(0)));
+    Host {
+        now: Arc::new(move || Timestamp::from_second(seconds.fetch_add(1, Ordering::Relaxed)).unwrap()),
+        new_id: Arc::new(move || format!("id-{}", ids.fetch_add(1, Ordering::Relaxed))),
+        cwd: PROJECT.into(),
+        platform: "linux".to_owned(),
+        version: "test 1".to_owned(),
+    }
+}
+
+struct Place {
+    folder: TempDir,
+    store: Store,
+}
+
+fn place() -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(native(), folder.path(), host()).unwrap();
+    Place { folder, store }
+}
+
+impl Place {
+    fn create(&self) -> Recorder {
+        self.store.create(Path::new(PROJECT)).unwrap()
+    }
+
+    fn session(&self) -> Session {
+        self.store.last(Path::new(PROJECT)).unwrap().unwrap()
+    }
+}
+
+fn id(ack: &Ack) -> RecordId {
+    ack.id().unwrap().clone()
+}
+
+fn call(id: &str) -> Part {
+    ToolPart::dynamic("read_file", id, ToolState::called(json!({"path": "tides.rs"}))).into()
+}
+
+fn result(id: &str, outcome: Outcome) -> ToolResult {
+    ToolResult {
+        call_id: id.to_owned(),
+        name: None,
+        output: "fn main() {}".into(),
+        outcome,
+        preliminary: false,
+        duration_ms: Some(14),
+        about: Map::new(),
+    }
+}
+
+fn todo(content: &str) -> Todo {
+    Todo { content: content.to_owned(), status: "pending".to_owned(), active_form: None, extra: Map::new() }
+}
+
+/// The branch of the head, a line a record: its kind and its words.
+fn outline(session: &Session) -> Vec<String> {
+    let branch = session.branch(session.head().unwrap());
+    let words = |said: &Said| {
+        let text = said.parts.iter().map(|part| match part {
+            Part::Text(text) => text.text.clone(),
+            Part::Reasoning(text) => format!("({})", text.text),
+            Part::Tool(call) => format!("[{} {}]", call.name, call.call_id),
+            other => format!("{other:?}"),
+        });
+        let results = said.results.iter().map(|result| format!("<{} {:?}>", result.call_id, result.outcome));
+        text.chain(results).collect::<Vec<_>>().join(" ")
+    };
+    let line = |record: &scrollback::session::RecordRef<'_>| {
+        let body = record.body().unwrap();
+        format!("{}: {}", record.kind().name(), body.said().map(words).unwrap_or_default())
+    };
+    branch.records.iter().map(line).collect()
+}
+
+#[test]
+fn what_was_recorded_is_read_back() {
+    let place = place();
+    let mut recorder = place.create();
+    recorder.user("When is high water?").unwrap();
+    recorder
+        .assistant(vec![Part::reasoning("The harbour?"), Part::text("Let me look."), call("c1"), call("c2")])
+        .unwrap();
+    recorder
+        .tool_result(vec![result("c1", Outcome::Done), result("c2", Outcome::Failed("no such file".to_owned()))])
+        .unwrap();
+    recorder.assistant("At 04:12.").unwrap();
+    recorder.usage(Usage { input: Some(10), output: Some(3), ..Usage::default() }).unwrap();
+    recorder.error("rate_limit", "The model answered 429.").unwrap();
+    recorder.title("Tides").unwrap();
+    recorder.close().unwrap();
+    let session = place.session();
+    assert_eq!(session.issues(), []);
+    assert_eq!(
+        outline(&session),
+        [
+            "user: When is high water?",
+            "assistant: (The harbour?) Let me look. [read_file c1] [read_file c2]",
+            "tool-result: <c1 Done> <c2 Failed(\"no such file\")>",
+            "assistant: At 04:12.",
+            "system: The model answered 429.",
+        ]
+    );
+    assert_eq!(session.title().unwrap().text, "Tides");
+    assert_eq!(session.usage().unwrap().output, Some(3));
+    assert_eq!(session.cwd(), Some(PROJECT));
+    let results = session.records().find(|record| record.kind() == Kind::ToolResult).unwrap().body().unwrap();
+    assert_eq!(results.said().unwrap().results[0].name.as_deref(), Some("read_file"), "the call's name is filled in");
+}
+
+#[test]
+fn a_stream_is_one_record_and_every_piece_is_on_disk() {
+    let place = place();
+    let mut recorder = place.create();
+    recorder.user("Why?").unwrap();
+    for (count, piece) in ["Hi", "gh wa", "ter."].into_iter().enumerate() {
+        let ack = recorder.delta(Delta::Text(piece.to_owned())).unwrap();
+        assert!(ack.id().is_some(), "{ack:?}");
+        let session = place.session();
+        assert_eq!(session.records().len(), 2, "after piece {count}");
+    }
+    recorder.delta(Delta::Reasoning("Hm".to_owned())).unwrap();
+    recorder.delta(Delta::Part(call("c1"))).unwrap();
+    recorder.finish_answer(Some(Usage { output: Some(7), ..Usage::default() })).unwrap();
+    recorder.tool_result(result("c1", Outcome::Denied(None))).unwrap();
+    drop(recorder);
+    let session = place.session();
+    assert_eq!(session.issues(), []);
+    assert_eq!(
+        outline(&session),
+        ["user: Why?", "assistant: High water. (Hm) [read_file c1]", "tool-result: <c1 Denied(None)>"]
+    );
+    assert_eq!(session.usage().unwrap().output, Some(7));
+}
+
+#[test]
+fn going_on_anywhere_is_branching() {
+    let place = place();
+    let mut recorder = place.create();
+    let question = id(&recorder.user("One?").unwrap());
+    recorder.assistant("1").unwrap();
+    let session = recorder.session().unwrap().to_string();
+    recorder.close().unwrap();
+    let point = Point::Message { session: &session, record: question.as_str() };
+    let mut recorder = place.store.resume(Path::new(PROJECT), point).unwrap();
+    recorder.assistant("one").unwrap();
+    recorder.rewind(&question, None).unwrap();
+    recorder.assistant("I").unwrap();
+    recorder.close().unwrap();
+    let session = place.session();
+    assert_eq!(session.heads().count(), 3);
+    assert_eq!(outline(&session), ["user: One?", "rewind: ", "assistant: I"]);
+    assert_eq!(session.issues(), []);
+}
+
+#[test]
+fn a_resume_point_has_the_state_of_its_last_message() {
+    let place = place();
+    let mut recorder = place.create();
+    recorder.todos(vec![todo("before anything")]).unwrap();
+    let first = id(&recorder.user("Plan it.").unwrap());
+    recorder.todos(vec![todo("one")]).unwrap();
+    let thinking = Thinking { level: Some("high".to_owned()), disabled: false, triggers: Vec::new() };
+    recorder.thinking(thinking.clone()).unwrap();
+    recorder.assistant("Done.").unwrap();
+    recorder.todos(vec![]).unwrap();
+    let session = recorder.session().unwrap().to_string();
+    recorder.close().unwrap();
+    let recorder = place.store.resume(Path::new(PROJECT), Point::Session(&session)).unwrap();
+    assert_eq!(recorder.standing_todos(), Some(&[][..]));
+    assert_eq!(recorder.standing_thinking(), Some(&thinking));
+    let point = Point::Message { session: &session, record: first.as_str() };
+    let recorder = place.store.resume(Path::new(PROJECT), point).unwrap();
+    assert_eq!(recorder.standing_todos(), Some(&[todo("one")][..]));
+    assert_eq!(place.session().issues(), []);
+}
+
+#[test]
+fn durability_follows_the_kind_unless_somebody_says_otherwise() {
+    let durability = |ack: Ack| if let Ack::Saved(saved) = ack { saved.durability } else { panic!("{ack:?}") };
+    let place = place();
+    let mut recorder = place.create();
+    assert_eq!(durability(recorder.user("q").unwrap()), Durability::Sync);
+    assert_eq!(durability(recorder.assistant(vec![call("c")]).unwrap()), Durability::Flush);
+    assert_eq!(durability(recorder.tool_result(result("c", Outcome::Done)).unwrap()), Durability::Flush);
+    assert_eq!(durability(recorder.assistant("a").unwrap()), Durability::Sync);
+    let options = Options { durability: Some(Durability::Flush), triggers: Triggers::usual() };
+    let mut recorder = place.store.clone().with_options(options).create(Path::new(PROJECT)).unwrap();
+    assert_eq!(durability(recorder.user("think about it").unwrap()), Durability::Flush);
+    assert_eq!(recorder.standing_thinking().unwrap().level.as_deref(), Some("low"));
+}
+
+#[test]
+fn a_disabled_recorder_records_nothing() {
+    let mut recorder = Recorder::disabled();
+    assert_eq!(recorder.user("q").unwrap(), Ack::NotRecorded);
+    assert_eq!(recorder.delta(Delta::Text("a".to_owned())).unwrap(), Ack::NotRecorded);
+    assert_eq!(recorder.finish_answer(None).unwrap(), Ack::NotRecorded);
+    recorder.close().unwrap();
+}
+
+#[test]
+fn two_recorders_make_two_branches() {
+    let place = place();
+    let mut one = place.create();
+    one.user("Both?").unwrap();
+    let session = one.session().unwrap().to_string();
+    let mut other = place.store.resume(Path::new(PROJECT), Point::Session(&session)).unwrap();
+    for count in 0..20 {
+        one.assistant(format!("one {count}")).unwrap();
+        other.assistant(format!("other {count}")).unwrap();
+    }
+    let session = place.session();
+    assert_eq!(session.records().len(), 41);
+    assert_eq!(session.heads().count(), 2);
+    assert_eq!(session.issues(), []);
+}
+
+#[test]
+fn names_that_leave_the_store_are_refused() {
+    let place = place();
+    for name in ["", "..", ".", "../x", "a/b", "/etc", "a\0b", "a\\b", ".hidden", "con:", "x\n", &"n".repeat(300)] {
+        let new = NewSession { id: Some(name), ..NewSession::of(Path::new(PROJECT)) };
+        let refused = place.store.begin(new).err();
+        assert!(matches!(refused, Some(Error::BadName { .. })), "{name:?}: {refused:?}");
+    }
+    let refused = place.store.create(Path::new("relative")).err();
+    assert!(matches!(refused, Some(Error::BadName { .. })), "{refused:?}");
+    assert!(std::fs::read_dir(place.folder.path()).unwrap().next().is_none(), "nothing was made");
+}
+
+#[test]
+fn an_existing_session_is_not_begun_again() {
+    let place = place();
+    let new = NewSession { id: Some("mine"), ..NewSession::of(Path::new(PROJECT)) };
+    let mut recorder = place.store.begin(new).unwrap();
+    recorder.user("q").unwrap();
+    assert!(matches!(place.store.begin(new).err(), Some(Error::Exists(_))));
+    assert!(place.store.exists("mine"));
+    assert!(!place.store.exists("min"));
+}
+
+#[test]
+fn an_interrupted_session_says_so() {
+    let place = place();
+    let mut recorder = place.create();
+    recorder.user("q").unwrap();
+    let session = place.session();
+    assert_eq!(session.state(&session.branch(session.head().unwrap())), State::InterruptedPrompt);
+    recorder.assistant(vec![call("c")]).unwrap();
+    let session = place.session();
+    assert_eq!(session.state(&session.branch(session.head().unwrap())), State::InterruptedTurn);
+}
