@@ -22,7 +22,7 @@ mod pieces;
 mod resume;
 mod start;
 mod text;
-mod wire;
+pub(crate) mod wire;
 
 pub(crate) use closing::told_result;
 pub(crate) use pieces::{IMAGES, data_url, file_words, given, is_web_address};

@@ -27,6 +27,9 @@ pub struct Writing {
     pub sidecar: Option<fn(Option<Value>, &Tally) -> Value>,
     /// A line of another session of this dialect, as a line of this one: only who and what it hangs on changes.
     pub adopt: Option<fn(Value, &Adoption<'_>) -> Value>,
+    /// Where the file of a session goes that was ended at an instant, where ended ones lie elsewhere. A second one in the same
+    /// place is asked for again, a second later: its name sorts after the first one's.
+    pub archive: Option<fn(&Path, Timestamp) -> PathBuf>,
 }
 
 /// The smallest thing that a format can write down.
@@ -214,6 +217,26 @@ pub(crate) fn file_name(name: String) -> Result<String, String> {
     match name.len() {
         0..=NAME_LIMIT_BYTES => Ok(name),
         length => Err(format!("its name would have {length} bytes, and file systems take {NAME_LIMIT_BYTES}")),
+    }
+}
+
+impl Loss {
+    /// The word for where a message was said. A recorder fills that in: what nobody said, nobody misses.
+    pub const SURROUNDINGS: &str = "surroundings";
+
+    /// It is not in the file.
+    pub fn dropped(what: &str) -> Loss {
+        Loss { what: what.to_owned(), kind: LossKind::Dropped }
+    }
+
+    /// It is there as something else.
+    pub fn renamed(what: &str) -> Loss {
+        Loss { what: what.to_owned(), kind: LossKind::Renamed }
+    }
+
+    /// It was made up.
+    pub fn synthesised(what: &str) -> Loss {
+        Loss { what: what.to_owned(), kind: LossKind::Synthesised }
     }
 }
 

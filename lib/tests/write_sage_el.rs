@@ -230,6 +230,8 @@ fn work_beside_the_conversation_is_not_put_into_it() {
         at: at(0),
         version: "",
         body: &body,
+        context: &Default::default(),
+        branches: false,
         sidechain: true,
         fragment: None,
         forked_from: None,

@@ -5,7 +5,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::assemble::{annotate, orphan, settle, take_first_final};
 use crate::message::Part;
 use crate::record::{Said, ToolResult};
-use crate::writing::{Draft, LossKind, Written};
+use crate::writing::{Draft, Loss, LossKind, Written};
 
 /// What one record says, with each result where it belongs.
 pub(super) struct Closed {
@@ -47,11 +47,10 @@ pub(super) fn closed(said: &Said, written: &mut Written) -> Closed {
     Closed { parts, strays: strays.into_iter().map(|(_, result)| orphan(result)).collect() }
 }
 
-/// What no format of turns has a place for in a message.
-pub(super) fn lose_context(said: &Said, written: &mut Written) {
-    let absent = [("platform", &said.context.platform), ("user type", &said.context.user_type)];
-    for (what, _) in absent.iter().filter(|(_, told)| told.is_some()) {
-        written.lose(what, LossKind::Dropped);
+/// Of where something was said, no format of turns has a place for all.
+pub(super) fn lose_surroundings(said: &Said, written: &mut Written) {
+    if said.context.platform.is_some() || said.context.user_type.is_some() {
+        written.lose(Loss::SURROUNDINGS, LossKind::Dropped);
     }
 }
 

@@ -258,6 +258,7 @@ impl Log {
     /// Adds the lines of one piece to the batch, and follows it with what the next one hangs on.
     fn draft(&self, piece: Piece, at: Timestamp, next: &mut Start, batch: &mut Batch) -> Result<()> {
         let Piece { mut body, on, fragment } = piece;
+        let tells_surroundings = body.said().is_some_and(|said| said.context != Context::default());
         self.fill_in(&mut body, &next.calls);
         let body = redact::scrub(body);
         let kind = kind_of(&body);
@@ -294,7 +295,8 @@ impl Log {
             serde_json::to_writer(&mut batch.bytes, &line.value).map_err(|_| self.cannot_encode())?;
             batch.bytes.push(b'\n');
         }
-        batch.losses.extend(written.losses);
+        let is_missed = |loss: &Loss| tells_surroundings || loss.what != Loss::SURROUNDINGS;
+        batch.losses.extend(written.losses.into_iter().filter(is_missed));
         next.branches = branches && !is_link;
         if !is_link {
             // A step back that the format cannot say is taken with the next record.

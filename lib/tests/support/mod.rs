@@ -6,6 +6,7 @@ pub(crate) mod bodies;
 pub(crate) mod oracle;
 pub(crate) mod pen;
 pub(crate) mod story;
+pub(crate) mod writing;
 pub(crate) mod written;
 
 use std::path::{Path, PathBuf};

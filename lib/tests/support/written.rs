@@ -67,6 +67,8 @@ pub(crate) fn write(dialect: &'static dyn Dialect, bodies: &[Body]) -> Made {
             at: at(number),
             version: "1.2.3",
             body,
+            context: &Default::default(),
+            branches: false,
             sidechain: false,
             fragment: None,
             forked_from: None,

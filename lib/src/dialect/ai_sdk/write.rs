@@ -28,6 +28,7 @@ pub(super) static WRITING: Writing = Writing {
     sidecar: None,
     // A message names neither its session nor another message.
     adopt: Some(|line, _| line),
+    archive: None,
 };
 
 /// The file is called as the session is: nothing in it says so.
@@ -47,10 +48,12 @@ fn lines(draft: &Draft<'_>) -> Written {
             writing.fail(said);
         }
         Body::System(said) => {
-            if !said.to_model {
+            // One without words tells a state. A system message must have parts; an answer need not, and no model is sent it.
+            let role = if said.parts.is_empty() { Role::Assistant } else { Role::System };
+            if !said.to_model || role == Role::Assistant {
                 writing.written.lose("notice", LossKind::Renamed);
             }
-            writing.say(Role::System, said);
+            writing.say(role, said);
         }
         Body::Attachment(said) if said.to_model => {
             writing.written.lose("attachment", LossKind::Renamed);
@@ -184,7 +187,7 @@ impl Messages<'_> {
     /// What is known of a message. What the agent itself says goes first, unless the reader would take it for something
     /// else than what we were told.
     fn metadata(&mut self, said: &Said) -> Map<String, Value> {
-        turn::lose_context(said, &mut self.written);
+        turn::lose_surroundings(said, &mut self.written);
         let own = Value::Object(said.metadata.clone());
         let told = Metadata::deserialize(&own).ok();
         let at = told.as_ref().map_or(Moment::Absent, Metadata::at);

@@ -18,6 +18,7 @@ pub(super) static WRITING: Writing = Writing {
     lines,
     sidecar: Some(sidecar),
     adopt: Some(adopt),
+    archive: None,
 };
 
 fn place(new: &Beginning<'_>) -> Result<PathBuf, String> {

@@ -5,8 +5,9 @@
 mod call;
 mod telling;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{CURRENT, aligned_sage_folder_name};
@@ -24,6 +25,7 @@ pub(super) static WRITING: Writing = Writing {
     lines: |draft| turn::told_of_fork(draft, lines(draft)),
     sidecar: Some(sidecar),
     adopt: Some(adopt),
+    archive: Some(archive),
 };
 
 /// A project has one current conversation: its folder is the project's, and the file is always called the same.
@@ -97,6 +99,13 @@ fn sidecar(earlier: Option<Value>, tally: &Tally) -> Value {
     about.insert("message_count".to_owned(), tally.messages.into());
     about.insert("total_size".to_owned(), tally.size_bytes.into());
     Value::Object(about)
+}
+
+/// Below the session that goes on: `history/20260110-120000.jsonl`, by the clock of Greenwich; sage itself takes that of the
+/// place, so that only its own names sort as they came to be.
+fn archive(conversation: &Path, ended: Timestamp) -> PathBuf {
+    let name = format!("{}.jsonl", ended.strftime("%Y%m%d-%H%M%S"));
+    conversation.with_file_name("history").join(name)
 }
 
 /// Only the session changes: a line hangs on the one before it. One without a session gets one, which names its new file.

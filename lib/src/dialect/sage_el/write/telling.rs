@@ -4,7 +4,7 @@ use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::call;
-use crate::dialect::turn::{closed, lose_context};
+use crate::dialect::turn::{closed, lose_surroundings};
 use crate::message::{FilePart, Part, SteeringPart, TextPart};
 use crate::record::{RecordId, Said, Usage};
 use crate::writing::{Draft, Line, LossKind, Names, Written};
@@ -167,13 +167,14 @@ impl<'a> Telling<'a> {
             ("metadata", !metadata.is_empty()),
             ("reasoning tokens", usage.is_some_and(|usage| usage.reasoning.is_some())),
             ("kind of error", error.is_some()),
+            ("usage", self.told.is_empty() && usage.is_some()),
             // Nothing that the rules let stand.
             ("message", self.told.is_empty()),
         ];
         for (what, _) in lost.into_iter().filter(|(_, is_lost)| *is_lost) {
             self.written.lose(what, LossKind::Dropped);
         }
-        lose_context(self.said, &mut self.written);
+        lose_surroundings(self.said, &mut self.written);
     }
 
     /// The record's id is that of the first line of its own role; what the whole cost stands in the last one.
