@@ -47,6 +47,7 @@ mod join;
 
 pub mod conversation;
 mod assemble;
+mod closed;
 mod divider;
 pub mod history;
 pub mod stream;

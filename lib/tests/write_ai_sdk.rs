@@ -11,9 +11,11 @@ use scrollback::message::{Approval, Message, Part, Role, Sdk, ToolPart, ToolStat
 use scrollback::record::{
     Body, Compaction, Context, Outcome, Rewind, Said, SessionId, Thinking, Title, TitleSource, Todo, ToolResult, Usage,
 };
+use scrollback::store::{Point, Store};
 use scrollback::writing::{Adoption, Beginning};
 use serde_json::{Map, Value, json};
 use support::bodies;
+use support::writing;
 use support::written::{at, plain, write};
 
 fn ai_sdk() -> &'static dyn Dialect {
@@ -279,6 +281,47 @@ fn a_message_that_another_session_takes_over_stays_as_it_is() {
     let line = json!({"id": "u", "role": "user", "parts": [], "mine": 1});
     let adopt = ai_sdk().write().unwrap().adopt.unwrap();
     assert_eq!(adopt(line.clone(), &Adoption { session: &session, parent: None, from }), line);
+}
+
+/// An agent at work, its process ended and begun again.
+#[test]
+fn what_an_agent_records_is_a_list_of_messages() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(ai_sdk(), folder.path(), writing::host()).unwrap();
+    let mut recorder = writing::begin(&store).unwrap();
+    recorder.user("What is there?").unwrap();
+    let called = |id: &str| call("Bash", id, ToolState::called(json!({"command": "ls"})));
+    recorder
+        .assistant(says(vec![Part::reasoning("Hm."), Part::text("Let me look."), called("c1"), called("c2")]))
+        .unwrap();
+    for (id, outcome) in [("c2", Outcome::Failed("no".into())), ("c1", Outcome::Done)] {
+        recorder
+            .tool_result(Said { results: vec![result(id, json!("ok"), outcome)], ..Said::default() })
+            .unwrap();
+    }
+    recorder.assistant("One file.").unwrap();
+    recorder.close().unwrap();
+    let mut recorder = store.resume(Path::new("/home/ada/engine/src"), Point::Latest).unwrap();
+    let todo = Todo { content: "x".into(), status: "pending".into(), active_form: None, extra: Map::new() };
+    recorder.todos(vec![todo]).unwrap();
+    recorder.user("Thanks.").unwrap();
+    let path = recorder.path().unwrap().to_owned();
+    assert!(path.ends_with(format!("chats/{}.jsonl", writing::SESSION)), "{path:?}");
+    recorder.close().unwrap();
+
+    let session = store.load(writing::SESSION).unwrap();
+    assert!(session.issues().is_empty(), "{:?}", session.issues());
+    let messages = support::messages(&session);
+    let roles: Vec<Role> = messages.iter().map(|message| message.role).collect();
+    assert_eq!(roles, [Role::User, Role::Assistant, Role::Assistant, Role::User]);
+    let states: Vec<Value> = messages[1].parts.iter().map(|part| json!(part)["state"].clone()).collect();
+    let done = json!("done");
+    assert_eq!(
+        states,
+        [json!(null), done.clone(), done.clone(), json!("output-available"), json!("output-error"), json!(null), done]
+    );
+    assert_eq!(messages[2].metadata.as_ref().unwrap()["todos"], json!([{"content": "x", "status": "pending"}]));
+    assert_eq!(session.cwd(), Some("/home/ada/engine/src"));
 }
 
 fn role_of(body: &Body) -> Option<Role> {

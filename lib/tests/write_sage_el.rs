@@ -7,15 +7,17 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use scrollback::dialect::{self, Dialect};
-use scrollback::message::{Approval, Part, SteeringPart, ToolPart, ToolState};
+use scrollback::message::{Approval, Part, Role, SteeringPart, ToolPart, ToolState};
 use scrollback::profile::Profile;
 use scrollback::record::{
     Body, Compaction, Context, Kind, Outcome, RecordId, Rewind, Said, SessionId, Thinking, Title, TitleSource, Todo,
     ToolResult, Usage,
 };
+use scrollback::store::{Point, Store};
 use scrollback::writing::{Adoption, Beginning, Draft, Tally};
 use serde_json::{Map, Value, json};
 use support::bodies;
+use support::writing;
 use support::written::{Made, at, plain, write};
 
 fn sage() -> &'static dyn Dialect {
@@ -320,6 +322,73 @@ fn a_line_that_another_session_takes_over_changes_only_its_session() {
     assert_eq!(adopt(line), expected);
     assert_eq!(adopt(json!({"role": "user", "sessionId": "old"})), json!({"role": "user", "sessionId": "new"}));
     assert_eq!(adopt(json!({"role": "user"})), json!({"role": "user", "session_id": "new"}));
+}
+
+/// An agent at work, its process ended and begun again.
+#[test]
+fn what_an_agent_records_is_one_conversation_with_true_metadata() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(sage(), folder.path(), writing::host()).unwrap();
+    let mut recorder = writing::begin(&store).unwrap();
+    recorder.user("What is there?").unwrap();
+    let called = |id: &str| call("Bash", id, ToolState::called(json!({"command": "ls"})));
+    recorder.assistant(says(vec![Part::text("Let me look."), called("c1"), called("c2")])).unwrap();
+    for (id, outcome) in [("c2", Outcome::Failed("no".into())), ("c1", Outcome::Done)] {
+        recorder
+            .tool_result(Said { results: vec![result(id, json!("ok"), outcome)], ..Said::default() })
+            .unwrap();
+    }
+    recorder.assistant("One file.").unwrap();
+    // It is the project's one conversation, and called after it; an archive must not be called the same.
+    assert_eq!(recorder.session().unwrap().as_str(), "home-ada-engine");
+    recorder.close().unwrap();
+    let mut recorder = store.resume(Path::new("/home/ada/engine"), Point::Session("home-ada-engine")).unwrap();
+    recorder.user("Thanks.").unwrap();
+    let path = recorder.path().unwrap().to_owned();
+    assert!(path.ends_with("projects/-home-ada-engine/conversation.jsonl"), "{path:?}");
+    assert!(recorder.rewind(&"x".into(), None).is_err());
+    recorder.close().unwrap();
+
+    let session = store.load("home-ada-engine").unwrap();
+    assert!(session.issues().is_empty(), "{:?}", session.issues());
+    let told: Vec<(Role, Vec<String>)> = support::messages(&session)
+        .into_iter()
+        .map(|message| {
+            let part = |part: &Part| match part {
+                Part::Text(text) => text.text.clone(),
+                Part::Tool(call) => {
+                    format!("{} {}", call.call_id, if call.output().is_some() { "ran" } else { "failed" })
+                }
+                Part::StepStart => "step".to_owned(),
+                other => panic!("{other:?}"),
+            };
+            (message.role, message.parts.iter().map(part).collect())
+        })
+        .collect();
+    let answer = ["step", "Let me look.", "c1 ran", "c2 failed", "step", "One file."];
+    assert_eq!(
+        told,
+        [
+            (Role::User, vec!["What is there?".to_owned()]),
+            (Role::Assistant, answer.map(str::to_owned).to_vec()),
+            (Role::User, vec!["Thanks.".to_owned()]),
+        ]
+    );
+    let text = std::fs::read_to_string(&path).unwrap();
+    let about: Value = serde_json::from_slice(&std::fs::read(path.with_file_name("metadata.json")).unwrap()).unwrap();
+    assert_eq!(about["project_dir"], "/home/ada/engine");
+    assert_eq!((&about["message_count"], &about["total_size"]), (&json!(text.lines().count()), &json!(text.len())));
+    for line in text.lines() {
+        assert!(!line.contains("session_id"));
+        assert_eq!(Profile::SageEl.faults(line), []);
+    }
+}
+
+#[test]
+fn an_ended_conversation_goes_into_the_history_of_its_project() {
+    let archive = sage().write().unwrap().archive.unwrap();
+    let conversation = Path::new("/s/projects/-p/conversation.jsonl");
+    assert_eq!(archive(conversation, at(7)), Path::new("/s/projects/-p/history/20261115-100007.jsonl"));
 }
 
 /// How many calls all lines have.

@@ -11,7 +11,6 @@ mod fluux;
 mod native;
 mod qwen_code;
 mod sage_el;
-mod turn;
 mod unknown;
 
 use std::borrow::Cow;

@@ -77,7 +77,7 @@ pub(crate) fn said_plainly() -> impl Strategy<Value = Said> {
         2 => (json(), json()).prop_map(|(input, output)| ToolPart::dynamic("Bash", "", ToolState::done(input, output)).into()),
         1 => json().prop_map(|input| ToolPart::dynamic("Bash", "", ToolState::failed(input, "broke")).into()),
     ];
-    let odd = (option::weighted(0.2, part()), 0..30, said());
+    let odd = (option::weighted(0.5, part()), 0..30, said());
     (vec(usual, 1..4), odd, option::of(usage())).prop_map(|(mut parts, (odd, field, other), usage)| {
         parts.extend(odd);
         for (number, part) in parts.iter_mut().enumerate() {
@@ -159,6 +159,8 @@ fn tool() -> impl Strategy<Value = Part> {
     let about = prop_oneof![
         4 => Just(None),
         1 => Just(Some(json!({"scrollback": {"durationMs": 12}}))),
+        1 => Just(Some(json!({"scrollback": {"output": "half"}}))),
+        1 => Just(Some(json!({"scrollback": {"output": null}}))),
         1 => Just(Some(json!({"scrollback": {"durationMs": 12, "output": "half"}, "acme": {"x": 1}}))),
     ];
     (name, call_id(), state, any::<bool>(), about).prop_map(|(name, id, state, is_dynamic, about)| {

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 
 use super::line::Metadata;
 use crate::assemble;
+use crate::closed::{self, Closed};
 use crate::conversation::RESPONSES_PER_MESSAGE;
-use crate::dialect::turn::{self, Closed};
 use crate::divider;
 use crate::lenient::Moment;
 use crate::message::{Message, Part, Role, Sdk, SteeringPart};
@@ -24,7 +24,7 @@ pub(super) static WRITING: Writing = Writing {
     shape: Shape::Linear,
     place,
     header: |_| Vec::new(),
-    lines: |draft| turn::told_of_fork(draft, lines(draft)),
+    lines: |draft| closed::told_of_fork(draft, lines(draft)),
     sidecar: None,
     // A message names neither its session nor another message.
     adopt: Some(|line, _| line),
@@ -144,7 +144,7 @@ impl Messages<'_> {
         if said.error.is_some() {
             self.written.lose("kind of error", LossKind::Dropped);
         }
-        let closed = turn::closed(said, &mut self.written);
+        let closed = closed::closed(said, &mut self.written);
         if !closed.strays.is_empty() {
             self.written.lose("tool result", LossKind::Renamed);
         }
@@ -187,7 +187,7 @@ impl Messages<'_> {
     /// What is known of a message. What the agent itself says goes first, unless the reader would take it for something
     /// else than what we were told.
     fn metadata(&mut self, said: &Said) -> Map<String, Value> {
-        turn::lose_surroundings(said, &mut self.written);
+        closed::lose_surroundings(said, &mut self.written);
         let own = Value::Object(said.metadata.clone());
         let told = Metadata::deserialize(&own).ok();
         let at = told.as_ref().map_or(Moment::Absent, Metadata::at);

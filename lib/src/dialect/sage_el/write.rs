@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{CURRENT, aligned_sage_folder_name};
-use crate::dialect::turn;
+use crate::closed;
 use crate::message::Part;
 use crate::record::{Body, Compaction, Said};
 use crate::writing::{Adoption, Beginning, Draft, Grain, LossKind, Shape, Tally, Writing, Written, file_name};
@@ -22,7 +22,7 @@ pub(super) static WRITING: Writing = Writing {
     shape: Shape::Linear,
     place,
     header: |_| Vec::new(),
-    lines: |draft| turn::told_of_fork(draft, lines(draft)),
+    lines: |draft| closed::told_of_fork(draft, lines(draft)),
     sidecar: Some(sidecar),
     adopt: Some(adopt),
     archive: Some(archive),

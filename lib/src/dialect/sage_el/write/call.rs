@@ -94,8 +94,12 @@ fn ours(tool: &ToolPart) -> (Ours<'_>, bool) {
     let providers = tool.call_provider_metadata.as_ref();
     let scrollback = providers.and_then(|providers| providers.get("scrollback")).and_then(Value::as_object);
     let of = |key: &str| scrollback.and_then(|ours| ours.get(key));
-    let ours =
-        Ours { duration_ms: of("durationMs").and_then(Value::as_u64), output: of("output").filter(|_| has_output) };
+    // Of a call that runs, nothing that is told of its end would be read; nor an output that says nothing.
+    let says_something = |output: &&Value| !output.is_null() && *output != "";
+    let ours = Ours {
+        duration_ms: of("durationMs").and_then(Value::as_u64).filter(|_| !tool.is_open()),
+        output: of("output").filter(|_| has_output).filter(says_something),
+    };
     let taken = [ours.duration_ms.is_some(), ours.output.is_some(), of("orphan").is_some()];
     let taken = taken.into_iter().filter(|is_taken| *is_taken).count();
     let is_ours = providers.is_none_or(|providers| providers.len() == usize::from(scrollback.is_some()));

@@ -4,7 +4,7 @@ use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::call;
-use crate::dialect::turn::{closed, lose_surroundings};
+use crate::closed::{closed, lose_surroundings};
 use crate::message::{FilePart, Part, SteeringPart, TextPart};
 use crate::record::{RecordId, Said, Usage};
 use crate::writing::{Draft, Line, LossKind, Names, Written};
@@ -206,7 +206,10 @@ fn value(draft: &Draft<'_>, id: &RecordId, told: Told, said: &Said, usage: Optio
     put("content", Some(told.content.into()));
     put("timestamp", Some(draft.at.to_string().into()));
     put("uuid", Some(id.as_str().into()));
-    put("session_id", Some(draft.session.as_str().into()));
+    // One that is called after its folder is told by the folder: written down, the name would go into the archive with it,
+    // and two sessions would have it.
+    let is_unique = uuid::Uuid::try_parse(draft.session.as_str()).is_ok();
+    put("session_id", is_unique.then(|| draft.session.as_str().into()));
     put("tool_calls", Some(told.calls).filter(|calls| !calls.is_empty()).map(Value::Array));
     put("tokens", (told.role == "assistant").then(|| json!({"estimated": estimated})));
     put("usage", usage.map(tokens).filter(|usage| !usage.is_empty()).map(Value::Object));

@@ -8,15 +8,15 @@ use crate::record::{Said, ToolResult};
 use crate::writing::{Draft, Loss, LossKind, Written};
 
 /// What one record says, with each result where it belongs.
-pub(super) struct Closed {
+pub(crate) struct Closed {
     /// The parts; a call whose result came with it has it.
-    pub(super) parts: Vec<Part>,
+    pub(crate) parts: Vec<Part>,
     /// Results of calls that are not among them, each as a call of which only the result is known.
-    pub(super) strays: Vec<Part>,
+    pub(crate) strays: Vec<Part>,
 }
 
 /// Gives the calls of a record the results and notes that the record brings.
-pub(super) fn closed(said: &Said, written: &mut Written) -> Closed {
+pub(crate) fn closed(said: &Said, written: &mut Written) -> Closed {
     let mut parts = said.parts.clone();
     let mut results: HashMap<String, Vec<(usize, ToolResult)>> = HashMap::new();
     for (order, result) in said.results.iter().cloned().enumerate() {
@@ -48,14 +48,14 @@ pub(super) fn closed(said: &Said, written: &mut Written) -> Closed {
 }
 
 /// Of where something was said, no format of turns has a place for all.
-pub(super) fn lose_surroundings(said: &Said, written: &mut Written) {
+pub(crate) fn lose_surroundings(said: &Said, written: &mut Written) {
     if said.context.platform.is_some() || said.context.user_type.is_some() {
         written.lose(Loss::SURROUNDINGS, LossKind::Dropped);
     }
 }
 
 /// Notes where a session forgets, at its first record, which one it was forked from.
-pub(super) fn told_of_fork(draft: &Draft<'_>, mut written: Written) -> Written {
+pub(crate) fn told_of_fork(draft: &Draft<'_>, mut written: Written) -> Written {
     if draft.forked_from.is_some() && draft.parent.is_none() {
         written.lose("fork", LossKind::Dropped);
     }
