@@ -48,6 +48,8 @@ mod join;
 
 pub mod conversation;
 mod assemble;
+mod closed;
+mod divider;
 pub mod history;
 pub mod stream;
 pub mod tool_calls;
