@@ -21,8 +21,18 @@ pub(crate) trait Disk: Send + Sync {
     fn exists(&self, path: &Path) -> bool;
     /// Gives a file or a folder another name; what has that name already is replaced, where it is a file.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file its name; what has that name already is refused.
+    fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
+        // The name is taken first: whoever else wants it is refused from then on.
+        drop(self.create(to)?);
+        self.rename(from, to)
+    }
     /// Takes a file's name away.
     fn unlink(&self, path: &Path) -> io::Result<()>;
+    /// Takes an empty folder's name away. A disk may keep it: it holds nothing.
+    fn remove_folder(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
     /// Makes the names in a folder survive a crash.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
     /// Waits for somebody else to let go of a lock.
@@ -124,8 +134,24 @@ impl Disk for Real {
         fs::rename(from, to)
     }
 
+    fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
+        match fs::hard_link(from, to) {
+            Ok(()) => self.unlink(from),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            // Not every file system has second names.
+            Err(_) => {
+                drop(self.create(to)?);
+                self.rename(from, to)
+            }
+        }
+    }
+
     fn unlink(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {

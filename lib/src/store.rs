@@ -241,6 +241,11 @@ impl Store {
         Ok(ack)
     }
 
+    /// Refuses a record that the session cannot go on from.
+    pub fn check_place(&self, session: &Session, record: &str) -> Result<()> {
+        self.place_to_go_on(session, record).map(|_| ())
+    }
+
     /// The session of this id.
     pub fn source(&self, session: &str) -> Result<Source> {
         let found = self.rows(&mut Vec::new()).find(|(_, row)| row.id.as_str() == session);
@@ -271,7 +276,7 @@ impl Store {
         rows.into_iter()
     }
 
-    fn read(&self, source: &Source) -> Result<Session> {
+    pub(crate) fn read(&self, source: &Source) -> Result<Session> {
         Session::open(source, &Reading::plain((self.host.now)()))
     }
 
@@ -289,7 +294,7 @@ impl Store {
         }
     }
 
-    fn beginning<'a>(
+    pub(crate) fn beginning<'a>(
         &'a self,
         session: &'a SessionId,
         new: &NewSession<'a>,
@@ -384,11 +389,11 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     Err(Error::BadName { name: name.to_owned(), why: why.to_owned() })
 }
 
-fn bytes(lines: &[Line]) -> Vec<u8> {
+pub(crate) fn bytes(lines: &[Line]) -> Vec<u8> {
     lines.iter().flat_map(|line| format!("{}\n", line.value).into_bytes()).collect()
 }
 
-fn read_sidecar(path: &Path) -> Option<Value> {
+pub(crate) fn read_sidecar(path: &Path) -> Option<Value> {
     let file = fs::File::open(path).at(path).ok()?;
     let mut text = Vec::new();
     file.take(SIDECAR_LIMIT_BYTES).read_to_end(&mut text).ok()?;

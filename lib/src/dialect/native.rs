@@ -239,6 +239,7 @@ impl<'a> Line<'a> {
             result.tool_call_id.some().into_iter().for_each(|id| emit(Event::Key(key(id))));
         }
         let (session, version) = (self.session_id.some(), self.version.some());
+        let forked_from = self.forked_from.0.and_then(|origin| origin.session_id.some());
         emit(Event::About(About {
             session,
             cwd,
@@ -247,7 +248,7 @@ impl<'a> Line<'a> {
             model,
             parent_session,
             parent_call,
-            ..About::default()
+            forked_from,
         }));
     }
 

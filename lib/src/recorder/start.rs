@@ -154,6 +154,7 @@ impl Start {
         tally.started = session.started();
         tally.updated = session.updated();
         tally.title = session.title().map(|title| title.text.clone());
+        tally.git_branch = tally.git_branch.take().or_else(|| session.git_branch().map(str::to_owned));
         tally.model = session.models().last().cloned();
         tally.forked_from = session.forked_from().map(crate::record::SessionId::from);
         let is_message = |record: &RecordRef<'_>| {

@@ -25,6 +25,7 @@ pub(super) static WRITING: Writing = Writing {
     lines,
     sidecar: None,
     adopt: Some(adopt),
+    archive: None,
 };
 
 /// The agent lists prompts; no more of one is kept for that.

@@ -39,6 +39,8 @@ pub(super) struct Line<'a> {
     pub(super) fragment: Object<Fragment>,
     #[serde(borrow, default)]
     pub(super) metadata: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) forked_from: Object<Origin<'a>>,
     // Of plain messages.
     #[serde(borrow, default)]
     pub(super) role: Text<'a>,
@@ -98,6 +100,14 @@ pub(super) struct Line<'a> {
     pub(super) keeps_prompts: Flag,
     #[serde(borrow, default)]
     pub(super) cuts: Option<&'a RawValue>,
+}
+
+/// The session that a line was copied from.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Origin<'a> {
+    #[serde(borrow, default)]
+    pub(super) session_id: Text<'a>,
 }
 
 #[derive(Deserialize)]

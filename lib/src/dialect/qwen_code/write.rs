@@ -25,6 +25,7 @@ pub(super) static WRITING: Writing = Writing {
     lines,
     sidecar: None,
     adopt: Some(adopt),
+    archive: None,
 };
 
 /// No file system takes a longer name, and the agent does not cut it.
