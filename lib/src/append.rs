@@ -134,20 +134,11 @@ impl Appender {
     }
 
     fn lock(&mut self) -> Result<bool> {
-        let (mut wait, mut waited) = (FIRST_WAIT_MS, 0);
-        loop {
-            match self.log.lock().at(&self.path)? {
-                Locked::Yes => return Ok(true),
-                Locked::Never => {
-                    self.surprise_once(Surprise::NoLocks);
-                    return Ok(false);
-                }
-                Locked::ByAnother if waited >= LONGEST_WAIT_MS => return Err(Error::Busy(self.path.clone())),
-                Locked::ByAnother => self.disk.pause(wait),
-            }
-            waited += wait;
-            wait = (wait * 2).min(LONGEST_WAIT_MS / 20);
+        let locked = lock_log(&*self.disk, &*self.log, &self.path)?;
+        if locked == Locked::Never {
+            self.surprise_once(Surprise::NoLocks);
         }
+        Ok(locked == Locked::Yes)
     }
 
     /// Goes on in the file that the path names now.
@@ -232,6 +223,20 @@ impl Appender {
         if !self.surprises.contains(&surprise) {
             self.surprises.push(surprise);
         }
+    }
+}
+
+/// Takes a log's lock, and waits for it as long as somebody may hold it: [`Locked::Never`] where there are no locks.
+pub(crate) fn lock_log(disk: &dyn Disk, log: &dyn OpenLog, path: &Path) -> Result<Locked> {
+    let (mut wait, mut waited) = (FIRST_WAIT_MS, 0);
+    loop {
+        match log.lock().at(path)? {
+            Locked::ByAnother if waited >= LONGEST_WAIT_MS => return Err(Error::Busy(path.to_path_buf())),
+            Locked::ByAnother => disk.pause(wait),
+            locked => return Ok(locked),
+        }
+        waited += wait;
+        wait = (wait * 2).min(LONGEST_WAIT_MS / 20);
     }
 }
 
