@@ -22,7 +22,7 @@ use crate::mend;
 use crate::project;
 use crate::record::{Body, Kind, RecordId, SessionId, Title};
 use crate::recorder::{Log, Start};
-use crate::replace::{beside, write_all};
+use crate::replace::{beside, take_away, write_all};
 use crate::session::{Branch, NotFound, RecordRef, Session};
 use crate::source::Source;
 use crate::store::{NewSession, Store, bytes, read_sidecar};
@@ -272,8 +272,6 @@ struct Staged<'a> {
     file: PathBuf,
     /// The folders that were made for it, the outermost first.
     made: Vec<PathBuf>,
-    /// Folders with new names in them.
-    unsafe_names: Vec<PathBuf>,
 }
 
 impl<'a> Staged<'a> {
@@ -281,9 +279,8 @@ impl<'a> Staged<'a> {
         let missing = path.ancestors().skip(1).take_while(|folder| !disk.exists(folder));
         let mut made: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
         made.reverse();
-        let mut staged = Staged { disk, path, file: beside(path, new_id), made, unsafe_names: Vec::new() };
-        staged.unsafe_names = make_folders(disk, path).inspect_err(|_| staged.remove_folders())?;
-        staged.unsafe_names.extend(path.parent().map(Path::to_path_buf));
+        let staged = Staged { disk, path, file: beside(path, new_id), made };
+        make_folders(disk, path).inspect_err(|_| staged.remove_folders())?;
         Ok(staged)
     }
 
@@ -296,12 +293,12 @@ impl<'a> Staged<'a> {
             std::io::ErrorKind::AlreadyExists => Error::Exists(self.path.to_path_buf()),
             _ => Error::Io { path: self.path.to_path_buf(), source },
         })?;
-        self.unsafe_names.iter().rev().try_for_each(|folder| self.disk.sync_folder(folder).at(folder))
+        self.path.parent().map_or(Ok(()), |folder| self.disk.sync_folder(folder).at(folder))
     }
 
     /// Takes away what a failed copy left. What cannot be taken away is our own, and has a name that nobody reads.
     fn clean_up(&self) {
-        drop(self.disk.unlink(&self.file));
+        drop(take_away(self.disk, &self.file));
         self.remove_folders();
     }
 

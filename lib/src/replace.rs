@@ -3,13 +3,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::disk::{Disk, OpenLog};
+use crate::disk::{Appended, Disk, OpenLog};
 use crate::error::{At, Result};
 
 /// Whether a replaced file must survive a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// It is derived: a crash may leave the old one.
+    /// It is derived: a crash may leave the old one, or rubbish.
     IfPossible,
     /// It is not written down anywhere else.
     Surely,
@@ -28,7 +28,7 @@ pub(crate) fn replace(disk: &dyn Disk, path: &Path, new_id: &str, bytes: &[u8], 
     })();
     if let Err(error) = written {
         // What stays of it is our own, and has a name that nobody reads.
-        drop(disk.unlink(&beside));
+        drop(take_away(disk, &beside));
         return Err(error);
     }
     match path.parent().filter(|_| keep == Keep::Surely) {
@@ -43,15 +43,23 @@ pub(crate) fn beside(path: &Path, new_id: &str) -> PathBuf {
     path.with_file_name(format!(".{name}.{new_id}"))
 }
 
+/// Takes a file's name away, the one place that does: of what was written beside another, and of a file that was moved by copying it.
+pub(crate) fn take_away(disk: &dyn Disk, path: &Path) -> Result<()> {
+    disk.unlink(path).at(path)
+}
+
 /// Appends all bytes, in as many calls as it takes: only for a file that nobody else knows.
 pub(crate) fn write_all(file: &dyn OpenLog, mut bytes: &[u8], path: &Path) -> Result<()> {
     while !bytes.is_empty() {
         match file.append(bytes) {
-            Ok(0) => return Err(io::Error::from(io::ErrorKind::StorageFull)).at(path),
-            Ok(taken) => bytes = &bytes[taken..],
+            Ok(Appended { taken: 0, .. }) => return Err(io::Error::from(io::ErrorKind::StorageFull)).at(path),
+            Ok(Appended { taken, .. }) => bytes = &bytes[taken..],
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error).at(path),
         }
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

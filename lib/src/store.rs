@@ -145,7 +145,9 @@ impl Store {
             return Err(Error::Exists(path));
         }
         let header = bytes(&(self.writing.header)(&beginning));
-        let place = self.place(session.clone(), &path);
+        // Where a session is called after its place, it is called so from the beginning.
+        let session = self.dialect.session_of(&path).map_or_else(|| session.clone(), SessionId);
+        let place = self.place(session, &path);
         let start = Start::fresh(&place, new.project);
         let mut appender = Appender::create(self.disk.clone(), &path, header)?;
         // A session that somebody can name is there, whatever comes next.

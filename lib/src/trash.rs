@@ -24,12 +24,12 @@ use crate::disk::{Disk, Real};
 use crate::error::{At, Error, Result};
 use crate::host::Host;
 use crate::layout::Format;
-use crate::replace::write_all;
+use crate::replace::{take_away, write_all};
 use crate::session::Session;
 use crate::source::Source;
 use crate::store::{is_in_use, read_sidecar};
 use belongings::belongings;
-use moving::{move_all, unlink};
+use moving::move_all;
 
 /// The file that tells what a removed session was.
 const ORIGIN: &str = "origin.json";
@@ -139,7 +139,7 @@ impl Trash {
         if let Err(error) = move_all(&*self.disk, &ways, &(self.host.new_id)()) {
             // What was moved is back; where something is not, the note of it stays.
             if ways.iter().all(|(from, _)| self.disk.exists(from)) {
-                drop(unlink(&*self.disk, &folder.join(ORIGIN)));
+                drop(take_away(&*self.disk, &folder.join(ORIGIN)));
             }
             drop(self.disk.remove_folder(&folder));
             return Err(error);
@@ -195,7 +195,7 @@ impl Trash {
             make_folders(&*self.disk, path)?;
         }
         move_all(&*self.disk, &ways, &(self.host.new_id)())?;
-        unlink(&*self.disk, &folder.join(ORIGIN))?;
+        take_away(&*self.disk, &folder.join(ORIGIN))?;
         // What somebody else put there stays.
         drop(self.disk.remove_folder(&folder));
         Ok(Removed { id: id.to_owned(), root: self.root.clone(), origin })
@@ -211,7 +211,7 @@ impl Trash {
             if self.disk.exists(&self.root.join(&id)) {
                 continue;
             }
-            let mut changed = make_folders(&*self.disk, &path)?;
+            make_folders(&*self.disk, &path)?;
             let file = match self.disk.create(&path) {
                 // Somebody else removes a session of this name at this moment.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -219,8 +219,8 @@ impl Trash {
             };
             write_all(&*file, &note, &path)?;
             file.sync().at(&path)?;
-            changed.push(self.root.join(&id));
-            changed.iter().try_for_each(|folder| self.disk.sync_folder(folder).at(folder))?;
+            let folder = self.root.join(&id);
+            self.disk.sync_folder(&folder).at(&folder)?;
             return Ok(id);
         }
         Err(Error::Exists(self.root.join(name)))

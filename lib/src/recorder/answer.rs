@@ -7,10 +7,11 @@ use crate::error::{Error, Result};
 use crate::message::{Part, ReasoningPart, TextPart};
 use crate::record::{Body, Said, Usage};
 use crate::redact::Held;
-use crate::writing::{Fragment, Grain};
+use crate::writing::{Fragment, Grain, Loss, LossKind};
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a piece is moved once")]
 pub enum Delta {
     /// This model answers.
     Model(String),
@@ -37,6 +38,8 @@ pub(super) struct Answer {
     /// What a format with the grain of a turn writes later.
     parts: Vec<Part>,
     has_open_calls: bool,
+    /// Pieces that the format has no place for: the next one that it has tells of them.
+    lost: Vec<Loss>,
     /// Calls whose pieces are not on disk.
     tickets: Vec<u64>,
 }
@@ -202,8 +205,10 @@ pub(super) fn finish(recorder: &mut Recorder, usage: Option<Usage>, ticket: u64)
                 recorder.sync()?;
             }
             let record = recorder.answer.as_ref().and_then(|answer| answer.record.as_ref());
-            match record {
-                Some(tip) => Ack::Saved(Saved { ticket, id: tip.id.clone(), durability, losses: Vec::new() }),
+            let id = record.map(|tip| tip.id.clone());
+            let losses = recorder.answer.as_mut().map(|answer| std::mem::take(&mut answer.lost)).unwrap_or_default();
+            match id {
+                Some(id) => Ack::Saved(Saved { ticket, id, durability, losses }),
                 None => hold_nothing(ticket)?,
             }
         }
@@ -253,8 +258,19 @@ fn piece(recorder: &mut Recorder, mut said: Said, ticket: u64, durability: Durab
         (None, true) => (On::Tip, Some(Fragment { seq, part: answer.part })),
         (_, false) => (On::Tip, None),
     };
-    let ack = recorder.write(vec![Piece { body: Body::Assistant(said), on, fragment }], ticket, durability)?;
-    let Some(answer) = &mut recorder.answer else { return Ok(ack) };
+    let written = recorder.write(vec![Piece { body: Body::Assistant(said), on, fragment }], ticket, durability);
+    let Some(answer) = &mut recorder.answer else { return written };
+    let mut ack = match written {
+        // Trying again would not help, and the answer goes on.
+        Err(Error::CannotHold { what, .. }) => {
+            answer.lost.push(Loss { what, kind: LossKind::Dropped });
+            return hold(recorder, ticket);
+        }
+        written => written?,
+    };
+    if let Ack::Saved(saved) = &mut ack {
+        saved.losses.append(&mut answer.lost);
+    }
     if let Some(record) = answer.record.as_mut().filter(|_| joins) {
         record.lines += 1;
     } else {

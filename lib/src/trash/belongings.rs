@@ -49,7 +49,10 @@ fn is_a_folder_each(own: &Layout, layouts: &[Layout]) -> bool {
 fn own_folder(own: &Layout, other: &Layout, path: &Path, stem: &str) -> Option<PathBuf> {
     let (own_parts, parts): (Vec<&str>, Vec<&str>) =
         (own.pattern.split('/').collect(), other.pattern.split('/').collect());
-    let called = parts.iter().rposition(|part| *part == "*").filter(|at| *at > 0 && other.root == own.root)?;
+    let called = parts
+        .iter()
+        .rposition(|part| *part == "*")
+        .filter(|at| *at > 0 && other.root == own.root && other.pattern != own.pattern)?;
     let root = path.ancestors().nth(own_parts.len())?;
     let names: Vec<_> = path.strip_prefix(root).ok()?.components().collect();
     let mut folder = root.to_path_buf();

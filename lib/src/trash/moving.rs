@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::disk::Disk;
 use crate::error::{At, Error, Result};
-use crate::replace::{beside, write_all};
+use crate::replace::{beside, take_away, write_all};
 
 /// Copies are read and compared in pieces of this size.
 const PIECE_BYTES: usize = 256 * 1024;
@@ -26,11 +26,6 @@ pub(super) fn move_all(disk: &dyn Disk, ways: &[(PathBuf, PathBuf)], new_id: &st
         }
     }
     Ok(())
-}
-
-/// The one place where a removed session's files lose their names.
-pub(super) fn unlink(disk: &dyn Disk, path: &Path) -> Result<()> {
-    disk.unlink(path).at(path)
 }
 
 fn move_one(disk: &dyn Disk, from: &Path, to: &Path, new_id: &str) -> Result<()> {
@@ -150,7 +145,7 @@ fn same_content(a: &Path, b: &Path) -> Result<bool> {
 
 fn remove_tree(disk: &dyn Disk, root: &Path) -> Result<()> {
     for (path, is_folder) in tree(root)?.iter().rev() {
-        if *is_folder { disk.remove_folder(path).at(path)? } else { unlink(disk, path)? }
+        if *is_folder { disk.remove_folder(path).at(path)? } else { take_away(disk, path)? }
     }
     Ok(())
 }
@@ -204,9 +199,6 @@ mod tests {
         }
         fn remove_folder(&self, path: &Path) -> io::Result<()> {
             Real.remove_folder(path)
-        }
-        fn rewrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
-            Real.rewrite(path, offset, bytes)
         }
         fn sync_folder(&self, path: &Path) -> io::Result<()> {
             Real.sync_folder(path)
