@@ -65,6 +65,7 @@ pub mod recorder;
 pub mod store;
 pub mod fork;
 pub mod convert;
+pub mod trash;
 
 pub mod profile;
 pub mod listing;
