@@ -60,6 +60,7 @@ mod redact;
 pub mod thinking;
 pub mod recorder;
 pub mod store;
+pub mod dictation;
 
 pub mod profile;
 pub mod listing;

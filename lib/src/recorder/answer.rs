@@ -3,11 +3,12 @@
 use super::log::{On, Piece};
 use super::start::Tip;
 use super::{Ack, Durability, Recorder, Saved};
+use crate::assemble::settle;
 use crate::error::{Error, Result};
 use crate::message::{Part, ReasoningPart, TextPart};
-use crate::record::{Body, Said, Usage};
+use crate::record::{Body, Said, ToolResult, Usage};
 use crate::redact::Held;
-use crate::writing::{Fragment, Grain};
+use crate::writing::{Fragment, Grain, Loss, LossKind};
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,8 +21,10 @@ pub enum Delta {
     Reasoning(String),
     /// The text or the thinking is whole; the object is what its provider says of it.
     End(Option<serde_json::Map<String, serde_json::Value>>),
-    /// A part that comes whole: a call, a file, a source.
+    /// A part that comes whole: a call, a file, a source. The same call again says more of it.
     Part(Part),
+    /// What else is known of the answer: its task list, its thinking mode, its metadata.
+    About(Box<Said>),
 }
 
 /// An answer that is not whole yet.
@@ -37,6 +40,10 @@ pub(super) struct Answer {
     /// What a format with the grain of a turn writes later.
     parts: Vec<Part>,
     has_open_calls: bool,
+    /// The calls among its parts.
+    calls: Vec<String>,
+    /// What is known and not written yet.
+    about: Said,
     /// Calls whose pieces are not on disk.
     tickets: Vec<u64>,
 }
@@ -63,6 +70,12 @@ impl Answer {
     pub(super) fn tickets(&self) -> impl Iterator<Item = u64> + '_ {
         self.tickets.iter().copied()
     }
+
+    fn know(&mut self, more: Said) {
+        self.about.todos = more.todos.or(self.about.todos.take());
+        self.about.thinking = more.thinking.or(self.about.thinking.take());
+        self.about.metadata.extend(more.metadata);
+    }
 }
 
 /// Takes a piece of the answer.
@@ -81,6 +94,10 @@ pub(super) fn take(recorder: &mut Recorder, delta: Delta, ticket: u64) -> Result
         Delta::Text(text) => go_on(recorder, &text, Kind::Text, ticket),
         Delta::Reasoning(text) => go_on(recorder, &text, Kind::Reasoning, ticket),
         Delta::End(about) => end_part(recorder, about, ticket),
+        Delta::About(more) => {
+            recorder.answer.iter_mut().for_each(|answer| answer.know((*more).clone()));
+            hold(recorder, ticket)
+        }
         Delta::Part(part) => {
             end_part(recorder, None, ticket)?;
             whole_part(recorder, part, ticket)
@@ -132,7 +149,7 @@ fn end_part(
 ) -> Result<Ack> {
     let grain = grain(recorder);
     let Some(answer) = &mut recorder.answer else { return Ok(Ack::NotRecorded) };
-    let Some(mut open) = answer.open.clone() else { return hold_nothing(ticket) };
+    let Some(mut open) = answer.open.clone() else { return nothing_new(recorder, ticket) };
     let text = open.text.clone() + &open.held.release();
     let mut part = open.part(text.clone());
     let has_about = about.is_some();
@@ -146,7 +163,7 @@ fn end_part(
             answer.parts.push(part);
             hold(recorder, ticket)?
         }
-        Grain::Fragment if text.is_empty() && !has_about => hold_nothing(ticket)?,
+        Grain::Fragment if text.is_empty() && !has_about => nothing_new(recorder, ticket)?,
         Grain::Fragment | Grain::Part | Grain::Block => {
             piece(recorder, Said::from(vec![part]), ticket, Durability::Flush)?
         }
@@ -160,16 +177,63 @@ fn end_part(
 
 fn whole_part(recorder: &mut Recorder, part: Part, ticket: u64) -> Result<Ack> {
     let is_open_call = matches!(&part, Part::Tool(call) if call.is_open());
-    let ack = if grain(recorder) == Grain::Turn {
-        recorder.answer.iter_mut().for_each(|answer| answer.parts.push(part.clone()));
-        hold(recorder, ticket)?
-    } else {
-        piece(recorder, Said::from(vec![part]), ticket, Durability::Flush)?
+    let call = if let Part::Tool(call) = &part { Some(call.call_id.clone()) } else { None };
+    let is_known = |answer: &Answer| call.as_ref().is_some_and(|call| answer.calls.contains(call));
+    let is_known = recorder.answer.as_ref().is_some_and(is_known);
+    let ack = match grain(recorder) {
+        Grain::Turn => {
+            recorder.answer.iter_mut().for_each(|answer| put(&mut answer.parts, part.clone()));
+            hold(recorder, ticket)?
+        }
+        // The call stands in the file as it was made.
+        Grain::Part | Grain::Block if is_known => match nothing_new(recorder, ticket)? {
+            Ack::Saved(saved) => {
+                let loss = Loss { what: "a change of a call".to_owned(), kind: LossKind::Dropped };
+                Ack::Saved(Saved { losses: vec![loss], ..saved })
+            }
+            ack @ (Ack::Held { .. } | Ack::NotRecorded) => ack,
+        },
+        Grain::Fragment | Grain::Part | Grain::Block => {
+            piece(recorder, Said::from(vec![part]), ticket, Durability::Flush)?
+        }
     };
     if let Some(answer) = &mut recorder.answer {
         answer.part += 1;
         answer.has_open_calls |= is_open_call;
+        answer.calls.extend(call.filter(|_| !is_known));
     }
+    Ok(ack)
+}
+
+/// Adds a part, or puts a call in the place of what was known of it.
+fn put(parts: &mut Vec<Part>, part: Part) {
+    let is_same = |known: &Part| matches!((known, &part), (Part::Tool(a), Part::Tool(b)) if a.call_id == b.call_id);
+    match parts.iter_mut().find(|known| is_same(known)) {
+        Some(known) => *known = part,
+        None => parts.push(part),
+    }
+}
+
+/// A tool's answer, while the model may go on with its own.
+pub(super) fn result(recorder: &mut Recorder, result: ToolResult, ticket: u64) -> Result<Ack> {
+    end_part(recorder, None, ticket)?;
+    if grain(recorder) == Grain::Turn {
+        let Some(answer) = &mut recorder.answer else { return Ok(Ack::NotRecorded) };
+        let mut calls = answer
+            .parts
+            .iter_mut()
+            .filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
+        if let Some(call) = calls.find(|call| call.call_id == result.call_id && call.is_open()) {
+            settle(call, result);
+            return hold(recorder, ticket);
+        }
+        super::answer::end(recorder)?;
+        return recorder.record_in_turn(Body::ToolResult(result.into()), ticket);
+    }
+    let answer = recorder.log.as_ref().and_then(|log| log.start.answer.clone());
+    let ack = recorder.write(vec![Piece::next(Body::ToolResult(result.into()))], ticket, Durability::Flush)?;
+    // What the model says next still is the same answer.
+    recorder.log.iter_mut().for_each(|log| log.start.answer.clone_from(&answer));
     Ok(ack)
 }
 
@@ -184,7 +248,7 @@ pub(super) fn finish(recorder: &mut Recorder, usage: Option<Usage>, ticket: u64)
     end_part(recorder, None, ticket)?;
     if grain(recorder) == Grain::Turn {
         let Some(answer) = recorder.answer.take() else { return Ok(Ack::NotRecorded) };
-        let said = Said { parts: answer.parts, model: answer.model, usage, ..Said::default() };
+        let said = Said { parts: answer.parts, model: answer.model, usage, ..answer.about };
         if let Some((_, tickets)) = &mut recorder.turn {
             tickets.extend(&answer.tickets);
         } else {
@@ -192,11 +256,19 @@ pub(super) fn finish(recorder: &mut Recorder, usage: Option<Usage>, ticket: u64)
         }
         return recorder.record_in_turn(Body::Assistant(said), ticket);
     }
+    let is_empty = |answer: &mut Answer| answer.record.is_none();
+    if let Some(answer) = recorder.answer.take_if(is_empty) {
+        // Nothing was said: what is known belongs to the answer before.
+        return recorder.know_of_answer(Said { usage, ..answer.about }, ticket);
+    }
     let waits = recorder.answer.as_ref().is_some_and(|answer| answer.has_open_calls);
     let durability = if waits { Durability::Flush } else { Durability::Sync };
+    let knows_more = recorder.answer.as_ref().is_some_and(|answer| answer.about != Said::default());
     let ack = match usage {
-        Some(usage) => piece(recorder, Said { usage: Some(usage), ..Said::default() }, ticket, durability)?,
-        None => {
+        usage if usage.is_some() || knows_more => {
+            piece(recorder, Said { usage, ..Said::default() }, ticket, durability)?
+        }
+        _ => {
             let durability = recorder.options.durability.unwrap_or(durability);
             if durability == Durability::Sync {
                 recorder.sync()?;
@@ -204,7 +276,7 @@ pub(super) fn finish(recorder: &mut Recorder, usage: Option<Usage>, ticket: u64)
             let record = recorder.answer.as_ref().and_then(|answer| answer.record.as_ref());
             match record {
                 Some(tip) => Ack::Saved(Saved { ticket, id: tip.id.clone(), durability, losses: Vec::new() }),
-                None => hold_nothing(ticket)?,
+                None => Ack::NotRecorded,
             }
         }
     };
@@ -253,8 +325,11 @@ fn piece(recorder: &mut Recorder, mut said: Said, ticket: u64, durability: Durab
         (None, true) => (On::Tip, Some(Fragment { seq, part: answer.part })),
         (_, false) => (On::Tip, None),
     };
+    let about = answer.about.clone();
+    (said.todos, said.thinking, said.metadata) = (about.todos, about.thinking, about.metadata);
     let ack = recorder.write(vec![Piece { body: Body::Assistant(said), on, fragment }], ticket, durability)?;
     let Some(answer) = &mut recorder.answer else { return Ok(ack) };
+    answer.about = Said::default();
     if let Some(record) = answer.record.as_mut().filter(|_| joins) {
         record.lines += 1;
     } else {
@@ -276,9 +351,13 @@ fn hold(recorder: &mut Recorder, ticket: u64) -> Result<Ack> {
     Ok(Ack::Held { ticket })
 }
 
-/// Nothing waits to be written: the call only marks a place.
-fn hold_nothing(ticket: u64) -> Result<Ack> {
-    Ok(Ack::Held { ticket })
+/// Nothing waits to be written: the call only marks a place in what is on disk.
+fn nothing_new(recorder: &mut Recorder, ticket: u64) -> Result<Ack> {
+    let record = recorder.answer.as_ref().and_then(|answer| answer.record.as_ref());
+    match record.map(|tip| tip.id.clone()) {
+        Some(id) => Ok(Ack::Saved(Saved { ticket, id, durability: Durability::Flush, losses: Vec::new() })),
+        None => hold(recorder, ticket),
+    }
 }
 
 fn grain(recorder: &Recorder) -> Grain {
