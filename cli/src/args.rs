@@ -8,14 +8,15 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, history::HistoryArgs,
-    list::ListArgs, show::ShowArgs, tail::TailArgs, tree::TreeArgs,
+    list::ListArgs, rename::RenameArgs, rewind::RewindArgs, show::ShowArgs, tail::TailArgs, tree::TreeArgs,
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 
 /// The session history of every AI agent, in one place
 ///
-/// Reads what agents keep of their conversations, as they keep it: nothing is imported, nothing is changed. A session is named by its id
+/// Reads what agents keep of their conversations, as they keep it: nothing is imported, and only a command that is aimed at a session
+/// writes to it. A session is named by its id
 /// or any unique beginning of it, by @ (the newest of this project), @~1 (the one before), DIALECT:ID, a path, or - (standard input);
 /// a message by SESSION#ID.
 #[derive(Parser, Debug)]
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Tail(TailArgs),
     History(HistoryArgs),
     ExtractTools(ExtractToolsArgs),
+    Rewind(RewindArgs),
+    Rename(RenameArgs),
     Doctor(DoctorArgs),
     Completions(CompletionsArgs),
     /// Print the manual page

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use jiff::{Timestamp, tz::TimeZone};
 use scrollback::home::Home;
+use scrollback::host::Host;
 use serde::Serialize;
 
 use crate::args::{ColorChoice, Global};
@@ -104,6 +106,17 @@ impl Ctx {
         }
     }
 
+    /// What a writer of sessions is handed: the clock stands still where it does for everybody.
+    pub(crate) fn host(&self) -> Result<Host, Failure> {
+        let mut host = Host::system(concat!("scrollback ", env!("CARGO_PKG_VERSION")))?;
+        host.cwd.clone_from(&self.home.cwd);
+        if self.home.vars.contains_key("SCROLLBACK_NOW") {
+            let now = self.now;
+            host.now = Arc::new(move || now);
+        }
+        Ok(host)
+    }
+
     /// Puts the demo home in the place of the user's.
     pub(crate) fn enter_demo(&mut self) -> Result<(), Failure> {
         let dir = demo::unpack(&self.home)?;
@@ -158,6 +171,17 @@ impl Ctx {
     /// Tells of something that could not be read; the command goes on without it.
     pub(crate) fn warn(&mut self, failure: &Failure) -> Result<(), Failure> {
         Ok(self.tell(failure)?)
+    }
+
+    /// Warns of something before or while it happens; the command goes on.
+    pub(crate) fn caution(&mut self, kind: &str, text: &str) -> Result<(), Failure> {
+        if self.json {
+            json::compact(&mut self.err, &serde_json::json!({"warning": {"kind": kind, "message": text}}))?;
+            writeln!(self.err)?;
+        } else {
+            writeln!(self.err, "warning: {}", clean::line(text))?;
+        }
+        Ok(())
     }
 
     /// Says something beside the data. With `--json` nobody would read it.

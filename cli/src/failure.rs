@@ -76,24 +76,61 @@ impl From<scrollback::error::Error> for Failure {
         use scrollback::error::Error;
         let hint = match &error {
             Error::Io { source, .. } => match source.kind() {
-                std::io::ErrorKind::NotFound => Some("`scrollback list --all` shows every session"),
-                std::io::ErrorKind::PermissionDenied => Some("you may not read it; look at its owner and mode"),
-                std::io::ErrorKind::IsADirectory => Some("name a session file"),
-                _ => Some("is that the right path?"),
+                std::io::ErrorKind::NotFound => "`scrollback list --all` shows every session",
+                std::io::ErrorKind::PermissionDenied => "you may not; look at its owner and mode",
+                std::io::ErrorKind::IsADirectory => "name a session file",
+                std::io::ErrorKind::InvalidInput => "sessions are written only to regular files, never through links",
+                std::io::ErrorKind::StorageFull => "make room, then run the command again; nothing was lost",
+                std::io::ErrorKind::ReadOnlyFilesystem => "nothing can be written there",
+                _ => "is that the right path?",
             },
-            Error::NotAFile(_) => Some("pipe it in instead: … | scrollback show -"),
-            Error::Changed(_) => Some("another program rewrote it; run the command again"),
-            Error::NoSessions(_) => Some("--dialect says whose it is; docs/dialects tells which tables are known"),
+            Error::NotAFile(_) => "pipe it in instead: … | scrollback show -",
+            Error::Changed(_) => "another program rewrote it; run the command again",
+            Error::NoSessions(_) => "--dialect says whose it is; docs/dialects tells which tables are known",
             Error::SeveralSessions { .. } => {
-                Some("add #ID to the path; `scrollback list --store` with this file shows the ids")
+                "add #ID to the path; `scrollback list --store` with this file shows the ids"
             }
-            Error::TooManySessions { .. } => Some("name one: add #ID to the path of a smaller database"),
-            Error::Database { .. } => Some("it may be locked, damaged or no SQLite database"),
+            Error::TooManySessions { .. } => "name one: add #ID to the path of a smaller database",
+            Error::Database { .. } => "it may be locked, damaged or no SQLite database",
+            Error::Busy(_) => "wait until it has finished, then run the command again",
+            Error::Torn(_) => {
+                "the disk may be full; `scrollback doctor` shows the piece, and nothing before it changed"
+            }
+            Error::Unsaved { .. } => "look at the disk, then run the command again",
+            Error::ReadOnly(_) => "`scrollback fork` and `rewind` need a format that is written; README tells which",
+            Error::CannotHold { .. } => "native holds everything: docs/format.md",
+            Error::BadName { .. } => "choose a plain one, or leave it out and a fresh one is made",
+            Error::TooLong { .. } => "write large contents to a file and record its path",
+            Error::NoSession(_) => "`scrollback list --all` shows every session",
+            Error::NoRecord { .. } => "`scrollback tree SESSION` shows every record",
+            Error::NoPlace { .. } => "`scrollback tree SESSION` shows where a conversation can go on",
+            Error::Exists(_) => "nothing is overwritten: choose another name, or move that away first",
         };
-        let failure = Failure::new(FailureKind::Io, error.to_string());
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
+        Failure::new(kind_of(&error), error.to_string()).hint(hint)
+    }
+}
+
+/// Whether the world said no, or what was asked for cannot be meant.
+fn kind_of(error: &scrollback::error::Error) -> FailureKind {
+    use scrollback::error::Error;
+    match error {
+        Error::ReadOnly(_)
+        | Error::CannotHold { .. }
+        | Error::BadName { .. }
+        | Error::TooLong { .. }
+        | Error::NoSession(_)
+        | Error::NoRecord { .. }
+        | Error::NoPlace { .. }
+        | Error::Exists(_) => FailureKind::Usage,
+        Error::Io { .. }
+        | Error::NotAFile(_)
+        | Error::Changed(_)
+        | Error::NoSessions(_)
+        | Error::SeveralSessions { .. }
+        | Error::TooManySessions { .. }
+        | Error::Busy(_)
+        | Error::Torn(_)
+        | Error::Unsaved { .. }
+        | Error::Database { .. } => FailureKind::Io,
     }
 }

@@ -13,9 +13,11 @@ mod pager;
 mod paint;
 mod render;
 mod scope;
+mod surprises;
 mod teller;
 mod terminal;
 mod watch;
+mod writable;
 
 use std::process::ExitCode;
 

@@ -142,6 +142,16 @@ impl Source {
         found.into_iter().filter_map(Result::ok).collect()
     }
 
+    /// The store that the file lies in, if it lies in one: what `--store` would name.
+    pub fn store(&self) -> Option<PathBuf> {
+        let layouts = self.dialect.layouts_in(Path::new(""));
+        layouts.iter().filter(|layout| layout.fits(&self.path)).find_map(|layout| {
+            let root = self.path.ancestors().nth(layout.pattern.split('/').count())?;
+            let depth = layout.root.components().count();
+            root.ancestors().nth(depth).filter(|_| root.ends_with(&layout.root)).map(Path::to_path_buf)
+        })
+    }
+
     /// The bytes of its further files.
     pub(crate) fn size_of_companions(&self) -> u64 {
         let companions = self.layout.companions.iter().map(|name| self.path.with_file_name(name));

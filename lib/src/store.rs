@@ -239,6 +239,11 @@ impl Store {
         Ok(ack)
     }
 
+    /// Refuses a record that the session cannot go on from.
+    pub fn check_place(&self, session: &Session, record: &str) -> Result<()> {
+        self.place_to_go_on(session, record).map(|_| ())
+    }
+
     /// The session of this id.
     pub fn source(&self, session: &str) -> Result<Source> {
         let found = self.rows(&mut Vec::new()).find(|(_, row)| row.id.as_str() == session);

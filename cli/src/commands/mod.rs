@@ -6,6 +6,8 @@ pub(crate) mod extract_tools;
 pub(crate) mod history;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod rename;
+pub(crate) mod rewind;
 pub(crate) mod show;
 pub(crate) mod tail;
 pub(crate) mod tree;
@@ -37,6 +39,8 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::History(args)) => history::run(args, &cli.global, ctx),
         Some(Command::Tail(args)) => tail::run(args, &cli.global, ctx),
         Some(Command::ExtractTools(args)) => extract_tools::run(args, &cli.global, ctx),
+        Some(Command::Rewind(args)) => rewind::run(args, &cli.global, ctx),
+        Some(Command::Rename(args)) => rename::run(args, &cli.global, ctx),
         Some(Command::Doctor(args)) => doctor::run(args, &cli.global, ctx),
         Some(Command::Completions(args)) => completions::run(args, ctx),
         Some(Command::Man) => man::run(ctx),

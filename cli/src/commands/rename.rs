@@ -1,0 +1,51 @@
+//! `rename`: a session gets a title.
+
+use std::process::ExitCode;
+
+use scrollback::record::{Title, TitleSource};
+
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::name::SessionName;
+use crate::surprises;
+use crate::terminal::clean;
+use crate::writable::Writable;
+
+/// A title is a line in a list; what is longer is a text.
+const TITLE_CHARS: usize = 500;
+
+/// Give a session a title
+///
+/// The title is appended to the session as a record: nothing that is there changes, and of several titles the last one counts.
+#[derive(clap::Args, Debug)]
+pub(crate) struct RenameArgs {
+    /// Session id, unique beginning, @, or a path
+    session: SessionName,
+    /// The new title
+    title: String,
+}
+
+pub(crate) fn run(args: &RenameArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let title = args.title.trim();
+    if title.is_empty() || title.chars().count() > TITLE_CHARS || title.contains(char::is_control) {
+        let failure = Failure::new(FailureKind::Usage, "that is no title");
+        return Err(failure.hint(format!("a title is one line of 1 to {TITLE_CHARS} characters")));
+    }
+    let writable = Writable::find(&args.session, global, ctx)?;
+    let before = writable.session.title().filter(|title| title.source == TitleSource::Manual).cloned();
+    let mut recorder = writable.store()?.resume_source(&writable.source, None)?;
+    surprises::tell(&mut recorder, ctx)?;
+    let ack = recorder.title(Title { text: title.to_owned(), source: TitleSource::Manual })?;
+    recorder.finish()?;
+    surprises::tell(&mut recorder, ctx)?;
+    if ctx.json {
+        ctx.print_json(&writable.done(ack.id().map(ToString::to_string)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    ctx.line(&format!("{} is called {:?} now", clean::line(&writable.id()), clean::line(title)))?;
+    if let Some(before) = before {
+        ctx.note(&format!("It was {:?}: `scrollback rename` with that takes it back.", before.text))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

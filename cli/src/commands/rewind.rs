@@ -1,0 +1,54 @@
+//! `rewind`: a session goes on from an earlier record.
+
+use std::process::ExitCode;
+
+use scrollback::record::RecordId;
+
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::name::{self, SessionName};
+use crate::surprises;
+use crate::terminal::clean;
+use crate::writable::Writable;
+
+/// Let a session go on from an earlier record
+///
+/// A record is appended that says so: nothing is removed, and what was left stays a branch that `tree` shows. Files are not touched.
+/// Formats that are one line of records have no branches: fork such a session, or convert it to native.
+#[derive(clap::Args, Debug)]
+pub(crate) struct RewindArgs {
+    /// The record to go on from: SESSION#RECORD
+    #[arg(value_name = "SESSION#RECORD")]
+    session: SessionName,
+    /// Why, for whoever reads it later
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+pub(crate) fn run(args: &RewindArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let writable = Writable::find(&args.session, global, ctx)?;
+    let Some(to) = &writable.record else {
+        let failure = Failure::new(FailureKind::Usage, "no record was named");
+        return Err(failure.hint(format!("say {}#RECORD; `scrollback tree` shows every record", writable.id())));
+    };
+    let to = RecordId(name::record(&writable.session, to)?.id().into_owned());
+    let left = writable.session.head().map(|head| head.id().into_owned());
+    let store = writable.store()?;
+    store.check_place(&writable.session, to.as_str())?;
+    let mut recorder = store.resume_source(&writable.source, None)?;
+    surprises::tell(&mut recorder, ctx)?;
+    let ack = recorder.rewind(&to, args.reason.clone())?;
+    recorder.finish()?;
+    surprises::tell(&mut recorder, ctx)?;
+    if ctx.json {
+        ctx.print_json(&writable.done(ack.id().map(ToString::to_string)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let id = writable.id();
+    ctx.line(&format!("{} goes on from {}", clean::line(&id), clean::line(to.as_str())))?;
+    if let Some(left) = left {
+        ctx.note(&format!("What was left stays a branch: `scrollback rewind {id}#{left}` takes this back."))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,94 @@
+//! A session that somebody aims a writing command at: where it lies, what it is called, and the store that it lies in.
+
+use std::path::PathBuf;
+
+use scrollback::dialect::Dialect;
+use scrollback::host::Host;
+use scrollback::session::{Bridge, Session};
+use scrollback::source::Source;
+use scrollback::store::Store;
+use serde::Serialize;
+
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::name::{Located, SessionName};
+
+/// A session that may be written.
+pub(crate) struct Writable {
+    pub(crate) source: Source,
+    pub(crate) session: Session,
+    /// The record that was named with it.
+    pub(crate) record: Option<String>,
+    host: Host,
+    /// Where its dialect's sessions are kept.
+    root: PathBuf,
+}
+
+/// What a writing command prints with `--json`.
+#[derive(Serialize)]
+pub(crate) struct Done {
+    pub(crate) session: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) record: Option<String>,
+    pub(crate) path: PathBuf,
+}
+
+/// Refuses to write where nothing may be written: the demo is everybody's.
+pub(crate) fn refuse_demo(ctx: &Ctx) -> Result<(), Failure> {
+    if !ctx.demo {
+        return Ok(());
+    }
+    let failure = Failure::new(FailureKind::Usage, "the demo is only read");
+    Err(failure.hint("leave --demo out to write to a session of your own"))
+}
+
+impl Writable {
+    /// Finds and reads the session that was named.
+    pub(crate) fn find(name: &SessionName, global: &Global, ctx: &mut Ctx) -> Result<Writable, Failure> {
+        refuse_demo(ctx)?;
+        let named = name.resolve(global, ctx)?;
+        let Located::Source(source) = named.located else {
+            let failure = Failure::new(FailureKind::Usage, "what is piped in cannot be written to");
+            return Err(failure.hint("name a session or its file"));
+        };
+        let source = *source;
+        let session = Located::Source(Box::new(source.clone())).open(global, ctx, Bridge::AsTheAgent, None)?;
+        let mut host = ctx.host()?;
+        if let Some(cwd) = session.cwd().map(PathBuf::from).filter(|cwd| cwd.is_absolute()) {
+            // What is written is said where the session is, wherever the command was typed.
+            host.cwd = cwd;
+        }
+        let given = || global.store.as_ref().map(|store| ctx.home.cwd.join(store));
+        let root = source.store().or_else(given).unwrap_or_else(|| usual_store(source.dialect, ctx));
+        Ok(Writable { source, session, record: named.record, host, root })
+    }
+
+    /// The store that it lies in; of a file that lies in none, the dialect's usual one.
+    pub(crate) fn store(&self) -> Result<Store, Failure> {
+        Ok(Store::open(self.source.dialect, &self.root, self.host.clone())?)
+    }
+
+    /// What was done to it, for `--json`.
+    pub(crate) fn done(&self, record: Option<String>) -> Done {
+        Done { session: self.session.id().to_string(), record, path: self.source.path.clone() }
+    }
+
+    /// Its name as it can be typed again.
+    pub(crate) fn id(&self) -> String {
+        self.session.id().to_string()
+    }
+}
+
+/// Where a dialect's sessions are kept when nobody says otherwise.
+pub(crate) fn usual_store(dialect: &dyn Dialect, ctx: &Ctx) -> PathBuf {
+    let below = dialect.layouts_in(std::path::Path::new("")).into_iter().next().map(|layout| layout.root);
+    let usual = dialect.layouts(&ctx.home).into_iter().next().map(|layout| layout.root);
+    match (usual, below) {
+        (Some(usual), Some(below)) if usual.ends_with(&below) => {
+            let depth = below.components().count();
+            usual.ancestors().nth(depth).unwrap_or(&usual).to_path_buf()
+        }
+        _ => ctx.home.data(),
+    }
+}
