@@ -8,7 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, history::HistoryArgs,
-    list::ListArgs, rename::RenameArgs, rewind::RewindArgs, show::ShowArgs, tail::TailArgs, tree::TreeArgs,
+    list::ListArgs, record::RecordArgs, rename::RenameArgs, rewind::RewindArgs, show::ShowArgs, tail::TailArgs,
+    tree::TreeArgs,
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -45,6 +46,7 @@ pub(crate) enum Command {
     Tail(TailArgs),
     History(HistoryArgs),
     ExtractTools(ExtractToolsArgs),
+    Record(RecordArgs),
     Rewind(RewindArgs),
     Rename(RenameArgs),
     Doctor(DoctorArgs),

@@ -104,6 +104,28 @@ pub enum Saying {
     Reset,
     /// The answer is whole.
     Finish(Option<Usage>),
+    /// The answer is whole, if there is one.
+    EndStep(Option<Usage>),
+}
+
+impl Saying {
+    /// Whether it can be a session's first words; what only frames an answer cannot.
+    pub fn is_said(&self) -> bool {
+        match self {
+            Saying::Body(_)
+            | Saying::Todos(_)
+            | Saying::Thinking(_)
+            | Saying::Usage(_)
+            | Saying::Rewind { .. }
+            | Saying::Delta(Delta::Text(_) | Delta::Reasoning(_) | Delta::Part(_))
+            | Saying::Result(_)
+            | Saying::Finish(_) => true,
+            Saying::Delta(Delta::Model(_) | Delta::About(_) | Delta::End(_))
+            | Saying::Step
+            | Saying::Reset
+            | Saying::EndStep(_) => false,
+        }
+    }
 }
 
 /// Why a line is not understood.
@@ -176,8 +198,8 @@ impl Dictation {
                 Ok(Ack::NotRecorded)
             }
             Saying::Reset => self.reset(recorder),
-            Saying::Finish(usage) if usage.is_none() && !recorder.is_answering() => Ok(Ack::NotRecorded),
-            Saying::Finish(usage) => recorder.finish_answer(usage),
+            Saying::EndStep(None) if !recorder.is_answering() => Ok(Ack::NotRecorded),
+            Saying::Finish(usage) | Saying::EndStep(usage) => recorder.finish_answer(usage),
         }
     }
 

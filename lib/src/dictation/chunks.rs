@@ -117,7 +117,7 @@ impl Stream {
             "finish" => {
                 self.metadata(fields.object(&["messageMetadata"])?, heard);
                 self.end_step(heard);
-                heard.say(Saying::Finish(self.usage.take()));
+                heard.say(Saying::EndStep(self.usage.take()));
             }
             "reset-step" => {
                 self.open.clear();
@@ -178,7 +178,7 @@ impl Stream {
             call.part = Some(part);
         }
         if std::mem::take(&mut self.in_step) {
-            heard.say(Saying::Finish(None));
+            heard.say(Saying::EndStep(None));
         }
         self.calls.values_mut().for_each(|call| call.in_answer = false);
     }

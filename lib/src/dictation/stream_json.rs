@@ -249,7 +249,7 @@ impl Stream {
         let usage = self.usage.take();
         if self.message.take().is_some() {
             self.before.add(usage.unwrap_or_default());
-            heard.say(Saying::Finish(usage));
+            heard.say(Saying::EndStep(usage));
         }
     }
 }
