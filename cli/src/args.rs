@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, history::HistoryArgs,
-    list::ListArgs, record::RecordArgs, rename::RenameArgs, rewind::RewindArgs, show::ShowArgs, tail::TailArgs,
-    tree::TreeArgs,
+    completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, fork::ForkArgs,
+    history::HistoryArgs, list::ListArgs, record::RecordArgs, rename::RenameArgs, rewind::RewindArgs, show::ShowArgs,
+    tail::TailArgs, tree::TreeArgs,
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -47,6 +47,7 @@ pub(crate) enum Command {
     History(HistoryArgs),
     ExtractTools(ExtractToolsArgs),
     Record(RecordArgs),
+    Fork(ForkArgs),
     Rewind(RewindArgs),
     Rename(RenameArgs),
     Doctor(DoctorArgs),

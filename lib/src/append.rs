@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::disk::{Disk, Locked, OpenLog, Standing};
+use crate::disk::{Appended, Disk, Locked, OpenLog, Standing};
 use crate::error::{At, Error, Result};
 
 /// How long to wait for another writer: first, in all. A lock is held for one write, so that more is somebody who hangs.
@@ -20,6 +20,12 @@ const LONGEST_WAIT_MS: u64 = 5_000;
 /// A line that is written again this often after a short write, and is short each time, does not fit.
 const WRITES_PER_LINE: usize = 2;
 
+/// A file that is replaced again each time that we have found it is not one to write to.
+const FILES_FOLLOWED: usize = 100;
+
+/// How much is written again at once after a failed `sync`.
+const REWRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
+
 /// One log that lines are appended to.
 pub(crate) struct Appender {
     disk: Arc<dyn Disk>,
@@ -27,9 +33,17 @@ pub(crate) struct Appender {
     log: Box<dyn OpenLog>,
     /// What a new file begins with, whole lines.
     header: Vec<u8>,
-    /// Folders whose new names are not safe yet.
-    unsafe_names: Vec<PathBuf>,
+    /// The first byte of ours that no `sync` has carried.
+    unsynced_from: Option<u64>,
+    /// Whether a `sync` of its folder has carried the file's name.
+    name: Name,
     surprises: Vec<Surprise>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Name {
+    Safe,
+    Unsafe,
 }
 
 /// Something that happened to the log behind our back.
@@ -54,11 +68,9 @@ pub enum Surprise {
 impl Appender {
     /// Makes a new log, its folders too, and writes the header. A file that is there is refused.
     pub(crate) fn create(disk: Arc<dyn Disk>, path: &Path, header: Vec<u8>) -> Result<Appender> {
-        let mut unsafe_names = make_folders(&*disk, path)?;
+        make_folders(&*disk, path)?;
         let log = disk.create(path).at(path)?;
-        unsafe_names.extend(path.parent().map(Path::to_path_buf));
-        let (path, surprises) = (path.to_path_buf(), Vec::new());
-        let mut appender = Appender { disk, path, log, header, unsafe_names, surprises };
+        let mut appender = Appender::of(disk, path, log, header);
         if !appender.header.is_empty() {
             appender.append(&[])?;
         }
@@ -68,8 +80,13 @@ impl Appender {
     /// Opens a log that is there.
     pub(crate) fn open(disk: Arc<dyn Disk>, path: &Path, header: Vec<u8>) -> Result<Appender> {
         let log = disk.open(path).at(path)?;
-        let (path, surprises) = (path.to_path_buf(), Vec::new());
-        Ok(Appender { disk, path, log, header, unsafe_names: Vec::new(), surprises })
+        Ok(Appender::of(disk, path, log, header))
+    }
+
+    fn of(disk: Arc<dyn Disk>, path: &Path, log: Box<dyn OpenLog>, header: Vec<u8>) -> Appender {
+        // Whoever made the file may have died before its name was safe.
+        let (path, name) = (path.to_path_buf(), Name::Unsafe);
+        Appender { disk, path, log, header, unsynced_from: None, name, surprises: Vec::new() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -93,10 +110,10 @@ impl Appender {
     /// Makes everything that was appended survive a crash.
     pub(crate) fn sync(&mut self) -> Result<()> {
         self.log.sync().at(&self.path)?;
-        while let Some(folder) = self.unsafe_names.last() {
+        if let (Name::Unsafe, Some(folder)) = (self.name, self.path.parent()) {
             self.disk.sync_folder(folder).at(folder)?;
-            self.unsafe_names.pop();
         }
+        (self.unsynced_from, self.name) = (None, Name::Safe);
         Ok(())
     }
 
@@ -104,43 +121,95 @@ impl Appender {
     /// them. What is no longer there is appended.
     ///
     /// The system forgets which bytes a failed `sync` did not carry, and shows them all the same: only bytes that are
-    /// written again are carried by the next one.
+    /// written again are carried by the next one. That holds for headers and line ends too.
     pub(crate) fn write_again(&mut self, lines: &mut [(u64, Vec<u8>)]) -> Result<()> {
-        self.log = self.disk.open(&self.path).at(&self.path)?;
-        self.unsafe_names = self.path.parent().map(Path::to_path_buf).into_iter().collect();
+        if !matches!(self.log.is_at(&self.path), Ok(Standing::ThisFile)) {
+            self.unsynced_from = None;
+        }
+        match self.disk.open(&self.path) {
+            Ok(log) => self.log = log,
+            // Then it is begun anew.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error).at(&self.path),
+        }
+        self.name = Name::Unsafe;
         self.locked(|appender| {
+            let end = appender.len()?;
+            let mut missing = Vec::new();
             for (offset, line) in lines {
                 let mut there = vec![0; line.len()];
                 let read = fill(&*appender.log, *offset, &mut there).at(&appender.path)?;
                 if there[..read] == line[..] {
-                    appender.disk.rewrite(&appender.path, *offset, line).at(&appender.path)?;
+                    appender.is_unsynced_from(*offset);
                 } else {
-                    *offset = appender.write(line)?;
+                    missing.push((offset, line));
                 }
+            }
+            appender.rewrite(end)?;
+            for (offset, line) in missing {
+                *offset = appender.write(line)?;
             }
             Ok(())
         })
     }
 
-    fn locked<T>(&mut self, work: impl FnOnce(&mut Appender) -> Result<T>) -> Result<T> {
-        let locked = self.lock()?;
-        let worked = self.stay_in_place().and_then(|()| work(self));
-        if locked {
-            // A lock that cannot be given back goes with the handle.
-            let unlocked = self.log.unlock().at(&self.path);
-            return worked.and_then(|value| unlocked.map(|()| value));
+    /// Writes everything again that no `sync` has carried.
+    fn rewrite(&mut self, end: u64) -> Result<()> {
+        let mut at = self.unsynced_from.unwrap_or(end);
+        let mut bytes = vec![0; REWRITTEN_AT_ONCE_BYTES];
+        while at < end {
+            let wanted = bytes.len().min(usize::try_from(end - at).unwrap_or(usize::MAX));
+            let read = fill(&*self.log, at, &mut bytes[..wanted]).at(&self.path)?;
+            if read == 0 {
+                break;
+            }
+            self.log.rewrite(&self.path, at, &bytes[..read]).at(&self.path)?;
+            at += read as u64;
         }
+        Ok(())
+    }
+
+    fn locked<T>(&mut self, work: impl FnOnce(&mut Appender) -> Result<T>) -> Result<T> {
+        let worked = self.lock_in_place().and_then(|()| work(self));
+        // A lock that cannot be given back goes with the handle; what was written is written.
+        drop(self.log.unlock());
         worked
     }
 
-    fn lock(&mut self) -> Result<bool> {
+    /// Locks the file that the path names now, and goes on there.
+    fn lock_in_place(&mut self) -> Result<()> {
+        for _ in 0..FILES_FOLLOWED {
+            self.lock()?;
+            let (surprise, log) = match self.log.is_at(&self.path).at(&self.path)? {
+                Standing::ThisFile => return Ok(()),
+                Standing::AnotherFile => (Surprise::Replaced, self.disk.open(&self.path)),
+                Standing::Nothing => {
+                    make_folders(&*self.disk, &self.path)?;
+                    (Surprise::Deleted, self.disk.create(&self.path))
+                }
+            };
+            use io::ErrorKind::{AlreadyExists, NotFound};
+            match log {
+                // The old file's lock is nobody's concern: nobody finds that file any more.
+                Ok(log) => self.log = log,
+                // Somebody was faster.
+                Err(error) if matches!(error.kind(), NotFound | AlreadyExists) => continue,
+                Err(error) => return Err(error).at(&self.path),
+            }
+            (self.unsynced_from, self.name) = (None, Name::Unsafe);
+            self.surprises.push(surprise);
+        }
+        Err(Error::Busy(self.path.clone()))
+    }
+
+    fn lock(&mut self) -> Result<()> {
         let (mut wait, mut waited) = (FIRST_WAIT_MS, 0);
         loop {
             match self.log.lock().at(&self.path)? {
-                Locked::Yes => return Ok(true),
+                Locked::Yes => return Ok(()),
                 Locked::Never => {
                     self.surprise_once(Surprise::NoLocks);
-                    return Ok(false);
+                    return Ok(());
                 }
                 Locked::ByAnother if waited >= LONGEST_WAIT_MS => return Err(Error::Busy(self.path.clone())),
                 Locked::ByAnother => self.disk.pause(wait),
@@ -150,71 +219,50 @@ impl Appender {
         }
     }
 
-    /// Goes on in the file that the path names now.
-    fn stay_in_place(&mut self) -> Result<()> {
-        let (surprise, log) = match self.log.is_at(&self.path).at(&self.path)? {
-            Standing::ThisFile => return Ok(()),
-            Standing::AnotherFile => (Surprise::Replaced, self.disk.open(&self.path).at(&self.path)?),
-            Standing::Nothing => {
-                self.unsafe_names.extend(make_folders(&*self.disk, &self.path)?);
-                (Surprise::Deleted, self.disk.create(&self.path).at(&self.path)?)
-            }
-        };
-        // The old file's lock is nobody's concern: nobody finds that file any more.
-        self.log = log;
-        self.unsafe_names.extend(self.path.parent().map(Path::to_path_buf));
-        self.surprises.push(surprise);
-        self.lock().map(|_| ())
-    }
-
     /// One write of whole lines at the end of the file; the caller holds the lock.
     fn write(&mut self, lines: &[u8]) -> Result<u64> {
-        let before = self.len()?;
-        let torn = before > 0 && !self.ends_in_newline(before)?;
-        let mut bytes = Vec::with_capacity(1 + self.header.len() + lines.len());
-        if torn {
-            bytes.push(b'\n');
-        } else if before == 0 {
-            bytes.extend_from_slice(&self.header);
+        for _ in 0..WRITES_PER_LINE {
+            let before = self.len()?;
+            let torn = before > 0 && !self.ends_in_newline(before)?;
+            let mut bytes = Vec::with_capacity(1 + self.header.len() + lines.len());
+            if torn {
+                bytes.push(b'\n');
+            } else if before == 0 {
+                bytes.extend_from_slice(&self.header);
+            }
+            bytes.extend_from_slice(lines);
+            if bytes.is_empty() {
+                return Ok(before);
+            }
+            let Appended { taken, end } = self.append_once(&bytes)?;
+            let start = end.saturating_sub(taken as u64);
+            self.is_unsynced_from(start);
+            if taken == bytes.len() {
+                self.surprises.extend(torn.then_some(Surprise::TornTail));
+                return Ok(end.saturating_sub(lines.len() as u64));
+            }
+            self.take_back(start, end)?;
         }
-        let first = before + bytes.len() as u64;
-        bytes.extend_from_slice(lines);
-        self.write_whole(before, &bytes)?;
-        if torn {
-            self.surprises.push(Surprise::TornTail);
-        }
-        Ok(first)
+        Err(io::Error::from(io::ErrorKind::StorageFull)).at(&self.path)
     }
 
-    fn write_whole(&mut self, before: u64, bytes: &[u8]) -> Result<()> {
-        let mut why = io::Error::from(io::ErrorKind::StorageFull);
-        for _ in 0..WRITES_PER_LINE {
-            let written = loop {
-                match self.log.append(bytes) {
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    written => break written,
-                }
-            };
-            match written {
-                Ok(all) if all == bytes.len() => return Ok(()),
-                Ok(some) => self.take_back(before, some as u64)?,
-                Err(error) => {
-                    why = error;
-                    break;
-                }
+    fn append_once(&self, bytes: &[u8]) -> Result<Appended> {
+        loop {
+            match self.log.append(bytes) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                appended => return appended.at(&self.path),
             }
         }
-        Err(why).at(&self.path)
     }
 
     /// Removes a piece of a line that did not fit.
-    fn take_back(&mut self, before: u64, written: u64) -> Result<()> {
-        if self.len()? == before + written && self.log.truncate(before).is_ok() {
+    fn take_back(&mut self, start: u64, end: u64) -> Result<()> {
+        if let Ok(true) = self.log.cut_back(start, end) {
             return Ok(());
         }
         // Somebody who takes no lock wrote behind it, or it cannot be cut: a line of its own does no harm.
         let end = self.len()?;
-        if end > before && !self.ends_in_newline(end)? {
+        if end > start && !self.ends_in_newline(end)? {
             // Where even one byte does not fit, the next append begins with it.
             drop(self.log.append(b"\n"));
         }
@@ -224,8 +272,12 @@ impl Appender {
 
     fn ends_in_newline(&self, length: u64) -> Result<bool> {
         let mut last = [0];
-        let read = self.log.read_at(length - 1, &mut last).at(&self.path)?;
+        let read = fill(&*self.log, length - 1, &mut last).at(&self.path)?;
         Ok(read == 1 && last[0] == b'\n')
+    }
+
+    fn is_unsynced_from(&mut self, offset: u64) {
+        self.unsynced_from = Some(self.unsynced_from.map_or(offset, |known| known.min(offset)));
     }
 
     fn surprise_once(&mut self, surprise: Surprise) {
@@ -235,15 +287,26 @@ impl Appender {
     }
 }
 
-/// Makes the folders above a path, and tells which folders have new names in them, the innermost last.
-pub(crate) fn make_folders(disk: &dyn Disk, path: &Path) -> Result<Vec<PathBuf>> {
-    let missing: Vec<&Path> = path.ancestors().skip(1).take_while(|folder| !disk.exists(folder)).collect();
-    let mut changed = Vec::new();
-    for folder in missing.into_iter().rev().filter(|folder| !folder.as_os_str().is_empty()) {
-        disk.make_folder(folder).at(folder)?;
-        changed.extend(folder.parent().map(Path::to_path_buf));
+/// Makes the folders above a path, one by one, each name safe before there is anything inside.
+///
+/// So of the folders that are there, only the innermost one's name can be lost, where whoever made it died at once.
+pub(crate) fn make_folders(disk: &dyn Disk, path: &Path) -> Result<()> {
+    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !disk.exists(folder);
+    let missing: Vec<&Path> = path.ancestors().skip(1).take_while(is_missing).collect();
+    if let Some(above) = path.ancestors().skip(1 + missing.len()).nth(1) {
+        match disk.sync_folder(above) {
+            // A folder that somebody else made may lie in one that we may not read.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            synced => synced.at(above)?,
+        }
     }
-    Ok(changed)
+    for folder in missing.into_iter().rev() {
+        disk.make_folder(folder).at(folder)?;
+        if let Some(above) = folder.parent() {
+            disk.sync_folder(above).at(above)?;
+        }
+    }
+    Ok(())
 }
 
 fn fill(log: &dyn OpenLog, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
@@ -258,3 +321,6 @@ fn fill(log: &dyn OpenLog, offset: u64, buffer: &mut [u8]) -> io::Result<usize> 
     }
     Ok(read)
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -6,6 +6,9 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 
+#[cfg(test)]
+pub(crate) mod sim;
+
 /// A disk.
 pub(crate) trait Disk: Send + Sync {
     /// Opens a file that is there, for reading and appending. A link, a folder or a device is none.
@@ -18,10 +21,18 @@ pub(crate) trait Disk: Send + Sync {
     fn exists(&self, path: &Path) -> bool;
     /// Gives a file or a folder another name; what has that name already is replaced, where it is a file.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file its name; what has that name already is refused.
+    fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
+        // The name is taken first: whoever else wants it is refused from then on.
+        drop(self.create(to)?);
+        self.rename(from, to)
+    }
     /// Takes a file's name away.
     fn unlink(&self, path: &Path) -> io::Result<()>;
-    /// Writes bytes again where they already stand, so that the next `sync` carries them.
-    fn rewrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Takes an empty folder's name away. A disk may keep it: it holds nothing.
+    fn remove_folder(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
     /// Makes the names in a folder survive a crash.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
     /// Waits for somebody else to let go of a lock.
@@ -34,14 +45,25 @@ pub(crate) trait OpenLog: Send {
     /// Up to a buffer of bytes from `offset` on.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
     /// One call of the system: what it takes may be less than all.
-    fn append(&self, bytes: &[u8]) -> io::Result<usize>;
-    fn truncate(&self, length: u64) -> io::Result<()>;
+    fn append(&self, bytes: &[u8]) -> io::Result<Appended>;
+    /// Cuts the file back to `start` if it still ends at `end`, and tells whether it did.
+    fn cut_back(&self, start: u64, end: u64) -> io::Result<bool>;
+    /// Writes bytes again where they already stand, so that the next `sync` carries them. The path must name this file.
+    fn rewrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Makes the content survive a crash.
     fn sync(&self) -> io::Result<()>;
     fn lock(&self) -> io::Result<Locked>;
     fn unlock(&self) -> io::Result<()>;
     /// Whether the path still names this file.
     fn is_at(&self, path: &Path) -> io::Result<Standing>;
+}
+
+/// What one call of the system appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Appended {
+    pub(crate) taken: usize,
+    /// Where these bytes end: somebody who takes no lock may have written before them, or behind.
+    pub(crate) end: u64,
 }
 
 /// What came of asking for a lock.
@@ -112,21 +134,29 @@ impl Disk for Real {
         fs::rename(from, to)
     }
 
+    fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
+        match fs::hard_link(from, to) {
+            Ok(()) => self.unlink(from),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+            // Not every file system has second names.
+            Err(_) => {
+                drop(self.create(to)?);
+                self.rename(from, to)
+            }
+        }
+    }
+
     fn unlink(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)
     }
 
-    fn rewrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        // A file opened for appending would append these too.
-        let file = OpenOptions::new().write(true).open(path)?;
-        #[cfg(unix)]
-        return std::os::unix::fs::FileExt::write_all_at(&file, bytes, offset);
-        #[cfg(windows)]
-        return std::os::windows::fs::FileExt::seek_write(&file, bytes, offset).map(|_| ());
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
         // Windows has no such call, and needs none.
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
     }
 
@@ -149,12 +179,30 @@ impl OpenLog for RealLog {
         return std::os::windows::fs::FileExt::seek_read(&self.0, buffer, offset);
     }
 
-    fn append(&self, bytes: &[u8]) -> io::Result<usize> {
-        io::Write::write(&mut &self.0, bytes)
+    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
+        let taken = io::Write::write(&mut &self.0, bytes)?;
+        // After appending, the system's own position is the end of what was appended.
+        Ok(Appended { taken, end: io::Seek::stream_position(&mut &self.0)? })
     }
 
-    fn truncate(&self, length: u64) -> io::Result<()> {
-        self.0.set_len(length)
+    fn cut_back(&self, start: u64, end: u64) -> io::Result<bool> {
+        // No system does both at once: somebody without a lock who writes between these two calls loses what he wrote.
+        if self.len()? != end {
+            return Ok(false);
+        }
+        self.0.set_len(start).map(|()| true)
+    }
+
+    fn rewrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        // A file opened for appending would append these too.
+        let file = OpenOptions::new().write(true).open(path)?;
+        if !same_file(&self.0.metadata()?, &file.metadata()?) {
+            return Err(not_a_file());
+        }
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::write_all_at(&file, bytes, offset);
+        #[cfg(windows)]
+        return std::os::windows::fs::FileExt::seek_write(&file, bytes, offset).map(|_| ());
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -171,7 +219,7 @@ impl OpenLog for RealLog {
     }
 
     fn unlock(&self) -> io::Result<()> {
-        self.0.unlock()
+        self.0.unlock().or_else(|error| if has_no_locks(&error) { Ok(()) } else { Err(error) })
     }
 
     fn is_at(&self, path: &Path) -> io::Result<Standing> {

@@ -22,10 +22,13 @@ mod pieces;
 mod resume;
 mod start;
 mod text;
-mod wire;
+pub(crate) mod wire;
 
+pub(crate) use closing::told_result;
+pub(crate) use pieces::{IMAGES, data_url, file_words, given, is_web_address};
 pub(crate) use resume::standing;
 pub use resume::{Resume, prepare_resume};
+pub(crate) use wire::id as plain_id;
 
 use std::str::FromStr;
 

@@ -61,6 +61,7 @@ pub mod thinking;
 pub mod recorder;
 pub mod store;
 pub mod dictation;
+pub mod fork;
 
 pub mod profile;
 pub mod listing;

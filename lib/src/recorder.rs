@@ -85,7 +85,7 @@ pub enum Durability {
 }
 
 impl Durability {
-    /// What a record of this kind survives, unless somebody says otherwise; `ends_turn` tells that the model waits for nothing.
+    /// What a record of this kind survives, unless somebody says otherwise.
     pub fn of(body: &Body) -> Durability {
         match body {
             Body::User(_)
@@ -598,3 +598,6 @@ impl From<&str> for Title {
         Title { text: text.to_owned(), source: TitleSource::Manual }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,15 @@
 //! The other door to disk: a small file is replaced as a whole. Written beside, then renamed.
 
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
-use crate::disk::Disk;
+use crate::disk::{Appended, Disk, OpenLog};
 use crate::error::{At, Result};
 
 /// Whether a replaced file must survive a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
-    /// It is derived: a crash may leave the old one.
+    /// It is derived: a crash may leave the old one, or rubbish.
     IfPossible,
     /// It is not written down anywhere else.
     Surely,
@@ -16,18 +17,10 @@ pub(crate) enum Keep {
 
 /// Replaces a file's content. Readers see the old or the new one, never a part.
 pub(crate) fn replace(disk: &dyn Disk, path: &Path, new_id: &str, bytes: &[u8], keep: Keep) -> Result<()> {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = path.with_file_name(format!(".{name}.{new_id}"));
+    let beside = beside(path, new_id);
     let written = (|| {
         let file = disk.create(&beside).at(&beside)?;
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let taken = file.append(rest).at(&beside)?;
-            if taken == 0 {
-                return Err(std::io::Error::from(std::io::ErrorKind::StorageFull)).at(&beside);
-            }
-            rest = &rest[taken..];
-        }
+        write_all(&*file, bytes, &beside)?;
         if keep == Keep::Surely {
             file.sync().at(&beside)?;
         }
@@ -43,3 +36,25 @@ pub(crate) fn replace(disk: &dyn Disk, path: &Path, new_id: &str, bytes: &[u8], 
         None => Ok(()),
     }
 }
+
+/// The name of a file that is written to take the place of another, or a free one. Nobody reads it.
+pub(crate) fn beside(path: &Path, new_id: &str) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{new_id}"))
+}
+
+/// Appends all bytes, in as many calls as it takes: only for a file that nobody else knows.
+pub(crate) fn write_all(file: &dyn OpenLog, mut bytes: &[u8], path: &Path) -> Result<()> {
+    while !bytes.is_empty() {
+        match file.append(bytes) {
+            Ok(Appended { taken: 0, .. }) => return Err(io::Error::from(io::ErrorKind::StorageFull)).at(path),
+            Ok(Appended { taken, .. }) => bytes = &bytes[taken..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error).at(path),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -56,9 +56,11 @@ impl Session {
         // Of fragments the last counts. A named request repeats its usage on each of its records, more or less finished;
         // a record's own only grows.
         let joins = self.dialect().habits().repeated == Repeated::Join;
-        let told = if self.skeleton.usages.is_empty() { &self.skeleton.growth } else { &self.skeleton.usages };
+        // Running totals count up to the first record that tells the cost of one request: an older version wrote them.
+        let first = self.skeleton.usages.iter().find(|told| own(told.entry)).map_or(u32::MAX, |told| told.entry);
+        let totals = self.skeleton.growth.iter().take_while(|told| told.entry < first);
         let mut requests: HashMap<Request, Usage> = HashMap::new();
-        for told in told.iter().filter(|told| own(told.entry) && wanted(told.entry)) {
+        for told in totals.chain(&self.skeleton.usages).filter(|told| own(told.entry) && wanted(told.entry)) {
             let request = told.request.map_or_else(|| Request::Record(record(told.entry)), Request::Named);
             let known = requests.entry(request).or_insert(told.usage);
             if joins || told.request.is_none() || told.usage.output >= known.output {

@@ -144,7 +144,9 @@ impl Store {
             return Err(Error::Exists(path));
         }
         let header = bytes(&(self.writing.header)(&beginning));
-        let place = self.place(session.clone(), &path);
+        // Where a session is called after its place, it is called so from the beginning.
+        let session = self.dialect.session_of(&path).map_or_else(|| session.clone(), SessionId);
+        let place = self.place(session, &path);
         let start = Start::fresh(&place, new.project);
         let mut appender = Appender::create(self.disk.clone(), &path, header)?;
         // A session that somebody can name is there, whatever comes next.
@@ -274,11 +276,11 @@ impl Store {
         rows.into_iter()
     }
 
-    fn read(&self, source: &Source) -> Result<Session> {
+    pub(crate) fn read(&self, source: &Source) -> Result<Session> {
         Session::open(source, &Reading::plain((self.host.now)()))
     }
 
-    fn place(&self, session: SessionId, path: &Path) -> Place {
+    pub(crate) fn place(&self, session: SessionId, path: &Path) -> Place {
         let sidecar = Source::file(self.dialect, path).layout.sidecar;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Place {
@@ -292,7 +294,7 @@ impl Store {
         }
     }
 
-    fn beginning<'a>(
+    pub(crate) fn beginning<'a>(
         &'a self,
         session: &'a SessionId,
         new: &NewSession<'a>,
@@ -387,11 +389,11 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     Err(Error::BadName { name: name.to_owned(), why: why.to_owned() })
 }
 
-fn bytes(lines: &[Line]) -> Vec<u8> {
+pub(crate) fn bytes(lines: &[Line]) -> Vec<u8> {
     lines.iter().flat_map(|line| format!("{}\n", line.value).into_bytes()).collect()
 }
 
-fn read_sidecar(path: &Path) -> Option<Value> {
+pub(crate) fn read_sidecar(path: &Path) -> Option<Value> {
     let file = fs::File::open(path).at(path).ok()?;
     let mut text = Vec::new();
     file.take(SIDECAR_LIMIT_BYTES).read_to_end(&mut text).ok()?;

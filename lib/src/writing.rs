@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::record::{Body, RecordId, SessionId, Usage};
+use crate::record::{Body, Context, RecordId, SessionId, Usage};
 
 /// How a dialect writes. See [`crate::dialect::Dialect::write`].
 pub struct Writing {
@@ -27,6 +27,9 @@ pub struct Writing {
     pub sidecar: Option<fn(Option<Value>, &Tally) -> Value>,
     /// A line of another session of this dialect, as a line of this one: only who and what it hangs on changes.
     pub adopt: Option<fn(Value, &Adoption<'_>) -> Value>,
+    /// Where the file of a session goes that was ended at an instant, where ended ones lie elsewhere. A second one in the same
+    /// place is asked for again, a second later: its name sorts after the first one's.
+    pub archive: Option<fn(&Path, Timestamp) -> PathBuf>,
 }
 
 /// The smallest thing that a format can write down.
@@ -90,6 +93,10 @@ pub struct Draft<'a> {
     pub version: &'a str,
     /// What it says.
     pub body: &'a Body,
+    /// Where it is said: for bodies that do not tell it themselves.
+    pub context: &'a Context,
+    /// It goes on from another record than the head. Where a format names its head, that must be said.
+    pub branches: bool,
     /// Work beside the conversation.
     pub sidechain: bool,
     /// Which piece of a record it is, where it is written in pieces.
@@ -204,6 +211,26 @@ pub struct Adoption<'a> {
     pub from: (&'a SessionId, &'a RecordId),
 }
 
+impl Loss {
+    /// The word for where a message was said. A recorder fills that in: what nobody said, nobody misses.
+    pub const SURROUNDINGS: &str = "surroundings";
+
+    /// It is not in the file.
+    pub fn dropped(what: &str) -> Loss {
+        Loss { what: what.to_owned(), kind: LossKind::Dropped }
+    }
+
+    /// It is there as something else.
+    pub fn renamed(what: &str) -> Loss {
+        Loss { what: what.to_owned(), kind: LossKind::Renamed }
+    }
+
+    /// It was made up.
+    pub fn synthesised(what: &str) -> Loss {
+        Loss { what: what.to_owned(), kind: LossKind::Synthesised }
+    }
+}
+
 impl Written {
     /// One line that is a record of the chain.
     pub fn link(id: &RecordId, value: Value) -> Written {
@@ -217,7 +244,7 @@ impl Written {
 
     /// The same, and something is not in it.
     pub fn without(mut self, what: &str) -> Written {
-        self.losses.push(Loss { what: what.to_owned(), kind: LossKind::Dropped });
+        self.losses.push(Loss::dropped(what));
         self
     }
 }

@@ -10,10 +10,11 @@ use scrollback::record::Body;
 use support::{describe, read};
 
 /// The native types; a new one needs a line on the page.
-const TYPES: [&str; 11] = [
+const TYPES: [&str; 12] = [
     "user",
     "assistant",
     "tool_result",
+    "attachment",
     "system",
     "error",
     "summary",

@@ -27,6 +27,17 @@ const NOT_IN_LIBRARY: &[(&str, &str)] = &[
 ];
 const HOST: &str = "lib/src/host.rs";
 
+/// What takes something away for good. Removing is moving to the trash.
+const DELETING: &[(&str, &str)] = &[
+    ("remove_file", "only the disk takes a name away"),
+    ("remove_dir", "only the disk takes a name away"),
+    ("remove_dir_all", "only the disk takes a name away"),
+    (".unlink", "only what `replace` wrote beside a file is taken away; the rest goes to the trash"),
+];
+/// The one place that calls the system, and the one that calls it.
+const DELETERS: &[&str] = &["lib/src/disk.rs", "lib/src/replace.rs"];
+const SHIPPED: &[&str] = &["lib/src/", "index/src/", "web/src/", "cli/src/"];
+
 const NOT_IN_RUST: &[(&str, &str)] = &[
     ("todo!", "unfinished code is not pushed"),
     ("unimplemented!", "unfinished code is not pushed"),
@@ -114,6 +125,9 @@ fn check_rust(path: &str, text: &str) -> Vec<String> {
     let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");
     if path.starts_with("lib/src/") && path != HOST && !is_test {
         findings.extend(each_line(path, &source.shipped_code(), |line| forbidden(line, NOT_IN_LIBRARY)));
+    }
+    if SHIPPED.iter().any(|folder| path.starts_with(folder)) && !DELETERS.contains(&path) && !is_test {
+        findings.extend(each_line(path, &source.shipped_code(), |line| forbidden(line, DELETING)));
     }
     findings
 }
@@ -225,6 +239,23 @@ mod tests {
         ] {
             assert_eq!(found("lib/src/a.rs", &headed(line)), [0; 0], "{line}");
         }
+    }
+
+    #[test]
+    fn nothing_is_deleted_but_in_one_place() {
+        for line in
+            ["fs::remove_file(path)", "use std::fs::remove_dir_all;", "std::fs::remove_dir(x)", "disk.unlink(x)"]
+        {
+            for path in ["lib/src/store.rs", "cli/src/commands/remove.rs", "web/src/a.rs"] {
+                assert_eq!(found(path, &headed(line)), [2], "{path}: {line}");
+            }
+            for path in
+                ["lib/src/disk.rs", "lib/src/replace.rs", "lib/src/append/tests.rs", "cli/tests/a.rs", "xtask/src/a.rs"]
+            {
+                assert_eq!(found(path, &headed(line)), [0; 0], "{path}: {line}");
+            }
+        }
+        assert_eq!(found("lib/src/a.rs", &headed("#[cfg(test)] mod tests { fn a() { fs::remove_file(x) } }")), [0; 0]);
     }
 
     #[test]

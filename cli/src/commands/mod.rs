@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod doctor;
 pub(crate) mod extract_tools;
+pub(crate) mod fork;
 pub(crate) mod history;
 pub(crate) mod list;
 pub(crate) mod man;
@@ -44,6 +45,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::Tail(args)) => tail::run(args, &cli.global, ctx),
         Some(Command::ExtractTools(args)) => extract_tools::run(args, &cli.global, ctx),
         Some(Command::Record(args)) => record::run(args, &cli.global, ctx),
+        Some(Command::Fork(args)) => fork::run(args, &cli.global, ctx),
         Some(Command::Rewind(args)) => rewind::run(args, &cli.global, ctx),
         Some(Command::Rename(args)) => rename::run(args, &cli.global, ctx),
         Some(Command::Doctor(args)) => doctor::run(args, &cli.global, ctx),

@@ -7,10 +7,12 @@ mod body;
 mod folder;
 mod line;
 mod nature;
+mod write;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+pub(crate) use folder::whole_folder_name;
 pub use folder::{documented_folder_name, folder_name};
 
 use super::{About, Dialect, Event, Habits, Key, Repeated};
@@ -19,6 +21,7 @@ use crate::layout::{Format, Layout};
 use crate::message::Part;
 use crate::nature::TreeRecord;
 use crate::record::{Body, Kind, TitleSource, ToolResult, Usage};
+use crate::writing::Writing;
 use line::{Line, Message, Meta};
 
 /// The agent hangs an orphan on the record before it when no more time lies between them: 3.5 s were kept, 5.5 s lost.
@@ -76,6 +79,10 @@ impl Dialect for ClaudeCode {
 
     fn body(&self, text: &str) -> Body {
         body::of(text)
+    }
+
+    fn write(&self) -> Option<&'static Writing> {
+        Some(&write::WRITING)
     }
 }
 
@@ -163,7 +170,8 @@ impl<'a> Line<'a> {
             version: self.version.some(),
             model,
             parent_session,
-            ..About::default()
+            parent_call: None,
+            forked_from: self.forked_from.0.and_then(|origin| origin.session_id.some()),
         }));
     }
 }

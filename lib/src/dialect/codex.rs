@@ -9,6 +9,7 @@ mod file_name;
 mod kind;
 mod line;
 mod output;
+mod write;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -19,6 +20,7 @@ use super::{About, Dialect, Event, Habits, Key, Link, Parent, Repeated};
 use crate::home::Home;
 use crate::layout::{Format, Layout};
 use crate::record::{Body, Kind, TitleSource};
+use crate::writing::Writing;
 use kind::{Bare, EVENTS, Item, Type};
 use line::{Line, Payload};
 
@@ -69,6 +71,10 @@ impl Dialect for Codex {
 
     fn body(&self, text: &str) -> Body {
         body::of(text)
+    }
+
+    fn write(&self) -> Option<&'static Writing> {
+        Some(&write::WRITING)
     }
 
     fn session_of(&self, path: &Path) -> Option<String> {

@@ -4,7 +4,10 @@
 //! The facts, with the versions they were seen in: docs/dialects/fluux.md.
 
 mod body;
+mod jid;
 mod line;
+pub mod room;
+mod write;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -13,6 +16,8 @@ use super::{Dialect, Event, Habits, Link, Parent, Repeated};
 use crate::home::Home;
 use crate::layout::{Format, Layout};
 use crate::record::{Body, Kind};
+use crate::writing::Writing;
+pub use jid::bare_jid;
 use line::Line;
 
 /// The newest version of the format that is known.
@@ -68,6 +73,10 @@ impl Dialect for Fluux {
             Ok(line) => line.body(text),
             Err(_) => Body::Other(text.into()),
         }
+    }
+
+    fn write(&self) -> Option<&'static Writing> {
+        Some(&write::WRITING)
     }
 
     /// The JID's folder is the session; an archive's name follows it. All sessions of a JID say the same in their headers.
@@ -159,22 +168,8 @@ impl<'a> Line<'a> {
             emit(Event::Newer(version));
         }
         match self.jid.some() {
-            Some(jid) => emit(Event::With(bare(jid))),
+            Some(jid) => emit(Event::With(jid::bare(jid))),
             None => emit(Event::Missing("jid")),
         }
-    }
-}
-
-/// A JID without its resource: which device somebody writes from makes no other chat.
-fn bare(jid: Cow<'_, str>) -> Cow<'_, str> {
-    match jid.find('/') {
-        Some(end) if end > 0 => match jid {
-            Cow::Borrowed(jid) => Cow::Borrowed(&jid[..end]),
-            Cow::Owned(mut jid) => {
-                jid.truncate(end);
-                Cow::Owned(jid)
-            }
-        },
-        _ => jid,
     }
 }

@@ -4,6 +4,7 @@
 //! ([`crate::session`] and its helpers) does that once for all dialects.
 
 mod ai_sdk;
+mod chain;
 pub(crate) mod claude_code;
 mod codex;
 mod fluux;
@@ -17,7 +18,7 @@ use std::borrow::Cow;
 pub use ai_sdk::AiSdk;
 pub use claude_code::{ClaudeCode, documented_folder_name, folder_name};
 pub use codex::{Codex, RolloutFileName};
-pub use fluux::Fluux;
+pub use fluux::{Fluux, bare_jid, room as fluux_room};
 pub use native::Native;
 pub use qwen_code::QwenCode;
 pub use sage_el::{SageEl, aligned_sage_folder_name, faults as sage_el_faults, sage_folder_name};

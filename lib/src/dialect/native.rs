@@ -124,6 +124,7 @@ const TYPES: &[(&str, Kind)] = &[
     ("user", Kind::User),
     ("assistant", Kind::Assistant),
     ("tool_result", Kind::ToolResult),
+    ("attachment", Kind::Attachment),
     ("system", Kind::System),
     ("error", Kind::System),
     ("summary", Kind::Title),
@@ -218,9 +219,10 @@ impl<'a> Line<'a> {
     }
 
     fn keys_and_facts(self, emit: &mut dyn FnMut(Event<'a>)) {
+        let free = self.free();
         let context = self.context.0;
         let (cwd, git_branch) = context.map(|place| (place.cwd.some(), place.git_branch.some())).unwrap_or_default();
-        let free = self.metadata.0.map(|free| (free.parent_session_id.some(), free.parent_tool_call_id.some()));
+        let free = free.map(|free| (free.parent_session_id.some(), free.parent_tool_call_id.some()));
         let (parent_session, parent_call) = free.unwrap_or_default();
         let mut model = self.model.some();
         let (mut calls, mut results) = (Vec::new(), self.tool_results.0);
@@ -229,7 +231,7 @@ impl<'a> Line<'a> {
             calls = spoken.tool_calls.0;
             results.extend(spoken.tool_results.0);
         }
-        for id in calls.into_iter().filter_map(|call| call.id.some()) {
+        for id in calls.into_iter().filter(|call| !call.is_settled()).filter_map(|call| call.id.some()) {
             emit(Event::Key(Key::Call(id)));
         }
         for result in results {
@@ -237,6 +239,7 @@ impl<'a> Line<'a> {
             result.tool_call_id.some().into_iter().for_each(|id| emit(Event::Key(key(id))));
         }
         let (session, version) = (self.session_id.some(), self.version.some());
+        let forked_from = self.forked_from.0.and_then(|origin| origin.session_id.some());
         emit(Event::About(About {
             session,
             cwd,
@@ -245,7 +248,7 @@ impl<'a> Line<'a> {
             model,
             parent_session,
             parent_call,
-            ..About::default()
+            forked_from,
         }));
     }
 

@@ -8,6 +8,7 @@ mod line;
 mod nature;
 mod part;
 mod run;
+mod write;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -20,6 +21,7 @@ use crate::layout::{Format, Layout};
 use crate::lenient::Text;
 use crate::nature::TreeRecord;
 use crate::record::{Body, Kind, TitleSource};
+use crate::writing::Writing;
 use line::{Line, Meta};
 
 /// The Qwen Code dialect.
@@ -78,6 +80,10 @@ impl Dialect for QwenCode {
 
     fn body(&self, text: &str) -> Body {
         body::of(text)
+    }
+
+    fn write(&self) -> Option<&'static Writing> {
+        Some(&write::WRITING)
     }
 
     fn contents(&self, text: &str) -> Option<Vec<Value>> {

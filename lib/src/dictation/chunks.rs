@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::fields::Fields;
 use super::{Heard, Refused, Saying, words};
 use crate::issue::quoted;
-use crate::message::{Approval, Message, Part, ToolKind, ToolPart, ToolState};
+use crate::message::{Approval, Message, Part, ReasoningPart, TextPart, ToolKind, ToolPart, ToolState};
 use crate::record::{Body, Outcome, Said, ToolResult, Usage};
 use crate::recorder::Delta;
 
@@ -77,6 +77,8 @@ struct Open {
     is_reasoning: bool,
     /// What waits until the text before it has ended.
     waiting: String,
+    /// Some of it was said.
+    begun: bool,
     ended: bool,
     about: Option<Map<String, Value>>,
 }
@@ -104,8 +106,8 @@ impl Stream {
         match kind {
             "start" => {
                 self.end_step(heard);
-                self.usage = None;
-                self.told.clear();
+                // Another message's calls are other calls, whatever they are called.
+                *self = Stream { messages: std::mem::take(&mut self.messages), ..Stream::default() };
                 self.metadata(fields.object(&["messageMetadata"])?, heard);
             }
             "message-metadata" => self.metadata(fields.object(&["messageMetadata"])?, heard),
@@ -206,7 +208,7 @@ impl Stream {
             open.ended = true;
         }
         let about = fields.object(&["providerMetadata"])?;
-        self.open.push(Open { id, is_reasoning, waiting: String::new(), ended: false, about });
+        self.open.push(Open { id, is_reasoning, waiting: String::new(), begun: false, ended: false, about });
         Ok(())
     }
 
@@ -222,9 +224,10 @@ impl Stream {
             heard.waits = true;
             return Ok(());
         }
+        open.begun |= !delta.is_empty();
         self.begin_step(heard);
         if !delta.is_empty() {
-            heard.say(Saying::Delta(if is_reasoning { Delta::Reasoning(delta) } else { Delta::Text(delta) }));
+            heard.say(piece(is_reasoning, delta));
         }
         Ok(())
     }
@@ -248,8 +251,8 @@ impl Stream {
         while self.open.first().is_some_and(|open| open.ended) {
             self.open.remove(0).write(heard);
             if let Some(next) = self.open.first_mut().filter(|next| !next.waiting.is_empty()) {
-                let text = std::mem::take(&mut next.waiting);
-                heard.say(Saying::Delta(if next.is_reasoning { Delta::Reasoning(text) } else { Delta::Text(text) }));
+                next.begun = true;
+                heard.say(piece(next.is_reasoning, std::mem::take(&mut next.waiting)));
                 heard.releases = true;
             }
         }
@@ -399,12 +402,23 @@ impl Open {
 
     /// Writes what waits of a text, and its end.
     fn write(self, heard: &mut Heard) {
-        if !self.waiting.is_empty() {
-            let text = self.waiting;
-            heard.say(Saying::Delta(if self.is_reasoning { Delta::Reasoning(text) } else { Delta::Text(text) }));
+        if self.begun || !self.waiting.is_empty() {
+            heard.sayings.extend((!self.waiting.is_empty()).then(|| piece(self.is_reasoning, self.waiting)));
+            heard.say(Saying::Delta(Delta::End(self.about)));
+        } else if self.about.is_some() {
+            // A thought that a provider hides has no words.
+            let (text, provider_metadata) = (String::new(), self.about);
+            heard.say(Saying::Delta(Delta::Part(if self.is_reasoning {
+                Part::Reasoning(ReasoningPart { text, provider_metadata, ..ReasoningPart::default() })
+            } else {
+                Part::Text(TextPart { text, provider_metadata, ..TextPart::default() })
+            })));
         }
-        heard.say(Saying::Delta(Delta::End(self.about)));
     }
+}
+
+fn piece(is_reasoning: bool, text: String) -> Saying {
+    Saying::Delta(if is_reasoning { Delta::Reasoning(text) } else { Delta::Text(text) })
 }
 
 fn message_in(kind: &str, data: Value) -> Option<Message> {

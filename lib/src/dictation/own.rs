@@ -44,8 +44,11 @@ pub(super) fn word_in(object: &Map<String, Value>) -> Option<&'static str> {
 pub(super) fn hear(mut object: Map<String, Value>, heard: &mut Heard) -> Result<(), Refused> {
     let mut found = WORDS.iter().filter(|(word, _)| object.contains_key(*word));
     let Some((word, meaning)) = found.next() else {
-        let key = object.keys().next().map_or_else(|| "an empty object says nothing".to_owned(), |key| quoted(key));
-        return Err(Refused(format!("{key} is no word of a recording; {}", known())));
+        let what = match object.keys().next() {
+            Some(key) => format!("{} is no word of a recording", quoted(key)),
+            None => "an empty object says nothing".to_owned(),
+        };
+        return Err(Refused(format!("{what}; {}", known())));
     };
     if let Some((other, _)) = found.next() {
         return Err(Refused(format!("{word} and {other} are two things: one a line")));

@@ -77,7 +77,7 @@ fn closing() -> ToolResult {
 }
 
 /// The result that a call carries itself, where the record is a whole message.
-pub(super) fn told_result(call: &ToolPart, id: &str) -> Option<ToolResult> {
+pub(crate) fn told_result(call: &ToolPart, id: &str) -> Option<ToolResult> {
     let (output, outcome, preliminary) = match &call.state {
         ToolState::OutputAvailable { output, preliminary, .. } => {
             (output.clone().unwrap_or_default(), Outcome::Done, preliminary.unwrap_or(false))

@@ -13,7 +13,7 @@ fn is_plain(c: char) -> bool {
 }
 
 /// An id of at most `max` characters. A call and its result get the same one, and no other call does.
-pub(super) fn id(id: &str, max: usize) -> Cow<'_, str> {
+pub(crate) fn id(id: &str, max: usize) -> Cow<'_, str> {
     if id.len() <= max && !id.is_empty() && id.chars().all(is_plain) {
         return Cow::Borrowed(id);
     }
@@ -24,17 +24,24 @@ pub(super) fn id(id: &str, max: usize) -> Cow<'_, str> {
 
 /// A tool's name of at most `max` characters.
 pub(super) fn name<'n>(name: &'n str, max: usize, turn: &Turn<'_>, out: &mut Out<'_>) -> Cow<'n, str> {
+    let plain = tool_name(name, max);
+    if plain != name {
+        out.note(turn, format!("the tool {name:?} is called {plain}: the API does not take its name"));
+    }
+    plain
+}
+
+/// The same, without a word about it.
+pub(crate) fn tool_name(name: &str, max: usize) -> Cow<'_, str> {
     if (1..=max).contains(&name.len()) && name.chars().all(is_plain) {
         return Cow::Borrowed(name);
     }
-    let plain: String = match name.chars().count() {
-        0 => "unknown".to_owned(),
+    match name.chars().count() {
+        0 => Cow::Borrowed("unknown"),
         // Long names of one server begin alike.
-        count if count > max => id(name, max).into_owned(),
+        count if count > max => Cow::Owned(id(name, max).into_owned()),
         _ => name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect(),
-    };
-    out.note(turn, format!("the tool {name:?} is called {plain}: the API does not take its name"));
-    Cow::Owned(plain)
+    }
 }
 
 /// Says who speaks before what they say. Only in a room does it matter.

@@ -150,6 +150,24 @@ pub struct Approval {
 }
 
 impl ToolPart {
+    /// The keys that tell which call it is.
+    pub(crate) const NAMED: [&str; 5] = ["type", "toolName", "toolCallId", "input", "dynamic"];
+
+    /// Those, and the keys that tell how it stands; all others say something about it.
+    pub(crate) const STATED: [&str; 11] = [
+        "type",
+        "toolName",
+        "toolCallId",
+        "input",
+        "dynamic",
+        "state",
+        "rawInput",
+        "output",
+        "errorText",
+        "preliminary",
+        "approval",
+    ];
+
     /// The question whether it may run.
     pub(crate) fn approval(&self) -> Option<&Approval> {
         match &self.state {

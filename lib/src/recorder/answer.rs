@@ -12,6 +12,7 @@ use crate::writing::{Fragment, Grain, Loss, LossKind};
 
 /// A piece of an answer.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a piece is moved once")]
 pub enum Delta {
     /// This model answers.
     Model(String),
@@ -44,6 +45,8 @@ pub(super) struct Answer {
     calls: Vec<String>,
     /// What is known and not written yet.
     about: Said,
+    /// Pieces that the format has no place for: the next one that it has tells of them.
+    lost: Vec<Loss>,
     /// Calls whose pieces are not on disk.
     tickets: Vec<u64>,
 }
@@ -258,6 +261,11 @@ pub(super) fn finish(recorder: &mut Recorder, usage: Option<Usage>, ticket: u64)
     }
     let is_empty = |answer: &mut Answer| answer.record.is_none();
     if let Some(answer) = recorder.answer.take_if(is_empty) {
+        if !answer.lost.is_empty() {
+            let what = answer.lost.into_iter().map(|loss| loss.what).collect::<Vec<_>>().join(", ");
+            let dialect = recorder.dialect().map_or("", |dialect| dialect.name());
+            return Err(Error::CannotHold { dialect, what });
+        }
         // Nothing was said: what is known belongs to the answer before.
         return recorder.know_of_answer(Said { usage, ..answer.about }, ticket);
     }
@@ -274,8 +282,10 @@ pub(super) fn finish(recorder: &mut Recorder, usage: Option<Usage>, ticket: u64)
                 recorder.sync()?;
             }
             let record = recorder.answer.as_ref().and_then(|answer| answer.record.as_ref());
-            match record {
-                Some(tip) => Ack::Saved(Saved { ticket, id: tip.id.clone(), durability, losses: Vec::new() }),
+            let id = record.map(|tip| tip.id.clone());
+            let losses = recorder.answer.as_mut().map(|answer| std::mem::take(&mut answer.lost)).unwrap_or_default();
+            match id {
+                Some(id) => Ack::Saved(Saved { ticket, id, durability, losses }),
                 None => Ack::NotRecorded,
             }
         }
@@ -327,9 +337,20 @@ fn piece(recorder: &mut Recorder, mut said: Said, ticket: u64, durability: Durab
     };
     let about = answer.about.clone();
     (said.todos, said.thinking, said.metadata) = (about.todos, about.thinking, about.metadata);
-    let ack = recorder.write(vec![Piece { body: Body::Assistant(said), on, fragment }], ticket, durability)?;
-    let Some(answer) = &mut recorder.answer else { return Ok(ack) };
+    let written = recorder.write(vec![Piece { body: Body::Assistant(said), on, fragment }], ticket, durability);
+    let Some(answer) = &mut recorder.answer else { return written };
+    let mut ack = match written {
+        // Trying again would not help, and the answer goes on.
+        Err(Error::CannotHold { what, .. }) => {
+            answer.lost.push(Loss { what, kind: LossKind::Dropped });
+            return hold(recorder, ticket);
+        }
+        written => written?,
+    };
     answer.about = Said::default();
+    if let Ack::Saved(saved) = &mut ack {
+        saved.losses.append(&mut answer.lost);
+    }
     if let Some(record) = answer.record.as_mut().filter(|_| joins) {
         record.lines += 1;
     } else {

@@ -144,13 +144,15 @@ impl Log {
         let mut named = None;
         for (from, names) in &batch.names {
             match names {
+                // A further piece of an earlier record does not move the tip: `draft` has seen to that.
                 Names::Link(id) => named = Some(id.clone()),
-                Names::Place => named = Some(RecordId(format!("at-{}", offset + *from as u64))),
+                Names::Place => {
+                    let id = RecordId(format!("at-{}", offset + *from as u64));
+                    next.tip.iter_mut().for_each(|tip| tip.id = id.clone());
+                    named = Some(id);
+                }
                 Names::Side => {}
             }
-        }
-        if let (Some(id), Some(tip)) = (&named, &mut next.tip) {
-            tip.id = id.clone();
         }
         let id = named.or(batch.side).unwrap_or_else(|| RecordId((self.place.host.new_id)()));
         next.at = Some(at);
@@ -258,18 +260,21 @@ impl Log {
     /// Adds the lines of one piece to the batch, and follows it with what the next one hangs on.
     fn draft(&self, piece: Piece, at: Timestamp, next: &mut Start, batch: &mut Batch) -> Result<()> {
         let Piece { mut body, on, fragment } = piece;
+        let tells_surroundings = body.said().is_some_and(|said| said.context != Context::default());
         self.fill_in(&mut body, &next.calls);
         let body = redact::scrub(body);
         let kind = kind_of(&body);
-        let tip = next.tip.as_ref().map(|tip| tip.id.clone());
+        let tip_before = next.tip.as_ref().map(|tip| tip.id.clone());
         let (id, parent) = match &on {
-            On::Tip => (RecordId((self.place.host.new_id)()), tip),
+            On::Tip => (RecordId((self.place.host.new_id)()), tip_before.clone()),
             On::Record(parent) => (RecordId((self.place.host.new_id)()), Some(parent.clone())),
             On::Again(record) => (record.id.clone(), record.parent.clone()),
         };
         if kind == Kind::Assistant && !matches!(on, On::Again(_)) && fragment.is_none_or(|piece| piece.seq == 0) {
             next.answer.get_or_insert_with(|| id.clone());
         }
+        let branches = next.branches || matches!(&on, On::Record(to) if tip_before.as_ref() != Some(to));
+        let context = self.context();
         let Place { session, writing, host, forked_from, .. } = &self.place;
         let written = (writing.lines)(&Draft {
             session,
@@ -279,6 +284,8 @@ impl Log {
             at,
             version: &host.version,
             body: &body,
+            context: &context,
+            branches,
             sidechain: next.sidechain,
             fragment,
             forked_from: forked_from.as_ref().map(|(session, record)| (session, record)),
@@ -290,8 +297,14 @@ impl Log {
             serde_json::to_writer(&mut batch.bytes, &line.value).map_err(|_| self.cannot_encode())?;
             batch.bytes.push(b'\n');
         }
-        batch.losses.extend(written.losses);
+        let is_missed = |loss: &Loss| tells_surroundings || loss.what != Loss::SURROUNDINGS;
+        batch.losses.extend(written.losses.into_iter().filter(is_missed));
+        next.branches = branches && !is_link;
         if !is_link {
+            // A step back that the format cannot say is taken with the next record.
+            if let (Body::Rewind(_), On::Record(to)) = (&body, on) {
+                next.tip = Some(Tip { id: to, parent: None, kind: Kind::Other, lines: 1 });
+            }
             batch.side = Some(id);
         } else if let On::Again(_) = on {
             next.learn(&body);
@@ -335,12 +348,17 @@ impl Log {
         for result in &mut said.results {
             result.name = result.name.take().or_else(|| calls.get(&result.call_id).cloned());
         }
-        said.context.fill_from(Context {
+        said.context.fill_from(self.context());
+    }
+
+    /// Where the agent works.
+    fn context(&self) -> Context {
+        Context {
             cwd: Some(self.place.host.cwd.to_string_lossy().into_owned()),
             git_branch: self.git_branch.clone(),
             platform: Some(self.place.host.platform.clone()),
             user_type: None,
-        });
+        }
     }
 
     /// Now; a clock that was set back stands still until it has caught up.

@@ -24,6 +24,8 @@ const PROMPT_CHARS: usize = 100;
 pub(crate) struct Start {
     /// The record that the next one hangs on.
     pub(crate) tip: Option<Tip>,
+    /// That record is not the head: the next one begins a branch.
+    pub(crate) branches: bool,
     /// The answer that the model is giving.
     pub(crate) answer: Option<RecordId>,
     /// The last record that was an answer.
@@ -65,6 +67,7 @@ impl Start {
     pub(crate) fn fresh(place: &Place, project: &Path) -> Start {
         Start {
             tip: None,
+            branches: false,
             answer: None,
             answered: None,
             calls: HashMap::new(),
@@ -85,6 +88,7 @@ impl Start {
         let branch = session.branch(head);
         (start.todos, start.thinking) = standing(&branch)?;
         start.tip = Some(Tip::of(head)?);
+        start.branches = session.head() != Some(head);
         start.sidechain = head.is_sidechain();
         for record in branch.records.iter().rev().take(RECORDS_ASKED_FOR_CALLS) {
             if record.kind() == Kind::Assistant {
@@ -150,6 +154,7 @@ impl Start {
         tally.started = session.started();
         tally.updated = session.updated();
         tally.title = session.title().map(|title| title.text.clone());
+        tally.git_branch = tally.git_branch.take().or_else(|| session.git_branch().map(str::to_owned));
         tally.model = session.models().last().cloned();
         tally.forked_from = session.forked_from().map(crate::record::SessionId::from);
         let is_message = |record: &RecordRef<'_>| {

@@ -3,7 +3,9 @@
 
 pub(crate) mod apis;
 pub(crate) mod oracle;
+pub(crate) mod pen;
 pub(crate) mod story;
+pub(crate) mod writing;
 
 use std::path::{Path, PathBuf};
 

@@ -194,7 +194,7 @@ impl Full<'_> {
             // Prompts carry an empty list whatever the list is.
             todos: self.todos.and_then(parsed).filter(|todos: &Vec<_>| !todos.is_empty()),
             thinking: self.thinking_metadata.and_then(parsed),
-            error: line.failure(),
+            error: line.failure(self.error),
             instructs: self.rendered_role.0.as_deref() == Some("system"),
             ..Said::default()
         };
@@ -261,8 +261,10 @@ impl Line<'_> {
         self.nature().0.kind == Kind::Assistant
     }
 
-    fn failure(&self) -> Option<String> {
-        let named = || self.subtype.clone().owned().unwrap_or_else(|| "api_error".to_owned());
+    /// What kind of failure it tells of: an answer that nobody gave may name it.
+    fn failure(&self, error: Option<&RawValue>) -> Option<String> {
+        let of_answer = || parsed::<String>(error.filter(|_| self.is_answer())?).filter(|name| !name.is_empty());
+        let named = || self.subtype.clone().owned().or_else(of_answer).unwrap_or_else(|| "api_error".to_owned());
         self.nature().0.failure.then(named)
     }
 }

@@ -9,14 +9,19 @@ const NAME_UNITS: usize = 200;
 /// assert_eq!(scrollback::dialect::folder_name("/home/ada/my.proj_1"), "-home-ada-my-proj-1");
 /// ```
 pub fn folder_name(cwd: &str) -> String {
-    let plain = |unit: u16| u8::try_from(unit).ok().filter(u8::is_ascii_alphanumeric).map_or('-', char::from);
-    let mut name: String = cwd.encode_utf16().map(plain).collect();
+    let mut name = whole_folder_name(cwd);
     if name.len() > NAME_UNITS {
         name.truncate(NAME_UNITS);
         name.push('-');
         name.push_str(&base_36(string_hash(cwd).unsigned_abs()));
     }
     name
+}
+
+/// The same, however long it gets: as agents have it that took over the rule before names were cut.
+pub(crate) fn whole_folder_name(cwd: &str) -> String {
+    let plain = |unit: u16| u8::try_from(unit).ok().filter(u8::is_ascii_alphanumeric).map_or('-', char::from);
+    cwd.encode_utf16().map(plain).collect()
 }
 
 /// The folder as older descriptions have it: only `/` and `.` become `-`.

@@ -33,6 +33,8 @@ pub(super) struct Line<'a> {
     #[serde(borrow, default)]
     pub(super) request_id: Text<'a>,
     #[serde(borrow, default)]
+    pub(super) forked_from: Object<Origin<'a>>,
+    #[serde(borrow, default)]
     pub(super) message: Object<Message<'a>>,
     #[serde(default)]
     pub(super) is_sidechain: Flag,
@@ -59,6 +61,14 @@ pub(super) struct Line<'a> {
     pub(super) ai_title: Text<'a>,
     #[serde(borrow, default)]
     pub(super) leaf_uuid: Text<'a>,
+}
+
+/// Where a fork copied a line from.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Origin<'a> {
+    #[serde(borrow, default)]
+    pub(super) session_id: Text<'a>,
 }
 
 /// What kind of thing an attachment is.

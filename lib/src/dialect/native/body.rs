@@ -6,11 +6,12 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::Type;
-use super::line::{Answer, Call, Line};
+use super::line::{Answer, Call, FREE, Line};
 use crate::lenient::{self, ObjectOrText};
-use crate::message::{Approval, FilePart, Part, ToolPart, ToolState};
+use crate::message::{Approval, FilePart, Part, ToolKind, ToolPart, ToolState};
 use crate::record::{
-    Body, Compaction, Context, Kind, Outcome, RecordId, Restore, Rewind, Said, Snapshot, Title, TitleSource, ToolResult,
+    Body, Compaction, Context, Kind, Outcome, RecordId, Restore, Rewind, Said, Snapshot, Title, TitleSource, ToolNote,
+    ToolResult,
 };
 
 impl Line<'_> {
@@ -26,8 +27,14 @@ impl Line<'_> {
             Kind::Assistant => Body::Assistant(self.said()),
             Kind::ToolResult => Body::ToolResult(self.said()),
             Kind::System => {
+                let told = self.to_model.map(RawValue::get);
                 let said = self.said();
-                Body::System(Said { to_model: said.error.is_none(), ..said })
+                let to_model = told.map_or(said.error.is_none(), |told| told == "true");
+                Body::System(Said { to_model, ..said })
+            }
+            Kind::Attachment => {
+                let to_model = self.to_model.is_some_and(|told| told.get() == "true");
+                Body::Attachment(Said { to_model, ..self.said() })
             }
             Kind::Title => match self.title(name) {
                 Some((text, source)) => Body::Title(Title { text: text.into_owned(), source }),
@@ -43,8 +50,10 @@ impl Line<'_> {
                 tokens_before: self.tokens_before.0,
                 tokens_after: self.tokens_after.0,
                 preserved: strings(self.preserved).into_iter().map(RecordId).collect(),
-                cuts: true,
-                ..Compaction::default()
+                preserves_between: self.preserves_between.0,
+                keeps_prompts: self.keeps_prompts.0,
+                replacement: self.replacement.and_then(replacement),
+                cuts: self.cuts.is_none_or(|cuts| cuts.get() != "false"),
             }),
             Kind::Rewind => Body::Rewind(Rewind { from: self.from.owned().map(RecordId), reason: self.reason.owned() }),
             Kind::Restore => Body::Restore(Restore {
@@ -52,27 +61,35 @@ impl Line<'_> {
                 files: value(self.files),
                 todos: self.todos.and_then(parsed),
             }),
-            Kind::Attachment | Kind::Header | Kind::Other => {
+            Kind::Header | Kind::Other => {
                 Body::Other(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())))
             }
         }
     }
 
     fn said(self) -> Said {
-        let usage = self.usage();
+        let (usage, free) = (self.usage(), self.free());
         let mut said = Said {
             usage,
             model: self.model.owned(),
             todos: self.todos.and_then(parsed),
             thinking: self.thinking_metadata.and_then(parsed),
             sender: self.sender.owned(),
-            error: self.metadata.0.and_then(|free| free.error_type.owned()),
+            error: free.and_then(|free| free.error_type.owned()),
+            instructs: self.instructs.0,
             ..Said::default()
         };
         // Sage writes an empty list on every line: there it says nothing.
         if self.format.0.unwrap_or(1) < 2 && said.todos.as_ref().is_some_and(Vec::is_empty) {
             said.todos = None;
         }
+        if self.format.0.unwrap_or(1) >= 2 {
+            said.metadata = self.metadata.and_then(parsed).unwrap_or_default();
+            FREE.iter().for_each(|known| _ = said.metadata.shift_remove(*known));
+        }
+        said.notes.extend(self.tool_notes.0.into_iter().filter_map(|note| {
+            Some(ToolNote { call_id: note.tool_call_id.owned()?, about: note.about.and_then(parsed)? })
+        }));
         if let Some(place) = self.context.0 {
             said.context = Context {
                 cwd: place.cwd.owned(),
@@ -132,7 +149,49 @@ fn call(call: Call<'_>) -> Part {
         (false, Some(approval)) => ToolState::ApprovalResponded { input: input.unwrap_or_default(), approval },
     };
     let name = call.name.owned().unwrap_or_else(|| "unknown".to_owned());
-    ToolPart::dynamic(name, call.id.owned().unwrap_or_default(), state).into()
+    let mut plain = ToolPart::dynamic(name, call.id.owned().unwrap_or_default(), state);
+    // What else the SDK's part had stands beside: read back with it, it is that part again.
+    let Some(Value::Object(mut about)) = call.about.map(lenient::value) else { return plain.into() };
+    if about.shift_remove("static") == Some(true.into()) {
+        plain.kind = ToolKind::Static;
+    }
+    let Ok(Value::Object(mut fields)) = serde_json::to_value(Part::from(plain.clone())) else { return plain.into() };
+    if call.arguments.is_none() {
+        fields.shift_remove("input");
+    }
+    fields.extend(about.into_iter().filter(|(key, _)| !ToolPart::NAMED.contains(&key.as_str())));
+    match Part::from(Value::Object(fields)) {
+        Part::Tool(part) if part.call_id == plain.call_id => Part::Tool(part),
+        _ => plain.into(),
+    }
+}
+
+/// What stands in the place of a conversation: records without ids.
+fn replacement(raw: &RawValue) -> Option<Vec<Body>> {
+    let lines: Vec<&RawValue> = serde_json::from_str(raw.get()).ok()?;
+    let body = |raw: &RawValue| {
+        let line: Line<'_> = serde_json::from_str(raw.get()).ok()?;
+        let said = |kind: fn(Said) -> Body, line: Line<'_>| Some(kind(line.said()));
+        match line.kind() {
+            Type::Known(_, Kind::User) => said(Body::User, line),
+            Type::Known(_, Kind::Assistant) => said(Body::Assistant, line),
+            Type::Known(_, Kind::ToolResult) => said(Body::ToolResult, line),
+            Type::Known(_, Kind::Attachment) => {
+                let to_model = line.to_model.is_some_and(|told| told.get() == "true");
+                Some(Body::Attachment(Said { to_model, ..line.said() }))
+            }
+            Type::Known(_, Kind::System) => {
+                let told = line.to_model.map(RawValue::get);
+                let said = line.said();
+                let to_model = told.map_or(said.error.is_none(), |told| told == "true");
+                Some(Body::System(Said { to_model, ..said }))
+            }
+            Type::Known(..) | Type::Plain(_) | Type::Untyped(_) | Type::Unknown(_) => {
+                Some(Body::Other(lenient::value(raw)))
+            }
+        }
+    };
+    lines.into_iter().map(body).collect()
 }
 
 fn result(answer: Answer<'_>) -> ToolResult {
@@ -156,7 +215,7 @@ fn result(answer: Answer<'_>) -> ToolResult {
         outcome,
         preliminary: answer.preliminary.0,
         duration_ms: answer.duration_ms.0,
-        about: Map::new(),
+        about: answer.about.and_then(parsed).unwrap_or_default(),
     }
 }
 

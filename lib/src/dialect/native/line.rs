@@ -38,7 +38,9 @@ pub(super) struct Line<'a> {
     #[serde(default)]
     pub(super) fragment: Object<Fragment>,
     #[serde(borrow, default)]
-    pub(super) metadata: Object<Free<'a>>,
+    pub(super) metadata: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) forked_from: Object<Origin<'a>>,
     // Of plain messages.
     #[serde(borrow, default)]
     pub(super) role: Text<'a>,
@@ -84,6 +86,28 @@ pub(super) struct Line<'a> {
     pub(super) attachments: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(super) reaction: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) to_model: Option<&'a RawValue>,
+    #[serde(default)]
+    pub(super) instructs: Flag,
+    #[serde(borrow, default)]
+    pub(super) tool_notes: List<Note<'a>>,
+    #[serde(borrow, default)]
+    pub(super) replacement: Option<&'a RawValue>,
+    #[serde(default)]
+    pub(super) preserves_between: Flag,
+    #[serde(default)]
+    pub(super) keeps_prompts: Flag,
+    #[serde(borrow, default)]
+    pub(super) cuts: Option<&'a RawValue>,
+}
+
+/// The session that a line was copied from.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Origin<'a> {
+    #[serde(borrow, default)]
+    pub(super) session_id: Text<'a>,
 }
 
 #[derive(Deserialize)]
@@ -126,6 +150,8 @@ pub(super) struct Call<'a> {
     pub(super) partial: Flag,
     #[serde(borrow, default)]
     pub(super) approval: Object<Asked<'a>>,
+    #[serde(borrow, default)]
+    pub(super) about: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -157,6 +183,17 @@ pub(super) struct Answer<'a> {
     pub(super) preliminary: Flag,
     #[serde(default)]
     pub(super) duration_ms: Count,
+    #[serde(borrow, default)]
+    pub(super) about: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Note<'a> {
+    #[serde(borrow, default)]
+    pub(super) tool_call_id: Text<'a>,
+    #[serde(borrow, default)]
+    pub(super) about: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -179,6 +216,9 @@ pub(super) struct Fragment {
     #[serde(default)]
     pub(super) part: Count,
 }
+
+/// The keys of the free map that say something to us.
+pub(super) const FREE: [&str; 3] = ["error_type", "parentSessionId", "parentToolCallId"];
 
 /// What we know of the free map.
 #[derive(Deserialize)]
@@ -214,6 +254,13 @@ pub(super) struct Sidecar<'a> {
     pub(super) parent_session_id: Text<'a>,
 }
 
+impl Call<'_> {
+    /// Whether its result stands with it.
+    pub(super) fn is_settled(&self) -> bool {
+        self.about.is_some_and(|about| about.get().contains("\"state\":\"output-"))
+    }
+}
+
 impl<'a> Line<'a> {
     /// Whether it says nothing but its reaction.
     pub(super) fn only_reacts(&self) -> bool {
@@ -225,6 +272,11 @@ impl<'a> Line<'a> {
         };
         let reacts = self.reaction.is_some_and(|reaction| reaction.get() != "null");
         reacts && wordless && is_empty(self.content) && is_empty(self.attachments)
+    }
+
+    /// What we know of the free map.
+    pub(super) fn free(&self) -> Option<Free<'a>> {
+        serde_json::from_str(self.metadata?.get()).ok()
     }
 
     /// What was said, where the line has it as an object.

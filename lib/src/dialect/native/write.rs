@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
+use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::FORMAT;
-use crate::message::{Approval, Part, ToolPart, ToolState};
-use crate::record::{Body, Compaction, Context, Outcome, RecordId, Said, TitleSource, ToolResult, Usage};
-use crate::writing::{Adoption, Beginning, Draft, Grain, Line, Names, Shape, Tally, Writing, Written};
+use crate::message::{Approval, Part, ToolKind, ToolPart, ToolState};
+use crate::record::{Body, Compaction, Context, Outcome, RecordId, Said, TitleSource, ToolNote, ToolResult, Usage};
+use crate::writing::{Adoption, Beginning, Draft, Fragment, Grain, Line, Names, Shape, Tally, Writing, Written};
 
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Fragment,
@@ -17,6 +18,7 @@ pub(super) static WRITING: Writing = Writing {
     lines,
     sidecar: Some(sidecar),
     adopt: Some(adopt),
+    archive: None,
 };
 
 fn place(new: &Beginning<'_>) -> Result<PathBuf, String> {
@@ -27,6 +29,7 @@ fn lines(draft: &Draft<'_>) -> Written {
     let mut line = Fields::new(draft);
     match draft.body {
         Body::User(said) => line.said("user", said),
+        Body::Assistant(said) if call_ends(&said.parts).len() > 1 => return in_pieces(draft, said),
         Body::Assistant(said) => line.said("assistant", said),
         Body::ToolResult(said) => line.said("tool_result", said),
         Body::Attachment(said) => line.said("attachment", said),
@@ -74,6 +77,38 @@ fn lines(draft: &Draft<'_>) -> Written {
         Body::Other(_) => return Written::nothing("a record of an unknown kind"),
     }
     Written::link(draft.id, line.map.into())
+}
+
+/// Where the calls end and words follow: a line has its calls behind its words, so that each such run is a line of its own.
+fn call_ends(parts: &[Part]) -> Vec<usize> {
+    let is_call = |at: &usize| matches!(parts.get(*at), Some(Part::Tool(_)));
+    (1..=parts.len()).filter(|at| *at == parts.len() || (is_call(&(at - 1)) && !is_call(at))).collect()
+}
+
+/// One record as several lines, which the reader joins.
+fn in_pieces(draft: &Draft<'_>, said: &Said) -> Written {
+    let mut written = Written::default();
+    let first = draft.fragment.unwrap_or(Fragment { seq: 0, part: 0 });
+    let mut from = 0;
+    for (piece, to) in call_ends(&said.parts).into_iter().enumerate() {
+        let fragment = Fragment { seq: first.seq + piece as u64, part: first.part + from as u64 };
+        let parts = said.parts[from..to].to_vec();
+        let piece = if piece == 0 { Said { parts, ..said.clone() } } else { Said::from(parts) };
+        let draft = Draft { fragment: Some(fragment), body: &Body::Assistant(piece), ..*draft };
+        written.lines.extend(lines(&draft).lines);
+        from = to;
+    }
+    let ids: Vec<&str> = said
+        .parts
+        .iter()
+        .filter_map(|part| if let Part::Tool(call) = part { Some(&*call.call_id) } else { None })
+        .collect();
+    let distinct: HashSet<&str> = ids.iter().copied().collect();
+    if distinct.len() < ids.len() {
+        // The reader takes a call that comes again for the first one, finished.
+        return written.without("a call with the id of another");
+    }
+    written
 }
 
 /// The fields of a line, in order.
@@ -143,30 +178,25 @@ impl<'d> Fields<'d> {
             self.context(&said.context);
         }
         self.some("model", said.model.as_deref());
-        let role = match kind {
-            "tool_result" => "tool",
-            "attachment" => "user",
-            kind => kind,
-        };
-        let (calls, parts): (Vec<&Part>, Vec<&Part>) =
-            said.parts.iter().partition(|part| matches!(part, Part::Tool(_)));
-        if kind != "tool_result" || !parts.is_empty() {
-            let mut message = Map::new();
-            message.insert("role".to_owned(), role.into());
-            message.insert("content".to_owned(), content(&parts));
-            let calls: Vec<Value> = calls.iter().filter_map(|part| call(part)).collect();
-            if !calls.is_empty() {
-                message.insert("toolCalls".to_owned(), calls.into());
-            }
-            self.put("message", message.into());
-        }
+        self.message(kind, &said.parts);
         if !said.results.is_empty() {
             self.put("toolResults", said.results.iter().map(result).collect());
+        }
+        if !said.notes.is_empty() {
+            let note = |note: &ToolNote| json!({"toolCallId": note.call_id, "about": note.about});
+            self.put("toolNotes", said.notes.iter().map(note).collect());
         }
         self.some("usage", said.usage.map(usage));
         self.some("thinkingMetadata", said.thinking.as_ref());
         self.some("todos", said.todos.as_ref());
         self.some("sender", said.sender.as_deref());
+        let usually_told = kind == "system";
+        if matches!(kind, "system" | "error" | "attachment") && said.to_model != usually_told {
+            self.put("toModel", said.to_model.into());
+        }
+        if said.instructs {
+            self.put("instructs", true.into());
+        }
         let mut free = said.metadata.clone();
         if let Some(error) = &said.error {
             free.insert("error_type".to_owned(), error.as_str().into());
@@ -174,6 +204,33 @@ impl<'d> Fields<'d> {
         if !free.is_empty() {
             self.put("metadata", free.into());
         }
+    }
+
+    /// The words and the calls; a reaction has a field of its own.
+    fn message(&mut self, kind: &str, parts: &[Part]) {
+        let reaction = match parts {
+            [Part::Data(part)] if part.kind == "reaction" && part.id.is_none() && part.extra.is_empty() => {
+                Some(&part.data)
+            }
+            _ => None,
+        };
+        let (calls, words): (Vec<&Part>, Vec<&Part>) = parts.iter().partition(|part| matches!(part, Part::Tool(_)));
+        if kind != "tool_result" || !words.is_empty() {
+            let role = match kind {
+                "tool_result" => "tool",
+                "attachment" => "user",
+                kind => kind,
+            };
+            let mut message = Map::new();
+            message.insert("role".to_owned(), role.into());
+            message.insert("content".to_owned(), if reaction.is_some() { "".into() } else { content(&words) });
+            let calls: Vec<Value> = calls.iter().filter_map(|part| call(part)).collect();
+            if !calls.is_empty() {
+                message.insert("toolCalls".to_owned(), calls.into());
+            }
+            self.put("message", message.into());
+        }
+        self.some("reaction", reaction);
     }
 
     fn context(&mut self, context: &Context) {
@@ -203,6 +260,48 @@ impl<'d> Fields<'d> {
         if !compaction.preserved.is_empty() {
             self.put("preserved", json!(compaction.preserved));
         }
+        if compaction.preserves_between {
+            self.put("preservesBetween", true.into());
+        }
+        if compaction.keeps_prompts {
+            self.put("keepsPrompts", true.into());
+        }
+        if !compaction.cuts {
+            self.put("cuts", false.into());
+        }
+        if let Some(bodies) = &compaction.replacement {
+            let replaced = bodies.iter().map(|body| self.replaced(body)).collect();
+            self.put("replacement", replaced);
+        }
+    }
+
+    /// A record that stands in the place of others: what it says, and nothing about it.
+    fn replaced(&self, body: &Body) -> Value {
+        let mut line = Fields::new(self.draft);
+        match body {
+            Body::User(said) => line.replacing("user", said),
+            Body::Assistant(said) => line.replacing("assistant", said),
+            Body::ToolResult(said) => line.replacing("tool_result", said),
+            Body::Attachment(said) => line.replacing("attachment", said),
+            Body::System(said) => line.replacing("system", said),
+            Body::Other(value) => return value.clone(),
+            Body::Snapshot(_)
+            | Body::Title(_)
+            | Body::Compaction(_)
+            | Body::Rewind(_)
+            | Body::Restore(_)
+            | Body::Header(_) => {}
+        }
+        line.map.into()
+    }
+
+    fn replacing(&mut self, kind: &str, said: &Said) {
+        self.said(kind, said);
+        for known in
+            ["uuid", "parentUuid", "timestamp", "sessionId", "version", "fragment", "isSidechain", "forkedFrom"]
+        {
+            self.map.shift_remove(known);
+        }
     }
 }
 
@@ -229,12 +328,26 @@ fn call(part: &Part) -> Option<Value> {
     let mut told = Map::new();
     told.insert("id".to_owned(), call_id.as_str().into());
     told.insert("name".to_owned(), name.as_str().into());
-    told.insert("arguments".to_owned(), call.input().cloned().unwrap_or_default());
+    match call.input() {
+        Some(input) => _ = told.insert("arguments".to_owned(), input.clone()),
+        None if call.is_open() => _ = told.insert("arguments".to_owned(), Value::Null),
+        None => {}
+    }
     if let ToolState::InputStreaming { .. } = state {
         told.insert("partial".to_owned(), true.into());
     }
     if let Some(asked) = call.approval() {
         told.insert("approval".to_owned(), approval(asked));
+    }
+    if let Ok(Value::Object(mut about)) = serde_json::to_value(part) {
+        let stated: &[&str] = if call.is_open() { &ToolPart::STATED } else { &ToolPart::NAMED };
+        about.retain(|key, _| !stated.contains(&key.as_str()));
+        if call.kind == ToolKind::Static {
+            about.insert("static".to_owned(), true.into());
+        }
+        if !about.is_empty() {
+            told.insert("about".to_owned(), about.into());
+        }
     }
     Some(told.into())
 }
@@ -273,6 +386,9 @@ fn result(result: &ToolResult) -> Value {
     }
     if let Some(duration) = result.duration_ms {
         told.insert("durationMs".to_owned(), duration.into());
+    }
+    if !result.about.is_empty() {
+        told.insert("about".to_owned(), result.about.clone().into());
     }
     told.into()
 }

@@ -1,0 +1,54 @@
+//! `fork`: a branch of a session becomes a session of its own.
+
+use std::process::ExitCode;
+
+use scrollback::fork::Fork;
+
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::Failure;
+use crate::name::{self, SessionName};
+use crate::render::plural;
+use crate::surprises;
+use crate::terminal::clean;
+use crate::writable::{Done, Writable};
+
+/// Copy a branch into a new session
+///
+/// Copies the newest branch, or the one that ends in RECORD, under a fresh id into the store that the session lies in; what else the session holds stays
+/// behind, and the session itself is not changed. File snapshots of its messages and the title go along, and every record tells where it comes from.
+#[derive(clap::Args, Debug)]
+pub(crate) struct ForkArgs {
+    /// Session id, unique beginning, @, or a path; #RECORD ends the branch there
+    #[arg(value_name = "SESSION[#RECORD]")]
+    session: SessionName,
+    /// Call the new session so
+    #[arg(long, value_name = "ID")]
+    id: Option<String>,
+}
+
+pub(crate) fn run(args: &ForkArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let writable = Writable::find(&args.session, global, ctx)?;
+    let named = writable.record.as_deref().map(|record| name::record(&writable.session, record)).transpose()?;
+    let head = named.map(|record| record.id().into_owned());
+    let fork = Fork { head: head.as_deref(), id: args.id.as_deref() };
+    let forked = writable.store()?.fork(&writable.session, fork)?;
+    surprises::tell_all(&forked.surprises, ctx)?;
+    if forked.closed_gaps > 0 {
+        let gaps = plural(forked.closed_gaps as u64, "gap");
+        ctx.caution(
+            "closed-gaps",
+            &format!("{gaps} of the branch closed: records are missing there, and the fork does not show it"),
+        )?;
+    }
+    if ctx.json {
+        let (session, record) = (forked.session.to_string(), Some(forked.head.to_string()));
+        ctx.print_json(&Done { session, record, path: forked.path })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    ctx.line(&format!("{} is a fork of {}", clean::line(forked.session.as_str()), clean::line(&writable.id())))?;
+    let records = plural(forked.records as u64, "record");
+    ctx.note(&format!("{records} in {}", forked.path.display()))?;
+    ctx.note(&format!("The source is as it was; `scrollback remove {}` takes the fork away.", forked.session))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,237 @@
+//! Lines that say one record of a tree: each hangs on the one before it. For dialects whose records name parents by `uuid`.
+
+use serde_json::{Map, Value};
+
+use crate::history::{plain_id, told_result};
+use crate::message::{Part, ToolPart};
+use crate::record::{RecordId, Said, ToolResult};
+use crate::writing::{Draft, Line, Loss, LossKind, Names, Written};
+
+/// What a line says, before it is hung up: all fields but those that every line has.
+pub(super) type Fields = Map<String, Value>;
+
+/// The lines of one record in the making.
+#[derive(Default)]
+pub(super) struct Chain {
+    steps: Vec<(Place, Fields)>,
+    pub(super) losses: Losses,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The record, or a piece of it.
+    Own,
+    /// What the record brings along; it is another record to the reader.
+    Follows,
+    /// Nothing hangs on it.
+    Aside,
+}
+
+/// Where a line hangs.
+pub(super) struct Hung<'d> {
+    pub(super) draft: &'d Draft<'d>,
+    pub(super) id: &'d RecordId,
+    pub(super) parent: Option<&'d RecordId>,
+}
+
+/// What a record's lines do not say, each thing once.
+#[derive(Default)]
+pub(super) struct Losses(Vec<Loss>);
+
+impl Losses {
+    pub(super) fn dropped(&mut self, what: &str) {
+        self.add(what, LossKind::Dropped);
+    }
+
+    pub(super) fn renamed(&mut self, what: &str) {
+        self.add(what, LossKind::Renamed);
+    }
+
+    pub(super) fn synthesised(&mut self, what: &str) {
+        self.add(what, LossKind::Synthesised);
+    }
+
+    pub(super) fn dropped_if(&mut self, is_there: bool, what: &str) {
+        if is_there {
+            self.dropped(what);
+        }
+    }
+
+    pub(super) fn take(&mut self, others: Losses) {
+        others.0.into_iter().for_each(|loss| self.add(&loss.what, loss.kind));
+    }
+
+    fn add(&mut self, what: &str, kind: LossKind) {
+        let loss = Loss { what: what.to_owned(), kind };
+        if !self.0.contains(&loss) {
+            self.0.push(loss);
+        }
+    }
+
+    /// What neither an API nor an agent that keeps to one has a place for, in what was said.
+    pub(super) fn of_said(&mut self, said: &Said) {
+        self.dropped_if(said.sender.is_some(), "sender");
+        self.dropped_if(!said.metadata.is_empty(), "metadata");
+    }
+
+    /// The same of a call; its approval is told by its result at most.
+    pub(super) fn of_call(&mut self, call: &ToolPart) {
+        let details = [&call.tool_metadata, &call.result_provider_metadata].into_iter().any(Option::is_some);
+        self.dropped_if(details || call.title.is_some() || !call.extra.is_empty(), "details of a call");
+        self.dropped_if(call.is_open() && call.approval().is_some(), "approval");
+    }
+}
+
+impl Chain {
+    /// Whether no line says anything yet.
+    pub(super) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Whether others can hang on a line of it.
+    pub(super) fn has_links(&self) -> bool {
+        self.steps.iter().any(|(place, _)| *place != Place::Aside)
+    }
+
+    pub(super) fn own(&mut self, fields: Fields) {
+        self.steps.push((Place::Own, fields));
+    }
+
+    pub(super) fn follows(&mut self, fields: Fields) {
+        self.steps.push((Place::Follows, fields));
+    }
+
+    pub(super) fn aside(&mut self, fields: Fields) {
+        self.steps.push((Place::Aside, fields));
+    }
+
+    /// What the lines say, and what they do not, for one who puts it elsewhere.
+    pub(super) fn into_fields(self) -> (Vec<Fields>, Losses) {
+        (self.steps.into_iter().map(|(_, fields)| fields).collect(), self.losses)
+    }
+
+    /// Hangs the lines up. The last one of the record itself has the draft's id: what hangs on that comes after all of it.
+    pub(super) fn finish(self, draft: &Draft<'_>, hang: fn(&Hung<'_>, Fields) -> Value) -> Written {
+        let own = self.steps.iter().rposition(|(place, _)| *place == Place::Own);
+        let mut parent = draft.parent.cloned();
+        let mut lines = Vec::new();
+        for (at, (place, fields)) in self.steps.into_iter().enumerate() {
+            if place == Place::Aside {
+                lines.push(Line { value: fields.into(), names: Names::Side });
+                continue;
+            }
+            let id = if own == Some(at) { draft.id.clone() } else { RecordId((draft.new_id)()) };
+            let value = hang(&Hung { draft, id: &id, parent: parent.as_ref() }, fields);
+            lines.push(Line { value, names: Names::Link(id.clone()) });
+            parent = Some(id);
+        }
+        Written { lines, losses: self.losses.0 }
+    }
+}
+
+/// The responses of a model that an assistant body holds: most hold one, or a piece of one.
+pub(super) fn responses(said: &Said) -> impl Iterator<Item = &[Part]> {
+    said.parts.split(|part| matches!(part, Part::StepStart)).filter(|parts| !parts.is_empty())
+}
+
+/// The results that calls carry themselves.
+pub(super) fn carried(parts: &[Part]) -> impl Iterator<Item = ToolResult> {
+    parts.iter().filter_map(|part| match part {
+        Part::Tool(call) => {
+            told_result(call, &call.call_id).map(|result| ToolResult { name: Some(call.name.clone()), ..result })
+        }
+        _ => None,
+    })
+}
+
+/// The texts among some parts; anything else is lost.
+pub(super) fn words(parts: &[Part], losses: &mut Losses) -> String {
+    let mut texts = Vec::new();
+    for part in parts {
+        match part {
+            Part::Text(text) => texts.push(text.text.as_str()),
+            Part::StepStart => {}
+            other => losses.dropped(name_of(other)),
+        }
+    }
+    texts.join("\n")
+}
+
+/// What a part is called in a loss report.
+pub(super) fn name_of(part: &Part) -> &'static str {
+    match part {
+        Part::Text(_) => "text",
+        Part::Reasoning(_) => "thinking",
+        Part::File(file) if file.media_type.starts_with("image") => "image",
+        Part::File(_) => "file",
+        Part::ReasoningFile(_) => "file of the reasoning",
+        Part::SourceUrl(_) | Part::SourceDocument(_) => "source",
+        Part::Custom(_) => "part of one provider",
+        Part::Steering(_) => "message inside another",
+        Part::StepStart => "step",
+        Part::Tool(_) => "tool call",
+        Part::Data(_) => "data",
+        Part::Other(_) => "unknown part",
+    }
+}
+
+/// The name of a tool as APIs take it: a call and its result get the same one.
+pub(super) fn plain_name(name: &str, most: usize) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
+    match name.chars().count() {
+        0 => "unknown".to_owned(),
+        // Long names of one server begin alike.
+        count if count > most => plain_id(name, most).into_owned(),
+        _ => name.chars().map(plain).collect(),
+    }
+}
+
+/// An instant as JavaScript programs write it.
+pub(super) fn instant(at: jiff::Timestamp) -> String {
+    format!("{at:.3}")
+}
+
+/// The fields of a JSON object.
+pub(super) fn fields(value: Value) -> Fields {
+    match value {
+        Value::Object(fields) => fields,
+        _ => Fields::new(),
+    }
+}
+
+/// Whether a text is a UUID as programs write it: 8-4-4-4-12 hexadecimal digits.
+pub(super) fn is_uuid(text: &str) -> bool {
+    let groups: Vec<&str> = text.split('-').collect();
+    let is_hex = |group: &&str| group.bytes().all(|byte| byte.is_ascii_hexdigit());
+    groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) && groups.iter().all(is_hex)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_is_told_from_what_resembles_one() {
+        for (text, is_one) in [
+            ("4ccdaf53-7481-4244-80e4-5077653ba545", true),
+            ("4CCDAF53-7481-4244-80E4-5077653BA545", true),
+            ("4ccdaf537481424480e45077653ba545", false),
+            ("4ccdaf53-7481-4244-80e4-5077653ba54g", false),
+            ("4ccdaf53-7481-4244-80e4-5077653ba545-", false),
+            ("../../../../../../../../../etc/passwd", false),
+            ("", false),
+        ] {
+            assert_eq!(is_uuid(text), is_one, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_instant_has_three_digits_whatever_it_is() {
+        for (at, said) in [
+            ("2026-11-15T12:00:00Z", "2026-11-15T12:00:00.000Z"),
+            ("2026-11-15T12:00:00.123987Z", "2026-11-15T12:00:00.123Z"),
+        ] {
+            assert_eq!(instant(at.parse().unwrap()), said);
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! How Claude Code's lines are written: one for each block of an answer, one for each result.
+//!
+//! What becomes of each body, and what is lost: docs/dialects/claude-code.md.
+
+mod block;
+mod compaction;
+mod message;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::NO_MODEL;
+use super::folder::folder_name;
+use crate::dialect::chain::{self, Chain, Fields, Hung, Losses, fields};
+use crate::record::{Body, Context, RecordId, Said, Snapshot, Title, TitleSource};
+use crate::writing::{Adoption, Beginning, Draft, Grain, Shape, Writing, Written};
+use message::state;
+
+pub(super) static WRITING: Writing = Writing {
+    grain: Grain::Block,
+    shape: Shape::Tree,
+    place,
+    header: |_| Vec::new(),
+    lines,
+    sidecar: None,
+    adopt: Some(adopt),
+    archive: None,
+};
+
+/// The agent lists prompts; no more of one is kept for that.
+const LAST_PROMPT_CHARS: usize = 200;
+
+/// The agent looks for sessions in the folder of its working directory alone, and only for UUIDs.
+fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
+    let session = beginning.session.as_str();
+    if !chain::is_uuid(session) {
+        return Err("Claude Code opens only sessions whose id is a UUID".to_owned());
+    }
+    let folder = folder_name(&beginning.cwd.to_string_lossy());
+    Ok(Path::new("projects").join(folder).join(format!("{session}.jsonl")))
+}
+
+fn lines(draft: &Draft<'_>) -> Written {
+    let mut chain = Chain::default();
+    let mut record = Record { draft, answers: 0, chain: &mut chain };
+    match draft.body {
+        Body::User(said) => record.prompt(said, Voice::Person),
+        Body::Assistant(said) | Body::System(said) if said.error.is_some() => record.failure(said),
+        Body::Assistant(said) => record.answer(said),
+        Body::ToolResult(said) => record.prompt(said, Voice::Person),
+        Body::Attachment(said) if said.to_model => record.prompt(said, Voice::Agent),
+        Body::Attachment(said) => record.context(said),
+        Body::System(said) if said.to_model => {
+            record.chain.losses.renamed("instruction");
+            record.prompt(said, Voice::Agent);
+        }
+        Body::System(said) => record.notice(said),
+        Body::Snapshot(snapshot) => record.snapshot(snapshot),
+        Body::Title(title) => record.title(title),
+        Body::Compaction(compaction) => record.compaction(compaction),
+        Body::Rewind(_) => record.rewind(),
+        Body::Restore(_) => record.chain.losses.dropped("restore"),
+        Body::Header(_) => record.chain.losses.dropped("header"),
+        Body::Other(_) => record.chain.losses.dropped("unknown record"),
+    }
+    record.lead();
+    chain.finish(draft, hang)
+}
+
+/// In whose name something is said to the model.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Voice {
+    Person,
+    Agent,
+}
+
+/// A record on its way into lines.
+struct Record<'d, 'c> {
+    draft: &'d Draft<'d>,
+    /// The answers of the model so far: each needs a name of its own.
+    answers: usize,
+    chain: &'c mut Chain,
+}
+
+impl Record<'_, '_> {
+    fn losses(&mut self) -> &mut Losses {
+        &mut self.chain.losses
+    }
+
+    fn notice(&mut self, said: &Said) {
+        self.losses().of_said(said);
+        let state = state(said, self.losses());
+        let words = chain::words(&said.parts, self.losses());
+        if words.is_empty() {
+            return self.only_state(said, state);
+        }
+        let line =
+            json!({"type": "system", "subtype": "informational", "content": words, "isMeta": false, "level": "info"});
+        let mut line = fields(line);
+        line.extend(state);
+        self.chain.own(line);
+    }
+
+    /// States that are not the agent's own would break its undo.
+    fn snapshot(&mut self, snapshot: &Snapshot) {
+        let Snapshot { message, states } = snapshot;
+        let line = match message {
+            Some(message) if states["trackedFileBackups"].is_object() => {
+                json!({"type": "file-history-snapshot", "messageId": message, "snapshot": states, "isSnapshotUpdate": false})
+            }
+            Some(message) if states["backup"].is_object() && states["trackingPath"].is_string() => {
+                let mut line = fields(json!({"type": "file-history-delta", "messageId": message}));
+                line.extend(fields(states.clone()));
+                line.into()
+            }
+            Some(_) | None => return self.losses().dropped("snapshot"),
+        };
+        self.chain.aside(fields(line));
+    }
+
+    fn title(&mut self, title: &Title) {
+        let session = self.draft.session;
+        let line = match title.source {
+            TitleSource::Manual => json!({"type": "custom-title", "customTitle": title.text, "sessionId": session}),
+            TitleSource::Automatic => json!({"type": "ai-title", "aiTitle": title.text, "sessionId": session}),
+            TitleSource::Summary => match self.draft.parent {
+                Some(leaf) => json!({"type": "summary", "summary": title.text, "leafUuid": leaf}),
+                None => json!({"type": "summary", "summary": title.text}),
+            },
+            // They say nothing that the session does not say itself.
+            TitleSource::Prompt | TitleSource::Id => return self.losses().dropped("title"),
+        };
+        self.chain.aside(fields(line));
+    }
+
+    /// The agent knows a step back only by what is written next; until then its own head is named anew.
+    fn rewind(&mut self) {
+        let leaf = self.draft.parent.cloned();
+        match leaf {
+            Some(leaf) => {
+                self.losses().renamed("rewind");
+                let line = self.leads_to(&leaf);
+                self.chain.aside(line);
+            }
+            None => self.losses().dropped("rewind"),
+        }
+    }
+
+    /// A record that begins a branch is not the head by itself where an earlier line named another one.
+    fn lead(&mut self) {
+        let is_link = self.chain.has_links();
+        if is_link && self.draft.branches && !self.draft.sidechain {
+            let line = self.leads_to(self.draft.id);
+            self.chain.aside(line);
+        }
+    }
+
+    fn leads_to(&self, leaf: &RecordId) -> Fields {
+        let mut line = fields(json!({"type": "last-prompt"}));
+        if let Body::User(said) = self.draft.body {
+            let words = chain::words(&said.parts, &mut Losses::default());
+            let words: String = words.chars().take(LAST_PROMPT_CHARS).collect();
+            line.insert("lastPrompt".to_owned(), words.into());
+        }
+        line.extend(fields(json!({"leafUuid": leaf, "sessionId": self.draft.session})));
+        line
+    }
+}
+
+/// The fields that every line of the chain has, around what it says.
+fn hang(hung: &Hung<'_>, said: Fields) -> Value {
+    let Hung { draft, id, parent } = hung;
+    let mut line = Fields::new();
+    // A compaction begins a tree of its own and names what it sums up.
+    let is_boundary = said.contains_key("compactMetadata");
+    line.insert("parentUuid".to_owned(), if is_boundary { Value::Null } else { json!(parent) });
+    if is_boundary {
+        line.extend(parent.map(|parent| ("logicalParentUuid".to_owned(), json!(parent))));
+    }
+    line.insert("isSidechain".to_owned(), draft.sidechain.into());
+    line.extend(said);
+    line.insert("uuid".to_owned(), json!(id));
+    line.insert("timestamp".to_owned(), chain::instant(draft.at).into());
+    let own = draft.body.said().map(|said| &said.context);
+    let told = |of: fn(&Context) -> Option<&String>| own.and_then(of).or(of(draft.context)).cloned();
+    let user_type = told(|context| context.user_type.as_ref()).unwrap_or_else(|| "external".to_owned());
+    line.insert("userType".to_owned(), user_type.into());
+    for (key, text) in [
+        ("cwd", told(|context| context.cwd.as_ref())),
+        ("sessionId", Some(draft.session.to_string())),
+        ("version", Some(draft.version.to_owned())),
+        ("gitBranch", told(|context| context.git_branch.as_ref())),
+    ] {
+        line.extend(text.filter(|text| !text.is_empty()).map(|text| (key.to_owned(), text.into())));
+    }
+    line.into()
+}
+
+fn adopt(mut line: Value, adoption: &Adoption<'_>) -> Value {
+    let Value::Object(fields) = &mut line else { return line };
+    if let Some(session) = fields.get_mut("sessionId") {
+        *session = json!(adoption.session);
+    }
+    if fields.get("uuid").is_some_and(Value::is_string) {
+        let begins_tree = fields.get("subtype").is_some_and(|subtype| subtype == "compact_boundary");
+        let parent = if begins_tree { "logicalParentUuid" } else { "parentUuid" };
+        fields.insert(parent.to_owned(), json!(adoption.parent));
+        let (session, record) = adoption.from;
+        fields.insert("forkedFrom".to_owned(), json!({"sessionId": session, "messageUuid": record}));
+    }
+    line
+}

@@ -1,0 +1,251 @@
+//! What was said, as lines: prompts, answers, results, failures and context.
+
+use serde_json::{Map, Value, json};
+
+use super::block::{self, Speaker};
+use super::{NO_MODEL, Record, Voice};
+use crate::dialect::chain::{self, Fields, Losses, fields};
+use crate::message::Part;
+use crate::record::{Body, Outcome, Said, ToolResult, Usage};
+
+impl Record<'_, '_> {
+    /// What is said to the model: the results first, each a line of its own, then the words.
+    pub(super) fn prompt(&mut self, said: &Said, voice: Voice) {
+        self.losses().of_said(said);
+        self.losses().dropped_if(!said.notes.is_empty(), "notes of a run");
+        self.losses()
+            .dropped_if(said.usage.is_some() || said.model.is_some(), "model and usage of a prompt");
+        if said.instructs {
+            self.losses().renamed("instruction");
+        }
+        let state = state(said, self.losses());
+        let mut results: Vec<Fields> = said.results.iter().filter_map(|result| self.result(result)).collect();
+        let content = self.content(&said.parts);
+        let Some(content) = content else {
+            match results.last_mut() {
+                Some(last) => last.extend(state),
+                None => return self.only_state(said, state),
+            }
+            return results.into_iter().for_each(|line| self.chain.own(line));
+        };
+        results.into_iter().for_each(|line| self.chain.own(line));
+        let mut line = fields(json!({"type": "user", "message": {"role": "user", "content": content}}));
+        if voice == Voice::Agent {
+            line.insert("isMeta".to_owned(), true.into());
+        }
+        line.extend(state);
+        self.chain.own(line);
+    }
+
+    /// A text alone is a string, as the agent writes it.
+    pub(super) fn content(&mut self, parts: &[Part]) -> Option<Value> {
+        let mut blocks: Vec<Value> =
+            parts.iter().filter_map(|part| block::of(part, Speaker::User, self.losses())).collect();
+        match blocks.as_mut_slice() {
+            [] => None,
+            [only] if only["type"] == "text" => Some(only["text"].take()),
+            _ => Some(blocks.into()),
+        }
+    }
+
+    pub(super) fn result(&mut self, result: &ToolResult) -> Option<Fields> {
+        if result.preliminary {
+            self.losses().dropped("preliminary result");
+            return None;
+        }
+        let block = block::tool_result(result, self.losses());
+        let mut line = fields(json!({"type": "user", "message": {"role": "user", "content": [block]}}));
+        let run = run(result);
+        match (&result.outcome, run.is_empty()) {
+            (Outcome::Denied(_), is_all) => {
+                self.losses().dropped_if(!is_all, "details of a run");
+                line.insert("toolUseResult".to_owned(), "User rejected tool use".into());
+            }
+            (Outcome::Failed(why), true) => _ = line.insert("toolUseResult".to_owned(), format!("Error: {why}").into()),
+            (Outcome::Done, true) => {}
+            (Outcome::Done | Outcome::Failed(_), false) => _ = line.insert("toolUseResult".to_owned(), run.into()),
+        }
+        let is_told = |key: &String| matches!(key.as_str(), "interrupted" | "exitCode" | "session");
+        self.losses().dropped_if(!result.about.keys().all(is_told), "details of a run");
+        Some(line)
+    }
+
+    /// A message without a word: an attachment that the agent passes over holds what stands beside it.
+    pub(super) fn only_state(&mut self, said: &Said, state: Fields) {
+        if state.is_empty() {
+            self.losses().dropped_if(said.parts.is_empty() && said.results.is_empty(), "empty message");
+            return;
+        }
+        self.losses().renamed("message without words");
+        let todos = said.todos.as_deref().unwrap_or_default();
+        let list = json!({"type": "todo", "content": todos, "itemCount": todos.len()});
+        let mut line = fields(json!({"type": "attachment", "attachment": list}));
+        line.extend(state);
+        self.chain.own(line);
+    }
+
+    /// One line for each block. Results that calls carry stand behind the response that made them.
+    pub(super) fn answer(&mut self, said: &Said) {
+        self.losses().of_said(said);
+        self.losses().dropped_if(!said.notes.is_empty(), "notes of a run");
+        let mut state = state(said, self.losses());
+        let speaker = Speaker::Model(said.model.as_deref());
+        let mut results = said.results.clone();
+        for parts in chain::responses(said) {
+            self.answers += 1;
+            let (mut spoken, answer) = (Vec::new(), self.answers);
+            for part in parts {
+                if let Part::Steering(steering) = part {
+                    spoken.push(&steering.parts);
+                } else if let Some(block) = block::of(part, speaker, self.losses()) {
+                    let mut line = self.block(said, vec![block], answer);
+                    line.append(&mut state);
+                    self.chain.own(line);
+                }
+            }
+            results.extend(chain::carried(parts));
+            let lines: Vec<Fields> = results.drain(..).filter_map(|result| self.result(&result)).collect();
+            lines.into_iter().for_each(|line| self.chain.follows(line));
+            for parts in spoken {
+                self.losses().renamed("message inside another");
+                if let Some(content) = self.content(parts) {
+                    let line = json!({"type": "user", "message": {"role": "user", "content": content}});
+                    self.chain.follows(fields(line));
+                }
+            }
+        }
+        if self.chain.is_empty() && said.usage.is_some() {
+            // A line of an answer that says something elsewhere; alone, it would be an answer of nothing.
+            if self.draft.answer == self.draft.id {
+                self.losses().dropped("usage");
+            } else {
+                let line = self.block(said, Vec::new(), 1);
+                self.chain.own(line);
+            }
+        }
+        let lines: Vec<Fields> = results.iter().filter_map(|result| self.result(result)).collect();
+        lines.into_iter().for_each(|line| self.chain.own(line));
+        if !state.is_empty() {
+            self.only_state(said, state);
+        }
+        let is_mute = said.parts.is_empty() && said.usage.is_none() && self.chain.is_empty();
+        self.losses().dropped_if(is_mute, "empty message");
+    }
+
+    /// A line of an answer; all lines of the same have its name, and repeat what it cost.
+    pub(super) fn block(&mut self, said: &Said, content: Vec<Value>, answer: usize) -> Fields {
+        let is_answer = matches!(self.draft.body, Body::Assistant(_));
+        let name = if is_answer { self.draft.answer } else { self.draft.id };
+        let name = if answer > 1 { format!("{name}-{answer}") } else { name.to_string() };
+        let mut message =
+            fields(json!({"id": format!("msg_{name}"), "type": "message", "role": "assistant", "content": content}));
+        if let Some(model) = &said.model {
+            message.insert("model".to_owned(), model.as_str().into());
+        }
+        if let Some(usage) = said.usage {
+            message.insert("usage".to_owned(), tokens(usage, self.losses()));
+        }
+        fields(json!({"type": "assistant", "message": message, "requestId": format!("req_{name}")}))
+    }
+
+    /// What went wrong, as an answer that no model gave.
+    pub(super) fn failure(&mut self, said: &Said) {
+        self.losses().of_said(said);
+        let is_of_model =
+            matches!(self.draft.body, Body::Assistant(_)) && (said.model.is_some() || said.usage.is_some());
+        self.losses().dropped_if(is_of_model, "model and usage of a failure");
+        self.losses().dropped_if(!said.results.is_empty() || !said.notes.is_empty(), "tool result");
+        if matches!(self.draft.body, Body::System(_)) {
+            self.losses().renamed("notice");
+        }
+        let state = state(said, self.losses());
+        let mut words = chain::words(&said.parts, self.losses());
+        if words.is_empty() {
+            self.losses().synthesised("text");
+            words = said.error.clone().unwrap_or_default();
+        }
+        let nobody = Said { model: Some(NO_MODEL.to_owned()), ..Said::default() };
+        let mut line = self.block(&nobody, vec![json!({"type": "text", "text": words})], 1);
+        line.shift_remove("requestId");
+        line.extend(fields(json!({"isApiErrorMessage": true, "error": said.error})));
+        line.extend(state);
+        self.chain.own(line);
+    }
+
+    /// Context that the agent itself makes anew: the line tells what the model was shown.
+    pub(super) fn context(&mut self, said: &Said) {
+        self.losses().of_said(said);
+        let mut state = state(said, self.losses());
+        let kept = said.parts.iter().find_map(|part| match part {
+            Part::Data(data) if data.kind == "attachment" && data.data["type"].is_string() => Some(data.data.clone()),
+            _ => None,
+        });
+        let shown = said.parts.iter().filter(|part| !matches!(part, Part::Data(data) if data.kind == "attachment"));
+        let shown: Vec<Part> = shown.cloned().collect();
+        let words = chain::words(&shown, self.losses());
+        let results: Vec<Fields> = said.results.iter().filter_map(|result| self.result(result)).collect();
+        results.into_iter().for_each(|line| self.chain.own(line));
+        if words.is_empty() && kept.is_none() {
+            return self.only_state(said, state);
+        }
+        let attachment = kept.unwrap_or_else(|| json!({"type": "context"}));
+        let mut line = fields(json!({"type": "attachment", "attachment": attachment}));
+        if !words.is_empty() {
+            let role = if said.instructs { "system" } else { "user" };
+            line.extend(fields(json!({"rendered": [{"content": words}], "renderedRole": role})));
+        }
+        line.append(&mut state);
+        self.chain.own(line);
+    }
+}
+
+/// The task list and the thinking mode, beside what is said.
+pub(super) fn state(said: &Said, losses: &mut Losses) -> Fields {
+    let mut state = Fields::new();
+    if let Some(todos) = &said.todos {
+        // Every prompt of the agent has an empty list, whatever the list is.
+        losses.dropped_if(todos.is_empty(), "empty task list");
+        state.extend((!todos.is_empty()).then(|| ("todos".to_owned(), json!(todos))));
+    }
+    if let Some(thinking) = &said.thinking {
+        state.insert("thinkingMetadata".to_owned(), json!(thinking));
+    }
+    state
+}
+
+/// What is known of a run, as the reader knows it again.
+fn run(result: &ToolResult) -> Map<String, Value> {
+    let mut run = Map::new();
+    if let Some(duration) = result.duration_ms {
+        run.insert("durationMs".to_owned(), duration.into());
+    }
+    for key in ["interrupted", "exitCode"] {
+        run.extend(result.about.get(key).map(|value| (key.to_owned(), value.clone())));
+    }
+    let agent = result
+        .about
+        .get("session")
+        .and_then(Value::as_str)
+        .and_then(|session| session.strip_prefix("agent-"));
+    run.extend(agent.map(|agent| ("agentId".to_owned(), agent.into())));
+    run
+}
+
+/// The tokens of a request. The API always tells what was sent and received.
+fn tokens(usage: Usage, losses: &mut Losses) -> Value {
+    if usage.input.is_none() || usage.output.is_none() {
+        losses.synthesised("usage");
+    }
+    let mut tokens = fields(json!({"input_tokens": usage.input.unwrap_or(0)}));
+    for (key, count) in [
+        ("cache_creation_input_tokens", usage.cache_write),
+        ("cache_read_input_tokens", usage.cache_read),
+        ("output_tokens", Some(usage.output.unwrap_or(0))),
+    ] {
+        tokens.extend(count.map(|count| (key.to_owned(), count.into())));
+    }
+    if let Some(thinking) = usage.reasoning {
+        tokens.insert("output_tokens_details".to_owned(), json!({"thinking_tokens": thinking}));
+    }
+    tokens.into()
+}

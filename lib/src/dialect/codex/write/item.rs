@@ -1,0 +1,253 @@
+//! Parts of messages as items: what people say, what the model says, thinks and calls.
+
+use serde_json::{Value, json};
+
+use super::super::context;
+use super::super::line::Payload;
+use super::script::Script;
+use crate::history::wire;
+use crate::message::{Approval, FilePart, Part, ReasoningPart, TextPart, ToolKind, ToolPart, ToolState};
+use crate::record::{Outcome, Said, ToolResult};
+
+/// What the API takes for names and ids of calls.
+pub(super) const NAME_CHARS: usize = 64;
+
+/// The word for a part in a loss.
+pub(super) fn name(part: &Part) -> &'static str {
+    match part {
+        Part::Text(_) => "text",
+        Part::Reasoning(_) | Part::ReasoningFile(_) => "thinking",
+        Part::File(file) => file_name(file),
+        Part::SourceUrl(_) | Part::SourceDocument(_) => "source",
+        Part::Custom(_) => "custom part",
+        Part::Steering(_) => "steering message",
+        Part::StepStart => "step",
+        Part::Tool(_) => "tool call",
+        Part::Data(_) => "data",
+        Part::Other(_) => "unknown part",
+    }
+}
+
+fn file_name(file: &FilePart) -> &'static str {
+    if file.media_type.starts_with("image") { "image" } else { "file" }
+}
+
+impl Script<'_> {
+    /// What somebody asks, and the event without which Codex does not list the session.
+    pub(super) fn prompt(&mut self, parts: &[Part]) {
+        let (pieces, words) = self.pieces(parts);
+        if pieces.is_empty() {
+            return self.drop("empty message");
+        }
+        let kinds = pieces.iter().map(|piece| if piece["type"] == "input_image" { "user.image" } else { "user.text" });
+        let kinds: Vec<&str> = kinds.collect();
+        let mut message = json!({"type": "message", "role": "user", "content": pieces});
+        // Words that read like context are a prompt all the same, if it says so.
+        if !is(&message, context::is_prompt) {
+            message["internal_chat_message_metadata_passthrough"] = json!({"content_item_kinds": kinds});
+        }
+        self.item(message);
+        self.event(json!({"type": "user_message", "message": words}));
+    }
+
+    /// What the model is told again that nobody typed.
+    pub(super) fn told(&mut self, said: &Said, what: &str) {
+        let (pieces, _) = self.pieces(&said.parts);
+        if pieces.is_empty() {
+            return self.drop(what);
+        }
+        let mut message = json!({"type": "message", "role": "user", "content": pieces});
+        if is(&message, context::is_prompt) || !is(&message, context::is_told) {
+            message["role"] = "developer".into();
+            self.rename(what);
+        }
+        self.item(message);
+        self.lose_the_rest(said);
+    }
+
+    /// Texts and pictures of a message that the model gets, and its words.
+    fn pieces(&mut self, parts: &[Part]) -> (Vec<Value>, String) {
+        let (mut pieces, mut words) = (Vec::new(), Vec::new());
+        for part in parts {
+            match part {
+                Part::Text(text) if text.text.is_empty() => self.drop("empty text"),
+                Part::Text(text) => {
+                    self.lose_of_text(text);
+                    words.push(text.text.clone());
+                    pieces.push(json!({"type": "input_text", "text": text.text}));
+                }
+                Part::File(file) if file.media_type.starts_with("image") => {
+                    self.lose_of_image(file);
+                    pieces.push(json!({"type": "input_image", "image_url": file.url}));
+                }
+                // A room's files have no content, and a reaction is what was said.
+                Part::Data(data) if matches!(data.kind.as_str(), "attachment" | "reaction") => {
+                    self.rename(&data.kind);
+                    words.push(data.data.to_string());
+                    pieces.push(json!({"type": "input_text", "text": data.data.to_string()}));
+                }
+                Part::StepStart => {}
+                Part::File(_)
+                | Part::Reasoning(_)
+                | Part::ReasoningFile(_)
+                | Part::SourceUrl(_)
+                | Part::SourceDocument(_)
+                | Part::Custom(_)
+                | Part::Steering(_)
+                | Part::Tool(_)
+                | Part::Data(_)
+                | Part::Other(_) => self.drop(name(part)),
+            }
+        }
+        (pieces, words.join("\n"))
+    }
+
+    pub(super) fn said_by_model(&mut self, part: &Part) {
+        match part {
+            Part::Text(text) if text.text.is_empty() => self.drop("empty text"),
+            Part::Text(text) => {
+                self.lose_of_text(text);
+                let content = json!([{"type": "output_text", "text": text.text}]);
+                self.item(json!({"type": "message", "role": "assistant", "content": content}));
+                self.event(json!({"type": "agent_message", "message": text.text}));
+            }
+            Part::Reasoning(thought) => self.thought(thought),
+            Part::Tool(call) => self.call(call),
+            Part::Steering(steering) => {
+                self.rename(name(part));
+                self.prompt(&steering.parts);
+            }
+            // The items themselves tell where a response begins.
+            Part::StepStart => {}
+            Part::File(_)
+            | Part::ReasoningFile(_)
+            | Part::SourceUrl(_)
+            | Part::SourceDocument(_)
+            | Part::Custom(_)
+            | Part::Data(_)
+            | Part::Other(_) => self.drop(name(part)),
+        }
+    }
+
+    fn thought(&mut self, thought: &ReasoningPart) {
+        let openai = thought.provider_metadata.as_ref().and_then(|metadata| metadata.get("openai"));
+        let encrypted = openai.and_then(|ours| ours.get("reasoningEncryptedContent")).and_then(Value::as_str);
+        if thought.text.is_empty() && encrypted.is_none() {
+            return self.drop("thinking");
+        }
+        let summary =
+            if thought.text.is_empty() { json!([]) } else { json!([{"type": "summary_text", "text": thought.text}]) };
+        let mut item = json!({"type": "reasoning", "summary": summary});
+        if let Some(encrypted) = encrypted {
+            item["encrypted_content"] = encrypted.into();
+        }
+        self.item(item);
+        if !thought.text.is_empty() {
+            self.event(json!({"type": "agent_reasoning", "text": thought.text}));
+        }
+        let kept = usize::from(encrypted.is_some());
+        let told = thought
+            .provider_metadata
+            .iter()
+            .flatten()
+            .map(|(_, facts)| facts.as_object().map_or(1, |facts| facts.len()));
+        if told.sum::<usize>() > kept || thought.id.is_some() || !thought.extra.is_empty() {
+            self.drop("metadata");
+        }
+    }
+
+    /// A call, and its result where the part has it.
+    fn call(&mut self, call: &ToolPart) {
+        let (id, tool) = (wire::id(&call.call_id, NAME_CHARS), wire::tool_name(&call.name, NAME_CHARS));
+        if id != call.call_id {
+            self.rename("call id");
+        }
+        if tool != call.name {
+            self.rename("tool name");
+        }
+        let raw = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.as_ref() } else { None };
+        let arguments = match (call.input(), raw) {
+            (Some(input), _) => input.to_string(),
+            // The model got it wrong: it stays as the model wrote it.
+            (None, Some(Value::String(raw))) => raw.clone(),
+            (None, Some(raw)) => raw.to_string(),
+            (None, None) => {
+                self.make_up("tool input");
+                "{}".to_owned()
+            }
+        };
+        let mut item = json!({"type": "function_call", "name": tool, "arguments": arguments, "call_id": id});
+        let openai = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("openai"));
+        let namespace = openai.and_then(|ours| ours.get("namespace")).and_then(Value::as_str);
+        if let Some(namespace) = namespace {
+            item["namespace"] = namespace.into();
+        }
+        self.item(item);
+        let only_namespace = call.call_provider_metadata.iter().flatten().all(|(provider, facts)| {
+            provider == "openai" && facts.as_object().is_some_and(|facts| facts.keys().all(|key| key == "namespace"))
+        });
+        let more = [&call.result_provider_metadata, &call.tool_metadata].into_iter().flatten().count();
+        if more > 0 || !only_namespace || call.title.is_some() || !call.extra.is_empty() {
+            self.drop("tool metadata");
+        }
+        if call.provider_executed == Some(true) {
+            self.rename("call of the provider");
+        }
+        if call.kind == ToolKind::Static {
+            self.rename("static tool");
+        }
+        self.outcome(call);
+    }
+
+    fn outcome(&mut self, call: &ToolPart) {
+        let (output, outcome, approval) = match &call.state {
+            ToolState::InputStreaming { .. } => return self.rename("unfinished call"),
+            ToolState::InputAvailable { .. } => return,
+            ToolState::ApprovalRequested { .. } | ToolState::ApprovalResponded { .. } => return self.drop("approval"),
+            ToolState::OutputAvailable { preliminary: Some(true), .. } => return self.drop("preliminary result"),
+            ToolState::OutputAvailable { output, approval, .. } => {
+                (output.clone().unwrap_or_default(), Outcome::Done, approval.as_ref())
+            }
+            ToolState::OutputError { error_text, approval, .. } => {
+                (Value::Null, Outcome::Failed(error_text.clone()), approval.as_ref())
+            }
+            ToolState::OutputDenied { approval, .. } => (Value::Null, Outcome::Denied(approval.reason.clone()), None),
+        };
+        if approval.is_some_and(|approval| *approval != Approval::default()) {
+            self.drop("approval");
+        }
+        self.result(&ToolResult {
+            call_id: call.call_id.clone(),
+            name: None,
+            output,
+            outcome,
+            preliminary: false,
+            duration_ms: None,
+            about: serde_json::Map::new(),
+        });
+    }
+
+    fn lose_of_text(&mut self, text: &TextPart) {
+        if text.citations.is_some() || text.provider_metadata.is_some() || !text.extra.is_empty() {
+            self.drop("metadata");
+        }
+    }
+
+    /// Only a `data:` URL tells its type.
+    fn lose_of_image(&mut self, file: &FilePart) {
+        let told = file.url.strip_prefix("data:").and_then(|rest| rest.split([';', ',']).next());
+        if told.unwrap_or("image") != file.media_type {
+            self.rename("media type");
+        }
+        let more = file.provider_metadata.is_some() || file.provider_reference.is_some() || !file.extra.is_empty();
+        if more || file.filename.is_some() {
+            self.drop("metadata");
+        }
+    }
+}
+
+/// Whether our own reader takes a message for something.
+fn is(message: &Value, what: fn(&Payload<'_>) -> bool) -> bool {
+    let text = message.to_string();
+    serde_json::from_str::<Payload<'_>>(&text).is_ok_and(|payload| what(&payload))
+}

@@ -1,0 +1,214 @@
+//! One record as lines: items of the conversation, events for Codex's interface, and what neither can tell.
+
+use serde_json::{Map, Value, json};
+
+use super::super::kind::Item;
+use super::{item, line};
+use crate::message::Part;
+use crate::record::{Body, Compaction, Context, Said, Title, TitleSource, Usage};
+use crate::writing::{Draft, Line, Loss, Names, Written};
+
+/// The lines of one record, as far as they are written.
+pub(super) struct Script<'d> {
+    draft: &'d Draft<'d>,
+    written: Written,
+}
+
+impl Script<'_> {
+    pub(super) fn of(draft: &Draft<'_>) -> Written {
+        let mut script = Script { draft, written: Written::default() };
+        script.body(draft.body);
+        script.written
+    }
+
+    fn body(&mut self, body: &Body) {
+        match body {
+            Body::User(said) => {
+                self.prompt(&said.parts);
+                self.lose_the_rest(said);
+            }
+            Body::Assistant(said) => self.answer(said),
+            Body::ToolResult(said) => {
+                said.parts.iter().for_each(|part| self.drop(item::name(part)));
+                said.results.iter().for_each(|result| self.result(result));
+                let rest = Said { results: Vec::new(), ..said.clone() };
+                self.lose_the_rest(&rest);
+            }
+            Body::Attachment(said) => self.context(said),
+            Body::System(said) => self.notice(said),
+            Body::Title(title) => self.title(title),
+            Body::Compaction(compaction) => self.compaction(compaction),
+            // Taken back with the files of a version that wrote them.
+            Body::Snapshot(snapshot) if item_is(&snapshot.states, Item::Snapshot) => {
+                self.push("response_item", snapshot.states.clone(), Names::Side);
+            }
+            Body::Snapshot(_) => self.drop("snapshot"),
+            // A line cannot tell how many turns it takes back without seeing them.
+            Body::Rewind(_) => self.drop("rewind"),
+            Body::Restore(_) => self.drop("restore"),
+            Body::Header(_) => self.drop("header"),
+            Body::Other(_) => self.drop("unknown record"),
+        }
+    }
+
+    fn push(&mut self, kind: &str, payload: Value, names: Names) {
+        self.written.lines.push(line(self.draft.at, kind, payload, names));
+    }
+
+    /// A piece of the conversation.
+    pub(super) fn item(&mut self, payload: Value) {
+        self.push("response_item", payload, Names::Place);
+    }
+
+    /// What Codex's own interface shows.
+    pub(super) fn event(&mut self, payload: Value) {
+        self.push("event_msg", payload, Names::Side);
+    }
+
+    pub(super) fn drop(&mut self, what: &str) {
+        self.written.losses.push(Loss::dropped(what));
+    }
+
+    pub(super) fn rename(&mut self, what: &str) {
+        self.written.losses.push(Loss::renamed(what));
+    }
+
+    pub(super) fn make_up(&mut self, what: &str) {
+        self.written.losses.push(Loss::synthesised(what));
+    }
+
+    fn answer(&mut self, said: &Said) {
+        if let Some(model) = &said.model {
+            // With all its fields Codex would take it for the sign that the model knows its instructions already.
+            let mut facts = json!({"model": model});
+            if let Some(cwd) = &said.context.cwd {
+                facts["cwd"] = cwd.as_str().into();
+            }
+            self.push("turn_context", facts, Names::Side);
+        }
+        said.parts.iter().for_each(|part| self.said_by_model(part));
+        said.results.iter().for_each(|result| self.result(result));
+        if let Some(usage) = said.usage {
+            let (thread, response) = (self.draft.session.as_str(), self.draft.answer.as_str());
+            let told = json!({"thread_id": thread, "response_id": response, "usage": tokens(usage)});
+            self.push("token_usage_record", told, Names::Side);
+        }
+        let rest = Said { results: Vec::new(), model: None, usage: None, ..said.clone() };
+        self.lose_the_rest(&rest);
+    }
+
+    /// What the agent put before the model. Codex makes its own anew; what tells of the conversation it sends again.
+    fn context(&mut self, said: &Said) {
+        for part in &said.parts {
+            if let Part::Data(data) = part
+                && data.kind == "context"
+                && item_is(&data.data, Item::Context)
+            {
+                return self.item(data.data.clone());
+            }
+        }
+        if !said.to_model {
+            return self.drop("context");
+        }
+        self.told(said, "context");
+    }
+
+    /// A notice that the model is told again, or an event.
+    fn notice(&mut self, said: &Said) {
+        if said.to_model {
+            return self.told(said, "notice");
+        }
+        let texts = said
+            .parts
+            .iter()
+            .filter_map(|part| if let Part::Text(text) = part { Some(&*text.text) } else { None });
+        let words = texts.collect::<Vec<_>>().join("\n");
+        self.lose_the_rest(&Said { error: None, ..said.clone() });
+        let failure = said.error.as_deref();
+        if words.is_empty() && failure.is_none() {
+            // A task list or a thinking mode without words is told as what it is.
+            if said.todos.is_none() && said.thinking.is_none() {
+                self.drop("notice");
+            }
+            return;
+        }
+        let message = if words.is_empty() { failure.unwrap_or_default() } else { &words };
+        self.event(json!({"type": if failure.is_some() { "error" } else { "warning" }, "message": message}));
+        self.rename(if failure.is_some() { "error" } else { "notice" });
+    }
+
+    fn title(&mut self, title: &Title) {
+        let thread = self.draft.session.as_str();
+        self.event(json!({"type": "thread_name_updated", "thread_id": thread, "thread_name": title.text}));
+        match title.source {
+            TitleSource::Manual => {}
+            TitleSource::Id | TitleSource::Prompt | TitleSource::Summary | TitleSource::Automatic => {
+                self.rename("title source");
+            }
+        }
+    }
+
+    /// Codex itself keeps every prompt where no replacement is written down.
+    fn compaction(&mut self, compaction: &Compaction) {
+        let summary = compaction.summary.as_deref().unwrap_or_default();
+        let mut payload = json!({"message": summary});
+        let mut items = Script { draft: self.draft, written: Written::default() };
+        match &compaction.replacement {
+            Some(bodies) => bodies.iter().for_each(|body| items.body(body)),
+            None if compaction.keeps_prompts => {}
+            None if summary.trim().is_empty() => return self.drop("compaction"),
+            None => items.prompt(&[Part::text(summary)]),
+        }
+        let is_item = |line: &Line| line.value["type"] == "response_item";
+        let items_written = items.written.lines.into_iter().filter(is_item);
+        let replacement: Vec<Value> = items_written.map(|mut line| line.value["payload"].take()).collect();
+        if compaction.replacement.is_some() || !replacement.is_empty() {
+            payload["replacement_history"] = replacement.into();
+        }
+        self.push("compacted", payload, Names::Place);
+        self.written.losses.append(&mut items.written.losses);
+        let told =
+            compaction.trigger.is_some() || compaction.tokens_before.is_some() || compaction.tokens_after.is_some();
+        let lost = [(told, "compaction facts"), (!compaction.preserved.is_empty(), "preserved records")];
+        lost.into_iter().filter(|(is, _)| *is).for_each(|(_, what)| self.drop(what));
+    }
+
+    /// What a message has beside its parts and has no place here.
+    pub(super) fn lose_the_rest(&mut self, said: &Said) {
+        let lost = [
+            (!said.results.is_empty(), "tool result"),
+            (!said.notes.is_empty(), "notes"),
+            (said.model.is_some(), "model"),
+            (said.usage.is_some(), "usage"),
+            (said.context != Context::default(), Loss::SURROUNDINGS),
+            (said.todos.is_some(), "todos"),
+            (said.thinking.is_some(), "thinking mode"),
+            (said.sender.is_some(), "sender"),
+            (said.error.is_some(), "error"),
+            (!said.metadata.is_empty(), "metadata"),
+        ];
+        lost.into_iter().filter(|(is, _)| *is).for_each(|(_, what)| self.drop(what));
+    }
+}
+
+/// Whether a value is an item of its own that Codex wrote.
+fn item_is(value: &Value, item: Item) -> bool {
+    value.get("type").and_then(Value::as_str).and_then(Item::named) == Some(item)
+}
+
+/// Tokens as OpenAI counts them: the cached ones are part of the input. What is not known is not there.
+fn tokens(usage: Usage) -> Value {
+    let sum = |known: &[Option<u64>]| known.iter().flatten().fold(0_u64, |sum, more| sum.saturating_add(*more));
+    let input = usage.input.map(|_| sum(&[usage.input, usage.cache_read, usage.cache_write]));
+    let total = input.zip(usage.output).map(|(input, output)| input.saturating_add(output));
+    let told = [
+        ("input_tokens", input),
+        ("cached_input_tokens", usage.cache_read),
+        ("cache_write_input_tokens", usage.cache_write),
+        ("output_tokens", usage.output),
+        ("reasoning_output_tokens", usage.reasoning),
+        ("total_tokens", total),
+    ];
+    let told = told.into_iter().filter_map(|(key, count)| Some((key.to_owned(), count?.into())));
+    Value::Object(told.collect::<Map<_, _>>())
+}

@@ -1,0 +1,80 @@
+//! Addresses of people and rooms, and when one may name a folder.
+
+use std::borrow::Cow;
+use std::path::{Component, Path};
+
+/// No file system here takes a longer name for a folder.
+const FOLDER_BYTES: usize = 255;
+
+/// The JID without its resource, where a folder of the store may be called so; else what is wrong with it.
+///
+/// ```
+/// use scrollback::dialect::bare_jid;
+///
+/// assert_eq!(bare_jid("alice@example.com/phone").as_deref(), Ok("alice@example.com"));
+/// assert!(bare_jid("../bob@example.com").is_err());
+/// ```
+pub fn bare_jid(jid: &str) -> Result<String, String> {
+    let bare = jid.split('/').next().unwrap_or_default();
+    let refuse = |why: &str| Err(format!("{jid:?} is no JID that names a folder: {why}"));
+    if bare.is_empty() {
+        return refuse("nothing stands before its resource");
+    }
+    if bare.len() > FOLDER_BYTES {
+        return Err(format!("the JID is {} bytes long; a folder's name has at most {FOLDER_BYTES}", bare.len()));
+    }
+    if bare.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return refuse("it holds white space or a control character");
+    }
+    let mut steps = Path::new(bare).components();
+    match (steps.next(), steps.next()) {
+        (Some(Component::Normal(name)), None) if name == bare => Ok(bare.to_owned()),
+        _ => refuse("it would leave the store"),
+    }
+}
+
+/// A JID without its resource: which device somebody writes from makes no other chat.
+pub(super) fn bare(jid: Cow<'_, str>) -> Cow<'_, str> {
+    match jid.find('/') {
+        Some(end) if end > 0 => match jid {
+            Cow::Borrowed(jid) => Cow::Borrowed(&jid[..end]),
+            Cow::Owned(mut jid) => {
+                jid.truncate(end);
+                Cow::Owned(jid)
+            }
+        },
+        _ => jid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_jid_is_reduced_to_the_bare_one_and_never_leaves_the_store() {
+        for (jid, expected) in [
+            ("alice@example.com", Some("alice@example.com")),
+            ("alice@example.com/phone", Some("alice@example.com")),
+            ("alice@example.com/../../etc", Some("alice@example.com")),
+            ("lobby@conference.example.com/nick/with/slashes", Some("lobby@conference.example.com")),
+            ("example.com", Some("example.com")),
+            ("...@example.com", Some("...@example.com")),
+            ("jürgen@exämple.org", Some("jürgen@exämple.org")),
+            ("", None),
+            ("/", None),
+            ("/etc/passwd", None),
+            (".", None),
+            ("..", None),
+            ("../alice@example.com", None),
+            ("./alice@example.com", None),
+            ("alice\0@example.com", None),
+            ("alice@example.com\n", None),
+            (" alice@example.com", None),
+        ] {
+            assert_eq!(bare_jid(jid).ok().as_deref(), expected, "{jid:?}");
+        }
+        assert!(bare_jid(&"a".repeat(FOLDER_BYTES)).is_ok());
+        assert!(bare_jid(&"a".repeat(FOLDER_BYTES + 1)).is_err());
+    }
+}

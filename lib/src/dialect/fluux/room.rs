@@ -1,0 +1,264 @@
+//! What somebody says over XMPP, to the agent or in a room, made a message of the log: clean words, and beside them the
+//! files that came along and the reaction that it is.
+
+use serde_json::{Value, json};
+
+use crate::message::Part;
+use crate::record::Said;
+
+/// How the names of those who speak in a room end.
+const IN_A_ROOM: &str = "@muc";
+
+/// Stands for what nobody has told.
+const UNKNOWN: &str = "unknown";
+
+/// Where the writer looks for the id that a stanza came with.
+pub(super) const STANZA_ID: &str = "msg_id";
+
+/// One message as it came over the wire.
+///
+/// ```
+/// use scrollback::dialect::fluux_room::{SharedFile, Speaker, Stanza};
+///
+/// let url = "https://files.example.com/a1/photo.png";
+/// let stanza = Stanza {
+///     id: None,
+///     from: Speaker::Occupant("alice".to_owned()),
+///     body: format!("Look at this:\n{url}\n"),
+///     files: vec![SharedFile { url: url.to_owned(), mime_type: None, size_bytes: Some(948_224) }],
+///     reaction: None,
+/// };
+/// assert_eq!(stanza.content(), "Look at this:");
+/// assert_eq!(stanza.said().sender.as_deref(), Some("alice@muc"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stanza {
+    /// Its id, where it has one: reactions name it.
+    pub id: Option<String>,
+    /// Who says it.
+    pub from: Speaker,
+    /// Its text, with the addresses of the files in it.
+    pub body: String,
+    /// The files that came along (out-of-band data).
+    pub files: Vec<SharedFile>,
+    /// The message that it reacts to, where it is a reaction.
+    pub reaction: Option<Reaction>,
+}
+
+/// Who speaks. The agent itself is not named in its messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Speaker {
+    /// The other one in a chat of two, by JID.
+    Person(String),
+    /// Somebody in a room, by nick.
+    Occupant(String),
+}
+
+/// A file that was uploaded elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedFile {
+    /// Its address.
+    pub url: String,
+    /// Its media type, where somebody has looked.
+    pub mime_type: Option<String>,
+    /// Its size, where somebody has looked.
+    pub size_bytes: Option<u64>,
+}
+
+/// A reaction to another message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reaction {
+    /// That message's id.
+    pub message_id: String,
+    /// All that the person feels about it now; none takes back what was there.
+    pub emojis: Vec<String>,
+}
+
+impl Stanza {
+    /// The record that it is.
+    pub fn said(&self) -> Said {
+        let content = self.content();
+        let mut parts = Vec::new();
+        parts.extend((!content.is_empty()).then(|| Part::text(content)));
+        let files = self.files.iter().filter(|file| !file.url.trim().is_empty());
+        parts.extend(files.map(|file| Part::data("attachment", file.described())));
+        parts.extend(self.reaction.as_ref().map(|reaction| {
+            Part::data("reaction", json!({"message_id": reaction.message_id, "emojis": reaction.emojis}))
+        }));
+        let id = self.id.clone().filter(|id| !id.is_empty());
+        let metadata = id.map(|id| (STANZA_ID.to_owned(), Value::String(id))).into_iter().collect();
+        Said { parts, sender: Some(self.from.sender()), metadata, ..Said::default() }
+    }
+
+    /// Its words alone: no address of a file, wherever it stands, and then no blank line.
+    pub fn content(&self) -> String {
+        // An address holds no white space; what does is not looked for.
+        let urls = self.files.iter().map(|file| file.url.trim());
+        let mut urls: Vec<&str> = urls.filter(|url| !url.is_empty() && !url.contains(char::is_whitespace)).collect();
+        if urls.is_empty() {
+            return self.body.trim().to_owned();
+        }
+        // One may begin with another.
+        urls.sort_by_key(|url| (std::cmp::Reverse(url.len()), *url));
+        urls.dedup();
+        let body = urls.iter().fold(self.body.clone(), |body, url| body.replace(url, ""));
+        let body = without_any(&body, &urls);
+        let lines = body.split('\n').map(str::trim).filter(|line| !line.is_empty());
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Takes out what the first pass has put together: `hthttp://attp://a`. One look at each character is enough.
+fn without_any(text: &str, urls: &[&str]) -> String {
+    let mut kept = String::with_capacity(text.len());
+    for c in text.chars() {
+        kept.push(c);
+        if let Some(url) = urls.iter().find(|url| kept.ends_with(**url)) {
+            kept.truncate(kept.len() - url.len());
+        }
+    }
+    kept
+}
+
+impl Speaker {
+    /// The name that the message gets.
+    pub fn sender(&self) -> String {
+        match self {
+            Speaker::Person(jid) => super::jid::bare(jid.into()).into_owned(),
+            Speaker::Occupant(nick) => format!("{nick}{IN_A_ROOM}"),
+        }
+    }
+}
+
+impl SharedFile {
+    fn described(&self) -> Value {
+        let size = self.size_bytes.map_or_else(|| UNKNOWN.to_owned(), size_label);
+        attachment(file_name(self.url.trim()), self.mime_type.as_deref(), &size)
+    }
+}
+
+/// What is told of a file.
+pub(super) fn attachment(filename: &str, mime_type: Option<&str>, size: &str) -> Value {
+    let mime_type = mime_type.filter(|mime_type| !mime_type.is_empty()).unwrap_or(UNKNOWN);
+    json!({"filename": filename, "mime_type": mime_type, "size": size})
+}
+
+/// The last step of the path, without what follows it: that may be a key.
+pub(super) fn file_name(url: &str) -> &str {
+    let address = url.split(['?', '#']).next().unwrap_or_default();
+    let path = address
+        .split_once("://")
+        .map_or(address, |(_, rest)| rest.split_once('/').map_or("", |(_, path)| path));
+    path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("file")
+}
+
+/// A size as people read it: whole bytes and kilobytes, megabytes with one digit behind the point.
+pub(super) fn size_label(bytes: u64) -> String {
+    const KILO: u64 = 1024;
+    const MEGA: u64 = KILO * KILO;
+    match bytes {
+        0..KILO => format!("{bytes}B"),
+        KILO..MEGA => format!("{}KB", bytes / KILO),
+        _ => format!("{:.1}MB", bytes as f64 / MEGA as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn stanza(body: &str, urls: &[&str]) -> Stanza {
+        let file = |url: &&str| SharedFile { url: (*url).to_owned(), mime_type: None, size_bytes: None };
+        let files = urls.iter().map(file).collect();
+        let from = Speaker::Person("alice@example.com/phone".to_owned());
+        Stanza { id: None, from, body: body.to_owned(), files, reaction: None }
+    }
+
+    #[test]
+    fn addresses_of_files_are_taken_out_wherever_they_stand() {
+        let (a, b) = ("https://f.example/x", "https://f.example/x.png");
+        for (body, urls, expected) in [
+            ("https://f.example/x", &[a][..], ""),
+            ("see https://f.example/x here", &[a], "see  here"),
+            ("https://f.example/x\nlook", &[a], "look"),
+            ("look\r\n\r\n  https://f.example/x  \r\n at it ", &[a], "look\nat it"),
+            ("https://f.example/x.png https://f.example/x", &[a, b], ""),
+            ("https://f.exhttps://f.example/xample/x", &[a], ""),
+            ("twice https://f.example/x https://f.example/x", &[a, a], "twice"),
+            ("  no files:\n\n kept  ", &[], "no files:\n\n kept"),
+            ("an empty address", &["", "  "], "an empty address"),
+            ("another https://g.example/", &[a], "another https://g.example/"),
+        ] {
+            assert_eq!(stanza(body, urls).content(), expected, "{body:?}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_told_by_name_type_and_size() {
+        for (url, name) in [
+            ("https://f.example/a/b/photo.png", "photo.png"),
+            ("https://f.example/a/photo.png?sig=abc/def", "photo.png"),
+            ("aesgcm://f.example/a/secret.bin#00ff", "secret.bin"),
+            ("https://f.example/a/", "file"),
+            ("https://f.example", "file"),
+            ("photo.png", "photo.png"),
+        ] {
+            assert_eq!(file_name(url), name, "{url}");
+        }
+        for (bytes, label) in [
+            (0, "0B"),
+            (500, "500B"),
+            (1023, "1023B"),
+            (1024, "1KB"),
+            (2047, "1KB"),
+            (948_224, "926KB"),
+            (1_048_575, "1023KB"),
+            (1_048_576, "1.0MB"),
+            (1_258_291, "1.2MB"),
+            (5_000_000_000, "4768.4MB"),
+        ] {
+            assert_eq!(size_label(bytes), label);
+        }
+    }
+
+    #[test]
+    fn a_stanza_becomes_words_files_and_a_reaction() {
+        let mut said = stanza("", &["https://f.example/x"]).said();
+        assert_eq!(said.sender.as_deref(), Some("alice@example.com"));
+        let unknown = json!({"filename": "x", "mime_type": "unknown", "size": "unknown"});
+        assert_eq!(said.parts, [Part::data("attachment", unknown)]);
+        let reaction = Reaction { message_id: "def-456".to_owned(), emojis: vec!["\u{1F44D}".to_owned()] };
+        let reacts = Stanza { id: Some("s1".to_owned()), reaction: Some(reaction), ..stanza("", &[]) };
+        said = reacts.said();
+        assert_eq!(said.parts, [Part::data("reaction", json!({"message_id": "def-456", "emojis": ["\u{1F44D}"]}))]);
+        assert_eq!(said.metadata.get(STANZA_ID), Some(&json!("s1")));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn no_address_and_no_blank_line_is_left(
+            pieces in prop::collection::vec("[ab:/ \n\r\u{2028}é]{0,6}", 0..12),
+            urls in prop::collection::vec("[ab:/é]{1,4}", 1..4),
+        ) {
+            let names: Vec<&str> = urls.iter().map(String::as_str).collect();
+            let body: String = pieces.iter().enumerate().map(|(at, piece)| format!("{piece}{}", names[at % names.len()])).collect();
+            let clean = stanza(&body, &names).content();
+            prop_assert!(names.iter().all(|url| !clean.contains(url)), "{clean:?}");
+            prop_assert!(clean.is_empty() || clean.split('\n').all(|line| !line.is_empty() && line == line.trim()), "{clean:?}");
+            prop_assert_eq!(&stanza(&clean, &names).content(), &clean);
+        }
+
+        #[test]
+        fn any_body_and_any_addresses_are_taken(body in any::<String>(), urls in prop::collection::vec(any::<String>(), 0..4)) {
+            let names: Vec<&str> = urls.iter().map(String::as_str).collect();
+            let clean = stanza(&body, &names).content();
+            let is_address = |url: &&str| !url.trim().is_empty() && !url.trim().contains(char::is_whitespace);
+            prop_assert!(names.iter().filter(|url| is_address(url)).all(|url| !clean.contains(url.trim())));
+            prop_assert_eq!(&stanza(&clean, &names).content(), &clean);
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! How Fluux Agent's files are written: a header, then a line a message, with what the agent finally said of each turn.
+//!
+//! What happens on the way to an answer has no place here: calls, results and thoughts are told as lost.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::jid::bare_jid;
+use super::room::{STANZA_ID, attachment, file_name, size_label};
+use super::{ARCHIVES, HISTORY, VERSION};
+use crate::message::{FilePart, Part};
+use crate::record::{Body, Context, RecordId, Said};
+use crate::writing::{Adoption, Beginning, Draft, Grain, Line, Loss, Names, Shape, Writing, Written};
+
+pub(super) static WRITING: Writing = Writing {
+    grain: Grain::Turn,
+    shape: Shape::Linear,
+    place,
+    header,
+    lines,
+    sidecar: None,
+    adopt: Some(adopt),
+    archive: Some(archive),
+};
+
+fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
+    let with = beginning.with.ok_or("a Fluux session is with somebody: a person's or a room's JID is needed")?;
+    Ok(Path::new(&bare_jid(with)?).join(HISTORY))
+}
+
+fn header(beginning: &Beginning<'_>) -> Vec<Line> {
+    let jid = beginning.with.and_then(|with| bare_jid(with).ok()).unwrap_or_default();
+    let value = json!({"type": "session", "version": VERSION, "created": instant(beginning.at), "jid": jid});
+    vec![Line { value, names: Names::Side }]
+}
+
+/// Beside the session that goes on: `sessions/20250208-190000.jsonl`, by the clock of Greenwich.
+fn archive(history: &Path, ended: Timestamp) -> PathBuf {
+    let name = format!("{}.jsonl", ended.strftime("%Y%m%d-%H%M%S"));
+    history.with_file_name(ARCHIVES).join(name)
+}
+
+/// A line tells neither its session nor what it hangs on.
+fn adopt(line: Value, _to: &Adoption<'_>) -> Value {
+    line
+}
+
+/// An instant as the agent writes it: with its offset, and as many digits of a second as are needed, by threes.
+fn instant(at: Timestamp) -> String {
+    let digits = match at.subsec_nanosecond() {
+        0 => "",
+        nanos if nanos % 1_000_000 == 0 => "%.3f",
+        nanos if nanos % 1_000 == 0 => "%.6f",
+        _ => "%.9f",
+    };
+    at.strftime(&format!("%Y-%m-%dT%H:%M:%S{digits}+00:00")).to_string()
+}
+
+fn lines(draft: &Draft<'_>) -> Written {
+    if draft.sidechain {
+        return Written::nothing("sidechain");
+    }
+    match draft.body {
+        Body::User(said) => message(draft, "user", said),
+        Body::Assistant(said) => message(draft, "assistant", said),
+        Body::ToolResult(_) => Written::nothing("tool result"),
+        Body::Attachment(_) => Written::nothing("context"),
+        // A task list or a thinking mode without words is told as what it is.
+        Body::System(said) if said.todos.is_some() || said.thinking.is_some() => {
+            let mut told = Told::default();
+            said.parts.iter().for_each(|part| told.take(part));
+            told.lose_the_rest(said, "user");
+            Written { lines: Vec::new(), losses: told.losses }
+        }
+        Body::System(_) => Written::nothing("notice"),
+        Body::Snapshot(_) => Written::nothing("snapshot"),
+        Body::Title(_) => Written::nothing("title"),
+        Body::Compaction(_) => Written::nothing("compaction"),
+        Body::Rewind(_) => Written::nothing("rewind"),
+        Body::Restore(_) => Written::nothing("restore"),
+        Body::Header(_) => Written::nothing("header"),
+        Body::Other(_) => Written::nothing("unknown record"),
+    }
+}
+
+fn message(draft: &Draft<'_>, role: &str, said: &Said) -> Written {
+    let mut told = Told::default();
+    said.parts.iter().for_each(|part| told.take(part));
+    told.lose_the_rest(said, role);
+    let content = match role {
+        "assistant" => told.last_words(),
+        _ => told.all_words(),
+    };
+    let id = said.metadata.get(STANZA_ID).and_then(Value::as_str).filter(|_| role == "user");
+    let id = id.map_or_else(|| draft.id.clone(), RecordId::from);
+    let mut line = Map::new();
+    let mut put = |key: &str, value: Value| line.insert(key.to_owned(), value);
+    put("type", "message".into());
+    put("role", role.into());
+    let says_nothing = content.is_empty() && told.attachments.is_empty() && told.reaction.is_none();
+    if says_nothing && role == "assistant" {
+        return Written { lines: Vec::new(), losses: told.losses };
+    }
+    put("content", content.into());
+    put("msg_id", id.as_str().into());
+    if let Some(sender) = said.sender.as_deref().filter(|_| role == "user") {
+        put("sender", sender.into());
+    }
+    put("ts", instant(draft.at).into());
+    if !told.attachments.is_empty() {
+        put("attachments", told.attachments.into());
+    }
+    if let Some(reaction) = told.reaction {
+        put("reaction", reaction);
+    }
+    Written { lines: vec![Line { value: line.into(), names: Names::Link(id) }], losses: told.losses }
+}
+
+/// What a message says here, and what it cannot say.
+#[derive(Default)]
+struct Told<'a> {
+    /// Texts, each with how many steps of the turn were done before it.
+    words: Vec<(usize, &'a str)>,
+    steps: usize,
+    attachments: Vec<Value>,
+    reaction: Option<Value>,
+    losses: Vec<Loss>,
+}
+
+impl<'a> Told<'a> {
+    fn take(&mut self, part: &'a Part) {
+        match part {
+            Part::Text(text) => {
+                self.words.extend((!text.text.is_empty()).then_some((self.steps, text.text.as_str())));
+                if text.citations.is_some() || text.provider_metadata.is_some() || !text.extra.is_empty() {
+                    self.lose("metadata");
+                }
+            }
+            Part::Tool(call) => {
+                self.steps += 1;
+                self.lose("tool call");
+                if !call.is_open() {
+                    self.lose("tool result");
+                }
+            }
+            Part::StepStart => self.steps += 1,
+            Part::File(file) => self.file(file),
+            Part::Data(data) if data.kind == "attachment" => {
+                let told = |key| data.data.get(key).and_then(Value::as_str);
+                let (name, size) = (told("filename").unwrap_or("file"), told("size").unwrap_or("unknown"));
+                let file = attachment(name, told("mime_type"), size);
+                if file != data.data {
+                    self.losses.push(Loss::renamed("attachment"));
+                }
+                self.attachments.push(file);
+            }
+            Part::Data(data) if data.kind == "reaction" && self.reaction.is_none() => match reaction(&data.data) {
+                Some(told) => {
+                    if told != data.data {
+                        self.losses.push(Loss::renamed("reaction"));
+                    }
+                    self.reaction = Some(told);
+                }
+                None => self.lose("reaction"),
+            },
+            Part::Reasoning(_) => self.lose("thinking"),
+            Part::ReasoningFile(_) => self.lose("thinking"),
+            Part::SourceUrl(_) | Part::SourceDocument(_) => self.lose("source"),
+            Part::Custom(_) => self.lose("custom part"),
+            Part::Steering(_) => self.lose("steering message"),
+            Part::Data(data) => self.lose(&format!("data {}", data.kind)),
+            Part::Other(_) => self.lose("unknown part"),
+        }
+    }
+
+    fn lose(&mut self, what: &str) {
+        self.losses.push(Loss::dropped(what));
+    }
+
+    /// Its content is elsewhere: only a name, a type and a size are told.
+    fn file(&mut self, file: &FilePart) {
+        let data = file.url.strip_prefix("data:").and_then(|rest| rest.split_once(','));
+        let size = match data {
+            Some((described, text)) if described.ends_with(";base64") => {
+                let padding = text.len() - text.trim_end_matches('=').len();
+                size_label((text.len() / 4 * 3).saturating_sub(padding) as u64)
+            }
+            Some(_) | None => "unknown".to_owned(),
+        };
+        let from_url = || if data.is_some() { "file" } else { file_name(&file.url) };
+        let name = file.filename.as_deref().filter(|name| !name.is_empty()).unwrap_or_else(from_url);
+        self.attachments.push(attachment(name, Some(&file.media_type), &size));
+        self.lose(if file.media_type.starts_with("image") { "image" } else { "file" });
+    }
+
+    fn all_words(&mut self) -> String {
+        if self.words.len() > 1 {
+            self.losses.push(Loss::renamed("texts"));
+        }
+        self.words.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n")
+    }
+
+    /// What was said after the last step that said anything.
+    fn last_words(&mut self) -> String {
+        let last = self.words.last().map_or(0, |(step, _)| *step);
+        let before = self.words.iter().filter(|(step, _)| *step != last).count();
+        (0..before).for_each(|_| self.lose("text"));
+        self.words.retain(|(step, _)| *step == last);
+        self.all_words()
+    }
+
+    /// What a message has beside its parts and has no place here.
+    fn lose_the_rest(&mut self, said: &Said, role: &str) {
+        let of_assistant = role == "assistant";
+        let metadata = said.metadata.keys().any(|key| of_assistant || key != STANZA_ID);
+        let lost = [
+            (!said.results.is_empty(), "tool result"),
+            (!said.notes.is_empty(), "notes"),
+            (said.model.is_some(), "model"),
+            (said.usage.is_some(), "usage"),
+            (said.context != Context::default(), Loss::SURROUNDINGS),
+            (said.todos.is_some(), "todos"),
+            (said.thinking.is_some(), "thinking mode"),
+            (said.sender.is_some() && of_assistant, "sender"),
+            (said.error.is_some(), "error"),
+            (metadata, "metadata"),
+        ];
+        lost.into_iter().filter(|(is, _)| *is).for_each(|(_, what)| self.lose(what));
+    }
+}
+
+/// A reaction as the agent has it, where it names a message.
+fn reaction(told: &Value) -> Option<Value> {
+    let message = told.get("message_id")?.as_str()?;
+    let emojis = told.get("emojis").and_then(Value::as_array);
+    let emojis: Vec<&str> = emojis.into_iter().flatten().filter_map(Value::as_str).collect();
+    Some(json!({"message_id": message, "emojis": emojis}))
+}

@@ -1,0 +1,184 @@
+//! Parts of a message and results of calls as parts of the API's `Content`: `part.rs` reads them back.
+
+use serde_json::{Map, Value, json};
+
+use crate::dialect::chain::{Losses, name_of, plain_name};
+use crate::history::{data_url, file_words, given};
+use crate::message::{FilePart, Part, ToolPart, ToolState};
+use crate::record::{Outcome, ToolResult};
+
+/// Of a tool: what the APIs take that the agent speaks to.
+const NAME_CHARS: usize = 64;
+
+/// Who speaks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Speaker {
+    User,
+    Model,
+}
+
+/// The part of a `Content` that says a part of a message.
+pub(super) fn of(part: &Part, speaker: Speaker, losses: &mut Losses) -> Option<Value> {
+    match part {
+        Part::Text(said) => {
+            losses.dropped_if(said.citations.is_some(), "citations");
+            losses.dropped_if(!said.extra.is_empty(), "details of a part");
+            losses.dropped_if(said.text.is_empty(), "empty text");
+            let text = (!said.text.is_empty()).then(|| json!({"text": said.text}))?;
+            Some(signed(text, said.provider_metadata.as_ref(), losses))
+        }
+        Part::Reasoning(thought) if speaker == Speaker::Model => {
+            losses.dropped_if(!thought.extra.is_empty(), "details of a part");
+            let text =
+                signed(json!({"text": thought.text, "thought": true}), thought.provider_metadata.as_ref(), losses);
+            let says_something = !thought.text.is_empty() || text.get("thoughtSignature").is_some();
+            losses.dropped_if(!says_something, "thinking");
+            says_something.then_some(text)
+        }
+        Part::File(file) => {
+            let found = blob(file, losses);
+            Some(signed(found, file.provider_metadata.as_ref(), losses))
+        }
+        Part::Tool(call) if speaker == Speaker::Model => {
+            Some(signed(function_call(call, losses), call.call_provider_metadata.as_ref(), losses))
+        }
+        // A part of this API that we do not know; it came from there.
+        Part::Data(data) if data.kind == "part" && data.data.is_object() => Some(data.data.clone()),
+        // The model is told of a room's files and reactions.
+        Part::Data(data) if speaker == Speaker::User && matches!(data.kind.as_str(), "attachment" | "reaction") => {
+            losses.renamed(&data.kind);
+            Some(json!({"text": data.data.to_string()}))
+        }
+        Part::StepStart => None,
+        Part::Reasoning(_)
+        | Part::Tool(_)
+        | Part::ReasoningFile(_)
+        | Part::SourceUrl(_)
+        | Part::SourceDocument(_)
+        | Part::Custom(_)
+        | Part::Steering(_)
+        | Part::Data(_)
+        | Part::Other(_) => {
+            losses.dropped(name_of(part));
+            None
+        }
+    }
+}
+
+/// A part with the signature of its model, which is all that it holds of a provider's own words.
+fn signed(mut part: Value, metadata: Option<&Map<String, Value>>, losses: &mut Losses) -> Value {
+    let Some(metadata) = metadata else { return part };
+    let google = metadata.get("google").and_then(Value::as_object);
+    let signature = google.and_then(|google| google.get("thoughtSignature")).and_then(Value::as_str);
+    let is_all = metadata.len() == 1 && google.is_some_and(|google| google.len() == 1) && signature.is_some();
+    losses.dropped_if(!is_all, "provider metadata");
+    if let Some(signature) = signature {
+        part["thoughtSignature"] = signature.into();
+    }
+    part
+}
+
+fn function_call(call: &ToolPart, losses: &mut Losses) -> Value {
+    losses.of_call(call);
+    if call.provider_executed == Some(true) {
+        losses.renamed("call that a provider ran");
+    }
+    let raw = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.as_ref() } else { None };
+    if call.input().or(raw).is_some_and(|input| !input.is_object() && !input.is_null()) {
+        losses.renamed("tool input");
+    }
+    let name = name(&call.name, losses);
+    json!({"functionCall": {"id": call.call_id, "name": name, "args": call.arguments()}})
+}
+
+fn name(name: &str, losses: &mut Losses) -> String {
+    let plain = plain_name(name, NAME_CHARS);
+    if plain != name {
+        losses.renamed("tool name");
+    }
+    plain
+}
+
+/// A file, in the part or where it is; words for one whose content is written in a way that the API does not take.
+fn blob(file: &FilePart, losses: &mut Losses) -> Value {
+    losses.dropped_if(!file.extra.is_empty(), "details of a part");
+    losses.dropped_if(file.provider_reference.is_some(), "provider metadata");
+    let mut blob = Map::new();
+    let kind = match data_url(&file.url) {
+        Some((media_type, data)) => {
+            if media_type != file.media_type {
+                losses.renamed("media type");
+            }
+            blob.insert("mimeType".to_owned(), media_type.into());
+            blob.insert("data".to_owned(), data.into());
+            "inlineData"
+        }
+        None if file.url.starts_with("data:") || file.url.is_empty() => {
+            losses.dropped(if file.media_type.starts_with("image") { "image" } else { "file" });
+            return json!({"text": file_words(file)});
+        }
+        None => {
+            blob.insert("mimeType".to_owned(), file.media_type.as_str().into());
+            blob.insert("fileUri".to_owned(), file.url.as_str().into());
+            "fileData"
+        }
+    };
+    blob.extend(file.filename.as_deref().map(|name| ("displayName".to_owned(), name.into())));
+    json!({kind: blob})
+}
+
+/// The part that answers a call: `output` is what the tool returned, `error` why it did not.
+pub(super) fn function_response(result: &ToolResult, losses: &mut Losses) -> Value {
+    let mut response = Map::new();
+    let (output, files) = output(result, losses);
+    let why = match &result.outcome {
+        Outcome::Done => None,
+        Outcome::Failed(why) => Some((why.as_str(), "[the tool failed]")),
+        Outcome::Denied(why) => Some((why.as_deref().unwrap_or_default(), "[the call was not allowed]")),
+    };
+    let says_more = !output.is_null() && why.is_none_or(|(why, _)| output != why);
+    if let Some((why, otherwise)) = why {
+        if why.is_empty() {
+            losses.synthesised("reason of a failure");
+        }
+        response.insert("error".to_owned(), if why.is_empty() { otherwise } else { why }.into());
+    } else if output.is_null() {
+        // The model is told that nothing came back.
+        losses.renamed("tool output");
+        response.insert("output".to_owned(), "".into());
+    }
+    if says_more {
+        response.insert("output".to_owned(), output);
+    }
+    if result.name.is_none() {
+        losses.synthesised("tool name");
+    }
+    let name = name(result.name.as_deref().unwrap_or("unknown"), losses);
+    let mut function = json!({"id": result.call_id, "name": name, "response": response});
+    if !files.is_empty() {
+        function["parts"] = files.into();
+    }
+    json!({"functionResponse": function})
+}
+
+/// What a tool gave back: any JSON, and the files among it apart from that.
+fn output(result: &ToolResult, losses: &mut Losses) -> (Value, Vec<Value>) {
+    let parts = if result.output.is_array() { given(result) } else { Vec::new() };
+    if !parts.iter().any(|part| matches!(part, Part::File(_))) {
+        return (result.output.clone(), Vec::new());
+    }
+    let (mut texts, mut files, mut read_back) = (Vec::new(), Vec::new(), Vec::new());
+    for part in &parts {
+        read_back.extend(serde_json::to_value(part));
+        match part {
+            Part::File(file) => files.push(blob(file, losses)),
+            Part::Text(text) => texts.push(text.text.as_str()),
+            other => losses.dropped(name_of(other)),
+        }
+    }
+    let is_in_order = matches!(parts.first(), Some(Part::Text(_))) && texts.len() == 1;
+    if !is_in_order || Value::from(read_back) != result.output {
+        losses.renamed("tool output");
+    }
+    (texts.join("\n").into(), files)
+}

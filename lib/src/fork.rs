@@ -1,0 +1,340 @@
+//! A session becomes another one: one branch, copied under a fresh id. The source is only read.
+//!
+//! ```text
+//! source  u1 ─ a1 ─ u2 ─ a2          what is not on the branch stays behind;
+//!              └─ [gap] u3 ─ a3      gaps are closed, and that is told
+//! fork    u1 ─ a1 ─ u3 ─ a3          each record hangs on the one before it
+//! ```
+//!
+//! Of a line only who and what it hangs on changes ([`Writing::adopt`](crate::writing::Writing::adopt)): other fields keep their bytes.
+
+mod line;
+
+use std::path::{Path, PathBuf};
+
+use hashbrown::HashMap;
+
+use crate::append::{Appender, Surprise, make_folders};
+use crate::disk::{Disk, OpenLog};
+use crate::error::{At, Error, Result};
+use crate::layout::Format;
+use crate::mend;
+use crate::project;
+use crate::record::{Body, Kind, RecordId, SessionId, Title};
+use crate::recorder::{Log, Start};
+use crate::replace::{beside, write_all};
+use crate::session::{Branch, NotFound, RecordRef, Session};
+use crate::source::Source;
+use crate::store::{NewSession, Store, bytes, read_sidecar};
+use crate::writing::Adoption;
+
+/// Lines are gathered to writes of about this size: a session may have a million of them.
+const WRITE_BYTES: usize = 1024 * 1024;
+
+/// What to fork.
+#[derive(Debug, Clone, Copy)]
+pub struct Fork<'a> {
+    /// The record that the branch ends in; the session's head where none is named.
+    pub head: Option<&'a str>,
+    /// The new session's id; a fresh one where none is given.
+    pub id: Option<&'a str>,
+}
+
+/// A session that was forked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Forked {
+    /// The new session.
+    pub session: SessionId,
+    /// Its file.
+    pub path: PathBuf,
+    /// Its last record.
+    pub head: RecordId,
+    /// How many records it has.
+    pub records: usize,
+    /// How many places where a record was missing are closed in it.
+    pub closed_gaps: usize,
+    /// What happened on the way.
+    pub surprises: Vec<Surprise>,
+}
+
+/// How a copied record stands in the new session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stands {
+    /// On the record before it.
+    Straight,
+    /// Beside the conversation.
+    Aside,
+}
+
+impl Store {
+    /// Copies a branch of a session into a new one. A session that is there already is refused, and nothing stays of a copy that failed.
+    pub fn fork(&self, session: &Session, fork: Fork<'_>) -> Result<Forked> {
+        self.check_fork(session)?;
+        let head = end_of(session, fork.head)?;
+        let branch = session.branch(head);
+        let id = SessionId(fork.id.map_or_else(|| (self.host.new_id)(), str::to_owned));
+        let cwd = session.cwd().map_or_else(|| self.host.cwd.clone(), PathBuf::from);
+        let project = project::of(&cwd);
+        let from = session.id();
+        let last = RecordId(head.id().into_owned());
+        let mut beginning = self.beginning(&id, &NewSession::of(&project), session.git_branch())?;
+        (beginning.cwd, beginning.forked_from) = (&cwd, Some((&from, &last)));
+        let path = self.path_of(&beginning)?;
+        self.check_free(&path, fork.id)?;
+        let header = bytes(&(self.writing.header)(&beginning));
+        let staged = Staged::make(&*self.disk, &path, &(self.host.new_id)())?;
+        let copied = self.copy(session, &branch, &id, header, staged.file()).and_then(|(head, records)| {
+            self.check_copy(staged.file(), &head, records)?;
+            Ok((head, records))
+        });
+        let published = copied.and_then(|copied| staged.publish().map(|()| copied));
+        let (head, records) = published.inspect_err(|_| staged.clean_up())?;
+        let surprises = self.describe(session, &id, &path, &project)?;
+        let closed_gaps = branch.gaps.len() + usize::from(!branch.cycle.is_empty());
+        Ok(Forked { session: id, path, head, records, closed_gaps, surprises })
+    }
+
+    fn check_fork(&self, session: &Session) -> Result<()> {
+        let what = if self.writing.adopt.is_none() {
+            "a fork"
+        } else if session.dialect().name() != self.dialect.name() {
+            "another dialect's records"
+        } else if !matches!(session.source.layout.format, Format::Lines) {
+            "a fork of a session that is no file of lines"
+        } else if !session.whole() {
+            "a fork of a session that was read in part"
+        } else {
+            return Ok(());
+        };
+        Err(Error::CannotHold { dialect: session.dialect().name(), what: what.to_owned() })
+    }
+
+    /// Refuses a place where something of a session lies already.
+    fn check_free(&self, path: &Path, chosen: Option<&str>) -> Result<()> {
+        let layout = Source::file(self.dialect, path).layout;
+        let companions = layout.companions.iter().map(|name| path.with_file_name(name));
+        let taken = std::iter::once(path.to_path_buf()).chain(companions).find(|path| self.disk.exists(path));
+        // A format that puts the time into its names has another place for the same id.
+        let known = || chosen.and_then(|id| self.source(id).ok()).map(|known| known.path);
+        taken.or_else(known).map_or(Ok(()), |taken| Err(Error::Exists(taken)))
+    }
+
+    /// Writes the branch to a file, and tells the last record and how many there are.
+    fn copy(
+        &self,
+        session: &Session,
+        branch: &Branch<'_>,
+        id: &SessionId,
+        header: Vec<u8>,
+        file: &Path,
+    ) -> Result<(RecordId, usize)> {
+        let Some(adopt) = self.writing.adopt else {
+            return self.check_fork(session).map(|()| (RecordId(String::new()), 0));
+        };
+        let from = session.id();
+        let has_header = !header.is_empty();
+        let mut out = Out { log: self.disk.create(file).at(file)?, path: file, held: header, written: 0 };
+        let (mut last, mut records): (Option<RecordId>, usize) = (None, 0);
+        for (record, stands) in plan(session, branch)? {
+            if has_header && record.kind() == Kind::Header {
+                continue;
+            }
+            let known = RecordId(record.id().into_owned());
+            let parent = last.clone().filter(|_| stands == Stands::Straight);
+            let place = format!("at-{}", out.position());
+            for piece in record.raw()? {
+                let by = Adoption { session: id, parent: parent.as_ref(), from: (&from, &known) };
+                let text = mend::whole(&piece);
+                let line = line::adopted(&text, |value| adopt(value, &by)).ok_or_else(|| self.odd(&known))?;
+                out.line(&line)?;
+            }
+            if stands == Stands::Straight {
+                // A record without a name is called after its place, which is another one now.
+                last = Some(if record.id() == record.place().name() { RecordId(place) } else { known });
+                records += 1;
+            }
+        }
+        out.finish()?;
+        let nothing = || Error::NoPlace { record: from.to_string(), why: "it holds no record" };
+        Ok((last.ok_or_else(nothing)?, records))
+    }
+
+    /// Makes sure that a reader finds what was copied, before anybody else can.
+    fn check_copy(&self, file: &Path, head: &RecordId, records: usize) -> Result<()> {
+        let copy = self.read(&Source::file(self.dialect, file))?;
+        let is_whole = copy.find(head.as_str()).is_ok_and(|head| {
+            let branch = copy.branch(head);
+            branch.records.len() == records && branch.gaps.is_empty() && branch.cycle.is_empty()
+        });
+        if is_whole { Ok(()) } else { Err(self.odd(head)) }
+    }
+
+    fn odd(&self, record: &RecordId) -> Error {
+        let what = format!(
+            "a copy of {}, which has another record's name or is too deep",
+            crate::issue::quoted(record.as_str())
+        );
+        Error::CannotHold { dialect: self.dialect.name(), what }
+    }
+
+    /// Writes the file beside the new log. It begins with what the source's says: another program may keep more there.
+    fn describe(&self, from: &Session, id: &SessionId, path: &Path, project: &Path) -> Result<Vec<Surprise>> {
+        let source = Source::file(self.dialect, path);
+        let place = self.place(id.clone(), path);
+        if self.writing.sidecar.is_none() || place.sidecar.is_none() {
+            return Ok(Vec::new());
+        }
+        let session = self.read(&source)?;
+        let mut start = Start::at(&session, session.head(), &place, project)?;
+        if let Some(cwd) = from.cwd() {
+            start.tally.cwd = cwd.to_owned();
+        }
+        start.tally.git_branch = from.git_branch().map(str::to_owned);
+        start.tally.title = from.title().map(|title| title.text.clone());
+        let before = from.source.sidecar().and_then(|path| read_sidecar(&path));
+        let mut log = Log::new(place, Appender::open(self.disk.clone(), path, Vec::new())?, start, before);
+        log.close()?;
+        Ok(log.surprises())
+    }
+}
+
+fn end_of<'s>(session: &'s Session, name: Option<&str>) -> Result<RecordRef<'s>> {
+    let head = match name {
+        None => session.head(),
+        Some(name) => {
+            let found = session.find(name).map_err(|reason| match reason {
+                NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
+            })?;
+            if found.is_side() {
+                return Err(Error::NoPlace { record: name.to_owned(), why: "it has no place in the conversation" });
+            }
+            Some(found)
+        }
+    };
+    head.ok_or_else(|| Error::NoPlace { record: session.id().to_string(), why: "it holds no record" })
+}
+
+/// What goes along, in order: the branch, the snapshots of its messages where they belong, and the titles that count.
+fn plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Result<Vec<(RecordRef<'s>, Stands)>> {
+    let on_branch: HashMap<String, RecordRef<'s>> =
+        branch.records.iter().map(|record| (record.id().into_owned(), *record)).collect();
+    let (mut before, mut behind) = (HashMap::<usize, Vec<_>>::new(), HashMap::<usize, Vec<_>>::new());
+    let mut titles: Vec<(Title, RecordRef<'s>)> = Vec::new();
+    for record in session.records() {
+        match record.kind() {
+            Kind::Snapshot if record.is_side() => {
+                let Body::Snapshot(snapshot) = record.body()? else { continue };
+                let of = snapshot.message.and_then(|message| on_branch.get(message.as_str()));
+                let Some(of) = of else { continue };
+                let is_before = record.place().file == of.place().file && record.order() < of.order();
+                let there = if is_before { &mut before } else { &mut behind };
+                there.entry(of.order()).or_default().push((record, Stands::Aside));
+            }
+            Kind::Title => {
+                let Body::Title(title) = record.body()? else { continue };
+                // Agents note other sessions' titles too: only what this session is called goes along.
+                if session.derived.facts.titles.contains(&title) {
+                    titles.retain(|(known, _)| known.source != title.source);
+                    titles.push((title, record));
+                }
+            }
+            Kind::Snapshot
+            | Kind::User
+            | Kind::Assistant
+            | Kind::ToolResult
+            | Kind::Attachment
+            | Kind::System
+            | Kind::Compaction
+            | Kind::Rewind
+            | Kind::Restore
+            | Kind::Header
+            | Kind::Other => {}
+        }
+    }
+    let mut plan = Vec::new();
+    for record in &branch.records {
+        plan.extend(before.remove(&record.order()).unwrap_or_default());
+        plan.push((*record, Stands::Straight));
+        plan.extend(behind.remove(&record.order()).unwrap_or_default());
+    }
+    for (_, title) in titles {
+        if !branch.records.contains(&title) {
+            plan.push((title, if title.is_side() { Stands::Aside } else { Stands::Straight }));
+        }
+    }
+    Ok(plan)
+}
+
+/// A file that nobody knows yet, beside the place where it will be known.
+struct Staged<'a> {
+    disk: &'a dyn Disk,
+    path: &'a Path,
+    file: PathBuf,
+    /// The folders that were made for it, the outermost first.
+    made: Vec<PathBuf>,
+}
+
+impl<'a> Staged<'a> {
+    fn make(disk: &'a dyn Disk, path: &'a Path, new_id: &str) -> Result<Staged<'a>> {
+        let missing = path.ancestors().skip(1).take_while(|folder| !disk.exists(folder));
+        let mut made: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
+        made.reverse();
+        let staged = Staged { disk, path, file: beside(path, new_id), made };
+        make_folders(disk, path).inspect_err(|_| staged.remove_folders())?;
+        Ok(staged)
+    }
+
+    fn file(&self) -> &Path {
+        &self.file
+    }
+
+    fn publish(&self) -> Result<()> {
+        self.disk.publish(&self.file, self.path).map_err(|source| match source.kind() {
+            std::io::ErrorKind::AlreadyExists => Error::Exists(self.path.to_path_buf()),
+            _ => Error::Io { path: self.path.to_path_buf(), source },
+        })?;
+        self.path.parent().map_or(Ok(()), |folder| self.disk.sync_folder(folder).at(folder))
+    }
+
+    /// Takes away what a failed copy left. What cannot be taken away is our own, and has a name that nobody reads.
+    fn clean_up(&self) {
+        drop(self.disk.unlink(&self.file));
+        self.remove_folders();
+    }
+
+    fn remove_folders(&self) {
+        self.made.iter().rev().for_each(|folder| drop(self.disk.remove_folder(folder)));
+    }
+}
+
+/// Lines on their way to a file.
+struct Out<'a> {
+    log: Box<dyn OpenLog>,
+    path: &'a Path,
+    held: Vec<u8>,
+    written: u64,
+}
+
+impl Out<'_> {
+    fn position(&self) -> u64 {
+        self.written + self.held.len() as u64
+    }
+
+    fn line(&mut self, line: &[u8]) -> Result<()> {
+        self.held.extend_from_slice(line);
+        self.held.push(b'\n');
+        if self.held.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        write_all(&*self.log, &self.held, self.path)?;
+        self.written += self.held.len() as u64;
+        self.held.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<()> {
+        self.flush()?;
+        self.log.sync().at(self.path)
+    }
+}

@@ -1,0 +1,98 @@
+//! A line that another session takes over: fields that stay keep their bytes, whatever numbers or escapes they are written with.
+
+use std::fmt;
+
+use hashbrown::HashMap;
+use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+/// The same line with what `adopt` changes; `None` for what is no JSON object.
+pub(super) fn adopted(text: &str, adopt: impl FnOnce(Value) -> Value) -> Option<Vec<u8>> {
+    let Fields(fields) = serde_json::from_str(text).ok()?;
+    // A value that is too deep to be taken apart is nothing that says who a record is: null stands for it meanwhile.
+    let parsed = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
+    let before: Map<String, Value> = fields.iter().map(|(key, raw)| (key.clone(), parsed(raw))).collect();
+    let raw: HashMap<&str, &RawValue> = fields.iter().map(|(key, raw)| (key.as_str(), *raw)).collect();
+    let Value::Object(after) = adopt(Value::Object(before.clone())) else { return None };
+    let mut line = vec![b'{'];
+    for (count, (key, value)) in after.iter().enumerate() {
+        if count > 0 {
+            line.push(b',');
+        }
+        serde_json::to_writer(&mut line, key).ok()?;
+        line.push(b':');
+        match raw.get(key.as_str()).filter(|_| before.get(key) == Some(value)) {
+            Some(raw) => line.extend_from_slice(raw.get().as_bytes()),
+            None => serde_json::to_writer(&mut line, value).ok()?,
+        }
+    }
+    line.push(b'}');
+    // Between values a line end is white space; inside of one it is never written so.
+    line.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
+    Some(line)
+}
+
+/// The fields of an object in their order, values left as text.
+struct Fields<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Vec<(String, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(fields)
+            }
+        }
+        from.deserialize_map(InOrder).map(Fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_changed_changes() {
+        let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+        for (line, expected) in [
+            (r#"{"a":1e400,"id":"x"}"#.to_owned(), r#"{"a":1e400,"id":"new"}"#.to_owned()),
+            (
+                r#"{"id":1,"n":123456789012345678901234567890,"f":0.10}"#.to_owned(),
+                r#"{"id":"new","n":123456789012345678901234567890,"f":0.10}"#.to_owned(),
+            ),
+            (
+                r#"{"s":"\u0041\/","z":{"b":1,"a":2}}"#.to_owned(),
+                r#"{"s":"\u0041\/","z":{"b":1,"a":2},"id":"new"}"#.to_owned(),
+            ),
+            (format!(r#"{{"deep":{deep},"id":0}}"#), format!(r#"{{"deep":{deep},"id":"new"}}"#)),
+            (r#"{"a":1,"a":2}"#.to_owned(), r#"{"a":2,"id":"new"}"#.to_owned()),
+            (
+                r#"{"a":[1,
+2]}"#
+                    .to_owned(),
+                r#"{"a":[1, 2],"id":"new"}"#.to_owned(),
+            ),
+        ] {
+            let renamed = |mut value: Value| {
+                value["id"] = "new".into();
+                value
+            };
+            let got = adopted(&line, renamed).map(|line| String::from_utf8(line).unwrap());
+            assert_eq!(got, Some(expected), "{line:.80}");
+        }
+        assert_eq!(adopted("[1]", |value| value), None);
+        assert_eq!(adopted("{", |value| value), None);
+    }
+}

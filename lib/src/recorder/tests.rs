@@ -1,0 +1,374 @@
+//! What a recorder promises, on a disk that fails in every way: P1, P7 and P8.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::{Ack, Delta, Durability, Options, Recorder};
+use crate::append::Appender;
+use crate::append::tests::{line, seeds};
+use crate::dialect::Native;
+use crate::disk::sim::{Event, Random, Sim};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::message::{Part, ToolPart, ToolState};
+use crate::reading::Reading;
+use crate::record::{RecordId, Said};
+use crate::recorder::{Log, Start};
+use crate::session::Session;
+use crate::store::{NewSession, Store};
+
+const STORE: &str = "/home/store";
+const LOG: &str = "/home/store/sessions/s/messages.jsonl";
+const PROJECT: &str = "/gone/tides";
+
+/// A machine: its disk, its clock, and ids that count over all its processes.
+struct Machine {
+    sim: Sim,
+    host: Host,
+}
+
+impl Machine {
+    fn new(seed: u64) -> Machine {
+        let (millis, ids) = (Arc::new(AtomicI64::new(1_790_000_000_000)), Arc::new(AtomicU64::new(0)));
+        let host = Host {
+            now: Arc::new(move || Timestamp::from_millisecond(millis.fetch_add(300, Ordering::Relaxed)).unwrap()),
+            new_id: Arc::new(move || format!("id-{}", ids.fetch_add(1, Ordering::Relaxed))),
+            cwd: PROJECT.into(),
+            platform: "linux".to_owned(),
+            version: "test 1".to_owned(),
+        };
+        Machine { sim: Sim::new(seed, &["/home"]), host }
+    }
+
+    fn crash(&self, seed: u64) -> Machine {
+        Machine { sim: self.sim.crash(seed), host: self.host.clone() }
+    }
+
+    fn store(&self) -> Store {
+        Store::on(Arc::new(self.sim.clone()), &Native, Path::new(STORE), self.host.clone()).unwrap()
+    }
+
+    fn session(&self) -> Session {
+        let bytes = self.sim.read(LOG).unwrap_or_default();
+        Session::from_bytes(&Native, bytes, &Reading::plain(Timestamp::MAX))
+    }
+
+    /// Begins the session, or goes on with it as [`Store::resume`] does, which reads from the machine's own disk.
+    fn start(&self) -> Result<Recorder> {
+        let store = self.store();
+        if self.sim.read(LOG).is_none() {
+            return store.begin(NewSession { id: Some("s"), project: Path::new(PROJECT), with: None });
+        }
+        let (session, path) = (self.session(), Path::new(LOG));
+        let place = store.place(crate::record::SessionId("s".to_owned()), path);
+        let start = Start::at(&session, session.head(), &place, Path::new(PROJECT))?;
+        let appender = Appender::open(Arc::new(self.sim.clone()), path, Vec::new())?;
+        let mut log = Log::new(place, appender, start, None);
+        log.tell_sidecar();
+        Ok(Recorder::new(log, Options::usual()))
+    }
+}
+
+/// What a caller was told is saved: records, and the words that each must have.
+#[derive(Default)]
+struct Told {
+    synced: Vec<(RecordId, String)>,
+    flushed: Vec<(RecordId, String)>,
+}
+
+impl Told {
+    fn check(facts: &[(RecordId, String)], session: &Session, story: &str) {
+        let mut texts: BTreeMap<String, String> = BTreeMap::new();
+        for record in session.records() {
+            let raw = record.raw().unwrap().concat();
+            texts.insert(record.id().into_owned(), String::from_utf8_lossy(&raw).into_owned());
+        }
+        for (id, words) in facts {
+            let text = texts.get(id.as_str()).unwrap_or_else(|| panic!("{story}: {id} ({words}) is gone"));
+            assert!(text.contains(words), "{story}: {words} is gone from {id}: {text}");
+        }
+    }
+}
+
+/// A process, and what it was told since its last good sync.
+struct Process {
+    recorder: Recorder,
+    since_sync: Vec<(RecordId, String)>,
+}
+
+impl Process {
+    /// Takes note of what came of a call.
+    fn note(&mut self, came: Result<Ack>, words: &str, told: &mut Told) {
+        if let Ok(Ack::Saved(saved)) = came {
+            self.since_sync.push((saved.id.clone(), words.to_owned()));
+            told.flushed.push((saved.id, words.to_owned()));
+            if saved.durability == Durability::Sync {
+                told.synced.append(&mut self.since_sync);
+            }
+        }
+    }
+
+    /// After a failed sync nothing goes on before `reopen` has saved it all.
+    fn save_after_failure(&mut self, sim: &Sim, told: &mut Told, story: &str) {
+        let lost: BTreeSet<_> = self.recorder.unsaved().into_iter().filter_map(|unsaved| unsaved.id).collect();
+        for (id, _) in &self.since_sync {
+            assert!(lost.contains(id), "{story}: {id} is not named as unsaved");
+        }
+        let before = sim.read(LOG);
+        let refused = self.recorder.user("too early").unwrap_err();
+        assert!(matches!(refused, Error::Unsaved { .. }), "{story}: {refused}");
+        assert_eq!(sim.read(LOG), before, "{story}: a refused call wrote");
+        if self.recorder.reopen().is_ok() {
+            assert_eq!(self.recorder.unsaved(), [], "{story}");
+            told.synced.append(&mut self.since_sync);
+            told.synced.extend(lost.into_iter().map(|id| (id, String::new())));
+        }
+    }
+}
+
+fn act(process: &mut Process, random: &mut Random, number: usize, told: &mut Told) {
+    let words = format!("<{number}> {}", "wave ".repeat(random.below(150) as usize));
+    let recorder = &mut process.recorder;
+    let call = format!("call-{number}");
+    match random.below(10) {
+        0 | 1 => {
+            let came = recorder.user(words.as_str());
+            process.note(came, &words, told);
+        }
+        2 => {
+            let came = recorder.assistant(words.as_str());
+            process.note(came, &words, told);
+        }
+        3 | 4 => {
+            let calls: Part = ToolPart::dynamic("read_file", &call, ToolState::called(json!({"path": words}))).into();
+            let came = recorder.assistant(vec![Part::text("I look."), calls]);
+            process.note(came, &words, told);
+        }
+        5 => {
+            let came = recorder.system(words.as_str());
+            process.note(came, &words, told);
+        }
+        6 => {
+            // It is no record of the chain: what counts is that its sync carries the others.
+            if recorder.title(format!("title {number}").as_str()).is_ok() {
+                told.synced.append(&mut process.since_sync);
+            }
+        }
+        7 => {
+            for piece in 0..3 {
+                let words = format!("<{number}.{piece}>");
+                let came = process.recorder.delta(Delta::Text(words.clone()));
+                process.note(came, &words, told);
+            }
+            let came = process.recorder.finish_answer(None);
+            process.note(came, "", told);
+        }
+        8 => {
+            if let Some(to) = told.flushed.get(random.below(told.flushed.len() as u64) as usize) {
+                let came = recorder.rewind(&to.0.clone(), Some(words.clone()));
+                process.note(came, &words, told);
+            }
+        }
+        _ => {
+            if recorder.sync().is_ok() {
+                told.synced.append(&mut process.since_sync);
+            }
+        }
+    }
+}
+
+/// Two processes record into one session, fail, die and start again.
+fn record(machine: &Machine, random: &mut Random, actions: usize, told: &mut Told, story: &str) {
+    let mut processes: [Option<Process>; 2] = [None, None];
+    for number in 0..actions {
+        let slot = &mut processes[random.below(2) as usize];
+        let Some(process) = slot else {
+            *slot = machine.start().ok().map(|recorder| Process { recorder, since_sync: Vec::new() });
+            continue;
+        };
+        if process.recorder.unsaved().iter().any(|unsaved| unsaved.id.is_some()) {
+            process.save_after_failure(&machine.sim, told, story);
+        } else if random.below(12) == 0 {
+            *slot = None;
+        } else {
+            act(process, random, number, told);
+        }
+    }
+}
+
+fn check_after_crash(machine: &Machine, told: &Told, crash: u64, story: &str) {
+    assert_eq!(machine.sim.broken(), [""; 0], "{story}");
+    let crashed = machine.crash(crash);
+    Told::check(&told.synced, &crashed.session(), story);
+    if crash.is_multiple_of(4) {
+        let mut told = Told { synced: told.synced.clone(), flushed: Vec::new() };
+        let mut next = Process { recorder: crashed.start().unwrap(), since_sync: Vec::new() };
+        let came = next.recorder.user("after the crash");
+        next.note(came, "after the crash", &mut told);
+        assert_eq!(next.since_sync, [], "{story}");
+        Told::check(&told.synced, &crashed.crash(crash / 4).session(), story);
+    }
+}
+
+fn any_event(random: &mut Random) -> Event {
+    match random.below(7) {
+        0..=2 => Event::Fails(io::ErrorKind::Other),
+        3 => Event::Fails(io::ErrorKind::StorageFull),
+        4 => Event::Short(random.below(600) as usize),
+        5 => Event::Held(random.below(40) as u32),
+        _ => Event::Foreign(LOG.into(), line("foreign", 30)[..25].to_vec()),
+    }
+}
+
+#[test]
+fn what_was_acknowledged_with_sync_survives_any_crash() {
+    for seed in seeds(1_500, 200_000) {
+        let mut random = Random(seed);
+        let machine = Machine::new(random.next());
+        for _ in 0..random.below(4) {
+            let (step, event) = (random.below(150), any_event(&mut random));
+            machine.sim.at(step, event);
+        }
+        machine.sim.at(random.below(300), Event::PowerLoss);
+        let (mut told, story) = (Told::default(), format!("seed {seed}"));
+        record(&machine, &mut random, 14, &mut told, &story);
+        check_after_crash(&machine, &told, random.next(), &story);
+    }
+}
+
+#[test]
+fn what_was_acknowledged_at_all_survives_the_process() {
+    for seed in seeds(500, 50_000) {
+        let mut random = Random(seed);
+        let machine = Machine::new(random.next());
+        for _ in 0..random.below(4) {
+            let (step, event) = (random.below(150), any_event(&mut random));
+            machine.sim.at(step, event);
+        }
+        let (mut told, story) = (Told::default(), format!("seed {seed}"));
+        record(&machine, &mut random, 14, &mut told, &story);
+        Told::check(&told.flushed, &machine.session(), &story);
+        assert_eq!(machine.sim.broken(), [""; 0], "{story}");
+    }
+}
+
+/// A conversation in which everything that fails is tried again.
+fn converse(machine: &Machine, told: &mut Told, story: &str) {
+    let Some(recorder) = (0..4).find_map(|_| machine.start().ok()) else { panic!("{story}: it never starts") };
+    let mut process = Process { recorder, since_sync: Vec::new() };
+    for number in 0..5 {
+        for again in 0..4 {
+            let words = format!("<{number}.{again}>");
+            let came = match number {
+                1 => process.recorder.system(words.as_str()),
+                3 => process.recorder.assistant(words.as_str()),
+                _ => process.recorder.user(words.as_str()),
+            };
+            let (is_saved, is_unsaved) = (came.is_ok(), matches!(came, Err(Error::Unsaved { .. })));
+            process.note(came, &words, told);
+            if is_unsaved {
+                for _ in 0..3 {
+                    if !process.recorder.unsaved().is_empty() {
+                        process.save_after_failure(&machine.sim, told, story);
+                    }
+                }
+            }
+            if is_saved || is_unsaved {
+                break;
+            }
+            assert!(again < 3, "{story}: it never works again");
+        }
+    }
+}
+
+#[test]
+fn a_crash_at_every_operation_loses_nothing_that_was_acknowledged() {
+    let whole = Machine::new(0);
+    converse(&whole, &mut Told::default(), "nothing fails");
+    for step in 0..=whole.sim.steps() {
+        for seed in 0..4 {
+            let machine = Machine::new(seed);
+            machine.sim.at(step, Event::PowerLoss);
+            let (mut told, story) = (Told::default(), format!("power loss at {step}, seed {seed}"));
+            let mut random = Random(seed);
+            record(&machine, &mut random, 12, &mut told, &story);
+            check_after_crash(&machine, &told, seed, &story);
+        }
+    }
+}
+
+#[test]
+fn a_failure_of_every_operation_is_told_and_overcome() {
+    let whole = Machine::new(0);
+    converse(&whole, &mut Told::default(), "nothing fails");
+    for step in 0..whole.sim.steps() {
+        for second in [0, 1, 2, 5, 9] {
+            let machine = Machine::new(step);
+            machine.sim.at(step, Event::Fails(io::ErrorKind::Other));
+            machine.sim.at(step + second, Event::Fails(io::ErrorKind::StorageFull));
+            let (mut told, story) = (Told::default(), format!("failures at {step} and {}", step + second));
+            converse(&machine, &mut told, &story);
+            assert!(told.synced.len() >= 5, "{story}: {:?}", told.synced);
+            check_after_crash(&machine, &told, step * 4, &story);
+            let ids: BTreeSet<_> =
+                told.synced.iter().filter(|(_, words)| !words.is_empty()).map(|(id, _)| id).collect();
+            assert!(
+                ids.len() >= told.synced.iter().filter(|(_, words)| !words.is_empty()).count(),
+                "{story}: ids repeat"
+            );
+        }
+    }
+}
+
+#[test]
+fn on_a_full_disk_nothing_is_saved_and_nothing_is_changed_until_there_is_room() {
+    let machine = Machine::new(0);
+    let mut recorder = machine.start().unwrap();
+    recorder.user("first").unwrap();
+    let (was, head) = (machine.sim.read(LOG).unwrap(), recorder.head().cloned());
+    let needed = {
+        let before = was.len();
+        recorder.user("second").unwrap();
+        machine.sim.read(LOG).unwrap().len() - before
+    };
+    let (was, head) = (machine.sim.read(LOG).unwrap(), recorder.head().cloned().or(head));
+    for room in (0..needed as u64 - 2).step_by(7) {
+        machine.sim.leave_room_for(room);
+        let error = recorder.user("third!").unwrap_err();
+        assert!(matches!(&error, Error::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull), "{error}");
+        assert_eq!((machine.sim.read(LOG).unwrap(), recorder.head().cloned()), (was.clone(), head.clone()), "{room}");
+    }
+    machine.sim.forget_events();
+    recorder.user("third").unwrap();
+    recorder.close().unwrap();
+    let session = machine.session();
+    assert_eq!((session.records().len(), session.heads().count()), (3, 1));
+    assert_eq!(session.issues(), []);
+}
+
+#[test]
+fn a_flush_of_a_whole_turn_is_unsaved_when_its_sync_fails() {
+    let machine = Machine::new(7);
+    let mut recorder = machine.start().unwrap();
+    recorder.user("Look at it.").unwrap();
+    let calls: Part = ToolPart::dynamic("read_file", "c", ToolState::called(json!({}))).into();
+    let called = recorder.assistant(Said::from(vec![calls])).unwrap();
+    let noticed = recorder.system("A file changed.").unwrap();
+    assert_eq!(recorder.unsaved(), []);
+    // Every operation of the next call fails from its sync on: lock, is_at, len, read, append, unlock come first.
+    machine.sim.at(machine.sim.steps() + 6, Event::Fails(io::ErrorKind::Other));
+    let error = recorder.assistant("Done.").unwrap_err();
+    assert!(matches!(error, Error::Unsaved { count: 3, .. }), "{error:?}");
+    let unsaved: Vec<_> = recorder.unsaved().into_iter().filter_map(|unsaved| unsaved.id).collect();
+    assert_eq!(unsaved[..2], [called.id().unwrap().clone(), noticed.id().unwrap().clone()]);
+    recorder.reopen().unwrap();
+    for seed in 0..50 {
+        assert_eq!(machine.crash(seed).session().records().len(), 4);
+    }
+}

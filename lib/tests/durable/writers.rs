@@ -1,0 +1,68 @@
+//! P6: sixteen processes record into one session, one of them without a lock: no line is torn, every branch is listed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use scrollback::session::Session;
+use scrollback::store::NewSession;
+
+use crate::child::writers_share;
+use crate::support::native;
+use crate::{PROJECT, flushing_store, process, said, store, support};
+
+const WRITERS: u64 = 16;
+
+#[test]
+fn sixteen_writers_tear_no_line_and_every_branch_is_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let new = NewSession { id: Some("shared"), project: Path::new(PROJECT), with: None };
+    flushing_store(folder.path()).begin(new).unwrap().user("Begin.").unwrap();
+    let role = |number| if number == 0 { "foreigner" } else { "writer" };
+    let start = |number| process(role(number), folder.path(), number).stdout(Stdio::piped()).spawn().unwrap();
+    let children: Vec<_> = (0..WRITERS).map(start).collect();
+    // Each is listened to by itself: one whose pipe is full would wait.
+    let listen = |child: std::process::Child| std::thread::spawn(move || child.wait_with_output().unwrap());
+    let outputs: Vec<Output> = children
+        .into_iter()
+        .map(listen)
+        .collect::<Vec<_>>()
+        .into_iter()
+        .map(|ear| ear.join().unwrap())
+        .collect();
+
+    let session = store(folder.path()).load("shared").unwrap();
+    let (count, _) = writers_share();
+    assert_eq!(session.issues(), []);
+    assert_eq!(session.records().len() as u64, 1 + WRITERS * count);
+    let heads: BTreeMap<String, _> = session.heads().map(|head| (head.record.id().into_owned(), head)).collect();
+    for (number, output) in outputs.iter().enumerate() {
+        assert!(output.status.success(), "writer {number}: {}", String::from_utf8_lossy(&output.stdout));
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let acks: Vec<&str> = said(&told, "ack ").collect();
+        assert_eq!(acks.len() as u64, count, "writer {number}");
+        let head = heads.get(*acks.last().unwrap()).unwrap_or_else(|| panic!("writer {number} has no branch"));
+        let branch = session.branch(head.record);
+        let records: BTreeSet<String> = branch.records.iter().map(|record| record.id().into_owned()).collect();
+        assert!(acks.iter().all(|id| records.contains(*id)), "writer {number}: not all on one branch");
+    }
+    assert_eq!(heads.len() as u64, WRITERS);
+}
+
+/// A reader sees whole records only, at any moment.
+#[test]
+fn a_reader_beside_a_writer_sees_whole_records_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let new = NewSession { id: Some("shared"), project: Path::new(PROJECT), with: None };
+    flushing_store(folder.path()).begin(new).unwrap().user("Begin.").unwrap();
+    let mut child = process("writer", folder.path(), 2).stdout(Stdio::null()).spawn().unwrap();
+    let log = folder.path().join("sessions/shared/messages.jsonl");
+    let mut seen = 0;
+    while child.try_wait().unwrap().is_none() {
+        let session = Session::from_bytes(native(), std::fs::read(&log).unwrap(), &support::reading());
+        let torn = session.issues().iter().filter(|issue| issue.kind.name() != "torn").count();
+        let records = session.records().len();
+        assert!(torn == 0 && records >= seen, "{:?}", session.issues());
+        seen = records;
+    }
+}

@@ -1,0 +1,342 @@
+//! What we write as Fluux Agent: its place, its header, a line a message, and what comes back when it is read.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use std::path::Path;
+
+use jiff::Timestamp;
+use proptest::prelude::*;
+use scrollback::dialect::fluux_room::{Reaction, SharedFile, Speaker, Stanza};
+use scrollback::dialect::{self, Dialect};
+use scrollback::error::Error;
+use scrollback::history::{History, View};
+use scrollback::message::{Part, ToolPart, ToolState};
+use scrollback::record::{
+    Body, Compaction, Context, Outcome, Restore, Rewind, Said, SessionId, Snapshot, Title, TitleSource, ToolResult,
+    Usage,
+};
+use scrollback::recorder::Ack;
+use scrollback::session::Session;
+use scrollback::store::Point;
+use scrollback::writing::Beginning;
+use serde_json::{Map, Value, json};
+use support::messages;
+use support::writing::{Log, SESSION, beginning, log, writing};
+
+const THUMB: &str = "\u{1F44D}";
+
+fn fluux() -> &'static dyn Dialect {
+    dialect::named("fluux").unwrap()
+}
+
+fn wrote(bodies: &[Body]) -> Log {
+    log(fluux(), bodies)
+}
+
+fn said(parts: impl IntoIterator<Item = Part>) -> Said {
+    Said { parts: parts.into_iter().collect(), ..Said::default() }
+}
+
+fn answer(text: &str) -> Body {
+    Body::Assistant(said([Part::text(text)]))
+}
+
+fn stanza(from: Speaker, body: &str) -> Stanza {
+    Stanza { id: None, from, body: body.to_owned(), files: Vec::new(), reaction: None }
+}
+
+fn alice() -> Speaker {
+    Speaker::Person("alice@example.com/phone".to_owned())
+}
+
+fn sent(session: &Session) -> Vec<Value> {
+    let history = History::of(session, session.head().unwrap()).unwrap();
+    View::Fluux.messages(&history).unwrap().0
+}
+
+#[test]
+fn the_file_lies_in_the_folder_of_whom_it_is_with() {
+    let session = SessionId::from(SESSION);
+    let place = |with| (writing(fluux()).place)(&Beginning { with, ..beginning(&session) });
+    let expected = Path::new("alice@example.com/history.jsonl");
+    assert_eq!(place(Some("alice@example.com")).as_deref(), Ok(expected));
+    assert_eq!(place(Some("alice@example.com/phone")).as_deref(), Ok(expected));
+    assert_eq!(fluux().session_of(expected).as_deref(), Some("alice@example.com"));
+    let long = "a".repeat(300);
+    for bad in [None, Some(""), Some("."), Some(".."), Some("../x"), Some("/etc"), Some("a\0b"), Some(long.as_str())] {
+        assert!(place(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn an_ended_session_goes_beside_it_by_the_clock_of_greenwich() {
+    let archive = writing(fluux()).archive.unwrap();
+    let ended: Timestamp = "2025-02-08T23:30:05.9+04:30".parse().unwrap();
+    let place = archive(Path::new("/store/alice@example.com/history.jsonl"), ended);
+    assert_eq!(place, Path::new("/store/alice@example.com/sessions/20250208-190005.jsonl"));
+    assert_eq!(fluux().session_of(&place).as_deref(), Some("alice@example.com:20250208-190005"));
+}
+
+#[test]
+fn a_chat_of_two_is_written_as_the_agent_writes_it() {
+    let url = "https://files.example.com/u/photo.png";
+    let photo = SharedFile { url: url.to_owned(), mime_type: Some("image/png".to_owned()), size_bytes: Some(948_224) };
+    let shared = Stanza {
+        id: Some("stanza-2".to_owned()),
+        files: vec![photo],
+        ..stanza(alice(), &format!("{url}\n Can you see it? "))
+    };
+    let reaction = Reaction { message_id: "stanza-2".to_owned(), emojis: vec![THUMB.to_owned()] };
+    let written = wrote(&[
+        Body::User(stanza(alice(), "Hello!").said()),
+        answer("Hi there!"),
+        Body::User(shared.said()),
+        Body::User(Stanza { reaction: Some(reaction), ..stanza(alice(), "") }.said()),
+    ]);
+    insta::assert_snapshot!(written.text(), @r#"
+    {"type":"session","version":1,"created":"2026-11-14T23:59:58.250+00:00","jid":"alice@example.com"}
+    {"type":"message","role":"user","content":"Hello!","msg_id":"00000000-0000-7000-8000-000000000000","sender":"alice@example.com","ts":"2026-11-14T23:59:58.251+00:00"}
+    {"type":"message","role":"assistant","content":"Hi there!","msg_id":"00000000-0000-7000-8000-000000000001","ts":"2026-11-14T23:59:58.252+00:00"}
+    {"type":"message","role":"user","content":"Can you see it?","msg_id":"stanza-2","sender":"alice@example.com","ts":"2026-11-14T23:59:58.253+00:00","attachments":[{"filename":"photo.png","mime_type":"image/png","size":"926KB"}]}
+    {"type":"message","role":"user","content":"","msg_id":"00000000-0000-7000-8000-000000000003","sender":"alice@example.com","ts":"2026-11-14T23:59:58.254+00:00","reaction":{"message_id":"stanza-2","emojis":["👍"]}}
+    "#);
+    let session = written.session();
+    assert!(written.lost_nothing());
+    assert_eq!(
+        session.find("stanza-2").unwrap().body().unwrap(),
+        Body::User(Said { metadata: Map::new(), ..shared.said() })
+    );
+    assert_eq!(
+        sent(&session),
+        [
+            json!({"role": "user", "content": "Hello!"}),
+            json!({"role": "assistant", "content": "Hi there!"}),
+            json!({"role": "user", "content": "{\"filename\":\"photo.png\",\"mime_type\":\"image/png\",\"size\":\"926KB\"}\nCan you see it?"}),
+            json!({"role": "user", "content": format!("{{\"message_id\":\"stanza-2\",\"emojis\":[\"{THUMB}\"]}}")}),
+        ]
+    );
+}
+
+#[test]
+fn in_a_room_everybody_is_named_and_the_agent_is_not() {
+    let of = |nick: &str, text: &str| Body::User(stanza(Speaker::Occupant(nick.to_owned()), text).said());
+    let session = wrote(&[of("alice", "Anyone around?"), of("bob", "I'm here!"), answer("Hi everyone!")]).session();
+    assert_eq!(
+        sent(&session),
+        [
+            json!({"role": "user", "content": "alice@muc: Anyone around?"}),
+            json!({"role": "user", "content": "bob@muc: I'm here!"}),
+            json!({"role": "assistant", "content": "Hi everyone!"}),
+        ]
+    );
+    let last = session.head().unwrap().raw().unwrap().concat();
+    assert!(!String::from_utf8(last).unwrap().contains("sender"));
+}
+
+#[test]
+fn of_a_turn_the_last_words_are_kept_and_the_rest_is_told() {
+    let call = |id: &str, state| Part::from(ToolPart::dynamic("read", id, state));
+    let turn = said([
+        Part::StepStart,
+        Part::reasoning("hm"),
+        Part::text("Let me look."),
+        call("c1", ToolState::done(json!({}), "x")),
+        call("c2", ToolState::failed(json!({}), "no")),
+        Part::StepStart,
+        Part::text("It says x."),
+        Part::text("And no."),
+    ]);
+    let turn = Said { model: Some("m".to_owned()), usage: Some(Usage::default()), ..turn };
+    let open = said([Part::text("Wait."), call("c3", ToolState::called(json!({})))]);
+    let silent = said([call("c4", ToolState::called(json!({})))]);
+    let written = wrote(&[Body::Assistant(turn), Body::Assistant(open), Body::Assistant(silent)]);
+    let session = written.session();
+    let texts: Vec<Value> = sent(&session).into_iter().map(|mut message| message["content"].take()).collect();
+    assert_eq!(texts, ["It says x.\nAnd no.", "Wait."]);
+    assert_eq!(
+        written.lost(0),
+        [
+            "dropped thinking",
+            "dropped tool call",
+            "dropped tool result",
+            "dropped tool call",
+            "dropped tool result",
+            "dropped model",
+            "dropped usage",
+            "dropped text",
+            "renamed texts",
+        ]
+    );
+    assert_eq!(
+        (written.lost(1), written.lost(2)),
+        (vec!["dropped tool call".to_owned()], vec!["refused tool call".to_owned()])
+    );
+}
+
+#[test]
+fn files_are_told_by_name_type_and_size() {
+    let image = format!("data:image/png;base64,{}", "AAAA".repeat(512));
+    let named = Part::File(scrollback::message::FilePart {
+        media_type: "application/pdf".to_owned(),
+        filename: Some("a.pdf".to_owned()),
+        url: "https://x.example/1/b.pdf".to_owned(),
+        ..Default::default()
+    });
+    let written = wrote(&[Body::User(said([
+        Part::file("image/png", image),
+        Part::file("video/mp4", "https://x.example/1/v.mp4?k=1"),
+        named,
+    ]))]);
+    assert_eq!(
+        written.lines()[1]["attachments"],
+        json!([
+            {"filename": "file", "mime_type": "image/png", "size": "1KB"},
+            {"filename": "v.mp4", "mime_type": "video/mp4", "size": "unknown"},
+            {"filename": "a.pdf", "mime_type": "application/pdf", "size": "unknown"},
+        ])
+    );
+    assert_eq!(written.lost(0), ["dropped image", "dropped file", "dropped file"]);
+    written.session();
+}
+
+#[test]
+fn what_has_no_place_is_told_and_leaves_no_line() {
+    let result = ToolResult {
+        call_id: "c".to_owned(),
+        name: None,
+        output: Value::Null,
+        outcome: Outcome::Done,
+        preliminary: false,
+        duration_ms: None,
+        about: Map::new(),
+    };
+    let written = wrote(&[
+        Body::System(said([Part::text("be kind")])),
+        Body::ToolResult(Said { results: vec![result], ..Said::default() }),
+        Body::Attachment(said([Part::text("x")])),
+        Body::Title(Title { text: "t".to_owned(), source: TitleSource::Manual }),
+        Body::Compaction(Compaction::default()),
+        Body::Snapshot(Snapshot::default()),
+        Body::Rewind(Rewind::default()),
+        Body::Restore(Restore::default()),
+        Body::Header(Map::new()),
+        Body::Other(json!({"type": "x"})),
+    ]);
+    assert_eq!(written.lines().len(), 1);
+    let lost: Vec<String> = (0..10).flat_map(|body| written.lost(body)).collect();
+    assert_eq!(
+        lost,
+        [
+            "refused notice",
+            "refused tool result",
+            "refused context",
+            "refused title",
+            "refused compaction",
+            "refused snapshot",
+            "refused rewind",
+            "refused restore",
+            "refused header",
+            "refused unknown record",
+        ]
+    );
+}
+
+#[test]
+fn what_a_message_says_beside_its_words_is_told() {
+    let everything = Said {
+        sender: Some("alice@example.com".to_owned()),
+        context: Context { cwd: Some("/x".to_owned()), ..Context::default() },
+        todos: Some(Vec::new()),
+        error: Some("x".to_owned()),
+        metadata: Map::from_iter([("msg_id".to_owned(), json!("s-1")), ("other".to_owned(), json!(1))]),
+        ..said([
+            Part::data("reaction", json!({"message_id": "m", "emojis": [THUMB], "by": "x"})),
+            Part::data("reaction", json!({"message_id": "n", "emojis": []})),
+            Part::data("attachment", json!({"filename": "f", "mime_type": "", "size": 5})),
+            Part::data("x", 1),
+            Part::Other(json!(1)),
+        ])
+    };
+    let written = wrote(&[Body::User(everything)]);
+    assert_eq!(
+        written.lost(0),
+        [
+            "renamed reaction",
+            "dropped data reaction",
+            "renamed attachment",
+            "dropped data x",
+            "dropped unknown part",
+            "dropped surroundings",
+            "dropped todos",
+            "dropped error",
+            "dropped metadata",
+        ]
+    );
+    let line = &written.lines()[1];
+    assert_eq!(
+        (&line["content"], &line["msg_id"], &line["sender"]),
+        (&json!(""), &json!("s-1"), &json!("alice@example.com"))
+    );
+    assert_eq!(line["attachments"], json!([{"filename": "f", "mime_type": "unknown", "size": "unknown"}]));
+    assert_eq!(messages(&written.session()).len(), 1);
+}
+
+#[test]
+fn an_instant_has_as_many_digits_as_it_needs() {
+    let session = SessionId::from(SESSION);
+    for (at, expected) in [
+        ("2026-11-14T23:59:58Z", "2026-11-14T23:59:58+00:00"),
+        ("2026-11-14T23:59:58.5Z", "2026-11-14T23:59:58.500+00:00"),
+        ("2026-11-14T23:59:58.00025Z", "2026-11-14T23:59:58.000250+00:00"),
+        ("2026-11-14T23:59:58.123456789Z", "2026-11-14T23:59:58.123456789+00:00"),
+    ] {
+        let beginning = Beginning { at: at.parse().unwrap(), ..beginning(&session) };
+        assert_eq!((writing(fluux()).header)(&beginning)[0].value["created"], expected);
+    }
+}
+
+#[test]
+fn a_turn_is_on_disk_when_the_model_has_spoken_last() {
+    let written = wrote(&[Body::User(stanza(alice(), "What is in it?").said())]);
+    assert_eq!(written.id.as_str(), "alice@example.com");
+    let mut recorder = written.store.resume(Path::new("/"), Point::Session("alice@example.com")).unwrap();
+    let call = Part::from(ToolPart::dynamic("read", "c1", ToolState::called(json!({}))));
+    let held = recorder.assistant(vec![Part::text("Let me look."), call]).unwrap();
+    assert!(matches!(held, Ack::Held { .. }));
+    let result = ToolResult {
+        call_id: "c1".to_owned(),
+        name: None,
+        output: "x".into(),
+        outcome: Outcome::Done,
+        preliminary: false,
+        duration_ms: None,
+        about: Map::new(),
+    };
+    assert!(matches!(recorder.tool_result(result).unwrap(), Ack::Held { .. }));
+    assert_eq!(recorder.unsaved().len(), 2);
+    let Ack::Saved(saved) = recorder.assistant("It says x.").unwrap() else { panic!("the turn is over") };
+    let lost: Vec<&str> = saved.losses.iter().map(|loss| loss.what.as_str()).collect();
+    assert_eq!(lost, ["tool call", "tool result", "text"]);
+    assert!(recorder.unsaved().is_empty());
+    for refused in [recorder.title("t"), recorder.todos(Vec::new()), recorder.usage(Usage::default())] {
+        assert!(matches!(refused, Err(Error::CannotHold { .. })), "{refused:?}");
+    }
+    recorder.close().unwrap();
+    let session = written.session();
+    assert_eq!(session.head().unwrap().id(), saved.id.as_str());
+    assert_eq!(sent(&session)[1], json!({"role": "assistant", "content": "It says x."}));
+}
+
+proptest! {
+    // Each case is a file.
+    #![proptest_config(ProptestConfig { cases: support::cases(64, 5_000), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_words_come_back_as_they_were(texts in prop::collection::vec(any::<String>(), 1..6)) {
+        let words: Vec<Body> = texts.iter().map(|text| Body::User(stanza(alice(), text).said())).collect();
+        let session = wrote(&words).session();
+        let read: Vec<Body> = session.records().filter(|record| !record.is_side()).map(|record| record.body().unwrap()).collect();
+        prop_assert_eq!(read, words);
+    }
+}

@@ -1,0 +1,75 @@
+//! The native format holds whatever any agent's record says.
+
+mod support;
+
+use scrollback::record::{Body, RecordId, Said, SessionId};
+use scrollback::session::Session;
+use scrollback::writing::Draft;
+use support::{corpus, logs_of, native, read, reading};
+
+/// What is written for one record, read again; nothing where the format says that it cannot hold all of it.
+fn round(body: &Body) -> Option<(String, Body)> {
+    let (session, id) = (SessionId::from("s"), RecordId::from("r"));
+    let written = (native().write().unwrap().lines)(&Draft {
+        session: &session,
+        id: &id,
+        parent: None,
+        answer: &id,
+        at: support::now(),
+        version: "1",
+        body,
+        sidechain: false,
+        branches: false,
+        context: &Default::default(),
+        fragment: None,
+        forked_from: None,
+        new_id: &|| "x".to_owned(),
+    });
+    if !written.losses.is_empty() {
+        return None;
+    }
+    let text: String = written.lines.iter().map(|line| format!("{}\n", line.value)).collect();
+    let read = read(text.clone());
+    let issues: Vec<_> = read.issues().iter().filter(|issue| !issue.detail.contains("no such call")).collect();
+    assert!(read.records().len() == 1, "{issues:?} {text}");
+    let body = read.records().next().unwrap().body().unwrap();
+    Some((text, body))
+}
+
+/// Which piece of a stream a record was is no longer told once it is whole.
+fn whole(mut body: Body) -> Body {
+    if let Body::User(said)
+    | Body::Assistant(said)
+    | Body::ToolResult(said)
+    | Body::Attachment(said)
+    | Body::System(said) = &mut body
+    {
+        *said = Said { fragment: None, ..std::mem::take(said) };
+    }
+    body
+}
+
+#[test]
+fn whatever_a_record_says_is_read_back_as_it_was() {
+    let (mut count, mut lost) = (0, 0);
+    for dialect in ["native", "claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"] {
+        assert!(corpus().join(dialect).is_dir());
+        for (dialect, log) in logs_of(dialect) {
+            let session = Session::from_bytes(dialect, std::fs::read(&log).unwrap(), &reading());
+            for record in session.records() {
+                let body = whole(record.body().unwrap());
+                if matches!(body, Body::Other(_) | Body::Header(_)) {
+                    continue;
+                }
+                let Some((text, again)) = round(&body) else {
+                    lost += 1;
+                    continue;
+                };
+                assert_eq!(whole(again), body, "{}: {}\n{text}", log.display(), record.id());
+                count += 1;
+            }
+        }
+    }
+    assert!(count > 1000, "{count}");
+    assert_eq!(lost, 1, "only a message that uses one id for many calls");
+}
