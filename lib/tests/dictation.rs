@@ -14,7 +14,7 @@ use scrollback::issue::Severity;
 use scrollback::message::{Message, Part, Role, Sdk, ToolState};
 use scrollback::reading::Reading;
 use scrollback::record::{Body, Said};
-use scrollback::recorder::Ack;
+use scrollback::recorder::{Ack, Durability, Options};
 use scrollback::session::Session;
 use scrollback::source::Source;
 use scrollback::store::Store;
@@ -44,7 +44,9 @@ struct Recorded {
 
 fn record_quietly(lines: &[&[u8]]) -> Recorded {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(support::native(), folder.path(), host()).unwrap();
+    // Whether it survives the machine's death is not asked here.
+    let options = Options { durability: Some(Durability::Flush), ..Options::usual() };
+    let store = Store::open(support::native(), folder.path(), host()).unwrap().with_options(options);
     let mut recorder = store.create(Path::new(PROJECT)).unwrap();
     let (mut dictation, mut said) = (Dictation::default(), Vec::new());
     for (at, line) in lines.iter().enumerate() {
@@ -168,6 +170,7 @@ fn words(said: &Said) -> String {
     words.extend(said.usage.map(|usage| format!("cost {}", json!(usage))));
     words.extend(said.todos.as_ref().map(|todos| format!("todos {}", json!(todos))));
     words.extend(said.thinking.as_ref().map(|mode| format!("thinking {}", json!(mode))));
+    words.extend((!said.metadata.is_empty()).then(|| json!(said.metadata).to_string()));
     words.extend(said.error.as_ref().map(|kind| format!("error {kind}")));
     words.join(" ")
 }
@@ -185,7 +188,7 @@ fn our_own_words() {
         {"usage": {"prompt_tokens": 10, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 4}, "total_tokens": 13}}
         {"thinking": {"level": "low", "disabled": false, "triggers": ["think"]}}
         {"system": "Be brief."}
-        {"error": {"kind": "rate_limit", "text": "429"}}
+        {"error": {"kind": "rate_limit", "text": "429", "retryAfter": 7}}
         {"compaction": {"summary": "Tides.", "tokensBefore": 900}}
         {"delta": {"reasoning": "Hm"}}
         {"delta": {"text": "At "}}
@@ -202,7 +205,7 @@ fn our_own_words() {
     tool-result: <c4 {"a":1} Failed("{\"a\":1}")>
     assistant: Done. cost {"input":6,"output":3,"cacheRead":4} thinking {"level":"low","disabled":false,"triggers":["think"]}
     system: Be brief.
-    system: 429 error rate_limit
+    system: 429 {"retryAfter":7} error rate_limit
     compaction: Tides.
     assistant: (Hm) At four. [read c3 {}] cost {"input":1,"output":2}
     tool-result: <c3 null Denied(Some("not now"))>
@@ -326,7 +329,8 @@ fn chunks_of_a_stream() {
         {"type": "abort", "reason": "enough"}
         {"type": "error", "errorText": "overloaded"}
     "#), @r#"
-    assistant: (Let me see. {"anthropic":{"signature":"sig"}}) First, first. Second, second. [read c1 {"path":"a"}] [run c2 {}] [run c3 "{"] {"type":"data-weather","id":"w","data":{"sky":"blue"}} {"type":"source-url","sourceId":"s","url":"https://x.example"} {"type":"file","mediaType":"image/png","url":"https://x.example/a.png"} model m-1
+    assistant: (Let me see. {"anthropic":{"signature":"sig"}}) First, first. Second, second. [read c1 {"path":"a"}] [run c2 {}] [run c3 "{"] {"type":"data-weather","id":"w","data":{"sky":"blue"}} {"type":"source-url","sourceId":"s","url":"https://x.example"} {"type":"file","mediaType":"image/png","url":"https://x.example/a.png"} model m-1 {"createdAt":7}
+    tool-result: <c1 "half" Done>
     tool-result: <c1 "A" Done>
     tool-result: <c2 null Denied(Some("no"))>
     tool-result: <c3 "bad input" Failed("bad input")>
