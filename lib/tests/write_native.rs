@@ -18,8 +18,6 @@ fn round(body: &Body) -> Option<(String, Body)> {
         at: support::now(),
         version: "1",
         body,
-        context: &Default::default(),
-        branches: false,
         sidechain: false,
         fragment: None,
         forked_from: None,
