@@ -320,7 +320,7 @@ fn take_header<'s>(plan: &mut Vec<(RecordRef<'s>, Stands)>, kind: Option<&str>) 
 }
 
 /// A file that nobody knows yet, beside the place where it will be known.
-struct Staged<'a> {
+pub(crate) struct Staged<'a> {
     disk: &'a dyn Disk,
     path: &'a Path,
     file: PathBuf,
@@ -329,7 +329,7 @@ struct Staged<'a> {
 }
 
 impl<'a> Staged<'a> {
-    fn make(disk: &'a dyn Disk, path: &'a Path, new_id: &str) -> Result<Staged<'a>> {
+    pub(crate) fn make(disk: &'a dyn Disk, path: &'a Path, new_id: &str) -> Result<Staged<'a>> {
         let missing = path.ancestors().skip(1).take_while(|folder| !disk.exists(folder));
         let mut made: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
         made.reverse();
@@ -338,11 +338,11 @@ impl<'a> Staged<'a> {
         Ok(staged)
     }
 
-    fn file(&self) -> &Path {
+    pub(crate) fn file(&self) -> &Path {
         &self.file
     }
 
-    fn publish(&self) -> Result<()> {
+    pub(crate) fn publish(&self) -> Result<()> {
         self.disk.publish(&self.file, self.path).map_err(|source| match source.kind() {
             std::io::ErrorKind::AlreadyExists => Error::Exists(self.path.to_path_buf()),
             _ => Error::Io { path: self.path.to_path_buf(), source },
@@ -351,7 +351,7 @@ impl<'a> Staged<'a> {
     }
 
     /// Takes away what a failed copy left. What cannot be taken away is our own, and has a name that nobody reads.
-    fn clean_up(&self) {
+    pub(crate) fn clean_up(&self) {
         drop(take_away(self.disk, &self.file));
         self.remove_folders();
     }

@@ -22,7 +22,7 @@ use crate::project;
 use crate::query::SessionRow;
 use crate::reading::Reading;
 use crate::record::{RecordId, SessionId, Title};
-use crate::recorder::{Ack, Log, Options, Place, Recorder, Start};
+use crate::recorder::{Ack, Log, Mode, Options, Place, Recorder, Start};
 use crate::session::{NotFound, RecordRef, Session};
 use crate::source::Source;
 use crate::writing::{Beginning, Line, Shape, Writing};
@@ -292,6 +292,7 @@ impl Store {
             session,
             sidecar: sidecar.map(|name| path.with_file_name(name.replace('*', &stem))),
             forked_from: None,
+            mode: Mode::Live,
         }
     }
 
