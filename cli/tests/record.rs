@@ -116,7 +116,7 @@ fn a_session_is_gone_on_with_by_name_or_as_the_newest() {
     );
     let rewound = record(&env, &["--resume", "mine"], &back);
     assert_eq!(rewound.code, 1, "{}", rewound.all());
-    assert_eq!(branch(&env, "mine"), ["user: One", "rewind: ", "assistant: I"]);
+    assert_eq!(branch(&env, "mine"), ["user: One", "rewind: again", "assistant: I"]);
 }
 
 #[test]

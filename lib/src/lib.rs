@@ -13,6 +13,7 @@ pub mod home;
 pub mod layout;
 mod lenient;
 mod nature;
+mod chain;
 
 mod format;
 pub mod detect;
@@ -47,6 +48,8 @@ mod join;
 
 pub mod conversation;
 mod assemble;
+mod closed;
+mod divider;
 pub mod history;
 pub mod stream;
 pub mod tool_calls;
@@ -62,6 +65,8 @@ pub mod recorder;
 pub mod store;
 pub mod dictation;
 pub mod fork;
+pub mod convert;
+pub mod trash;
 
 pub mod profile;
 pub mod listing;

@@ -22,9 +22,9 @@ use crate::thinking::Triggers;
 use crate::writing::{Fragment, Grain, Loss, Shape};
 use answer::Answer;
 pub use answer::Delta;
-pub(crate) use log::{Log, Place};
+pub(crate) use log::{Log, Mode, Place};
 use log::{On, Piece};
-pub(crate) use start::Start;
+pub(crate) use start::{Start, Tip};
 use turn::Turn;
 pub use turn::steps;
 
@@ -188,6 +188,17 @@ impl Recorder {
     /// The record that the next one hangs on.
     pub fn head(&self) -> Option<&RecordId> {
         self.log.as_ref().and_then(|log| log.start.tip.as_ref()).map(|tip| &tip.id)
+    }
+
+    pub(crate) fn tip(&self) -> Option<&Tip> {
+        self.log.as_ref().and_then(|log| log.start.tip.as_ref())
+    }
+
+    /// Lets the next record hang on another one, or begin a conversation.
+    pub(crate) fn go_on_from(&mut self, tip: Option<Tip>, sidechain: bool) {
+        if let Some(log) = &mut self.log {
+            (log.start.tip, log.start.sidechain) = (tip, sidechain);
+        }
     }
 
     /// The task list as it stands at the head.

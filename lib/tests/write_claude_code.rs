@@ -547,3 +547,18 @@ fn a_fork_takes_lines_over_and_changes_only_who_and_what_they_hang_on() {
     let session = Session::from_bytes(&ClaudeCode, fork.into_bytes(), &support::reading());
     assert_eq!((session.forked_from(), session.id()), (Some(SESSION), new.clone()));
 }
+
+/// What any agent said, the model hears again: all of it where nothing is reported as lost.
+#[test]
+fn every_session_can_be_written() {
+    let mut compared = 0;
+    support::pen::rewritten(&ClaudeCode, |case, session, pen| {
+        let same = support::pen::of_same_history(session, pen, View::Anthropic);
+        // The order of its lines tells which calls were made at once: that is not ours to say.
+        if pen.lost().is_empty() && session.dialect().name() != "claude-code" {
+            assert!(same, "{case}");
+            compared += 1;
+        }
+    });
+    assert!(compared > 30, "{compared}");
+}

@@ -8,10 +8,12 @@ pub(crate) mod history;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod record;
+pub(crate) mod remove;
 pub(crate) mod rename;
 pub(crate) mod rewind;
 pub(crate) mod show;
 pub(crate) mod tail;
+pub(crate) mod trash;
 pub(crate) mod tree;
 pub(crate) mod version;
 
@@ -48,6 +50,8 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::Fork(args)) => fork::run(args, &cli.global, ctx),
         Some(Command::Rewind(args)) => rewind::run(args, &cli.global, ctx),
         Some(Command::Rename(args)) => rename::run(args, &cli.global, ctx),
+        Some(Command::Remove(args)) => remove::run(args, &cli.global, ctx),
+        Some(Command::Trash(args)) => trash::run(args, &cli.global, ctx),
         Some(Command::Doctor(args)) => doctor::run(args, &cli.global, ctx),
         Some(Command::Completions(args)) => completions::run(args, ctx),
         Some(Command::Man) => man::run(ctx),

@@ -4,7 +4,6 @@
 //! ([`crate::session`] and its helpers) does that once for all dialects.
 
 mod ai_sdk;
-mod chain;
 pub(crate) mod claude_code;
 mod codex;
 mod fluux;

@@ -46,9 +46,16 @@ pub(crate) fn tool_name(name: &str, max: usize) -> Cow<'_, str> {
 
 /// Says who speaks before what they say. Only in a room does it matter.
 pub(super) fn name_speaker(turn: &Turn<'_>, pieces: &mut [Value]) {
-    let Some(sender) = turn.sender.as_deref().filter(|sender| sender.ends_with(IN_A_ROOM)) else { return };
+    name_sender(turn.sender.as_deref(), pieces);
+}
+
+/// The same, for anybody; true when it was said.
+pub(crate) fn name_sender(sender: Option<&str>, pieces: &mut [Value]) -> bool {
+    let Some(sender) = sender.filter(|sender| sender.ends_with(IN_A_ROOM)) else { return false };
     let first = pieces.iter_mut().find_map(|piece| piece.get_mut("text"));
     if let Some(Value::String(text)) = first {
         text.insert_str(0, &format!("{sender}: "));
+        return true;
     }
+    false
 }

@@ -37,6 +37,16 @@ pub(crate) struct Place {
     pub(crate) session: SessionId,
     pub(crate) sidecar: Option<PathBuf>,
     pub(crate) forked_from: Option<(SessionId, RecordId)>,
+    pub(crate) mode: Mode,
+}
+
+/// Whether what is recorded happens now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// It does: records are told where and when that is.
+    Live,
+    /// It happened before: records say what they said then.
+    Replay,
 }
 
 pub(crate) struct Log {
@@ -99,7 +109,10 @@ struct Batch {
 
 impl Log {
     pub(crate) fn new(place: Place, appender: Appender, start: Start, sidecar_before: Option<Value>) -> Log {
-        let git_branch = git::branch(&place.host.cwd);
+        let git_branch = match place.mode {
+            Mode::Live => git::branch(&place.host.cwd),
+            Mode::Replay => start.tally.git_branch.clone(),
+        };
         let (unsynced, surprises) = (Vec::new(), Vec::new());
         let (unsynced_bytes, failed, sidecar_at) = (0, false, None);
         Log {
@@ -129,6 +142,8 @@ impl Log {
         let mut next = self.start.clone();
         let mut batch = Batch::default();
         let mut kind = Kind::Other;
+        // A further piece of a record may be of one that others hang on already.
+        let is_new = !pieces.iter().any(|piece| matches!(piece.on, On::Again(_)));
         for piece in pieces {
             kind = kind_of(&piece.body);
             self.draft(piece, at, &mut next, &mut batch)?;
@@ -144,15 +159,13 @@ impl Log {
         let mut named = None;
         for (from, names) in &batch.names {
             match names {
-                // A further piece of an earlier record does not move the tip: `draft` has seen to that.
                 Names::Link(id) => named = Some(id.clone()),
-                Names::Place => {
-                    let id = RecordId(format!("at-{}", offset + *from as u64));
-                    next.tip.iter_mut().for_each(|tip| tip.id = id.clone());
-                    named = Some(id);
-                }
+                Names::Place => named = Some(RecordId(format!("at-{}", offset + *from as u64))),
                 Names::Side => {}
             }
+        }
+        if let (Some(id), Some(tip)) = (&named, next.tip.as_mut().filter(|_| is_new)) {
+            tip.id = id.clone();
         }
         let id = named.or(batch.side).unwrap_or_else(|| RecordId((self.place.host.new_id)()));
         next.at = Some(at);
@@ -348,7 +361,9 @@ impl Log {
         for result in &mut said.results {
             result.name = result.name.take().or_else(|| calls.get(&result.call_id).cloned());
         }
-        said.context.fill_from(self.context());
+        if self.place.mode == Mode::Live {
+            said.context.fill_from(self.context());
+        }
     }
 
     /// Where the agent works.
@@ -364,7 +379,10 @@ impl Log {
     /// Now; a clock that was set back stands still until it has caught up.
     fn clock(&self) -> Timestamp {
         let now = (self.place.host.now)();
-        self.start.at.map_or(now, |last| now.max(last))
+        match self.place.mode {
+            Mode::Live => self.start.at.map_or(now, |last| now.max(last)),
+            Mode::Replay => now,
+        }
     }
 
     fn not_saved(&self) -> Error {

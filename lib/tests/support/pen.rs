@@ -1,5 +1,6 @@
 //! Writes bodies in a dialect, as an agent that says one after another through the recorder, and reads them back.
 
+use std::collections::HashMap;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use scrollback::host::Host;
 use scrollback::issue::{Issue, IssueKind};
 use scrollback::message::Part;
 use scrollback::record::{Body, Context, RecordId, Said};
-use scrollback::recorder::{Ack, Recorder};
+use scrollback::recorder::{Ack, Durability, Options, Recorder};
 use scrollback::session::Session;
 use scrollback::store::{NewSession, Point, Store};
 use scrollback::writing::Loss;
@@ -36,7 +37,8 @@ pub(crate) struct Pen {
 impl Pen {
     pub(crate) fn new(dialect: &'static dyn Dialect) -> Pen {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(dialect, folder.path(), host()).unwrap();
+        let options = Options { durability: Some(Durability::Flush), ..Options::usual() };
+        let store = Store::open(dialect, folder.path(), host()).unwrap().with_options(options);
         let new = NewSession { id: Some(SESSION), ..NewSession::of(Path::new(CWD)) };
         let recorder = store.begin(new).unwrap();
         Pen { _folder: folder, dialect, store, recorder, lost: Vec::new() }
@@ -52,6 +54,25 @@ impl Pen {
             body => self.recorder.record(body),
         };
         self.hear(ack)
+    }
+
+    /// Writes what another agent said, wherever that was.
+    fn say_anything(&mut self, mut body: Body) {
+        match &mut body {
+            Body::User(said)
+            | Body::Assistant(said)
+            | Body::ToolResult(said)
+            | Body::Attachment(said)
+            | Body::System(said) => said.context = Context::default(),
+            Body::Rewind(_) => return,
+            _ => {}
+        }
+        match self.recorder.record(body) {
+            Ok(Ack::Saved(saved)) => saved.losses.iter().map(sentence).for_each(|lost| self.lose(lost)),
+            Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
+            Err(Error::CannotHold { what, .. }) => self.lose(format!("refused {what}")),
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// Notes what was lost.
@@ -168,4 +189,63 @@ fn without_context(mut body: Body) -> Body {
 /// Something that the person says.
 pub(crate) fn user(parts: impl IntoIterator<Item = Part>) -> Body {
     Body::User(Said { parts: parts.into_iter().collect(), ..Said::default() })
+}
+
+/// Writes the newest branch of every session that we know, of any dialect, and hands over what became of it.
+pub(crate) fn rewritten(dialect: &'static dyn Dialect, mut check: impl FnMut(&str, &Session, &Pen)) {
+    for known in scrollback::dialect::all() {
+        let folder = super::corpus().join(known.name());
+        let mut files: Vec<_> = std::fs::read_dir(&folder)
+            .unwrap()
+            .flat_map(|case| std::fs::read_dir(case.unwrap().path()).unwrap())
+            .map(|file| file.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+            .collect();
+        files.sort();
+        // A new file is synced, and disks are slow.
+        for path in files.into_iter().step_by(super::cases(4, 1) as usize) {
+            let session = Session::from_bytes(*known, std::fs::read(&path).unwrap(), &super::reading());
+            let Some(head) = session.head() else { continue };
+            let mut pen = Pen::new(dialect);
+            let mut ids = HashMap::new();
+            for record in session.branch(head).records {
+                let mut body = record.body().unwrap();
+                if let Body::Compaction(compaction) = &mut body {
+                    let known = compaction.preserved.iter().filter_map(|id| ids.get(id.as_str()).cloned());
+                    compaction.preserved = known.collect();
+                }
+                pen.say_anything(body);
+                ids.extend(pen.recorder.head().map(|id| (record.id().into_owned(), id.clone())));
+            }
+            check(&path.display().to_string(), &session, &pen);
+        }
+    }
+}
+
+/// Whether a model would hear the same of a session and of what was written of it. Only what was wrong with the session
+/// may be wrong with that.
+pub(crate) fn of_same_history(session: &Session, pen: &Pen, view: View) -> bool {
+    let written = Session::from_bytes(pen.dialect, pen.text().into_bytes(), &super::reading());
+    for issue in written.issues() {
+        let is_old = |known: &Issue| known.kind == issue.kind;
+        let of_calls = [IssueKind::UnansweredCall, IssueKind::OrphanResult, IssueKind::DuplicateResult];
+        assert!(of_calls.contains(&issue.kind) || session.issues().iter().any(is_old), "{issue:?}\n{}", pen.text());
+    }
+    // One agent parts the user's words by a line feed, others do not.
+    let said = |session: &Session| -> Vec<String> {
+        let Some(head) = session.head() else { return Vec::new() };
+        let history = History::of(session, head).unwrap();
+        view.messages(&history)
+            .unwrap()
+            .0
+            .iter()
+            .map(|message| message.to_string().replace("\\n\"", "\""))
+            .collect()
+    };
+    let (before, after) = (said(session), said(&written));
+    let same = before == after;
+    if !same {
+        println!("- {}\n+ {}\n{}", before.join("\n- "), after.join("\n+ "), pen.lost());
+    }
+    same
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::NO_MODEL;
 use super::folder::folder_name;
-use crate::dialect::chain::{self, Chain, Fields, Hung, Losses, fields};
+use crate::chain::{self, Chain, Fields, Hung, Losses, fields};
 use crate::record::{Body, Context, RecordId, Said, Snapshot, Title, TitleSource};
 use crate::writing::{Adoption, Beginning, Draft, Grain, Shape, Writing, Written};
 use message::state;
@@ -90,6 +90,7 @@ impl Record<'_, '_> {
 
     fn notice(&mut self, said: &Said) {
         self.losses().of_said(said);
+        self.losses().of_sender(said, &mut []);
         let state = state(said, self.losses());
         let words = chain::words(&said.parts, self.losses());
         if words.is_empty() {

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::dialect::chain::{self, Chain, Fields, Hung, Losses, fields};
+use crate::chain::{self, Chain, Fields, Hung, Losses, fields};
 use crate::dialect::claude_code::whole_folder_name;
 use crate::message::Part;
 use crate::record::{
     Body, Compaction, Context, Outcome, Rewind, Said, Snapshot, Title, TitleSource, ToolNote, ToolResult, Usage,
 };
-use crate::writing::{Adoption, Beginning, Draft, Grain, Shape, Writing, Written};
+use crate::writing::{Adoption, Beginning, Draft, Grain, Loss, Shape, Writing, Written};
 use part::Speaker;
 
 pub(super) static WRITING: Writing = Writing {
@@ -94,6 +94,7 @@ impl Record<'_> {
     /// What was said, and has no place here.
     fn leave(&mut self, said: &Said) {
         self.losses().of_said(said);
+        self.losses().dropped_if(said.context.user_type.is_some(), Loss::SURROUNDINGS);
         self.losses().dropped_if(said.todos.is_some(), "todos");
         self.losses().dropped_if(said.thinking.is_some(), "thinking level");
     }
@@ -112,7 +113,7 @@ impl Record<'_> {
             let line = self.result(result, &said.notes);
             line.into_iter().for_each(|line| self.chain.own(line));
         }
-        match self.spoken(&said.parts, voice) {
+        match self.spoken(said, voice) {
             Some(line) => self.chain.own(line),
             None => {
                 let is_mute = said.parts.is_empty() && said.results.is_empty() && said.todos.is_none();
@@ -121,8 +122,10 @@ impl Record<'_> {
         }
     }
 
-    fn spoken(&mut self, parts: &[Part], voice: Voice) -> Option<Fields> {
-        let parts: Vec<Value> = parts.iter().filter_map(|part| part::of(part, Speaker::User, self.losses())).collect();
+    fn spoken(&mut self, said: &Said, voice: Voice) -> Option<Fields> {
+        let mut parts: Vec<Value> =
+            said.parts.iter().filter_map(|part| part::of(part, Speaker::User, self.losses())).collect();
+        self.losses().of_sender(said, &mut parts);
         let about = match voice {
             Voice::Person => json!({"type": "user", "provenance": "real_user"}),
             Voice::MidTurn => json!({"type": "user", "subtype": "mid_turn_user_message", "provenance": "real_user"}),
@@ -161,6 +164,7 @@ impl Record<'_> {
     /// One record for each response of the model, behind it the results that its calls carry.
     fn answer(&mut self, said: &Said) {
         self.leave(said);
+        self.losses().of_sender(said, &mut []);
         self.losses().dropped_if(!said.notes.is_empty(), "notes of a run");
         let mut results = said.results.clone();
         for parts in chain::responses(said) {
@@ -179,7 +183,8 @@ impl Record<'_> {
             for part in parts {
                 let Part::Steering(steering) = part else { continue };
                 self.losses().renamed("message inside another");
-                let line = self.spoken(&steering.parts, Voice::MidTurn);
+                let spoken = Said { parts: steering.parts.clone(), ..Said::default() };
+                let line = self.spoken(&spoken, Voice::MidTurn);
                 line.into_iter().for_each(|line| self.chain.follows(line));
             }
         }
@@ -211,6 +216,7 @@ impl Record<'_> {
     /// What went wrong, as the end of a turn.
     fn failure(&mut self, said: &Said, body: &Body) {
         self.leave(said);
+        self.losses().of_sender(said, &mut []);
         self.losses().dropped_if(!said.results.is_empty() || !said.notes.is_empty(), "tool result");
         self.losses()
             .dropped_if(said.model.is_some() || said.usage.is_some(), "model and usage of a failure");
@@ -228,6 +234,7 @@ impl Record<'_> {
     /// The agent shows what a command showed; nothing else of its own is for people.
     fn notice(&mut self, said: &Said) {
         self.leave(said);
+        self.losses().of_sender(said, &mut []);
         let words = chain::words(&said.parts, self.losses());
         if words.is_empty() {
             self.losses().dropped_if(said.parts.is_empty() && said.todos.is_none(), "empty message");

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::dialect::chain::{Losses, name_of, plain_name};
+use crate::chain::{Losses, name_of, plain_name};
 use crate::history::{IMAGES, data_url, file_words, given, is_web_address, plain_id};
 use crate::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolState};
 use crate::record::{Outcome, ToolResult};

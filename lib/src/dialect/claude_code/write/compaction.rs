@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Record, Voice};
-use crate::dialect::chain::{self, Fields, Losses, fields};
+use crate::chain::{self, Fields, Losses, fields};
 use crate::record::{Body, Compaction, Said};
 
 impl Record<'_, '_> {
@@ -63,7 +63,7 @@ impl Record<'_, '_> {
         for (place, body) in bodies.iter().enumerate() {
             match body {
                 Body::User(said) if Some(place) == at => {
-                    let summary = self.content(&said.parts);
+                    let summary = self.content(said);
                     summary.into_iter().for_each(|summary| self.chain.own(summed_up(summary)));
                 }
                 Body::User(said) | Body::Attachment(said) | Body::ToolResult(said) => self.prompt(said, Voice::Agent),

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::block::{self, Speaker};
 use super::{NO_MODEL, Record, Voice};
-use crate::dialect::chain::{self, Fields, Losses, fields};
+use crate::chain::{self, Fields, Losses, fields};
 use crate::message::Part;
 use crate::record::{Body, Outcome, Said, ToolResult, Usage};
 
@@ -20,7 +20,7 @@ impl Record<'_, '_> {
         }
         let state = state(said, self.losses());
         let mut results: Vec<Fields> = said.results.iter().filter_map(|result| self.result(result)).collect();
-        let content = self.content(&said.parts);
+        let content = self.content(said);
         let Some(content) = content else {
             match results.last_mut() {
                 Some(last) => last.extend(state),
@@ -38,9 +38,10 @@ impl Record<'_, '_> {
     }
 
     /// A text alone is a string, as the agent writes it.
-    pub(super) fn content(&mut self, parts: &[Part]) -> Option<Value> {
+    pub(super) fn content(&mut self, said: &Said) -> Option<Value> {
         let mut blocks: Vec<Value> =
-            parts.iter().filter_map(|part| block::of(part, Speaker::User, self.losses())).collect();
+            said.parts.iter().filter_map(|part| block::of(part, Speaker::User, self.losses())).collect();
+        self.losses().of_sender(said, &mut blocks);
         match blocks.as_mut_slice() {
             [] => None,
             [only] if only["type"] == "text" => Some(only["text"].take()),
@@ -87,6 +88,7 @@ impl Record<'_, '_> {
     /// One line for each block. Results that calls carry stand behind the response that made them.
     pub(super) fn answer(&mut self, said: &Said) {
         self.losses().of_said(said);
+        self.losses().of_sender(said, &mut []);
         self.losses().dropped_if(!said.notes.is_empty(), "notes of a run");
         let mut state = state(said, self.losses());
         let speaker = Speaker::Model(said.model.as_deref());
@@ -108,7 +110,8 @@ impl Record<'_, '_> {
             lines.into_iter().for_each(|line| self.chain.follows(line));
             for parts in spoken {
                 self.losses().renamed("message inside another");
-                if let Some(content) = self.content(parts) {
+                let spoken = Said { parts: parts.clone(), ..Said::default() };
+                if let Some(content) = self.content(&spoken) {
                     let line = json!({"type": "user", "message": {"role": "user", "content": content}});
                     self.chain.follows(fields(line));
                 }
@@ -151,6 +154,7 @@ impl Record<'_, '_> {
     /// What went wrong, as an answer that no model gave.
     pub(super) fn failure(&mut self, said: &Said) {
         self.losses().of_said(said);
+        self.losses().of_sender(said, &mut []);
         let is_of_model =
             matches!(self.draft.body, Body::Assistant(_)) && (said.model.is_some() || said.usage.is_some());
         self.losses().dropped_if(is_of_model, "model and usage of a failure");
@@ -175,6 +179,7 @@ impl Record<'_, '_> {
     /// Context that the agent itself makes anew: the line tells what the model was shown.
     pub(super) fn context(&mut self, said: &Said) {
         self.losses().of_said(said);
+        self.losses().of_sender(said, &mut []);
         let mut state = state(said, self.losses());
         let kept = said.parts.iter().find_map(|part| match part {
             Part::Data(data) if data.kind == "attachment" && data.data["type"].is_string() => Some(data.data.clone()),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::dialect::chain::{Losses, name_of, plain_name};
+use crate::chain::{Losses, name_of, plain_name};
 use crate::history::{data_url, file_words, given};
 use crate::message::{FilePart, Part, ToolPart, ToolState};
 use crate::record::{Outcome, ToolResult};

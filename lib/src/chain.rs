@@ -2,19 +2,19 @@
 
 use serde_json::{Map, Value};
 
-use crate::history::{plain_id, told_result};
+use crate::history::{name_sender, plain_id, told_result};
 use crate::message::{Part, ToolPart};
 use crate::record::{RecordId, Said, ToolResult};
 use crate::writing::{Draft, Line, Loss, LossKind, Names, Written};
 
 /// What a line says, before it is hung up: all fields but those that every line has.
-pub(super) type Fields = Map<String, Value>;
+pub(crate) type Fields = Map<String, Value>;
 
 /// The lines of one record in the making.
 #[derive(Default)]
-pub(super) struct Chain {
+pub(crate) struct Chain {
     steps: Vec<(Place, Fields)>,
-    pub(super) losses: Losses,
+    pub(crate) losses: Losses,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,36 +28,36 @@ enum Place {
 }
 
 /// Where a line hangs.
-pub(super) struct Hung<'d> {
-    pub(super) draft: &'d Draft<'d>,
-    pub(super) id: &'d RecordId,
-    pub(super) parent: Option<&'d RecordId>,
+pub(crate) struct Hung<'d> {
+    pub(crate) draft: &'d Draft<'d>,
+    pub(crate) id: &'d RecordId,
+    pub(crate) parent: Option<&'d RecordId>,
 }
 
 /// What a record's lines do not say, each thing once.
 #[derive(Default)]
-pub(super) struct Losses(Vec<Loss>);
+pub(crate) struct Losses(Vec<Loss>);
 
 impl Losses {
-    pub(super) fn dropped(&mut self, what: &str) {
+    pub(crate) fn dropped(&mut self, what: &str) {
         self.add(what, LossKind::Dropped);
     }
 
-    pub(super) fn renamed(&mut self, what: &str) {
+    pub(crate) fn renamed(&mut self, what: &str) {
         self.add(what, LossKind::Renamed);
     }
 
-    pub(super) fn synthesised(&mut self, what: &str) {
+    pub(crate) fn synthesised(&mut self, what: &str) {
         self.add(what, LossKind::Synthesised);
     }
 
-    pub(super) fn dropped_if(&mut self, is_there: bool, what: &str) {
+    pub(crate) fn dropped_if(&mut self, is_there: bool, what: &str) {
         if is_there {
             self.dropped(what);
         }
     }
 
-    pub(super) fn take(&mut self, others: Losses) {
+    pub(crate) fn take(&mut self, others: Losses) {
         others.0.into_iter().for_each(|loss| self.add(&loss.what, loss.kind));
     }
 
@@ -68,14 +68,23 @@ impl Losses {
         }
     }
 
+    /// Who said it: in a room the words begin with the name, as the model is told.
+    pub(crate) fn of_sender(&mut self, said: &Said, pieces: &mut [Value]) {
+        let sender = said.sender.as_deref();
+        match name_sender(sender, pieces) {
+            true => self.renamed("sender"),
+            false => self.dropped_if(sender.is_some(), "sender"),
+        }
+    }
+
     /// What neither an API nor an agent that keeps to one has a place for, in what was said.
-    pub(super) fn of_said(&mut self, said: &Said) {
-        self.dropped_if(said.sender.is_some(), "sender");
+    pub(crate) fn of_said(&mut self, said: &Said) {
+        self.dropped_if(said.context.platform.is_some(), Loss::SURROUNDINGS);
         self.dropped_if(!said.metadata.is_empty(), "metadata");
     }
 
     /// The same of a call; its approval is told by its result at most.
-    pub(super) fn of_call(&mut self, call: &ToolPart) {
+    pub(crate) fn of_call(&mut self, call: &ToolPart) {
         let details = [&call.tool_metadata, &call.result_provider_metadata].into_iter().any(Option::is_some);
         self.dropped_if(details || call.title.is_some() || !call.extra.is_empty(), "details of a call");
         self.dropped_if(call.is_open() && call.approval().is_some(), "approval");
@@ -84,34 +93,34 @@ impl Losses {
 
 impl Chain {
     /// Whether no line says anything yet.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.steps.is_empty()
     }
 
     /// Whether others can hang on a line of it.
-    pub(super) fn has_links(&self) -> bool {
+    pub(crate) fn has_links(&self) -> bool {
         self.steps.iter().any(|(place, _)| *place != Place::Aside)
     }
 
-    pub(super) fn own(&mut self, fields: Fields) {
+    pub(crate) fn own(&mut self, fields: Fields) {
         self.steps.push((Place::Own, fields));
     }
 
-    pub(super) fn follows(&mut self, fields: Fields) {
+    pub(crate) fn follows(&mut self, fields: Fields) {
         self.steps.push((Place::Follows, fields));
     }
 
-    pub(super) fn aside(&mut self, fields: Fields) {
+    pub(crate) fn aside(&mut self, fields: Fields) {
         self.steps.push((Place::Aside, fields));
     }
 
     /// What the lines say, and what they do not, for one who puts it elsewhere.
-    pub(super) fn into_fields(self) -> (Vec<Fields>, Losses) {
+    pub(crate) fn into_fields(self) -> (Vec<Fields>, Losses) {
         (self.steps.into_iter().map(|(_, fields)| fields).collect(), self.losses)
     }
 
     /// Hangs the lines up. The last one of the record itself has the draft's id: what hangs on that comes after all of it.
-    pub(super) fn finish(self, draft: &Draft<'_>, hang: fn(&Hung<'_>, Fields) -> Value) -> Written {
+    pub(crate) fn finish(self, draft: &Draft<'_>, hang: fn(&Hung<'_>, Fields) -> Value) -> Written {
         let own = self.steps.iter().rposition(|(place, _)| *place == Place::Own);
         let mut parent = draft.parent.cloned();
         let mut lines = Vec::new();
@@ -130,12 +139,12 @@ impl Chain {
 }
 
 /// The responses of a model that an assistant body holds: most hold one, or a piece of one.
-pub(super) fn responses(said: &Said) -> impl Iterator<Item = &[Part]> {
+pub(crate) fn responses(said: &Said) -> impl Iterator<Item = &[Part]> {
     said.parts.split(|part| matches!(part, Part::StepStart)).filter(|parts| !parts.is_empty())
 }
 
 /// The results that calls carry themselves.
-pub(super) fn carried(parts: &[Part]) -> impl Iterator<Item = ToolResult> {
+pub(crate) fn carried(parts: &[Part]) -> impl Iterator<Item = ToolResult> {
     parts.iter().filter_map(|part| match part {
         Part::Tool(call) => {
             told_result(call, &call.call_id).map(|result| ToolResult { name: Some(call.name.clone()), ..result })
@@ -145,7 +154,7 @@ pub(super) fn carried(parts: &[Part]) -> impl Iterator<Item = ToolResult> {
 }
 
 /// The texts among some parts; anything else is lost.
-pub(super) fn words(parts: &[Part], losses: &mut Losses) -> String {
+pub(crate) fn words(parts: &[Part], losses: &mut Losses) -> String {
     let mut texts = Vec::new();
     for part in parts {
         match part {
@@ -158,7 +167,7 @@ pub(super) fn words(parts: &[Part], losses: &mut Losses) -> String {
 }
 
 /// What a part is called in a loss report.
-pub(super) fn name_of(part: &Part) -> &'static str {
+pub(crate) fn name_of(part: &Part) -> &'static str {
     match part {
         Part::Text(_) => "text",
         Part::Reasoning(_) => "thinking",
@@ -176,7 +185,7 @@ pub(super) fn name_of(part: &Part) -> &'static str {
 }
 
 /// The name of a tool as APIs take it: a call and its result get the same one.
-pub(super) fn plain_name(name: &str, most: usize) -> String {
+pub(crate) fn plain_name(name: &str, most: usize) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
     match name.chars().count() {
         0 => "unknown".to_owned(),
@@ -187,12 +196,12 @@ pub(super) fn plain_name(name: &str, most: usize) -> String {
 }
 
 /// An instant as JavaScript programs write it.
-pub(super) fn instant(at: jiff::Timestamp) -> String {
+pub(crate) fn instant(at: jiff::Timestamp) -> String {
     format!("{at:.3}")
 }
 
 /// The fields of a JSON object.
-pub(super) fn fields(value: Value) -> Fields {
+pub(crate) fn fields(value: Value) -> Fields {
     match value {
         Value::Object(fields) => fields,
         _ => Fields::new(),
@@ -200,7 +209,7 @@ pub(super) fn fields(value: Value) -> Fields {
 }
 
 /// Whether a text is a UUID as programs write it: 8-4-4-4-12 hexadecimal digits.
-pub(super) fn is_uuid(text: &str) -> bool {
+pub(crate) fn is_uuid(text: &str) -> bool {
     let groups: Vec<&str> = text.split('-').collect();
     let is_hex = |group: &&str| group.bytes().all(|byte| byte.is_ascii_hexdigit());
     groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) && groups.iter().all(is_hex)
