@@ -159,13 +159,8 @@ impl Log {
         let mut named = None;
         for (from, names) in &batch.names {
             match names {
-                // A further piece of an earlier record does not move the tip: `draft` has seen to that.
                 Names::Link(id) => named = Some(id.clone()),
-                Names::Place => {
-                    let id = RecordId(format!("at-{}", offset + *from as u64));
-                    next.tip.iter_mut().for_each(|tip| tip.id = id.clone());
-                    named = Some(id);
-                }
+                Names::Place => named = Some(RecordId(format!("at-{}", offset + *from as u64))),
                 Names::Side => {}
             }
         }
