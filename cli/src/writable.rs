@@ -78,12 +78,6 @@ impl Writable {
         Ok(Store::open(self.source.dialect, &self.root, self.host.clone())?)
     }
 
-    /// Where it goes when it is removed: into the trash of its own store, a foreign session into ours.
-    pub(crate) fn trash(&self, ctx: &Ctx) -> PathBuf {
-        let own = self.source.store().filter(|_| self.source.dialect.name() == "native");
-        own.unwrap_or_else(|| ctx.home.data()).join("trash")
-    }
-
     /// The same, with another program in it.
     pub(crate) fn store_for(&self, agent: Option<&str>) -> Result<Store, Failure> {
         let mut host = self.host.clone();
