@@ -103,7 +103,9 @@ impl From<scrollback::error::Error> for Failure {
             Error::TooLong { .. } => "write large contents to a file and record its path",
             Error::NoSession(_) => "`scrollback list --all` shows every session",
             Error::NoRecord { .. } => "`scrollback tree SESSION` shows every record",
-            Error::NoPlace { .. } => "`scrollback tree SESSION` shows where a conversation can go on",
+            Error::NoPlace { .. } => {
+                "`scrollback fork SESSION#RECORD` makes a session that ends there; `scrollback tree` shows every record"
+            }
             Error::Exists(_) => "nothing is overwritten: choose another name, or move that away first",
         };
         Failure::new(kind_of(&error), error.to_string()).hint(hint)
@@ -111,7 +113,7 @@ impl From<scrollback::error::Error> for Failure {
 }
 
 /// Whether the world said no, or what was asked for cannot be meant.
-fn kind_of(error: &scrollback::error::Error) -> FailureKind {
+pub(crate) fn kind_of(error: &scrollback::error::Error) -> FailureKind {
     use scrollback::error::Error;
     match error {
         Error::ReadOnly(_)

@@ -203,20 +203,10 @@ impl Appender {
     }
 
     fn lock(&mut self) -> Result<()> {
-        let (mut wait, mut waited) = (FIRST_WAIT_MS, 0);
-        loop {
-            match self.log.lock().at(&self.path)? {
-                Locked::Yes => return Ok(()),
-                Locked::Never => {
-                    self.surprise_once(Surprise::NoLocks);
-                    return Ok(());
-                }
-                Locked::ByAnother if waited >= LONGEST_WAIT_MS => return Err(Error::Busy(self.path.clone())),
-                Locked::ByAnother => self.disk.pause(wait),
-            }
-            waited += wait;
-            wait = (wait * 2).min(LONGEST_WAIT_MS / 20);
+        if lock_log(&*self.disk, &*self.log, &self.path)? == Locked::Never {
+            self.surprise_once(Surprise::NoLocks);
         }
+        Ok(())
     }
 
     /// One write of whole lines at the end of the file; the caller holds the lock.
@@ -284,6 +274,20 @@ impl Appender {
         if !self.surprises.contains(&surprise) {
             self.surprises.push(surprise);
         }
+    }
+}
+
+/// Takes a log's lock, and waits for it as long as somebody may hold it: [`Locked::Never`] where there are no locks.
+pub(crate) fn lock_log(disk: &dyn Disk, log: &dyn OpenLog, path: &Path) -> Result<Locked> {
+    let (mut wait, mut waited) = (FIRST_WAIT_MS, 0);
+    loop {
+        match log.lock().at(path)? {
+            Locked::ByAnother if waited >= LONGEST_WAIT_MS => return Err(Error::Busy(path.to_path_buf())),
+            Locked::ByAnother => disk.pause(wait),
+            locked => return Ok(locked),
+        }
+        waited += wait;
+        wait = (wait * 2).min(LONGEST_WAIT_MS / 20);
     }
 }
 

@@ -3,6 +3,7 @@
 use hashbrown::HashMap;
 use serde_json::{Map, Value, json};
 
+use crate::divider;
 use crate::error::Result;
 use crate::message::{Approval, Message, Part, Role, SteeringPart, StreamState, ToolPart, ToolState};
 use crate::record::{Body, Compaction, Kind, Outcome, Said, Todo, ToolNote, ToolResult, Usage};
@@ -66,11 +67,11 @@ impl Making {
             Body::ToolResult(said) => self.results(record, said),
             Body::Compaction(compaction) => self.compact(record, compaction),
             Body::Rewind(rewind) => {
-                let to = record.parent().map(|parent| parent.id().into_owned());
-                self.divide(record, "rewind", json!({"from": rewind.from, "to": to, "reason": rewind.reason}));
+                let to = record.parent().map(|parent| parent.id());
+                self.parts.push(divider::rewind(&record.id(), &rewind, to.as_deref()));
             }
             Body::Restore(restore) => {
-                self.divide(record, "restore", json!({"target": restore.target, "files": restore.files}));
+                self.parts.push(divider::restore(&record.id(), &restore));
                 self.about.plan(restore.todos);
             }
             Body::Snapshot(_) | Body::Title(_) | Body::Header(_) | Body::Other(_) => {}
@@ -81,7 +82,7 @@ impl Making {
         self.parts.append(&mut said.parts);
         self.notes.append(&mut said.notes);
         self.keep(std::mem::take(&mut said.results));
-        self.about.learn(record, said);
+        self.about.learn(record.at(), said);
     }
 
     fn answer(&mut self, record: RecordRef<'_>, mut said: Said) {
@@ -107,7 +108,7 @@ impl Making {
         self.notes.append(&mut said.notes);
         self.keep(std::mem::take(&mut said.results));
         self.about.error |= record.is_failure();
-        self.about.learn(record, said);
+        self.about.learn(record.at(), said);
     }
 
     /// The summary may stand in a record of its own, which hangs on the one that cuts.
@@ -121,23 +122,13 @@ impl Making {
             cut.data["summary"] = compaction.summary.into();
             return;
         }
-        let data = json!({
-            "summary": compaction.summary, "trigger": compaction.trigger,
-            "tokensBefore": compaction.tokens_before, "tokensAfter": compaction.tokens_after,
-            "preserved": Some(compaction.preserved).filter(|preserved| !preserved.is_empty()),
-        });
-        self.divide(record, "compaction", data);
+        self.parts.push(divider::compaction(&record.id(), &compaction));
     }
 
     fn fail(&mut self, record: RecordRef<'_>, said: Said) {
-        let texts = said
-            .parts
-            .iter()
-            .filter_map(|part| if let Part::Text(text) = part { Some(text.text.as_str()) } else { None });
-        let text = texts.collect::<Vec<_>>().join("\n");
-        self.divide(record, "error", json!({"kind": said.error, "text": text}));
+        self.parts.push(divider::failure(&record.id(), &said));
         self.about.error = true;
-        self.about.learn(record, said);
+        self.about.learn(record.at(), said);
     }
 
     fn results(&mut self, record: RecordRef<'_>, mut said: Said) {
@@ -155,15 +146,6 @@ impl Making {
             self.results_seen += 1;
             self.results.entry(result.call_id.clone()).or_default().push((self.results_seen, result));
         }
-    }
-
-    /// What people see as a line across the page.
-    fn divide(&mut self, record: RecordRef<'_>, kind: &str, mut data: Value) {
-        if let Value::Object(data) = &mut data {
-            data.retain(|_, value| !value.is_null());
-            data.insert("record".to_owned(), record.id().into());
-        }
-        self.parts.push(Part::data(kind, data));
     }
 
     /// Gives each call its result; results that nobody on the branch asked for follow alone.
@@ -207,7 +189,7 @@ pub(crate) fn annotate(of_runs: Vec<ToolNote>, parts: &mut [Part]) {
 }
 
 /// The first final result counts, of preliminary ones the last. Those before it are used up.
-fn take_first_final(results: &mut Vec<(usize, ToolResult)>) -> Option<ToolResult> {
+pub(crate) fn take_first_final(results: &mut Vec<(usize, ToolResult)>) -> Option<ToolResult> {
     let last = results.len().checked_sub(1)?;
     let at = results.iter().position(|(_, result)| !result.preliminary).unwrap_or(last);
     results.drain(..=at).next_back().map(|(_, result)| result)
@@ -255,7 +237,7 @@ pub(crate) fn settle(call: &mut ToolPart, result: ToolResult) {
 }
 
 /// A result whose call is nowhere on the branch, shown as a call with nothing known about it.
-fn orphan(result: ToolResult) -> Part {
+pub(crate) fn orphan(result: ToolResult) -> Part {
     let name = result.name.clone().unwrap_or_else(|| "unknown".to_owned());
     let mut call = ToolPart::dynamic(name, result.call_id.clone(), ToolState::called(Value::Null));
     settle(&mut call, result);
@@ -267,7 +249,7 @@ fn orphan(result: ToolResult) -> Part {
 }
 
 /// A record holds what was said, not what is being said.
-fn done(part: Part) -> Part {
+pub(crate) fn done(part: Part) -> Part {
     match part {
         Part::Text(mut text) => {
             text.state.get_or_insert(StreamState::Done);
@@ -279,6 +261,13 @@ fn done(part: Part) -> Part {
         }
         part => part,
     }
+}
+
+/// What `metadata` tells of a message that is one record; `said` gives up what it says about itself.
+pub(crate) fn metadata(at: jiff::Timestamp, said: Said) -> Map<String, Value> {
+    let mut about = AboutMessage { error: said.error.is_some(), ..AboutMessage::default() };
+    about.learn(Some(at), said);
+    about.metadata()
 }
 
 /// What `metadata` tells of a message.
@@ -299,8 +288,8 @@ struct AboutMessage {
 }
 
 impl AboutMessage {
-    fn learn(&mut self, record: RecordRef<'_>, said: Said) {
-        self.timestamp = self.timestamp.or(record.at());
+    fn learn(&mut self, at: Option<jiff::Timestamp>, said: Said) {
+        self.timestamp = self.timestamp.or(at);
         self.model = said.model.filter(|model| !model.is_empty()).or(self.model.take());
         self.usages.extend(said.usage);
         self.cwd = said.context.cwd.or(self.cwd.take());

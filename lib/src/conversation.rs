@@ -18,7 +18,7 @@ use crate::session::{Branch, RecordRef};
 use crate::skeleton::KeyRole;
 
 /// A turn longer than this goes on in a further message: a page must stay a page.
-const RESPONSES_PER_MESSAGE: usize = 100;
+pub(crate) const RESPONSES_PER_MESSAGE: usize = 100;
 
 /// The messages of a branch.
 ///

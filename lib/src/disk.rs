@@ -23,9 +23,7 @@ pub(crate) trait Disk: Send + Sync {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     /// Gives a file its name; what has that name already is refused.
     fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
-        // The name is taken first: whoever else wants it is refused from then on.
-        drop(self.create(to)?);
-        self.rename(from, to)
+        claim(self, from, to)
     }
     /// Takes a file's name away.
     fn unlink(&self, path: &Path) -> io::Result<()>;
@@ -137,12 +135,11 @@ impl Disk for Real {
     fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
         match fs::hard_link(from, to) {
             Ok(()) => self.unlink(from),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-            // Not every file system has second names.
-            Err(_) => {
-                drop(self.create(to)?);
-                self.rename(from, to)
+            Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::CrossesDevices) => {
+                Err(error)
             }
+            // Not every file system has second names.
+            Err(_) => claim(self, from, to),
         }
     }
 
@@ -230,6 +227,12 @@ impl OpenLog for RealLog {
         };
         Ok(if same_file(&self.0.metadata()?, &there) { Standing::ThisFile } else { Standing::AnotherFile })
     }
+}
+
+/// Gives a file its name without a second one. The name is taken first: whoever else wants it is refused from then on.
+fn claim(disk: &(impl Disk + ?Sized), from: &Path, to: &Path) -> io::Result<()> {
+    drop(disk.create(to)?);
+    disk.rename(from, to).inspect_err(|_| drop(disk.unlink(to)))
 }
 
 #[cfg(unix)]

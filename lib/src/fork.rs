@@ -12,7 +12,7 @@ mod line;
 
 use std::path::{Path, PathBuf};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use crate::append::{Appender, Surprise, make_folders};
 use crate::disk::{Disk, OpenLog};
@@ -22,11 +22,11 @@ use crate::mend;
 use crate::project;
 use crate::record::{Body, Kind, RecordId, SessionId, Title};
 use crate::recorder::{Log, Start};
-use crate::replace::{beside, write_all};
+use crate::replace::{beside, take_away, write_all};
 use crate::session::{Branch, NotFound, RecordRef, Session};
 use crate::source::Source;
 use crate::store::{NewSession, Store, bytes, read_sidecar};
-use crate::writing::Adoption;
+use crate::writing::{Adoption, Line, Shape};
 
 /// Lines are gathered to writes of about this size: a session may have a million of them.
 const WRITE_BYTES: usize = 1024 * 1024;
@@ -77,11 +77,13 @@ impl Store {
         let project = project::of(&cwd);
         let from = session.id();
         let last = RecordId(head.id().into_owned());
-        let mut beginning = self.beginning(&id, &NewSession::of(&project), session.git_branch())?;
+        let with = self.dialect.with_of(session.path());
+        let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
+        let mut beginning = self.beginning(&id, &new, session.git_branch())?;
         (beginning.cwd, beginning.forked_from) = (&cwd, Some((&from, &last)));
         let path = self.path_of(&beginning)?;
         self.check_free(&path, fork.id)?;
-        let header = bytes(&(self.writing.header)(&beginning));
+        let header = (self.writing.header)(&beginning);
         let staged = Staged::make(&*self.disk, &path, &(self.host.new_id)())?;
         let copied = self.copy(session, &branch, &id, header, staged.file()).and_then(|(head, records)| {
             self.check_copy(staged.file(), &head, records)?;
@@ -125,20 +127,25 @@ impl Store {
         session: &Session,
         branch: &Branch<'_>,
         id: &SessionId,
-        header: Vec<u8>,
+        header: Vec<Line>,
         file: &Path,
     ) -> Result<(RecordId, usize)> {
         let Some(adopt) = self.writing.adopt else {
             return self.check_fork(session).map(|()| (RecordId(String::new()), 0));
         };
         let from = session.id();
-        let has_header = !header.is_empty();
-        let mut out = Out { log: self.disk.create(file).at(file)?, path: file, held: header, written: 0 };
+        let kind_of_header = header.first().and_then(|line| line.value["type"].as_str()).map(str::to_owned);
+        let mut plan = match self.writing.shape {
+            Shape::Tree => plan(session, branch)?,
+            Shape::Linear => linear_plan(session, branch),
+        };
+        let mut out = Out { log: self.disk.create(file).at(file)?, path: file, held: Vec::new(), written: 0 };
+        match take_header(&mut plan, kind_of_header.as_deref())? {
+            Some(own) => plan.insert(0, (own, Stands::Aside)),
+            None => out.held = bytes(&header),
+        }
         let (mut last, mut records): (Option<RecordId>, usize) = (None, 0);
-        for (record, stands) in plan(session, branch)? {
-            if has_header && record.kind() == Kind::Header {
-                continue;
-            }
+        for (record, stands) in plan {
             let known = RecordId(record.id().into_owned());
             let parent = last.clone().filter(|_| stands == Stands::Straight);
             let place = format!("at-{}", out.position());
@@ -162,8 +169,13 @@ impl Store {
     /// Makes sure that a reader finds what was copied, before anybody else can.
     fn check_copy(&self, file: &Path, head: &RecordId, records: usize) -> Result<()> {
         let copy = self.read(&Source::file(self.dialect, file))?;
-        let is_whole = copy.find(head.as_str()).is_ok_and(|head| {
-            let branch = copy.branch(head);
+        let end = match self.writing.shape {
+            Shape::Tree => copy.find(head.as_str()).ok(),
+            // Of equal names the first one may have stayed behind.
+            Shape::Linear => copy.head(),
+        };
+        let is_whole = end.is_some_and(|end| {
+            let branch = copy.branch(end);
             branch.records.len() == records && branch.gaps.is_empty() && branch.cycle.is_empty()
         });
         if is_whole { Ok(()) } else { Err(self.odd(head)) }
@@ -265,8 +277,50 @@ fn plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Result<Vec<(RecordRef<
     Ok(plan)
 }
 
+/// What goes along where a record follows the one before it: the branch, and what stands beside it between its records.
+///
+/// Steps back stay behind: what they left does too, so that they would take back something else.
+fn linear_plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Vec<(RecordRef<'s>, Stands)> {
+    let on_branch: HashSet<usize> = branch.records.iter().map(|record| record.order()).collect();
+    let (mut plan, mut is_on) = (Vec::new(), true);
+    for record in session.records() {
+        if record.is_side() {
+            plan.extend(is_on.then_some((record, Stands::Aside)));
+        } else {
+            is_on = on_branch.contains(&record.order());
+            plan.extend((is_on && record.kind() != Kind::Rewind).then_some((record, Stands::Straight)));
+        }
+    }
+    plan
+}
+
+/// Takes the source's headers out of a plan, and gives its own one: it may say more than we know.
+fn take_header<'s>(plan: &mut Vec<(RecordRef<'s>, Stands)>, kind: Option<&str>) -> Result<Option<RecordRef<'s>>> {
+    #[derive(serde::Deserialize)]
+    struct Typed<'a> {
+        #[serde(borrow, default, rename = "type")]
+        kind: crate::lenient::Text<'a>,
+    }
+    let Some(kind) = kind else { return Ok(None) };
+    let (mut own, mut kept) = (None, Vec::with_capacity(plan.len()));
+    for (record, stands) in plan.drain(..) {
+        let is_header = record.kind() == Kind::Header && {
+            let raw = record.raw()?;
+            let text = raw.first().map(|piece| mend::whole(piece)).unwrap_or_default();
+            serde_json::from_str::<Typed<'_>>(&text).is_ok_and(|line| line.kind.0.as_deref() == Some(kind))
+        };
+        if !is_header {
+            kept.push((record, stands));
+        } else if own.is_none() && !record.is_inherited() {
+            own = Some(record);
+        }
+    }
+    *plan = kept;
+    Ok(own)
+}
+
 /// A file that nobody knows yet, beside the place where it will be known.
-struct Staged<'a> {
+pub(crate) struct Staged<'a> {
     disk: &'a dyn Disk,
     path: &'a Path,
     file: PathBuf,
@@ -275,7 +329,7 @@ struct Staged<'a> {
 }
 
 impl<'a> Staged<'a> {
-    fn make(disk: &'a dyn Disk, path: &'a Path, new_id: &str) -> Result<Staged<'a>> {
+    pub(crate) fn make(disk: &'a dyn Disk, path: &'a Path, new_id: &str) -> Result<Staged<'a>> {
         let missing = path.ancestors().skip(1).take_while(|folder| !disk.exists(folder));
         let mut made: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
         made.reverse();
@@ -284,11 +338,11 @@ impl<'a> Staged<'a> {
         Ok(staged)
     }
 
-    fn file(&self) -> &Path {
+    pub(crate) fn file(&self) -> &Path {
         &self.file
     }
 
-    fn publish(&self) -> Result<()> {
+    pub(crate) fn publish(&self) -> Result<()> {
         self.disk.publish(&self.file, self.path).map_err(|source| match source.kind() {
             std::io::ErrorKind::AlreadyExists => Error::Exists(self.path.to_path_buf()),
             _ => Error::Io { path: self.path.to_path_buf(), source },
@@ -297,8 +351,8 @@ impl<'a> Staged<'a> {
     }
 
     /// Takes away what a failed copy left. What cannot be taken away is our own, and has a name that nobody reads.
-    fn clean_up(&self) {
-        drop(self.disk.unlink(&self.file));
+    pub(crate) fn clean_up(&self) {
+        drop(take_away(self.disk, &self.file));
         self.remove_folders();
     }
 

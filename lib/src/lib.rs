@@ -48,6 +48,8 @@ mod join;
 
 pub mod conversation;
 mod assemble;
+mod closed;
+mod divider;
 pub mod history;
 pub mod stream;
 pub mod tool_calls;
@@ -61,7 +63,10 @@ mod redact;
 pub mod thinking;
 pub mod recorder;
 pub mod store;
+pub mod dictation;
 pub mod fork;
+pub mod convert;
+pub mod trash;
 
 pub mod profile;
 pub mod listing;

@@ -28,7 +28,7 @@ pub(crate) fn replace(disk: &dyn Disk, path: &Path, new_id: &str, bytes: &[u8], 
     })();
     if let Err(error) = written {
         // What stays of it is our own, and has a name that nobody reads.
-        drop(disk.unlink(&beside));
+        drop(take_away(disk, &beside));
         return Err(error);
     }
     match path.parent().filter(|_| keep == Keep::Surely) {
@@ -41,6 +41,11 @@ pub(crate) fn replace(disk: &dyn Disk, path: &Path, new_id: &str, bytes: &[u8], 
 pub(crate) fn beside(path: &Path, new_id: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{new_id}"))
+}
+
+/// Takes a file's name away, the one place that does: of what was written beside another, and of a file that was moved by copying it.
+pub(crate) fn take_away(disk: &dyn Disk, path: &Path) -> Result<()> {
+    disk.unlink(path).at(path)
 }
 
 /// Appends all bytes, in as many calls as it takes: only for a file that nobody else knows.

@@ -7,6 +7,7 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::append::{Appender, Surprise};
@@ -21,7 +22,7 @@ use crate::project;
 use crate::query::SessionRow;
 use crate::reading::Reading;
 use crate::record::{RecordId, SessionId, Title};
-use crate::recorder::{Ack, Log, Options, Place, Recorder, Start};
+use crate::recorder::{Ack, Log, Mode, Options, Place, Recorder, Start};
 use crate::session::{NotFound, RecordRef, Session};
 use crate::source::Source;
 use crate::writing::{Beginning, Line, Shape, Writing};
@@ -186,7 +187,7 @@ impl Store {
         let place = self.place(id, path);
         let start = Start::at(&session, head, &place, &project)?;
         let sidecar = place.sidecar.as_deref().and_then(read_sidecar);
-        let in_use = self.is_in_use(path, sidecar.as_ref());
+        let in_use = is_in_use(path, sidecar.as_ref(), (self.host.now)());
         let appender = Appender::open(self.disk.clone(), path, header)?;
         let mut log = Log::new(place, appender, start, sidecar);
         if in_use {
@@ -291,6 +292,7 @@ impl Store {
             session,
             sidecar: sidecar.map(|name| path.with_file_name(name.replace('*', &stem))),
             forked_from: None,
+            mode: Mode::Live,
         }
     }
 
@@ -361,15 +363,14 @@ impl Store {
         };
         Err(Error::NoPlace { record: name.to_owned(), why })
     }
+}
 
-    /// Whether another program wrote to the log just now, and did not say that it had finished.
-    fn is_in_use(&self, path: &Path, sidecar: Option<&Value>) -> bool {
-        let is_closed = sidecar.is_some_and(|told| told["state"] == "completed");
-        let modified = fs::metadata(path).and_then(|log| log.modified()).ok();
-        let now = std::time::SystemTime::from((self.host.now)());
-        let age = modified.and_then(|modified| now.duration_since(modified).ok());
-        !is_closed && age.is_some_and(|age| age.as_secs() < IN_USE_SECONDS)
-    }
+/// Whether another program wrote to the log just now, and did not say that it had finished.
+pub(crate) fn is_in_use(path: &Path, sidecar: Option<&Value>, now: Timestamp) -> bool {
+    let is_closed = sidecar.is_some_and(|told| told["state"] == "completed");
+    let modified = fs::metadata(path).and_then(|log| log.modified()).ok();
+    let age = modified.and_then(|modified| std::time::SystemTime::from(now).duration_since(modified).ok());
+    !is_closed && age.is_some_and(|age| age.as_secs() < IN_USE_SECONDS)
 }
 
 /// Whether a name can be a part of a path, on every system.

@@ -211,6 +211,15 @@ pub struct Adoption<'a> {
     pub from: (&'a SessionId, &'a RecordId),
 }
 
+/// The name of a file or folder that a session needs, where file systems take it: 255 bytes is the most that they do.
+pub(crate) fn file_name(name: String) -> Result<String, String> {
+    const NAME_LIMIT_BYTES: usize = 255;
+    match name.len() {
+        0..=NAME_LIMIT_BYTES => Ok(name),
+        length => Err(format!("its name would have {length} bytes, and file systems take {NAME_LIMIT_BYTES}")),
+    }
+}
+
 impl Loss {
     /// The word for where a message was said. A recorder fills that in: what nobody said, nobody misses.
     pub const SURROUNDINGS: &str = "surroundings";
@@ -244,7 +253,15 @@ impl Written {
 
     /// The same, and something is not in it.
     pub fn without(mut self, what: &str) -> Written {
-        self.losses.push(Loss::dropped(what));
+        self.lose(what, LossKind::Dropped);
         self
+    }
+
+    /// Notes what became of something; the same is noted once.
+    pub fn lose(&mut self, what: &str, kind: LossKind) {
+        let loss = Loss { what: what.to_owned(), kind };
+        if !self.losses.contains(&loss) {
+            self.losses.push(loss);
+        }
     }
 }

@@ -10,6 +10,8 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::{env, fs, process};
 
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::TestRunner;
 use scrollback::conversation::Conversation;
 use scrollback::dialect::Dialect;
 use scrollback::history::{History, NO_RESULT, View};
@@ -91,6 +93,23 @@ fn every_sdk_takes_every_branch_of_the_corpus_and_the_demo() {
         add(&mut cases, &name, &messages);
     }
     assert!(cases.len() > 3 * 100, "only {} cases: the corpus is gone", cases.len());
+    judge(cases);
+}
+
+/// What a writer is given may be anything: what it writes is judged as it stands in the file.
+#[test]
+fn the_newest_sdk_takes_every_line_that_we_write() {
+    let ai_sdk = scrollback::dialect::named("ai-sdk").unwrap();
+    let mut runner = TestRunner::deterministic();
+    let mut cases = Map::new();
+    for number in 0..200 {
+        let bodies = support::bodies::several().new_tree(&mut runner).unwrap().current();
+        let made = support::written::write(ai_sdk, &bodies);
+        if !made.lines().is_empty() {
+            cases.insert(number.to_string(), case(Sdk::V7, json!(made.lines())));
+        }
+    }
+    assert!(cases.len() > 100);
     judge(cases);
 }
 

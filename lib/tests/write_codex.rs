@@ -8,7 +8,9 @@ use std::path::Path;
 use proptest::prelude::*;
 use scrollback::dialect::{self, Dialect};
 use scrollback::error::Error;
+use scrollback::fork::Fork;
 use scrollback::history::{History, View};
+use scrollback::issue::IssueKind;
 use scrollback::message::{Message, Part, ReasoningPart, SteeringPart, ToolPart, ToolState};
 use scrollback::record::{
     Body, Compaction, Context, Kind, Outcome, RecordId, Restore, Rewind, Said, SessionId, Snapshot, Title, TitleSource,
@@ -16,10 +18,11 @@ use scrollback::record::{
 };
 use scrollback::recorder::Delta;
 use scrollback::session::{Session, State};
-use scrollback::store::Point;
+use scrollback::source::Source;
+use scrollback::store::{Point, Store};
 use scrollback::writing::Adoption;
 use serde_json::{Map, Value, json};
-use support::writing::{Log, SESSION, begin, beginning, log, writing};
+use support::writing::{Log, SESSION, begin, beginning, host, log, writing, written_at_once};
 use support::{messages, parts};
 
 fn codex() -> &'static dyn Dialect {
@@ -311,14 +314,26 @@ fn a_call_that_carries_its_result_becomes_both() {
             _ => None,
         })
         .collect();
-    assert_eq!(
-        inputs,
-        [json!({"a": 1}), json!({"a": 1}), json!("{\"a\":"), json!({}), json!("free text"), Value::Null]
-    );
+    assert_eq!(inputs, [json!({"a": 1}), json!({"a": 1}), json!("{\"a\":"), json!({}), json!("free text"), json!({})]);
     let results = read.iter().filter(|body| matches!(body, Body::ToolResult(_))).count();
     assert_eq!(results, 3);
     assert!(written.lost(1).contains(&"synthesised tool input".to_owned()));
     assert!(written.lost(1).contains(&"renamed unfinished call".to_owned()));
+}
+
+#[test]
+fn results_that_stand_in_the_answer_or_beside_the_next_words_are_written_once() {
+    let results = |body: Body| body.said().unwrap().results.clone();
+    let calls = said([Part::text("Both."), called("t", "c1", json!({})), called("t", "c2", json!({}))]);
+    let answered = Said { results: results(gave("c1", "one", Outcome::Done)), ..calls };
+    let beside = Said { results: results(gave("c2", "two", Outcome::Done)), ..said([Part::text("And be quick.")]) };
+    let written = wrote(&[user("go"), Body::Assistant(answered), Body::User(beside)]);
+    assert!(written.lost_nothing());
+    let kinds: Vec<Kind> =
+        written.session().records().filter(|record| !record.is_side()).map(|record| record.kind()).collect();
+    let expected =
+        [Kind::User, Kind::Assistant, Kind::Assistant, Kind::Assistant, Kind::ToolResult, Kind::ToolResult, Kind::User];
+    assert_eq!(kinds, expected);
 }
 
 #[test]
@@ -509,6 +524,63 @@ fn what_has_no_place_is_told() {
 }
 
 #[test]
+fn a_fork_is_a_session_of_its_own_that_tells_its_origin() {
+    let calls = Body::Assistant(said([called("t", "c1", json!({}))]));
+    let written = wrote(&[user("one"), calls, gave("c1", "ok", Outcome::Done), answer("two"), user("three")]);
+    let session = written.session();
+    let fresh = "01a1e0f7-bc87-7ea3-9152-000000000000";
+    let head = written.record(3).as_str();
+    let forked = written.store.fork(&session, Fork { head: Some(head), id: Some(fresh) }).unwrap();
+    let fork = written.store.load(fresh).unwrap();
+    assert_eq!((fork.forked_from(), forked.records), (Some(SESSION), 4));
+    assert_eq!(bodies(&fork), bodies(&session)[..4]);
+    assert!(fork.issues().is_empty(), "{:?}", fork.issues());
+    // Codex lists it by its prompt.
+    let copy = std::fs::read_to_string(forked.path).unwrap();
+    assert_eq!(copy.matches("\"user_message\"").count(), 1, "{copy}");
+}
+
+#[test]
+fn a_fork_leaves_behind_what_was_taken_back() {
+    let written = wrote(&[user("one"), answer("two"), user("three"), answer("four")]);
+    let back = json!({"timestamp": "2026-11-14T23:59:59Z", "type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}});
+    std::fs::write(&written.path, format!("{}{back}\n", written.text())).unwrap();
+    let mut recorder = written.store.resume(Path::new("/"), Point::Session(SESSION)).unwrap();
+    recorder.user("five").unwrap();
+    recorder.close().unwrap();
+    let fresh = "01a1e0f7-bc87-7ea3-9152-000000000000";
+    written.store.fork(&written.session(), Fork { head: None, id: Some(fresh) }).unwrap();
+    assert_eq!(bodies(&written.store.load(fresh).unwrap()), [user("one"), answer("two"), user("five")]);
+}
+
+#[test]
+fn whatever_codex_wrote_is_forked_whole() {
+    let mut forks = 0;
+    for (dialect, path) in support::logs_of("codex") {
+        let session = Session::open(&Source::file(dialect, &path), &support::reading()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(dialect, folder.path(), host()).unwrap();
+        let forked = store.fork(&session, Fork { head: None, id: None });
+        if session.head().is_none() {
+            assert!(matches!(forked, Err(Error::NoPlace { .. })), "{}", path.display());
+            continue;
+        }
+        let forked = forked.unwrap();
+        let fork = store.load(forked.session.as_str()).unwrap();
+        let said = |session: &Session| -> Vec<Body> {
+            let records = session.branch(session.head().unwrap()).records.into_iter();
+            records
+                .filter(|record| record.kind() != Kind::Rewind)
+                .map(|record| record.body().unwrap())
+                .collect()
+        };
+        assert_eq!(said(&fork), said(&session), "{}", path.display());
+        forks += 1;
+    }
+    assert!(forks > 20, "{forks}");
+}
+
+#[test]
 fn a_line_that_a_fork_takes_over_tells_the_fork() {
     let (session, from) = (SessionId::from(SESSION), SessionId::from("5a1e0f70-bc87-7ea3-9152-fdcfa4291034"));
     let record = RecordId::from("ord-3");
@@ -628,4 +700,65 @@ proptest! {
             prop_assert_eq!(&results[1].output, &Value::from(given.as_str()));
         }
     }
+}
+
+/// What is said, called and given back on the newest branch, in no order: a result may stand elsewhere in another format.
+fn gist(session: &Session) -> Vec<String> {
+    let records = session.head().map(|head| session.branch(head).records).unwrap_or_default();
+    let mut gist: Vec<String> = records.iter().flat_map(|record| gist_of(&record.body().unwrap())).collect();
+    gist.sort();
+    gist
+}
+
+fn gist_of(body: &Body) -> Vec<String> {
+    let (who, said) = match body {
+        Body::User(said) => ("user", said),
+        Body::Assistant(said) => ("model", said),
+        Body::ToolResult(said) => ("tool", said),
+        _ => return Vec::new(),
+    };
+    let ended = |done: bool| format!("result {done}");
+    let part = |part: &Part| match part {
+        Part::Text(text) if who != "tool" && !text.text.is_empty() => vec![format!("{who}: {}", text.text)],
+        Part::Data(data) if who == "user" && ["attachment", "reaction"].contains(&&*data.kind) => {
+            vec![format!("user: {}", data.data)]
+        }
+        Part::Steering(steering) => gist_of(&Body::User(Said::from(steering.parts.clone()))),
+        Part::Tool(call) => {
+            let raw = match &call.state {
+                ToolState::OutputError { raw_input, .. } => raw_input.clone(),
+                _ => None,
+            };
+            let input = call.input().cloned().or(raw).filter(|input| !input.is_null());
+            let called = format!("call {}", input.unwrap_or_else(|| json!({})));
+            let is_last = !matches!(call.state, ToolState::OutputAvailable { preliminary: Some(true), .. });
+            let result =
+                (!call.is_open() && is_last).then(|| ended(matches!(call.state, ToolState::OutputAvailable { .. })));
+            [called].into_iter().chain(result).collect()
+        }
+        _ => Vec::new(),
+    };
+    let parts = said.parts.iter().flat_map(part);
+    let results = said.results.iter().filter(|result| !result.preliminary);
+    parts.chain(results.map(|result| ended(result.outcome == Outcome::Done))).collect()
+}
+
+#[test]
+fn sessions_of_every_agent_can_be_written_and_say_the_same() {
+    let mut seen = 0;
+    for name in ["native", "claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"] {
+        for (dialect, path) in support::logs_of(name) {
+            let session = Session::open(&Source::file(dialect, &path), &support::reading()).unwrap();
+            let Some(head) = session.head() else { continue };
+            let bodies: Vec<Body> = session.branch(head).records.iter().map(|record| record.body().unwrap()).collect();
+            let text = written_at_once(codex(), &bodies);
+            let read = Session::from_bytes(codex(), text.clone().into_bytes(), &support::reading());
+            assert_eq!(gist(&read), gist(&session), "{}\n{text}", path.display());
+            let known = [IssueKind::UnansweredCall, IssueKind::OrphanResult, IssueKind::DuplicateResult];
+            let wrong = read.issues().iter().find(|issue| !known.contains(&issue.kind));
+            assert!(wrong.is_none(), "{} {wrong:?}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 300, "the corpus is gone: {seen}");
 }

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use scrollback::dialect::fluux_room::{Reaction, SharedFile, Speaker, Stanza};
 use scrollback::dialect::{self, Dialect};
 use scrollback::error::Error;
+use scrollback::fork::Fork;
 use scrollback::history::{History, View};
 use scrollback::message::{Part, ToolPart, ToolState};
 use scrollback::record::{
@@ -18,11 +19,12 @@ use scrollback::record::{
 };
 use scrollback::recorder::Ack;
 use scrollback::session::Session;
+use scrollback::source::Source;
 use scrollback::store::Point;
 use scrollback::writing::Beginning;
 use serde_json::{Map, Value, json};
 use support::messages;
-use support::writing::{Log, SESSION, beginning, log, writing};
+use support::writing::{Log, SESSION, beginning, log, writing, written_at_once};
 
 const THUMB: &str = "\u{1F44D}";
 
@@ -326,6 +328,45 @@ fn a_turn_is_on_disk_when_the_model_has_spoken_last() {
     let session = written.session();
     assert_eq!(session.head().unwrap().id(), saved.id.as_str());
     assert_eq!(sent(&session)[1], json!({"role": "assistant", "content": "It says x."}));
+}
+
+#[test]
+fn a_session_has_no_forks() {
+    let written = wrote(&[Body::User(stanza(alice(), "Hello!").said())]);
+    let forked = written.store.fork(&written.session(), Fork { head: None, id: None });
+    assert!(matches!(forked, Err(Error::CannotHold { .. })), "{forked:?}");
+}
+
+#[test]
+fn sessions_of_every_agent_can_be_written_and_every_prompt_is_there() {
+    let prompts = |session: &Session| -> Vec<String> {
+        let records = session.head().map(|head| session.branch(head).records).unwrap_or_default();
+        let bodies = records.iter().map(|record| record.body().unwrap());
+        let texts = bodies.filter_map(|body| if let Body::User(said) = body { Some(words(&said)) } else { None });
+        texts.collect()
+    };
+    let mut seen = 0;
+    for name in ["native", "claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"] {
+        for (dialect, path) in support::logs_of(name) {
+            let session = Session::open(&Source::file(dialect, &path), &support::reading()).unwrap();
+            let Some(head) = session.head() else { continue };
+            let bodies: Vec<Body> = session.branch(head).records.iter().map(|record| record.body().unwrap()).collect();
+            let text = written_at_once(fluux(), &bodies);
+            let read = Session::from_bytes(fluux(), text.clone().into_bytes(), &support::reading());
+            assert!(read.issues().is_empty(), "{} {:?}\n{text}", path.display(), read.issues());
+            assert_eq!(prompts(&read), prompts(&session), "{}\n{text}", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 300, "the corpus is gone: {seen}");
+}
+
+fn words(said: &Said) -> String {
+    let texts = said
+        .parts
+        .iter()
+        .filter_map(|part| if let Part::Text(text) = part { Some(text.text.as_str()) } else { None });
+    texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 proptest! {

@@ -19,8 +19,6 @@ fn round(body: &Body) -> Option<(String, Body)> {
         version: "1",
         body,
         sidechain: false,
-        branches: false,
-        context: &Default::default(),
         fragment: None,
         forked_from: None,
         new_id: &|| "x".to_owned(),

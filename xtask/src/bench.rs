@@ -51,7 +51,37 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     );
     history()?;
     stream()?;
+    recording()?;
     large()
+}
+
+/// What `lib/benches/recording` measures: calls of the recorder against the system's own.
+fn recording() -> Outcome {
+    let folder = shell::root().join("target/bench");
+    let mut command = shell::command("cargo bench --quiet --package scrollback-lib --bench recording --");
+    let output = command.arg(&folder).stderr(Stdio::inherit()).output()?;
+    let text = String::from_utf8(output.stdout)?;
+    let row = |name: &str| {
+        let cells: Vec<&str> =
+            text.lines().map(|line| line.split('\t').collect()).find(|cells: &Vec<&str>| cells[0] == name)?;
+        let [_, median, worst, remark] = cells[..] else { return None };
+        Some((median.parse::<f64>().ok()?, worst.parse::<f64>().ok()?, remark.to_owned()))
+    };
+    for (job, limit, ours) in [
+        ("append one 1 KB record, Flush", "limit: write", "ours: Flush"),
+        ("append one 1 KB record, Sync", "limit: write and fdatasync", "ours: Sync"),
+        ("16 writers of one session, a record each", "limit: 16 writers", "ours: 16 writers"),
+        ("a stream of 10,000 fragments, one of them", "limit: a fragment's bytes", "ours: a fragment of 10,000"),
+    ] {
+        let (Some(limit), Some(ours)) = (row(limit), row(ours)) else {
+            return Err(format!("{job}: not measured").into());
+        };
+        let said =
+            |(median, worst, remark): &(f64, f64, String)| format!("p50 {median:.1} µs, p99 {worst:.1} µs {remark}");
+        let ratio = ours.0 / limit.0;
+        println!("| {job} | {} | | {} | {ratio:.2} × the limit's median | |", said(&limit), said(&ours));
+    }
+    Ok(())
 }
 
 /// The rows that `lib/benches/limits` measures on both sides.

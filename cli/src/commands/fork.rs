@@ -35,10 +35,10 @@ pub(crate) fn run(args: &ForkArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let forked = writable.store()?.fork(&writable.session, fork)?;
     surprises::tell_all(&forked.surprises, ctx)?;
     if forked.closed_gaps > 0 {
-        let gaps = plural(forked.closed_gaps as u64, "gap");
+        let places = plural(forked.closed_gaps as u64, "place");
         ctx.caution(
             "closed-gaps",
-            &format!("{gaps} of the branch closed: records are missing there, and the fork does not show it"),
+            &format!("records are missing on this branch in {places}: the fork goes on there as if not"),
         )?;
     }
     if ctx.json {

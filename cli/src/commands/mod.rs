@@ -7,10 +7,13 @@ pub(crate) mod fork;
 pub(crate) mod history;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod record;
+pub(crate) mod remove;
 pub(crate) mod rename;
 pub(crate) mod rewind;
 pub(crate) mod show;
 pub(crate) mod tail;
+pub(crate) mod trash;
 pub(crate) mod tree;
 pub(crate) mod version;
 
@@ -24,6 +27,9 @@ use crate::failure::Failure;
 
 /// Nothing was found, or something is wrong with what was.
 pub(crate) const FOUND_PROBLEMS: u8 = 1;
+
+/// Nothing could be done.
+pub(crate) const FAILED: u8 = 2;
 
 /// Does what was typed.
 pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
@@ -40,9 +46,12 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::History(args)) => history::run(args, &cli.global, ctx),
         Some(Command::Tail(args)) => tail::run(args, &cli.global, ctx),
         Some(Command::ExtractTools(args)) => extract_tools::run(args, &cli.global, ctx),
+        Some(Command::Record(args)) => record::run(args, &cli.global, ctx),
         Some(Command::Fork(args)) => fork::run(args, &cli.global, ctx),
         Some(Command::Rewind(args)) => rewind::run(args, &cli.global, ctx),
         Some(Command::Rename(args)) => rename::run(args, &cli.global, ctx),
+        Some(Command::Remove(args)) => remove::run(args, &cli.global, ctx),
+        Some(Command::Trash(args)) => trash::run(args, &cli.global, ctx),
         Some(Command::Doctor(args)) => doctor::run(args, &cli.global, ctx),
         Some(Command::Completions(args)) => completions::run(args, ctx),
         Some(Command::Man) => man::run(ctx),

@@ -7,6 +7,7 @@ mod body;
 mod legacy;
 mod line;
 mod row;
+mod write;
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -19,6 +20,7 @@ use crate::issue::quoted;
 use crate::layout::{Format, Layout};
 use crate::message::{Sdk, takes};
 use crate::record::{Body, Kind, TitleSource};
+use crate::writing::Writing;
 use line::{Document, Line};
 
 /// Files of UIMessages.
@@ -69,6 +71,10 @@ impl Dialect for AiSdk {
 
     fn body(&self, text: &str) -> Body {
         body::of(text)
+    }
+
+    fn write(&self) -> Option<&'static Writing> {
+        Some(&write::WRITING)
     }
 }
 
@@ -139,7 +145,12 @@ fn link_message<'a>(text: &'a str, line: Line<'a>, emit: &mut dyn FnMut(Event<'a
     if let Some(usage) = about.and_then(|about| about.usage()) {
         emit(Event::Usage { request: None, usage });
     }
-    emit(Event::About(About { model: about.and_then(|about| about.model.clone().some()), ..About::default() }));
+    emit(Event::About(About {
+        cwd: about.and_then(|about| about.cwd.clone().some()),
+        git_branch: about.and_then(|about| about.git_branch.clone().some()),
+        model: about.and_then(|about| about.model.clone().some()),
+        ..About::default()
+    }));
     line.open_calls().for_each(|call| emit(Event::Key(Key::Call(call))));
 }
 

@@ -4,7 +4,7 @@
 //! ([`crate::session`] and its helpers) does that once for all dialects.
 
 mod ai_sdk;
-mod claude_code;
+pub(crate) mod claude_code;
 mod codex;
 mod fluux;
 mod native;

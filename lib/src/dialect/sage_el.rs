@@ -7,6 +7,7 @@ mod body;
 mod folder;
 mod line;
 mod profile;
+mod write;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use super::{About, Dialect, Event, Habits, Key, Link, Moment, Parent, Repeated};
 use crate::home::Home;
 use crate::layout::{Format, Layout};
 use crate::record::{Body, Kind, Usage};
+use crate::writing::Writing;
 use line::{Line, Sidecar};
 
 /// The dialect of sage for Emacs.
@@ -87,6 +89,10 @@ impl Dialect for SageEl {
 
     fn body(&self, text: &str) -> Body {
         body::of(text)
+    }
+
+    fn write(&self) -> Option<&'static Writing> {
+        Some(&write::WRITING)
     }
 
     /// A project's current conversation is called after its folder, without the dashes that a shell takes for an option.

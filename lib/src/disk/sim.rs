@@ -7,16 +7,18 @@
 //! Several processes are several handles on clones of one [`Sim`]: dropping a handle is what the death of its process does.
 //! A failed `sync` loses what it should have carried, for good, and readers see it all the same, as on Linux.
 
+mod content;
+mod open;
+
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::{Appended, Disk, Locked, OpenLog, Standing};
-
-/// What a disk writes whole or not at all.
-const SECTOR_BYTES: usize = 512;
+use super::{Disk, OpenLog};
+use content::Node;
+use open::SimLog;
 
 /// A disk that several processes share.
 #[derive(Clone, Default)]
@@ -70,21 +72,6 @@ type Names = BTreeMap<PathBuf, Option<usize>>;
 struct Change {
     gone: Option<PathBuf>,
     new: Option<(PathBuf, Option<usize>)>,
-}
-
-/// A file's content.
-#[derive(Default)]
-struct Node {
-    cache: Vec<u8>,
-    disk: Vec<u8>,
-    /// What no `sync` has carried: each sector as it was after each write, and each size.
-    sectors: BTreeMap<usize, Vec<Vec<u8>>>,
-    sizes: Vec<usize>,
-    locked_by: Option<usize>,
-    /// How many failed syncs there were. Each handle is told of each once.
-    failures: usize,
-    /// Who wrote last, and from where on.
-    last_write: Option<(usize, usize)>,
 }
 
 #[derive(Default, PartialEq)]
@@ -350,199 +337,6 @@ impl Change {
     fn is_in(&self, folder: &Path) -> bool {
         let names = [self.gone.as_ref(), self.new.as_ref().map(|(path, _)| path)];
         names.into_iter().flatten().any(|name| name.parent() == Some(folder))
-    }
-}
-
-impl Node {
-    fn of(content: Vec<u8>) -> Node {
-        Node { disk: content.clone(), cache: content, ..Node::default() }
-    }
-
-    fn append(&mut self, bytes: &[u8], who: usize) {
-        if bytes.is_empty() {
-            return;
-        }
-        let start = self.cache.len();
-        self.cache.extend_from_slice(bytes);
-        self.touch(start, self.cache.len());
-        self.last_write = Some((who, start));
-    }
-
-    /// Remembers the sectors between two places, as they are now.
-    fn touch(&mut self, start: usize, end: usize) {
-        for sector in start / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES) {
-            let bytes = &self.cache[sector * SECTOR_BYTES..self.cache.len().min((sector + 1) * SECTOR_BYTES)];
-            self.sectors.entry(sector).or_default().push(bytes.to_vec());
-        }
-        let known = self.sizes.last().copied().unwrap_or(self.disk.len());
-        let carried = self.cache.len().min(end.next_multiple_of(SECTOR_BYTES));
-        self.sizes.push(known.max(carried));
-    }
-
-    fn cut(&mut self, length: usize) {
-        self.cache.truncate(length);
-        if length % SECTOR_BYTES > 0 {
-            self.touch(length, length);
-        }
-        self.sizes.push(length);
-    }
-
-    fn carry(&mut self) {
-        self.disk = self.left(|versions| versions);
-        (self.sectors, self.sizes) = (BTreeMap::new(), Vec::new());
-    }
-
-    /// The bytes that were to be carried are lost, or not, each sector for itself.
-    fn lose(&mut self, random: &mut Random) {
-        self.disk = self.after_crash(random);
-        (self.sectors, self.sizes) = (BTreeMap::new(), Vec::new());
-        self.failures += 1;
-    }
-
-    fn after_crash(&self, random: &mut Random) -> Vec<u8> {
-        self.left(|versions| random.below(versions as u64 + 1) as usize)
-    }
-
-    /// What is on the disk when `pick` says which version of each sector, and of the size, got there: 0 is none.
-    fn left(&self, mut pick: impl FnMut(usize) -> usize) -> Vec<u8> {
-        let mut disk = self.disk.clone();
-        for (sector, versions) in &self.sectors {
-            let Some(bytes) = pick(versions.len()).checked_sub(1).map(|version| &versions[version]) else { continue };
-            let start = sector * SECTOR_BYTES;
-            if disk.len() < start + bytes.len() {
-                disk.resize(start + bytes.len(), 0);
-            }
-            disk[start..start + bytes.len()].copy_from_slice(bytes);
-        }
-        let size = pick(self.sizes.len()).checked_sub(1).map_or(self.disk.len(), |version| self.sizes[version]);
-        disk.resize(size, 0);
-        disk
-    }
-}
-
-struct SimLog {
-    sim: Sim,
-    node: usize,
-    id: usize,
-    /// How many failures of `sync` this handle knows of.
-    told: Mutex<usize>,
-}
-
-impl OpenLog for SimLog {
-    fn len(&self) -> io::Result<u64> {
-        let (state, _) = self.sim.step()?;
-        Ok(state.nodes[self.node].cache.len() as u64)
-    }
-
-    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        let (state, short) = self.sim.step()?;
-        let rest = state.nodes[self.node].cache.get(offset as usize..).unwrap_or_default();
-        let read = rest.len().min(buffer.len()).min(short.unwrap_or(usize::MAX).max(1));
-        buffer[..read].copy_from_slice(&rest[..read]);
-        Ok(read)
-    }
-
-    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
-        let (mut state, short) = self.sim.step()?;
-        let used: u64 = state.nodes.iter().map(|node| node.cache.len() as u64).sum();
-        let room = state.space.map_or(usize::MAX, |space| space.saturating_sub(used) as usize);
-        if room == 0 && !bytes.is_empty() {
-            return Err(io::ErrorKind::StorageFull.into());
-        }
-        let taken = bytes.len().min(room).min(short.unwrap_or(usize::MAX));
-        let node = &mut state.nodes[self.node];
-        node.append(&bytes[..taken], self.id);
-        Ok(Appended { taken, end: node.cache.len() as u64 })
-    }
-
-    fn cut_back(&self, start: u64, end: u64) -> io::Result<bool> {
-        let (mut state, _) = self.sim.step()?;
-        let node = &mut state.nodes[self.node];
-        if node.cache.len() as u64 != end {
-            return Ok(false);
-        }
-        let is_ours = start == end || node.last_write.is_some_and(|(who, from)| who == self.id && from as u64 <= start);
-        node.cut(start as usize);
-        if !is_ours {
-            state.broken.push(format!("bytes of others were cut off at {start}"));
-        }
-        Ok(true)
-    }
-
-    fn rewrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        let (mut state, _) = self.sim.step()?;
-        if state.file(path) != Some(self.node) {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
-        let node = &mut state.nodes[self.node];
-        let (start, end) = (offset as usize, offset as usize + bytes.len());
-        if node.cache.get(start..end) == Some(bytes) {
-            node.touch(start, end);
-        } else {
-            state.broken.push(format!("earlier bytes were changed at {offset}"));
-        }
-        Ok(())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        let step = self.sim.step();
-        let fails = step.as_ref().err().map(io::Error::kind);
-        drop(step);
-        let mut state = self.sim.state();
-        if state.power == Power::Off {
-            return Err(io::Error::other("the power is off"));
-        }
-        let mut random = Random(state.random.next());
-        let node = &mut state.nodes[self.node];
-        let mut told = self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some(kind) = fails {
-            node.lose(&mut random);
-            *told = node.failures;
-            return Err(kind.into());
-        }
-        node.carry();
-        if std::mem::replace(&mut *told, node.failures) < node.failures {
-            return Err(io::Error::other("somebody else's sync failed"));
-        }
-        Ok(())
-    }
-
-    fn lock(&self) -> io::Result<Locked> {
-        let (mut state, _) = self.sim.step()?;
-        if state.has_no_locks {
-            return Ok(Locked::Never);
-        }
-        if state.held > 0 {
-            state.held -= 1;
-            return Ok(Locked::ByAnother);
-        }
-        let owner = &mut state.nodes[self.node].locked_by;
-        if owner.is_some_and(|owner| owner != self.id) {
-            return Ok(Locked::ByAnother);
-        }
-        *owner = Some(self.id);
-        Ok(Locked::Yes)
-    }
-
-    fn unlock(&self) -> io::Result<()> {
-        let (mut state, _) = self.sim.step()?;
-        state.nodes[self.node].locked_by.take_if(|owner| *owner == self.id);
-        Ok(())
-    }
-
-    fn is_at(&self, path: &Path) -> io::Result<Standing> {
-        let (state, _) = self.sim.step()?;
-        Ok(match state.names.get(path) {
-            Some(Some(node)) if *node == self.node => Standing::ThisFile,
-            Some(_) => Standing::AnotherFile,
-            None => Standing::Nothing,
-        })
-    }
-}
-
-impl Drop for SimLog {
-    fn drop(&mut self) {
-        self.sim.state().nodes[self.node].locked_by.take_if(|owner| *owner == self.id);
     }
 }
 

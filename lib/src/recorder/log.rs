@@ -37,6 +37,16 @@ pub(crate) struct Place {
     pub(crate) session: SessionId,
     pub(crate) sidecar: Option<PathBuf>,
     pub(crate) forked_from: Option<(SessionId, RecordId)>,
+    pub(crate) mode: Mode,
+}
+
+/// Whether what is recorded happens now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// It does: records are told where and when that is.
+    Live,
+    /// It happened before: records say what they said then.
+    Replay,
 }
 
 pub(crate) struct Log {
@@ -99,7 +109,10 @@ struct Batch {
 
 impl Log {
     pub(crate) fn new(place: Place, appender: Appender, start: Start, sidecar_before: Option<Value>) -> Log {
-        let git_branch = git::branch(&place.host.cwd);
+        let git_branch = match place.mode {
+            Mode::Live => git::branch(&place.host.cwd),
+            Mode::Replay => start.tally.git_branch.clone(),
+        };
         let (unsynced, surprises) = (Vec::new(), Vec::new());
         let (unsynced_bytes, failed, sidecar_at) = (0, false, None);
         Log {
@@ -348,7 +361,9 @@ impl Log {
         for result in &mut said.results {
             result.name = result.name.take().or_else(|| calls.get(&result.call_id).cloned());
         }
-        said.context.fill_from(self.context());
+        if self.place.mode == Mode::Live {
+            said.context.fill_from(self.context());
+        }
     }
 
     /// Where the agent works.
@@ -364,7 +379,10 @@ impl Log {
     /// Now; a clock that was set back stands still until it has caught up.
     fn clock(&self) -> Timestamp {
         let now = (self.place.host.now)();
-        self.start.at.map_or(now, |last| now.max(last))
+        match self.place.mode {
+            Mode::Live => self.start.at.map_or(now, |last| now.max(last)),
+            Mode::Replay => now,
+        }
     }
 
     fn not_saved(&self) -> Error {

@@ -52,7 +52,7 @@ pub(crate) struct Tip {
 }
 
 impl Tip {
-    fn of(record: RecordRef<'_>) -> Result<Tip> {
+    pub(crate) fn of(record: RecordRef<'_>) -> Result<Tip> {
         Ok(Tip {
             id: RecordId(record.id().into_owned()),
             parent: record.parent().map(|parent| RecordId(parent.id().into_owned())),

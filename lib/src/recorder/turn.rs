@@ -70,7 +70,7 @@ impl Turn {
 /// A turn as the answers and the results that it was made of. A body without results is left as it is.
 pub fn steps(said: Said) -> Vec<Body> {
     let answered = |part: &Part| matches!(part, Part::Tool(call) if !call.is_open());
-    if !said.parts.iter().any(answered) {
+    if !said.parts.iter().any(answered) && said.results.is_empty() {
         let parts = said.parts.into_iter().filter(|part| !matches!(part, Part::StepStart)).collect();
         return vec![Body::Assistant(Said { parts, ..said })];
     }

@@ -2,10 +2,12 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub(crate) mod apis;
+pub(crate) mod bodies;
 pub(crate) mod oracle;
 pub(crate) mod pen;
 pub(crate) mod story;
 pub(crate) mod writing;
+pub(crate) mod written;
 
 use std::path::{Path, PathBuf};
 

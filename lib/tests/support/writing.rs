@@ -9,11 +9,11 @@ use scrollback::dialect::Dialect;
 use scrollback::error::Error;
 use scrollback::host::Host;
 use scrollback::issue::IssueKind;
-use scrollback::record::{Body, RecordId, SessionId};
-use scrollback::recorder::{Ack, Durability, Options, Recorder, Saved};
+use scrollback::record::{Body, Context, RecordId, SessionId};
+use scrollback::recorder::{Ack, Durability, Options, Recorder, Saved, steps};
 use scrollback::session::Session;
 use scrollback::store::{NewSession, Store};
-use scrollback::writing::{Beginning, Loss, Writing};
+use scrollback::writing::{Beginning, Draft, Loss, Writing};
 use serde_json::Value;
 
 use super::reading;
@@ -147,4 +147,34 @@ fn came(recorder: &mut Recorder, body: &Body) -> Came {
         Err(Error::CannotHold { what, .. }) => Came::Refused(what),
         Err(error) => panic!("{error}"),
     }
+}
+
+/// The same as text alone, without a disk: for many sessions.
+pub(crate) fn written_at_once(dialect: &dyn Dialect, bodies: &[Body]) -> String {
+    let (session, host) = (SessionId::from(SESSION), host());
+    let mut lines = (writing(dialect).header)(&beginning(&session));
+    let answers = bodies.iter().flat_map(|body| match body {
+        Body::Assistant(said) => steps(said.clone()),
+        other => vec![other.clone()],
+    });
+    for body in answers {
+        let id = RecordId((host.new_id)());
+        let draft = Draft {
+            session: &session,
+            id: &id,
+            parent: None,
+            answer: &id,
+            at: (host.now)(),
+            version: "1.2.3",
+            body: &body,
+            context: &Context::default(),
+            branches: false,
+            sidechain: false,
+            fragment: None,
+            forked_from: None,
+            new_id: &*host.new_id,
+        };
+        lines.extend((writing(dialect).lines)(&draft).lines);
+    }
+    lines.iter().map(|line| format!("{}\n", line.value)).collect()
 }

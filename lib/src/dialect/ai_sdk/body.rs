@@ -40,10 +40,6 @@ pub(super) fn of(text: &str) -> Body {
 
 fn said(mut message: Map<String, Value>, line: &Line<'_>) -> Said {
     let parts = if line.is_legacy() { legacy::parts(&mut message) } else { parts(&mut message) };
-    let (model, usage) = match &line.metadata.0 {
-        Some(about) => (about.model.clone().owned(), about.usage()),
-        None => (None, None),
-    };
     for known in ["id", "role"] {
         message.shift_remove(known);
     }
@@ -55,7 +51,21 @@ fn said(mut message: Map<String, Value>, line: &Line<'_>) -> Said {
     for (key, value) in message {
         metadata.entry(key).or_insert(value);
     }
-    Said { parts, model, usage, metadata, ..Said::default() }
+    let mut said = Said { parts, ..Said::default() };
+    if let Some(about) = &line.metadata.0 {
+        (said.model, said.usage) = (about.model.clone().owned(), about.usage());
+        said.sender = about.sender.clone().owned();
+        said.context.cwd = about.cwd.clone().owned();
+        said.context.git_branch = about.git_branch.clone().owned();
+        said.todos = told(&metadata, "todos");
+        said.thinking = told(&metadata, "thinking");
+    }
+    Said { metadata, ..said }
+}
+
+/// What our own metadata tells, where it has the right shape.
+fn told<T: serde::de::DeserializeOwned>(metadata: &Map<String, Value>, key: &str) -> Option<T> {
+    metadata.get(key).and_then(|told| T::deserialize(told).ok())
 }
 
 fn parts(message: &mut Map<String, Value>) -> Vec<Part> {

@@ -116,6 +116,13 @@ pub(super) struct Metadata<'a> {
     total_usage: Object<Tokens>,
     #[serde(default)]
     usage: Object<Tokens>,
+    // Ours only.
+    #[serde(default)]
+    pub(super) cwd: Text<'a>,
+    #[serde(default)]
+    pub(super) git_branch: Text<'a>,
+    #[serde(default)]
+    pub(super) sender: Text<'a>,
 }
 
 #[derive(Deserialize, Clone)]
@@ -190,10 +197,8 @@ impl<'a> Line<'a> {
     }
 
     pub(super) fn at(&self) -> Moment<'a> {
-        let about = self.metadata.0.as_ref();
-        let told = [Some(&self.created_at), about.map(|about| &about.created_at), about.map(|about| &about.timestamp)];
-        let first = told.into_iter().flatten().find(|told| !matches!(told, Moment::Absent));
-        first.map_or(Moment::Absent, moment)
+        let of_metadata = || self.metadata.0.as_ref().map_or(Moment::Absent, Metadata::at);
+        if matches!(self.created_at, Moment::Absent) { of_metadata() } else { moment(&self.created_at) }
     }
 
     /// The calls that still wait for their results.
@@ -232,6 +237,11 @@ impl<'a> Line<'a> {
 }
 
 impl Metadata<'_> {
+    pub(super) fn at(&self) -> Moment<'static> {
+        let mut told = [&self.created_at, &self.timestamp].into_iter();
+        told.find(|told| !matches!(told, Moment::Absent)).map_or(Moment::Absent, moment)
+    }
+
     pub(super) fn usage(&self) -> Option<Usage> {
         let tokens = self.total_usage.0.as_ref().or(self.usage.0.as_ref())?;
         // The SDK counts cached tokens among those sent.

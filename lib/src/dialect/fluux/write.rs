@@ -12,7 +12,7 @@ use super::room::{STANZA_ID, attachment, file_name, size_label};
 use super::{ARCHIVES, HISTORY, VERSION};
 use crate::message::{FilePart, Part};
 use crate::record::{Body, Context, RecordId, Said};
-use crate::writing::{Adoption, Beginning, Draft, Grain, Line, Loss, Names, Shape, Writing, Written};
+use crate::writing::{Beginning, Draft, Grain, Line, Loss, Names, Shape, Writing, Written};
 
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Turn,
@@ -21,7 +21,8 @@ pub(super) static WRITING: Writing = Writing {
     header,
     lines,
     sidecar: None,
-    adopt: Some(adopt),
+    // A person or a room has one session at a time: there is no place for a fork.
+    adopt: None,
     archive: Some(archive),
 };
 
@@ -40,11 +41,6 @@ fn header(beginning: &Beginning<'_>) -> Vec<Line> {
 fn archive(history: &Path, ended: Timestamp) -> PathBuf {
     let name = format!("{}.jsonl", ended.strftime("%Y%m%d-%H%M%S"));
     history.with_file_name(ARCHIVES).join(name)
-}
-
-/// A line tells neither its session nor what it hangs on.
-fn adopt(line: Value, _to: &Adoption<'_>) -> Value {
-    line
 }
 
 /// An instant as the agent writes it: with its offset, and as many digits of a second as are needed, by threes.

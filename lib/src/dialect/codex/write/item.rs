@@ -167,14 +167,14 @@ impl Script<'_> {
         }
         let raw = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.as_ref() } else { None };
         let arguments = match (call.input(), raw) {
-            (Some(input), _) => input.to_string(),
-            // The model got it wrong: it stays as the model wrote it.
-            (None, Some(Value::String(raw))) => raw.clone(),
-            (None, Some(raw)) => raw.to_string(),
-            (None, None) => {
+            (None | Some(Value::Null), None) => {
                 self.make_up("tool input");
                 "{}".to_owned()
             }
+            (Some(input), None) => input.to_string(),
+            // The model got it wrong: it stays as the model wrote it.
+            (_, Some(Value::String(raw))) => raw.clone(),
+            (_, Some(raw)) => raw.to_string(),
         };
         let mut item = json!({"type": "function_call", "name": tool, "arguments": arguments, "call_id": id});
         let openai = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("openai"));

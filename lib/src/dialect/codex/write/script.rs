@@ -24,8 +24,12 @@ impl Script<'_> {
     fn body(&mut self, body: &Body) {
         match body {
             Body::User(said) => {
-                self.prompt(&said.parts);
-                self.lose_the_rest(said);
+                said.results.iter().for_each(|result| self.result(result));
+                if !said.parts.is_empty() || said.results.is_empty() {
+                    self.prompt(&said.parts);
+                }
+                let rest = Said { results: Vec::new(), ..said.clone() };
+                self.lose_the_rest(&rest);
             }
             Body::Assistant(said) => self.answer(said),
             Body::ToolResult(said) => {

@@ -1,0 +1,80 @@
+//! `remove`: sessions go into the trash.
+
+use std::process::ExitCode;
+
+use scrollback::recorder::Surprise;
+use scrollback::trash::Trash;
+use serde::Serialize;
+
+use super::FOUND_PROBLEMS;
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::name::SessionName;
+use crate::surprises;
+use crate::terminal::clean;
+use crate::writable::{Done, Writable};
+
+/// Move sessions into the trash
+///
+/// Moves the files of each session, what describes it and its sub-agents' sessions with it. `trash` lists what was removed, `trash restore` puts it back;
+/// nothing in the trash expires.
+#[derive(clap::Args, Debug)]
+pub(crate) struct RemoveArgs {
+    /// Session id, unique beginning, @, or a path (can be repeated)
+    #[arg(required = true, value_name = "SESSION")]
+    sessions: Vec<SessionName>,
+}
+
+/// What `--json` prints of one.
+#[derive(Serialize)]
+struct Gone {
+    #[serde(flatten)]
+    done: Done,
+    /// What it is called in the trash.
+    trash: String,
+}
+
+pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    // All are found before the first is moved: a typing error removes nothing.
+    let found = args.sessions.iter().map(|name| Writable::find(name, global, ctx));
+    let mut found: Vec<Writable> = found.collect::<Result<_, _>>()?;
+    if let Some(record) = found.iter().find_map(|writable| writable.record.as_ref()) {
+        let failure = Failure::new(FailureKind::Usage, format!("#{record} is a record, and only sessions are removed"));
+        return Err(failure.hint("`scrollback rewind` leaves records behind and keeps them"));
+    }
+    let mut known = std::collections::HashSet::new();
+    found.retain(|writable| known.insert(writable.source.path.clone()));
+    let (mut gone, mut failed) = (Vec::new(), false);
+    for writable in found {
+        match remove(&writable, ctx) {
+            Ok(one) => gone.push(one),
+            Err(failure) if args.sessions.len() == 1 => return Err(failure),
+            Err(failure) => {
+                failed = true;
+                ctx.warn(&failure)?;
+            }
+        }
+    }
+    if ctx.json {
+        match &gone[..] {
+            [one] if args.sessions.len() == 1 => ctx.print_json(one)?,
+            all => ctx.print_json(&all)?,
+        }
+    }
+    Ok(if failed { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
+}
+
+fn remove(writable: &Writable, ctx: &mut Ctx) -> Result<Gone, Failure> {
+    let trash = Trash::open(&writable.trash(ctx), ctx.host()?);
+    if trash.is_in_use(&writable.source) {
+        surprises::tell_all(&[Surprise::InUse], ctx)?;
+    }
+    let removed = trash.remove(&writable.session)?;
+    if !ctx.json {
+        ctx.line(&format!("{} is in the trash", clean::line(&writable.id())))?;
+        ctx.note(&format!("`scrollback trash restore {}` puts it back.", removed.id))?;
+    }
+    let path = removed.root.join(&removed.id);
+    Ok(Gone { done: Done { session: writable.id(), record: None, path }, trash: removed.id })
+}

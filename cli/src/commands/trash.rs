@@ -1,0 +1,142 @@
+//! `trash`: what was removed, and the way back.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use scrollback::dialect;
+use scrollback::trash::{Removed, Trash};
+
+use super::FOUND_PROBLEMS;
+use crate::args::Global;
+use crate::clock;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::paint::Paint;
+use crate::render::table::{Cell, Column, Table};
+use crate::terminal::clean;
+use crate::terminal::markdown::plain_preview;
+use crate::writable::{self, Done};
+
+/// What a cell looks at of a title: more than any window is wide.
+const TITLE_CHARS: usize = 200;
+
+/// List removed sessions, or put one back
+///
+/// Lists what `remove` moved aside, the last removed first. Nothing expires: delete a session's folder in the trash to be rid of it for good.
+#[derive(clap::Args, Debug)]
+pub(crate) struct TrashArgs {
+    #[command(subcommand)]
+    command: Option<TrashCommand>,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum TrashCommand {
+    Restore(RestoreArgs),
+}
+
+/// Put a removed session back where it was
+///
+/// Where something is by now, nothing is moved.
+#[derive(clap::Args, Debug)]
+struct RestoreArgs {
+    /// What `trash` calls it, its session id, or a unique beginning
+    id: String,
+}
+
+pub(crate) fn run(args: &TrashArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    writable::refuse_demo(ctx)?;
+    match &args.command {
+        None => list(global, ctx),
+        Some(TrashCommand::Restore(args)) => restore(args, global, ctx),
+    }
+}
+
+fn list(global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let removed = removed(global, ctx)?;
+    if ctx.json {
+        ctx.print_json(&removed)?;
+        return Ok(if removed.is_empty() { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS });
+    }
+    if removed.is_empty() {
+        return Err(
+            Failure::new(FailureKind::NotFound, "the trash is empty").hint("`scrollback remove` puts sessions there")
+        );
+    }
+    let mut table = Table::new(vec![
+        Column::fixed("ID"),
+        Column::fixed("REMOVED").spare(1),
+        Column::shrinking("TITLE", 16),
+        Column::fixed("AGENT").spare(2),
+        Column::shrinking("PATH", 16).spare(3),
+    ]);
+    for Removed { id, origin, .. } in &removed {
+        table.push(vec![
+            Cell::new(clean::line(id), Paint::cyan),
+            Cell::new(origin.removed.map(|at| clock::ago(at, ctx.now)).unwrap_or_default(), Paint::dim),
+            Cell::new(plain_preview(origin.title.as_deref().unwrap_or_default(), TITLE_CHARS), Paint::bold),
+            Cell::new(clean::line(&origin.dialect), Paint::dim),
+            Cell::new(clean::line(&origin.path.to_string_lossy()), Paint::plain),
+        ]);
+    }
+    let table = table.render(ctx.look.width, ctx.paint());
+    write!(ctx.out, "{table}")?;
+    ctx.out.flush()?;
+    ctx.note("`scrollback trash restore ID` puts one back.")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let all = removed(global, ctx)?;
+    let of =
+        |fits: &dyn Fn(&Removed) -> bool| -> Vec<&Removed> { all.iter().filter(|removed| fits(removed)).collect() };
+    let named = [
+        of(&|removed| removed.id == args.id),
+        of(&|removed| removed.origin.session == args.id),
+        of(&|removed| removed.id.starts_with(&args.id) || removed.origin.session.starts_with(&args.id)),
+    ];
+    let found = named.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
+    let [only] = found[..] else {
+        let failure = match found.len() {
+            0 => Failure::new(FailureKind::NotFound, format!("nothing in the trash matches {:?}", args.id)),
+            count => Failure::new(FailureKind::Usage, format!("{count} removed sessions match {:?}", args.id)),
+        };
+        return Err(failure.hint("`scrollback trash` lists what is there; say the whole ID of one"));
+    };
+    let back = Trash::open(&only.root, ctx.host()?).restore(&only.id)?;
+    let (session, path) = (back.origin.session, back.origin.path);
+    if ctx.json {
+        ctx.print_json(&Done { session, record: None, path })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    ctx.line(&format!("{} is back", clean::line(&session)))?;
+    ctx.note(&path.display().to_string())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Everything in every trash that the commands put sessions into; what cannot be told is told beside it.
+fn removed(global: &Global, ctx: &mut Ctx) -> Result<Vec<Removed>, Failure> {
+    let mut all = Vec::new();
+    for root in roots(global, ctx) {
+        let listed = Trash::open(&root, ctx.host()?).list();
+        all.extend(listed.removed);
+        for error in listed.errors {
+            ctx.warn(&error.into())?;
+        }
+    }
+    all.sort_by(|a, b| b.origin.removed.cmp(&a.origin.removed).then_with(|| a.id.cmp(&b.id)));
+    Ok(all)
+}
+
+fn roots(global: &Global, ctx: &Ctx) -> Vec<PathBuf> {
+    let native = dialect::named("native").into_iter();
+    let stores = native.flat_map(|native| match &global.store {
+        Some(store) => native.layouts_in(&ctx.home.cwd.join(store)),
+        None => native.layouts(&ctx.home),
+    });
+    let stores = stores.filter_map(|layout| Some(layout.root.parent()?.join("trash")));
+    let mut roots: Vec<PathBuf> = stores.chain([ctx.home.data().join("trash")]).collect();
+    roots.sort();
+    roots.dedup();
+    roots
+}

@@ -1,0 +1,63 @@
+//! A turn by itself, for formats that write whole turns: its calls have their results, whoever brought them.
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::assemble::{annotate, orphan, settle, take_first_final};
+use crate::message::Part;
+use crate::record::{Said, ToolResult};
+use crate::writing::{Draft, Loss, LossKind, Written};
+
+/// What one record says, with each result where it belongs.
+pub(crate) struct Closed {
+    /// The parts; a call whose result came with it has it.
+    pub(crate) parts: Vec<Part>,
+    /// Results of calls that are not among them, each as a call of which only the result is known.
+    pub(crate) strays: Vec<Part>,
+}
+
+/// Gives the calls of a record the results and notes that the record brings.
+pub(crate) fn closed(said: &Said, written: &mut Written) -> Closed {
+    let mut parts = said.parts.clone();
+    let mut results: HashMap<String, Vec<(usize, ToolResult)>> = HashMap::new();
+    for (order, result) in said.results.iter().cloned().enumerate() {
+        results.entry(result.call_id.clone()).or_default().push((order, result));
+    }
+    let mut called = HashSet::new();
+    for part in &mut parts {
+        let Part::Tool(call) = part else { continue };
+        called.insert(call.call_id.clone());
+        if call.is_open()
+            && let Some(result) = results.get_mut(&call.call_id).and_then(take_first_final)
+        {
+            settle(call, result);
+        }
+    }
+    let mut strays = Vec::new();
+    for (call, left) in results.into_iter().filter(|(_, left)| !left.is_empty()) {
+        match called.contains(&call) {
+            true => written.lose("second tool result", LossKind::Dropped),
+            false => strays.extend(left),
+        }
+    }
+    if said.notes.iter().any(|note| !called.contains(&note.call_id)) {
+        written.lose("tool note", LossKind::Dropped);
+    }
+    strays.sort_by_key(|(order, _)| *order);
+    annotate(said.notes.clone(), &mut parts);
+    Closed { parts, strays: strays.into_iter().map(|(_, result)| orphan(result)).collect() }
+}
+
+/// Of where something was said, no format of turns has a place for all.
+pub(crate) fn lose_surroundings(said: &Said, written: &mut Written) {
+    if said.context.platform.is_some() || said.context.user_type.is_some() {
+        written.lose(Loss::SURROUNDINGS, LossKind::Dropped);
+    }
+}
+
+/// Notes where a session forgets, at its first record, which one it was forked from.
+pub(crate) fn told_of_fork(draft: &Draft<'_>, mut written: Written) -> Written {
+    if draft.forked_from.is_some() && draft.parent.is_none() {
+        written.lose("fork", LossKind::Dropped);
+    }
+    written
+}

@@ -1,0 +1,175 @@
+//! A session becomes another dialect's file: what it says is recorded again, in the other format's words.
+//!
+//! ```text
+//! records ─group─▶ answers ─replay─▶ Recorder of the other dialect ─▶ file, losses
+//!                                    its clock and ids are the source's
+//! ```
+//!
+//! What the other format cannot hold is reported record by record, and the original lines go into a file beside the new one,
+//! so that the way back gives them again ([`kept`]).
+
+mod kept;
+mod replay;
+
+use std::path::{Path, PathBuf};
+
+use hashbrown::HashMap;
+use serde::Serialize;
+
+use crate::dialect::Dialect;
+use crate::disk::Real;
+use crate::error::{At, Error, Result};
+use crate::fork::Staged;
+use crate::host::Host;
+use crate::project;
+use crate::record::SessionId;
+use crate::replace::{Keep, replace};
+use crate::session::{NotFound, RecordRef, Session};
+use crate::store::{NewSession, Store};
+use crate::writing::LossKind;
+use kept::Kept;
+use replay::Replayed;
+
+/// Where a converted session goes.
+#[derive(Debug, Clone, Copy)]
+pub enum Target<'a> {
+    /// Into this file. One that is there is refused.
+    File(&'a Path),
+    /// Into a store, where its dialect puts it.
+    Store(&'a Path),
+}
+
+/// What to convert, and to what.
+#[derive(Clone, Copy)]
+pub struct Conversion<'a> {
+    /// The other dialect.
+    pub to: &'static dyn Dialect,
+    /// Where the file goes.
+    pub target: Target<'a>,
+    /// The record whose branch is converted, where the format holds only one; the session's head where none is named.
+    pub head: Option<&'a str>,
+    /// Whom the session is with, where the format asks for it.
+    pub with: Option<&'a str>,
+}
+
+/// A session that was converted.
+#[derive(Debug, Serialize)]
+pub struct Converted {
+    /// What the new session is called.
+    #[serde(skip)]
+    pub session: SessionId,
+    /// Its file.
+    pub path: PathBuf,
+    /// The file beside it that keeps what it cannot hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sidecar: Option<PathBuf>,
+    /// What it does not say as the source does, record by record.
+    pub losses: Vec<LossRow>,
+}
+
+/// Something of one record that the other format does not hold as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+pub struct LossRow {
+    /// The source's record.
+    pub record: String,
+    /// What.
+    pub what: String,
+    /// What became of it.
+    pub kind: LossKind,
+    /// How often in that record.
+    pub count: u64,
+}
+
+impl Session {
+    /// Writes this session as another dialect's file. The source is only read.
+    ///
+    /// The same dialect gives the same bytes; a session that was converted before gives back what its sidecar kept.
+    pub fn convert(&self, how: &Conversion<'_>, host: &Host) -> Result<Converted> {
+        if !self.whole() {
+            let what = "a session that was read in part".to_owned();
+            return Err(Error::CannotHold { dialect: how.to.name(), what });
+        }
+        let kept = Kept::beside(self, how.to);
+        let same = how.to.name() == self.dialect().name();
+        let id = match &kept {
+            Some(kept) => kept.session(),
+            None if same => self.id(),
+            None => replay::derived_id(self.id().as_str(), how.to.name()),
+        };
+        let store = self.store_for(how, host)?;
+        let path = self.path_for(how, &store, &id)?;
+        let replayed = {
+            let staged = Staged::make(&Real, &path, &(host.new_id)())?;
+            let written = match &kept {
+                _ if same => self.copy_to(staged.file()).map(|()| Replayed::default()),
+                Some(kept) => replay::go_on(self, kept, &store, &id, staged.file()),
+                None => replay::all(self, how, &store, &id, staged.file()),
+            };
+            let published = written.and_then(|replayed| staged.publish().map(|()| replayed));
+            published.inspect_err(|_| staged.clean_up())?
+        };
+        let Replayed { losses, ids } = replayed;
+        // What came back, or was copied, says all that its source said.
+        let has_lost = !same && kept.is_none() && !losses.is_empty();
+        let kept = if has_lost { Kept::of(self, how.to, &path, ids)? } else { None };
+        let sidecar = kept.is_some().then(|| kept::path(&path));
+        if let (Some(kept), Some(sidecar)) = (kept, &sidecar) {
+            replace(&Real, sidecar, &(host.new_id)(), &kept.into_bytes(), Keep::Surely)?;
+        }
+        Ok(Converted { session: id, path, sidecar, losses: rows(losses) })
+    }
+
+    /// The store that the new file is made for: it works where and when the source did.
+    fn store_for(&self, how: &Conversion<'_>, host: &Host) -> Result<Store> {
+        let cwd = self.cwd().map(PathBuf::from).filter(|cwd| cwd.is_absolute()).unwrap_or_else(|| host.cwd.clone());
+        let version = self.agent_version().map_or_else(|| host.version.clone(), str::to_owned);
+        let root = match how.target {
+            Target::Store(root) => host.cwd.join(root),
+            Target::File(file) => host.cwd.join(file).parent().map(Path::to_path_buf).unwrap_or_default(),
+        };
+        let started = self.started();
+        let now = host.now.clone();
+        let now = std::sync::Arc::new(move || started.unwrap_or_else(|| now()));
+        Store::open(how.to, &root, Host { now, cwd, version, ..host.clone() })
+    }
+
+    fn path_for(&self, how: &Conversion<'_>, store: &Store, id: &SessionId) -> Result<PathBuf> {
+        let path = match how.target {
+            Target::File(file) => store.root.join(file.file_name().unwrap_or_default()),
+            Target::Store(_) => {
+                let project = project::of(&store.host.cwd);
+                let new = NewSession { with: how.with, ..NewSession::of(&project) };
+                store.path_of(&store.beginning(id, &new, self.git_branch())?)?
+            }
+        };
+        let taken = [path.clone(), kept::path(&path)].into_iter().find(|path| store.disk.exists(path));
+        taken.map_or(Ok(path), |taken| Err(Error::Exists(taken)))
+    }
+
+    fn copy_to(&self, file: &Path) -> Result<()> {
+        std::fs::copy(self.path(), file).at(file)?;
+        std::fs::File::open(file).and_then(|copy| copy.sync_all()).at(file)
+    }
+
+    /// The head that was named, or the session's own.
+    fn head_called(&self, name: Option<&str>) -> Result<Option<RecordRef<'_>>> {
+        let Some(name) = name else { return Ok(self.head()) };
+        self.find(name).map(Some).map_err(|reason| match reason {
+            NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
+        })
+    }
+}
+
+/// Losses of one record and one kind as one row, in the order of the records.
+fn rows(losses: Vec<LossRow>) -> Vec<LossRow> {
+    let mut at: HashMap<(String, String, LossKind), usize> = HashMap::new();
+    let mut rows: Vec<LossRow> = Vec::new();
+    for loss in losses {
+        let known = *at.entry((loss.record.clone(), loss.what.clone(), loss.kind)).or_insert(rows.len());
+        match rows.get_mut(known) {
+            Some(row) => row.count += loss.count,
+            None => rows.push(loss),
+        }
+    }
+    rows
+}

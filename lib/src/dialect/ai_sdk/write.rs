@@ -1,0 +1,268 @@
+//! How UIMessages are written: one a line, the whole turn of a model in one of them, as SDK 7 takes it.
+//!
+//! What else is known of a message goes into its `metadata`, under the keys of our own messages, so that reading it gives
+//! the message that any other dialect would have given.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::line::Metadata;
+use crate::assemble;
+use crate::closed::{self, Closed};
+use crate::conversation::RESPONSES_PER_MESSAGE;
+use crate::divider;
+use crate::lenient::Moment;
+use crate::message::{Message, Part, Role, Sdk, SteeringPart};
+use crate::record::{Body, RecordId, Said};
+use crate::time::{self, Told};
+use crate::writing::{Beginning, Draft, Grain, Line, LossKind, Names, Shape, Writing, Written, file_name};
+
+pub(super) static WRITING: Writing = Writing {
+    grain: Grain::Turn,
+    shape: Shape::Linear,
+    place,
+    header: |_| Vec::new(),
+    lines: |draft| closed::told_of_fork(draft, lines(draft)),
+    sidecar: None,
+    // A message names neither its session nor another message.
+    adopt: Some(|line, _| line),
+    archive: None,
+};
+
+/// The file is called as the session is: nothing in it says so.
+fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
+    let name = format!("{}.jsonl", beginning.session);
+    Ok(["chats", &file_name(name)?].iter().collect())
+}
+
+fn lines(draft: &Draft<'_>) -> Written {
+    let mut writing = Messages { draft, written: Written::default() };
+    match draft.body {
+        _ if draft.sidechain => return Written::nothing("sidechain"),
+        Body::User(said) => writing.say(Role::User, said),
+        Body::Assistant(said) => writing.answer(said),
+        Body::ToolResult(said) => writing.results(said),
+        Body::System(said) if said.error.is_some() => {
+            writing.fail(said);
+        }
+        Body::System(said) => {
+            // One without words tells a state. A system message must have parts; an answer need not, and no model is sent it.
+            let role = if said.parts.is_empty() { Role::Assistant } else { Role::System };
+            if !said.to_model || role == Role::Assistant {
+                writing.written.lose("notice", LossKind::Renamed);
+            }
+            writing.say(role, said);
+        }
+        Body::Attachment(said) if said.to_model => {
+            writing.written.lose("attachment", LossKind::Renamed);
+            writing.say(Role::System, said);
+        }
+        Body::Attachment(_) => return Written::nothing("attachment"),
+        // The SDK sends no data to a model: for it nothing is cut and nothing was taken back.
+        Body::Compaction(compaction) => {
+            writing.written.lose("compaction", LossKind::Renamed);
+            if compaction.replacement.is_some() {
+                writing.written.lose("replacement of a compaction", LossKind::Dropped);
+            }
+            writing.divide(divider::compaction(draft.id.as_str(), compaction), &Said::default());
+        }
+        Body::Rewind(rewind) => {
+            writing.written.lose("rewind", LossKind::Renamed);
+            let to = draft.parent.map(RecordId::as_str);
+            writing.divide(divider::rewind(draft.id.as_str(), rewind, to), &Said::default());
+        }
+        Body::Restore(restore) => {
+            writing.written.lose("restore", LossKind::Renamed);
+            let said = Said { todos: restore.todos.clone(), ..Said::default() };
+            writing.divide(divider::restore(draft.id.as_str(), restore), &said);
+        }
+        Body::Snapshot(_) => return Written::nothing("snapshot"),
+        Body::Title(_) => return Written::nothing("title"),
+        Body::Header(_) => return Written::nothing("header"),
+        Body::Other(_) => return Written::nothing("unknown record"),
+    }
+    writing.written
+}
+
+/// A record on its way to messages.
+struct Messages<'a> {
+    draft: &'a Draft<'a>,
+    written: Written,
+}
+
+impl Messages<'_> {
+    /// A prompt or a notice. Results that came with it belong to calls elsewhere: they go before it, as an answer.
+    fn say(&mut self, role: Role, said: &Said) {
+        let closed = self.closed(said);
+        if !closed.strays.is_empty() {
+            let (id, about) = ((self.draft.new_id)(), self.metadata(&Said::default()));
+            self.message(id, Role::Assistant, closed.strays, about);
+        }
+        let about = self.metadata(said);
+        self.message(self.draft.id.0.clone(), role, closed.parts, about);
+    }
+
+    /// A turn; one of very many responses goes on in a further message, and the last one tells what all of them cost.
+    fn answer(&mut self, said: &Said) {
+        let closed = self.closed(said);
+        let responses = with_first_step(closed.parts.into_iter().map(assemble::done).collect());
+        let mut pages = pages(responses);
+        if let Some(last) = pages.last_mut() {
+            last.extend(closed.strays);
+        }
+        let (count, mut continues) = (pages.len(), None);
+        for (at, parts) in pages.into_iter().enumerate() {
+            let id = if at == 0 { self.draft.id.0.clone() } else { (self.draft.new_id)() };
+            let mut about = self.metadata(said);
+            if at + 1 < count {
+                about.retain(|key, _| !matches!(key.as_str(), "usage" | "totalUsage"));
+            }
+            if let Some(before) = continues.replace(id.clone()) {
+                about.insert("continues".to_owned(), before.into());
+            }
+            self.message(id, Role::Assistant, parts, about);
+        }
+    }
+
+    /// Results of calls that stand elsewhere, and what somebody said while the tools ran.
+    fn results(&mut self, said: &Said) {
+        let closed = self.closed(said);
+        let mut parts = closed.parts;
+        if !parts.is_empty() && !closed.strays.is_empty() {
+            let steering = SteeringPart { id: self.draft.id.0.clone(), parts, ..SteeringPart::default() };
+            parts = vec![Part::Steering(steering)];
+        }
+        parts.extend(closed.strays);
+        let about = self.metadata(said);
+        self.message(self.draft.id.0.clone(), Role::Assistant, parts, about);
+    }
+
+    /// The parts of a record that tells of no failure, or only that there was one.
+    fn closed(&mut self, said: &Said) -> Closed {
+        if said.error.is_some() {
+            self.written.lose("kind of error", LossKind::Dropped);
+        }
+        let closed = closed::closed(said, &mut self.written);
+        if !closed.strays.is_empty() {
+            self.written.lose("tool result", LossKind::Renamed);
+        }
+        closed
+    }
+
+    /// Only the words of a failure are kept.
+    fn fail(&mut self, said: &Said) {
+        self.written.lose("error", LossKind::Renamed);
+        for part in said.parts.iter().filter(|part| !matches!(part, Part::Text(_))) {
+            self.written.lose(name(part), LossKind::Dropped);
+        }
+        if !said.results.is_empty() || !said.notes.is_empty() {
+            self.written.lose("tool result", LossKind::Dropped);
+        }
+        self.divide(divider::failure(self.draft.id.as_str(), said), said);
+    }
+
+    /// What people see as a line across the page is an answer of its own.
+    fn divide(&mut self, part: Part, said: &Said) {
+        let about = self.metadata(said);
+        self.message(self.draft.id.0.clone(), Role::Assistant, vec![part], about);
+    }
+
+    /// Writes a message as SDK 7 takes it. A part that had to change for that is noted.
+    fn message(&mut self, id: String, role: Role, parts: Vec<Part>, about: Map<String, Value>) {
+        let told = parts.clone();
+        let message = Message { metadata: Some(about), ..Message::new(id.clone(), role, parts) }.for_sdk(Sdk::V7);
+        if message.parts.len() > told.len() {
+            self.written.lose("text", LossKind::Synthesised);
+        }
+        for (_, before) in message.parts.iter().zip(&told).filter(|(now, before)| now != before) {
+            self.written.lose(name(before), LossKind::Renamed);
+        }
+        // Our messages are JSON already: text keys only, so this cannot fail.
+        let value = serde_json::to_value(&message).unwrap_or_default();
+        self.written.lines.push(Line { value, names: Names::Link(RecordId(id)) });
+    }
+
+    /// What is known of a message. What the agent itself says goes first, unless the reader would take it for something
+    /// else than what we were told.
+    fn metadata(&mut self, said: &Said) -> Map<String, Value> {
+        closed::lose_surroundings(said, &mut self.written);
+        let own = Value::Object(said.metadata.clone());
+        let told = Metadata::deserialize(&own).ok();
+        let at = told.as_ref().map_or(Moment::Absent, Metadata::at);
+        let (model, usage) = told.map_or((None, None), |told| (told.model.clone().owned(), told.usage()));
+        let is_now = matches!(time::read(&at, self.draft.at), Told::At(at) if at == self.draft.at.as_microsecond());
+        let true_keys = [
+            (is_now, &["createdAt", "timestamp"][..]),
+            (said.model.is_none() || said.model == model, &["model"]),
+            (said.usage.is_none() || said.usage == usage, &["usage", "totalUsage"]),
+        ];
+        let mut said = Said { parts: Vec::new(), results: Vec::new(), notes: Vec::new(), ..said.clone() };
+        for key in true_keys.into_iter().filter(|(is_true, _)| !is_true).flat_map(|(_, keys)| keys) {
+            if said.metadata.shift_remove(*key).is_some() {
+                self.written.lose("metadata", LossKind::Dropped);
+            }
+        }
+        assemble::metadata(self.draft.at, said)
+    }
+}
+
+/// A response begins with a mark; of the first one it may be missing.
+fn with_first_step(mut parts: Vec<Part>) -> Vec<Part> {
+    let is_response = |part: &Part| match part {
+        Part::Text(_)
+        | Part::Reasoning(_)
+        | Part::File(_)
+        | Part::ReasoningFile(_)
+        | Part::SourceUrl(_)
+        | Part::SourceDocument(_)
+        | Part::Custom(_)
+        | Part::StepStart
+        | Part::Tool(_)
+        | Part::Other(_) => true,
+        Part::Steering(_) | Part::Data(_) => false,
+    };
+    if let Some(first) = parts.iter().position(is_response)
+        && parts[first] != Part::StepStart
+    {
+        parts.insert(first, Part::StepStart);
+    }
+    parts
+}
+
+/// The messages of a turn: never more responses in one than a page holds.
+fn pages(parts: Vec<Part>) -> Vec<Vec<Part>> {
+    let mut pages = vec![Vec::new()];
+    let mut responses = 0;
+    for part in parts {
+        if part == Part::StepStart {
+            responses += 1;
+        }
+        if responses > RESPONSES_PER_MESSAGE {
+            pages.push(Vec::new());
+            responses = 1;
+        }
+        if let Some(page) = pages.last_mut() {
+            page.push(part);
+        }
+    }
+    pages
+}
+
+/// What a loss calls a part.
+fn name(part: &Part) -> &'static str {
+    match part {
+        Part::Text(_) => "text",
+        Part::Reasoning(_) => "thinking",
+        Part::File(_) => "file",
+        Part::ReasoningFile(_) => "file of thinking",
+        Part::SourceUrl(_) | Part::SourceDocument(_) => "source",
+        Part::Custom(_) => "custom part",
+        Part::Steering(_) => "steering message",
+        Part::StepStart => "step",
+        Part::Tool(_) => "tool call",
+        Part::Data(_) => "data part",
+        Part::Other(_) => "unknown part",
+    }
+}

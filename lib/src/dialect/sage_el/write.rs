@@ -1,0 +1,119 @@
+//! How sage's lines are written: one for each response of the model, its calls with their results inside.
+//!
+//! Every line keeps the rules of `profile.rs`: a role of three, a text that is not empty, a time in ISO 8601.
+
+mod call;
+mod telling;
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::{CURRENT, aligned_sage_folder_name};
+use crate::closed;
+use crate::message::Part;
+use crate::record::{Body, Compaction, Said};
+use crate::writing::{Adoption, Beginning, Draft, Grain, LossKind, Shape, Tally, Writing, Written, file_name};
+use telling::Telling;
+
+pub(super) static WRITING: Writing = Writing {
+    grain: Grain::Turn,
+    shape: Shape::Linear,
+    place,
+    header: |_| Vec::new(),
+    lines: |draft| closed::told_of_fork(draft, lines(draft)),
+    sidecar: Some(sidecar),
+    adopt: Some(adopt),
+    archive: Some(archive),
+};
+
+/// A project has one current conversation: its folder is the project's, and the file is always called the same.
+fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
+    let folder = aligned_sage_folder_name(&beginning.project.to_string_lossy());
+    Ok(["projects", &file_name(folder)?, CURRENT].iter().collect())
+}
+
+fn lines(draft: &Draft<'_>) -> Written {
+    match draft.body {
+        _ if draft.sidechain => Written::nothing("sidechain"),
+        Body::User(said) => Telling::of("user", said).finish(draft),
+        Body::Assistant(said) => Telling::of("assistant", said).finish(draft),
+        // What somebody says while tools run is the user's; the results are lines of their own.
+        Body::ToolResult(said) => Telling::of("user", said).finish(draft),
+        Body::System(said) => notice(draft, said),
+        Body::Attachment(said) if said.to_model => {
+            let mut telling = Telling::of("system", said);
+            telling.written.lose("attachment", LossKind::Renamed);
+            telling.finish(draft)
+        }
+        Body::Attachment(_) => Written::nothing("attachment"),
+        Body::Compaction(compaction) => summary(draft, compaction),
+        Body::Snapshot(_) => Written::nothing("snapshot"),
+        Body::Title(_) => Written::nothing("title"),
+        Body::Rewind(_) => Written::nothing("rewind"),
+        Body::Restore(_) => Written::nothing("restore"),
+        Body::Header(_) => Written::nothing("header"),
+        Body::Other(_) => Written::nothing("unknown record"),
+    }
+}
+
+/// sage sends every system line to the model.
+fn notice(draft: &Draft<'_>, said: &Said) -> Written {
+    let mut telling = Telling::of("system", said);
+    if said.error.is_some() {
+        telling.written.lose("error", LossKind::Renamed);
+    } else if !said.to_model {
+        telling.written.lose("notice", LossKind::Renamed);
+    }
+    telling.finish(draft)
+}
+
+/// People still find the summary; for sage's model nothing is cut.
+fn summary(draft: &Draft<'_>, compaction: &Compaction) -> Written {
+    let Some(summary) = compaction.summary.as_ref().filter(|summary| !summary.is_empty()) else {
+        return Written::nothing("compaction");
+    };
+    let said = Said { parts: vec![Part::text(summary)], ..Said::default() };
+    let mut telling = Telling::of("system", &said);
+    telling.written.lose("compaction", LossKind::Renamed);
+    telling.finish(draft)
+}
+
+/// metadata.json is the project's: what else it says stays, and so does whose it is and since when.
+fn sidecar(earlier: Option<Value>, tally: &Tally) -> Value {
+    let mut about = match earlier {
+        Some(Value::Object(about)) => about,
+        _ => Map::new(),
+    };
+    let is_told = |about: &Map<String, Value>, key: &str| about.get(key).is_some_and(Value::is_string);
+    if !is_told(&about, "project_dir") {
+        about.insert("project_dir".to_owned(), tally.project.clone().into());
+    }
+    if let (Some(started), false) = (tally.started, is_told(&about, "created_at")) {
+        about.insert("created_at".to_owned(), started.to_string().into());
+    }
+    if let Some(updated) = tally.updated {
+        about.insert("updated_at".to_owned(), updated.to_string().into());
+    }
+    about.insert("message_count".to_owned(), tally.messages.into());
+    about.insert("total_size".to_owned(), tally.size_bytes.into());
+    Value::Object(about)
+}
+
+/// Below the session that goes on: `history/20260110-120000.jsonl`, by the clock of Greenwich; sage itself takes that of the
+/// place, so that only its own names sort as they came to be.
+fn archive(conversation: &Path, ended: Timestamp) -> PathBuf {
+    let name = format!("{}.jsonl", ended.strftime("%Y%m%d-%H%M%S"));
+    conversation.with_file_name("history").join(name)
+}
+
+/// Only the session changes: a line hangs on the one before it. One without a session gets one, which names its new file.
+fn adopt(mut line: Value, adoption: &Adoption<'_>) -> Value {
+    if let Value::Object(fields) = &mut line {
+        let of_later = fields.contains_key("sessionId") && !fields.contains_key("session_id");
+        let key = if of_later { "sessionId" } else { "session_id" };
+        fields.insert(key.to_owned(), adoption.session.as_str().into());
+    }
+    line
+}

@@ -1,0 +1,231 @@
+//! What a record says, told line by line: a line for each response, and for whoever speaks in between.
+
+use hashbrown::HashSet;
+use serde_json::{Map, Value, json};
+
+use super::call;
+use crate::closed::{closed, lose_surroundings};
+use crate::message::{FilePart, Part, SteeringPart, TextPart};
+use crate::record::{RecordId, Said, Usage};
+use crate::writing::{Draft, Line, LossKind, Names, Written};
+
+/// A record on its way to lines: what is told so far, and the response that is being put together.
+pub(super) struct Telling<'a> {
+    role: &'static str,
+    said: &'a Said,
+    told: Vec<Told>,
+    texts: Vec<&'a str>,
+    calls: Vec<Value>,
+    /// The ids of all calls of the record.
+    ids: HashSet<String>,
+    /// What stands for the text where there is none.
+    instead: Vec<String>,
+    pub(super) written: Written,
+}
+
+/// One line, as far as somebody says something in it.
+struct Told {
+    role: &'static str,
+    content: String,
+    calls: Vec<Value>,
+}
+
+impl<'a> Telling<'a> {
+    pub(super) fn of(role: &'static str, said: &'a Said) -> Telling<'a> {
+        let (told, texts, calls, instead) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        Telling { role, said, told, texts, calls, ids: HashSet::new(), instead, written: Written::default() }
+    }
+
+    pub(super) fn finish(mut self, draft: &Draft<'_>) -> Written {
+        let closed = closed(self.said, &mut self.written);
+        self.strays(&closed.strays, draft);
+        // Texts are borrowed from the record; only the calls of `closed` differ from its own.
+        for (part, own) in closed.parts.iter().zip(&self.said.parts) {
+            let Part::Tool(tool) = part else {
+                self.part(own);
+                continue;
+            };
+            self.instead.push(format!("calls {}", tool.name));
+            let id = self.unique(tool.call_id.clone(), draft);
+            self.calls.push(call::value(tool, id, &mut self.written));
+        }
+        if let Some(kind) = &self.said.error {
+            self.instead.push(format!("error {kind}"));
+        }
+        self.end_response(self.role);
+        self.lose_the_rest();
+        self.into_lines(draft)
+    }
+
+    /// Results of calls that stand elsewhere. A line for them would have a role that sage's rules do not know, so that
+    /// each becomes a call with a result, under an id that its own call does not have.
+    fn strays(&mut self, strays: &[Part], draft: &Draft<'_>) {
+        for part in strays {
+            let Part::Tool(tool) = part else { continue };
+            self.written.lose("tool result", LossKind::Renamed);
+            self.instead.push(format!("result of {}", tool.name));
+            let id = self.unique(format!("{}-result", tool.call_id), draft);
+            self.calls.push(call::value(tool, id, &mut self.written));
+        }
+        self.end_response("assistant");
+    }
+
+    /// The id of a call, unless it is empty or another call of the record has it: its result would be that one's too.
+    fn unique(&mut self, id: String, draft: &Draft<'_>) -> String {
+        if !id.is_empty() && self.ids.insert(id.clone()) {
+            return id;
+        }
+        self.written.lose("id of a call", LossKind::Synthesised);
+        (draft.new_id)()
+    }
+
+    fn part(&mut self, part: &'a Part) {
+        match part {
+            Part::Text(text) => self.text(text),
+            Part::StepStart if self.role == "assistant" => self.end_response(self.role),
+            Part::StepStart => {}
+            Part::Reasoning(_) => self.written.lose("thinking", LossKind::Dropped),
+            Part::ReasoningFile(_) => self.written.lose("file of thinking", LossKind::Dropped),
+            Part::File(file) => self.file(file),
+            Part::SourceUrl(_) | Part::SourceDocument(_) => self.written.lose("source", LossKind::Dropped),
+            Part::Custom(_) => self.written.lose("custom part", LossKind::Dropped),
+            Part::Steering(steering) => self.steering(steering),
+            Part::Data(_) => self.written.lose("data part", LossKind::Dropped),
+            // Calls were taken with their results.
+            Part::Tool(_) => {}
+            Part::Other(_) => self.written.lose("unknown part", LossKind::Dropped),
+        }
+    }
+
+    fn text(&mut self, part: &'a TextPart) {
+        let TextPart { text, citations, state: _, provider_metadata, extra } = part;
+        if citations.is_some() || provider_metadata.is_some() || !extra.is_empty() {
+            self.written.lose("text metadata", LossKind::Dropped);
+        }
+        if text.is_empty() {
+            return;
+        }
+        if !self.calls.is_empty() {
+            self.written.lose("order of text and calls", LossKind::Renamed);
+        }
+        self.texts.push(text);
+    }
+
+    fn file(&mut self, file: &FilePart) {
+        let what = if file.media_type.starts_with("image") { "image" } else { "file" };
+        self.written.lose(what, LossKind::Dropped);
+        let name = file.filename.as_ref().unwrap_or(&file.media_type);
+        self.instead.push(format!("{what} {name}"));
+    }
+
+    /// What the person said in between is a line of theirs.
+    fn steering(&mut self, steering: &'a SteeringPart) {
+        self.written.lose("steering message", LossKind::Renamed);
+        self.end_response(self.role);
+        for part in &steering.parts {
+            match part {
+                Part::Text(text) => self.text(text),
+                Part::File(file) => self.file(file),
+                Part::Reasoning(_)
+                | Part::ReasoningFile(_)
+                | Part::SourceUrl(_)
+                | Part::SourceDocument(_)
+                | Part::Custom(_)
+                | Part::Steering(_)
+                | Part::StepStart
+                | Part::Tool(_)
+                | Part::Data(_)
+                | Part::Other(_) => self.written.lose("unknown part", LossKind::Dropped),
+            }
+        }
+        self.end_response("user");
+    }
+
+    fn end_response(&mut self, role: &'static str) {
+        let (texts, calls) = (std::mem::take(&mut self.texts), std::mem::take(&mut self.calls));
+        let instead = std::mem::take(&mut self.instead);
+        if texts.len() > 1 {
+            self.written.lose("several texts", LossKind::Renamed);
+        }
+        let mut content = texts.join("\n\n");
+        if content.is_empty() && !instead.is_empty() {
+            content = format!("[{}]", instead.join(", "));
+            self.written.lose("text", LossKind::Synthesised);
+        }
+        if !content.is_empty() {
+            self.told.push(Told { role, content, calls });
+        }
+    }
+
+    /// What a line has no field for.
+    fn lose_the_rest(&mut self) {
+        let Said { todos, thinking, sender, metadata, usage, error, .. } = self.said;
+        let lost = [
+            ("todos", todos.is_some()),
+            ("thinking mode", thinking.is_some()),
+            ("sender", sender.is_some()),
+            ("metadata", !metadata.is_empty()),
+            ("reasoning tokens", usage.is_some_and(|usage| usage.reasoning.is_some())),
+            ("kind of error", error.is_some()),
+            ("usage", self.told.is_empty() && usage.is_some()),
+            // Nothing that the rules let stand.
+            ("message", self.told.is_empty()),
+        ];
+        for (what, _) in lost.into_iter().filter(|(_, is_lost)| *is_lost) {
+            self.written.lose(what, LossKind::Dropped);
+        }
+        lose_surroundings(self.said, &mut self.written);
+    }
+
+    /// The record's id is that of the first line of its own role; what the whole cost stands in the last one.
+    fn into_lines(self, draft: &Draft<'_>) -> Written {
+        let mut written = self.written;
+        let own = self.told.iter().position(|told| told.role == self.role).unwrap_or(0);
+        let last = self.told.len().saturating_sub(1);
+        for (at, told) in self.told.into_iter().enumerate() {
+            let id = if at == own { draft.id.clone() } else { RecordId((draft.new_id)()) };
+            let usage = self.said.usage.filter(|_| at == last);
+            let value = value(draft, &id, told, self.said, usage);
+            written.lines.push(Line { value, names: Names::Link(id) });
+        }
+        written
+    }
+}
+
+fn value(draft: &Draft<'_>, id: &RecordId, told: Told, said: &Said, usage: Option<Usage>) -> Value {
+    let mut line = Map::new();
+    let mut put = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            line.insert(key.to_owned(), value);
+        }
+    };
+    let text = |text: &Option<String>| text.clone().filter(|text| !text.is_empty()).map(Value::String);
+    // A token is four characters, more or less.
+    let estimated = told.content.chars().count().div_ceil(4);
+    put("role", Some(told.role.into()));
+    put("content", Some(told.content.into()));
+    put("timestamp", Some(draft.at.to_string().into()));
+    put("uuid", Some(id.as_str().into()));
+    // One that is called after its folder is told by the folder: written down, the name would go into the archive with it,
+    // and two sessions would have it.
+    let is_unique = uuid::Uuid::try_parse(draft.session.as_str()).is_ok();
+    put("session_id", is_unique.then(|| draft.session.as_str().into()));
+    put("tool_calls", Some(told.calls).filter(|calls| !calls.is_empty()).map(Value::Array));
+    put("tokens", (told.role == "assistant").then(|| json!({"estimated": estimated})));
+    put("usage", usage.map(tokens).filter(|usage| !usage.is_empty()).map(Value::Object));
+    put("model", text(&said.model));
+    put("cwd", text(&said.context.cwd));
+    put("gitBranch", text(&said.context.git_branch));
+    put("version", Some(draft.version).filter(|version| !version.is_empty()).map(Value::from));
+    Value::Object(line)
+}
+
+fn tokens(usage: Usage) -> Map<String, Value> {
+    let named = [
+        ("input_tokens", usage.input),
+        ("output_tokens", usage.output),
+        ("cache_read_tokens", usage.cache_read),
+        ("cache_creation_input_tokens", usage.cache_write),
+    ];
+    named.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count?.into()))).collect()
+}

@@ -1,0 +1,44 @@
+//! What people see as a line across the page: `data-*` parts for what nobody said.
+
+use serde_json::{Value, json};
+
+use crate::message::Part;
+use crate::record::{Compaction, Restore, Rewind, Said};
+
+/// What came before was summed up.
+pub(crate) fn compaction(record: &str, compaction: &Compaction) -> Part {
+    let data = json!({
+        "summary": compaction.summary, "trigger": compaction.trigger,
+        "tokensBefore": compaction.tokens_before, "tokensAfter": compaction.tokens_after,
+        "preserved": Some(&compaction.preserved).filter(|preserved| !preserved.is_empty()),
+    });
+    part(record, "compaction", data)
+}
+
+/// The agent failed.
+pub(crate) fn failure(record: &str, said: &Said) -> Part {
+    let texts = said
+        .parts
+        .iter()
+        .filter_map(|part| if let Part::Text(text) = part { Some(text.text.as_str()) } else { None });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    part(record, "error", json!({"kind": said.error, "text": text}))
+}
+
+/// The conversation went back, to the record that it goes on from.
+pub(crate) fn rewind(record: &str, rewind: &Rewind, to: Option<&str>) -> Part {
+    part(record, "rewind", json!({"from": rewind.from, "to": to, "reason": rewind.reason}))
+}
+
+/// Files were put back.
+pub(crate) fn restore(record: &str, restore: &Restore) -> Part {
+    part(record, "restore", json!({"target": restore.target, "files": restore.files}))
+}
+
+fn part(record: &str, kind: &str, mut data: Value) -> Part {
+    if let Value::Object(data) = &mut data {
+        data.retain(|_, value| !value.is_null());
+        data.insert("record".to_owned(), record.into());
+    }
+    Part::data(kind, data)
+}
