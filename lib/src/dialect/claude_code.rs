@@ -107,6 +107,7 @@ impl<'a> Line<'a> {
     fn titles_and_leaf(&self, emit: &mut dyn FnMut(Event<'a>)) {
         let leaf = self.leaf_uuid.clone().some();
         match self.name.0.as_deref() {
+            Some("last-prompt") if self.explicit.0 => leaf.into_iter().for_each(|leaf| emit(Event::Rewound(leaf))),
             Some("last-prompt") => leaf.into_iter().for_each(|leaf| emit(Event::Leaf(leaf))),
             Some("summary") => {
                 if let Some(text) = self.summary.clone().some() {
