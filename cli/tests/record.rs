@@ -293,3 +293,26 @@ fn large_lines_are_records_like_any_other() {
     assert_eq!(acks(&ran).len(), 2, "{}", ran.err);
     assert_eq!(branch(&env, "large").len(), 2);
 }
+
+#[test]
+fn recording_goes_on_when_the_disk_works_again() {
+    let env = TestEnv::new();
+    let mut live = Live::start(&env, &["--id", "back"]);
+    live.say("{\"user\": \"one\"}");
+    let log = sessions(&env)[0].join("messages.jsonl");
+    let aside = log.with_extension("aside");
+    // Something else has the file's name: nothing can be written there.
+    std::fs::rename(&log, &aside).unwrap();
+    std::fs::create_dir(&log).unwrap();
+    for seq in 2..5 {
+        let ack = live.say("{\"assistant\": \"lost\"}");
+        assert_eq!((&ack["seq"], ack["error"].is_string()), (&seq.into(), true), "{ack}");
+    }
+    std::fs::remove_dir(&log).unwrap();
+    std::fs::rename(&aside, &log).unwrap();
+    let ack = live.say("{\"assistant\": \"1\"}");
+    assert!(ack["id"].is_string(), "{ack}");
+    drop(live.child.stdin.take());
+    assert_eq!(live.child.wait().unwrap().code(), Some(1));
+    assert_eq!(branch(&env, "back"), ["user: one", "assistant: 1"]);
+}
