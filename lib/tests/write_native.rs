@@ -18,6 +18,8 @@ fn round(body: &Body) -> Option<(String, Body)> {
         at: support::now(),
         version: "1",
         body,
+        context: &Default::default(),
+        branches: false,
         sidechain: false,
         fragment: None,
         forked_from: None,
