@@ -435,7 +435,9 @@ impl Recorder {
                 return self.write(vec![Piece::next(body)], ticket, durability);
             }
         }
-        if self.turn.as_ref().is_some_and(|(turn, _)| turn.is_over()) {
+        // What is said again is known to go on until somebody else speaks.
+        let is_live = self.log.as_ref().is_some_and(|log| log.place.mode == Mode::Live);
+        if is_live && self.turn.as_ref().is_some_and(|(turn, _)| turn.is_over()) {
             let before = self.settled.len();
             self.end_turn()?;
             let own = self.settled.iter().skip(before).position(|saved| saved.ticket == ticket);

@@ -29,6 +29,10 @@ pub(super) struct Replayed {
     pub(super) losses: Vec<LossRow>,
     /// The source's names of records that are called otherwise now.
     pub(super) ids: BTreeMap<String, String>,
+    /// What records of the source are called now, by their order.
+    pub(super) tips: HashMap<usize, String>,
+    /// Something of it was written.
+    pub(super) has_said: bool,
 }
 
 /// Says a whole session again.
@@ -93,8 +97,8 @@ struct Replay<'s> {
     tips: HashMap<usize, Tip>,
     tip_of_linear: Option<Tip>,
     told: Replayed,
-    /// Which record each call of the recorder was about.
-    tickets: HashMap<u64, String>,
+    /// What the recorder holds of a turn that is not over.
+    held: Vec<RecordRef<'s>>,
 }
 
 /// What the recorder is told when it asks for the time and for ids.
@@ -153,7 +157,7 @@ impl<'s> Replay<'s> {
             tips: HashMap::new(),
             tip_of_linear: None,
             told: Replayed::default(),
-            tickets: HashMap::new(),
+            held: Vec::new(),
         })
     }
 
@@ -178,6 +182,9 @@ impl<'s> Replay<'s> {
     /// Says one record, or one answer that the source wrote as several.
     fn say_one(&mut self, first: RecordRef<'s>, group: &[RecordRef<'s>]) -> Result<()> {
         let body = joined(group)?;
+        if !goes_into_a_turn(&body) {
+            self.end_turn()?;
+        }
         self.set_script(first, group);
         if self.shape == Shape::Tree {
             let tip = first.parent().and_then(|parent| self.tips.get(&parent.order()).cloned());
@@ -185,7 +192,6 @@ impl<'s> Replay<'s> {
         } else if let Some(tip) = self.tip_of_linear.take() {
             self.recorder.go_on_from(Some(tip), first.is_sidechain());
         }
-        let id = first.id().into_owned();
         let said = match body {
             Body::Header(_) => return Ok(()),
             Body::Other(_) => {
@@ -196,22 +202,38 @@ impl<'s> Replay<'s> {
             body => self.recorder.record(body),
         };
         match said {
-            Ok(Ack::Saved(saved)) => self.note(&id, saved),
-            Ok(Ack::Held { ticket }) => _ = self.tickets.insert(ticket, id),
+            Ok(Ack::Saved(saved)) => self.note(&first.id(), saved),
+            Ok(Ack::Held { .. }) => {
+                self.held.extend(group);
+                return Ok(());
+            }
             Ok(Ack::NotRecorded) => {}
-            Err(Error::CannotHold { what, .. }) => {
-                let what = if what.is_empty() { beside(first.kind()).to_owned() } else { what };
-                self.told.losses.push(LossRow { record: id, what, kind: LossKind::Dropped, count: 1 });
+            Err(error) => {
+                let what = not_held(error)?;
+                self.lose(first, if what.is_empty() { beside(first.kind()) } else { &what });
             }
-            Err(Error::NoPlace { why, .. }) => {
-                self.told
-                    .losses
-                    .push(LossRow { record: id, what: why.to_owned(), kind: LossKind::Dropped, count: 1 });
-            }
-            Err(error) => return Err(error),
         }
-        self.settle();
         self.keep_tip(group);
+        Ok(())
+    }
+
+    /// Writes the turn that is held, as what its first record is.
+    fn end_turn(&mut self) -> Result<()> {
+        let held = std::mem::take(&mut self.held);
+        let Some(first) = held.first().copied() else { return Ok(()) };
+        self.set_script(first, &held[..1]);
+        match self.recorder.end_turn() {
+            Ok(()) => {
+                let losses = self.recorder.settled().into_iter().find(|saved| !saved.losses.is_empty());
+                losses.into_iter().for_each(|saved| self.note(&first.id(), saved));
+                self.told.has_said = true;
+            }
+            Err(error) => {
+                not_held(error)?;
+                held.iter().for_each(|record| self.lose(*record, beside(record.kind())));
+            }
+        }
+        self.keep_tip(&held);
         Ok(())
     }
 
@@ -256,18 +278,10 @@ impl<'s> Replay<'s> {
     }
 
     fn note(&mut self, record: &str, saved: Saved) {
+        self.told.has_said = true;
         for Loss { what, kind } in saved.losses {
             self.told.losses.push(LossRow { record: record.to_owned(), what, kind, count: 1 });
         }
-    }
-
-    /// Losses of what was held belong to the record that began it.
-    fn settle(&mut self) {
-        let settled = self.recorder.settled();
-        let Some(first) = settled.iter().map(|saved| saved.ticket).min() else { return };
-        let record = self.tickets.get(&first).cloned().unwrap_or_default();
-        let losses = settled.into_iter().find(|saved| !saved.losses.is_empty());
-        losses.into_iter().for_each(|saved| self.note(&record, saved));
     }
 
     fn lose(&mut self, record: RecordRef<'_>, what: &str) {
@@ -276,9 +290,9 @@ impl<'s> Replay<'s> {
     }
 
     fn finish(mut self) -> Result<Replayed> {
-        self.recorder.end_turn()?;
-        self.settle();
+        self.end_turn()?;
         self.recorder.sync()?;
+        self.told.tips = self.tips.into_iter().map(|(order, tip)| (order, tip.id.0)).collect();
         Ok(self.told)
     }
 }
@@ -288,6 +302,29 @@ impl Script {
         self.made += 1;
         let derived = || derived_id(&format!("{}#{}", self.of, self.made), self.to).0;
         self.id.take().unwrap_or_else(derived)
+    }
+}
+
+/// Whether a format of turns takes a body into the turn that it holds, or writes it beside.
+fn goes_into_a_turn(body: &Body) -> bool {
+    match body {
+        Body::Assistant(_) | Body::ToolResult(_) | Body::Title(_) | Body::Snapshot(_) | Body::Header(_) => true,
+        Body::User(_)
+        | Body::Attachment(_)
+        | Body::System(_)
+        | Body::Compaction(_)
+        | Body::Rewind(_)
+        | Body::Restore(_)
+        | Body::Other(_) => false,
+    }
+}
+
+/// What the format has no place for; other errors stop the conversion.
+fn not_held(error: Error) -> Result<String> {
+    match error {
+        Error::CannotHold { what, .. } => Ok(what),
+        Error::NoPlace { why, .. } => Ok(why.to_owned()),
+        error => Err(error),
     }
 }
 
