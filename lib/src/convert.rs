@@ -10,6 +10,7 @@
 
 mod compare;
 mod kept;
+mod pairing;
 mod replay;
 
 use std::path::{Path, PathBuf};
@@ -31,7 +32,7 @@ use crate::session::{NotFound, RecordRef, Session};
 use crate::source::Source;
 use crate::store::{NewSession, Store};
 use crate::writing::{LossKind, Shape};
-use kept::Kept;
+use kept::{Beside, Kept};
 use replay::Replayed;
 
 /// Where a converted session goes.
@@ -69,6 +70,9 @@ pub struct Converted {
     pub sidecar: Option<PathBuf>,
     /// What it does not say as the source does, record by record.
     pub losses: Vec<LossRow>,
+    /// What else somebody may want to know: a sidecar that was not believed.
+    #[serde(skip)]
+    pub remarks: Vec<String>,
 }
 
 /// Something of one record that the other format does not hold as it was.
@@ -93,28 +97,33 @@ impl Session {
             let what = "a session that was read in part".to_owned();
             return Err(Error::CannotHold { dialect: how.to.name(), what });
         }
-        let kept = Kept::beside(self, how.to);
+        let Beside { mut back, other, remark } = Kept::beside(self, how.to);
         let same = how.to.name() == self.dialect().name();
-        let id = match &kept {
+        let id = match &back {
             Some(kept) => kept.session(),
             None if same => self.id(),
             None => replay::derived_id(self.id().as_str(), how.to.name()),
         };
         let store = self.store_for(how, host)?;
         let path = self.path_for(how, &store, &id)?;
-        let losses = {
+        let replayed = {
             let staged = Staged::make(&Real, &path, &(host.new_id)())?;
-            let written = self.write_as(how, &store, &id, kept.as_ref(), staged.file());
+            let written = self.write_as(how, &store, &id, back.as_ref(), staged.file());
             let published = written.and_then(|written| staged.publish().map(|()| written));
             published.inspect_err(|_| staged.clean_up())?
         };
-        let Replayed { losses, ids, .. } = losses;
-        let kept = if losses.is_empty() { None } else { Kept::of(self, how.to, &path, ids)? };
+        let kept = match back.as_mut() {
+            // What came back was made of another one, and can go on to it.
+            Some(back) => back.take_before(),
+            None if same => other,
+            None => Kept::of(self, how.to, &path, &replayed, other)?,
+        };
         let sidecar = kept.is_some().then(|| kept::path(&path));
         if let (Some(kept), Some(sidecar)) = (kept, &sidecar) {
-            replace(&Real, sidecar, &(host.new_id)(), &kept.into_bytes(), Keep::Surely)?;
+            replace(&Real, sidecar, &(host.new_id)(), &kept.to_bytes(), Keep::Surely)?;
         }
-        Ok(Converted { session: id, path, sidecar, losses: rows(losses) })
+        let remarks = remark.into_iter().collect();
+        Ok(Converted { session: id, path, sidecar, losses: rows(replayed.losses), remarks })
     }
 
     /// Writes the new file, reads it back, and tells what it does not say as the source does.
