@@ -13,8 +13,10 @@ use std::sync::Arc;
 use crate::disk::{Appended, Disk, Locked, OpenLog, Standing};
 use crate::error::{At, Error, Result};
 
-/// How long to wait for another writer: first, in all. A lock is held for one write, so that more is somebody who hangs.
-const FIRST_WAIT_MS: u64 = 1;
+/// How long to wait for another writer: first, at once, in all. A lock is held for one write, so that more is somebody who
+/// hangs; among many writers it is free for moments only, so that it is asked for often.
+const FIRST_PAUSE_MS: u64 = 1;
+const LONGEST_PAUSE_MS: u64 = 10;
 const LONGEST_WAIT_MS: u64 = 5_000;
 
 /// A line that is written again this often after a short write, and is short each time, does not fit.
@@ -279,7 +281,7 @@ impl Appender {
 
 /// Takes a log's lock, and waits for it as long as somebody may hold it: [`Locked::Never`] where there are no locks.
 pub(crate) fn lock_log(disk: &dyn Disk, log: &dyn OpenLog, path: &Path) -> Result<Locked> {
-    let (mut wait, mut waited) = (FIRST_WAIT_MS, 0);
+    let (mut wait, mut waited) = (FIRST_PAUSE_MS, 0);
     loop {
         match log.lock().at(path)? {
             Locked::ByAnother if waited >= LONGEST_WAIT_MS => return Err(Error::Busy(path.to_path_buf())),
@@ -287,7 +289,7 @@ pub(crate) fn lock_log(disk: &dyn Disk, log: &dyn OpenLog, path: &Path) -> Resul
             locked => return Ok(locked),
         }
         waited += wait;
-        wait = (wait * 2).min(LONGEST_WAIT_MS / 20);
+        wait = (wait * 2).min(LONGEST_PAUSE_MS);
     }
 }
 

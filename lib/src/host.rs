@@ -32,7 +32,10 @@ impl Host {
     pub fn system(version: &str) -> std::io::Result<Host> {
         Ok(Host {
             now: Arc::new(Timestamp::now),
-            new_id: Arc::new(|| uuid::Uuid::now_v7().to_string()),
+            // They begin with the time, and say that they are of version 4: Qwen Code takes none above 5.
+            new_id: Arc::new(|| {
+                uuid::Builder::from_random_bytes(*uuid::Uuid::now_v7().as_bytes()).into_uuid().to_string()
+            }),
             cwd: std::env::current_dir()?,
             platform: std::env::consts::OS.to_owned(),
             version: version.to_owned(),

@@ -32,10 +32,10 @@ const DELETING: &[(&str, &str)] = &[
     ("remove_file", "only the disk takes a name away"),
     ("remove_dir", "only the disk takes a name away"),
     ("remove_dir_all", "only the disk takes a name away"),
-    (".unlink", "only what `replace` wrote beside a file is taken away; the rest goes to the trash"),
+    (".unlink", "only what we wrote beside a file ourselves is taken away; the rest goes to the trash"),
 ];
-/// The one place that calls the system, and the one that calls it.
-const DELETERS: &[&str] = &["lib/src/disk.rs", "lib/src/replace.rs"];
+/// The one place that calls the system, and those that take away what they wrote beside a file and did not finish.
+const DELETERS: &[&str] = &["lib/src/disk.rs", "lib/src/replace.rs", "lib/src/fork.rs"];
 const SHIPPED: &[&str] = &["lib/src/", "index/src/", "web/src/", "cli/src/"];
 
 const NOT_IN_RUST: &[(&str, &str)] = &[

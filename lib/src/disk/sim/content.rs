@@ -50,7 +50,7 @@ impl Node {
 
     pub(super) fn cut(&mut self, length: usize) {
         self.cache.truncate(length);
-        if length % SECTOR_BYTES > 0 {
+        if !length.is_multiple_of(SECTOR_BYTES) {
             self.touch(length, length);
         }
         self.sizes.push(length);
