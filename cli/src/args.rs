@@ -8,8 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, fork::ForkArgs,
-    history::HistoryArgs, list::ListArgs, remove::RemoveArgs, rename::RenameArgs, rewind::RewindArgs, show::ShowArgs,
-    tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
+    history::HistoryArgs, list::ListArgs, record::RecordArgs, remove::RemoveArgs, rename::RenameArgs,
+    rewind::RewindArgs, show::ShowArgs, tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -46,6 +46,7 @@ pub(crate) enum Command {
     Tail(TailArgs),
     History(HistoryArgs),
     ExtractTools(ExtractToolsArgs),
+    Record(RecordArgs),
     Fork(ForkArgs),
     Rewind(RewindArgs),
     Rename(RenameArgs),

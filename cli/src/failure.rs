@@ -113,7 +113,7 @@ impl From<scrollback::error::Error> for Failure {
 }
 
 /// Whether the world said no, or what was asked for cannot be meant.
-fn kind_of(error: &scrollback::error::Error) -> FailureKind {
+pub(crate) fn kind_of(error: &scrollback::error::Error) -> FailureKind {
     use scrollback::error::Error;
     match error {
         Error::ReadOnly(_)

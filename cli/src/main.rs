@@ -1,10 +1,12 @@
 //! The `scrollback` binary: what was typed, then what it means, then the work; every output goes through `Ctx`.
 
+mod acks;
 mod args;
 mod clock;
 mod commands;
 mod ctx;
 mod demo;
+mod dictated;
 mod failure;
 mod follow;
 mod json;

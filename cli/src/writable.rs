@@ -52,7 +52,16 @@ impl Writable {
             let failure = Failure::new(FailureKind::Usage, "what is piped in cannot be written to");
             return Err(failure.hint("name a session or its file"));
         };
-        let source = *source;
+        Writable::of(*source, named.record, global, ctx)
+    }
+
+    /// Reads a session that was found.
+    pub(crate) fn of(
+        source: Source,
+        record: Option<String>,
+        global: &Global,
+        ctx: &mut Ctx,
+    ) -> Result<Writable, Failure> {
         let session = Located::Source(Box::new(source.clone())).open(global, ctx, Bridge::AsTheAgent, None)?;
         let mut host = ctx.host()?;
         if let Some(cwd) = session.cwd().map(PathBuf::from).filter(|cwd| cwd.is_absolute()) {
@@ -61,12 +70,21 @@ impl Writable {
         }
         let given = || global.store.as_ref().map(|store| ctx.home.cwd.join(store));
         let root = source.store().or_else(given).unwrap_or_else(|| usual_store(source.dialect, ctx));
-        Ok(Writable { source, session, record: named.record, host, root })
+        Ok(Writable { source, session, record, host, root })
     }
 
     /// The store that it lies in; of a file that lies in none, the dialect's usual one.
     pub(crate) fn store(&self) -> Result<Store, Failure> {
         Ok(Store::open(self.source.dialect, &self.root, self.host.clone())?)
+    }
+
+    /// The same, with another program in it.
+    pub(crate) fn store_for(&self, agent: Option<&str>) -> Result<Store, Failure> {
+        let mut host = self.host.clone();
+        if let Some(agent) = agent {
+            agent.clone_into(&mut host.version);
+        }
+        Ok(Store::open(self.source.dialect, &self.root, host)?)
     }
 
     /// Where it goes when it is removed: into the trash of its own store, a foreign session into ours.

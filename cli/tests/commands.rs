@@ -644,7 +644,26 @@ fn shells_and_readers_of_manuals_are_served() {
 fn the_page_of_commands_is_what_help_prints() {
     let env = TestEnv::new();
     let mut page = String::from("# The command line\n\nWhat `--help` prints; a test keeps this page true.\n");
-    for command in ["", "list", "show", "tree", "history", "tail", "extract-tools", "doctor", "completions", "man"] {
+    let commands = [
+        "",
+        "list",
+        "show",
+        "tree",
+        "history",
+        "tail",
+        "extract-tools",
+        "record",
+        "fork",
+        "rewind",
+        "rename",
+        "remove",
+        "trash",
+        "trash restore",
+        "doctor",
+        "completions",
+        "man",
+    ];
+    for command in commands {
         let args: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         let help: String = env.run(&args).out.lines().map(|line| format!("{}\n", line.trim_end())).collect();
         let name = format!("scrollback {command}");

@@ -114,7 +114,11 @@ impl Skeleton {
     fn missing_base(&self) -> Option<(&str, BaseGap)> {
         match self.controls.first()?.what {
             ControlKind::MissingBase(id, why) => Some((self.ids.get(id), why)),
-            ControlKind::Leaf(_) | ControlKind::Cut(_) | ControlKind::CutTurns(_) | ControlKind::ReplaceAll => None,
+            ControlKind::Leaf(_)
+            | ControlKind::Rewound(_)
+            | ControlKind::Cut(_)
+            | ControlKind::CutTurns(_)
+            | ControlKind::ReplaceAll => None,
         }
     }
 
@@ -155,7 +159,11 @@ impl Skeleton {
                 let id = self.ids.intern(front.ids.get(id));
                 Control { what: ControlKind::MissingBase(id, why), ..control }
             }
-            ControlKind::Leaf(_) | ControlKind::Cut(_) | ControlKind::CutTurns(_) | ControlKind::ReplaceAll => control,
+            ControlKind::Leaf(_)
+            | ControlKind::Rewound(_)
+            | ControlKind::Cut(_)
+            | ControlKind::CutTurns(_)
+            | ControlKind::ReplaceAll => control,
         };
         let inherited: Vec<Control> = front.controls.drain(..).map(moved).collect();
         self.controls.splice(0..0, inherited);

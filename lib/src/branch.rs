@@ -111,10 +111,11 @@ fn drop_inner(skeleton: &Skeleton, tree: &Tree, ends: &mut Vec<NodeIx>) {
 /// The record that the agent names, unless the conversation went on from it; else the newest.
 fn main_head(tree: &Tree) -> Option<NodeIx> {
     let newest = tree.newest?;
-    match tree.leaf {
-        Some(leaf) if tree.lineage(newest).all(|node| node != leaf) => Some(leaf),
-        _ => Some(newest),
-    }
+    let went_on = |leaf: NodeIx| {
+        let is_before = tree.rewound_at.is_some_and(|at| tree.nodes[newest as usize].last < at);
+        !is_before && tree.lineage(newest).any(|node| node == leaf)
+    };
+    Some(tree.leaf.filter(|leaf| !went_on(*leaf)).unwrap_or(newest))
 }
 
 /// What the branches listed so far show.

@@ -8,7 +8,7 @@ use crate::dialect::Repeated;
 use crate::ids::Sym;
 use crate::issue::{IssueKind, quoted};
 use crate::record::Kind;
-use crate::skeleton::{BaseGap, ControlKind, Entry, Flags, PREVIOUS, ROOT, Skeleton};
+use crate::skeleton::{BaseGap, Control, ControlKind, Entry, Flags, PREVIOUS, ROOT, Skeleton};
 use crate::tree::{Found, NONE, Node, NodeIx, Rules, Tree, is_link};
 
 /// One pass over the entries in file order.
@@ -22,6 +22,8 @@ pub(crate) struct Fold<'s> {
     current: Current,
     missing_base: Option<(Sym, BaseGap)>,
     leaf: Option<Sym>,
+    /// The leaf is the head though earlier records hang on it: those before this entry.
+    rewound_at: Option<u32>,
     /// The bytes of records whose ids repeat, by hash.
     seen: HashSet<(NodeIx, u64)>,
     /// Of ids that several records share: how many there are.
@@ -44,6 +46,7 @@ impl<'s> Fold<'s> {
             current: Current::default(),
             missing_base: None,
             leaf: None,
+            rewound_at: None,
             seen: HashSet::new(),
             copies: HashMap::new(),
         };
@@ -56,16 +59,20 @@ impl<'s> Fold<'s> {
         let mut controls = self.skeleton.controls.iter().peekable();
         for at in 0..self.skeleton.entries.len() {
             while let Some(control) = controls.next_if(|control| control.at as usize <= at) {
-                self.control(control.what);
+                self.control(*control);
             }
             self.take(at as u32);
         }
-        controls.for_each(|control| self.control(control.what));
+        controls.for_each(|control| self.control(*control));
     }
 
-    fn control(&mut self, what: ControlKind) {
-        match what {
-            ControlKind::Leaf(id) => self.leaf = Some(id),
+    fn control(&mut self, control: Control) {
+        match control.what {
+            ControlKind::Leaf(id) => {
+                self.rewound_at = self.rewound_at.filter(|_| self.leaf == Some(id));
+                self.leaf = Some(id);
+            }
+            ControlKind::Rewound(id) => (self.leaf, self.rewound_at) = (Some(id), Some(control.at)),
             ControlKind::ReplaceAll => self.current.clear(),
             ControlKind::MissingBase(id, why) => self.missing_base = Some((id, why)),
             ControlKind::CutTurns(turns) => self.cut_turns(turns),
@@ -223,6 +230,7 @@ impl<'s> Fold<'s> {
         }
         let leaf = self.leaf.and_then(|id| self.tree.named(id));
         self.tree.leaf = leaf.filter(|leaf| is_link(self.tree.entry(self.skeleton, *leaf)));
+        self.tree.rewound_at = self.rewound_at;
     }
 
     fn id(&self, entry: &Entry) -> &str {

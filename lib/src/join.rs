@@ -8,35 +8,34 @@ use crate::record::{Body, Said};
 /// A record's body, fragment by fragment.
 pub(crate) struct Joining {
     body: Body,
-    /// Where each call stands among the parts: the same call again replaces what was known of it.
-    calls: HashMap<String, usize>,
+    /// Where each call, and each part of an application's own with an id, stands among the parts: the same one again replaces
+    /// what was known of it.
+    named: HashMap<(String, String), usize>,
     /// Where each numbered part stands: the same number again goes on with its text.
     numbers: HashMap<u64, usize>,
 }
 
 impl Joining {
     pub(crate) fn begin(body: Body) -> Joining {
-        let (mut calls, mut numbers) = (HashMap::new(), HashMap::new());
+        let (mut named, mut numbers) = (HashMap::new(), HashMap::new());
         if let Some(said) = body.said() {
             for (at, part) in said.parts.iter().enumerate() {
-                if let Part::Tool(call) = part {
-                    calls.insert(call.call_id.clone(), at);
-                }
+                named.extend(name(part).map(|name| (name, at)));
             }
             numbers.extend(said.fragment.filter(|_| !said.parts.is_empty()).map(|number| (number, 0)));
         }
-        Joining { body, calls, numbers }
+        Joining { body, named, numbers }
     }
 
     /// Adds a further fragment. Bodies of different kinds cannot be one record's: the driver keeps them apart.
     pub(crate) fn add(&mut self, later: Body) {
-        let Joining { body, calls, numbers } = self;
+        let Joining { body, named, numbers } = self;
         match (body, later) {
             (Body::User(known), Body::User(later))
             | (Body::Assistant(known), Body::Assistant(later))
             | (Body::ToolResult(known), Body::ToolResult(later))
             | (Body::Attachment(known), Body::Attachment(later))
-            | (Body::System(known), Body::System(later)) => join(known, later, calls, numbers),
+            | (Body::System(known), Body::System(later)) => join(known, later, named, numbers),
             _ => {}
         }
     }
@@ -46,7 +45,21 @@ impl Joining {
     }
 }
 
-fn join(known: &mut Said, later: Said, calls: &mut HashMap<String, usize>, numbers: &mut HashMap<u64, usize>) {
+/// What a part is known by, where a later one takes its place: its kind and its id.
+fn name(part: &Part) -> Option<(String, String)> {
+    match part {
+        Part::Tool(call) => Some((String::new(), call.call_id.clone())),
+        Part::Data(data) => Some((data.kind.clone(), data.id.clone()?)),
+        _ => None,
+    }
+}
+
+fn join(
+    known: &mut Said,
+    later: Said,
+    named: &mut HashMap<(String, String), usize>,
+    numbers: &mut HashMap<u64, usize>,
+) {
     let mut number = later.fragment;
     for part in later.parts {
         let number = number.take();
@@ -62,8 +75,7 @@ fn join(known: &mut Said, later: Said, calls: &mut HashMap<String, usize>, numbe
             }
             (_, part) => {
                 let at = known.parts.len();
-                let call = if let Part::Tool(call) = &part { Some(call.call_id.clone()) } else { None };
-                match call.map(|call| *calls.entry(call).or_insert(at)).filter(|first| *first < at) {
+                match name(&part).map(|name| *named.entry(name).or_insert(at)).filter(|first| *first < at) {
                     Some(first) => known.parts[first] = part,
                     None => {
                         numbers.extend(number.map(|number| (number, at)));
@@ -81,6 +93,7 @@ fn join(known: &mut Said, later: Said, calls: &mut HashMap<String, usize>, numbe
     known.thinking = later.thinking.or(known.thinking.take());
     known.sender = known.sender.take().or(later.sender);
     known.error = known.error.take().or(later.error);
+    known.metadata.extend(later.metadata);
     known.context.fill_from(later.context);
 }
 

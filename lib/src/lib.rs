@@ -63,6 +63,7 @@ mod redact;
 pub mod thinking;
 pub mod recorder;
 pub mod store;
+pub mod dictation;
 pub mod fork;
 pub mod convert;
 pub mod trash;
@@ -74,3 +75,8 @@ mod view;
 
 #[doc(hidden)]
 pub mod fuzzing;
+
+/// The examples in Rust on docs/recording.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/recording.md")]
+pub mod recording_page {}

@@ -11,7 +11,7 @@ mod turn;
 use serde::Serialize;
 
 pub use crate::append::Surprise;
-use crate::dialect::Repeated;
+use crate::dialect::{Dialect, Repeated};
 use crate::error::{Error, Result};
 use crate::message::Part;
 use crate::record::{
@@ -175,6 +175,16 @@ impl Recorder {
         self.log.as_ref().map(Log::path)
     }
 
+    /// The format that is written.
+    pub fn dialect(&self) -> Option<&'static dyn Dialect> {
+        self.log.as_ref().map(|log| log.place.dialect)
+    }
+
+    /// What the clock says.
+    pub(crate) fn now(&self) -> jiff::Timestamp {
+        self.log.as_ref().map_or(jiff::Timestamp::UNIX_EPOCH, |log| (log.place.host.now)())
+    }
+
     /// The record that the next one hangs on.
     pub fn head(&self) -> Option<&RecordId> {
         self.log.as_ref().and_then(|log| log.start.tip.as_ref()).map(|tip| &tip.id)
@@ -269,9 +279,16 @@ impl Recorder {
 
     /// The last answer cost this.
     pub fn usage(&mut self, usage: Usage) -> Result<Ack> {
-        let said = Said { usage: Some(usage), ..Said::default() };
         self.end_answer()?;
         let ticket = self.next_ticket();
+        self.know_of_answer(Said { usage: Some(usage), ..Said::default() }, ticket)
+    }
+
+    /// Facts about the last answer: a further piece of it, where the format has pieces.
+    fn know_of_answer(&mut self, said: Said, ticket: u64) -> Result<Ack> {
+        if said == Said::default() {
+            return Ok(Ack::NotRecorded);
+        }
         if let Some((turn, tickets)) = &mut self.turn {
             turn.know(said);
             tickets.push(ticket);
@@ -336,6 +353,25 @@ impl Recorder {
             return Ok(Ack::NotRecorded);
         }
         answer::finish(self, usage, ticket)
+    }
+
+    /// A tool answered while the model may go on with its answer: that one stays open.
+    pub fn early_result(&mut self, result: ToolResult) -> Result<Ack> {
+        if self.answer.is_none() {
+            return self.tool_result(result);
+        }
+        let ticket = self.next_ticket();
+        answer::result(self, result, ticket)
+    }
+
+    /// Whether an answer that comes in pieces is not whole yet.
+    pub fn is_answering(&self) -> bool {
+        self.answer.is_some()
+    }
+
+    /// Forgets what is held of an answer that will not be finished; what is on disk stays.
+    pub fn drop_answer(&mut self) {
+        self.answer = None;
     }
 
     /// Writes what is held back of a stream, though more could follow: call it when a second has passed without a piece.

@@ -138,6 +138,7 @@ pub(crate) struct Control {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ControlKind {
     Leaf(Sym),
+    Rewound(Sym),
     Cut(Sym),
     /// So many prompts, counted from the end.
     CutTurns(u64),
@@ -285,6 +286,7 @@ impl Skeleton {
             Event::Title { text, source } => self.facts.entitle(Title { text: text.into_owned(), source }),
             Event::Summary { text, of } => self.facts.sum_up(of, text),
             Event::Leaf(id) => self.control(value, |ids| ControlKind::Leaf(ids.intern(&id))),
+            Event::Rewound(id) => self.control(value, |ids| ControlKind::Rewound(ids.intern(&id))),
             Event::Cut(id) => self.control(value, |ids| ControlKind::Cut(ids.intern(&id))),
             Event::CutTurns(turns) => self.control(value, |_| ControlKind::CutTurns(turns)),
             Event::ReplaceAll => self.control(value, |_| ControlKind::ReplaceAll),

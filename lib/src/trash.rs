@@ -24,6 +24,7 @@ use crate::disk::{Disk, Real};
 use crate::error::{At, Error, Result};
 use crate::host::Host;
 use crate::layout::Format;
+use crate::record::TitleSource;
 use crate::replace::{take_away, write_all};
 use crate::session::Session;
 use crate::source::Source;
@@ -73,7 +74,7 @@ pub struct Origin {
     pub dialect: String,
     /// Its id.
     pub session: String,
-    /// Its title, where it had one.
+    /// Its title, or what was said first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Where its first file was.
@@ -127,7 +128,7 @@ impl Trash {
         let origin = Origin {
             dialect: source.dialect.name().to_owned(),
             session: session.id().to_string(),
-            title: session.title().map(|title| title.text.clone()),
+            title: session.row().ok().filter(|row| row.title_source != TitleSource::Id).map(|row| row.title),
             path: source.path,
             removed: Some((self.host.now)()),
             files: named(files),

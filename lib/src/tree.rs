@@ -76,6 +76,8 @@ pub(crate) struct Tree {
     first_child: Vec<u32>,
     /// The record that the agent says is the head.
     pub(crate) leaf: Option<NodeIx>,
+    /// It is, though records before this entry hang on it.
+    pub(crate) rewound_at: Option<u32>,
     /// The record that came to the file last, whatever hangs on it.
     pub(crate) newest: Option<NodeIx>,
     pub(crate) issues: Vec<Found>,

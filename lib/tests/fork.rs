@@ -1,5 +1,7 @@
 //! Forks: one branch under another id, everything else of a line as it was, and the source untouched.
 
+mod support;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use scrollback::error::Error;
 use scrollback::fork::{Fork, Forked};
 use scrollback::host::Host;
 use scrollback::reading::Reading;
+use scrollback::record::Kind;
 use scrollback::session::Session;
 use scrollback::source::Source;
 use scrollback::store::Store;
@@ -336,6 +339,48 @@ proptest! {
         prop_assert_eq!(bodies(&copied), bodies(&branch));
         prop_assert_eq!(fork.records().len(), branch.records.len());
     }
+}
+
+#[test]
+fn whatever_an_agent_wrote_is_forked_to_the_same_conversation() {
+    let (mut wrong, mut forked_well) = (Vec::new(), 0);
+    for (dialect, log) in ["native", "claude-code", "codex", "qwen-code"].into_iter().flat_map(support::logs_of) {
+        let name = log.file_name().unwrap().to_string_lossy();
+        // Beside a sub-agent's log lies what tells its title.
+        if name.ends_with(".json") || name.starts_with("agent-") {
+            continue;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(dialect, folder.path(), host()).unwrap();
+        let source = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
+        let id = "0c61f09d-25b8-4e37-9a4d-8e7b50f3a780";
+        let bodies = |session: &Session| -> Vec<_> {
+            let branch = session.branch(session.head().unwrap());
+            // What is kept as a whole line tells its session's name too.
+            let is_said = |kind| !matches!(kind, Kind::Rewind | Kind::Title | Kind::Header | Kind::Other);
+            let said = branch.records.iter().filter(|record| is_said(record.kind()));
+            said.map(|record| record.body().unwrap()).collect()
+        };
+        match (source.head(), store.fork(&source, Fork { head: None, id: Some(id) })) {
+            (Some(head), Err(Error::NoPlace { .. })) if head.is_side() => {}
+            (None, Err(Error::NoPlace { .. })) => assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0),
+            (Some(_), Ok(forked)) => {
+                let fork = Session::open(&Source::file(dialect, &forked.path), &support::reading()).unwrap();
+                let cwd = |session: &Session| session.cwd().filter(|_| source.cwd().is_some()).map(str::to_owned);
+                let told = |session: &Session| (session.title().cloned(), cwd(session));
+                let same = bodies(&fork) == bodies(&source) && told(&fork) == told(&source);
+                let named = (fork.id().to_string(), fork.heads().count(), fork.forked_from().map(str::to_owned));
+                let origin = Some(source.id().to_string());
+                if !same || named != (id.to_owned(), 1, origin) {
+                    wrong.push(format!("{}: same {same}, {named:?}", log.display()));
+                }
+                forked_well += 1;
+            }
+            (head, forked) => wrong.push(format!("{}: {head:?} {forked:?}", log.display())),
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {forked_well}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(forked_well > 200, "{forked_well}");
 }
 
 #[test]

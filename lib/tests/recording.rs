@@ -278,3 +278,23 @@ fn an_interrupted_session_says_so() {
     let session = place.session();
     assert_eq!(session.state(&session.branch(session.head().unwrap())), State::InterruptedTurn);
 }
+
+#[test]
+fn what_an_answer_cost_may_be_told_after_its_tools_have_answered() {
+    let place = place();
+    let mut recorder = place.create();
+    recorder.user("q").unwrap();
+    recorder.delta(Delta::Part(call("c1"))).unwrap();
+    recorder.early_result(result("c1", Outcome::Done)).unwrap();
+    recorder.delta(Delta::Part(call("c2"))).unwrap();
+    recorder.early_result(result("c2", Outcome::Done)).unwrap();
+    recorder.finish_answer(None).unwrap();
+    recorder.usage(Usage { output: Some(7), ..Usage::default() }).unwrap();
+    recorder.assistant("a").unwrap();
+    let session = place.session();
+    let told = outline(&session);
+    assert_eq!(told.len(), 5, "{told:?}");
+    assert_eq!(told[1], "assistant: [read_file c1] [read_file c2]");
+    assert_eq!((session.heads().count(), session.usage().unwrap().output), (1, Some(7)));
+    assert_eq!(session.issues(), []);
+}

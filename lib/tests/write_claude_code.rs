@@ -177,7 +177,6 @@ fn the_model_sees_what_was_said() {
     {"role":"user","content":[{"type":"text","text":"And this?"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"iVBORw=="}},{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERg=="},"title":"t.pdf"}]}
     {"role":"assistant","content":[{"type":"text","text":"A tide table."}]}
     {"role":"user","content":[{"type":"text","text":"It is Monday.\n"},{"type":"text","text":"Plan."}]}
-    {"role":"assistant","content":[{"type":"text","text":"Overloaded."}]}
     "#);
 }
 
@@ -281,7 +280,7 @@ fn what_the_format_cannot_hold_is_told() {
         ),
         (title("First words", TitleSource::Prompt), "refused title"),
         (Body::Compaction(Compaction::default()), "refused compaction"),
-        (Body::Rewind(Rewind::default()), "renamed rewind"),
+        (Body::Rewind(Rewind { from: None, reason: Some("wrong".into()) }), "dropped reason of a rewind"),
         (Body::Restore(Restore::default()), "refused restore"),
         (Body::Snapshot(Snapshot { message: Some("x".into()), states: json!({"a.txt": 1}) }), "refused snapshot"),
         (Body::Header(Map::new()), "refused header"),
@@ -369,7 +368,7 @@ fn a_compaction_is_a_cut_and_a_summary() {
     }));
     pen.say(user([Part::text("Three")]));
     assert_eq!(pen.lost(), "");
-    insta::assert_snapshot!(pen.lines()[3], @r#"{"parentUuid":null,"logicalParentUuid":"00000000-0000-4000-8000-000000000002","isSidechain":false,"type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"level":"info","compactMetadata":{"trigger":"manual","preTokens":1000,"postTokens":50,"preservedSegment":{"headUuid":"00000000-0000-4000-8000-000000000002","anchorUuid":"00000000-0000-4000-8000-000000000003","tailUuid":"00000000-0000-4000-8000-000000000002"},"preservedMessages":{"uuids":["00000000-0000-4000-8000-000000000002"]}},"uuid":"00000000-0000-4000-8000-000000000004","timestamp":"2026-11-10T09:00:04.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
+    insta::assert_snapshot!(pen.lines()[3], @r#"{"parentUuid":null,"logicalParentUuid":"00000000-0000-4000-8000-000000000002","isSidechain":false,"type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"level":"info","compactMetadata":{"trigger":"manual","preTokens":1000,"postTokens":50,"preservedSegment":{"headUuid":"00000000-0000-4000-8000-000000000002","anchorUuid":"00000000-0000-4000-8000-000000000003","tailUuid":"00000000-0000-4000-8000-000000000002"},"preservedMessages":{"anchorUuid":"00000000-0000-4000-8000-000000000003","uuids":["00000000-0000-4000-8000-000000000002"]}},"uuid":"00000000-0000-4000-8000-000000000004","timestamp":"2026-11-10T09:00:04.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
     insta::assert_snapshot!(pen.lines()[4], @r#"{"parentUuid":"00000000-0000-4000-8000-000000000004","isSidechain":false,"type":"user","message":{"role":"user","content":"One was asked."},"isCompactSummary":true,"isVisibleInTranscriptOnly":true,"uuid":"00000000-0000-4000-8000-000000000003","timestamp":"2026-11-10T09:00:04.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
     insta::assert_snapshot!(pen.history(View::Anthropic), @r#"{"role":"user","content":[{"type":"text","text":"One was asked.\n"},{"type":"text","text":"Two\n"},{"type":"text","text":"Three"}]}"#);
     let session = pen.session();
@@ -416,20 +415,22 @@ fn a_branch_is_the_head_even_where_another_head_was_named() {
 }
 
 #[test]
-fn a_step_back_to_another_branch_counts_at_once_and_one_on_the_branch_with_the_next_record() {
+fn a_step_back_counts_at_once_and_the_next_record_goes_on_from_there() {
     let mut pen = pen();
     let first = pen.say(user([Part::text("One")]));
     let left = pen.say(Body::Assistant(Said { parts: vec![Part::text("1")], ..model() }));
     let right = pen.branch(&first, Body::Assistant(Said { parts: vec![Part::text("uno")], ..model() }));
-    for (to, head) in [(&left, &left), (&right, &right), (&first, &right)] {
+    for to in [&left, &right, &first] {
         let ack = pen.recorder.rewind(to, None);
         pen.hear(ack);
-        assert_eq!((&pen.head(), pen.recorder.head()), (head, Some(to)));
+        assert_eq!((&pen.head(), pen.recorder.head()), (to, Some(to)));
+        assert_eq!(pen.session().heads().len(), if to == &first { 3 } else { 2 });
     }
+    pen.go_on(Point::Session(SESSION));
     let next = pen.say(user([Part::text("Two")]));
-    assert_eq!(pen.head(), next);
-    assert_eq!(pen.bodies().len(), 2);
-    assert_eq!(pen.lost(), "renamed rewind");
+    assert_eq!((pen.head(), pen.bodies().len(), pen.lost().as_str()), (next, 2, ""));
+    let on = pen.say(Body::Assistant(Said { parts: vec![Part::text("2")], ..model() }));
+    assert_eq!((pen.head(), pen.session().heads().len()), (on, 3));
 }
 
 /// A stream is written block by block; what it cost comes last, in a line of the same answer.

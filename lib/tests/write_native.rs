@@ -21,8 +21,6 @@ fn round(body: &Body) -> Option<(String, Body)> {
         context: &Default::default(),
         branches: false,
         sidechain: false,
-        branches: false,
-        context: &Default::default(),
         fragment: None,
         forked_from: None,
         new_id: &|| "x".to_owned(),

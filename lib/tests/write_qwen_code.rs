@@ -388,7 +388,14 @@ fn a_session_lies_where_the_agent_looks_for_it() {
     assert!(fits.starts_with(format!("projects/-{}", "a".repeat(254))));
     let why = place(SESSION, &format!("/{}", "a".repeat(255))).unwrap_err();
     assert!(why.contains("qwen records nothing there"), "{why}");
-    for odd in ["", "notes", "../../etc/passwd", "5e551000-0000-4000-8000-00000000000/"] {
+    for odd in [
+        "",
+        "01a1e2b3-73c1-755e-8b20-3b2bc571776f",
+        "5e551000-0000-4000-c000-000000000001",
+        "notes",
+        "../../etc/passwd",
+        "5e551000-0000-4000-8000-00000000000/",
+    ] {
         assert!(place(odd, "/home/ada").is_err(), "{odd}");
     }
 }

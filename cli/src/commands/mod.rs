@@ -7,6 +7,7 @@ pub(crate) mod fork;
 pub(crate) mod history;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod record;
 pub(crate) mod remove;
 pub(crate) mod rename;
 pub(crate) mod rewind;
@@ -27,6 +28,9 @@ use crate::failure::Failure;
 /// Nothing was found, or something is wrong with what was.
 pub(crate) const FOUND_PROBLEMS: u8 = 1;
 
+/// Nothing could be done.
+pub(crate) const FAILED: u8 = 2;
+
 /// Does what was typed.
 pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     if cli.version {
@@ -42,6 +46,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::History(args)) => history::run(args, &cli.global, ctx),
         Some(Command::Tail(args)) => tail::run(args, &cli.global, ctx),
         Some(Command::ExtractTools(args)) => extract_tools::run(args, &cli.global, ctx),
+        Some(Command::Record(args)) => record::run(args, &cli.global, ctx),
         Some(Command::Fork(args)) => fork::run(args, &cli.global, ctx),
         Some(Command::Rewind(args)) => rewind::run(args, &cli.global, ctx),
         Some(Command::Rename(args)) => rename::run(args, &cli.global, ctx),

@@ -49,8 +49,8 @@ pub(super) fn all(
     } else {
         let mut on_branch = vec![false; session.records().len()];
         branch.iter().for_each(|record| on_branch[record.order()] = true);
-        let titles = session.records().filter(|record| record.kind() == Kind::Title && record.is_side());
-        let records: Vec<RecordRef<'_>> = branch.iter().copied().chain(titles.last()).collect();
+        let mut titles = session.records().filter(|record| record.kind() == Kind::Title && record.is_side());
+        let records: Vec<RecordRef<'_>> = branch.iter().copied().chain(titles.next_back()).collect();
         records.iter().for_each(|record| on_branch[record.order()] = true);
         replay.say(&records)?;
         for record in session.records().filter(|record| !on_branch[record.order()]) {

@@ -18,8 +18,9 @@ pub use folder::{documented_folder_name, folder_name};
 use super::{About, Dialect, Event, Habits, Key, Repeated};
 use crate::home::Home;
 use crate::layout::{Format, Layout};
+use crate::message::Part;
 use crate::nature::TreeRecord;
-use crate::record::{Body, Kind, TitleSource, Usage};
+use crate::record::{Body, Kind, TitleSource, ToolResult, Usage};
 use crate::writing::Writing;
 use line::{Line, Message, Meta};
 
@@ -106,6 +107,7 @@ impl<'a> Line<'a> {
     fn titles_and_leaf(&self, emit: &mut dyn FnMut(Event<'a>)) {
         let leaf = self.leaf_uuid.clone().some();
         match self.name.0.as_deref() {
+            Some("last-prompt") if self.explicit.0 => leaf.into_iter().for_each(|leaf| emit(Event::Rewound(leaf))),
             Some("last-prompt") => leaf.into_iter().for_each(|leaf| emit(Event::Leaf(leaf))),
             Some("summary") => {
                 if let Some(text) = self.summary.clone().some() {
@@ -188,4 +190,17 @@ impl Message<'_> {
             reasoning,
         })
     }
+}
+
+/// A content, or one block of it, as other programs send it too: its parts, and results of calls.
+pub(crate) fn blocks(content: &serde_json::Value) -> (Vec<Part>, Vec<ToolResult>) {
+    let Ok(raw) = serde_json::value::to_raw_value(content) else { return Default::default() };
+    let (mut parts, mut results) = (Vec::new(), Vec::new());
+    for read in block::all(&raw, &body::Run::default()) {
+        match read {
+            block::Read::Part(part) => parts.push(part),
+            block::Read::Result(result) => results.push(result),
+        }
+    }
+    (parts, results)
 }

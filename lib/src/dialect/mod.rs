@@ -4,7 +4,7 @@
 //! ([`crate::session`] and its helpers) does that once for all dialects.
 
 mod ai_sdk;
-mod claude_code;
+pub(crate) mod claude_code;
 mod codex;
 mod fluux;
 mod native;
@@ -180,6 +180,8 @@ pub enum Event<'a> {
     },
     /// The agent says that this record is the head.
     Leaf(Cow<'a, str>),
+    /// The agent says that the conversation goes on from this record, whatever hangs on it so far.
+    Rewound(Cow<'a, str>),
     /// This record and all after it leave the conversation; they stay reachable as a branch.
     Cut(Cow<'a, str>),
     /// The last so many prompts and all that answered them leave the conversation; they stay reachable as a branch.
@@ -248,6 +250,7 @@ impl Event<'_> {
             Event::Title { text, source } => Event::Title { text: own(text), source },
             Event::Summary { text, of } => Event::Summary { text: own(text), of: own(of) },
             Event::Leaf(id) => Event::Leaf(own(id)),
+            Event::Rewound(id) => Event::Rewound(own(id)),
             Event::Cut(id) => Event::Cut(own(id)),
             Event::CutTurns(turns) => Event::CutTurns(turns),
             Event::ReplaceAll => Event::ReplaceAll,

@@ -71,6 +71,10 @@ impl<'s> Drafts<'s> {
                 self.results(record, std::mem::take(&mut said.results));
                 self.say(record, Role::User, Origin::Prompt, said);
             }
+            // An agent tells of a failure in the model's place; the model did not say it.
+            Body::Assistant(said) if record.is_failure() && said.model.is_none() => {
+                self.notes.push(Note::new(record, "it tells of a failure; it is not sent"));
+            }
             Body::Assistant(said) => self.answer(record, said, block),
             Body::ToolResult(mut said) => {
                 self.in_items = false;

@@ -3,9 +3,10 @@
 use super::log::{On, Piece};
 use super::start::Tip;
 use super::{Ack, Durability, Recorder, Saved};
+use crate::assemble::settle;
 use crate::error::{Error, Result};
 use crate::message::{Part, ReasoningPart, TextPart};
-use crate::record::{Body, Said, Usage};
+use crate::record::{Body, Said, ToolResult, Usage};
 use crate::redact::Held;
 use crate::writing::{Fragment, Grain, Loss, LossKind};
 
@@ -21,8 +22,10 @@ pub enum Delta {
     Reasoning(String),
     /// The text or the thinking is whole; the object is what its provider says of it.
     End(Option<serde_json::Map<String, serde_json::Value>>),
-    /// A part that comes whole: a call, a file, a source.
+    /// A part that comes whole: a call, a file, a source. The same call again says more of it.
     Part(Part),
+    /// What else is known of the answer: its task list, its thinking mode, its metadata.
+    About(Box<Said>),
 }
 
 /// An answer that is not whole yet.
@@ -38,6 +41,10 @@ pub(super) struct Answer {
     /// What a format with the grain of a turn writes later.
     parts: Vec<Part>,
     has_open_calls: bool,
+    /// The calls among its parts.
+    calls: Vec<String>,
+    /// What is known and not written yet.
+    about: Said,
     /// Pieces that the format has no place for: the next one that it has tells of them.
     lost: Vec<Loss>,
     /// Calls whose pieces are not on disk.
@@ -66,6 +73,12 @@ impl Answer {
     pub(super) fn tickets(&self) -> impl Iterator<Item = u64> + '_ {
         self.tickets.iter().copied()
     }
+
+    fn know(&mut self, more: Said) {
+        self.about.todos = more.todos.or(self.about.todos.take());
+        self.about.thinking = more.thinking.or(self.about.thinking.take());
+        self.about.metadata.extend(more.metadata);
+    }
 }
 
 /// Takes a piece of the answer.
@@ -84,6 +97,10 @@ pub(super) fn take(recorder: &mut Recorder, delta: Delta, ticket: u64) -> Result
         Delta::Text(text) => go_on(recorder, &text, Kind::Text, ticket),
         Delta::Reasoning(text) => go_on(recorder, &text, Kind::Reasoning, ticket),
         Delta::End(about) => end_part(recorder, about, ticket),
+        Delta::About(more) => {
+            recorder.answer.iter_mut().for_each(|answer| answer.know((*more).clone()));
+            hold(recorder, ticket)
+        }
         Delta::Part(part) => {
             end_part(recorder, None, ticket)?;
             whole_part(recorder, part, ticket)
@@ -135,7 +152,7 @@ fn end_part(
 ) -> Result<Ack> {
     let grain = grain(recorder);
     let Some(answer) = &mut recorder.answer else { return Ok(Ack::NotRecorded) };
-    let Some(mut open) = answer.open.clone() else { return hold_nothing(ticket) };
+    let Some(mut open) = answer.open.clone() else { return nothing_new(recorder, ticket) };
     let text = open.text.clone() + &open.held.release();
     let mut part = open.part(text.clone());
     let has_about = about.is_some();
@@ -149,7 +166,7 @@ fn end_part(
             answer.parts.push(part);
             hold(recorder, ticket)?
         }
-        Grain::Fragment if text.is_empty() && !has_about => hold_nothing(ticket)?,
+        Grain::Fragment if text.is_empty() && !has_about => nothing_new(recorder, ticket)?,
         Grain::Fragment | Grain::Part | Grain::Block => {
             piece(recorder, Said::from(vec![part]), ticket, Durability::Flush)?
         }
@@ -163,16 +180,63 @@ fn end_part(
 
 fn whole_part(recorder: &mut Recorder, part: Part, ticket: u64) -> Result<Ack> {
     let is_open_call = matches!(&part, Part::Tool(call) if call.is_open());
-    let ack = if grain(recorder) == Grain::Turn {
-        recorder.answer.iter_mut().for_each(|answer| answer.parts.push(part.clone()));
-        hold(recorder, ticket)?
-    } else {
-        piece(recorder, Said::from(vec![part]), ticket, Durability::Flush)?
+    let call = if let Part::Tool(call) = &part { Some(call.call_id.clone()) } else { None };
+    let is_known = |answer: &Answer| call.as_ref().is_some_and(|call| answer.calls.contains(call));
+    let is_known = recorder.answer.as_ref().is_some_and(is_known);
+    let ack = match grain(recorder) {
+        Grain::Turn => {
+            recorder.answer.iter_mut().for_each(|answer| put(&mut answer.parts, part.clone()));
+            hold(recorder, ticket)?
+        }
+        // The call stands in the file as it was made.
+        Grain::Part | Grain::Block if is_known => match nothing_new(recorder, ticket)? {
+            Ack::Saved(saved) => {
+                let loss = Loss { what: "a change of a call".to_owned(), kind: LossKind::Dropped };
+                Ack::Saved(Saved { losses: vec![loss], ..saved })
+            }
+            ack @ (Ack::Held { .. } | Ack::NotRecorded) => ack,
+        },
+        Grain::Fragment | Grain::Part | Grain::Block => {
+            piece(recorder, Said::from(vec![part]), ticket, Durability::Flush)?
+        }
     };
     if let Some(answer) = &mut recorder.answer {
         answer.part += 1;
         answer.has_open_calls |= is_open_call;
+        answer.calls.extend(call.filter(|_| !is_known));
     }
+    Ok(ack)
+}
+
+/// Adds a part, or puts a call in the place of what was known of it.
+fn put(parts: &mut Vec<Part>, part: Part) {
+    let is_same = |known: &Part| matches!((known, &part), (Part::Tool(a), Part::Tool(b)) if a.call_id == b.call_id);
+    match parts.iter_mut().find(|known| is_same(known)) {
+        Some(known) => *known = part,
+        None => parts.push(part),
+    }
+}
+
+/// A tool's answer, while the model may go on with its own.
+pub(super) fn result(recorder: &mut Recorder, result: ToolResult, ticket: u64) -> Result<Ack> {
+    end_part(recorder, None, ticket)?;
+    if grain(recorder) == Grain::Turn {
+        let Some(answer) = &mut recorder.answer else { return Ok(Ack::NotRecorded) };
+        let mut calls = answer
+            .parts
+            .iter_mut()
+            .filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
+        if let Some(call) = calls.find(|call| call.call_id == result.call_id && call.is_open()) {
+            settle(call, result);
+            return hold(recorder, ticket);
+        }
+        super::answer::end(recorder)?;
+        return recorder.record_in_turn(Body::ToolResult(result.into()), ticket);
+    }
+    let answer = recorder.log.as_ref().and_then(|log| log.start.answer.clone());
+    let ack = recorder.write(vec![Piece::next(Body::ToolResult(result.into()))], ticket, Durability::Flush)?;
+    // What the model says next still is the same answer.
+    recorder.log.iter_mut().for_each(|log| log.start.answer.clone_from(&answer));
     Ok(ack)
 }
 
@@ -187,7 +251,7 @@ pub(super) fn finish(recorder: &mut Recorder, usage: Option<Usage>, ticket: u64)
     end_part(recorder, None, ticket)?;
     if grain(recorder) == Grain::Turn {
         let Some(answer) = recorder.answer.take() else { return Ok(Ack::NotRecorded) };
-        let said = Said { parts: answer.parts, model: answer.model, usage, ..Said::default() };
+        let said = Said { parts: answer.parts, model: answer.model, usage, ..answer.about };
         if let Some((_, tickets)) = &mut recorder.turn {
             tickets.extend(&answer.tickets);
         } else {
@@ -195,11 +259,24 @@ pub(super) fn finish(recorder: &mut Recorder, usage: Option<Usage>, ticket: u64)
         }
         return recorder.record_in_turn(Body::Assistant(said), ticket);
     }
+    let is_empty = |answer: &mut Answer| answer.record.is_none();
+    if let Some(answer) = recorder.answer.take_if(is_empty) {
+        if !answer.lost.is_empty() {
+            let what = answer.lost.into_iter().map(|loss| loss.what).collect::<Vec<_>>().join(", ");
+            let dialect = recorder.dialect().map_or("", |dialect| dialect.name());
+            return Err(Error::CannotHold { dialect, what });
+        }
+        // Nothing was said: what is known belongs to the answer before.
+        return recorder.know_of_answer(Said { usage, ..answer.about }, ticket);
+    }
     let waits = recorder.answer.as_ref().is_some_and(|answer| answer.has_open_calls);
     let durability = if waits { Durability::Flush } else { Durability::Sync };
+    let knows_more = recorder.answer.as_ref().is_some_and(|answer| answer.about != Said::default());
     let ack = match usage {
-        Some(usage) => piece(recorder, Said { usage: Some(usage), ..Said::default() }, ticket, durability)?,
-        None => {
+        usage if usage.is_some() || knows_more => {
+            piece(recorder, Said { usage, ..Said::default() }, ticket, durability)?
+        }
+        _ => {
             let durability = recorder.options.durability.unwrap_or(durability);
             if durability == Durability::Sync {
                 recorder.sync()?;
@@ -209,7 +286,7 @@ pub(super) fn finish(recorder: &mut Recorder, usage: Option<Usage>, ticket: u64)
             let losses = recorder.answer.as_mut().map(|answer| std::mem::take(&mut answer.lost)).unwrap_or_default();
             match id {
                 Some(id) => Ack::Saved(Saved { ticket, id, durability, losses }),
-                None => hold_nothing(ticket)?,
+                None => Ack::NotRecorded,
             }
         }
     };
@@ -258,6 +335,8 @@ fn piece(recorder: &mut Recorder, mut said: Said, ticket: u64, durability: Durab
         (None, true) => (On::Tip, Some(Fragment { seq, part: answer.part })),
         (_, false) => (On::Tip, None),
     };
+    let about = answer.about.clone();
+    (said.todos, said.thinking, said.metadata) = (about.todos, about.thinking, about.metadata);
     let written = recorder.write(vec![Piece { body: Body::Assistant(said), on, fragment }], ticket, durability);
     let Some(answer) = &mut recorder.answer else { return written };
     let mut ack = match written {
@@ -268,6 +347,7 @@ fn piece(recorder: &mut Recorder, mut said: Said, ticket: u64, durability: Durab
         }
         written => written?,
     };
+    answer.about = Said::default();
     if let Ack::Saved(saved) = &mut ack {
         saved.losses.append(&mut answer.lost);
     }
@@ -292,9 +372,13 @@ fn hold(recorder: &mut Recorder, ticket: u64) -> Result<Ack> {
     Ok(Ack::Held { ticket })
 }
 
-/// Nothing waits to be written: the call only marks a place.
-fn hold_nothing(ticket: u64) -> Result<Ack> {
-    Ok(Ack::Held { ticket })
+/// Nothing waits to be written: the call only marks a place in what is on disk.
+fn nothing_new(recorder: &mut Recorder, ticket: u64) -> Result<Ack> {
+    let record = recorder.answer.as_ref().and_then(|answer| answer.record.as_ref());
+    match record.map(|tip| tip.id.clone()) {
+        Some(id) => Ok(Ack::Saved(Saved { ticket, id, durability: Durability::Flush, losses: Vec::new() })),
+        None => hold(recorder, ticket),
+    }
 }
 
 fn grain(recorder: &Recorder) -> Grain {

@@ -61,6 +61,8 @@ pub(super) struct Line<'a> {
     pub(super) ai_title: Text<'a>,
     #[serde(borrow, default)]
     pub(super) leaf_uuid: Text<'a>,
+    #[serde(default)]
+    pub(super) explicit: Flag,
 }
 
 /// Where a fork copied a line from.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::NO_MODEL;
 use super::folder::folder_name;
 use crate::chain::{self, Chain, Fields, Hung, Losses, fields};
-use crate::record::{Body, Context, RecordId, Said, Snapshot, Title, TitleSource};
+use crate::record::{Body, Context, RecordId, Rewind, Said, Snapshot, Title, TitleSource};
 use crate::writing::{Adoption, Beginning, Draft, Grain, Shape, Writing, Written};
 use message::state;
 
@@ -59,7 +59,7 @@ fn lines(draft: &Draft<'_>) -> Written {
         Body::Snapshot(snapshot) => record.snapshot(snapshot),
         Body::Title(title) => record.title(title),
         Body::Compaction(compaction) => record.compaction(compaction),
-        Body::Rewind(_) => record.rewind(),
+        Body::Rewind(rewind) => record.rewind(rewind),
         Body::Restore(_) => record.chain.losses.dropped("restore"),
         Body::Header(_) => record.chain.losses.dropped("header"),
         Body::Other(_) => record.chain.losses.dropped("unknown record"),
@@ -135,13 +135,13 @@ impl Record<'_, '_> {
         self.chain.aside(fields(line));
     }
 
-    /// The agent knows a step back only by what is written next; until then its own head is named anew.
-    fn rewind(&mut self) {
-        let leaf = self.draft.parent.cloned();
-        match leaf {
+    /// The agent names the record to go on from.
+    fn rewind(&mut self, rewind: &Rewind) {
+        self.losses().dropped_if(rewind.reason.is_some(), "reason of a rewind");
+        match self.draft.parent {
             Some(leaf) => {
-                self.losses().renamed("rewind");
-                let line = self.leads_to(&leaf);
+                let mut line = self.leads_to(leaf);
+                line.extend(fields(json!({"explicit": true, "rewound": true})));
                 self.chain.aside(line);
             }
             None => self.losses().dropped("rewind"),

@@ -36,8 +36,10 @@ const COMPRESSED: u64 = 1;
 
 fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
     let session = beginning.session.as_str();
-    if !chain::is_uuid(session) {
-        return Err("Qwen Code opens only sessions whose id is a UUID".to_owned());
+    let digit = |at: usize| session.as_bytes().get(at).copied().unwrap_or_default();
+    let is_known = matches!(digit(14), b'1'..=b'5') && matches!(digit(19), b'8' | b'9' | b'a' | b'b' | b'A' | b'B');
+    if !chain::is_uuid(session) || !is_known {
+        return Err("Qwen Code opens only sessions whose id is a UUID of version 1 to 5".to_owned());
     }
     let folder = whole_folder_name(&beginning.cwd.to_string_lossy());
     if folder.len() > NAME_BYTES {

@@ -35,7 +35,10 @@ impl Record<'_, '_> {
             let ends = json!({"headUuid": first, "anchorUuid": self.draft.id, "tailUuid": last});
             about.insert("preservedSegment".to_owned(), ends);
             if !compaction.preserves_between {
-                about.insert("preservedMessages".to_owned(), json!({"uuids": compaction.preserved}));
+                about.insert(
+                    "preservedMessages".to_owned(),
+                    json!({"anchorUuid": self.draft.id, "uuids": compaction.preserved}),
+                );
             }
         }
         fields(json!({

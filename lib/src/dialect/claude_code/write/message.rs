@@ -176,7 +176,7 @@ impl Record<'_, '_> {
         self.chain.own(line);
     }
 
-    /// Context that the agent itself makes anew: the line tells what the model was shown.
+    /// Context that the agent itself makes anew.
     pub(super) fn context(&mut self, said: &Said) {
         self.losses().of_said(said);
         self.losses().of_sender(said, &mut []);
@@ -193,12 +193,10 @@ impl Record<'_, '_> {
         if words.is_empty() && kept.is_none() {
             return self.only_state(said, state);
         }
-        let attachment = kept.unwrap_or_else(|| json!({"type": "context"}));
+        // `rendered` would be sent again, as if it were still so.
+        let attachment = kept.unwrap_or_else(|| json!({"type": "context", "content": words}));
+        self.losses().renamed("context");
         let mut line = fields(json!({"type": "attachment", "attachment": attachment}));
-        if !words.is_empty() {
-            let role = if said.instructs { "system" } else { "user" };
-            line.extend(fields(json!({"rendered": [{"content": words}], "renderedRole": role})));
-        }
         line.append(&mut state);
         self.chain.own(line);
     }

@@ -1,0 +1,295 @@
+//! `record`, end to end: lines in, acknowledgements out, a session on disk; killed, continued, branched.
+#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use support::{Ran, TestEnv};
+
+/// The acknowledgements, each a line of JSON.
+fn acks(ran: &Ran) -> Vec<Value> {
+    ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Acknowledgements a person can read: ids as letters in the order of their appearance.
+fn told(ran: &Ran) -> String {
+    let mut ids: Vec<String> = Vec::new();
+    let lines = acks(ran).into_iter().map(|mut ack| {
+        ack.as_object_mut().unwrap().shift_remove("session");
+        if let Some(id) = ack.get("id").and_then(Value::as_str).map(str::to_owned) {
+            let at = ids.iter().position(|known| *known == id).unwrap_or(ids.len());
+            if at == ids.len() {
+                ids.push(id);
+            }
+            ack["id"] = char::from(b'a' + u8::try_from(at).unwrap()).to_string().into();
+        }
+        ack.to_string()
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn session_of(ran: &Ran) -> String {
+    acks(ran).iter().find_map(|ack| ack["session"].as_str()).unwrap().to_owned()
+}
+
+fn record(env: &TestEnv, args: &[&str], lines: &str) -> Ran {
+    env.run_with(&[&["record"], args].concat(), lines.as_bytes())
+}
+
+/// The kinds and words of a session's branch.
+fn branch(env: &TestEnv, name: &str) -> Vec<String> {
+    let tree = env.run(&["tree", name, "--json"]).json();
+    let records = tree["records"].as_array().unwrap().clone();
+    let on_branch = records.iter().filter(|record| record["onBranch"] == true);
+    on_branch
+        .map(|record| format!("{}: {}", record["kind"].as_str().unwrap(), record["text"].as_str().unwrap_or_default()))
+        .collect()
+}
+
+fn sessions(env: &TestEnv) -> Vec<PathBuf> {
+    let root = env.home().join(".local/share/scrollback/sessions");
+    std::fs::read_dir(root)
+        .map(|all| all.map(|entry| entry.unwrap().path()).collect())
+        .unwrap_or_default()
+}
+
+#[test]
+fn each_line_is_acknowledged_and_a_broken_one_is_refused_by_number() {
+    let env = TestEnv::new();
+    let ran = record(
+        &env,
+        &["--title", "Tides"],
+        "{\"user\": \"When?\"}\nbroken\n\n{\"assistant\": {\"content\": \"At four.\", \"toolCalls\": [{\"id\": \"c\", \"name\": \"read\"}]}}\n{\"toolResult\": {\"callId\": \"c\", \"output\": 1, \"mood\": 2}}\n{\"delta\": {\"text\": \"Do\"}}\n{\"delta\": {\"text\": \"ne.\"}}\n{\"finish\": {}}\n{\"users\": 1}",
+    );
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    insta::assert_snapshot!(told(&ran), @r#"
+    {"seq":1,"id":"a","durability":"sync"}
+    {"seq":2,"error":"not JSON at column 1: expected value"}
+    {"seq":4,"id":"b","durability":"flush"}
+    {"seq":5,"id":"c","durability":"flush","losses":[{"what":"mood","kind":"dropped"}]}
+    {"seq":6,"id":"d","durability":"flush"}
+    {"seq":7,"id":"d","durability":"flush"}
+    {"seq":8,"id":"d","durability":"sync"}
+    {"seq":9,"error":"\"users\" is no word of a recording; known words: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish"}
+    "#);
+    let id = session_of(&ran);
+    assert!(ran.err.contains(&format!("scrollback record --resume {id}")), "{}", ran.err);
+    let show = env.run(&["show", &id]);
+    assert!(show.out.starts_with("Tides\n"), "{}", show.all());
+    assert_eq!(branch(&env, &id), ["user: When?", "assistant: At four.", "tool-result: 1", "assistant: Done."]);
+}
+
+#[test]
+fn no_input_leaves_nothing_behind() {
+    let env = TestEnv::new();
+    for input in ["", "\n\n", "{\"type\": \"start\"}\n{\"type\": \"start-step\"}\ndata: [DONE]\n"] {
+        let ran = record(&env, &[], input);
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+    }
+    let ran = record(&env, &[], "nothing good\n");
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(!env.home().join(".local").exists());
+}
+
+#[test]
+fn a_session_is_gone_on_with_by_name_or_as_the_newest() {
+    let env = TestEnv::new();
+    let first = record(&env, &["--id", "mine"], "{\"user\": \"One\"}\n");
+    let question = acks(&first)[0]["id"].as_str().unwrap().to_owned();
+    let newest = record(&env, &["--continue", "--json"], "{\"assistant\": \"1\"}\n");
+    assert_eq!((newest.code, session_of(&newest).as_str()), (0, "mine"), "{}", newest.all());
+    assert_eq!(newest.err, "", "with --json nothing is said beside the data");
+    let named = record(&env, &["--resume", "min"], "{\"user\": \"Two\"}\n");
+    assert_eq!(session_of(&named), "mine");
+    let branched = record(&env, &["--checkpoint", &format!("mine#{question}")], "{\"assistant\": \"one\"}\n");
+    assert_eq!(branched.code, 0, "{}", branched.all());
+    assert_eq!(branch(&env, "mine"), ["user: One", "assistant: one"]);
+    let tree = env.run(&["tree", "mine"]);
+    assert!(tree.out.contains("← branch") && tree.out.contains("← head"), "{}", tree.out);
+    let back = format!(
+        "{{\"rewind\": {{\"to\": \"{question}\", \"reason\": \"again\"}}}}\n{{\"assistant\": \"I\"}}\n{{\"rewind\": \"nowhere\"}}\n"
+    );
+    let rewound = record(&env, &["--resume", "mine"], &back);
+    assert_eq!(rewound.code, 1, "{}", rewound.all());
+    assert_eq!(branch(&env, "mine"), ["user: One", "rewind: again", "assistant: I"]);
+}
+
+#[test]
+fn what_is_not_there_cannot_be_gone_on_with() {
+    let env = TestEnv::new();
+    let none = record(&env, &["--continue", "--id", "x"], "");
+    assert_eq!(none.code, 2, "they exclude each other");
+    for (args, why) in [
+        (["--resume", "nope"], "no session matches"),
+        (["--checkpoint", "nope#x"], "no session matches"),
+        (["--store", "nowhere"], ""),
+        (["--dialect", "nope"], "no dialect is called"),
+        (["--id", "../x"], "is no name for a session"),
+    ] {
+        let ran = record(&env, &args, "{\"user\": \"q\"}\n");
+        if why.is_empty() {
+            assert_eq!(ran.code, 0, "{}", ran.all());
+            assert!(env.work().join("nowhere/sessions").is_dir());
+            continue;
+        }
+        assert!(ran.all().contains(why), "{args:?}: {}", ran.all());
+        assert!(ran.code != 0, "{args:?}");
+        assert!(sessions(&env).is_empty(), "{args:?}");
+    }
+    let ran = record(&env, &["--continue"], "{\"user\": \"q\"}\n");
+    assert_eq!(ran.code, 0);
+    assert!(
+        ran.err
+            .starts_with("warning: there is no session of this project to go on with: a new one begins\n")
+    );
+    let named = session_of(&ran);
+    for record_name in ["", "#nope"] {
+        let ran = record(&env, &["--checkpoint", &format!("{named}{record_name}")], "{\"user\": \"q\"}\n");
+        assert_eq!(ran.code, 2, "{}", ran.all());
+    }
+    assert_eq!(branch(&env, &named), ["user: q"]);
+}
+
+#[test]
+fn thinking_words_durability_and_the_agents_name_are_taken() {
+    let env = TestEnv::new();
+    let args = ["--thinking-words", "--durability", "flush", "--agent", "tidal/1.2", "--project", "elsewhere"];
+    let ran = record(&env, &args, "{\"user\": \"ultrathink\"}\n");
+    assert_eq!(acks(&ran)[0]["durability"], "flush");
+    let log = sessions(&env)[0].join("messages.jsonl");
+    let line: Value = serde_json::from_str(std::fs::read_to_string(log).unwrap().lines().next().unwrap()).unwrap();
+    assert_eq!((&line["version"], &line["thinkingMetadata"]["level"]), (&"tidal/1.2".into(), &"high".into()));
+    assert!(line["context"]["cwd"].as_str().unwrap().ends_with("elsewhere"), "{line}");
+}
+
+/// A recording that is still going on.
+struct Live {
+    child: Child,
+    acks: BufReader<ChildStdout>,
+}
+
+impl Live {
+    fn start(env: &TestEnv, args: &[&str]) -> Live {
+        let mut child = env.command(&[&["record"], args].concat()).stderr(Stdio::null()).spawn().unwrap();
+        let acks = BufReader::new(child.stdout.take().unwrap());
+        Live { child, acks }
+    }
+
+    /// Says a line and waits for its acknowledgement.
+    fn say(&mut self, line: &str) -> Value {
+        self.send(line);
+        let mut ack = String::new();
+        self.acks.read_line(&mut ack).unwrap();
+        serde_json::from_str(&ack).unwrap()
+    }
+
+    fn send(&mut self, line: &str) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+}
+
+#[test]
+fn what_was_acknowledged_survives_kill_9_and_can_be_gone_on_with() {
+    let env = TestEnv::new();
+    for round in 0..20 {
+        let args: &[&str] = if round == 0 { &["--id", "killed"] } else { &["--continue"] };
+        let mut live = Live::start(&env, args);
+        let mut last = live.say(&format!("{{\"user\": \"q{round}\"}}"));
+        for count in 0..round {
+            last = live.say(&format!("{{\"delta\": {{\"text\": \" {count}\"}}}}"));
+        }
+        // More is under way when it dies.
+        live.send("{\"delta\": {\"text\": \"perhaps\"}}");
+        live.child.kill().unwrap();
+        live.child.wait().unwrap();
+        let tree = env.run(&["tree", "killed", "--json"]).json();
+        assert_eq!(tree["issues"], Value::Array(vec![]), "round {round}");
+        let records = tree["records"].as_array().unwrap();
+        let known = records
+            .iter()
+            .find(|record| record["id"] == last["id"])
+            .unwrap_or_else(|| panic!("round {round}: {last}"));
+        assert_eq!(known["onBranch"], true);
+        let said: String = (0..round).map(|count| format!(" {count}")).collect();
+        assert!(
+            round == 0
+                || known["text"].as_str().unwrap().starts_with(said.trim_start())
+                || known["text"].as_str().unwrap().starts_with(&said),
+            "round {round}: {known}"
+        );
+        assert_eq!(tree["heads"].as_array().unwrap().len(), 1, "each goes on where the one before ended");
+    }
+}
+
+#[test]
+fn a_stop_finishes_what_is_held() {
+    for signal in ["-INT", "-TERM"] {
+        let env = TestEnv::new();
+        let mut live = Live::start(&env, &["--id", "stopped"]);
+        live.say("{\"user\": \"q\"}");
+        live.say("{\"delta\": {\"text\": \"unfinished\"}}");
+        let pid = live.child.id().to_string();
+        assert!(std::process::Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        let patience = Instant::now() + Duration::from_secs(20);
+        while live.child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < patience, "{signal} did not end it");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(live.child.wait().unwrap().code(), Some(0), "{signal}");
+        assert_eq!(branch(&env, "stopped"), ["user: q", "assistant: unfinished"]);
+        let told = std::fs::read_to_string(sessions(&env)[0].join("metadata.json")).unwrap();
+        assert!(told.contains("\"completed\""), "{told}");
+    }
+}
+
+#[test]
+fn nobody_reads_the_acknowledgements_and_everything_is_recorded() {
+    let env = TestEnv::new();
+    let mut child = env.command(&["record", "--id", "unheard"]).stderr(Stdio::null()).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut input = child.stdin.take().unwrap();
+    for count in 0..100 {
+        writeln!(input, "{{\"user\": \"{count}\"}}").unwrap();
+    }
+    drop(input);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(branch(&env, "unheard").len(), 100);
+}
+
+#[test]
+fn a_line_is_acknowledged_before_the_next_one_comes() {
+    let env = TestEnv::new();
+    let mut live = Live::start(&env, &[]);
+    assert_eq!(live.say("{\"user\": \"q\"}")["seq"], 1);
+    assert_eq!(live.say("nonsense")["seq"], 2);
+    assert_eq!(live.say("{\"assistant\": \"a\"}")["seq"], 3);
+    drop(live.child.stdin.take());
+    let mut rest = String::new();
+    live.acks.read_to_string(&mut rest).unwrap();
+    assert_eq!((live.child.wait().unwrap().code(), rest.as_str()), (Some(1), ""));
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_told_for_each_line() {
+    let env = TestEnv::new();
+    std::fs::write(env.work().join("file"), "").unwrap();
+    let ran = record(&env, &["--store", "file"], "{\"user\": \"q\"}\n{\"assistant\": \"a\"}\n");
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    let errors: Vec<Value> = acks(&ran);
+    assert_eq!((errors.len(), &errors[1]["seq"]), (2, &2.into()));
+    assert!(errors.iter().all(|ack| ack["error"].is_string()));
+}
+
+#[test]
+fn large_lines_are_records_like_any_other() {
+    let env = TestEnv::new();
+    let lines = format!("{{\"user\": \"{}\"}}\n{{\"assistant\": \"small\"}}\n", "x".repeat(30_000_000));
+    let ran = record(&env, &["--id", "large"], &lines);
+    assert_eq!(acks(&ran).len(), 2, "{}", ran.err);
+    assert_eq!(branch(&env, "large").len(), 2);
+}

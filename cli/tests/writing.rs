@@ -1,0 +1,370 @@
+//! The commands that write to a session, end to end: what they say, what they print for programs, and what they refuse.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+use support::{TestEnv, line, talk};
+
+fn lines(path: &PathBuf) -> Vec<Value> {
+    fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// Ids are fresh at each run.
+fn without_ids(text: &str) -> String {
+    let is_id = |word: &str| word.len() == 36 && word.bytes().filter(|byte| *byte == b'-').count() == 4;
+    let cut = |line: &str| {
+        let words = line.split_inclusive(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
+        words
+            .map(|word| {
+                let name = word.trim_end_matches(|letter: char| !letter.is_ascii_alphanumeric());
+                if is_id(name) { word.replace(name, "ID") } else { word.to_owned() }
+            })
+            .collect::<String>()
+    };
+    text.lines().map(|line| cut(line) + "\n").collect()
+}
+
+/// A home with one native session.
+fn env() -> (TestEnv, PathBuf) {
+    let env = TestEnv::new();
+    let path = env.session("s1", &talk());
+    (env, path)
+}
+
+#[test]
+fn a_title_is_a_record() {
+    let (env, path) = env();
+    assert_snapshot!(without_ids(&env.run(&["rename", "s1", "Sums"]).all()), @r#"
+    s1 is called "Sums" now
+    [exit 0]
+    "#);
+    assert_snapshot!(without_ids(&env.run(&["rename", "s1", "Sums, again"]).all()), @r#"
+    s1 is called "Sums, again" now
+    [exit 0]
+    It was "Sums": `scrollback rename` with that takes it back.
+    "#);
+    let told = env.run(&["rename", "s1", "Third", "--json"]).json();
+    assert_eq!((&told["session"], &told["path"]), (&json!("s1"), &json!("$HOME/.sage/sessions/s1/messages.jsonl")));
+    let last = lines(&path).pop().unwrap();
+    assert_eq!(
+        (&last["uuid"], &last["title"], &last["timestamp"]),
+        (&told["record"], &json!("Third"), &json!("2026-11-15T12:00:00Z"))
+    );
+    assert!(fs::read_to_string(&path).unwrap().starts_with(&talk()), "nothing that was there changed");
+    assert_eq!(env.run(&["list", "--json"]).json()[0]["title"], "Third");
+    for title in ["", "  ", "two\nlines", "\u{1b}[31mred", &"x".repeat(501)] {
+        assert_eq!(env.run(&["rename", "s1", title]).code, 2, "{title:?}");
+    }
+    assert_eq!(lines(&path).len(), 7);
+}
+
+#[test]
+fn a_step_back_is_a_record_and_leaves_a_branch() {
+    let (env, path) = env();
+    assert_snapshot!(without_ids(&env.run(&["rewind", "s1#a1", "--reason", "Was it?"]).all()), @"
+    s1 goes on from a1
+    [exit 0]
+    What was left stays a branch: `scrollback rewind s1#a2` takes this back.
+    ");
+    assert_snapshot!(env.run(&["tree", "s1"]).out.lines().take(5).collect::<Vec<_>>().join("\n"), @"
+    │ u1       user        15 Nov 2026 10:00  What is two and two?
+    │ a1       assistant   15 Nov 2026 10:00  Four.
+    ├─╮
+    │ │ u2       user        15 Nov 2026 10:00  Sure?
+    │ ◌ a2       assistant   15 Nov 2026 10:00  **Yes.** ← branch
+    ");
+    let told = env.run(&["rewind", "s1#a2", "--json"]).json();
+    let last = lines(&path).pop().unwrap();
+    assert_eq!((&last["type"], &last["uuid"], &last["parentUuid"]), (&json!("rewind"), &told["record"], &json!("a2")));
+    let before = fs::read(&path).unwrap();
+    assert_snapshot!(env.run(&["rewind", "s1"]).all(), @"
+    [exit 2]
+    scrollback: no record was named
+    hint: say s1#RECORD; `scrollback tree` shows every record
+    ");
+    assert_eq!(env.run(&["rewind", "s1#zzz"]).code, 1);
+    let ambiguous = env.run(&["rewind", "s1#u"]);
+    assert_eq!(ambiguous.code, 2);
+    assert!(ambiguous.err.contains("u1, u2"), "{}", ambiguous.err);
+    assert_eq!(fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_fork_is_a_session_of_its_own() {
+    let (env, path) = env();
+    let before = fs::read(&path).unwrap();
+    assert_snapshot!(without_ids(&env.run(&["fork", "s1"]).all()), @"
+    ID is a fork of s1
+    [exit 0]
+    4 records in $HOME/.sage/sessions/ID/messages.jsonl
+    The source is as it was; `scrollback remove ID` takes the fork away.
+    ");
+    let told = env.run(&["fork", "s1#a1", "--id", "mine", "--json"]).json();
+    assert_eq!(told, json!({"session": "mine", "record": "a1", "path": "$HOME/.sage/sessions/mine/messages.jsonl"}));
+    assert_eq!(env.run(&["show", "mine", "--json"]).json()["session"]["forkedFrom"], "s1");
+    assert_eq!(env.run(&["history", "mine", "--for", "text"]).out, env.run(&["history", "s1#a1", "--for", "text"]).out);
+    assert_eq!(fs::read(&path).unwrap(), before);
+    for (args, code) in [
+        (&["fork", "s1", "--id", "mine"][..], 2),
+        (&["fork", "s1", "--id", "s1"], 2),
+        (&["fork", "s1", "--id", "../../out"], 2),
+        (&["fork", "s1", "--id", ""], 2),
+        (&["fork", "s1#nothing"], 1),
+        (&["fork", "nothing"], 1),
+        (&["fork", "-"], 2),
+    ] {
+        let ran = env.run(args);
+        assert_eq!(ran.code, code, "{args:?}: {}", ran.err);
+        assert!(ran.out.is_empty() && ran.err.contains("\nhint: "), "{args:?}: {}", ran.all());
+    }
+    let refused = env.run(&["fork", "s1", "--id", "mine", "--json"]);
+    let error: Value = serde_json::from_str(&refused.err).unwrap();
+    assert_eq!(error["error"]["kind"], "usage");
+    assert_eq!(fs::read_dir(env.home().join(".sage/sessions")).unwrap().count(), 3);
+}
+
+#[test]
+fn a_gap_that_a_fork_closes_is_told() {
+    let env = TestEnv::new();
+    env.session("s1", &[line("user", "u1", None, "One?"), line("user", "u2", Some("lost"), "Two?")].concat());
+    let ran = env.run(&["fork", "s1", "--id", "f"]);
+    assert!(ran.err.starts_with("warning: records are missing on this branch in 1 place"), "{}", ran.err);
+    let ran = env.run(&["fork", "s1", "--id", "g", "--json"]);
+    let warning: Value = serde_json::from_str(&ran.err).unwrap();
+    assert_eq!(warning["warning"]["kind"], "closed-gaps");
+}
+
+#[test]
+fn what_is_removed_can_be_put_back() {
+    let (env, path) = env();
+    assert_snapshot!(env.run(&["trash"]).all(), @"
+    [exit 1]
+    scrollback: the trash is empty
+    hint: `scrollback remove` puts sessions there
+    ");
+    assert_eq!(env.run(&["trash", "--json"]).json(), json!([]));
+    assert_snapshot!(env.run(&["remove", "s1"]).all(), @"
+    s1 is in the trash
+    [exit 0]
+    `scrollback trash restore s1` puts it back.
+    ");
+    assert!(!path.exists());
+    assert_eq!(env.run(&["show", "s1"]).code, 1);
+    assert_snapshot!(env.run(&["trash"]).all(), @"
+    ID  REMOVED   TITLE                 AGENT   PATH
+    s1  just now  What is two and two?  native  $HOME/.sage/sessions/s1/messages.jsonl
+    [exit 0]
+    `scrollback trash restore ID` puts one back.
+    ");
+    let listed = env.run(&["trash", "--json"]).json();
+    assert_eq!(
+        (&listed[0]["id"], &listed[0]["session"], &listed[0]["removed"]),
+        (&json!("s1"), &json!("s1"), &json!("2026-11-15T12:00:00Z"))
+    );
+    assert_snapshot!(env.run(&["trash", "restore", "s"]).all(), @"
+    s1 is back
+    [exit 0]
+    $HOME/.sage/sessions/s1/messages.jsonl
+    ");
+    assert_eq!(fs::read_to_string(&path).unwrap(), talk());
+    let told = env.run(&["remove", "s1", "--json"]).json();
+    assert_eq!(told, json!({"session": "s1", "path": "$HOME/.sage/trash/s1", "trash": "s1"}));
+    env.session("s1", &talk());
+    let exists = env.run(&["trash", "restore", "s1"]);
+    assert_eq!(exists.code, 2, "{}", exists.all());
+    assert_eq!(env.run(&["remove", "s1", "--json"]).json()["trash"], "s1~2");
+    let ambiguous = env.run(&["trash", "restore", "s"]);
+    assert_eq!((ambiguous.code, env.run(&["trash", "restore", "zz"]).code), (2, 1), "{}", ambiguous.err);
+    let back = env.run(&["trash", "restore", "s1~2", "--json"]).json();
+    assert_eq!(back, json!({"session": "s1", "path": "$HOME/.sage/sessions/s1/messages.jsonl"}));
+}
+
+#[test]
+fn several_are_removed_at_once_or_none() {
+    let (env, path) = env();
+    let other = env.session("s2", &talk().replace("\"s1\"", "\"s2\""));
+    assert_eq!(env.run(&["remove", "s1", "nothing"]).code, 1);
+    assert!(path.exists(), "a typing error removes nothing");
+    assert_eq!(env.run(&["remove", "s1#a1"]).code, 2);
+    let told = env.run(&["remove", "s1", "s2", "s1", "--json"]).json();
+    assert_eq!((told.as_array().unwrap().len(), &told[1]["session"]), (2, &json!("s2")));
+    assert!(!path.exists() && !other.exists());
+    assert_eq!(env.run(&["remove"]).code, 2);
+}
+
+#[test]
+fn a_foreign_session_goes_into_our_trash_with_its_sub_agents() {
+    let env = TestEnv::new();
+    let folder = env.home().join(".claude/projects/-gone-tide");
+    fs::create_dir_all(folder.join("c1/subagents")).unwrap();
+    let said = json!({"type": "user", "uuid": "u1", "parentUuid": null, "sessionId": "c1", "timestamp": "2026-11-15T10:00:00Z", "cwd": "/gone/tide",
+        "version": "2.1.0", "message": {"role": "user", "content": "Hi"}});
+    fs::write(folder.join("c1.jsonl"), format!("{said}\n")).unwrap();
+    fs::write(folder.join("c1/subagents/agent-1.jsonl"), format!("{said}\n")).unwrap();
+    let told = env.run(&["remove", "c1", "--json"]).json();
+    assert_eq!(told["path"], "$HOME/.local/share/scrollback/trash/c1");
+    assert!(!folder.join("c1").exists() && !folder.join("c1.jsonl").exists());
+    assert_eq!(env.run(&["trash", "restore", "c1"]).code, 0);
+    assert!(folder.join("c1/subagents/agent-1.jsonl").is_file());
+}
+
+#[test]
+fn a_linear_format_has_no_steps_back() {
+    let env = TestEnv::new();
+    let folder = env.work().join("data/memory/ada@example.org");
+    fs::create_dir_all(&folder).unwrap();
+    let said = |id: &str| json!({"type": "message", "role": "user", "content": "Hi", "msg_id": id, "ts": "2026-11-15T10:00:00Z"});
+    let header = json!({"type": "session", "version": 1, "created": "2026-11-15T10:00:00Z", "jid": "ada@example.org"});
+    let log = format!("{header}\n{}\n{}\n", said("m1"), said("m2"));
+    fs::write(folder.join("history.jsonl"), &log).unwrap();
+    let ran = env.run(&["rewind", "ada@example.org#m1"]);
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    assert!(ran.err.contains("fork") && ran.err.contains("convert it to native"), "{}", ran.err);
+    let ran = env.run(&["fork", "ada@example.org"]);
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    assert!(ran.err.contains("there is only this one session"), "{}", ran.err);
+    let ran = env.run(&["rename", "ada@example.org", "Ada"]);
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    assert!(ran.err.contains("fluux has no place for this: title"), "{}", ran.err);
+    assert_eq!(fs::read_to_string(folder.join("history.jsonl")).unwrap(), log);
+}
+
+#[test]
+fn the_demo_is_never_written() {
+    let env = TestEnv::new();
+    env.run(&["--demo", "list"]);
+    let path = env
+        .home()
+        .join(".cache/scrollback/demo/.sage/sessions/91c5e7a0-4b2d-4e8f-9d16-f3a0c7285be4/messages.jsonl");
+    let before = fs::read(&path).unwrap();
+    for args in [
+        &["fork", "91c5"][..],
+        &["rewind", "91c5#2c8a"],
+        &["rename", "91c5", "x"],
+        &["remove", "91c5"],
+        &["trash"],
+        &["trash", "restore", "x"],
+    ] {
+        let ran = env.run(&[&["--demo"], args].concat());
+        assert_eq!(ran.code, 2, "{args:?}");
+        assert!(ran.err.contains("the demo is only read\nhint: "), "{}", ran.err);
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert!(!env.home().join(".local").exists());
+}
+
+#[test]
+fn a_session_that_somebody_writes_to_is_warned_of() {
+    let (env, path) = env();
+    let now: jiff::Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+    let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    let wrote = |seconds_ago: i64| {
+        let at = now - jiff::SignedDuration::from_secs(seconds_ago);
+        file.set_modified(at.into()).unwrap();
+    };
+    wrote(300);
+    assert_eq!(env.run(&["rename", "s1", "Quiet"]).err, "");
+    fs::remove_file(path.with_file_name("metadata.json")).unwrap();
+    wrote(30);
+    let ran = env.run(&["rename", "s1", "Now"]);
+    assert!(ran.err.starts_with("warning: another program wrote to this session in the last minute"), "{}", ran.err);
+    assert_eq!(ran.code, 0);
+    fs::remove_file(path.with_file_name("metadata.json")).unwrap();
+    wrote(30);
+    let ran = env.run(&["remove", "s1", "--json"]);
+    let warning: Value = serde_json::from_str(&ran.err).unwrap();
+    assert_eq!((ran.code, &warning["warning"]["kind"]), (0, &json!("in-use")));
+}
+
+#[test]
+fn a_torn_end_is_closed_and_told() {
+    let env = TestEnv::new();
+    let path = env.session("s1", &format!("{}{{\"type\":\"user\",\"uu", talk()));
+    let ran = env.run(&["rename", "s1", "Whole"]);
+    assert!(ran.err.contains("warning: the file ended inside a record"), "{}", ran.err);
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.starts_with(&talk()) && text.contains("\"uu\n{\"type\":\"custom_title\""), "{text}");
+}
+
+#[cfg(unix)]
+#[test]
+fn what_stands_in_the_place_of_a_file_is_not_written_through() {
+    let env = TestEnv::new();
+    let real = env.work().join("real.jsonl");
+    fs::write(&real, talk()).unwrap();
+    let folder = env.home().join(".sage/sessions/s1");
+    fs::create_dir_all(&folder).unwrap();
+    std::os::unix::fs::symlink(&real, folder.join("messages.jsonl")).unwrap();
+    for args in [&["rename", "s1", "x"][..], &["rewind", "s1#a1"], &["remove", "s1"]] {
+        let ran = env.run(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.all());
+        assert!(ran.err.contains("hint: "), "{}", ran.err);
+    }
+    assert_eq!(fs::read_to_string(&real).unwrap(), talk());
+    // Reading follows the link, and so a fork can be made of it.
+    assert_eq!(env.run(&["fork", "s1", "--id", "f"]).code, 0);
+    fs::create_dir_all(env.home().join(".sage/sessions/d/messages.jsonl")).unwrap();
+    let ran = env.run(&["remove", &env.home().join(".sage/sessions/d/messages.jsonl").to_string_lossy()]);
+    assert_ne!(ran.code, 0, "{}", ran.all());
+    assert!(env.home().join(".sage/sessions/d/messages.jsonl").is_dir());
+}
+
+#[test]
+fn a_file_in_no_store_is_written_where_it_lies() {
+    let env = TestEnv::new();
+    let path = env.work().join("messages.jsonl");
+    fs::write(&path, talk()).unwrap();
+    fs::write(env.work().join("letter.txt"), "mine").unwrap();
+    assert_eq!(env.run(&["rename", "./messages.jsonl", "Loose"]).code, 0);
+    assert_eq!(lines(&path).len(), 5);
+    let told = env.run(&["fork", "messages.jsonl", "--id", "f", "--json"]).json();
+    assert_eq!(told["path"], "$HOME/.local/share/scrollback/sessions/f/messages.jsonl");
+    assert_eq!(env.run(&["remove", "./messages.jsonl"]).code, 0);
+    assert!(env.work().join("letter.txt").exists(), "the folder is not the session's");
+    assert_eq!(env.run(&["trash", "restore", "s1"]).code, 0);
+    assert_eq!(lines(&path).len(), 5);
+    fs::write(env.work().join("notes.log"), talk()).unwrap();
+    assert_eq!(env.run(&["remove", "./notes.log"]).code, 2);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_store_that_may_not_be_written_is_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let (env, path) = env();
+    let close = |path: &PathBuf, mode: u32| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let sessions = env.home().join(".sage/sessions");
+    close(&path, 0o400);
+    close(&sessions, 0o500);
+    let is_stopped = fs::write(sessions.join("probe"), "").is_err();
+    let runs: Vec<_> =
+        [&["rename", "s1", "x"][..], &["fork", "s1"], &["remove", "s1"]].map(|args| env.run(args)).into();
+    close(&sessions, 0o700);
+    if !is_stopped {
+        eprintln!("skipped: whoever runs the tests may write everywhere, as root does");
+        return;
+    }
+    for ran in runs {
+        assert_eq!(ran.code, 2, "{}", ran.all());
+        assert!(ran.err.contains("hint: you may not"), "{}", ran.err);
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), talk());
+    assert_eq!(fs::read_dir(&sessions).unwrap().count(), 1);
+}
+
+#[test]
+fn strangers_names_are_harmless_on_a_terminal() {
+    let env = TestEnv::new();
+    let hostile = "x\u{1b}]0;owned\u{7}\u{202e}";
+    env.session("odd", &talk().replace("\"s1\"", &json!(hostile).to_string()));
+    for args in [&["rename", "odd", "Tame"][..], &["fork", "odd", "--id", "f"], &["remove", "odd"], &["trash"]] {
+        let ran = env.run(args);
+        assert_eq!(ran.code, 0, "{args:?}: {}", ran.all());
+        assert!(!ran.all().contains(['\u{1b}', '\u{7}', '\u{202e}']), "{args:?}: {:?}", ran.all());
+    }
+}

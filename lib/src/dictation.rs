@@ -1,0 +1,296 @@
+//! What other programs say, line by line, as calls of a [`Recorder`]: the way in for agents in any language.
+//!
+//! Three tongues are understood, told apart line by line: our own words (`own.rs`), chunks of the AI SDK's UI message stream
+//! (`chunks.rs`), and what `claude -p --output-format stream-json` prints (`stream_json.rs`). A line is untrusted: what it says
+//! is mended and told, or refused; nothing in it stops the next one.
+
+mod chunks;
+mod fields;
+mod own;
+mod stream_json;
+mod words;
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::issue::quoted;
+use crate::mend;
+use crate::message::Message;
+use crate::reading::Reading;
+use crate::record::{Body, RecordId, Thinking, Todo, ToolResult, Usage};
+use crate::recorder::{Ack, Delta, Recorder};
+use crate::session::Session;
+use crate::source::Source;
+use crate::writing::{Loss, LossKind};
+
+/// A longer line is refused: what it says could not be read back.
+pub const LINE_LIMIT_BYTES: usize = crate::intake::VALUE_LIMIT_BYTES;
+
+/// How many kinds of notes are told: a hostile stream can make up a kind for each line.
+const NOTES_TOLD: usize = 20;
+
+/// Understands lines, and remembers what the ones before said.
+///
+/// ```
+/// use scrollback::{dialect, dictation::Dictation, host::Host, store::Store};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let native = dialect::named("native").ok_or("it is built in")?;
+/// let store = Store::open(native, folder.path(), Host::system("my-agent 1.0")?)?;
+/// let mut recorder = store.create(std::path::Path::new("/home/ada/tides"))?;
+/// let mut dictation = Dictation::default();
+/// for line in [r#"{"user": "When is high water?"}"#, r#"{"assistant": "At 04:12."}"#] {
+///     for saying in dictation.hear(line.as_bytes())?.sayings {
+///         dictation.say(saying, &mut recorder)?;
+///     }
+/// }
+/// assert!(dictation.hear(b"{\"users\": 1}").is_err());
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Default)]
+pub struct Dictation {
+    chunks: chunks::Stream,
+    claude: stream_json::Stream,
+    /// What was not recorded and told already.
+    told: Vec<String>,
+    /// The head when the present step began.
+    step_from: Option<RecordId>,
+}
+
+/// What a line says.
+#[derive(Debug, Default)]
+pub struct Heard {
+    /// What to record, in order; nothing for lines that only hold a stream together.
+    pub sayings: Vec<Saying>,
+    /// What of the line cannot be kept, or not as it was.
+    pub losses: Vec<Loss>,
+    /// What is not recorded and why, each once.
+    pub notes: Vec<String>,
+    /// What the line says waits for a later line.
+    pub waits: bool,
+    /// What lines before this one said does not wait any longer.
+    pub releases: bool,
+}
+
+/// One thing to record.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Saying {
+    /// A record.
+    Body(Box<Body>),
+    /// The task list is this now.
+    Todos(Vec<Todo>),
+    /// The thinking mode is this now.
+    Thinking(Thinking),
+    /// The last answer cost this.
+    Usage(Usage),
+    /// The conversation goes on from an earlier record.
+    Rewind {
+        /// The record, or a unique beginning of its id.
+        to: String,
+        /// Why.
+        reason: Option<String>,
+    },
+    /// A piece of the answer that is being given.
+    Delta(Delta),
+    /// A tool's answer that came while the model may go on.
+    Result(Box<ToolResult>),
+    /// An answer of the model begins. Nothing is recorded.
+    Step,
+    /// What was said since the answer began does not count.
+    Reset,
+    /// The answer is whole.
+    Finish(Option<Usage>),
+    /// The answer is whole, if there is one.
+    EndStep(Option<Usage>),
+}
+
+impl Saying {
+    /// Whether it can be a session's first words; what only frames an answer cannot.
+    pub fn is_said(&self) -> bool {
+        match self {
+            Saying::Body(_)
+            | Saying::Todos(_)
+            | Saying::Thinking(_)
+            | Saying::Usage(_)
+            | Saying::Rewind { .. }
+            | Saying::Delta(Delta::Text(_) | Delta::Reasoning(_) | Delta::Part(_))
+            | Saying::Result(_)
+            | Saying::Finish(_) => true,
+            Saying::Delta(Delta::Model(_) | Delta::About(_) | Delta::End(_))
+            | Saying::Step
+            | Saying::Reset
+            | Saying::EndStep(_) => false,
+        }
+    }
+}
+
+/// Why a line is not understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused(pub String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl Refused {
+    fn because(why: impl Into<String>) -> Refused {
+        Refused(why.into())
+    }
+}
+
+impl Dictation {
+    /// Understands a line, with or without its LF.
+    pub fn hear(&mut self, line: &[u8]) -> std::result::Result<Heard, Refused> {
+        if line.len() > LINE_LIMIT_BYTES {
+            return Err(Refused(format!("a line of {} bytes is longer than what is read back", line.len())));
+        }
+        let mut heard = Heard::default();
+        let Some(object) = object(line, &mut heard)? else { return Ok(heard) };
+        match object.get("type").and_then(Value::as_str) {
+            Some(kind) if chunks::is_known(kind) => self.chunks.hear(object, &mut heard)?,
+            Some(kind) if self.claude.knows(kind, &object) => self.claude.hear(object, &mut heard)?,
+            Some(kind) if own::word_in(&object).is_none() => {
+                return Err(Refused(format!(
+                    "no chunk and no line of stream-json has the type {}; {}",
+                    quoted(kind),
+                    own::known()
+                )));
+            }
+            _ if object.contains_key("role") => message(Value::Object(object), &mut heard)?,
+            _ => own::hear(object, &mut heard)?,
+        }
+        heard.notes.retain(|note| {
+            let is_new = self.told.len() < NOTES_TOLD && !self.told.contains(note);
+            if is_new {
+                self.told.push(note.clone());
+            }
+            is_new
+        });
+        Ok(heard)
+    }
+
+    /// Says what was understood.
+    pub fn say(&mut self, saying: Saying, recorder: &mut Recorder) -> Result<Ack> {
+        match saying {
+            Saying::Body(body) => match *body {
+                Body::User(said) => recorder.user(said),
+                body => recorder.record(body),
+            },
+            Saying::Todos(todos) => recorder.todos(todos),
+            Saying::Thinking(thinking) => recorder.thinking(thinking),
+            Saying::Usage(usage) => recorder.usage(usage),
+            Saying::Rewind { to, reason } => {
+                let to = place_to_go_on(recorder, &to)?;
+                recorder.rewind(&to, reason)
+            }
+            Saying::Delta(delta) => recorder.delta(delta),
+            Saying::Result(result) => recorder.early_result(*result),
+            Saying::Step => {
+                self.step_from = recorder.head().cloned();
+                Ok(Ack::NotRecorded)
+            }
+            Saying::Reset => self.reset(recorder),
+            Saying::EndStep(None) if !recorder.is_answering() => Ok(Ack::NotRecorded),
+            Saying::Finish(usage) | Saying::EndStep(usage) => recorder.finish_answer(usage),
+        }
+    }
+
+    /// Takes back what was said of the present answer: what is on disk stays there as a branch.
+    fn reset(&mut self, recorder: &mut Recorder) -> Result<Ack> {
+        recorder.drop_answer();
+        match &self.step_from {
+            from if from.as_ref() == recorder.head() => Ok(Ack::NotRecorded),
+            Some(from) => recorder.rewind(&from.clone(), Some("the step was reset".to_owned())),
+            None => Err(Error::NoPlace { record: "step".to_owned(), why: "the session begins with it" }),
+        }
+    }
+}
+
+/// A whole UIMessage.
+fn message(value: Value, heard: &mut Heard) -> std::result::Result<(), Refused> {
+    if let Ok(message) = serde_json::from_value::<Message>(value.clone()) {
+        words::message(message, heard);
+        return Ok(());
+    }
+    own::spoken(value, heard)
+}
+
+/// The record of a recorder's session that somebody named.
+fn place_to_go_on(recorder: &Recorder, name: &str) -> Result<RecordId> {
+    let no_record = || Error::NoRecord { record: name.to_owned() };
+    let (Some(path), Some(dialect)) = (recorder.path(), recorder.dialect()) else { return Err(no_record()) };
+    let session = Session::open(&Source::file(dialect, path), &Reading::plain(recorder.now()))?;
+    let record = session.find(name).map_err(|_| no_record())?;
+    if record.is_side() {
+        return Err(Error::NoPlace { record: name.to_owned(), why: "it has no place in the conversation" });
+    }
+    Ok(RecordId(record.id().into_owned()))
+}
+
+/// The JSON object that a line is; nothing for lines that say nothing.
+fn object(line: &[u8], heard: &mut Heard) -> std::result::Result<Option<Map<String, Value>>, Refused> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    // What server-sent events have beside their data.
+    let field = |name: &[u8]| line.strip_prefix(name).and_then(|rest| rest.strip_prefix(b":")).map(<[u8]>::trim_ascii);
+    if line.starts_with(b":") || [b"event".as_slice(), b"id", b"retry"].into_iter().any(|name| field(name).is_some()) {
+        return Ok(None);
+    }
+    let line = field(b"data").unwrap_or(line);
+    if line.iter().all(|byte| *byte == 0) || line == b"[DONE]" {
+        return Ok(None);
+    }
+    let mut mended = mend::utf8(line);
+    if mended.bad_utf8 {
+        heard.mended("bad UTF-8");
+    }
+    let value: Value = match serde_json::from_str(&mended.text) {
+        Ok(value) => value,
+        Err(error) => {
+            let has_halves = mend::has_lone_surrogates(&mended.text);
+            if !mend::strings(&mut mended) {
+                return Err(Refused(not_json(&error)));
+            }
+            let value = serde_json::from_str(&mended.text).map_err(|error| Refused(not_json(&error)))?;
+            heard.mended(if has_halves { "half a surrogate pair" } else { "a control character" });
+            value
+        }
+    };
+    match value {
+        Value::Object(object) => Ok(Some(object)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Err(Refused::because("a line is a JSON object, such as {\"user\": \"…\"}"))
+        }
+    }
+}
+
+fn not_json(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let what = text.split(" at line ").next().unwrap_or_default();
+    format!("not JSON at column {}: {what}", error.column())
+}
+
+impl Heard {
+    fn say(&mut self, saying: Saying) {
+        self.sayings.push(saying);
+    }
+
+    fn body(&mut self, body: Body) {
+        self.say(Saying::Body(Box::new(body)));
+    }
+
+    fn lose(&mut self, what: impl Into<String>) {
+        self.losses.push(Loss { what: what.into(), kind: LossKind::Dropped });
+    }
+
+    fn mended(&mut self, what: &str) {
+        self.losses.push(Loss { what: what.to_owned(), kind: LossKind::Renamed });
+    }
+}
