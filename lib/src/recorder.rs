@@ -54,6 +54,8 @@ pub struct Recorder {
     /// What a format with the grain of a turn has not written yet.
     turn: Option<(Turn, Vec<u64>)>,
     answer: Option<Answer>,
+    /// Calls that were held, and whose record is written but may not survive a crash.
+    unsettled: Vec<(u64, RecordId)>,
     /// What was held and is saved now.
     settled: Vec<Saved>,
 }
@@ -158,11 +160,27 @@ pub struct Unsaved {
 impl Recorder {
     /// Records nothing: for a sub-agent whose work nobody wants to keep.
     pub fn disabled() -> Recorder {
-        Recorder { log: None, options: Options::usual(), tickets: 0, turn: None, answer: None, settled: Vec::new() }
+        Recorder {
+            log: None,
+            options: Options::usual(),
+            tickets: 0,
+            turn: None,
+            answer: None,
+            unsettled: Vec::new(),
+            settled: Vec::new(),
+        }
     }
 
     pub(crate) fn new(log: Log, options: Options) -> Recorder {
-        Recorder { log: Some(log), options, tickets: 0, turn: None, answer: None, settled: Vec::new() }
+        Recorder {
+            log: Some(log),
+            options,
+            tickets: 0,
+            turn: None,
+            answer: None,
+            unsettled: Vec::new(),
+            settled: Vec::new(),
+        }
     }
 
     /// The session that is recorded.
@@ -382,6 +400,10 @@ impl Recorder {
     /// Writes a turn that will not be finished.
     pub fn end_turn(&mut self) -> Result<()> {
         self.end_answer()?;
+        // A log that refuses everything refuses this turn too, and it stays held.
+        if let Some(log) = self.log.as_ref().filter(|_| self.turn.is_some()) {
+            log.check()?;
+        }
         let Some((turn, tickets)) = self.turn.take() else { return Ok(()) };
         let body = turn.into_body();
         let ticket = tickets.last().copied().unwrap_or_default();
@@ -391,8 +413,14 @@ impl Recorder {
                 Ok(())
             }
             Ok(Ack::Held { .. } | Ack::NotRecorded) => Ok(()),
+            Err(error @ Error::Unsaved { .. }) => {
+                // It is written: what is missing is the sync.
+                let id = self.head().cloned().unwrap_or_else(|| RecordId(String::new()));
+                self.unsettled.extend(tickets.into_iter().map(|ticket| (ticket, id.clone())));
+                Err(error)
+            }
             Err(error) => {
-                if !matches!(error, Error::Unsaved { .. } | Error::CannotHold { .. }) {
+                if !matches!(error, Error::CannotHold { .. }) {
                     self.turn = Some((Turn::of(body), tickets));
                 }
                 Err(error)
@@ -411,7 +439,13 @@ impl Recorder {
         let held = self.turn.iter().flat_map(|(_, tickets)| tickets).copied();
         let streamed = self.answer.iter().flat_map(Answer::tickets);
         let held = held.chain(streamed).map(|ticket| Unsaved { ticket, id: None, kind: Kind::Assistant });
-        lost.chain(held).collect()
+        let mut unsaved: Vec<Unsaved> = lost.chain(held).collect();
+        for (ticket, id) in &self.unsettled {
+            if !unsaved.iter().any(|known| known.ticket == *ticket) {
+                unsaved.push(Unsaved { ticket: *ticket, id: Some(id.clone()), kind: Kind::Assistant });
+            }
+        }
+        unsaved
     }
 
     /// What happened to the log since it was last asked, behind our back.
@@ -426,7 +460,10 @@ impl Recorder {
 
     /// Saves what a failed `sync` left unsafe. Records that are in the file are not written twice.
     pub fn reopen(&mut self) -> Result<()> {
-        self.log.as_mut().map_or(Ok(()), Log::reopen)
+        self.log.as_mut().map_or(Ok(()), Log::reopen)?;
+        let saved = |(ticket, id)| Saved { ticket, id, durability: Durability::Sync, losses: Vec::new() };
+        self.settled.extend(self.unsettled.drain(..).map(saved));
+        Ok(())
     }
 
     /// Ends the recording; what is held is written.
