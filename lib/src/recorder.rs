@@ -56,6 +56,8 @@ pub struct Recorder {
     /// What a format with the grain of a turn has not written yet.
     turn: Option<(Turn, Vec<u64>)>,
     answer: Option<Answer>,
+    /// Calls that were held, and whose record is written but may not survive a crash.
+    unsettled: Vec<(u64, RecordId)>,
     /// What was held and is saved now.
     settled: Vec<Saved>,
 }
@@ -63,11 +65,27 @@ pub struct Recorder {
 impl Recorder {
     /// Records nothing: for a sub-agent whose work nobody wants to keep.
     pub fn disabled() -> Recorder {
-        Recorder { log: None, options: Options::usual(), tickets: 0, turn: None, answer: None, settled: Vec::new() }
+        Recorder {
+            log: None,
+            options: Options::usual(),
+            tickets: 0,
+            turn: None,
+            answer: None,
+            unsettled: Vec::new(),
+            settled: Vec::new(),
+        }
     }
 
     pub(crate) fn new(log: Log, options: Options) -> Recorder {
-        Recorder { log: Some(log), options, tickets: 0, turn: None, answer: None, settled: Vec::new() }
+        Recorder {
+            log: Some(log),
+            options,
+            tickets: 0,
+            turn: None,
+            answer: None,
+            unsettled: Vec::new(),
+            settled: Vec::new(),
+        }
     }
 
     /// The session that is recorded.
@@ -303,7 +321,13 @@ impl Recorder {
         let held = self.turn.iter().flat_map(|(_, tickets)| tickets).copied();
         let streamed = self.answer.iter().flat_map(Answer::tickets);
         let held = held.chain(streamed).map(|ticket| Unsaved { ticket, id: None, kind: Kind::Assistant });
-        lost.chain(held).collect()
+        let mut unsaved: Vec<Unsaved> = lost.chain(held).collect();
+        for (ticket, id) in &self.unsettled {
+            if !unsaved.iter().any(|known| known.ticket == *ticket) {
+                unsaved.push(Unsaved { ticket: *ticket, id: Some(id.clone()), kind: Kind::Assistant });
+            }
+        }
+        unsaved
     }
 
     /// What happened to the log since it was last asked, behind our back.
@@ -318,7 +342,10 @@ impl Recorder {
 
     /// Saves what a failed `sync` left unsafe. Records that are in the file are not written twice.
     pub fn reopen(&mut self) -> Result<()> {
-        self.log.as_mut().map_or(Ok(()), Log::reopen)
+        self.log.as_mut().map_or(Ok(()), Log::reopen)?;
+        let saved = |(ticket, id)| Saved { ticket, id, durability: Durability::Sync, losses: Vec::new() };
+        self.settled.extend(self.unsettled.drain(..).map(saved));
+        Ok(())
     }
 
     /// Ends the recording; what is held is written.

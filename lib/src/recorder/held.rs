@@ -4,13 +4,17 @@ use super::log::{On, Piece};
 use super::turn::Turn;
 use super::{Ack, Durability, Mode, Recorder, Saved};
 use crate::error::{Error, Result};
-use crate::record::{Body, Kind, Said};
+use crate::record::{Body, Kind, RecordId, Said};
 use crate::writing::Fragment;
 
 impl Recorder {
     /// Writes a turn that will not be finished.
     pub fn end_turn(&mut self) -> Result<()> {
         self.end_answer()?;
+        // A log that refuses everything refuses this turn too, and it stays held.
+        if let Some(log) = self.log.as_ref().filter(|_| self.turn.is_some()) {
+            log.check()?;
+        }
         let Some((turn, tickets)) = self.turn.take() else { return Ok(()) };
         let body = turn.into_body();
         let ticket = tickets.last().copied().unwrap_or_default();
@@ -20,8 +24,14 @@ impl Recorder {
                 Ok(())
             }
             Ok(Ack::Held { .. } | Ack::NotRecorded) => Ok(()),
+            Err(error @ Error::Unsaved { .. }) => {
+                // It is written: what is missing is the sync.
+                let id = self.head().cloned().unwrap_or_else(|| RecordId(String::new()));
+                self.unsettled.extend(tickets.into_iter().map(|ticket| (ticket, id.clone())));
+                Err(error)
+            }
             Err(error) => {
-                if !matches!(error, Error::Unsaved { .. } | Error::CannotHold { .. }) {
+                if !matches!(error, Error::CannotHold { .. }) {
                     self.turn = Some((Turn::of(body), tickets));
                 }
                 Err(error)
