@@ -101,6 +101,9 @@ impl Session {
         let id = self.id_for(how, back.as_ref());
         let store = self.store_for(how, host)?;
         let path = self.path_for(how, &store, &id)?;
+        // Where a session is called after its place, it is called so from the beginning.
+        let is_new = back.is_none() && !self.stays(how) && matches!(how.target, Target::Store(_));
+        let id = how.to.session_of(&path).filter(|_| is_new).map_or(id, SessionId);
         let staged = Staged::make(&Real, &path, &(host.new_id)())?;
         let (replayed, sidecar) = (|| {
             let replayed = self.write_as(how, &store, &id, back.as_ref(), staged.file())?;

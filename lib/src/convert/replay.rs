@@ -148,7 +148,9 @@ impl<'s> Replay<'s> {
     ) -> Result<Replay<'s>> {
         let project = project::of(&store.host.cwd);
         let new = NewSession { with, ..NewSession::of(&project) };
-        let header = bytes(&(store.writing.header)(&store.beginning(id, &new, session.git_branch())?));
+        // A session that is called after its place may have a name that is none for a file.
+        let fresh = derived_id(session.id().as_str(), store.dialect.name());
+        let header = bytes(&(store.writing.header)(&store.beginning(&fresh, &new, session.git_branch())?));
         Replay::begin_with(session, store, id, &header, file)
     }
 

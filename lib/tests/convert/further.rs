@@ -2,17 +2,23 @@
 
 use std::fs;
 
-use scrollback::record::{Body, Said, Todo, ToolResult, Usage};
+use scrollback::error::Error;
+use scrollback::message::{Part, ToolPart, ToolState};
+use scrollback::record::{Outcome, Said, Todo, ToolResult, Usage};
 use scrollback::session::{Session, State};
 use scrollback::store::Store;
-use serde_json::{Value, json};
+use scrollback::writing::LossKind;
+use serde_json::json;
 
 use super::support::{cases, logs_of};
 use super::{ALL, convert, convert_head, host, named, open, outline, seen, session, valid};
 
 /// A native session with two parallel calls of which one fails, thinking, an image, todos, usage, a title and a further prompt.
 fn rich(folder: &std::path::Path) -> Session {
-    use scrollback::message::{Part, ToolPart, ToolState};
+    rich_by("beacon-2", folder)
+}
+
+fn rich_by(model: &str, folder: &std::path::Path) -> Session {
     let store = Store::open(named("native"), folder, host()).unwrap();
     let mut recorder = store.create(std::path::Path::new("/gone/tides")).unwrap();
     let picture = "data:image/png;base64,iVBORw0KGgo=";
@@ -21,7 +27,7 @@ fn rich(folder: &std::path::Path) -> Session {
     let usage = Usage { input: Some(100), output: Some(7), ..Usage::default() };
     let answer = Said {
         parts: vec![Part::reasoning("Two files."), Part::text("Let me look."), call("c1"), call("c2")],
-        model: Some("beacon-2".to_owned()),
+        model: Some(model.to_owned()),
         usage: Some(usage),
         ..Said::default()
     };
@@ -35,7 +41,6 @@ fn rich(folder: &std::path::Path) -> Session {
         duration_ms: None,
         about: serde_json::Map::new(),
     };
-    use scrollback::record::Outcome;
     recorder
         .tool_result(vec![result("c1", Outcome::Done), result("c2", Outcome::Failed("no such file".to_owned()))])
         .unwrap();
@@ -46,7 +51,7 @@ fn rich(folder: &std::path::Path) -> Session {
         extra: Default::default(),
     };
     let last =
-        Said { model: Some("beacon-2".to_owned()), usage: Some(usage), todos: Some(vec![todo]), ..Said::from("Seen.") };
+        Said { model: Some(model.to_owned()), usage: Some(usage), todos: Some(vec![todo]), ..Said::from("Seen.") };
     recorder.assistant(last).unwrap();
     recorder.title("Two files").unwrap();
     recorder.user("Thanks.").unwrap();
@@ -84,20 +89,16 @@ fn usage_is_never_doubled() {
 }
 
 #[test]
-fn claude_gets_no_thinking_that_it_did_not_sign() {
-    let folder = tempfile::tempdir().unwrap();
-    let converted = convert(&rich(folder.path()), named("claude-code"), &folder.path().join("new.jsonl")).unwrap();
-    let text = fs::read_to_string(&converted.path).unwrap();
-    for line in text.lines() {
-        let line: Value = serde_json::from_str(line).unwrap();
-        for block in line["message"]["content"].as_array().into_iter().flatten() {
-            assert!(
-                block["type"] != "thinking" || block["signature"].as_str().is_some_and(|s| !s.is_empty()),
-                "{block}"
-            );
-        }
+fn claude_gets_no_thinking_of_its_models_that_they_did_not_sign() {
+    for (model, stays) in [("claude-opus-5-5", false), ("beacon-2", true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = rich_by(model, folder.path());
+        let converted = convert(&source, named("claude-code"), &folder.path().join("new.jsonl")).unwrap();
+        // The agent itself sends no thinking of a model that is not the current one.
+        let text = fs::read_to_string(&converted.path).unwrap();
+        assert_eq!(text.contains(r#""type":"thinking""#), stays, "{model}");
+        assert_eq!(converted.losses.iter().any(|row| row.what == "thinking"), !stays, "{:?}", converted.losses);
     }
-    assert!(converted.losses.iter().any(|row| row.what == "thinking"), "{:?}", converted.losses);
 }
 
 const BRANCHES: [&str; 5] = [
@@ -164,7 +165,11 @@ fn whatever_was_done_to_a_log_the_converted_one_is_valid() {
                 let file = folder.path().join("source.jsonl");
                 fs::write(&file, harmed).unwrap();
                 let source = open(dialect, &file);
-                let Ok(converted) = convert(&source, to, &folder.path().join("new.jsonl")) else { continue };
+                let converted = match convert(&source, to, &folder.path().join("new.jsonl")) {
+                    Ok(converted) => converted,
+                    Err(Error::Nothing(_)) => continue,
+                    Err(error) => panic!("{} {what} → {}: {error}", log.display(), to.name()),
+                };
                 if to.name() == from {
                     continue;
                 }
@@ -179,15 +184,35 @@ fn whatever_was_done_to_a_log_the_converted_one_is_valid() {
 
 #[test]
 fn an_orphan_gets_a_call_and_a_second_result_stays_behind() {
+    let result = |uuid: &str, parent: &str, call: &str, text: &str| {
+        let content = json!([{"type": "tool_result", "tool_use_id": call, "content": text}]);
+        let message = json!({"role": "user", "content": content});
+        json!({"type": "user", "uuid": uuid, "parentUuid": parent, "timestamp": "2026-10-02T09:00:03Z",
+               "sessionId": "s", "cwd": "/gone", "message": message})
+        .to_string()
+    };
     let lines = [
-        r#"{"role":"user","uuid":"u","parentUuid":null,"content":"Look."}"#,
-        r#"{"role":"tool","uuid":"r","parentUuid":"u","toolResults":[{"toolCallId":"c9","output":"lost"}]}"#,
+        r#"{"type":"user","uuid":"u","parentUuid":null,"timestamp":"2026-10-02T09:00:01Z","sessionId":"s","cwd":"/gone","message":{"role":"user","content":"Look."}}"#.to_owned(),
+        r#"{"type":"assistant","uuid":"a","parentUuid":"u","timestamp":"2026-10-02T09:00:02Z","sessionId":"s","cwd":"/gone","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"tool_use","id":"t1","name":"Read","input":{}}]}}"#.to_owned(),
+        result("r1", "a", "t1", "first"),
+        result("r2", "r1", "t1", "second"),
+        result("r3", "r2", "t9", "nobody asked"),
     ];
-    let folder = tempfile::tempdir().unwrap();
-    let source = session("native", folder.path(), &lines);
-    let is_orphan = source.records().any(|record| matches!(record.body(), Ok(Body::ToolResult(_))));
-    if is_orphan {
-        let converted = convert(&source, named("claude-code"), &folder.path().join("new.jsonl")).unwrap();
-        valid::check(&open(named("claude-code"), &converted.path)).unwrap();
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    for to in ["native", "codex", "qwen-code", "sage-el", "ai-sdk"] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = session("claude-code", folder.path(), &lines);
+        assert!(source.has_errors(), "the source is broken");
+        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
+        let now = open(named(to), &converted.path);
+        valid::check(&now).unwrap_or_else(|why| panic!("{to}: {why}"));
+        let calls = ["call Read: output-available", "call unknown: output-available"];
+        let made: Vec<String> = outline(&now).into_iter().filter(|line| line.starts_with("call ")).collect();
+        assert_eq!(made, calls, "{to}");
+        let told: Vec<_> =
+            converted.losses.iter().map(|row| (row.record.as_str(), row.what.as_str(), row.kind)).collect();
+        assert!(told.contains(&("r2", "another result of the same call", LossKind::Dropped)), "{to}: {told:?}");
+        assert!(told.contains(&("r3", "tool call", LossKind::Synthesised)), "{to}: {told:?}");
+        assert!(fs::read_to_string(&converted.path).unwrap().contains("nobody asked"), "{to}");
     }
 }
