@@ -124,13 +124,12 @@ fn tell(session: &Session, to: &dyn Dialect, converted: &Converted, ctx: &mut Ct
     let table = table(&converted.losses, ctx.look.width, ctx.paint());
     write!(ctx.out, "{table}")?;
     let count = plural(converted.losses.iter().map(|row| row.count).sum(), "thing");
-    let mut note =
-        format!("{count} of the {from} session {} otherwise in {to}", if count == "1 thing" { "is" } else { "are" });
-    if let Some(sidecar) = &converted.sidecar {
-        let name = sidecar.file_name().unwrap_or_default().to_string_lossy();
-        note.push_str(&format!("; {name} keeps them for the way back"));
+    let are = if count == "1 thing" { "is" } else { "are" };
+    ctx.note(&format!("{count} of the {from} session {are} otherwise in {to}; --json tells every record."))?;
+    match &converted.sidecar {
+        Some(_) => ctx.note("The .scrollback.json beside it keeps the original, for the way back."),
+        None => Ok(()),
     }
-    ctx.note(&format!("{note}. --json tells every record."))
 }
 
 /// Losses by what they are: how many, and the first record.
