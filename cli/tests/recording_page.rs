@@ -1,5 +1,5 @@
 //! The examples on docs/recording.md are run; those in Rust are doc tests of the library.
-#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail anywhere, and says why it did not run")]
 
 mod support;
 

@@ -8,6 +8,7 @@ mod chunks;
 mod fields;
 mod own;
 mod stream_json;
+mod texts;
 mod words;
 
 use std::fmt;
@@ -78,6 +79,7 @@ pub struct Heard {
 
 /// One thing to record.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a saying is moved once")]
 pub enum Saying {
     /// A record.
     Body(Box<Body>),

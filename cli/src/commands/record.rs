@@ -52,6 +52,9 @@ pub(crate) struct RecordArgs {
     /// Let "think", "think hard", "ultrathink" and the like in a prompt set its thinking mode
     #[arg(long)]
     thinking_words: bool,
+    /// Whom the session is with, in formats that ask for it: a person's or a room's JID
+    #[arg(long, value_name = "JID", conflicts_with_all = ["goes_on", "resume", "checkpoint"])]
+    jid: Option<String>,
     /// Who records
     #[arg(long, value_name = "NAME/VERSION")]
     agent: Option<String>,
@@ -72,7 +75,7 @@ struct Plan {
 }
 
 enum Start {
-    New { id: Option<String>, project: PathBuf },
+    New { id: Option<String>, with: Option<String>, project: PathBuf },
     GoOn { session: Box<Writable>, record: Option<String> },
 }
 
@@ -153,7 +156,7 @@ fn plan(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Plan, Failu
         }
         ctx.caution("new-session", "there is no session of this project to go on with: a new one begins")?;
     }
-    Ok(Plan { store, start: Start::New { id: args.id.clone(), project } })
+    Ok(Plan { store, start: Start::New { id: args.id.clone(), with: args.jid.clone(), project } })
 }
 
 /// A session that is not there is no answer of "nothing found": the command cannot do what it was asked for.
@@ -194,7 +197,16 @@ impl Recording {
             self.early.extend(heard.sayings);
             return;
         }
-        let said = self.begin(ctx).and_then(|()| self.say(heard.sayings, &mut line));
+        if let Err(error) = self.begin(ctx) {
+            self.failed = true;
+            self.acks.refuse(seq, &error.to_string(), &mut ctx.out);
+            return;
+        }
+        let said = self.say(heard.sayings, &mut line);
+        // What an earlier line waited for is told first.
+        let settled = self.recorder.as_mut().map(Recorder::settled).unwrap_or_default();
+        line.settle(&settled);
+        self.acks.settle(&settled, &mut ctx.out);
         if let Err(error) = said {
             self.failed |= is_the_worlds(&error);
             self.acks.refuse(seq, &error.to_string(), &mut ctx.out);
@@ -225,7 +237,9 @@ impl Recording {
         }
         let store = &self.plan.store;
         let mut recorder = match &self.plan.start {
-            Start::New { id, project } => store.begin(NewSession { id: id.as_deref(), ..NewSession::of(project) })?,
+            Start::New { id, with, project } => {
+                store.begin(NewSession { id: id.as_deref(), project, with: with.as_deref() })?
+            }
             Start::GoOn { session, record } => store.resume_source(&session.source, record.as_deref())?,
         };
         told(surprises::tell(&mut recorder, ctx));

@@ -78,7 +78,8 @@ fn three_formats_in_a_row_lead_back_to_the_first() {
 
 #[test]
 fn a_sidecar_that_does_not_fit_is_passed_over_and_that_is_told() {
-    let harms: [(&str, fn(&Converted)); 7] = [
+    type Harm = fn(&Converted);
+    let harms: [(&str, Harm); 7] = [
         ("the file was edited", |there| {
             let text = fs::read_to_string(&there.path).unwrap();
             fs::write(&there.path, text.replacen("FULL", "NULL", 1)).unwrap();
