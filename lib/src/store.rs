@@ -31,7 +31,7 @@ use crate::writing::{Beginning, Line, Shape, Writing};
 const NAME_LIMIT_BYTES: usize = 128;
 
 /// No file system takes a longer name.
-const FILE_NAME_LIMIT_BYTES: usize = 255;
+pub(crate) const FILE_NAME_LIMIT_BYTES: usize = 255;
 
 /// A session that was written to this recently may be another program's.
 const IN_USE_SECONDS: u64 = 60;
