@@ -8,6 +8,7 @@ mod chunks;
 mod fields;
 mod own;
 mod stream_json;
+mod texts;
 mod words;
 
 use std::fmt;
