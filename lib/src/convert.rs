@@ -8,10 +8,12 @@
 //! What the other format cannot hold is reported record by record, and the original lines go into a file beside the new one,
 //! so that the way back gives them again ([`kept`]).
 
+mod answers;
 mod compare;
 mod kept;
 mod pairing;
 mod replay;
+mod script;
 
 use std::path::{Path, PathBuf};
 
@@ -102,8 +104,9 @@ impl Session {
         let store = self.store_for(how, host)?;
         let path = self.path_for(how, &store, &id)?;
         // Where a session is called after its place, it is called so from the beginning.
-        let is_new = back.is_none() && !self.stays(how) && matches!(how.target, Target::Store(_));
-        let id = how.to.session_of(&path).filter(|_| is_new).map_or(id, SessionId);
+        let is_new_kind = back.is_none() && !self.stays(how);
+        let is_placed = is_new_kind && matches!(how.target, Target::Store(_));
+        let id = how.to.session_of(&path).filter(|_| is_placed).map_or(id, SessionId);
         let staged = Staged::make(&Real, &path, &(host.new_id)())?;
         let (replayed, sidecar) = (|| {
             let replayed = self.write_as(how, &store, &id, back.as_ref(), staged.file())?;
@@ -117,6 +120,9 @@ impl Session {
         })()
         .inspect_err(|_| staged.clean_up())?;
         let mut remarks: Vec<String> = remark.into_iter().collect();
+        if sidecar.is_none() && is_new_kind {
+            remarks.push("the original is too large, or no file of its own, to be kept beside it".to_owned());
+        }
         if let Target::Store(_) = how.target {
             let described = store.describe(self, &id, &path, &project::of(&store.host.cwd));
             remarks.extend(described.err().map(|error| format!("the file beside it was not written: {error}")));
@@ -148,7 +154,7 @@ impl Session {
         match back {
             Some(kept) => kept.session(),
             None if self.stays(how) => self.id(),
-            None => replay::derived_id(self.id().as_str(), how.to.name()),
+            None => script::derived_id(self.id().as_str(), how.to.name()),
         }
     }
 
