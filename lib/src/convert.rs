@@ -102,7 +102,7 @@ impl Session {
         let Beside { back, other, remark } = Kept::beside(self, how.to);
         let id = self.id_for(how, back.as_ref());
         let store = self.store_for(how, host)?;
-        let path = self.path_for(how, &store, &id)?;
+        let path = self.path_for(how, &store, &id, back.as_ref())?;
         // Where a session is called after its place, it is called so from the beginning.
         let is_new_kind = back.is_none() && !self.stays(how);
         let is_placed = is_new_kind && matches!(how.target, Target::Store(_));
@@ -128,6 +128,11 @@ impl Session {
             remarks.extend(described.err().map(|error| format!("the file beside it was not written: {error}")));
         }
         Ok(Converted { session: id, path, sidecar, losses: rows(replayed.losses), remarks })
+    }
+
+    /// Whether this session was made of one of `to`, and can become that one again.
+    pub fn comes_from(&self, to: &'static dyn Dialect) -> bool {
+        Kept::beside(self, to).back.is_some()
     }
 
     /// The bytes that [`Session::convert`] would write, and what they do not say; `scratch` is a folder for files on the way.
@@ -234,7 +239,8 @@ impl Session {
 
     /// The store that the new file is made for: it works where and when the source did.
     fn store_for(&self, how: &Conversion<'_>, host: &Host) -> Result<Store> {
-        let cwd = self.cwd().map(PathBuf::from).filter(|cwd| cwd.is_absolute()).unwrap_or_else(|| host.cwd.clone());
+        let is_a_place = |cwd: &PathBuf| cwd.is_absolute() && !cwd.as_os_str().as_encoded_bytes().contains(&0);
+        let cwd = self.cwd().map(PathBuf::from).filter(is_a_place).unwrap_or_else(|| host.cwd.clone());
         let version = self.agent_version().map_or_else(|| host.version.clone(), str::to_owned);
         let root = match how.target {
             Target::Store(root) => host.cwd.join(root),
@@ -246,13 +252,16 @@ impl Session {
         Store::open(how.to, &root, Host { now, cwd, version, ..host.clone() })
     }
 
-    fn path_for(&self, how: &Conversion<'_>, store: &Store, id: &SessionId) -> Result<PathBuf> {
+    fn path_for(&self, how: &Conversion<'_>, store: &Store, id: &SessionId, back: Option<&Kept>) -> Result<PathBuf> {
         let path = match how.target {
             Target::File(file) => store.root.join(file.file_name().unwrap_or_default()),
             Target::Store(_) => {
                 let project = project::of(&store.host.cwd);
-                let new = NewSession { with: how.with, ..NewSession::of(&project) };
-                store.path_of(&store.beginning(id, &new, self.git_branch())?)?
+                let new = NewSession { with: how.with.or(back.map(Kept::called)), ..NewSession::of(&project) };
+                let place = |id: &SessionId| store.path_of(&store.beginning(id, &new, self.git_branch())?);
+                // What another file calls itself may be no name for one.
+                let fresh = script::derived_id(self.id().as_str(), how.to.name());
+                place(id).or_else(|_| place(&fresh))?
             }
         };
         let name = kept::path(&path).file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -178,6 +178,11 @@ impl Kept {
         Beside { other: Some(self), ..Beside::default() }
     }
 
+    /// The same, as it was written down.
+    pub(super) fn called(&self) -> &str {
+        &self.from.session
+    }
+
     /// What the original was called.
     pub(super) fn session(&self) -> SessionId {
         SessionId(self.from.session.clone())

@@ -169,6 +169,27 @@ fn a_place_that_holds_one_conversation_keeps_the_one_it_has() {
 }
 
 #[test]
+fn the_way_back_into_a_store_needs_no_name_of_a_file() {
+    for from in super::ALL {
+        let folder = folder();
+        let (dialect, log) = super::support::logs_of(from).swap_remove(3);
+        let to = named(if from == "native" { "codex" } else { "native" });
+        let there = convert(&open(dialect, &log), to, &folder.path().join("there.jsonl"));
+        let Ok(there) = there else { panic!("{from}: {}", there.unwrap_err()) };
+        let with = None;
+        let target = scrollback::convert::Target::Store(folder.path());
+        let how = scrollback::convert::Conversion { to: dialect, target, head: None, with };
+        let back = open(to, &there.path).convert(&how, &host());
+        match back {
+            Ok(back) => assert_eq!(fs::read(back.path).unwrap(), fs::read(&log).unwrap(), "{from}"),
+            // A file that lies nowhere does not tell whom it was with.
+            Err(Error::BadName { why, .. }) => assert!(from == "fluux", "{from}: {why}"),
+            Err(error) => panic!("{from}: {error}"),
+        }
+    }
+}
+
+#[test]
 fn a_sidecar_is_no_session() {
     let folder = folder();
     let source = open(named("claude-code"), &claude_log());
