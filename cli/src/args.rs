@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, fork::ForkArgs,
-    history::HistoryArgs, list::ListArgs, record::RecordArgs, remove::RemoveArgs, rename::RenameArgs,
+    history::HistoryArgs, list::ListArgs, new::NewArgs, record::RecordArgs, remove::RemoveArgs, rename::RenameArgs,
     rewind::RewindArgs, show::ShowArgs, tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
 };
 use crate::ctx::Ctx;
@@ -47,6 +47,7 @@ pub(crate) enum Command {
     History(HistoryArgs),
     ExtractTools(ExtractToolsArgs),
     Record(RecordArgs),
+    New(NewArgs),
     Fork(ForkArgs),
     Rewind(RewindArgs),
     Rename(RenameArgs),

@@ -63,6 +63,7 @@ mod redact;
 pub mod thinking;
 pub mod recorder;
 pub mod store;
+pub mod archive;
 pub mod dictation;
 pub mod fork;
 pub mod convert;

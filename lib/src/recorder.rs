@@ -22,7 +22,7 @@ use crate::thinking::Triggers;
 use crate::writing::{Fragment, Grain, Loss, Shape};
 use answer::Answer;
 pub use answer::Delta;
-pub(crate) use log::{Log, Mode, Place};
+pub(crate) use log::{Log, Mode, Place, first_tally};
 use log::{On, Piece};
 pub(crate) use start::{Start, Tip};
 use turn::Turn;
@@ -183,6 +183,13 @@ impl Recorder {
     /// What the clock says.
     pub(crate) fn now(&self) -> jiff::Timestamp {
         self.log.as_ref().map_or(jiff::Timestamp::UNIX_EPOCH, |log| (log.place.host.now)())
+    }
+
+    /// Whether the newest record is more than so many minutes old.
+    pub fn is_idle_for(&self, minutes: u32) -> bool {
+        let limit = jiff::SignedDuration::from_mins(i64::from(minutes));
+        let last = self.log.as_ref().and_then(|log| log.start.at);
+        last.is_some_and(|last| self.now().duration_since(last) > limit)
     }
 
     /// The record that the next one hangs on.

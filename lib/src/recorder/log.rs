@@ -168,11 +168,17 @@ impl Log {
             tip.id = id.clone();
         }
         let id = named.or(batch.side).unwrap_or_else(|| RecordId((self.place.host.new_id)()));
+        let surprises = self.appender.surprises();
+        if surprises.contains(&Surprise::Deleted) {
+            // The file that counted so far is gone, or ended: this one begins with what was just written.
+            next.tally.messages = next.tally.messages.saturating_sub(self.start.tally.messages);
+            next.tally.started = None;
+        }
+        self.surprises.extend(surprises);
         next.at = Some(at);
         next.tally.updated = Some(at);
         next.tally.started.get_or_insert(at);
         self.start = next;
-        self.surprises.extend(self.appender.surprises());
         let losses = batch.losses;
         self.unsynced_bytes += batch.bytes.len();
         self.unsynced.push(Unsynced { ticket, id: id.clone(), kind, offset, bytes: batch.bytes });
