@@ -60,6 +60,12 @@ impl Line {
         }
     }
 
+    /// Learns which of its held calls are on disk.
+    pub(crate) fn settle(&mut self, settled: &[Saved]) {
+        let own: Vec<Saved> = settled.iter().filter(|saved| self.tickets.contains(&saved.ticket)).cloned().collect();
+        own.into_iter().for_each(|saved| self.note_saved(saved));
+    }
+
     fn note_saved(&mut self, saved: Saved) {
         self.tickets.retain(|ticket| *ticket != saved.ticket);
         self.losses.extend(saved.losses);
@@ -85,10 +91,7 @@ impl Acks {
 
     /// Learns that held calls are on disk.
     pub(crate) fn settle(&mut self, settled: &[Saved], out: &mut dyn Write) {
-        for saved in settled {
-            let waits = self.waiting.iter_mut().filter(|line| line.tickets.contains(&saved.ticket));
-            waits.for_each(|line| line.note_saved(saved.clone()));
-        }
+        self.waiting.iter_mut().for_each(|line| line.settle(settled));
         self.print(out);
     }
 

@@ -98,7 +98,8 @@ impl From<scrollback::error::Error> for Failure {
             }
             Error::Unsaved { .. } => "look at the disk, then run the command again",
             Error::ReadOnly(_) => "`scrollback fork` and `rewind` need a format that is written; README tells which",
-            Error::CannotHold { .. } => "native holds everything: docs/format.md",
+            Error::CannotHold { .. } => "convert the session to native, which holds everything",
+            Error::Nothing(_) => "`scrollback show` shows what the session says; native holds everything",
             Error::BadName { .. } => "choose a plain one, or leave it out and a fresh one is made",
             Error::TooLong { .. } => "write large contents to a file and record its path",
             Error::NoSession(_) => "`scrollback list --all` shows every session",
@@ -119,6 +120,7 @@ pub(crate) fn kind_of(error: &scrollback::error::Error) -> FailureKind {
     match error {
         Error::ReadOnly(_)
         | Error::CannotHold { .. }
+        | Error::Nothing(_)
         | Error::BadName { .. }
         | Error::TooLong { .. }
         | Error::NoSession(_)

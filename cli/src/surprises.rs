@@ -21,10 +21,7 @@ pub(crate) fn tell_all(surprises: &[Surprise], ctx: &mut Ctx) -> Result<(), Fail
 /// The word that `--json` prints for it, and what a person is told.
 fn sentence(surprise: Surprise) -> (&'static str, &'static str) {
     match surprise {
-        Surprise::InUse => (
-            "in-use",
-            "another program wrote to this session in the last minute; if it goes on, there will be two branches",
-        ),
+        Surprise::InUse => ("in-use", "another program wrote to this session in the last minute, and may go on"),
         Surprise::TornTail => {
             ("torn-tail", "the file ended inside a record; that piece was closed, nothing else changed")
         }

@@ -652,6 +652,7 @@ fn the_page_of_commands_is_what_help_prints() {
         "history",
         "tail",
         "extract-tools",
+        "record",
         "fork",
         "rewind",
         "rename",

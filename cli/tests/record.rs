@@ -293,3 +293,45 @@ fn large_lines_are_records_like_any_other() {
     assert_eq!(acks(&ran).len(), 2, "{}", ran.err);
     assert_eq!(branch(&env, "large").len(), 2);
 }
+
+#[test]
+fn recording_goes_on_when_the_disk_works_again() {
+    let env = TestEnv::new();
+    let mut live = Live::start(&env, &["--id", "back"]);
+    live.say("{\"user\": \"one\"}");
+    let log = sessions(&env)[0].join("messages.jsonl");
+    let aside = log.with_extension("aside");
+    // Something else has the file's name: nothing can be written there.
+    std::fs::rename(&log, &aside).unwrap();
+    std::fs::create_dir(&log).unwrap();
+    for seq in 2..5 {
+        let ack = live.say("{\"assistant\": \"lost\"}");
+        assert_eq!((&ack["seq"], ack["error"].is_string()), (&seq.into(), true), "{ack}");
+    }
+    std::fs::remove_dir(&log).unwrap();
+    std::fs::rename(&aside, &log).unwrap();
+    let ack = live.say("{\"assistant\": \"1\"}");
+    assert!(ack["id"].is_string(), "{ack}");
+    drop(live.child.stdin.take());
+    assert_eq!(live.child.wait().unwrap().code(), Some(1));
+    assert_eq!(branch(&env, "back"), ["user: one", "assistant: 1"]);
+}
+
+#[test]
+fn what_a_format_writes_whole_is_acknowledged_when_it_is_on_disk() {
+    let env = TestEnv::new();
+    let lines = "{\"user\": \"q\"}\n{\"delta\": {\"text\": \"a\"}}\n{\"delta\": {\"text\": \"b\"}}\n{\"delta\": {\"toolCalls\": [{\"id\": \"c\", \"name\": \"read\"}]}}\n{\"finish\": {}}\n{\"toolResult\": {\"callId\": \"c\", \"output\": 1}}\n{\"assistant\": \"done\"}\n{\"delta\": {\"text\": \"more\"}}\n";
+    for (dialect, whole) in [("claude-code", false), ("qwen-code", false), ("ai-sdk", true), ("sage-el", true)] {
+        let ran = record(&env, &["--dialect", dialect, "--store", dialect], lines);
+        assert_eq!(ran.code, 0, "{dialect}: {}", ran.all());
+        let told = acks(&ran);
+        let seqs: Vec<u64> = told.iter().map(|ack| ack["seq"].as_u64().unwrap()).collect();
+        let ids: std::collections::HashSet<&str> = told[1..7].iter().map(|ack| ack["id"].as_str().unwrap()).collect();
+        let mut sorted = seqs.clone();
+        sorted.sort_unstable();
+        assert_eq!((sorted, seqs.last()), ((1..=8).collect(), Some(&8)), "{dialect}: {}", ran.out);
+        assert_eq!(ids.len() == 1, whole, "{dialect}: {}", ran.out);
+        let doctor = env.run(&["doctor", "--store", dialect]);
+        assert_eq!(doctor.code, 0, "{dialect}: {}", doctor.all());
+    }
+}

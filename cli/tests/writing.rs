@@ -227,7 +227,11 @@ fn a_linear_format_has_no_steps_back() {
     assert!(ran.err.contains("fork") && ran.err.contains("convert it to native"), "{}", ran.err);
     let ran = env.run(&["fork", "ada@example.org"]);
     assert_eq!(ran.code, 2, "{}", ran.all());
-    assert!(ran.err.contains("there is only this one session"), "{}", ran.err);
+    assert!(
+        ran.err.contains("fluux has no place for this: a fork\nhint: convert the session to native"),
+        "{}",
+        ran.err
+    );
     let ran = env.run(&["rename", "ada@example.org", "Ada"]);
     assert_eq!(ran.code, 2, "{}", ran.all());
     assert!(ran.err.contains("fluux has no place for this: title"), "{}", ran.err);

@@ -56,7 +56,7 @@ fn main() {
     report("ours: Sync", ours, "");
 
     let files: Vec<File> = (0..WRITERS).map(|_| self::raw(&folder.join("shared.raw"))).collect();
-    let limit = together(files, |file| drop(file.write(&line).unwrap()));
+    let limit = together(files, |file| assert_eq!(file.write(&line).unwrap(), line.len()));
     drop(begin(folder, "shared", Durability::Flush, &text));
     let store = store(folder, Durability::Flush);
     let resume = |_| store.resume(folder, Point::Session("shared")).unwrap();
@@ -72,7 +72,7 @@ fn main() {
     log.finish_answer(None).unwrap();
     let total = start.elapsed().as_secs_f64();
     let fragment = vec![b'x'; ((length(&log) - before) / FRAGMENTS as u64) as usize];
-    let limit = (0..FRAGMENTS).map(|_| timed(|| drop(raw.write(&fragment).unwrap()))).collect();
+    let limit = (0..FRAGMENTS).map(|_| timed(|| raw.write(&fragment).unwrap())).collect();
     report("limit: a fragment's bytes", limit, &format!("{} bytes", fragment.len()));
     report("ours: a fragment of 10,000", ours, &format!("{total:.3} s in all"));
 }

@@ -37,6 +37,8 @@ pub(crate) struct Appender {
     header: Vec<u8>,
     /// The first byte of ours that no `sync` has carried.
     unsynced_from: Option<u64>,
+    /// Where our last line ended: a file of this length needs no look at its last byte.
+    ended_at: Option<u64>,
     /// Whether a `sync` of its folder has carried the file's name.
     name: Name,
     surprises: Vec<Surprise>,
@@ -88,7 +90,7 @@ impl Appender {
     fn of(disk: Arc<dyn Disk>, path: &Path, log: Box<dyn OpenLog>, header: Vec<u8>) -> Appender {
         // Whoever made the file may have died before its name was safe.
         let (path, name) = (path.to_path_buf(), Name::Unsafe);
-        Appender { disk, path, log, header, unsynced_from: None, name, surprises: Vec::new() }
+        Appender { disk, path, log, header, unsynced_from: None, ended_at: None, name, surprises: Vec::new() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -125,6 +127,7 @@ impl Appender {
     /// The system forgets which bytes a failed `sync` did not carry, and shows them all the same: only bytes that are
     /// written again are carried by the next one. That holds for headers and line ends too.
     pub(crate) fn write_again(&mut self, lines: &mut [(u64, Vec<u8>)]) -> Result<()> {
+        self.ended_at = None;
         if !matches!(self.log.is_at(&self.path), Ok(Standing::ThisFile)) {
             self.unsynced_from = None;
         }
@@ -198,7 +201,7 @@ impl Appender {
                 Err(error) if matches!(error.kind(), NotFound | AlreadyExists) => continue,
                 Err(error) => return Err(error).at(&self.path),
             }
-            (self.unsynced_from, self.name) = (None, Name::Unsafe);
+            (self.unsynced_from, self.ended_at, self.name) = (None, None, Name::Unsafe);
             self.surprises.push(surprise);
         }
         Err(Error::Busy(self.path.clone()))
@@ -215,7 +218,7 @@ impl Appender {
     fn write(&mut self, lines: &[u8]) -> Result<u64> {
         for _ in 0..WRITES_PER_LINE {
             let before = self.len()?;
-            let torn = before > 0 && !self.ends_in_newline(before)?;
+            let torn = before > 0 && self.ended_at != Some(before) && !self.ends_in_newline(before)?;
             let mut bytes = Vec::with_capacity(1 + self.header.len() + lines.len());
             if torn {
                 bytes.push(b'\n');
@@ -230,6 +233,7 @@ impl Appender {
             let start = end.saturating_sub(taken as u64);
             self.is_unsynced_from(start);
             if taken == bytes.len() {
+                self.ended_at = Some(end);
                 self.surprises.extend(torn.then_some(Surprise::TornTail));
                 return Ok(end.saturating_sub(lines.len() as u64));
             }

@@ -8,12 +8,14 @@
 //! What the other format cannot hold is reported record by record, and the original lines go into a file beside the new one,
 //! so that the way back gives them again ([`kept`]).
 
+mod compare;
 mod kept;
+mod pairing;
 mod replay;
 
 use std::path::{Path, PathBuf};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use serde::Serialize;
 
 use crate::dialect::Dialect;
@@ -21,13 +23,16 @@ use crate::disk::Real;
 use crate::error::{At, Error, Result};
 use crate::fork::Staged;
 use crate::host::Host;
+use crate::layout::Format;
 use crate::project;
+use crate::reading::Reading;
 use crate::record::SessionId;
 use crate::replace::{Keep, replace};
 use crate::session::{NotFound, RecordRef, Session};
+use crate::source::Source;
 use crate::store::{NewSession, Store};
-use crate::writing::LossKind;
-use kept::Kept;
+use crate::writing::{LossKind, Shape};
+use kept::{Beside, Kept};
 use replay::Replayed;
 
 /// Where a converted session goes.
@@ -65,6 +70,9 @@ pub struct Converted {
     pub sidecar: Option<PathBuf>,
     /// What it does not say as the source does, record by record.
     pub losses: Vec<LossRow>,
+    /// What else somebody may want to know: a sidecar that was not believed.
+    #[serde(skip)]
+    pub remarks: Vec<String>,
 }
 
 /// Something of one record that the other format does not hold as it was.
@@ -89,9 +97,9 @@ impl Session {
             let what = "a session that was read in part".to_owned();
             return Err(Error::CannotHold { dialect: how.to.name(), what });
         }
-        let kept = Kept::beside(self, how.to);
+        let Beside { mut back, other, remark } = Kept::beside(self, how.to);
         let same = how.to.name() == self.dialect().name();
-        let id = match &kept {
+        let id = match &back {
             Some(kept) => kept.session(),
             None if same => self.id(),
             None => replay::derived_id(self.id().as_str(), how.to.name()),
@@ -100,23 +108,74 @@ impl Session {
         let path = self.path_for(how, &store, &id)?;
         let replayed = {
             let staged = Staged::make(&Real, &path, &(host.new_id)())?;
-            let written = match &kept {
-                _ if same => self.copy_to(staged.file()).map(|()| Replayed::default()),
-                Some(kept) => replay::go_on(self, kept, &store, &id, staged.file()),
-                None => replay::all(self, how, &store, &id, staged.file()),
-            };
-            let published = written.and_then(|replayed| staged.publish().map(|()| replayed));
+            let written = self.write_as(how, &store, &id, back.as_ref(), staged.file());
+            let published = written.and_then(|written| staged.publish().map(|()| written));
             published.inspect_err(|_| staged.clean_up())?
         };
-        let Replayed { losses, ids } = replayed;
-        // What came back, or was copied, says all that its source said.
-        let has_lost = !same && kept.is_none() && !losses.is_empty();
-        let kept = if has_lost { Kept::of(self, how.to, &path, ids)? } else { None };
+        let kept = match back.as_mut() {
+            // What came back was made of another one, and can go on to it.
+            Some(back) => back.take_before(),
+            None if same => other,
+            None => Kept::of(self, how.to, &path, &replayed, other)?,
+        };
         let sidecar = kept.is_some().then(|| kept::path(&path));
         if let (Some(kept), Some(sidecar)) = (kept, &sidecar) {
-            replace(&Real, sidecar, &(host.new_id)(), &kept.into_bytes(), Keep::Surely)?;
+            replace(&Real, sidecar, &(host.new_id)(), &kept.to_bytes(), Keep::Surely)?;
         }
-        Ok(Converted { session: id, path, sidecar, losses: rows(losses) })
+        let remarks = remark.into_iter().collect();
+        Ok(Converted { session: id, path, sidecar, losses: rows(replayed.losses), remarks })
+    }
+
+    /// Writes the new file, reads it back, and tells what it does not say as the source does.
+    fn write_as(
+        &self,
+        how: &Conversion<'_>,
+        store: &Store,
+        id: &SessionId,
+        kept: Option<&Kept>,
+        file: &Path,
+    ) -> Result<Replayed> {
+        if how.to.name() == self.dialect().name() && !self.is_rows() {
+            return self.copy_to(file).map(|()| Replayed::default());
+        }
+        let head = self.head_called(how.head)?;
+        let mut replayed = match kept {
+            Some(kept) => replay::go_on(self, kept, store, id, file)?,
+            None => replay::all(self, how, store, id, file)?,
+        };
+        if kept.is_none() && !replayed.has_said {
+            return Err(Error::Nothing(how.to.name()));
+        }
+        let reading = Reading::plain(self.updated().unwrap_or_else(|| (store.host.now)()));
+        let converted = Session::open(&Source::file(how.to, file), &reading)?;
+        let mut pairs: Vec<(RecordRef<'_>, RecordRef<'_>)> = head.into_iter().zip(converted.head()).collect();
+        if store.writing.shape == Shape::Tree {
+            for other in self.heads().map(|other| other.record).filter(|other| Some(*other) != head) {
+                let now = replayed.tips.get(&other.order()).and_then(|id| converted.find(id).ok());
+                pairs.extend(now.map(|now| (other, now)));
+            }
+        }
+        let told_before = replayed.losses.len();
+        compare::add_differences(&pairs, (self, &converted), &mut replayed.losses)?;
+        if let Some(kept) = kept {
+            // What differs in the lines that came back was told on the way here.
+            let newer: HashSet<String> = self
+                .records()
+                .filter(|record| kept.is_newer(*record))
+                .map(|record| record.id().into_owned())
+                .collect();
+            let mut at = 0;
+            replayed.losses.retain(|row| {
+                at += 1;
+                at <= told_before || newer.contains(&row.record)
+            });
+        }
+        Ok(replayed)
+    }
+
+    /// A session that is rows of a database has no bytes of its own.
+    fn is_rows(&self) -> bool {
+        matches!(self.source.layout.format, Format::Rows(_))
     }
 
     /// The store that the new file is made for: it works where and when the source did.
@@ -147,8 +206,10 @@ impl Session {
     }
 
     fn copy_to(&self, file: &Path) -> Result<()> {
-        std::fs::copy(self.path(), file).at(file)?;
-        std::fs::File::open(file).and_then(|copy| copy.sync_all()).at(file)
+        let Some(own) = self.files.0.first() else { return Ok(()) };
+        let mut copy = std::fs::File::create(file).at(file)?;
+        std::io::copy(&mut own.reader(0)?, &mut copy).at(file)?;
+        copy.sync_all().at(file)
     }
 
     /// The head that was named, or the session's own.

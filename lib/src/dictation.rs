@@ -81,6 +81,7 @@ pub struct Heard {
 
 /// One thing to record.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a saying is moved once")]
 pub enum Saying {
     /// A record.
     Body(Box<Body>),

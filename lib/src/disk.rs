@@ -91,7 +91,7 @@ impl Disk for Real {
             return Err(not_a_file());
         }
         let file = OpenOptions::new().read(true).append(true).open(path)?;
-        let log = RealLog(file);
+        let log = RealLog::of(file)?;
         match log.is_at(path)? {
             Standing::ThisFile => Ok(Box::new(log)),
             Standing::AnotherFile | Standing::Nothing => Err(not_a_file()),
@@ -106,7 +106,7 @@ impl Disk for Real {
         let file = how.open(path)?;
         #[cfg(unix)]
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-        Ok(Box::new(RealLog(file)))
+        Ok(Box::new(RealLog::of(file)?))
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {
@@ -162,24 +162,34 @@ impl Disk for Real {
     }
 }
 
-struct RealLog(File);
+struct RealLog {
+    file: File,
+    /// Which file it is.
+    known: fs::Metadata,
+}
+
+impl RealLog {
+    fn of(file: File) -> io::Result<RealLog> {
+        Ok(RealLog { known: file.metadata()?, file })
+    }
+}
 
 impl OpenLog for RealLog {
     fn len(&self) -> io::Result<u64> {
-        Ok(self.0.metadata()?.len())
+        Ok(self.file.metadata()?.len())
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         #[cfg(unix)]
-        return std::os::unix::fs::FileExt::read_at(&self.0, buffer, offset);
+        return std::os::unix::fs::FileExt::read_at(&self.file, buffer, offset);
         #[cfg(windows)]
-        return std::os::windows::fs::FileExt::seek_read(&self.0, buffer, offset);
+        return std::os::windows::fs::FileExt::seek_read(&self.file, buffer, offset);
     }
 
     fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
-        let taken = io::Write::write(&mut &self.0, bytes)?;
+        let taken = io::Write::write(&mut &self.file, bytes)?;
         // After appending, the system's own position is the end of what was appended.
-        Ok(Appended { taken, end: io::Seek::stream_position(&mut &self.0)? })
+        Ok(Appended { taken, end: io::Seek::stream_position(&mut &self.file)? })
     }
 
     fn cut_back(&self, start: u64, end: u64) -> io::Result<bool> {
@@ -187,13 +197,13 @@ impl OpenLog for RealLog {
         if self.len()? != end {
             return Ok(false);
         }
-        self.0.set_len(start).map(|()| true)
+        self.file.set_len(start).map(|()| true)
     }
 
     fn rewrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
         // A file opened for appending would append these too.
         let file = OpenOptions::new().write(true).open(path)?;
-        if !same_file(&self.0.metadata()?, &file.metadata()?) {
+        if !same_file(&self.known, &file.metadata()?) {
             return Err(not_a_file());
         }
         #[cfg(unix)]
@@ -203,11 +213,11 @@ impl OpenLog for RealLog {
     }
 
     fn sync(&self) -> io::Result<()> {
-        self.0.sync_data()
+        self.file.sync_data()
     }
 
     fn lock(&self) -> io::Result<Locked> {
-        match self.0.try_lock() {
+        match self.file.try_lock() {
             Ok(()) => Ok(Locked::Yes),
             Err(TryLockError::WouldBlock) => Ok(Locked::ByAnother),
             Err(TryLockError::Error(error)) if has_no_locks(&error) => Ok(Locked::Never),
@@ -216,7 +226,7 @@ impl OpenLog for RealLog {
     }
 
     fn unlock(&self) -> io::Result<()> {
-        self.0.unlock().or_else(|error| if has_no_locks(&error) { Ok(()) } else { Err(error) })
+        self.file.unlock().or_else(|error| if has_no_locks(&error) { Ok(()) } else { Err(error) })
     }
 
     fn is_at(&self, path: &Path) -> io::Result<Standing> {
@@ -225,7 +235,7 @@ impl OpenLog for RealLog {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Standing::Nothing),
             Err(error) => return Err(error),
         };
-        Ok(if same_file(&self.0.metadata()?, &there) { Standing::ThisFile } else { Standing::AnotherFile })
+        Ok(if same_file(&self.known, &there) { Standing::ThisFile } else { Standing::AnotherFile })
     }
 }
 

@@ -54,6 +54,8 @@ pub enum Error {
         /// What it cannot hold.
         what: String,
     },
+    /// A session has nothing that a format could hold.
+    Nothing(&'static str),
     /// A name that cannot be a session's: it would lead out of the store, or a format wants another shape.
     BadName {
         /// The name.
@@ -118,6 +120,7 @@ impl fmt::Display for Error {
             }
             Error::ReadOnly(dialect) => write!(f, "{dialect} sessions are read, not written"),
             Error::CannotHold { dialect, what } => write!(f, "{dialect} has no place for this: {what}"),
+            Error::Nothing(dialect) => write!(f, "nothing of it can be written as {dialect}"),
             Error::BadName { name, why } => write!(f, "{} is no name for a session: {why}", crate::issue::quoted(name)),
             Error::TooLong { bytes } => write!(f, "a record of {bytes} bytes is longer than what is read back"),
             Error::NoSession(Some(name)) => write!(f, "no session {}", crate::issue::quoted(name)),
@@ -149,6 +152,7 @@ impl std::error::Error for Error {
             | Error::Unsaved { .. }
             | Error::ReadOnly(_)
             | Error::CannotHold { .. }
+            | Error::Nothing(_)
             | Error::BadName { .. }
             | Error::TooLong { .. }
             | Error::NoSession(_)

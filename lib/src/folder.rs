@@ -13,7 +13,7 @@ use crate::detect;
 use crate::dialect::{self, Dialect};
 use crate::error::{At, Error, Result};
 use crate::home::Home;
-use crate::layout::Layout;
+use crate::layout::{KEPT_ENDING, Layout};
 use crate::source::{Source, open_file};
 
 /// What a session's file may be called: everything else is passed over unseen.
@@ -170,5 +170,6 @@ fn sorted(mut files: Vec<PathBuf>, errors: Vec<Error>) -> Vec<Result<PathBuf>> {
 
 fn has_an_ending(path: &Path) -> bool {
     let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    ENDINGS.contains(&ending.as_str())
+    let is_kept = path.to_string_lossy().ends_with(KEPT_ENDING);
+    ENDINGS.contains(&ending.as_str()) && !is_kept
 }

@@ -82,10 +82,6 @@ impl Store {
         let mut beginning = self.beginning(&id, &new, session.git_branch())?;
         (beginning.cwd, beginning.forked_from) = (&cwd, Some((&from, &last)));
         let path = self.path_of(&beginning)?;
-        if path == session.path() {
-            let what = "a fork, because there is only this one session".to_owned();
-            return Err(Error::CannotHold { dialect: self.dialect.name(), what });
-        }
         self.check_free(&path, fork.id)?;
         let header = (self.writing.header)(&beginning);
         let staged = Staged::make(&*self.disk, &path, &(self.host.new_id)())?;

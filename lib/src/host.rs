@@ -32,10 +32,8 @@ impl Host {
     pub fn system(version: &str) -> std::io::Result<Host> {
         Ok(Host {
             now: Arc::new(Timestamp::now),
-            // They begin with the time, and say that they are of version 4: Qwen Code takes none above 5.
-            new_id: Arc::new(|| {
-                uuid::Builder::from_random_bytes(*uuid::Uuid::now_v7().as_bytes()).into_uuid().to_string()
-            }),
+            // Random from the first digit on, so that a short beginning names one; and Qwen Code takes no version above 5.
+            new_id: Arc::new(|| uuid::Uuid::new_v4().to_string()),
             cwd: std::env::current_dir()?,
             platform: std::env::consts::OS.to_owned(),
             version: version.to_owned(),

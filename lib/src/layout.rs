@@ -155,8 +155,14 @@ fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
+/// What the file beside a converted session ends in: it keeps what that one cannot hold, and is no session.
+pub(crate) const KEPT_ENDING: &str = ".scrollback.json";
+
 /// Matches a name against a pattern with any number of `*`.
 fn name_matches(pattern: &str, name: &str) -> bool {
+    if name.ends_with(KEPT_ENDING) {
+        return false;
+    }
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else { return false };
@@ -181,6 +187,7 @@ mod tests {
             ("*", "anything", true),
             ("messages.jsonl", "messages.jsonl", true),
             ("messages.jsonl", "messages.jsonl.bak", false),
+            ("*.json*", "chat.json.scrollback.json", false),
             ("rollout-*.jsonl", "rollout-1-2.jsonl", true),
             ("rollout-*.jsonl", "rollout-.json", false),
             ("a*a", "a", false),

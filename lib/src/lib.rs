@@ -76,3 +76,8 @@ mod view;
 
 #[doc(hidden)]
 pub mod fuzzing;
+
+/// The examples in Rust on docs/recording.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/recording.md")]
+pub mod recording_page {}

@@ -24,7 +24,7 @@ use answer::Answer;
 pub use answer::Delta;
 pub(crate) use log::{Log, Mode, Place, first_tally};
 use log::{On, Piece};
-pub(crate) use start::{Start, Tip};
+pub(crate) use start::{RECORDS_ASKED_FOR_CALLS, Start, Tip};
 use turn::Turn;
 pub use turn::steps;
 
@@ -205,6 +205,14 @@ impl Recorder {
     pub(crate) fn go_on_from(&mut self, tip: Option<Tip>, sidechain: bool) {
         if let Some(log) = &mut self.log {
             (log.start.tip, log.start.sidechain) = (tip, sidechain);
+        }
+    }
+
+    /// Results of a body's calls may follow, though it was not written here.
+    pub(crate) fn expect_results(&mut self, body: &Body) {
+        if let (Some(log), Some(said)) = (&mut self.log, body.said()) {
+            let calls = log::open_calls(&said.parts).map(|(id, name)| (id.to_owned(), name.to_owned()));
+            log.start.calls.extend(calls);
         }
     }
 
@@ -478,7 +486,9 @@ impl Recorder {
                 return self.write(vec![Piece::next(body)], ticket, durability);
             }
         }
-        if self.turn.as_ref().is_some_and(|(turn, _)| turn.is_over()) {
+        // What is said again is known to go on until somebody else speaks.
+        let is_live = self.log.as_ref().is_some_and(|log| log.place.mode == Mode::Live);
+        if is_live && self.turn.as_ref().is_some_and(|(turn, _)| turn.is_over()) {
             let before = self.settled.len();
             self.end_turn()?;
             let own = self.settled.iter().skip(before).position(|saved| saved.ticket == ticket);

@@ -137,6 +137,11 @@ impl Store {
 
     /// Begins a session. One that is there already is refused.
     pub fn begin(&self, new: NewSession<'_>) -> Result<Recorder> {
+        // What is said of a project is said in it: readers know a session's project by where it was said.
+        if new.project.is_absolute() && !self.host.cwd.starts_with(new.project) {
+            let host = Host { cwd: new.project.to_path_buf(), ..self.host.clone() };
+            return Store { host, ..self.clone() }.begin(new);
+        }
         let session = SessionId(new.id.map_or_else(|| (self.host.new_id)(), str::to_owned));
         let git_branch = git::branch(&self.host.cwd);
         let beginning = self.beginning(&session, &new, git_branch.as_deref())?;

@@ -65,7 +65,7 @@ fn every_sdk_takes_parts_of_which_any_one_key_is_odd() {
             }
             messages.push(Message::new(messages.len().to_string(), Role::Assistant, vec![part.clone().into()]));
         };
-        for path in paths_of_keys(&part) {
+        for path in support::paths_of_keys(&part) {
             for value in &odd {
                 let mut changed = part.clone();
                 *changed.pointer_mut(&path).unwrap() = value.clone();
@@ -294,7 +294,7 @@ fn our_rules_are_those_of_every_sdk() {
     let odd = [json!(null), json!(-1), json!(1.5), json!(true), json!(false), json!("odd"), json!({"a": {"id": 1}})];
     for (_, part) in every_part() {
         parts.push(part.clone());
-        for path in paths_of_keys(&part) {
+        for path in support::paths_of_keys(&part) {
             for value in &odd {
                 let mut changed = part.clone();
                 *changed.pointer_mut(&path).unwrap() = value.clone();
@@ -438,25 +438,6 @@ fn case(sdk: Sdk, messages: Value) -> Value {
 
 fn every_part() -> Map<String, Value> {
     serde_json::from_str(include_str!("aisdk/parts.json")).unwrap()
-}
-
-/// The JSON pointers of all keys of objects, outermost first.
-fn paths_of_keys(value: &Value) -> Vec<String> {
-    let mut paths = Vec::new();
-    let mut open = vec![(String::new(), value)];
-    while let Some((path, value)) = open.pop() {
-        match value {
-            Value::Object(object) => {
-                for (key, inner) in object {
-                    paths.push(format!("{path}/{key}"));
-                    open.push((format!("{path}/{key}"), inner));
-                }
-            }
-            Value::Array(list) => open.extend(list.iter().enumerate().map(|(i, inner)| (format!("{path}/{i}"), inner))),
-            _ => {}
-        }
-    }
-    paths
 }
 
 fn verdict(cases: &Value) -> Output {

@@ -14,7 +14,7 @@ use scrollback::issue::Severity;
 use scrollback::message::{Message, Part, Role, Sdk, ToolState};
 use scrollback::reading::Reading;
 use scrollback::record::{Body, Said};
-use scrollback::recorder::{Ack, Durability, Options};
+use scrollback::recorder::{Ack, Durability, Options, Recorder};
 use scrollback::session::Session;
 use scrollback::source::Source;
 use scrollback::store::Store;
@@ -468,4 +468,35 @@ fn our_own_chunks_give_the_same_messages_back() {
         compared += ready.len();
     }
     assert!(compared > 500, "only {compared} messages");
+}
+
+/// Any one value of a line may be anything, and so may the bytes: nothing panics, and the next line is understood.
+#[test]
+fn odd_lines_stop_nothing() {
+    let page = include_str!("dictation.rs");
+    let samples: Vec<Value> = page.lines().filter_map(|line| serde_json::from_str(line.trim()).ok()).collect();
+    assert!(samples.len() > 80, "only {}", samples.len());
+    let odd = [json!(null), json!(-1), json!(true), json!("odd"), json!([[], "x", {}]), json!({"odd": {"id": 1}})];
+    let mut recorder = Recorder::disabled();
+    let mut dictation = Dictation::default();
+    let mut heard = |line: &str| {
+        for saying in dictation.hear(line.as_bytes()).map(|heard| heard.sayings).unwrap_or_default() {
+            dictation.say(saying, &mut recorder).ok();
+        }
+    };
+    for sample in &samples {
+        for path in support::paths_of_keys(sample) {
+            for value in &odd {
+                let mut changed = sample.clone();
+                *changed.pointer_mut(&path).unwrap() = value.clone();
+                heard(&changed.to_string());
+            }
+        }
+        let text = sample.to_string();
+        for cut in (0..text.len()).filter(|at| text.is_char_boundary(*at)).step_by(7) {
+            heard(&text[..cut]);
+            heard(&text[cut..]);
+        }
+    }
+    assert_eq!(dictation.hear(b"{\"user\": \"still here\"}").unwrap().sayings.len(), 1);
 }

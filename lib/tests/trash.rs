@@ -1,4 +1,5 @@
 //! The trash: what is removed can be put back, whole, where it was; and what somebody wrote into the trash is not believed.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -230,7 +230,16 @@ impl Recording {
         if heard.sayings.iter().any(asks) {
             self.end_when_idle(ctx);
         }
-        let said = self.begin(ctx).and_then(|()| self.say(heard.sayings, &mut line));
+        if let Err(error) = self.begin(ctx) {
+            self.failed = true;
+            self.acks.refuse(seq, &error.to_string(), &mut ctx.out);
+            return;
+        }
+        let said = self.say(heard.sayings, &mut line);
+        // What an earlier line waited for is told first.
+        let settled = self.recorder.as_mut().map(Recorder::settled).unwrap_or_default();
+        line.settle(&settled);
+        self.acks.settle(&settled, &mut ctx.out);
         if let Err(error) = said {
             self.failed |= is_the_worlds(&error);
             self.acks.refuse(seq, &error.to_string(), &mut ctx.out);

@@ -3,28 +3,30 @@
 //! `<file>.scrollback.json` holds the whole original, so that the way back gives its bytes. It is believed only while the
 //! converted file still begins with the bytes that the conversion wrote; what was recorded behind them is converted as usual.
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::replay::Replayed;
 use crate::dialect::Dialect;
 use crate::error::{At, Result};
-use crate::layout::Format;
+use crate::layout::KEPT_ENDING;
 use crate::record::SessionId;
 use crate::session::{RecordRef, Session};
 
-/// A larger file is no sidecar of a session that anybody converts.
-const LIMIT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+/// A larger file is read into no memory: the way back is converted then, as from any other file.
+const LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
 
 const VERSION: u64 = 1;
 
 /// The file beside a converted one.
 pub(super) fn path(converted: &Path) -> PathBuf {
     let mut name = converted.as_os_str().to_owned();
-    name.push(".scrollback.json");
+    name.push(KEPT_ENDING);
     PathBuf::from(name)
 }
 
@@ -38,12 +40,19 @@ pub(super) struct Kept {
     /// How much of the converted file the conversion wrote, and its hash.
     converted_bytes: u64,
     converted_hash: String,
+    /// The last record of the branch that a line of records was made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    head: Option<String>,
     /// What records of the converted file are called in the original, where that differs.
+    #[serde(default)]
     ids: BTreeMap<String, String>,
     /// The original, line by line.
-    lines: Vec<String>,
+    lines: Vec<KeptLine>,
     /// The last of them is closed with LF.
     closed: bool,
+    /// What the original itself was made of, where it was converted too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    before: Option<Box<Kept>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -52,48 +61,114 @@ struct Whose {
     session: String,
 }
 
+/// A line of the original; one that is no text as its bytes.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum KeptLine {
+    Text(String),
+    Bytes { bytes: Vec<u8> },
+}
+
+/// What lies beside a session.
+#[derive(Default)]
+pub(super) struct Beside {
+    /// The way back to the dialect that was asked for.
+    pub(super) back: Option<Kept>,
+    /// A sidecar of another way: it goes along.
+    pub(super) other: Option<Kept>,
+    /// Why a sidecar was not believed.
+    pub(super) remark: Option<String>,
+}
+
 impl Kept {
-    /// What a conversion of `source` to the file `converted` keeps; nothing where the source is no text.
+    /// What a conversion of `source` to the file `converted` keeps; nothing where the source has no bytes of its own.
     pub(super) fn of(
         source: &Session,
         to: &dyn Dialect,
         converted: &Path,
-        ids: BTreeMap<String, String>,
+        told: &Replayed,
+        before: Option<Kept>,
     ) -> Result<Option<Kept>> {
-        if matches!(source.source.layout.format, Format::Rows(_)) {
-            return Ok(None);
-        }
-        let Some(file) = source.files.0.first() else { return Ok(None) };
-        let text = String::from_utf8_lossy(&file.read_at(0, file.len()?)?).into_owned();
+        let Some(file) = source.files.0.first().filter(|_| !source.is_rows()) else { return Ok(None) };
+        let original = file.read_at(0, file.len()?)?;
         let bytes = fs::read(converted).at(converted)?;
-        let closed = text.ends_with('\n');
+        let closed = original.ends_with(b"\n");
+        let lines = original.strip_suffix(b"\n").unwrap_or(&original).split(|byte| *byte == b'\n');
         Ok(Some(Kept {
             version: VERSION,
             from: Whose { dialect: source.dialect().name().to_owned(), session: source.id().to_string() },
             to: to.name().to_owned(),
             converted_bytes: bytes.len() as u64,
             converted_hash: hash(&bytes),
-            ids,
-            lines: text.strip_suffix('\n').unwrap_or(&text).split('\n').map(str::to_owned).collect(),
+            head: told.head.clone(),
+            ids: told.ids.clone(),
+            lines: lines.map(KeptLine::of).collect(),
             closed,
+            before: before.map(Box::new),
         }))
     }
 
-    /// The sidecar of a session that was made of a session of `to`, as long as it fits.
-    pub(super) fn beside(session: &Session, to: &dyn Dialect) -> Option<Kept> {
+    /// What lies beside a session that is about to become one of `to`.
+    pub(super) fn beside(session: &Session, to: &dyn Dialect) -> Beside {
         let path = path(session.path());
-        let is_small = fs::metadata(&path).is_ok_and(|found| found.is_file() && found.len() <= LIMIT_BYTES);
-        let kept: Kept = serde_json::from_slice(&is_small.then(|| fs::read(&path).ok())??).ok()?;
-        let begun = session.files.0.first()?.read_at(0, kept.converted_bytes).ok()?;
-        let fits = kept.version == VERSION
-            && kept.from.dialect == to.name()
-            && kept.to == session.dialect().name()
-            && begun.len() as u64 == kept.converted_bytes
-            && hash(&begun) == kept.converted_hash;
+        let Ok(found) = fs::symlink_metadata(&path) else { return Beside::default() };
+        let not_believed = |why: &str| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            Beside { remark: Some(format!("{name} is passed over: {why}")), ..Beside::default() }
+        };
+        if !found.is_file() {
+            return not_believed("it is no regular file");
+        }
+        if found.len() > LIMIT_BYTES {
+            return not_believed("it is too large");
+        }
+        let mut bytes = Vec::new();
+        let read = fs::File::open(&path).and_then(|file| file.take(LIMIT_BYTES).read_to_end(&mut bytes));
+        if read.is_err() {
+            return not_believed("it cannot be read");
+        }
+        let Ok(kept) = serde_json::from_slice::<Kept>(&bytes) else {
+            return not_believed("it is not what a conversion writes");
+        };
+        if kept.version != VERSION {
+            return not_believed("another version wrote it");
+        }
+        if !kept.fits(session) {
+            return not_believed("the session is not the one that it was written for, or was changed since");
+        }
+        kept.towards(session, to)
+    }
+
+    /// Whether the session still begins with what the conversion wrote.
+    fn fits(&self, session: &Session) -> bool {
+        let Some(file) = session.files.0.first() else { return false };
+        let is_there = file.len().is_ok_and(|length| length >= self.converted_bytes);
+        self.to == session.dialect().name()
+            && is_there
+            && file.read_at(0, self.converted_bytes).is_ok_and(|begun| hash(&begun) == self.converted_hash)
+    }
+
+    /// The way to a dialect: one step back, or two where nothing was added since.
+    fn towards(mut self, session: &Session, to: &dyn Dialect) -> Beside {
+        let has_newer = session.records().any(|record| self.is_newer(record));
         // A document cannot be gone on with line by line.
-        let is_lines = kept.lines.len() > 1 || kept.lines.first().is_some_and(|line| line.starts_with('{'));
-        let has_newer = session.records().any(|record| kept.is_newer(record));
-        (fits && (is_lines || !has_newer)).then_some(kept)
+        let is_lines =
+            self.lines.len() > 1 || matches!(self.lines.first(), Some(KeptLine::Text(line)) if line.starts_with('{'));
+        if self.from.dialect == to.name() && (is_lines || !has_newer) {
+            return Beside { back: Some(self), ..Beside::default() };
+        }
+        let original = self.original();
+        let is_two_back = |before: &Kept| {
+            before.from.dialect == to.name()
+                && before.version == VERSION
+                && before.converted_bytes == original.len() as u64
+                && before.converted_hash == hash(&original)
+        };
+        if !has_newer && self.before.as_deref().is_some_and(is_two_back) {
+            let back = self.before.take().map(|before| Kept { converted_bytes: self.converted_bytes, ..*before });
+            return Beside { back, ..Beside::default() };
+        }
+        Beside { other: Some(self), ..Beside::default() }
     }
 
     /// What the original was called.
@@ -101,18 +176,28 @@ impl Kept {
         SessionId(self.from.session.clone())
     }
 
+    /// The record that a line of records ended in.
+    pub(super) fn head(&self) -> Option<&str> {
+        self.head.as_deref()
+    }
+
+    /// What the original itself was made of.
+    pub(super) fn take_before(&mut self) -> Option<Kept> {
+        self.before.take().map(|before| *before)
+    }
+
     /// The original's bytes.
     pub(super) fn original(&self) -> Vec<u8> {
-        let mut text = self.lines.join("\n");
+        let mut bytes = self.lines.iter().map(KeptLine::bytes).collect::<Vec<_>>().join(&b'\n');
         if self.closed {
-            text.push('\n');
+            bytes.push(b'\n');
         }
-        text.into_bytes()
+        bytes
     }
 
     /// Whether a record was written after the conversion.
     pub(super) fn is_newer(&self, record: RecordRef<'_>) -> bool {
-        record.place().offset >= self.converted_bytes
+        !record.is_inherited() && record.place().offset >= self.converted_bytes
     }
 
     /// What a record of the converted session is called in the original.
@@ -120,10 +205,26 @@ impl Kept {
         self.ids.get(id).cloned().unwrap_or_else(|| id.to_owned())
     }
 
-    pub(super) fn into_bytes(self) -> Vec<u8> {
-        let mut bytes = serde_json::to_vec_pretty(&self).unwrap_or_default();
+    pub(super) fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = serde_json::to_vec(self).unwrap_or_default();
         bytes.push(b'\n');
         bytes
+    }
+}
+
+impl KeptLine {
+    fn of(line: &[u8]) -> KeptLine {
+        match std::str::from_utf8(line) {
+            Ok(text) => KeptLine::Text(text.to_owned()),
+            Err(_) => KeptLine::Bytes { bytes: line.to_vec() },
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            KeptLine::Text(text) => text.as_bytes(),
+            KeptLine::Bytes { bytes } => bytes,
+        }
     }
 }
 

@@ -4,24 +4,25 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::kept::Kept;
+use super::pairing::Pairing;
 use super::{Conversion, LossRow};
 use crate::append::Appender;
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::project;
 use crate::reading::Reading;
-use crate::record::{Body, Kind, Said, SessionId};
-use crate::recorder::{Ack, Durability, Log, Mode, Options, Recorder, Saved, Start, Tip};
+use crate::record::{Body, Kind, RecordId, Said, SessionId};
+use crate::recorder::{Ack, Durability, Log, Mode, Options, RECORDS_ASKED_FOR_CALLS, Recorder, Saved, Start, Tip};
 use crate::session::{RecordRef, Session};
 use crate::skeleton::KeyRole;
 use crate::store::{NewSession, Store, bytes};
 use crate::thinking::Triggers;
-use crate::writing::{Loss, LossKind, Shape};
+use crate::writing::{Loss, Shape};
 
 /// What came of saying a session again.
 #[derive(Default)]
@@ -29,6 +30,12 @@ pub(super) struct Replayed {
     pub(super) losses: Vec<LossRow>,
     /// The source's names of records that are called otherwise now.
     pub(super) ids: BTreeMap<String, String>,
+    /// What records of the source are called now, by their order.
+    pub(super) tips: HashMap<usize, String>,
+    /// The record that the branch ended in, where only one was said.
+    pub(super) head: Option<String>,
+    /// Something of it was written.
+    pub(super) has_said: bool,
 }
 
 /// Says a whole session again.
@@ -45,8 +52,9 @@ pub(super) fn all(
     if store.writing.shape == Shape::Tree {
         let records: Vec<RecordRef<'_>> = session.records().collect();
         replay.say(&records)?;
-        replay.end_at(head);
+        replay.end_at(head)?;
     } else {
+        replay.told.head = head.map(|head| head.id().into_owned());
         let mut on_branch = vec![false; session.records().len()];
         branch.iter().for_each(|record| on_branch[record.order()] = true);
         let mut titles = session.records().filter(|record| record.kind() == Kind::Title && record.is_side());
@@ -65,14 +73,30 @@ pub(super) fn all(
 pub(super) fn go_on(session: &Session, kept: &Kept, store: &Store, id: &SessionId, file: &Path) -> Result<Replayed> {
     let mut replay = Replay::begin_with(session, store, id, &kept.original(), file)?;
     let before = Session::from_bytes(store.dialect, kept.original(), &Reading::plain(replay.now()));
-    for record in session.records().filter(|record| !kept.is_newer(*record)) {
+    let head = kept.head().and_then(|head| before.find(head).ok()).or(before.head());
+    let (newer, older): (Vec<_>, Vec<_>) = session.records().partition(|record| kept.is_newer(*record));
+    let mut last = None;
+    let asked_for_calls = older.len().saturating_sub(RECORDS_ASKED_FOR_CALLS);
+    for (at, record) in older.into_iter().enumerate() {
+        replay.pairing.expect(&[record]);
+        replay.pairing.count(record);
+        if at >= asked_for_calls && record.kind() == Kind::Assistant {
+            replay.recorder.expect_results(&record.body()?);
+        }
+        if record.is_side() {
+            continue;
+        }
+        last = Some(record.order());
         let original = kept.original_of(&record.id());
         if let Ok(original) = before.find(&original) {
             replay.tips.insert(record.order(), Tip::of(original)?);
         }
     }
+    // A line of records ends where the branch ended that it was made of.
+    if let (Some(last), Some(head)) = (last, head) {
+        replay.tips.entry(last).or_insert(Tip::of(head)?);
+    }
     replay.tip_of_linear = before.head().map(Tip::of).transpose()?;
-    let newer: Vec<RecordRef<'_>> = session.records().filter(|record| kept.is_newer(*record)).collect();
     replay.say(&newer)?;
     replay.finish()
 }
@@ -93,8 +117,11 @@ struct Replay<'s> {
     tips: HashMap<usize, Tip>,
     tip_of_linear: Option<Tip>,
     told: Replayed,
-    /// Which record each call of the recorder was about.
-    tickets: HashMap<u64, String>,
+    /// What the recorder holds of a turn that is not over.
+    held: Vec<RecordRef<'s>>,
+    pairing: Pairing,
+    /// The last record of the chain that was written.
+    last_link: Option<RecordId>,
 }
 
 /// What the recorder is told when it asks for the time and for ids.
@@ -105,6 +132,8 @@ struct Script {
     /// Makes the further ones.
     of: String,
     made: u64,
+    /// No two records have the same.
+    given: HashSet<String>,
     to: &'static str,
 }
 
@@ -131,7 +160,8 @@ impl<'s> Replay<'s> {
     ) -> Result<Replay<'s>> {
         let to = store.dialect.name();
         let at = session.started().unwrap_or_else(|| (store.host.now)());
-        let script = Arc::new(Mutex::new(Script { at, id: None, of: id.to_string(), made: 0, to }));
+        let script =
+            Arc::new(Mutex::new(Script { at, id: None, of: id.to_string(), made: 0, given: HashSet::new(), to }));
         let (clock, ids) = (Arc::clone(&script), Arc::clone(&script));
         let host = Host {
             now: Arc::new(move || clock.lock().unwrap_or_else(PoisonError::into_inner).at),
@@ -153,7 +183,9 @@ impl<'s> Replay<'s> {
             tips: HashMap::new(),
             tip_of_linear: None,
             told: Replayed::default(),
-            tickets: HashMap::new(),
+            held: Vec::new(),
+            pairing: Pairing::default(),
+            last_link: None,
         })
     }
 
@@ -163,21 +195,46 @@ impl<'s> Replay<'s> {
 
     fn say(&mut self, records: &[RecordRef<'s>]) -> Result<()> {
         let answers = answers(records);
-        let mut is_said = hashbrown::HashSet::new();
+        let mut first_of: HashMap<usize, RecordRef<'s>> = HashMap::new();
         for record in records {
-            if !is_said.insert(record.order()) {
-                continue;
+            first_of.entry(record.order()).or_insert(*record);
+            let Some(members) = answers.get(&record.order()) else { continue };
+            first_of.extend(members.iter().map(|member| (member.order(), *record)));
+        }
+        let group = |first: &RecordRef<'s>| answers.get(&first.order()).cloned().unwrap_or_else(|| vec![*first]);
+        let is_first = |record: &&RecordRef<'s>| first_of.get(&record.order()) == Some(*record);
+        records.iter().filter(is_first).for_each(|first| self.pairing.expect(&group(first)));
+        let mut is_said: HashSet<usize> = HashSet::new();
+        for record in records {
+            // A record that stands before its parent waits for it; a circle is cut where it is entered.
+            let mut waiting = Vec::new();
+            let mut next = Some(*record);
+            while let Some(first) = next.and_then(|record| first_of.get(&record.order()).copied()) {
+                if !is_said.insert(first.order()) {
+                    break;
+                }
+                waiting.push(first);
+                next = first.parent().filter(|_| self.shape == Shape::Tree);
             }
-            let group = answers.get(&record.order()).map_or(std::slice::from_ref(record), Vec::as_slice);
-            is_said.extend(group.iter().map(|record| record.order()));
-            self.say_one(*record, group)?;
+            while let Some(first) = waiting.pop() {
+                self.say_one(first, &group(&first))?;
+            }
         }
         Ok(())
     }
 
     /// Says one record, or one answer that the source wrote as several.
     fn say_one(&mut self, first: RecordRef<'s>, group: &[RecordRef<'s>]) -> Result<()> {
-        let body = joined(group)?;
+        let mut body = joined(group)?;
+        let mended = self.pairing.mend(&mut body, first.is_sidechain());
+        mended.losses.into_iter().for_each(|loss| self.lose_as(&first.id(), loss));
+        if matches!(&body, Body::ToolResult(said) if said.results.is_empty() && said.parts.is_empty()) {
+            self.pass_over(group);
+            return Ok(());
+        }
+        if !goes_into_a_turn(&body) {
+            self.end_turn()?;
+        }
         self.set_script(first, group);
         if self.shape == Shape::Tree {
             let tip = first.parent().and_then(|parent| self.tips.get(&parent.order()).cloned());
@@ -185,7 +242,15 @@ impl<'s> Replay<'s> {
         } else if let Some(tip) = self.tip_of_linear.take() {
             self.recorder.go_on_from(Some(tip), first.is_sidechain());
         }
-        let id = first.id().into_owned();
+        if !mended.calls.is_empty() {
+            self.set_script(first, &[]);
+            let calls = Said { parts: mended.calls, ..Said::default() };
+            match self.recorder.record(Body::Assistant(calls)) {
+                Ok(_) => {}
+                Err(error) => _ = not_held(error)?,
+            }
+            self.set_script(first, group);
+        }
         let said = match body {
             Body::Header(_) => return Ok(()),
             Body::Other(_) => {
@@ -196,23 +261,53 @@ impl<'s> Replay<'s> {
             body => self.recorder.record(body),
         };
         match said {
-            Ok(Ack::Saved(saved)) => self.note(&id, saved),
-            Ok(Ack::Held { ticket }) => _ = self.tickets.insert(ticket, id),
+            Ok(Ack::Saved(saved)) => {
+                self.note(&first.id(), saved);
+                if !first.is_side() {
+                    self.last_link = self.recorder.head().cloned();
+                }
+            }
+            Ok(Ack::Held { .. }) => {
+                self.held.extend(group);
+                return Ok(());
+            }
             Ok(Ack::NotRecorded) => {}
-            Err(Error::CannotHold { what, .. }) => {
-                let what = if what.is_empty() { beside(first.kind()).to_owned() } else { what };
-                self.told.losses.push(LossRow { record: id, what, kind: LossKind::Dropped, count: 1 });
+            Err(error) => {
+                let what = not_held(error)?;
+                self.lose(first, if what.is_empty() { beside(first.kind()) } else { &what });
             }
-            Err(Error::NoPlace { why, .. }) => {
-                self.told
-                    .losses
-                    .push(LossRow { record: id, what: why.to_owned(), kind: LossKind::Dropped, count: 1 });
-            }
-            Err(error) => return Err(error),
         }
-        self.settle();
         self.keep_tip(group);
         Ok(())
+    }
+
+    /// Writes the turn that is held, as what its first record is.
+    fn end_turn(&mut self) -> Result<()> {
+        let held = std::mem::take(&mut self.held);
+        let Some(first) = held.first().copied() else { return Ok(()) };
+        self.set_script(first, &held[..1]);
+        match self.recorder.end_turn() {
+            Ok(()) => {
+                let losses = self.recorder.settled().into_iter().find(|saved| !saved.losses.is_empty());
+                losses.into_iter().for_each(|saved| self.note(&first.id(), saved));
+                self.told.has_said = true;
+                self.last_link = self.recorder.head().cloned();
+            }
+            Err(error) => {
+                not_held(error)?;
+                held.iter().for_each(|record| self.lose(*record, beside(record.kind())));
+            }
+        }
+        self.keep_tip(&held);
+        Ok(())
+    }
+
+    /// What hangs on records that are not said hangs on what they hung on.
+    fn pass_over(&mut self, group: &[RecordRef<'s>]) {
+        let above = group.first().and_then(|first| first.parent());
+        if let Some(tip) = above.and_then(|above| self.tips.get(&above.order()).cloned()) {
+            self.tips.extend(group.iter().map(|record| (record.order(), tip.clone())));
+        }
     }
 
     /// What hangs on these records hangs on what was written last.
@@ -227,21 +322,19 @@ impl<'s> Replay<'s> {
     }
 
     /// The last link of the file is its head: where that is another record, going on from it is said.
-    fn end_at(&mut self, head: Option<RecordRef<'_>>) {
-        let wanted = head.and_then(|head| self.tips.get(&head.order()));
-        if let (Some(wanted), Some(last)) = (wanted, self.session.records().rfind(|record| !record.is_side()))
-            && self.tips.get(&last.order()).is_some_and(|last| last.id != wanted.id)
-        {
-            let to = wanted.id.clone();
-            self.set_script(last, &[]);
-            match self.recorder.rewind(&to, None) {
-                Ok(_) => {
-                    let (record, what) = (to.to_string(), "a step back to the head".to_owned());
-                    self.told.losses.push(LossRow { record, what, kind: LossKind::Synthesised, count: 1 });
-                }
-                Err(_) => _ = self.recorder.surprises(),
-            }
+    fn end_at(&mut self, head: Option<RecordRef<'_>>) -> Result<()> {
+        self.end_turn()?;
+        let Some(head) = head else { return Ok(()) };
+        let Some(to) = self.tips.get(&head.order()).map(|tip| tip.id.clone()) else { return Ok(()) };
+        if self.last_link.as_ref().is_none_or(|last| *last == to) {
+            return Ok(());
         }
+        self.set_script(head, &[]);
+        match self.recorder.rewind(&to, None) {
+            Ok(_) => self.lose_as(&head.id(), Loss::synthesised("step back to the head")),
+            Err(error) => _ = not_held(error)?,
+        }
+        Ok(())
     }
 
     fn set_script(&mut self, first: RecordRef<'_>, group: &[RecordRef<'_>]) {
@@ -256,38 +349,60 @@ impl<'s> Replay<'s> {
     }
 
     fn note(&mut self, record: &str, saved: Saved) {
-        for Loss { what, kind } in saved.losses {
-            self.told.losses.push(LossRow { record: record.to_owned(), what, kind, count: 1 });
-        }
+        self.told.has_said = true;
+        saved.losses.into_iter().for_each(|loss| self.lose_as(record, loss));
     }
 
-    /// Losses of what was held belong to the record that began it.
-    fn settle(&mut self) {
-        let settled = self.recorder.settled();
-        let Some(first) = settled.iter().map(|saved| saved.ticket).min() else { return };
-        let record = self.tickets.get(&first).cloned().unwrap_or_default();
-        let losses = settled.into_iter().find(|saved| !saved.losses.is_empty());
-        losses.into_iter().for_each(|saved| self.note(&record, saved));
+    fn lose_as(&mut self, record: &str, loss: Loss) {
+        let Loss { what, kind } = loss;
+        self.told.losses.push(LossRow { record: record.to_owned(), what, kind, count: 1 });
     }
 
     fn lose(&mut self, record: RecordRef<'_>, what: &str) {
-        let record = record.id().into_owned();
-        self.told.losses.push(LossRow { record, what: what.to_owned(), kind: LossKind::Dropped, count: 1 });
+        self.lose_as(&record.id(), Loss::dropped(what));
     }
 
     fn finish(mut self) -> Result<Replayed> {
-        self.recorder.end_turn()?;
-        self.settle();
+        self.end_turn()?;
         self.recorder.sync()?;
+        self.told.tips = self.tips.into_iter().map(|(order, tip)| (order, tip.id.0)).collect();
         Ok(self.told)
     }
 }
 
 impl Script {
     fn next_id(&mut self) -> String {
-        self.made += 1;
-        let derived = || derived_id(&format!("{}#{}", self.of, self.made), self.to).0;
-        self.id.take().unwrap_or_else(derived)
+        loop {
+            self.made += 1;
+            let derived = || derived_id(&format!("{}#{}", self.of, self.made), self.to).0;
+            let id = self.id.take().unwrap_or_else(derived);
+            if self.given.insert(id.clone()) {
+                return id;
+            }
+        }
+    }
+}
+
+/// Whether a format of turns takes a body into the turn that it holds, or writes it beside.
+fn goes_into_a_turn(body: &Body) -> bool {
+    match body {
+        Body::Assistant(_) | Body::ToolResult(_) | Body::Title(_) | Body::Snapshot(_) | Body::Header(_) => true,
+        Body::User(_)
+        | Body::Attachment(_)
+        | Body::System(_)
+        | Body::Compaction(_)
+        | Body::Rewind(_)
+        | Body::Restore(_)
+        | Body::Other(_) => false,
+    }
+}
+
+/// What the format has no place for; other errors stop the conversion.
+fn not_held(error: Error) -> Result<String> {
+    match error {
+        Error::CannotHold { what, .. } => Ok(what),
+        Error::NoPlace { why, .. } => Ok(why.to_owned()),
+        error => Err(error),
     }
 }
 

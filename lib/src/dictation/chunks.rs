@@ -190,7 +190,7 @@ impl Stream {
         new.retain(|key, value| self.told.get(key) != Some(value));
         self.told.extend(new.clone());
         let mut said = Said::default();
-        words::about(new, &mut said, heard);
+        words::about(new, &mut said);
         self.usage = said.usage.take().or(self.usage);
         heard.sayings.extend(said.model.take().map(Delta::Model).map(Saying::Delta));
         if said != Said::default() {

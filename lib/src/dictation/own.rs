@@ -114,7 +114,7 @@ fn said(value: Value, body: fn(Said) -> Body, heard: &mut Heard) -> Result<(), R
             said.thinking = fields.any(&["thinking"]).map(words::thinking).transpose()?;
             said.context.cwd = fields.text(&["cwd"])?;
             said.context.git_branch = fields.text(&["gitBranch"])?;
-            words::about(fields.object(&["metadata"])?.unwrap_or_default(), &mut said, heard);
+            words::about(fields.object(&["metadata"])?.unwrap_or_default(), &mut said);
             fields.0
         }
         other => {

@@ -208,35 +208,36 @@ pub(super) fn usage(value: Value, heard: &mut Heard) -> Result<Usage, Refused> {
     Ok(usage)
 }
 
-/// What is known about a message, put where our records have a place for it; the rest stays as it is.
-pub(super) fn about(metadata: Map<String, Value>, said: &mut Said, heard: &mut Heard) {
+/// What is known about a message, put where our records have a place for it. The rest stays as it is, and so does a value that
+/// only has the name of ours: it is no reason to lose the message.
+pub(super) fn about(metadata: Map<String, Value>, said: &mut Said) {
     for (key, value) in metadata {
-        // Hostile or foreign values under our names are no reason to lose the message.
-        let taken = match (key.as_str(), &value) {
-            ("model", Value::String(model)) => Some(said.model = Some(model.clone())),
-            ("sender", Value::String(sender)) => Some(said.sender = Some(sender.clone())),
-            ("usage" | "totalUsage", _) => {
-                usage(value.clone(), &mut Heard::default()).ok().map(|usage| said.usage = Some(usage))
-            }
-            ("todos", _) => todos(value.clone()).ok().map(|todos| said.todos = Some(todos)),
-            ("thinking", _) => thinking(value.clone()).ok().map(|mode| said.thinking = Some(mode)),
+        match (key.as_str(), value) {
+            ("model", Value::String(model)) => said.model = Some(model),
+            ("sender", Value::String(sender)) => said.sender = Some(sender),
+            ("usage" | "totalUsage", value) => match usage(value.clone(), &mut Heard::default()) {
+                Ok(usage) => said.usage = Some(usage),
+                Err(_) => _ = said.metadata.insert(key, value),
+            },
+            ("todos", value) => match todos(value.clone()) {
+                Ok(todos) => said.todos = Some(todos),
+                Err(_) => _ = said.metadata.insert(key, value),
+            },
+            ("thinking", value) => match thinking(value.clone()) {
+                Ok(mode) => said.thinking = Some(mode),
+                Err(_) => _ = said.metadata.insert(key, value),
+            },
             // They name records of the session that the message comes from.
-            ("records" | "continues", _) => Some(()),
-            _ => None,
-        };
-        if taken.is_none() {
-            said.metadata.insert(key, value);
+            ("records" | "continues", _) => {}
+            (_, value) => _ = said.metadata.insert(key, value),
         }
-    }
-    if let Some(error) = said.metadata.get("error").filter(|error| error.is_string()) {
-        heard.lose(format!("error {error}"));
     }
 }
 
 /// A whole message: what it says is a record, or, of an answer, one for each of its steps.
 pub(super) fn message(message: Message, heard: &mut Heard) {
     let mut said = Said::default();
-    about(message.metadata.unwrap_or_default(), &mut said, heard);
+    about(message.metadata.unwrap_or_default(), &mut said);
     for (key, value) in message.extra {
         said.metadata.entry(key).or_insert(value);
     }

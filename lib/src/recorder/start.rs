@@ -14,7 +14,7 @@ use crate::session::{RecordRef, Session};
 use crate::writing::Tally;
 
 /// How many records before the head are asked for calls that wait for results: a turn is seldom longer.
-const RECORDS_ASKED_FOR_CALLS: usize = 100;
+pub(crate) const RECORDS_ASKED_FOR_CALLS: usize = 100;
 
 /// How much of a prompt a sidecar repeats.
 const PROMPT_CHARS: usize = 100;

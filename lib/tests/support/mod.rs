@@ -135,3 +135,22 @@ pub(crate) fn messages(session: &Session) -> Vec<Message> {
 pub(crate) fn parts(session: &Session, message: usize) -> Value {
     serde_json::to_value(&messages(session)[message].parts).unwrap()
 }
+
+/// The JSON pointers of all keys of objects, outermost first.
+pub(crate) fn paths_of_keys(value: &Value) -> Vec<String> {
+    let mut paths = Vec::new();
+    let mut open = vec![(String::new(), value)];
+    while let Some((path, value)) = open.pop() {
+        match value {
+            Value::Object(object) => {
+                for (key, inner) in object {
+                    paths.push(format!("{path}/{key}"));
+                    open.push((format!("{path}/{key}"), inner));
+                }
+            }
+            Value::Array(list) => open.extend(list.iter().enumerate().map(|(i, inner)| (format!("{path}/{i}"), inner))),
+            _ => {}
+        }
+    }
+    paths
+}

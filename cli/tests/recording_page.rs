@@ -1,0 +1,101 @@
+//! The examples on docs/recording.md are run; those in Rust are doc tests of the library.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail anywhere, and says why it did not run")]
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+
+use support::TestEnv;
+
+/// The blocks of a language on a page.
+fn blocks_of(page: &str, language: &str) -> Vec<String> {
+    let fence = format!("\n```{language}\n");
+    page.split(&fence).skip(1).map(|block| block.split("\n```").next().unwrap().to_owned()).collect()
+}
+
+fn blocks(language: &str) -> Vec<String> {
+    blocks_of(include_str!("../../docs/recording.md"), language)
+}
+
+/// Runs a block with `scrollback` in its PATH; nothing where the machine has no such program.
+fn run(env: &TestEnv, program: &str, file: &str, block: &str) -> Option<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    if !found {
+        println!("not run: there is no {program} on this machine");
+        return None;
+    }
+    std::fs::write(env.work().join(file), block).unwrap();
+    let ours = Path::new(env!("CARGO_BIN_EXE_scrollback")).parent().unwrap().to_path_buf();
+    let with_ours = std::env::join_paths(std::iter::once(ours).chain(std::env::split_paths(&path))).unwrap();
+    let mut command = Command::new(program);
+    command.arg(file).current_dir(env.work()).env("PATH", with_ours).env("HOME", env.home());
+    for name in ["XDG_DATA_HOME", "SCROLLBACK_HOME", "SCROLLBACK_NOW"] {
+        command.env_remove(name);
+    }
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    Some(said)
+}
+
+fn branch(env: &TestEnv) -> Vec<String> {
+    let tree = env.run(&["tree", "@", "--json"]).json();
+    let records = tree["records"].as_array().unwrap().clone();
+    records
+        .iter()
+        .map(|record| record["text"].as_str().unwrap_or_default().to_owned())
+        .filter(|text| !text.is_empty())
+        .collect()
+}
+
+#[test]
+fn the_shells_example_runs() {
+    let env = TestEnv::new();
+    let [block] = &blocks("sh")[..] else { panic!("one block") };
+    if let Some(said) = run(&env, "sh", "example.sh", block) {
+        assert_eq!(said.matches("\"durability\":\"sync\"").count(), 3, "{said}");
+        assert!(said.contains("And low water? ← head"), "{said}");
+    }
+}
+
+#[test]
+fn pythons_example_runs() {
+    let env = TestEnv::new();
+    let [block] = &blocks("python")[..] else { panic!("one block") };
+    if run(&env, "python3", "example.py", block).is_some() {
+        let told = branch(&env);
+        assert!(told.ends_with(&["At 04:12.".to_owned(), "Thanks.".to_owned()]), "{told:?}");
+    }
+}
+
+#[test]
+fn nodes_example_runs() {
+    let env = TestEnv::new();
+    let [block] = &blocks("javascript")[..] else { panic!("one block") };
+    if let Some(said) = run(&env, "node", "example.mjs", block) {
+        assert!(said.contains("\"nonsense\" is no word of a recording"), "{said}");
+        assert!(said.trim_end().ends_with(" 1"), "the exit code tells of it: {said}");
+        let told = branch(&env);
+        assert!(told.contains(&"At 04:12.".to_owned()), "{told:?}");
+    }
+}
+
+#[test]
+fn the_recording_in_the_readme_is_real() {
+    let env = TestEnv::new();
+    let readme = include_str!("../../README.md");
+    let section = readme.split("\n## Record\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let ([block], [told]) = (&blocks_of(section, "sh")[..], &blocks_of(section, "text")[..]) else {
+        panic!("one block of commands, one of what they print");
+    };
+    // Ids and times are other ones each time.
+    let words = |text: &str| -> Vec<String> {
+        text.lines().map(|line| line.rsplit("  ").next().unwrap_or_default().to_owned()).collect()
+    };
+    if let Some(said) = run(&env, "sh", "example.sh", block) {
+        let tree: Vec<&str> = said.lines().filter(|line| !line.starts_with('{')).collect();
+        assert_eq!(words(&tree.join("\n")), words(told), "{said}");
+    }
+}
