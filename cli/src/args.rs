@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, fork::ForkArgs,
-    history::HistoryArgs, list::ListArgs, new::NewArgs, record::RecordArgs, remove::RemoveArgs, rename::RenameArgs,
+    history::HistoryArgs, import::ImportArgs, list::ListArgs, new::NewArgs, record::RecordArgs, remove::RemoveArgs, rename::RenameArgs,
     rewind::RewindArgs, show::ShowArgs, tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
 };
 use crate::ctx::Ctx;
@@ -53,6 +53,7 @@ pub(crate) enum Command {
     Rename(RenameArgs),
     Remove(RemoveArgs),
     Trash(TrashArgs),
+    Import(ImportArgs),
     Doctor(DoctorArgs),
     Completions(CompletionsArgs),
     /// Print the manual page

@@ -178,6 +178,14 @@ impl Session {
         matches!(self.source.layout.format, Format::Rows(_))
     }
 
+    /// What the new session would be called, and its file. One that is there is refused.
+    pub fn destination(&self, how: &Conversion<'_>, host: &Host) -> Result<(SessionId, PathBuf)> {
+        let same = how.to.name() == self.dialect().name();
+        let id = if same { self.id() } else { replay::derived_id(self.id().as_str(), how.to.name()) };
+        let path = self.path_for(how, &self.store_for(how, host)?, &id)?;
+        Ok((id, path))
+    }
+
     /// The store that the new file is made for: it works where and when the source did.
     fn store_for(&self, how: &Conversion<'_>, host: &Host) -> Result<Store> {
         let cwd = self.cwd().map(PathBuf::from).filter(|cwd| cwd.is_absolute()).unwrap_or_else(|| host.cwd.clone());

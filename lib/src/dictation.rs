@@ -9,6 +9,7 @@ mod fields;
 mod own;
 mod stanza;
 mod stream_json;
+mod texts;
 mod words;
 
 use std::fmt;

@@ -9,27 +9,25 @@
 //! Of a line only who and what it hangs on changes ([`Writing::adopt`](crate::writing::Writing::adopt)): other fields keep their bytes.
 
 mod line;
+mod plan;
+mod staged;
 
 use std::path::{Path, PathBuf};
 
-use hashbrown::{HashMap, HashSet};
-
-use crate::append::{Appender, Surprise, make_folders};
-use crate::disk::{Disk, OpenLog};
-use crate::error::{At, Error, Result};
+use crate::append::{Appender, Surprise};
+use crate::error::{Error, Result};
 use crate::layout::Format;
 use crate::mend;
 use crate::project;
-use crate::record::{Body, Kind, RecordId, SessionId, Title};
+use crate::record::{RecordId, SessionId};
 use crate::recorder::{Log, Start};
-use crate::replace::{beside, take_away, write_all};
 use crate::session::{Branch, NotFound, RecordRef, Session};
 use crate::source::Source;
 use crate::store::{NewSession, Store, bytes, read_sidecar};
 use crate::writing::{Adoption, Line, Shape};
-
-/// Lines are gathered to writes of about this size: a session may have a million of them.
-const WRITE_BYTES: usize = 1024 * 1024;
+use plan::{Stands, linear_plan, plan, take_header};
+use staged::Out;
+pub(crate) use staged::Staged;
 
 /// What to fork.
 #[derive(Debug, Clone, Copy)]
@@ -55,15 +53,6 @@ pub struct Forked {
     pub closed_gaps: usize,
     /// What happened on the way.
     pub surprises: Vec<Surprise>,
-}
-
-/// How a copied record stands in the new session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stands {
-    /// On the record before it.
-    Straight,
-    /// Beside the conversation.
-    Aside,
 }
 
 impl Store {
@@ -139,7 +128,7 @@ impl Store {
             Shape::Tree => plan(session, branch)?,
             Shape::Linear => linear_plan(session, branch),
         };
-        let mut out = Out { log: self.disk.create(file).at(file)?, path: file, held: Vec::new(), written: 0 };
+        let mut out = Out::create(&*self.disk, file)?;
         match take_header(&mut plan, kind_of_header.as_deref())? {
             Some(own) => plan.insert(0, (own, Stands::Aside)),
             None => out.held = bytes(&header),
@@ -224,171 +213,4 @@ fn end_of<'s>(session: &'s Session, name: Option<&str>) -> Result<RecordRef<'s>>
         }
     };
     head.ok_or_else(|| Error::NoPlace { record: session.id().to_string(), why: "it holds no record" })
-}
-
-/// What goes along, in order: the branch, the snapshots of its messages where they belong, and the titles that count.
-fn plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Result<Vec<(RecordRef<'s>, Stands)>> {
-    let on_branch: HashMap<String, RecordRef<'s>> =
-        branch.records.iter().map(|record| (record.id().into_owned(), *record)).collect();
-    let (mut before, mut behind) = (HashMap::<usize, Vec<_>>::new(), HashMap::<usize, Vec<_>>::new());
-    let mut titles: Vec<(Title, RecordRef<'s>)> = Vec::new();
-    for record in session.records() {
-        match record.kind() {
-            Kind::Snapshot if record.is_side() => {
-                let Body::Snapshot(snapshot) = record.body()? else { continue };
-                let of = snapshot.message.and_then(|message| on_branch.get(message.as_str()));
-                let Some(of) = of else { continue };
-                let is_before = record.place().file == of.place().file && record.order() < of.order();
-                let there = if is_before { &mut before } else { &mut behind };
-                there.entry(of.order()).or_default().push((record, Stands::Aside));
-            }
-            Kind::Title => {
-                let Body::Title(title) = record.body()? else { continue };
-                // Agents note other sessions' titles too: only what this session is called goes along.
-                if session.derived.facts.titles.contains(&title) {
-                    titles.retain(|(known, _)| known.source != title.source);
-                    titles.push((title, record));
-                }
-            }
-            Kind::Snapshot
-            | Kind::User
-            | Kind::Assistant
-            | Kind::ToolResult
-            | Kind::Attachment
-            | Kind::System
-            | Kind::Compaction
-            | Kind::Rewind
-            | Kind::Restore
-            | Kind::Header
-            | Kind::Other => {}
-        }
-    }
-    let mut plan = Vec::new();
-    for record in &branch.records {
-        plan.extend(before.remove(&record.order()).unwrap_or_default());
-        plan.push((*record, Stands::Straight));
-        plan.extend(behind.remove(&record.order()).unwrap_or_default());
-    }
-    for (_, title) in titles {
-        if !branch.records.contains(&title) {
-            plan.push((title, if title.is_side() { Stands::Aside } else { Stands::Straight }));
-        }
-    }
-    Ok(plan)
-}
-
-/// What goes along where a record follows the one before it: the branch, and what stands beside it between its records.
-///
-/// Steps back stay behind: what they left does too, so that they would take back something else.
-fn linear_plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Vec<(RecordRef<'s>, Stands)> {
-    let on_branch: HashSet<usize> = branch.records.iter().map(|record| record.order()).collect();
-    let (mut plan, mut is_on) = (Vec::new(), true);
-    for record in session.records() {
-        if record.is_side() {
-            plan.extend(is_on.then_some((record, Stands::Aside)));
-        } else {
-            is_on = on_branch.contains(&record.order());
-            plan.extend((is_on && record.kind() != Kind::Rewind).then_some((record, Stands::Straight)));
-        }
-    }
-    plan
-}
-
-/// Takes the source's headers out of a plan, and gives its own one: it may say more than we know.
-fn take_header<'s>(plan: &mut Vec<(RecordRef<'s>, Stands)>, kind: Option<&str>) -> Result<Option<RecordRef<'s>>> {
-    #[derive(serde::Deserialize)]
-    struct Typed<'a> {
-        #[serde(borrow, default, rename = "type")]
-        kind: crate::lenient::Text<'a>,
-    }
-    let Some(kind) = kind else { return Ok(None) };
-    let (mut own, mut kept) = (None, Vec::with_capacity(plan.len()));
-    for (record, stands) in plan.drain(..) {
-        let is_header = record.kind() == Kind::Header && {
-            let raw = record.raw()?;
-            let text = raw.first().map(|piece| mend::whole(piece)).unwrap_or_default();
-            serde_json::from_str::<Typed<'_>>(&text).is_ok_and(|line| line.kind.0.as_deref() == Some(kind))
-        };
-        if !is_header {
-            kept.push((record, stands));
-        } else if own.is_none() && !record.is_inherited() {
-            own = Some(record);
-        }
-    }
-    *plan = kept;
-    Ok(own)
-}
-
-/// A file that nobody knows yet, beside the place where it will be known.
-pub(crate) struct Staged<'a> {
-    disk: &'a dyn Disk,
-    path: &'a Path,
-    file: PathBuf,
-    /// The folders that were made for it, the outermost first.
-    made: Vec<PathBuf>,
-}
-
-impl<'a> Staged<'a> {
-    pub(crate) fn make(disk: &'a dyn Disk, path: &'a Path, new_id: &str) -> Result<Staged<'a>> {
-        let missing = path.ancestors().skip(1).take_while(|folder| !disk.exists(folder));
-        let mut made: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
-        made.reverse();
-        let staged = Staged { disk, path, file: beside(path, new_id), made };
-        make_folders(disk, path).inspect_err(|_| staged.remove_folders())?;
-        Ok(staged)
-    }
-
-    pub(crate) fn file(&self) -> &Path {
-        &self.file
-    }
-
-    pub(crate) fn publish(&self) -> Result<()> {
-        self.disk.publish(&self.file, self.path).map_err(|source| match source.kind() {
-            std::io::ErrorKind::AlreadyExists => Error::Exists(self.path.to_path_buf()),
-            _ => Error::Io { path: self.path.to_path_buf(), source },
-        })?;
-        self.path.parent().map_or(Ok(()), |folder| self.disk.sync_folder(folder).at(folder))
-    }
-
-    /// Takes away what a failed copy left. What cannot be taken away is our own, and has a name that nobody reads.
-    pub(crate) fn clean_up(&self) {
-        drop(take_away(self.disk, &self.file));
-        self.remove_folders();
-    }
-
-    fn remove_folders(&self) {
-        self.made.iter().rev().for_each(|folder| drop(self.disk.remove_folder(folder)));
-    }
-}
-
-/// Lines on their way to a file.
-struct Out<'a> {
-    log: Box<dyn OpenLog>,
-    path: &'a Path,
-    held: Vec<u8>,
-    written: u64,
-}
-
-impl Out<'_> {
-    fn position(&self) -> u64 {
-        self.written + self.held.len() as u64
-    }
-
-    fn line(&mut self, line: &[u8]) -> Result<()> {
-        self.held.extend_from_slice(line);
-        self.held.push(b'\n');
-        if self.held.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
-    }
-
-    fn flush(&mut self) -> Result<()> {
-        write_all(&*self.log, &self.held, self.path)?;
-        self.written += self.held.len() as u64;
-        self.held.clear();
-        Ok(())
-    }
-
-    fn finish(mut self) -> Result<()> {
-        self.flush()?;
-        self.log.sync().at(self.path)
-    }
 }

@@ -67,6 +67,7 @@ pub mod archive;
 pub mod dictation;
 pub mod fork;
 pub mod convert;
+pub mod import;
 pub mod trash;
 
 pub mod profile;

@@ -2,6 +2,7 @@
 //!
 //! A dialect turns its own JSON into a [`Body`]; nothing after it looks at an agent's JSON again.
 
+mod said;
 mod usage;
 
 use std::fmt;

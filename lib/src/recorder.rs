@@ -3,25 +3,27 @@
 //! A failed call leaves the file and the recorder as they were, so that the caller can try again or tell its user; only after a
 //! failed `sync` ([`Error::Unsaved`]) the recorder keeps the records itself until [`Recorder::reopen`] has saved them.
 
+mod ack;
 mod answer;
+mod blocks;
+mod held;
 mod log;
 mod start;
 mod turn;
-
-use serde::Serialize;
 
 pub use crate::append::Surprise;
 use crate::dialect::{Dialect, Repeated};
 use crate::error::{Error, Result};
 use crate::message::Part;
 use crate::record::{
-    Body, Compaction, Kind, RecordId, Restore, Rewind, Said, SessionId, Snapshot, Thinking, Title, TitleSource, Todo,
-    ToolResult, Usage,
+    Body, Compaction, Kind, RecordId, Restore, Rewind, Said, SessionId, Snapshot, Thinking, Title, Todo, ToolResult,
+    Usage,
 };
-use crate::thinking::Triggers;
-use crate::writing::{Fragment, Grain, Loss, Shape};
+use crate::writing::{Fragment, Grain, Shape};
+pub use ack::{Ack, Durability, Options, Saved, Unsaved};
 use answer::Answer;
 pub use answer::Delta;
+use blocks::blocks;
 pub(crate) use log::{Log, Mode, Place, first_tally};
 use log::{On, Piece};
 pub(crate) use start::{RECORDS_ASKED_FOR_CALLS, Start, Tip};
@@ -54,115 +56,36 @@ pub struct Recorder {
     /// What a format with the grain of a turn has not written yet.
     turn: Option<(Turn, Vec<u64>)>,
     answer: Option<Answer>,
+    /// Calls that were held, and whose record is written but may not survive a crash.
+    unsettled: Vec<(u64, RecordId)>,
     /// What was held and is saved now.
     settled: Vec<Saved>,
-}
-
-/// How a recorder works. [`Options::usual`] is right for most agents.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// How safe records are: `None` asks each by its kind (see [`Durability::of`]).
-    pub durability: Option<Durability>,
-    /// Words in a prompt that set its thinking mode.
-    pub triggers: Triggers,
-}
-
-impl Options {
-    /// Durability by kind, no trigger words.
-    pub fn usual() -> Options {
-        Options { durability: None, triggers: Triggers::default() }
-    }
-}
-
-/// What a record survives once the call has returned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Durability {
-    /// The death of the process.
-    Flush,
-    /// The death of the machine.
-    Sync,
-}
-
-impl Durability {
-    /// What a record of this kind survives, unless somebody says otherwise.
-    pub fn of(body: &Body) -> Durability {
-        match body {
-            Body::User(_)
-            | Body::Title(_)
-            | Body::Compaction(_)
-            | Body::Rewind(_)
-            | Body::Restore(_)
-            | Body::Snapshot(_) => Durability::Sync,
-            // The last record of a turn: nothing is called, so that nothing follows.
-            Body::Assistant(said) if log::open_calls(&said.parts).next().is_none() => Durability::Sync,
-            Body::Assistant(_)
-            | Body::ToolResult(_)
-            | Body::Attachment(_)
-            | Body::System(_)
-            | Body::Header(_)
-            | Body::Other(_) => Durability::Flush,
-        }
-    }
-}
-
-/// What came of a call.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Ack {
-    /// It is on disk.
-    Saved(Saved),
-    /// It is part of something that the format can only write whole: [`Recorder::settled`] tells when that is on disk, and
-    /// until then it is in [`Recorder::unsaved`].
-    Held {
-        /// Names the call.
-        ticket: u64,
-    },
-    /// The recorder is disabled.
-    NotRecorded,
-}
-
-impl Ack {
-    /// The record, once it is on disk.
-    pub fn id(&self) -> Option<&RecordId> {
-        match self {
-            Ack::Saved(saved) => Some(&saved.id),
-            Ack::Held { .. } | Ack::NotRecorded => None,
-        }
-    }
-}
-
-/// A call whose record is on disk.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Saved {
-    /// Names the call: calls of a recorder are counted from 1.
-    pub ticket: u64,
-    /// The record.
-    pub id: RecordId,
-    /// What it survives.
-    pub durability: Durability,
-    /// What of it the format could not hold.
-    pub losses: Vec<Loss>,
-}
-
-/// A call whose record is not safe.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unsaved {
-    /// Names the call.
-    pub ticket: u64,
-    /// The record, when it was written.
-    pub id: Option<RecordId>,
-    /// What it is.
-    pub kind: Kind,
 }
 
 impl Recorder {
     /// Records nothing: for a sub-agent whose work nobody wants to keep.
     pub fn disabled() -> Recorder {
-        Recorder { log: None, options: Options::usual(), tickets: 0, turn: None, answer: None, settled: Vec::new() }
+        Recorder {
+            log: None,
+            options: Options::usual(),
+            tickets: 0,
+            turn: None,
+            answer: None,
+            unsettled: Vec::new(),
+            settled: Vec::new(),
+        }
     }
 
     pub(crate) fn new(log: Log, options: Options) -> Recorder {
-        Recorder { log: Some(log), options, tickets: 0, turn: None, answer: None, settled: Vec::new() }
+        Recorder {
+            log: Some(log),
+            options,
+            tickets: 0,
+            turn: None,
+            answer: None,
+            unsettled: Vec::new(),
+            settled: Vec::new(),
+        }
     }
 
     /// The session that is recorded.
@@ -394,27 +317,6 @@ impl Recorder {
         answer::release(self)
     }
 
-    /// Writes a turn that will not be finished.
-    pub fn end_turn(&mut self) -> Result<()> {
-        self.end_answer()?;
-        let Some((turn, tickets)) = self.turn.take() else { return Ok(()) };
-        let body = turn.into_body();
-        let ticket = tickets.last().copied().unwrap_or_default();
-        match self.write(vec![Piece::next(body.clone())], ticket, Durability::Sync) {
-            Ok(Ack::Saved(saved)) => {
-                self.settled.extend(tickets.into_iter().map(|ticket| Saved { ticket, ..saved.clone() }));
-                Ok(())
-            }
-            Ok(Ack::Held { .. } | Ack::NotRecorded) => Ok(()),
-            Err(error) => {
-                if !matches!(error, Error::Unsaved { .. } | Error::CannotHold { .. }) {
-                    self.turn = Some((Turn::of(body), tickets));
-                }
-                Err(error)
-            }
-        }
-    }
-
     /// Calls that were held and are on disk now.
     pub fn settled(&mut self) -> Vec<Saved> {
         std::mem::take(&mut self.settled)
@@ -426,7 +328,13 @@ impl Recorder {
         let held = self.turn.iter().flat_map(|(_, tickets)| tickets).copied();
         let streamed = self.answer.iter().flat_map(Answer::tickets);
         let held = held.chain(streamed).map(|ticket| Unsaved { ticket, id: None, kind: Kind::Assistant });
-        lost.chain(held).collect()
+        let mut unsaved: Vec<Unsaved> = lost.chain(held).collect();
+        for (ticket, id) in &self.unsettled {
+            if !unsaved.iter().any(|known| known.ticket == *ticket) {
+                unsaved.push(Unsaved { ticket: *ticket, id: Some(id.clone()), kind: Kind::Assistant });
+            }
+        }
+        unsaved
     }
 
     /// What happened to the log since it was last asked, behind our back.
@@ -441,7 +349,10 @@ impl Recorder {
 
     /// Saves what a failed `sync` left unsafe. Records that are in the file are not written twice.
     pub fn reopen(&mut self) -> Result<()> {
-        self.log.as_mut().map_or(Ok(()), Log::reopen)
+        self.log.as_mut().map_or(Ok(()), Log::reopen)?;
+        let saved = |(ticket, id)| Saved { ticket, id, durability: Durability::Sync, losses: Vec::new() };
+        self.settled.extend(self.unsettled.drain(..).map(saved));
+        Ok(())
     }
 
     /// Ends the recording; what is held is written.
@@ -458,80 +369,6 @@ impl Recorder {
             log.forget_unsynced();
         }
         log.close()
-    }
-
-    fn record_in_turn(&mut self, body: Body, ticket: u64) -> Result<Ack> {
-        let mut held = |add: &dyn Fn(&mut Turn)| {
-            let (turn, tickets) = self.turn.get_or_insert_default();
-            add(turn);
-            tickets.push(ticket);
-        };
-        match body {
-            Body::Assistant(said) => held(&|turn| turn.answer(said.clone())),
-            Body::ToolResult(said) => held(&|turn| turn.results(said.clone())),
-            // They say something about the session, not in the conversation.
-            body @ (Body::Title(_) | Body::Snapshot(_) | Body::Header(_)) => {
-                let durability = Durability::of(&body);
-                return self.write(vec![Piece::next(body)], ticket, durability);
-            }
-            body @ (Body::User(_)
-            | Body::Attachment(_)
-            | Body::System(_)
-            | Body::Compaction(_)
-            | Body::Rewind(_)
-            | Body::Restore(_)
-            | Body::Other(_)) => {
-                self.end_turn()?;
-                let durability = Durability::of(&body);
-                return self.write(vec![Piece::next(body)], ticket, durability);
-            }
-        }
-        // What is said again is known to go on until somebody else speaks.
-        let is_live = self.log.as_ref().is_some_and(|log| log.place.mode == Mode::Live);
-        if is_live && self.turn.as_ref().is_some_and(|(turn, _)| turn.is_over()) {
-            let before = self.settled.len();
-            self.end_turn()?;
-            let own = self.settled.iter().skip(before).position(|saved| saved.ticket == ticket);
-            if let Some(own) = own {
-                return Ok(Ack::Saved(self.settled.remove(before + own)));
-            }
-        }
-        Ok(Ack::Held { ticket })
-    }
-
-    /// Facts that belong to the message that was said last: a further piece of it, or a notice without words.
-    fn add_to_message(&mut self, said: Said) -> Result<Ack> {
-        self.end_answer()?;
-        let ticket = self.next_ticket();
-        if let Some((turn, tickets)) = &mut self.turn {
-            turn.know(said);
-            tickets.push(ticket);
-            return Ok(Ack::Held { ticket });
-        }
-        let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
-        let tip = log.start.tip.clone().filter(|_| log.joins());
-        let body = tip.as_ref().and_then(|tip| match tip.kind {
-            Kind::User => Some(Body::User(said.clone())),
-            Kind::Assistant => Some(Body::Assistant(said.clone())),
-            Kind::ToolResult => Some(Body::ToolResult(said.clone())),
-            Kind::System => Some(Body::System(said.clone())),
-            Kind::Attachment
-            | Kind::Snapshot
-            | Kind::Title
-            | Kind::Compaction
-            | Kind::Rewind
-            | Kind::Restore
-            | Kind::Header
-            | Kind::Other => None,
-        });
-        let piece = match (body, tip) {
-            (Some(body), Some(tip)) => {
-                let fragment = Some(Fragment { seq: tip.lines, part: tip.lines });
-                Piece { body, on: On::Again(tip), fragment }
-            }
-            _ => Piece::next(Body::System(said)),
-        };
-        self.write(vec![piece], ticket, Durability::Flush)
     }
 
     fn write(&mut self, pieces: Vec<Piece>, ticket: u64, durability: Durability) -> Result<Ack> {
@@ -558,72 +395,6 @@ impl Log {
     /// Whether a second line of the same id goes on with the record.
     fn joins(&self) -> bool {
         self.place.dialect.habits().repeated == Repeated::Join
-    }
-}
-
-/// The records that a body is in a format of this grain.
-fn blocks(grain: Grain, body: Body) -> Vec<Body> {
-    match (grain, body) {
-        (Grain::Block, Body::Assistant(mut said)) if said.parts.len() > 1 => {
-            let usage = said.usage.take();
-            let parts = std::mem::take(&mut said.parts);
-            let mut bodies: Vec<Body> =
-                parts.into_iter().map(|part| Body::Assistant(Said { parts: vec![part], ..said.clone() })).collect();
-            // What the answer cost is known when it ends.
-            if let Some(Body::Assistant(last)) = bodies.last_mut() {
-                last.usage = usage;
-            }
-            bodies
-        }
-        (Grain::Block, Body::ToolResult(mut said)) if said.results.len() > 1 => {
-            let results = std::mem::take(&mut said.results);
-            let first = std::mem::take(&mut said.parts);
-            let mut bodies: Vec<Body> = results
-                .into_iter()
-                .map(|result| Body::ToolResult(Said { results: vec![result], ..said.clone() }))
-                .collect();
-            if let Some(Body::ToolResult(last)) = bodies.last_mut() {
-                last.parts = first;
-            }
-            bodies
-        }
-        (_, body) => vec![body],
-    }
-}
-
-impl From<&str> for Said {
-    fn from(text: &str) -> Said {
-        Said { parts: vec![Part::text(text)], ..Said::default() }
-    }
-}
-
-impl From<String> for Said {
-    fn from(text: String) -> Said {
-        Said { parts: vec![Part::text(text)], ..Said::default() }
-    }
-}
-
-impl From<Vec<Part>> for Said {
-    fn from(parts: Vec<Part>) -> Said {
-        Said { parts, ..Said::default() }
-    }
-}
-
-impl From<ToolResult> for Said {
-    fn from(result: ToolResult) -> Said {
-        Said { results: vec![result], ..Said::default() }
-    }
-}
-
-impl From<Vec<ToolResult>> for Said {
-    fn from(results: Vec<ToolResult>) -> Said {
-        Said { results, ..Said::default() }
-    }
-}
-
-impl From<&str> for Title {
-    fn from(text: &str) -> Title {
-        Title { text: text.to_owned(), source: TitleSource::Manual }
     }
 }
 

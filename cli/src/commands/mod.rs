@@ -5,6 +5,7 @@ pub(crate) mod doctor;
 pub(crate) mod extract_tools;
 pub(crate) mod fork;
 pub(crate) mod history;
+pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod man;
 pub(crate) mod new;
@@ -49,6 +50,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::ExtractTools(args)) => extract_tools::run(args, &cli.global, ctx),
         Some(Command::Record(args)) => record::run(args, &cli.global, ctx),
         Some(Command::New(args)) => new::run(args, &cli.global, ctx),
+        Some(Command::Import(args)) => import::run(args, &cli.global, ctx),
         Some(Command::Fork(args)) => fork::run(args, &cli.global, ctx),
         Some(Command::Rewind(args)) => rewind::run(args, &cli.global, ctx),
         Some(Command::Rename(args)) => rename::run(args, &cli.global, ctx),

@@ -9,9 +9,10 @@ use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::fields::Fields;
+use super::texts::Texts;
 use super::{Heard, Refused, Saying, words};
 use crate::issue::quoted;
-use crate::message::{Approval, Message, Part, ReasoningPart, TextPart, ToolKind, ToolPart, ToolState};
+use crate::message::{Approval, Message, Part, ToolKind, ToolPart, ToolState};
 use crate::record::{Body, Outcome, Said, ToolResult, Usage};
 use crate::recorder::Delta;
 
@@ -48,9 +49,6 @@ const KINDS: [&str; 29] = [
     "error",
 ];
 
-/// How many texts may be open at once: a provider has one or two.
-const OPEN_LIMIT: usize = 1_000;
-
 pub(super) fn is_known(kind: &str) -> bool {
     KINDS.contains(&kind) || kind.starts_with("data-")
 }
@@ -58,8 +56,7 @@ pub(super) fn is_known(kind: &str) -> bool {
 /// What the chunks so far have begun.
 #[derive(Default)]
 pub(super) struct Stream {
-    /// Texts and thoughts that go on; the first is written as it comes, the others wait for it.
-    open: Vec<Open>,
+    texts: Texts,
     calls: HashMap<String, Call>,
     /// Which call a question is about.
     asked: HashMap<String, String>,
@@ -70,17 +67,6 @@ pub(super) struct Stream {
     told: Map<String, Value>,
     /// What the message cost, told when it ends.
     usage: Option<Usage>,
-}
-
-struct Open {
-    id: String,
-    is_reasoning: bool,
-    /// What waits until the text before it has ended.
-    waiting: String,
-    /// Some of it was said.
-    begun: bool,
-    ended: bool,
-    about: Option<Map<String, Value>>,
 }
 
 /// A call, as far as it was told.
@@ -122,7 +108,7 @@ impl Stream {
                 heard.say(Saying::EndStep(self.usage.take()));
             }
             "reset-step" => {
-                self.open.clear();
+                self.texts = Texts::default();
                 self.calls.retain(|_, call| !call.in_answer);
                 heard.say(Saying::Reset);
             }
@@ -132,9 +118,8 @@ impl Stream {
                 let text = text.unwrap_or_else(|| "The answer was stopped.".to_owned());
                 heard.body(Body::System(Said { error: Some(kind.to_owned()), ..Said::from(text) }));
             }
-            "text-start" | "reasoning-start" => self.begin(kind == "reasoning-start", fields)?,
-            "text-delta" | "reasoning-delta" => self.go_on(kind == "reasoning-delta", fields, heard)?,
-            "text-end" | "reasoning-end" => self.end(kind == "reasoning-end", fields, heard)?,
+            "text-start" | "reasoning-start" => self.texts.begin(kind == "reasoning-start", fields)?,
+            "text-delta" | "reasoning-delta" | "text-end" | "reasoning-end" => self.text(kind, fields, heard)?,
             "tool-input-start" => {
                 let (id, name) = (fields.needed(&["toolCallId"])?, fields.needed(&["toolName"])?);
                 if self.calls.get(&id).is_none_or(|call| call.part.is_none()) {
@@ -157,6 +142,19 @@ impl Stream {
         Ok(())
     }
 
+    fn text(&mut self, kind: &str, fields: Fields, heard: &mut Heard) -> Result<(), Refused> {
+        let mut said = Heard::default();
+        match kind {
+            "text-delta" | "reasoning-delta" => self.texts.go_on(kind == "reasoning-delta", fields, &mut said)?,
+            _ => self.texts.end(kind == "reasoning-end", fields, &mut said)?,
+        }
+        self.begin_step(heard);
+        heard.sayings.append(&mut said.sayings);
+        heard.losses.append(&mut said.losses);
+        (heard.waits, heard.releases) = (said.waits, said.releases);
+        Ok(())
+    }
+
     fn begin_step(&mut self, heard: &mut Heard) {
         if !self.in_step {
             heard.say(Saying::Step);
@@ -165,11 +163,7 @@ impl Stream {
     }
 
     fn end_step(&mut self, heard: &mut Heard) {
-        let open = std::mem::take(&mut self.open);
-        for (at, text) in open.into_iter().enumerate() {
-            heard.releases |= at > 0;
-            text.write(heard);
-        }
+        self.texts.end_all(heard);
         // Arguments that never became whole.
         for (id, call) in self.calls.iter_mut().filter(|(_, call)| call.part.is_none()) {
             let name = call.name.clone().unwrap_or_else(|| "unknown".to_owned());
@@ -195,66 +189,6 @@ impl Stream {
         heard.sayings.extend(said.model.take().map(Delta::Model).map(Saying::Delta));
         if said != Said::default() {
             heard.say(Saying::Delta(Delta::About(Box::new(said))));
-        }
-    }
-
-    fn begin(&mut self, is_reasoning: bool, mut fields: Fields) -> Result<(), Refused> {
-        let id = fields.needed(&["id"])?;
-        if self.open.len() >= OPEN_LIMIT {
-            return Err(Refused(format!("{OPEN_LIMIT} texts are open already")));
-        }
-        // A text of this id that never ended ends here.
-        if let Some(open) = self.open.iter_mut().find(|open| open.is(is_reasoning, &id)) {
-            open.ended = true;
-        }
-        let about = fields.object(&["providerMetadata"])?;
-        self.open.push(Open { id, is_reasoning, waiting: String::new(), begun: false, ended: false, about });
-        Ok(())
-    }
-
-    fn go_on(&mut self, is_reasoning: bool, mut fields: Fields, heard: &mut Heard) -> Result<(), Refused> {
-        let (id, delta) = (fields.needed(&["id"])?, fields.needed(&["delta"])?);
-        let about = fields.object(&["providerMetadata"])?;
-        self.let_ended_ones_go(heard);
-        let at = self.open.iter().position(|open| open.is(is_reasoning, &id)).ok_or_else(|| without_start(&id))?;
-        let Some(open) = self.open.get_mut(at) else { return Err(without_start(&id)) };
-        open.about = about.or(open.about.take());
-        if at > 0 {
-            open.waiting.push_str(&delta);
-            heard.waits = true;
-            return Ok(());
-        }
-        open.begun |= !delta.is_empty();
-        self.begin_step(heard);
-        if !delta.is_empty() {
-            heard.say(piece(is_reasoning, delta));
-        }
-        Ok(())
-    }
-
-    fn end(&mut self, is_reasoning: bool, mut fields: Fields, heard: &mut Heard) -> Result<(), Refused> {
-        let id = fields.needed(&["id"])?;
-        let about = fields.object(&["providerMetadata"])?;
-        let open = self.open.iter_mut().find(|open| open.is(is_reasoning, &id)).ok_or_else(|| without_start(&id))?;
-        open.about = about.or(open.about.take());
-        open.ended = true;
-        if fields.any(&["citations"]).is_some() {
-            heard.lose("citations");
-        }
-        self.begin_step(heard);
-        self.let_ended_ones_go(heard);
-        Ok(())
-    }
-
-    /// Writes texts that have ended, and what waited for them.
-    fn let_ended_ones_go(&mut self, heard: &mut Heard) {
-        while self.open.first().is_some_and(|open| open.ended) {
-            self.open.remove(0).write(heard);
-            if let Some(next) = self.open.first_mut().filter(|next| !next.waiting.is_empty()) {
-                next.begun = true;
-                heard.say(piece(next.is_reasoning, std::mem::take(&mut next.waiting)));
-                heard.releases = true;
-            }
         }
     }
 
@@ -395,32 +329,6 @@ impl Stream {
     }
 }
 
-impl Open {
-    fn is(&self, is_reasoning: bool, id: &str) -> bool {
-        !self.ended && self.is_reasoning == is_reasoning && self.id == id
-    }
-
-    /// Writes what waits of a text, and its end.
-    fn write(self, heard: &mut Heard) {
-        if self.begun || !self.waiting.is_empty() {
-            heard.sayings.extend((!self.waiting.is_empty()).then(|| piece(self.is_reasoning, self.waiting)));
-            heard.say(Saying::Delta(Delta::End(self.about)));
-        } else if self.about.is_some() {
-            // A thought that a provider hides has no words.
-            let (text, provider_metadata) = (String::new(), self.about);
-            heard.say(Saying::Delta(Delta::Part(if self.is_reasoning {
-                Part::Reasoning(ReasoningPart { text, provider_metadata, ..ReasoningPart::default() })
-            } else {
-                Part::Text(TextPart { text, provider_metadata, ..TextPart::default() })
-            })));
-        }
-    }
-}
-
-fn piece(is_reasoning: bool, text: String) -> Saying {
-    Saying::Delta(if is_reasoning { Delta::Reasoning(text) } else { Delta::Text(text) })
-}
-
 fn message_in(kind: &str, data: Value) -> Option<Message> {
     if kind == "data-message" { serde_json::from_value(data).ok() } else { None }
 }
@@ -430,6 +338,6 @@ fn result_of(id: &str, name: Option<String>, output: Value, outcome: Outcome) ->
     ToolResult { call_id: id.to_owned(), name, output, outcome, preliminary: false, duration_ms: None, about }
 }
 
-fn without_start(id: &str) -> Refused {
+pub(super) fn without_start(id: &str) -> Refused {
     Refused(format!("nothing of the id {} has begun", quoted(id)))
 }

@@ -133,11 +133,14 @@ impl Log {
         self.appender.path()
     }
 
+    /// Whether anything can be written: after a failed `sync` nothing can.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.failed { Err(self.not_saved()) } else { Ok(()) }
+    }
+
     /// Writes pieces that belong together in one call, all or nothing, and moves the head behind them.
     pub(crate) fn write(&mut self, pieces: Vec<Piece>, ticket: u64, durability: Durability) -> Result<Saved> {
-        if self.failed {
-            return Err(self.not_saved());
-        }
+        self.check()?;
         let at = self.clock();
         let mut next = self.start.clone();
         let mut batch = Batch::default();
@@ -195,9 +198,7 @@ impl Log {
 
     /// Makes everything so far survive a crash.
     pub(crate) fn sync(&mut self) -> Result<()> {
-        if self.failed {
-            return Err(self.not_saved());
-        }
+        self.check()?;
         if self.appender.sync().is_err() {
             self.failed = true;
             return Err(self.not_saved());

@@ -28,7 +28,7 @@ const PROJECT: &str = "/gone/tides";
 
 /// A session of a project, whatever the format asks for.
 fn new() -> NewSession<'static> {
-    let (id, with) = (Some("0199a3f0-0000-7000-8000-000000000001"), Some("ada@example.org"));
+    let (id, with) = (Some("0b9c6d1e-52f4-4c7a-9a57-3f1f5a4c2e10"), Some("ada@example.org"));
     NewSession { id, project: Path::new(PROJECT), with }
 }
 
@@ -46,7 +46,7 @@ impl Machine {
         let (millis, ids) = (Arc::new(AtomicI64::new(1_790_000_000_000)), Arc::new(AtomicU64::new(0)));
         let host = Host {
             now: Arc::new(move || Timestamp::from_millisecond(millis.fetch_add(300, Ordering::Relaxed)).unwrap()),
-            new_id: Arc::new(move || format!("0199a3f0-0000-7000-9000-{:012}", ids.fetch_add(1, Ordering::Relaxed))),
+            new_id: Arc::new(move || format!("0199a3f0-0000-4000-9000-{:012}", ids.fetch_add(1, Ordering::Relaxed))),
             cwd: PROJECT.into(),
             platform: "linux".to_owned(),
             version: "test 1".to_owned(),
@@ -422,4 +422,39 @@ fn a_flush_of_a_whole_turn_is_unsaved_when_its_sync_fails() {
     for seed in 0..50 {
         assert_eq!(machine.crash(seed).session().records().len(), 4);
     }
+}
+
+#[test]
+fn calls_that_were_held_stay_unsaved_after_a_failed_sync_and_settle_when_it_is_mended() {
+    let machine = Machine::new(dialect::named("fluux").unwrap(), 3);
+    let mut recorder = machine.start().unwrap();
+    recorder.user("Look at it.").unwrap();
+    let calls: Part = ToolPart::dynamic("read_file", "c", ToolState::called(json!({}))).into();
+    let said = Said::from(vec![Part::text("I look."), calls]);
+    let Ack::Held { ticket } = recorder.assistant(said).unwrap() else { panic!("it is not held") };
+    assert_eq!(recorder.unsaved().iter().map(|unsaved| unsaved.ticket).collect::<Vec<_>>(), [ticket]);
+    machine.sim.at(machine.sim.steps() + 5, Event::Fails(io::ErrorKind::Other));
+    let error = recorder.end_turn().unwrap_err();
+    assert!(matches!(error, Error::Unsaved { .. }), "{error:?}");
+    assert!(recorder.unsaved().iter().any(|unsaved| unsaved.ticket == ticket), "{:?}", recorder.unsaved());
+    assert_eq!(recorder.settled(), []);
+    recorder.reopen().unwrap();
+    assert_eq!(recorder.settled().iter().map(|saved| saved.ticket).collect::<Vec<_>>(), [ticket]);
+}
+
+#[test]
+fn a_turn_that_is_refused_after_a_failed_sync_is_still_held() {
+    let machine = Machine::new(dialect::named("fluux").unwrap(), 3);
+    let mut recorder = machine.start().unwrap();
+    machine.sim.at(machine.sim.steps() + 5, Event::Fails(io::ErrorKind::Other));
+    recorder.user("Look at it.").unwrap_err();
+    let calls: Part = ToolPart::dynamic("read_file", "c", ToolState::called(json!({}))).into();
+    let said = Said::from(vec![Part::text("I look."), calls]);
+    let Ack::Held { ticket } = recorder.assistant(said).unwrap() else { panic!("it is not held") };
+    assert!(matches!(recorder.end_turn(), Err(Error::Unsaved { .. })));
+    recorder.reopen().unwrap();
+    assert_eq!(recorder.unsaved().iter().map(|unsaved| unsaved.ticket).collect::<Vec<_>>(), [ticket]);
+    recorder.end_turn().unwrap();
+    assert_eq!(recorder.settled().len(), 1);
+    assert_eq!(machine.session().records().filter(|record| !record.is_side()).count(), 2);
 }

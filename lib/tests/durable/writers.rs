@@ -17,7 +17,7 @@ const WRITERS: u64 = 16;
 fn sixteen_writers_tear_no_line_and_every_branch_is_listed() {
     let folder = tempfile::tempdir().unwrap();
     let new = NewSession { id: Some("shared"), project: Path::new(PROJECT), with: None };
-    flushing_store(folder.path()).begin(new).unwrap().user("Begin.").unwrap();
+    let first = flushing_store(folder.path()).begin(new).unwrap().user("Begin.").unwrap();
     let role = |number| if number == 0 { "foreigner" } else { "writer" };
     let start = |number| process(role(number), folder.path(), number).stdout(Stdio::piped()).spawn().unwrap();
     let children: Vec<_> = (0..WRITERS).map(start).collect();
@@ -46,7 +46,9 @@ fn sixteen_writers_tear_no_line_and_every_branch_is_listed() {
         let records: BTreeSet<String> = branch.records.iter().map(|record| record.id().into_owned()).collect();
         assert!(acks.iter().all(|id| records.contains(*id)), "writer {number}: not all on one branch");
     }
-    assert_eq!(heads.len() as u64, WRITERS);
+    // Where everybody came late, nothing hangs on the first record.
+    let others = heads.keys().filter(|id| Some(id.as_str()) != first.id().map(|id| id.as_str()));
+    assert_eq!(others.count() as u64, WRITERS);
 }
 
 /// A reader sees whole records only, at any moment.

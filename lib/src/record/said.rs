@@ -1,0 +1,40 @@
+//! What is said in a line of code: a text, parts or results as a message.
+
+use super::{Said, Title, TitleSource, ToolResult};
+use crate::message::Part;
+
+impl From<&str> for Said {
+    fn from(text: &str) -> Said {
+        Said { parts: vec![Part::text(text)], ..Said::default() }
+    }
+}
+
+impl From<String> for Said {
+    fn from(text: String) -> Said {
+        Said { parts: vec![Part::text(text)], ..Said::default() }
+    }
+}
+
+impl From<Vec<Part>> for Said {
+    fn from(parts: Vec<Part>) -> Said {
+        Said { parts, ..Said::default() }
+    }
+}
+
+impl From<ToolResult> for Said {
+    fn from(result: ToolResult) -> Said {
+        Said { results: vec![result], ..Said::default() }
+    }
+}
+
+impl From<Vec<ToolResult>> for Said {
+    fn from(results: Vec<ToolResult>) -> Said {
+        Said { results, ..Said::default() }
+    }
+}
+
+impl From<&str> for Title {
+    fn from(text: &str) -> Title {
+        Title { text: text.to_owned(), source: TitleSource::Manual }
+    }
+}

@@ -1,0 +1,105 @@
+//! What came of a call, and how safe its record is.
+
+use serde::Serialize;
+
+use super::log::open_calls;
+use crate::record::{Body, Kind, RecordId};
+use crate::thinking::Triggers;
+use crate::writing::Loss;
+
+/// How a recorder works. [`Options::usual`] is right for most agents.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How safe records are: `None` asks each by its kind (see [`Durability::of`]).
+    pub durability: Option<Durability>,
+    /// Words in a prompt that set its thinking mode.
+    pub triggers: Triggers,
+}
+
+impl Options {
+    /// Durability by kind, no trigger words.
+    pub fn usual() -> Options {
+        Options { durability: None, triggers: Triggers::default() }
+    }
+}
+
+/// What a record survives once the call has returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// The death of the process.
+    Flush,
+    /// The death of the machine.
+    Sync,
+}
+
+impl Durability {
+    /// What a record of this kind survives, unless somebody says otherwise.
+    pub fn of(body: &Body) -> Durability {
+        match body {
+            Body::User(_)
+            | Body::Title(_)
+            | Body::Compaction(_)
+            | Body::Rewind(_)
+            | Body::Restore(_)
+            | Body::Snapshot(_) => Durability::Sync,
+            // The last record of a turn: nothing is called, so that nothing follows.
+            Body::Assistant(said) if open_calls(&said.parts).next().is_none() => Durability::Sync,
+            Body::Assistant(_)
+            | Body::ToolResult(_)
+            | Body::Attachment(_)
+            | Body::System(_)
+            | Body::Header(_)
+            | Body::Other(_) => Durability::Flush,
+        }
+    }
+}
+
+/// What came of a call.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ack {
+    /// It is on disk.
+    Saved(Saved),
+    /// It is part of something that the format can only write whole: [`Recorder::settled`] tells when that is on disk, and
+    /// until then it is in [`Recorder::unsaved`].
+    Held {
+        /// Names the call.
+        ticket: u64,
+    },
+    /// The recorder is disabled.
+    NotRecorded,
+}
+
+impl Ack {
+    /// The record, once it is on disk.
+    pub fn id(&self) -> Option<&RecordId> {
+        match self {
+            Ack::Saved(saved) => Some(&saved.id),
+            Ack::Held { .. } | Ack::NotRecorded => None,
+        }
+    }
+}
+
+/// A call whose record is on disk.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Saved {
+    /// Names the call: calls of a recorder are counted from 1.
+    pub ticket: u64,
+    /// The record.
+    pub id: RecordId,
+    /// What it survives.
+    pub durability: Durability,
+    /// What of it the format could not hold.
+    pub losses: Vec<Loss>,
+}
+
+/// A call whose record is not safe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsaved {
+    /// Names the call.
+    pub ticket: u64,
+    /// The record, when it was written.
+    pub id: Option<RecordId>,
+    /// What it is.
+    pub kind: Kind,
+}
