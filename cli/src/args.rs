@@ -8,8 +8,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, fork::ForkArgs,
-    history::HistoryArgs, import::ImportArgs, list::ListArgs, new::NewArgs, record::RecordArgs, remove::RemoveArgs, rename::RenameArgs,
-    rewind::RewindArgs, show::ShowArgs, tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
+    history::HistoryArgs, import::ImportArgs, list::ListArgs, new::NewArgs, record::RecordArgs, remove::RemoveArgs,
+    rename::RenameArgs, rewind::RewindArgs, show::ShowArgs, tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};

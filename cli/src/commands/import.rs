@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use scrollback::convert::LossRow;
 use scrollback::dialect;
 use scrollback::import::{self, Imported, Run};
+use scrollback::writing::LossKind;
 use serde::Serialize;
 
 use super::FOUND_PROBLEMS;
@@ -128,10 +129,11 @@ fn tell(done: &[RowDone], ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         let rest = rest.map(|(outcome, what)| (count(outcome), what)).into_iter().filter(|(count, _)| *count > 0);
         let told: String = rest.map(|(count, what)| format!(", {count} {what}")).collect();
         ctx.line(&format!("{first}{told}"))?;
-        let lost = done.iter().filter(|row| !row.losses.is_empty()).count() as u64;
+        let is_lost = |row: &&RowDone| row.losses.iter().any(|loss| loss.kind == LossKind::Dropped);
+        let lost = done.iter().filter(is_lost).count() as u64;
         if lost > 0 {
             let sessions = plural(lost, "session");
-            ctx.note(&format!("Of {sessions} something is told otherwise, or not at all: --json tells what."))?;
+            ctx.note(&format!("Of {sessions} something has no place in a native session: --json tells what."))?;
         }
     }
     let failed = count(Outcome::Failed) + count(Outcome::Taken) > 0;
