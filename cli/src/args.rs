@@ -7,9 +7,10 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, fork::ForkArgs,
-    history::HistoryArgs, import::ImportArgs, list::ListArgs, new::NewArgs, record::RecordArgs, remove::RemoveArgs,
-    rename::RenameArgs, rewind::RewindArgs, show::ShowArgs, tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
+    completions::CompletionsArgs, convert::ConvertArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs,
+    fork::ForkArgs, history::HistoryArgs, import::ImportArgs, list::ListArgs, new::NewArgs, record::RecordArgs,
+    remove::RemoveArgs, rename::RenameArgs, rewind::RewindArgs, show::ShowArgs, tail::TailArgs, trash::TrashArgs,
+    tree::TreeArgs,
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -49,6 +50,7 @@ pub(crate) enum Command {
     Record(RecordArgs),
     New(NewArgs),
     Fork(ForkArgs),
+    Convert(ConvertArgs),
     Rewind(RewindArgs),
     Rename(RenameArgs),
     Remove(RemoveArgs),
