@@ -254,7 +254,9 @@ impl Session {
             Target::Store(_) => {
                 let project = project::of(&store.host.cwd);
                 let new = NewSession { with: how.with, ..NewSession::of(&project) };
-                store.path_of(&store.beginning(id, &new, self.git_branch())?)?
+                let path = store.path_of(&store.beginning(id, &new, self.git_branch())?)?;
+                store.check_folder(&path, &project)?;
+                path
             }
         };
         let name = kept::path(&path).file_name().unwrap_or_default().to_string_lossy().into_owned();

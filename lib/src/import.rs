@@ -5,6 +5,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+
 use crate::convert::{Conversion, Converted, Target};
 use crate::dialect::{AiSdk, Native};
 use crate::error::{At, Error, Result};
@@ -57,8 +59,12 @@ pub fn sessions(database: &Path) -> Result<Vec<Source>> {
     if found.iter().all(is_row) { Ok(found) } else { Err(Error::NoSessions(database.to_path_buf())) }
 }
 
-/// Brings one session into a native store.
-pub fn import(source: &Source, store: &Path, host: &Host, run: Run) -> Result<Imported> {
+/// Brings sessions into a native store, on all cores: each waits for the disk.
+pub fn import(sources: &[Source], store: &Path, host: &Host, run: Run) -> Vec<Result<Imported>> {
+    sources.par_iter().map(|source| import_one(source, store, host, run)).collect()
+}
+
+fn import_one(source: &Source, store: &Path, host: &Host, run: Run) -> Result<Imported> {
     let session = Session::open(source, &Reading::plain((host.now)()))?;
     // What nobody understands cannot be said again.
     if session.records().all(|record| matches!(record.kind(), Kind::Header | Kind::Other)) {

@@ -204,6 +204,68 @@ fn a_writer_that_still_has_it_open_goes_on_in_a_new_file_with_its_header() {
     assert_eq!(said(&source.path), [ALICE, "Three"]);
 }
 
+#[test]
+fn an_idle_session_is_ended_before_it_is_gone_on_with() {
+    let place = Place::of("fluux", "2025-02-08T19:00:00Z");
+    let new = NewSession { with: Some(ALICE), ..NewSession::of(Path::new("/gone/engine")) };
+    let (mut recorder, archived) = place.store.go_on(new, Some(30)).unwrap();
+    recorder.user("One").unwrap();
+    assert!(archived.is_none());
+    place.set("2025-02-08T19:30:00Z");
+    assert!(!recorder.is_idle_for(30) && recorder.is_idle_for(29));
+    let (mut same, archived) = place.store.go_on(new, Some(30)).unwrap();
+    same.user("Two").unwrap();
+    assert!(archived.is_none());
+    place.set("2025-02-08T20:00:01Z");
+    let (mut next, archived) = place.store.go_on(new, Some(30)).unwrap();
+    next.user("Three").unwrap();
+    assert_eq!(archived.unwrap().path, place.path("alice@example.com/sessions/20250208-200001.jsonl"));
+    assert_eq!(place.read("alice@example.com/history.jsonl").lines().count(), 2);
+    assert!(place.store.go_on(new, None).unwrap().1.is_none());
+}
+
+#[test]
+fn whoever_writes_while_others_end_the_session_loses_nothing() {
+    const WRITERS: usize = 3;
+    const EACH: usize = 60;
+    let place = Place::of("fluux", "2025-02-08T19:00:00Z");
+    let new = NewSession { with: Some(ALICE), ..NewSession::of(Path::new("/gone/engine")) };
+    place.store.go_on(new, None).unwrap();
+    let source = place.store.current(&new).unwrap().unwrap();
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (store, source) = (place.store.clone(), &source);
+            scope.spawn(move || {
+                let mut recorder = loop {
+                    match store.go_on(new, None) {
+                        Ok((recorder, _)) => break recorder,
+                        Err(error) => assert!(matches!(error, Error::Io { .. }), "{error}"),
+                    }
+                };
+                for at in 0..EACH {
+                    recorder.user(format!("{writer}.{at}")).unwrap();
+                    if at % 20 == 10 {
+                        store.archive(source, When::Now).unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let mut found = Vec::new();
+    for file in place.files() {
+        let text = place.read(&file);
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(lines.first().is_none_or(|first| first["jid"] == ALICE), "{file}: {text}");
+        found.extend(lines.iter().filter_map(|line| line["content"].as_str().map(str::to_owned)));
+    }
+    found.sort();
+    let mut expected: Vec<String> =
+        (0..WRITERS).flat_map(|writer| (0..EACH).map(move |at| format!("{writer}.{at}"))).collect();
+    expected.sort();
+    assert_eq!(found, expected);
+    assert!(place.files().len() > 2, "{:?}", place.files());
+}
+
 const SAID: &str = "{\"role\":\"user\",\"content\":\"Hi\",\"timestamp\":\"2026-01-10T11:00:00Z\"}\n";
 
 #[test]

@@ -101,7 +101,7 @@ fn row(id: &str, prompt: &str, result: &str) -> String {
 fn import_all(database: &Path, run: Run) -> Vec<Imported> {
     let store = database.with_file_name("store");
     let rows = import::sessions(database).unwrap();
-    rows.iter().map(|row| import::import(row, &store, &host(), run).unwrap()).collect()
+    import::import(&rows, &store, &host(), run).into_iter().map(Result::unwrap).collect()
 }
 
 /// What came of each, in a word.

@@ -19,7 +19,7 @@ use crate::scope;
 use crate::writable;
 
 /// How many rows are done between two looks of a person.
-const ROWS_PER_LOOK: usize = 25;
+const ROWS_PER_LOOK: usize = 100;
 
 /// Bring the sessions of a database into the native store
 ///
@@ -81,11 +81,12 @@ pub(crate) fn run(args: &ImportArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     let how = if args.dry_run { Run::Rehearsal } else { Run::Import };
     let shows_progress = ctx.err_on_terminal && !ctx.json;
     let mut done = Vec::with_capacity(rows.len());
-    for (at, row) in rows.iter().enumerate() {
-        if shows_progress && at % ROWS_PER_LOOK == 0 {
-            write!(ctx.err, "\r{at} of {}", rows.len())?;
+    for some in rows.chunks(ROWS_PER_LOOK) {
+        if shows_progress {
+            write!(ctx.err, "\r{} of {}", done.len(), rows.len())?;
         }
-        done.push(one(row.name(), import::import(row, &store, &host, how)));
+        let imported = import::import(some, &store, &host, how);
+        done.extend(some.iter().zip(imported).map(|(row, imported)| one(row.name(), imported)));
     }
     if shows_progress {
         write!(ctx.err, "\r\x1b[K")?;

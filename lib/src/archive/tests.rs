@@ -42,7 +42,7 @@ fn the_bytes_have_a_name_after_every_crash_and_every_failure() {
     assert_eq!((to.as_path(), whole(&sim)), (Path::new("/home/j/sessions/1000.jsonl"), vec![to.clone()]));
     assert!(sim.read(LOG).is_none());
     for seed in seeds(5, 200) {
-        assert_eq!(whole(&sim.crash(seed)), [to.clone()], "what was told survives: seed {seed}");
+        assert_eq!(whole(&sim.crash(seed)), std::slice::from_ref(&to), "what was told survives: seed {seed}");
         for step in 0..steps {
             let sim = fresh(seed);
             sim.at(before + step, Event::PowerLoss);
