@@ -24,7 +24,7 @@ pub use ack::{Ack, Durability, Options, Refused, Saved, Unsaved};
 use answer::Answer;
 pub use answer::Delta;
 use blocks::blocks;
-pub(crate) use log::{Log, Mode, Place};
+pub(crate) use log::{Log, Mode, Place, first_tally};
 use log::{On, Piece};
 pub(crate) use start::{RECORDS_ASKED_FOR_CALLS, Start, Tip};
 use turn::Turn;
@@ -110,6 +110,13 @@ impl Recorder {
     /// What the clock says.
     pub(crate) fn now(&self) -> jiff::Timestamp {
         self.log.as_ref().map_or(jiff::Timestamp::UNIX_EPOCH, |log| (log.place.host.now)())
+    }
+
+    /// Whether the newest record is more than so many minutes old.
+    pub fn is_idle_for(&self, minutes: u32) -> bool {
+        let limit = jiff::SignedDuration::from_mins(i64::from(minutes));
+        let last = self.log.as_ref().and_then(|log| log.start.at);
+        last.is_some_and(|last| self.now().duration_since(last) > limit)
     }
 
     /// The record that the next one hangs on.

@@ -173,12 +173,17 @@ impl Log {
             tip.id = id.clone();
         }
         let id = named.or(batch.side).unwrap_or_else(|| RecordId((self.place.host.new_id)()));
+        let surprises = self.appender.surprises();
+        if surprises.contains(&Surprise::Deleted) {
+            // The file that counted so far is gone, or ended: this one begins with what was just written.
+            (self.start.tally.messages, self.start.tally.started) = (0, None);
+        }
+        self.surprises.extend(surprises);
         self.start.chain = chain;
         self.start.at = Some(at);
         self.start.tally.updated = Some(at);
         self.start.tally.started.get_or_insert(at);
         batch.bodies.iter().for_each(|body| self.start.learn(body));
-        self.surprises.extend(self.appender.surprises());
         let losses = batch.losses;
         self.unsynced_bytes += batch.bytes.len();
         self.unsynced.push(Unsynced { ticket, id: id.clone(), kind, offset, bytes: batch.bytes });
