@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    completions::CompletionsArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs, fork::ForkArgs,
-    history::HistoryArgs, list::ListArgs, record::RecordArgs, remove::RemoveArgs, rename::RenameArgs,
+    completions::CompletionsArgs, convert::ConvertArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs,
+    fork::ForkArgs, history::HistoryArgs, list::ListArgs, record::RecordArgs, remove::RemoveArgs, rename::RenameArgs,
     rewind::RewindArgs, show::ShowArgs, tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
 };
 use crate::ctx::Ctx;
@@ -48,6 +48,7 @@ pub(crate) enum Command {
     ExtractTools(ExtractToolsArgs),
     Record(RecordArgs),
     Fork(ForkArgs),
+    Convert(ConvertArgs),
     Rewind(RewindArgs),
     Rename(RenameArgs),
     Remove(RemoveArgs),

@@ -28,6 +28,8 @@ const PIPE_COLUMNS: usize = 100;
 /// One run of the program.
 pub(crate) struct Ctx {
     pub(crate) home: Home,
+    /// Where the command was typed, also when the home is the demo's.
+    pub(crate) typed_in: PathBuf,
     pub(crate) now: Timestamp,
     pub(crate) zone: TimeZone,
     pub(crate) look: Look,
@@ -68,6 +70,7 @@ impl Ctx {
         // Tests and screenshots need a clock that stands still.
         let now = var("SCROLLBACK_NOW").and_then(|now| now.parse().ok()).unwrap_or_else(Timestamp::now);
         Ctx {
+            typed_in: home.cwd.clone(),
             home,
             now,
             zone: TimeZone::system(),

@@ -19,7 +19,7 @@ use hashbrown::{HashMap, HashSet};
 use serde::Serialize;
 
 use crate::dialect::Dialect;
-use crate::disk::Real;
+use crate::disk::{Disk, Real};
 use crate::error::{At, Error, Result};
 use crate::fork::Staged;
 use crate::host::Host;
@@ -27,10 +27,10 @@ use crate::layout::Format;
 use crate::project;
 use crate::reading::Reading;
 use crate::record::SessionId;
-use crate::replace::{Keep, replace};
+use crate::replace::{take_away, write_all};
 use crate::session::{NotFound, RecordRef, Session};
 use crate::source::Source;
-use crate::store::{NewSession, Store};
+use crate::store::{FILE_NAME_LIMIT_BYTES, NewSession, Store};
 use crate::writing::{LossKind, Shape};
 use kept::{Beside, Kept};
 use replay::Replayed;
@@ -66,7 +66,7 @@ pub struct Converted {
     /// Its file.
     pub path: PathBuf,
     /// The file beside it that keeps what it cannot hold.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip)]
     pub sidecar: Option<PathBuf>,
     /// What it does not say as the source does, record by record.
     pub losses: Vec<LossRow>,
@@ -97,33 +97,81 @@ impl Session {
             let what = "a session that was read in part".to_owned();
             return Err(Error::CannotHold { dialect: how.to.name(), what });
         }
-        let Beside { mut back, other, remark } = Kept::beside(self, how.to);
-        let same = how.to.name() == self.dialect().name();
-        let id = match &back {
-            Some(kept) => kept.session(),
-            None if same => self.id(),
-            None => replay::derived_id(self.id().as_str(), how.to.name()),
-        };
+        let Beside { back, other, remark } = Kept::beside(self, how.to);
+        let id = self.id_for(how, back.as_ref());
         let store = self.store_for(how, host)?;
         let path = self.path_for(how, &store, &id)?;
-        let replayed = {
-            let staged = Staged::make(&Real, &path, &(host.new_id)())?;
-            let written = self.write_as(how, &store, &id, back.as_ref(), staged.file());
-            let published = written.and_then(|written| staged.publish().map(|()| written));
-            published.inspect_err(|_| staged.clean_up())?
-        };
-        let kept = match back.as_mut() {
-            // What came back was made of another one, and can go on to it.
-            Some(back) => back.take_before(),
-            None if same => other,
-            None => Kept::of(self, how.to, &path, &replayed, other)?,
-        };
-        let sidecar = kept.is_some().then(|| kept::path(&path));
-        if let (Some(kept), Some(sidecar)) = (kept, &sidecar) {
-            replace(&Real, sidecar, &(host.new_id)(), &kept.to_bytes(), Keep::Surely)?;
+        // Where a session is called after its place, it is called so from the beginning.
+        let is_new = back.is_none() && !self.stays(how) && matches!(how.target, Target::Store(_));
+        let id = how.to.session_of(&path).filter(|_| is_new).map_or(id, SessionId);
+        let staged = Staged::make(&Real, &path, &(host.new_id)())?;
+        let (replayed, sidecar) = (|| {
+            let replayed = self.write_as(how, &store, &id, back.as_ref(), staged.file())?;
+            let kept = self.kept_for(how, back, other, &replayed, staged.file())?;
+            let sidecar = kept.map(|kept| publish_beside(&kept, &path, &(host.new_id)())).transpose()?;
+            // The file comes last: where it is, all of it is.
+            staged
+                .publish()
+                .inspect_err(|_| drop(sidecar.as_deref().map(|sidecar| take_away(&Real, sidecar))))?;
+            Ok((replayed, sidecar))
+        })()
+        .inspect_err(|_| staged.clean_up())?;
+        let mut remarks: Vec<String> = remark.into_iter().collect();
+        if let Target::Store(_) = how.target {
+            let described = store.describe(self, &id, &path, &project::of(&store.host.cwd));
+            remarks.extend(described.err().map(|error| format!("the file beside it was not written: {error}")));
         }
-        let remarks = remark.into_iter().collect();
         Ok(Converted { session: id, path, sidecar, losses: rows(replayed.losses), remarks })
+    }
+
+    /// The bytes that [`Session::convert`] would write, and what they do not say; `scratch` is a folder for files on the way.
+    pub fn converted_bytes(
+        &self,
+        how: &Conversion<'_>,
+        host: &Host,
+        scratch: &Path,
+    ) -> Result<(Vec<u8>, Vec<LossRow>)> {
+        let how = Conversion { target: Target::Store(scratch), ..*how };
+        let Beside { back, .. } = Kept::beside(self, how.to);
+        let id = self.id_for(&how, back.as_ref());
+        let store = self.store_for(&how, host)?;
+        let path = scratch.join((host.new_id)());
+        let staged = Staged::make(&Real, &path, &(host.new_id)())?;
+        let written = self.write_as(&how, &store, &id, back.as_ref(), staged.file());
+        let bytes = written.and_then(|replayed| Ok((std::fs::read(staged.file()).at(&path)?, rows(replayed.losses))));
+        staged.clean_up();
+        bytes
+    }
+
+    /// What the new session is called: as it was called before, or always the same for the same source.
+    fn id_for(&self, how: &Conversion<'_>, back: Option<&Kept>) -> SessionId {
+        match back {
+            Some(kept) => kept.session(),
+            None if self.stays(how) => self.id(),
+            None => replay::derived_id(self.id().as_str(), how.to.name()),
+        }
+    }
+
+    /// Whether the bytes can stay as they are. Rows of a database have none.
+    fn stays(&self, how: &Conversion<'_>) -> bool {
+        how.to.name() == self.dialect().name() && !self.is_rows()
+    }
+
+    /// What goes into the file beside the new one.
+    fn kept_for(
+        &self,
+        how: &Conversion<'_>,
+        back: Option<Kept>,
+        other: Option<Kept>,
+        replayed: &Replayed,
+        file: &Path,
+    ) -> Result<Option<Kept>> {
+        match back {
+            // What came back was made of another one, and can go on to it.
+            Some(mut back) => Ok(back.take_before()),
+            None if self.stays(how) => Ok(other),
+            None => Kept::of(self, how.to, file, replayed, other),
+        }
     }
 
     /// Writes the new file, reads it back, and tells what it does not say as the source does.
@@ -135,7 +183,7 @@ impl Session {
         kept: Option<&Kept>,
         file: &Path,
     ) -> Result<Replayed> {
-        if how.to.name() == self.dialect().name() && !self.is_rows() {
+        if self.stays(how) {
             return self.copy_to(file).map(|()| Replayed::default());
         }
         let head = self.head_called(how.head)?;
@@ -201,6 +249,11 @@ impl Session {
                 store.path_of(&store.beginning(id, &new, self.git_branch())?)?
             }
         };
+        let name = kept::path(&path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.len() > FILE_NAME_LIMIT_BYTES {
+            let why = format!("with the file beside it, {} bytes are too long for a name", name.len());
+            return Err(Error::BadName { name: path.file_name().unwrap_or_default().to_string_lossy().into(), why });
+        }
         let taken = [path.clone(), kept::path(&path)].into_iter().find(|path| store.disk.exists(path));
         taken.map_or(Ok(path), |taken| Err(Error::Exists(taken)))
     }
@@ -219,6 +272,20 @@ impl Session {
             NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
         })
     }
+}
+
+/// Writes the file beside a converted one. One that is there is refused.
+fn publish_beside(kept: &Kept, path: &Path, new_id: &str) -> Result<PathBuf> {
+    let sidecar = kept::path(path);
+    let staged = Staged::make(&Real, &sidecar, new_id)?;
+    let written = (|| {
+        let file = Real.create(staged.file()).at(staged.file())?;
+        write_all(&*file, &kept.to_bytes(), staged.file())?;
+        file.sync().at(staged.file())?;
+        staged.publish()
+    })();
+    written.inspect_err(|_| staged.clean_up())?;
+    Ok(sidecar)
 }
 
 /// Losses of one record and one kind as one row, in the order of the records.

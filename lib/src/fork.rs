@@ -23,7 +23,7 @@ use crate::record::{RecordId, SessionId};
 use crate::recorder::{Log, Start};
 use crate::session::{Branch, NotFound, RecordRef, Session};
 use crate::source::Source;
-use crate::store::{NewSession, Store, bytes, read_sidecar};
+use crate::store::{NewSession, Store, bytes, check_name, read_sidecar};
 use crate::writing::{Adoption, Line, Shape};
 use plan::{Stands, linear_plan, plan, take_header};
 use staged::Out;
@@ -68,6 +68,7 @@ impl Store {
         let last = RecordId(head.id().into_owned());
         let with = self.dialect.with_of(session.path());
         let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
+        check_name(id.as_str())?;
         let mut beginning = self.beginning(&id, &new, session.git_branch())?;
         (beginning.cwd, beginning.forked_from) = (&cwd, Some((&from, &last)));
         let path = self.path_of(&beginning)?;
@@ -179,7 +180,13 @@ impl Store {
     }
 
     /// Writes the file beside the new log. It begins with what the source's says: another program may keep more there.
-    fn describe(&self, from: &Session, id: &SessionId, path: &Path, project: &Path) -> Result<Vec<Surprise>> {
+    pub(crate) fn describe(
+        &self,
+        from: &Session,
+        id: &SessionId,
+        path: &Path,
+        project: &Path,
+    ) -> Result<Vec<Surprise>> {
         let source = Source::file(self.dialect, path);
         let place = self.place(id.clone(), path);
         if self.writing.sidecar.is_none() || place.sidecar.is_none() {
@@ -192,7 +199,8 @@ impl Store {
         }
         start.tally.git_branch = from.git_branch().map(str::to_owned);
         start.tally.title = from.title().map(|title| title.text.clone());
-        let before = from.source.sidecar().and_then(|path| read_sidecar(&path));
+        let own = from.source.sidecar().filter(|_| from.dialect().name() == self.dialect.name());
+        let before = own.and_then(|path| read_sidecar(&path));
         let mut log = Log::new(place, Appender::open(self.disk.clone(), path, Vec::new())?, start, before);
         log.close()?;
         Ok(log.surprises())

@@ -20,7 +20,7 @@ use crate::record::{
     Usage,
 };
 use crate::writing::{Fragment, Grain, Shape};
-pub use ack::{Ack, Durability, Options, Saved, Unsaved};
+pub use ack::{Ack, Durability, Options, Refused, Saved, Unsaved};
 use answer::Answer;
 pub use answer::Delta;
 use blocks::blocks;
@@ -60,6 +60,8 @@ pub struct Recorder {
     unsettled: Vec<(u64, RecordId)>,
     /// What was held and is saved now.
     settled: Vec<Saved>,
+    /// What was held and cannot be written.
+    refused: Vec<Refused>,
 }
 
 impl Recorder {
@@ -73,6 +75,7 @@ impl Recorder {
             answer: None,
             unsettled: Vec::new(),
             settled: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -85,6 +88,7 @@ impl Recorder {
             answer: None,
             unsettled: Vec::new(),
             settled: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -313,6 +317,11 @@ impl Recorder {
     /// Calls that were held and are on disk now.
     pub fn settled(&mut self) -> Vec<Saved> {
         std::mem::take(&mut self.settled)
+    }
+
+    /// Calls that were held, and that the format turned out to have no place for.
+    pub fn refused(&mut self) -> Vec<Refused> {
+        std::mem::take(&mut self.refused)
     }
 
     /// Calls whose records are not safe: held ones, and after a failed `sync` all since the last good one.

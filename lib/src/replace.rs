@@ -37,9 +37,12 @@ pub(crate) fn replace(disk: &dyn Disk, path: &Path, new_id: &str, bytes: &[u8], 
     }
 }
 
+/// So much of a name tells whose it is, and leaves room for an id in any file system, four bytes a letter.
+const BESIDE_CHARS: usize = 48;
+
 /// The name of a file that is written to take the place of another, or a free one. Nobody reads it.
 pub(crate) fn beside(path: &Path, new_id: &str) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(BESIDE_CHARS).collect();
     path.with_file_name(format!(".{name}.{new_id}"))
 }
 

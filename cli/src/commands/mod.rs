@@ -1,6 +1,7 @@
 //! One file a command; someone who has read one has read all.
 
 pub(crate) mod completions;
+pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod extract_tools;
 pub(crate) mod fork;
@@ -48,6 +49,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::ExtractTools(args)) => extract_tools::run(args, &cli.global, ctx),
         Some(Command::Record(args)) => record::run(args, &cli.global, ctx),
         Some(Command::Fork(args)) => fork::run(args, &cli.global, ctx),
+        Some(Command::Convert(args)) => convert::run(args, &cli.global, ctx),
         Some(Command::Rewind(args)) => rewind::run(args, &cli.global, ctx),
         Some(Command::Rename(args)) => rename::run(args, &cli.global, ctx),
         Some(Command::Remove(args)) => remove::run(args, &cli.global, ctx),

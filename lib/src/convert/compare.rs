@@ -63,7 +63,7 @@ pub(super) fn add_differences(
     let (before, after) = (title(source), title(converted));
     if before != after {
         let record = pairs.first().map(|(head, _)| head.id().into_owned()).unwrap_or_default();
-        let is_told = losses.iter().any(|row| row.what == "title" || row.what == "a title");
+        let is_told = losses.iter().any(|row| row.what == "title");
         told.rows
             .extend((!is_told).then(|| row(&record, "title", changed(before.is_some(), after.is_some()))));
     }
@@ -271,7 +271,7 @@ fn name_of_key(key: &str) -> &str {
 fn name_of_part(part: &Value) -> String {
     match part["type"].as_str().unwrap_or("unknown part") {
         "reasoning" => "thinking".to_owned(),
-        "step-start" => "answer's beginning".to_owned(),
+        "step-start" => "step".to_owned(),
         kind if kind == "dynamic-tool" || kind.starts_with("tool-") => "tool call".to_owned(),
         kind => kind.strip_prefix("data-").unwrap_or(kind).to_owned(),
     }

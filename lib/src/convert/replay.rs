@@ -103,8 +103,9 @@ pub(super) fn go_on(session: &Session, kept: &Kept, store: &Store, id: &SessionI
 
 /// An id for a session or a record that another format asks for: always the same for the same source, and nobody else's.
 pub(super) fn derived_id(of: &str, to: &str) -> SessionId {
+    // Version 5 is an id made of a name: Qwen Code opens no newer ones.
     let hash = xxh3_128(format!("{to}\0{of}").as_bytes());
-    SessionId(uuid::Builder::from_custom_bytes(hash.to_be_bytes()).into_uuid().to_string())
+    SessionId(uuid::Builder::from_sha1_bytes(hash.to_be_bytes()).into_uuid().to_string())
 }
 
 /// A recorder whose clock and ids are the source's.
@@ -147,7 +148,9 @@ impl<'s> Replay<'s> {
     ) -> Result<Replay<'s>> {
         let project = project::of(&store.host.cwd);
         let new = NewSession { with, ..NewSession::of(&project) };
-        let header = bytes(&(store.writing.header)(&store.beginning(id, &new, session.git_branch())?));
+        // A session that is called after its place may have a name that is none for a file.
+        let fresh = derived_id(session.id().as_str(), store.dialect.name());
+        let header = bytes(&(store.writing.header)(&store.beginning(&fresh, &new, session.git_branch())?));
         Replay::begin_with(session, store, id, &header, file)
     }
 
@@ -252,9 +255,12 @@ impl<'s> Replay<'s> {
             self.set_script(first, group);
         }
         let said = match body {
-            Body::Header(_) => return Ok(()),
+            Body::Header(_) => {
+                self.lose(first, beside(Kind::Header));
+                return Ok(());
+            }
             Body::Other(_) => {
-                self.lose(first, "a record of an unknown kind");
+                self.lose(first, beside(Kind::Other));
                 self.keep_tip(group);
                 return Ok(());
             }
@@ -464,17 +470,17 @@ fn joined(group: &[RecordRef<'_>]) -> Result<Body> {
 /// What is lost with a record that has no place in the other format.
 fn beside(kind: Kind) -> &'static str {
     match kind {
-        Kind::User => "a prompt",
-        Kind::Assistant => "an answer",
-        Kind::ToolResult => "a tool result",
-        Kind::Attachment => "context of the agent",
-        Kind::System => "a notice",
-        Kind::Snapshot => "file states",
-        Kind::Title => "a title",
-        Kind::Compaction => "a compaction",
-        Kind::Rewind => "a step back",
-        Kind::Restore => "a restore of files",
-        Kind::Header => "a header",
-        Kind::Other => "a record of an unknown kind",
+        Kind::User => "prompt",
+        Kind::Assistant => "answer",
+        Kind::ToolResult => "tool result",
+        Kind::Attachment => "context",
+        Kind::System => "notice",
+        Kind::Snapshot => "snapshot",
+        Kind::Title => "title",
+        Kind::Compaction => "compaction",
+        Kind::Rewind => "rewind",
+        Kind::Restore => "restore",
+        Kind::Header => "header",
+        Kind::Other => "unknown record",
     }
 }

@@ -1,0 +1,180 @@
+//! `convert`: a session becomes another agent's, with a report of what that one cannot hold.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use scrollback::convert::{Conversion, Converted, LossRow, Target};
+use scrollback::dialect::{self, Dialect};
+use scrollback::host::Host;
+use scrollback::session::{Bridge, Session};
+use scrollback::writing::LossKind;
+use serde_json::json;
+
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::json;
+use crate::name::{self, SessionName};
+use crate::paint::Paint;
+use crate::render::plural;
+use crate::render::table::{Cell, Column, Table};
+use crate::terminal::clean;
+use crate::writable::usual_store;
+
+/// Write a session as another agent's
+///
+/// Says what the session says once more in the other format's words, where that agent finds it, and reports record by record what it could not hold. The
+/// session itself is not changed. Beside the new file, `<file>.scrollback.json` keeps the original, so that converting back restores it. --store and -o say where the
+/// new session goes; nothing is ever overwritten. A format without branches gets the newest one, or the one that ends in RECORD.
+#[derive(clap::Args, Debug)]
+pub(crate) struct ConvertArgs {
+    /// Session id, unique beginning, @, a path or -; #RECORD names the branch that ends there
+    #[arg(value_name = "SESSION[#RECORD]")]
+    session: SessionName,
+    /// The agent whose session it becomes
+    #[arg(long, value_name = "DIALECT")]
+    to: String,
+    /// Write to this file; - is standard output
+    #[arg(short, long, value_name = "FILE", conflicts_with = "store")]
+    output: Option<PathBuf>,
+    /// Convert the branch that ends in this record
+    #[arg(long, value_name = "RECORD")]
+    head: Option<String>,
+    /// Whom the session is with, a person or a room: fluux asks for it
+    #[arg(long, value_name = "JID")]
+    jid: Option<String>,
+}
+
+pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let to = target_dialect(&args.to)?;
+    if ctx.demo && args.output.is_none() && global.store.is_none() {
+        let failure = Failure::new(FailureKind::Usage, "the demo is only read");
+        return Err(failure.hint("-o FILE or --store DIR says where the converted session goes"));
+    }
+    // --store is where the session goes, not where it comes from.
+    let from = Global { store: None, ..global.clone() };
+    let named = args.session.resolve(&from, ctx)?;
+    let session = named.located.open(&from, ctx, Bridge::AsTheAgent, None)?;
+    let head = args.head.as_deref().or(named.record.as_deref());
+    let head = head.map(|record| name::record(&session, record)).transpose()?;
+    let head = head.map(|record| record.id().into_owned());
+    let own_jid = session.dialect().with_of(session.path());
+    let with = args.jid.as_deref().or(own_jid.as_deref());
+    if to.name() == "fluux" && with.is_none() {
+        let failure = Failure::new(FailureKind::Usage, "a fluux session is with somebody");
+        return Err(failure.hint("--jid JID names the person or the room"));
+    }
+    let mut host = ctx.host()?;
+    host.cwd.clone_from(&ctx.typed_in);
+    let root = global.store.clone().unwrap_or_else(|| usual_store(to, ctx));
+    let target = args.output.as_deref().map_or(Target::Store(&root), Target::File);
+    let how = Conversion { to, target, head: head.as_deref(), with };
+    if args.output.as_deref() == Some(Path::new("-")) {
+        return to_stdout(&session, &how, &host, ctx);
+    }
+    let converted = session.convert(&how, &host)?;
+    for remark in &converted.remarks {
+        ctx.caution("sidecar", remark)?;
+    }
+    tell(&session, to, &converted, ctx)?;
+    if args.output.is_none() && global.store.is_none() && !ctx.json {
+        go_on_hint(to, &converted, &session, ctx)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn target_dialect(name: &str) -> Result<&'static dyn Dialect, Failure> {
+    let written: Vec<&str> = dialect::all()
+        .iter()
+        .filter(|dialect| dialect.write().is_some())
+        .map(|dialect| dialect.name())
+        .collect();
+    let found = dialect::named(name).filter(|dialect| dialect.write().is_some());
+    found.ok_or_else(|| {
+        let failure = Failure::new(FailureKind::Usage, format!("no dialect that is written is called {name:?}"));
+        failure.hint(format!("known: {}", written.join(", ")))
+    })
+}
+
+/// The new session's lines go where a program reads them, and what they do not say beside them.
+fn to_stdout(session: &Session, how: &Conversion<'_>, host: &Host, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let (bytes, losses) = session.converted_bytes(how, host, &std::env::temp_dir())?;
+    ctx.out.write_all(&bytes)?;
+    ctx.out.flush()?;
+    if ctx.json {
+        json::compact(&mut ctx.err, &json!({"path": "-", "losses": losses}))?;
+        writeln!(ctx.err)?;
+    } else {
+        let table = table(&losses, ctx.look.width, Paint { colour: false });
+        write!(ctx.err, "{table}")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(session: &Session, to: &dyn Dialect, converted: &Converted, ctx: &mut Ctx) -> Result<(), Failure> {
+    if ctx.json {
+        return ctx.print_json(converted);
+    }
+    ctx.line(&clean::line(&converted.path.to_string_lossy()))?;
+    let (from, to) = (session.dialect().name(), to.name());
+    if converted.losses.is_empty() {
+        return ctx.note(&format!("Everything that the {from} session says is in it."));
+    }
+    let table = table(&converted.losses, ctx.look.width, ctx.paint());
+    write!(ctx.out, "{table}")?;
+    let count = plural(converted.losses.iter().map(|row| row.count).sum(), "thing");
+    let are = if count == "1 thing" { "is" } else { "are" };
+    ctx.note(&format!("{count} of the {from} session {are} otherwise in {to}; --json tells every record."))?;
+    match &converted.sidecar {
+        Some(_) => ctx.note("The .scrollback.json beside it keeps the original, for the way back."),
+        None => Ok(()),
+    }
+}
+
+/// Losses by what they are: how many, and the first record.
+fn table(losses: &[LossRow], width: usize, paint: Paint) -> String {
+    let mut groups: Vec<(&LossRow, u64)> = Vec::new();
+    for row in losses {
+        match groups.iter_mut().find(|(first, _)| first.what == row.what && first.kind == row.kind) {
+            Some((_, count)) => *count += row.count,
+            None => groups.push((row, row.count)),
+        }
+    }
+    groups.sort_by_key(|(row, count)| (row.kind, std::cmp::Reverse(*count)));
+    let columns = vec![
+        Column::fixed(""),
+        Column::right("COUNT"),
+        Column::shrinking("WHAT", 12),
+        Column::shrinking("FIRST RECORD", 8).spare(1),
+    ];
+    let mut table = Table::new(columns);
+    let plain = |_: Paint, text: &str| text.to_owned();
+    for (row, count) in groups {
+        let kind = match row.kind {
+            LossKind::Dropped => "dropped",
+            LossKind::Renamed => "renamed",
+            LossKind::Synthesised => "made up",
+        };
+        table.push(vec![
+            Cell::new(kind, plain),
+            Cell::new(count.to_string(), plain),
+            Cell::new(clean::line(&row.what), plain),
+            Cell::new(clean::line(&row.record), plain),
+        ]);
+    }
+    table.render(width, paint)
+}
+
+/// How the conversation goes on in the agent itself.
+fn go_on_hint(to: &dyn Dialect, converted: &Converted, session: &Session, ctx: &mut Ctx) -> Result<(), Failure> {
+    let id = clean::line(converted.session.as_str());
+    let command = match to.name() {
+        "claude-code" => format!("claude --resume {id}"),
+        "codex" => format!("codex resume {id}"),
+        "qwen-code" => format!("qwen --resume {id}"),
+        _ => return Ok(()),
+    };
+    let place = session.cwd().map(|cwd| format!(" in {}", clean::line(cwd))).unwrap_or_default();
+    ctx.note(&format!("`{command}`{place} goes on with it."))
+}

@@ -1,0 +1,156 @@
+//! `convert`, end to end: where the new session goes, what is said about it, and what is refused.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use std::fs;
+
+use insta::assert_snapshot;
+use serde_json::json;
+use support::{TestEnv, line, talk};
+
+fn env() -> TestEnv {
+    let env = TestEnv::new();
+    let mut lines = talk();
+    lines.push_str(&line("user", "u3", Some("a1"), "Or five?"));
+    env.session("s1", &lines);
+    env
+}
+
+#[test]
+fn a_session_becomes_another_agents_where_that_one_finds_it() {
+    let env = env();
+    assert_snapshot!(env.run(&["convert", "s1", "--to", "codex"]).all(), @r#"
+    $HOME/.codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-e52f2165-4db6-5181-b17e-bd798cab674d.jsonl
+             COUNT  WHAT            FIRST RECORD
+    dropped      3  surroundings    u1
+    dropped      2  another branch  u2
+    [exit 0]
+    5 things of the native session are otherwise in codex; --json tells every record.
+    The .scrollback.json beside it keeps the original, for the way back.
+    `codex resume e52f2165-4db6-5181-b17e-bd798cab674d` in /gone/tide goes on with it.
+    "#);
+    assert_snapshot!(env.run(&["convert", "s1", "--to", "codex"]).all(), @r#"
+    [exit 2]
+    scrollback: $HOME/.codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-e52f2165-4db6-5181-b17e-bd798cab674d.jsonl: it is there already
+    hint: nothing is overwritten: choose another name, or move that away first
+    "#);
+    assert_snapshot!(env.run(&["convert", "s1", "--to", "claude-code"]).all(), @r#"
+    $HOME/.claude/projects/-gone-tide/85807529-638e-5648-82dd-bab72a62bfbd.jsonl
+    [exit 0]
+    Everything that the native session says is in it.
+    `claude --resume 85807529-638e-5648-82dd-bab72a62bfbd` in /gone/tide goes on with it.
+    "#);
+    assert_snapshot!(env.run(&["list", "--all"]).all(), @r#"
+    ID        UPDATED  PROJECT  TITLE                 AGENT        MSGS  STATE
+    85807529  2 h ago  tide     What is two and two?  claude-code     3  interrupted-prompt
+    e52f2165  2 h ago  tide     What is two and two?  codex           3  interrupted-prompt
+    s1        2 h ago  tide     What is two and two?  native          3  interrupted-prompt
+    [exit 0]
+    "#);
+}
+
+#[test]
+fn programs_get_the_path_and_every_loss() {
+    let env = env();
+    let told = env.run(&["convert", "s1", "--to", "sage-el", "--store", "other", "--json"]).json();
+    let keys: Vec<&String> = told.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["path", "losses"]);
+    assert!(told["path"].as_str().unwrap().starts_with("$DIR/desk/other/projects/"), "{told}");
+    let branch = json!({"record": "u2", "what": "another branch", "kind": "dropped", "count": 1});
+    assert!(told["losses"].as_array().unwrap().contains(&branch), "{told}");
+}
+
+#[test]
+fn a_branch_can_be_chosen_and_the_lines_go_to_a_pipe() {
+    let env = env();
+    let all = env.run(&["convert", "s1#a2", "--to", "fluux", "--jid", "ada@example.org/phone", "-o", "-"]);
+    assert_snapshot!(all.all(), @r#"
+    {"type":"session","version":1,"created":"2026-11-15T10:00:00+00:00","jid":"ada@example.org"}
+    {"type":"message","role":"user","content":"What is two and two?","msg_id":"ae3fa428-f981-546a-b23c-aa5b0a5821af","ts":"2026-11-15T10:00:00+00:00"}
+    {"type":"message","role":"assistant","content":"Four.","msg_id":"3f098d34-ae1e-5d63-9fbd-ab9a4d5b298b","ts":"2026-11-15T10:00:00+00:00"}
+    {"type":"message","role":"user","content":"Sure?","msg_id":"3519fdef-13e3-5b31-9eeb-9a7952d00aaa","ts":"2026-11-15T10:00:00+00:00"}
+    {"type":"message","role":"assistant","content":"**Yes.**","msg_id":"38bb28fc-7efc-51ba-8add-568addf9f1ca","ts":"2026-11-15T10:00:00+00:00"}
+    [exit 0]
+             COUNT  WHAT            FIRST RECORD
+    dropped      4  surroundings    u1
+    dropped      1  another branch  u3
+    "#);
+    let same =
+        env.run(&["convert", "s1", "--head", "a2", "--to", "fluux", "--jid", "ada@example.org", "-o", "-", "--json"]);
+    assert_eq!(same.out, all.out);
+    let losses: serde_json::Value = serde_json::from_str(&same.err).unwrap();
+    assert_eq!(losses["path"], "-");
+    let whole = fs::read(env.home().join(".sage/sessions/s1/messages.jsonl")).unwrap();
+    let piped = env.run_with(&["convert", "-", "--to", "codex", "-o", "-"], &whole);
+    assert_eq!(piped.code, 0, "{}", piped.err);
+    assert!(piped.out.starts_with("{\"timestamp\""), "{}", piped.out);
+}
+
+#[test]
+fn there_and_back_is_the_same_file() {
+    let env = env();
+    let there = env.run(&["convert", "s1", "--to", "qwen-code", "-o", "there.jsonl"]);
+    assert_eq!(there.code, 0, "{}", there.err);
+    assert_snapshot!(env.run(&["convert", "./there.jsonl", "--to", "native", "-o", "back.jsonl"]).all(), @r#"
+    $DIR/desk/back.jsonl
+    [exit 0]
+    Everything that the qwen-code session says is in it.
+    "#);
+    let source = fs::read(env.home().join(".sage/sessions/s1/messages.jsonl")).unwrap();
+    assert_eq!(fs::read(env.work().join("back.jsonl")).unwrap(), source);
+    fs::write(env.work().join("there.jsonl.scrollback.json"), "{}").unwrap();
+    let told = env.run(&["convert", "./there.jsonl", "--to", "native", "-o", "again.jsonl"]);
+    assert!(told.err.contains("warning: there.jsonl.scrollback.json is passed over"), "{}", told.err);
+}
+
+#[test]
+fn what_cannot_be_is_refused_and_leaves_nothing() {
+    let env = env();
+    fs::write(env.work().join("mine.jsonl"), "mine").unwrap();
+    fs::write(env.work().join("empty.jsonl"), "").unwrap();
+    let refused = |args: &[&str]| {
+        let ran = env.run(args);
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.err);
+        ran.err
+    };
+    let mut told = String::new();
+    for args in [
+        &["convert", "s1", "--to", "emacs"][..],
+        &["convert", "s1", "--to", "codex", "-o", "mine.jsonl"],
+        &["convert", "s1", "--to", "fluux"],
+        &["convert", "s1", "--to", "fluux", "--jid", "../../x"],
+        &["convert", "./empty.jsonl", "--dialect", "native", "--to", "codex", "-o", "x.jsonl"],
+        &["--demo", "convert", "5ac81b7f", "--to", "codex"],
+        &["convert", "s1", "--to", "codex", "-o", "x", "--store", "y"],
+    ] {
+        told.push_str(&refused(args));
+    }
+    assert_snapshot!(told, @r#"
+    scrollback: no dialect that is written is called "emacs"
+    hint: known: native, claude-code, codex, qwen-code, fluux, sage-el, ai-sdk
+    scrollback: $DIR/desk/mine.jsonl: it is there already
+    hint: nothing is overwritten: choose another name, or move that away first
+    scrollback: a fluux session is with somebody
+    hint: --jid JID names the person or the room
+    scrollback: "9578209c-85b8-5567-9b9d-cce81be191ec" is no name for a session: "../../x" is no JID that names a folder: it would leave the store
+    hint: choose a plain one, or leave it out and a fresh one is made
+    scrollback: nothing of it can be written as codex
+    hint: nobody said anything in it that this format has words for; native holds everything
+    scrollback: the demo is only read
+    hint: -o FILE or --store DIR says where the converted session goes
+    scrollback: the argument '--output <FILE>' cannot be used with '--store <DIR>'
+    hint: `scrollback convert --help` shows what can be said
+    "#);
+    let left: Vec<_> = fs::read_dir(env.work()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 2, "{left:?}");
+    assert_eq!(fs::read(env.work().join("mine.jsonl")).unwrap(), b"mine");
+}
+
+#[test]
+fn the_demo_can_be_converted_to_a_place_of_ones_own() {
+    let env = env();
+    let ran = env.run(&["--demo", "convert", "5ac81b7f", "--to", "claude-code", "-o", "demo.jsonl"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(env.work().join("demo.jsonl").is_file());
+}

@@ -1,0 +1,218 @@
+//! What must stay what it is on the way: calls and results, thinking, usage, todos, branches, and what a damaged session holds.
+
+use std::fs;
+
+use scrollback::error::Error;
+use scrollback::message::{Part, ToolPart, ToolState};
+use scrollback::record::{Outcome, Said, Todo, ToolResult, Usage};
+use scrollback::session::{Session, State};
+use scrollback::store::Store;
+use scrollback::writing::LossKind;
+use serde_json::json;
+
+use super::support::{cases, logs_of};
+use super::{ALL, convert, convert_head, host, named, open, outline, seen, session, valid};
+
+/// A native session with two parallel calls of which one fails, thinking, an image, todos, usage, a title and a further prompt.
+fn rich(folder: &std::path::Path) -> Session {
+    rich_by("beacon-2", folder)
+}
+
+fn rich_by(model: &str, folder: &std::path::Path) -> Session {
+    let store = Store::open(named("native"), folder, host()).unwrap();
+    let mut recorder = store.create(std::path::Path::new("/gone/tides")).unwrap();
+    let picture = "data:image/png;base64,iVBORw0KGgo=";
+    recorder.user(vec![Part::text("Look at this."), Part::file("image/png", picture)]).unwrap();
+    let call = |id: &str| Part::from(ToolPart::dynamic("read_file", id, ToolState::called(json!({"path": id}))));
+    let usage = Usage { input: Some(100), output: Some(7), ..Usage::default() };
+    let answer = Said {
+        parts: vec![Part::reasoning("Two files."), Part::text("Let me look."), call("c1"), call("c2")],
+        model: Some(model.to_owned()),
+        usage: Some(usage),
+        ..Said::default()
+    };
+    recorder.assistant(answer).unwrap();
+    let result = |id: &str, outcome| ToolResult {
+        call_id: id.to_owned(),
+        name: Some("read_file".to_owned()),
+        output: json!("what it gave"),
+        outcome,
+        preliminary: false,
+        duration_ms: None,
+        about: serde_json::Map::new(),
+    };
+    recorder
+        .tool_result(vec![result("c1", Outcome::Done), result("c2", Outcome::Failed("no such file".to_owned()))])
+        .unwrap();
+    let todo = Todo {
+        content: "look".to_owned(),
+        status: "completed".to_owned(),
+        active_form: None,
+        extra: Default::default(),
+    };
+    let last =
+        Said { model: Some(model.to_owned()), usage: Some(usage), todos: Some(vec![todo]), ..Said::from("Seen.") };
+    recorder.assistant(last).unwrap();
+    recorder.title("Two files").unwrap();
+    recorder.user("Thanks.").unwrap();
+    let path = recorder.path().unwrap().to_path_buf();
+    recorder.close().unwrap();
+    open(named("native"), &path)
+}
+
+#[test]
+fn calls_stay_calls_and_failures_failures() {
+    for to in ["claude-code", "codex", "qwen-code", "sage-el", "ai-sdk"] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = rich(folder.path());
+        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
+        let session = open(named(to), &converted.path);
+        assert_eq!(outline(&session), outline(&source), "{to}");
+        assert!(outline(&session).contains(&"call read_file: output-error".to_owned()), "{to}");
+        valid::check(&session).unwrap();
+        let title = |session: &Session| session.title().map(|title| title.text.clone());
+        assert!(title(&session) == title(&source) || converted.losses.iter().any(|row| row.what == "title"), "{to}");
+    }
+}
+
+#[test]
+fn usage_is_never_doubled() {
+    for to in ALL.into_iter().filter(|to| *to != "native") {
+        let folder = tempfile::tempdir().unwrap();
+        let source = rich(folder.path());
+        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
+        let session = open(named(to), &converted.path);
+        if let Some(usage) = session.usage() {
+            assert_eq!((usage.input, usage.output), (Some(200), Some(14)), "{to}");
+        }
+    }
+}
+
+#[test]
+fn claude_gets_no_thinking_of_its_models_that_they_did_not_sign() {
+    for (model, stays) in [("claude-opus-5-5", false), ("beacon-2", true)] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = rich_by(model, folder.path());
+        let converted = convert(&source, named("claude-code"), &folder.path().join("new.jsonl")).unwrap();
+        // The agent itself sends no thinking of a model that is not the current one.
+        let text = fs::read_to_string(&converted.path).unwrap();
+        assert_eq!(text.contains(r#""type":"thinking""#), stays, "{model}");
+        assert_eq!(converted.losses.iter().any(|row| row.what == "thinking"), !stays, "{:?}", converted.losses);
+    }
+}
+
+const BRANCHES: [&str; 5] = [
+    r#"{"role":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"content":"Name it."}"#,
+    r#"{"role":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","content":"Tides."}"#,
+    r#"{"role":"user","uuid":"33333333-3333-4333-8333-333333333333","parentUuid":"22222222-2222-4222-8222-222222222222","content":"Longer."}"#,
+    r#"{"role":"user","uuid":"44444444-4444-4444-8444-444444444444","parentUuid":"22222222-2222-4222-8222-222222222222","content":"Shorter."}"#,
+    r#"{"role":"assistant","uuid":"55555555-5555-4555-8555-555555555555","parentUuid":"44444444-4444-4444-8444-444444444444","content":"Td."}"#,
+];
+
+#[test]
+fn branches_stay_where_there_are_some_and_a_head_can_be_chosen() {
+    for (to, heads) in [("claude-code", 2), ("qwen-code", 2), ("codex", 1), ("fluux", 1), ("sage-el", 1), ("ai-sdk", 1)]
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let source = session("native", folder.path(), &BRANCHES);
+        let newest = convert(&source, named(to), &folder.path().join("newest.jsonl")).unwrap();
+        let converted = open(named(to), &newest.path);
+        assert_eq!(converted.heads().len(), heads, "{to}");
+        assert_eq!(outline(&converted), outline(&source), "{to}");
+        let older = convert_head(&source, named(to), &folder.path().join("older.jsonl"), Some("33333333"));
+        let older = open(named(to), &older.unwrap().path);
+        assert_eq!(outline(&older), ["user: Name it.", "assistant: Tides.", "user: Longer."], "{to}");
+        let lost: Vec<_> = newest.losses.iter().filter(|row| row.what == "another branch").collect();
+        assert_eq!(lost.len(), usize::from(heads == 1), "{to}: {:?}", newest.losses);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = session("native", folder.path(), &BRANCHES);
+    assert!(convert_head(&source, named("codex"), &folder.path().join("x.jsonl"), Some("nobody")).is_err());
+    assert!(!folder.path().join("x.jsonl").exists());
+}
+
+#[test]
+fn a_call_that_waits_goes_on_waiting() {
+    let lines = [
+        r#"{"type":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"timestamp":"2026-10-02T09:00:01Z","sessionId":"s","cwd":"/gone","message":{"role":"user","content":"Look."}}"#,
+        r#"{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","timestamp":"2026-10-02T09:00:02Z","sessionId":"s","cwd":"/gone","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"tool_use","id":"t1","name":"Read","input":{}}]}}"#,
+    ];
+    for to in ["native", "codex", "qwen-code", "sage-el", "ai-sdk"] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = session("claude-code", folder.path(), &lines);
+        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
+        let session = open(named(to), &converted.path);
+        let state = session.state(&session.branch(session.head().unwrap()));
+        assert_eq!(state, State::InterruptedTurn, "{to}: {:?}", seen(&session));
+        valid::check(&session).unwrap();
+    }
+}
+
+#[test]
+fn whatever_was_done_to_a_log_the_converted_one_is_valid() {
+    let step = cases(9, 1) as usize;
+    for (number, from) in ALL.into_iter().enumerate() {
+        for (dialect, log) in logs_of(from).into_iter().skip(number).step_by(step) {
+            let Ok(text) = fs::read_to_string(&log) else { continue };
+            let lines: Vec<&str> = text.lines().collect();
+            let reversed = lines.iter().rev().copied().collect::<Vec<_>>().join("\n");
+            let doubled = lines.iter().flat_map(|line| [*line, *line]).collect::<Vec<_>>().join("\n");
+            let holes = lines.iter().step_by(2).copied().collect::<Vec<_>>().join("\n");
+            let torn: String = text.chars().take(text.chars().count() * 2 / 3).collect();
+            let to = named(ALL[(number + 1 + lines.len()) % ALL.len()]);
+            for (what, harmed) in [("reversed", reversed), ("doubled", doubled), ("holes", holes), ("torn", torn)] {
+                let folder = tempfile::tempdir().unwrap();
+                let file = folder.path().join("source.jsonl");
+                fs::write(&file, harmed).unwrap();
+                let source = open(dialect, &file);
+                let converted = match convert(&source, to, &folder.path().join("new.jsonl")) {
+                    Ok(converted) => converted,
+                    Err(Error::Nothing(_)) => continue,
+                    Err(error) => panic!("{} {what} → {}: {error}", log.display(), to.name()),
+                };
+                if to.name() == from {
+                    continue;
+                }
+                let verdict = valid::check(&open(to, &converted.path));
+                assert_eq!(verdict, Ok(()), "{} {what} → {}", log.display(), to.name());
+                let back = convert(&open(to, &converted.path), dialect, &folder.path().join("back.jsonl")).unwrap();
+                assert_eq!(fs::read(&back.path).unwrap(), fs::read(&file).unwrap());
+            }
+        }
+    }
+}
+
+#[test]
+fn an_orphan_gets_a_call_and_a_second_result_stays_behind() {
+    let result = |uuid: &str, parent: &str, call: &str, text: &str| {
+        let content = json!([{"type": "tool_result", "tool_use_id": call, "content": text}]);
+        let message = json!({"role": "user", "content": content});
+        json!({"type": "user", "uuid": uuid, "parentUuid": parent, "timestamp": "2026-10-02T09:00:03Z",
+               "sessionId": "s", "cwd": "/gone", "message": message})
+        .to_string()
+    };
+    let lines = [
+        r#"{"type":"user","uuid":"u","parentUuid":null,"timestamp":"2026-10-02T09:00:01Z","sessionId":"s","cwd":"/gone","message":{"role":"user","content":"Look."}}"#.to_owned(),
+        r#"{"type":"assistant","uuid":"a","parentUuid":"u","timestamp":"2026-10-02T09:00:02Z","sessionId":"s","cwd":"/gone","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"tool_use","id":"t1","name":"Read","input":{}}]}}"#.to_owned(),
+        result("r1", "a", "t1", "first"),
+        result("r2", "r1", "t1", "second"),
+        result("r3", "r2", "t9", "nobody asked"),
+    ];
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    for to in ["native", "codex", "qwen-code", "sage-el", "ai-sdk"] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = session("claude-code", folder.path(), &lines);
+        assert!(source.has_errors(), "the source is broken");
+        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
+        let now = open(named(to), &converted.path);
+        valid::check(&now).unwrap_or_else(|why| panic!("{to}: {why}"));
+        let calls = ["call Read: output-available", "call unknown: output-available"];
+        let made: Vec<String> = outline(&now).into_iter().filter(|line| line.starts_with("call ")).collect();
+        assert_eq!(made, calls, "{to}");
+        let told: Vec<_> =
+            converted.losses.iter().map(|row| (row.record.as_str(), row.what.as_str(), row.kind)).collect();
+        assert!(told.contains(&("r2", "another result of the same call", LossKind::Dropped)), "{to}: {told:?}");
+        assert!(told.contains(&("r3", "tool call", LossKind::Synthesised)), "{to}: {told:?}");
+        assert!(fs::read_to_string(&converted.path).unwrap().contains("nobody asked"), "{to}");
+    }
+}

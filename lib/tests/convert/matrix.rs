@@ -1,0 +1,83 @@
+//! Every log of every corpus to every other dialect, and back.
+
+use std::path::Path;
+
+use scrollback::dialect::Dialect;
+use scrollback::error::Error;
+use scrollback::message::Part;
+use scrollback::session::Session;
+
+use super::support::{self, logs_of};
+use super::{ALL, convert, named, open, seen, valid};
+
+/// At a push each log goes one way, in turn, and every so many go every way; torture sends all everywhere.
+const ALL_WAYS_OF_EACH: usize = 12;
+
+#[test]
+fn the_same_dialect_is_the_same_bytes() {
+    for name in ALL {
+        for (dialect, log) in logs_of(name) {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("copy.jsonl");
+            let converted = convert(&open(dialect, &log), dialect, &file).unwrap();
+            assert_eq!(std::fs::read(&converted.path).unwrap(), std::fs::read(&log).unwrap(), "{}", log.display());
+            assert!(converted.losses.is_empty() && converted.sidecar.is_none());
+        }
+    }
+}
+
+#[test]
+fn every_direction_is_valid_told_and_restored() {
+    let is_full = support::cases(0, 1) == 1;
+    let mut wrong = Vec::new();
+    let mut turn = 0;
+    for from in ALL {
+        for (dialect, log) in logs_of(from) {
+            turn += 1;
+            let ways = ALL.into_iter().filter(|to| *to != from).enumerate();
+            for (_, to) in ways.filter(|(way, _)| is_full || turn % ALL_WAYS_OF_EACH == 0 || turn % 6 == *way) {
+                let why = there_and_back(dialect, &log, named(to));
+                wrong.extend(why.err().map(|why| format!("{} → {to}: {why}", log.display())));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong[..wrong.len().min(12)].join("\n"));
+}
+
+fn there_and_back(from: &'static dyn Dialect, log: &Path, to: &'static dyn Dialect) -> Result<(), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let source = open(from, log);
+    let there = match convert(&source, to, &folder.path().join("there.jsonl")) {
+        Ok(there) => there,
+        Err(Error::Nothing(_)) if !has_something(&source) => return Ok(()),
+        Err(error) => return Err(format!("no way there: {error}")),
+    };
+    let converted = open(to, &there.path);
+    valid::check(&converted).map_err(|why| format!("not valid: {why}"))?;
+    let (before, after) = (seen(&source), seen(&converted));
+    if there.losses.is_empty() && before != after {
+        return Err(format!("a difference without a loss\n{before:?}\n{after:?}"));
+    }
+    let back = convert(&converted, from, &folder.path().join("back.jsonl"))
+        .map_err(|error| format!("no way back: {error}"))?;
+    if std::fs::read(&back.path).unwrap() != std::fs::read(log).unwrap() {
+        return Err("other bytes came back".to_owned());
+    }
+    // Without the sidecar the way back is a conversion like any other.
+    std::fs::remove_file(there.sidecar.ok_or("no sidecar")?).unwrap();
+    match convert(&converted, from, &folder.path().join("plain.jsonl")) {
+        Ok(plain) => valid::check(&open(from, &plain.path)).map_err(|why| format!("not valid on the way back: {why}")),
+        Err(Error::Nothing(_)) if !has_something(&converted) => Ok(()),
+        Err(error) => Err(format!("no way back without the sidecar: {error}")),
+    }
+}
+
+/// Whether somebody said something in it that any format has words for.
+fn has_something(session: &Session) -> bool {
+    let says = |part: &Part| match part {
+        Part::Text(text) => !text.text.trim().is_empty(),
+        Part::Tool(_) | Part::File(_) => true,
+        _ => false,
+    };
+    session.head().is_some() && support::messages(session).iter().any(|message| message.parts.iter().any(says))
+}

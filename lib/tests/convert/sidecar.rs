@@ -1,0 +1,165 @@
+//! The file beside a converted session: the way back, and when it is not believed.
+
+use std::fs;
+use std::path::Path;
+
+use scrollback::convert::Converted;
+use scrollback::error::Error;
+use scrollback::store::Store;
+
+use super::support::corpus;
+use super::{convert, host, named, open, outline};
+
+fn claude_log() -> std::path::PathBuf {
+    corpus().join("claude-code/real-full/session.jsonl")
+}
+
+fn there(folder: &Path, to: &str) -> Converted {
+    convert(&open(named("claude-code"), &claude_log()), named(to), &folder.join(format!("{to}.jsonl"))).unwrap()
+}
+
+#[test]
+fn a_session_that_went_on_comes_back_with_what_is_new() {
+    for to in ["native", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"] {
+        let folder = tempfile::tempdir().unwrap();
+        let there = there(folder.path(), to);
+        let store = Store::open(named(to), folder.path(), host()).unwrap();
+        let source = scrollback::source::Source::file(named(to), &there.path);
+        let mut recorder = store.resume_source(&source, None).unwrap();
+        recorder.user("And then?").unwrap();
+        recorder.assistant("Then it rained.").unwrap();
+        recorder.close().unwrap();
+        let back = convert(&open(named(to), &there.path), named("claude-code"), &folder.path().join("back.jsonl"));
+        let back = back.unwrap();
+        let (was, is) = (fs::read(claude_log()).unwrap(), fs::read(&back.path).unwrap());
+        assert!(is.starts_with(&was), "{to}: the original bytes come first");
+        let (before, after) = (open(named("claude-code"), &claude_log()), open(named("claude-code"), &back.path));
+        let mut expected = outline(&before);
+        expected.extend(["user: And then?".to_owned(), "assistant: Then it rained.".to_owned()]);
+        assert_eq!(outline(&after), expected, "{to}");
+        assert_eq!(after.heads().len(), before.heads().len(), "{to}: it goes on from the head");
+        assert!(!after.has_errors(), "{to}: {:?}", after.issues());
+    }
+}
+
+#[test]
+fn a_line_that_went_on_comes_back_to_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = corpus().join("fluux/real-room/history.jsonl");
+    let log = if log.is_file() { log } else { super::support::logs_of("fluux").swap_remove(0).1 };
+    let source = open(named("fluux"), &log);
+    let there = convert(&source, named("native"), &folder.path().join("there.jsonl")).unwrap();
+    let store = Store::open(named("native"), folder.path(), host()).unwrap();
+    let there_source = scrollback::source::Source::file(named("native"), &there.path);
+    let mut recorder = store.resume_source(&there_source, None).unwrap();
+    recorder.user("And then?").unwrap();
+    recorder.close().unwrap();
+    let back = convert(&open(named("native"), &there.path), named("fluux"), &folder.path().join("back.jsonl")).unwrap();
+    let (was, is) = (fs::read_to_string(&log).unwrap(), fs::read_to_string(&back.path).unwrap());
+    assert!(is.starts_with(was.trim_end_matches('\n')));
+    assert_eq!(is.lines().count(), was.lines().count() + 1);
+    assert!(is.lines().last().unwrap().contains("And then?"));
+}
+
+#[test]
+fn three_formats_in_a_row_lead_back_to_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let codex = there(folder.path(), "codex");
+    let qwen = convert(&open(named("codex"), &codex.path), named("qwen-code"), &folder.path().join("q.jsonl")).unwrap();
+    let qwen_session = open(named("qwen-code"), &qwen.path);
+    // In one step, and in the two that it came.
+    let at_once = convert(&qwen_session, named("claude-code"), &folder.path().join("at-once.jsonl")).unwrap();
+    assert_eq!(fs::read(&at_once.path).unwrap(), fs::read(claude_log()).unwrap());
+    let middle = convert(&qwen_session, named("codex"), &folder.path().join("middle.jsonl")).unwrap();
+    assert_eq!(fs::read(&middle.path).unwrap(), fs::read(&codex.path).unwrap());
+    let last = convert(&open(named("codex"), &middle.path), named("claude-code"), &folder.path().join("last.jsonl"));
+    assert_eq!(fs::read(last.unwrap().path).unwrap(), fs::read(claude_log()).unwrap());
+}
+
+#[test]
+fn a_sidecar_that_does_not_fit_is_passed_over_and_that_is_told() {
+    type Harm = fn(&Converted);
+    let harms: [(&str, Harm); 7] = [
+        ("the file was edited", |there| {
+            let text = fs::read_to_string(&there.path).unwrap();
+            fs::write(&there.path, text.replacen("FULL", "NULL", 1)).unwrap();
+        }),
+        ("the file was cut", |there| {
+            let text = fs::read_to_string(&there.path).unwrap();
+            fs::write(&there.path, &text[..text.len() / 2]).unwrap();
+        }),
+        ("no JSON", |there| fs::write(there.sidecar.as_ref().unwrap(), "{\"version\":1,").unwrap()),
+        ("deep JSON", |there| fs::write(there.sidecar.as_ref().unwrap(), "[".repeat(100_000)).unwrap()),
+        ("another version", |there| {
+            let text = fs::read_to_string(there.sidecar.as_ref().unwrap()).unwrap();
+            fs::write(there.sidecar.as_ref().unwrap(), text.replacen("\"version\":1", "\"version\":2", 1)).unwrap();
+        }),
+        ("a length beyond everything", |there| {
+            let text = fs::read_to_string(there.sidecar.as_ref().unwrap()).unwrap();
+            let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            value["convertedBytes"] = u64::MAX.into();
+            fs::write(there.sidecar.as_ref().unwrap(), value.to_string()).unwrap();
+        }),
+        ("a huge one", |there| {
+            let file = fs::File::options().write(true).open(there.sidecar.as_ref().unwrap()).unwrap();
+            file.set_len(3 << 30).unwrap();
+        }),
+    ];
+    for (what, harm) in harms {
+        let folder = tempfile::tempdir().unwrap();
+        let there = there(folder.path(), "codex");
+        harm(&there);
+        let session = open(named("codex"), &there.path);
+        let back = convert(&session, named("claude-code"), &folder.path().join("back.jsonl")).unwrap();
+        assert_eq!(back.remarks.len(), 1, "{what}");
+        assert!(back.remarks[0].contains("is passed over"), "{what}: {}", back.remarks[0]);
+        assert_ne!(fs::read(&back.path).unwrap(), fs::read(claude_log()).unwrap(), "{what}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_sidecar_that_is_a_link_or_a_pipe_is_not_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    let there = there(folder.path(), "codex");
+    let sidecar = there.sidecar.unwrap();
+    fs::rename(&sidecar, folder.path().join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink(folder.path().join("elsewhere"), &sidecar).unwrap();
+    let back = convert(&open(named("codex"), &there.path), named("claude-code"), &folder.path().join("back.jsonl"));
+    assert!(back.unwrap().remarks[0].contains("no regular file"));
+}
+
+#[test]
+fn nothing_is_overwritten_and_nothing_stays_of_a_refusal() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = open(named("claude-code"), &claude_log());
+    for taken in ["new.jsonl", "new.jsonl.scrollback.json"] {
+        let taken = folder.path().join(taken);
+        fs::write(&taken, "mine").unwrap();
+        let refused = convert(&source, named("codex"), &folder.path().join("new.jsonl"));
+        assert!(matches!(refused, Err(Error::Exists(path)) if path == taken));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(fs::read_to_string(&taken).unwrap(), "mine");
+        fs::remove_file(taken).unwrap();
+    }
+    let long = convert(&source, named("codex"), &folder.path().join("x".repeat(240)));
+    assert!(matches!(long, Err(Error::BadName { .. })));
+    convert(&source, named("codex"), &folder.path().join("y".repeat(239))).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn a_sidecar_is_no_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = open(named("claude-code"), &claude_log());
+    for to in super::ALL.into_iter().filter(|to| *to != "claude-code") {
+        let target = scrollback::convert::Target::Store(folder.path());
+        let how = scrollback::convert::Conversion { to: named(to), target, head: None, with: Some("ada@example.org") };
+        let converted = source.convert(&how, &host()).unwrap();
+        assert!(converted.sidecar.is_some() && converted.remarks.is_empty(), "{:?}", converted.remarks);
+        let store = Store::open(named(to), folder.path(), host()).unwrap();
+        let listed = store.list(None);
+        assert_eq!(listed.rows.len(), 1, "{to}");
+        assert_eq!(listed.rows[0].id, converted.session, "{to}");
+    }
+}
