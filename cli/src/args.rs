@@ -8,8 +8,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     completions::CompletionsArgs, convert::ConvertArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs,
-    fork::ForkArgs, history::HistoryArgs, list::ListArgs, record::RecordArgs, remove::RemoveArgs, rename::RenameArgs,
-    rewind::RewindArgs, show::ShowArgs, tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
+    fork::ForkArgs, history::HistoryArgs, import::ImportArgs, list::ListArgs, new::NewArgs, record::RecordArgs,
+    remove::RemoveArgs, rename::RenameArgs, rewind::RewindArgs, show::ShowArgs, tail::TailArgs, trash::TrashArgs,
+    tree::TreeArgs,
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -47,12 +48,14 @@ pub(crate) enum Command {
     History(HistoryArgs),
     ExtractTools(ExtractToolsArgs),
     Record(RecordArgs),
+    New(NewArgs),
     Fork(ForkArgs),
     Convert(ConvertArgs),
     Rewind(RewindArgs),
     Rename(RenameArgs),
     Remove(RemoveArgs),
     Trash(TrashArgs),
+    Import(ImportArgs),
     Doctor(DoctorArgs),
     Completions(CompletionsArgs),
     /// Print the manual page

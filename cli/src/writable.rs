@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use scrollback::dialect::Dialect;
+use scrollback::dialect::{Dialect, bare_jid};
 use scrollback::host::Host;
+use scrollback::project;
 use scrollback::session::{Bridge, Session};
 use scrollback::source::Source;
 use scrollback::store::Store;
@@ -114,5 +115,39 @@ pub(crate) fn usual_store(dialect: &dyn Dialect, ctx: &Ctx) -> PathBuf {
             usual.ancestors().nth(depth).unwrap_or(&usual).to_path_buf()
         }
         _ => ctx.home.data(),
+    }
+}
+
+/// The store of a dialect that was named, and the project that new sessions are of.
+pub(crate) fn place_for(
+    dialect: &'static dyn Dialect,
+    agent: Option<&str>,
+    global: &Global,
+    ctx: &Ctx,
+) -> Result<(Store, PathBuf), Failure> {
+    let mut host = ctx.host()?;
+    if let Some(project) = &global.project {
+        host.cwd = ctx.home.cwd.join(project);
+    }
+    if let Some(agent) = agent {
+        agent.clone_into(&mut host.version);
+    }
+    let project = project::of(&host.cwd);
+    let given = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
+    let root = given.unwrap_or_else(|| usual_store(dialect, ctx));
+    Ok((Store::open(dialect, &root, host)?, project))
+}
+
+/// Whom a session is with: a format of chats asks for it, no other one takes it.
+pub(crate) fn with_whom(dialect: &dyn Dialect, jid: Option<&str>) -> Result<Option<String>, Failure> {
+    let misuse = |message: &str, hint: &str| Err(Failure::new(FailureKind::Usage, message).hint(hint));
+    match (dialect.name(), jid) {
+        ("fluux", None) => misuse("whom is the session with?", "--jid names a person or a room"),
+        ("fluux", Some(jid)) => match bare_jid(jid) {
+            Ok(jid) => Ok(Some(jid)),
+            Err(why) => misuse(&why, "a JID looks like alice@example.com"),
+        },
+        (_, Some(_)) => misuse("--jid is for sessions of Fluux Agent", "say --dialect fluux, or leave --jid out"),
+        (_, None) => Ok(None),
     }
 }

@@ -237,6 +237,14 @@ impl Session {
         matches!(self.source.layout.format, Format::Rows(_))
     }
 
+    /// What the new session would be called, and its file. One that is there is refused.
+    pub fn destination(&self, how: &Conversion<'_>, host: &Host) -> Result<(SessionId, PathBuf)> {
+        let same = how.to.name() == self.dialect().name();
+        let id = if same { self.id() } else { script::derived_id(self.id().as_str(), how.to.name()) };
+        let path = self.path_for(how, &self.store_for(how, host)?, &id, None)?;
+        Ok((id, path))
+    }
+
     /// The store that the new file is made for: it works where and when the source did.
     fn store_for(&self, how: &Conversion<'_>, host: &Host) -> Result<Store> {
         let is_a_place = |cwd: &PathBuf| cwd.is_absolute() && !cwd.as_os_str().as_encoded_bytes().contains(&0);
@@ -261,7 +269,9 @@ impl Session {
                 let place = |id: &SessionId| store.path_of(&store.beginning(id, &new, self.git_branch())?);
                 // What another file calls itself may be no name for one.
                 let fresh = script::derived_id(self.id().as_str(), how.to.name());
-                place(id).or_else(|_| place(&fresh))?
+                let path = place(id).or_else(|_| place(&fresh))?;
+                store.check_folder(&path, &project)?;
+                path
             }
         };
         let name = kept::path(&path).file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -7,6 +7,7 @@
 mod chunks;
 mod fields;
 mod own;
+mod stanza;
 mod stream_json;
 mod texts;
 mod words;
@@ -54,6 +55,8 @@ const NOTES_TOLD: usize = 20;
 /// ```
 #[derive(Default)]
 pub struct Dictation {
+    /// Whom the session is with.
+    with: Option<String>,
     chunks: chunks::Stream,
     claude: stream_json::Stream,
     /// What was not recorded and told already.
@@ -149,13 +152,18 @@ impl Refused {
 }
 
 impl Dictation {
+    /// For a session with somebody, a person or a room: who says a message need not be told then.
+    pub fn with(jid: &str) -> Dictation {
+        Dictation { with: Some(jid.to_owned()), ..Dictation::default() }
+    }
+
     /// Understands a line, with or without its LF.
     pub fn hear(&mut self, line: &[u8]) -> std::result::Result<Heard, Refused> {
         if line.len() > LINE_LIMIT_BYTES {
             return Err(Refused(format!("a line of {} bytes is longer than what is read back", line.len())));
         }
         let mut heard = Heard::default();
-        let Some(object) = object(line, &mut heard)? else { return Ok(heard) };
+        let Some(mut object) = object(line, &mut heard)? else { return Ok(heard) };
         match object.get("type").and_then(Value::as_str) {
             Some(kind) if chunks::is_known(kind) => self.chunks.hear(object, &mut heard)?,
             Some(kind) if self.claude.knows(kind, &object) => self.claude.hear(object, &mut heard)?,
@@ -167,7 +175,12 @@ impl Dictation {
                 )));
             }
             _ if object.contains_key("role") => message(Value::Object(object), &mut heard)?,
-            _ => own::hear(object, &mut heard)?,
+            _ => {
+                if let (Some(with), Some(message)) = (&self.with, object.get_mut("message")) {
+                    stanza::address(message, with);
+                }
+                own::hear(object, &mut heard)?;
+            }
         }
         heard.notes.retain(|note| {
             let is_new = self.told.len() < NOTES_TOLD && !self.told.contains(note);

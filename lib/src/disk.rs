@@ -240,7 +240,7 @@ impl OpenLog for RealLog {
 }
 
 /// Gives a file its name without a second one. The name is taken first: whoever else wants it is refused from then on.
-fn claim(disk: &(impl Disk + ?Sized), from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn claim(disk: &(impl Disk + ?Sized), from: &Path, to: &Path) -> io::Result<()> {
     drop(disk.create(to)?);
     disk.rename(from, to).inspect_err(|_| drop(disk.unlink(to)))
 }

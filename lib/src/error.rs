@@ -82,6 +82,13 @@ pub enum Error {
         /// Why not.
         why: &'static str,
     },
+    /// The folder that a session would lie in is another project's.
+    OtherProject {
+        /// The file that would be written.
+        path: PathBuf,
+        /// Whose folder it is.
+        project: PathBuf,
+    },
     /// Something has this name already.
     Exists(PathBuf),
     /// A database that cannot be read.
@@ -120,6 +127,10 @@ impl fmt::Display for Error {
             Error::NoSession(None) => write!(f, "no session of this project"),
             Error::NoRecord { record } => write!(f, "no record, or several, {}", crate::issue::quoted(record)),
             Error::NoPlace { record, why } => write!(f, "cannot go on from {}: {why}", crate::issue::quoted(record)),
+            Error::OtherProject { path, project } => {
+                let folder = path.parent().unwrap_or(path);
+                write!(f, "{}: it is the folder of another project, {}", folder.display(), project.display())
+            }
             Error::Exists(path) => write!(f, "{}: it is there already", path.display()),
             // A program is no reason: the sentence goes before it.
             Error::Database { path, source: rusqlite::Error::SqlInputError { msg, .. } } => {
@@ -147,6 +158,7 @@ impl std::error::Error for Error {
             | Error::NoSession(_)
             | Error::NoRecord { .. }
             | Error::NoPlace { .. }
+            | Error::OtherProject { .. }
             | Error::Exists(_)
             | Error::Changed(_)
             | Error::NoSessions(_)

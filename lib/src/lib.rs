@@ -63,9 +63,11 @@ mod redact;
 pub mod thinking;
 pub mod recorder;
 pub mod store;
+pub mod archive;
 pub mod dictation;
 pub mod fork;
 pub mod convert;
+pub mod import;
 pub mod trash;
 
 pub mod profile;

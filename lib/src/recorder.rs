@@ -24,7 +24,7 @@ pub use ack::{Ack, Durability, Options, Refused, Saved, Unsaved};
 use answer::Answer;
 pub use answer::Delta;
 use blocks::blocks;
-pub(crate) use log::{Log, Mode, Place};
+pub(crate) use log::{Log, Mode, Place, first_tally};
 use log::{On, Piece};
 pub(crate) use start::{RECORDS_ASKED_FOR_CALLS, Start, Tip};
 use turn::Turn;
@@ -112,19 +112,26 @@ impl Recorder {
         self.log.as_ref().map_or(jiff::Timestamp::UNIX_EPOCH, |log| (log.place.host.now)())
     }
 
+    /// Whether the newest record is more than so many minutes old.
+    pub fn is_idle_for(&self, minutes: u32) -> bool {
+        let limit = jiff::SignedDuration::from_mins(i64::from(minutes));
+        let last = self.log.as_ref().and_then(|log| log.start.at);
+        last.is_some_and(|last| self.now().duration_since(last) > limit)
+    }
+
     /// The record that the next one hangs on.
     pub fn head(&self) -> Option<&RecordId> {
-        self.log.as_ref().and_then(|log| log.start.tip.as_ref()).map(|tip| &tip.id)
+        self.log.as_ref().and_then(|log| log.start.chain.tip.as_ref()).map(|tip| &tip.id)
     }
 
     pub(crate) fn tip(&self) -> Option<&Tip> {
-        self.log.as_ref().and_then(|log| log.start.tip.as_ref())
+        self.log.as_ref().and_then(|log| log.start.chain.tip.as_ref())
     }
 
     /// Lets the next record hang on another one, or begin a conversation.
     pub(crate) fn go_on_from(&mut self, tip: Option<Tip>, sidechain: bool) {
         if let Some(log) = &mut self.log {
-            (log.start.tip, log.start.sidechain) = (tip, sidechain);
+            (log.start.chain.tip, log.start.chain.sidechain) = (tip, sidechain);
         }
     }
 
@@ -230,7 +237,7 @@ impl Recorder {
             return Ok(Ack::Held { ticket });
         }
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
-        let Some(answered) = log.start.answered.clone() else {
+        let Some(answered) = log.start.chain.answered.clone() else {
             return Err(Error::NoPlace { record: "usage".to_owned(), why: "the model has not answered yet" });
         };
         let fragment = Some(Fragment { seq: answered.lines, part: answered.lines });
@@ -249,7 +256,7 @@ impl Recorder {
             let why = "the format is one line of records; fork the session, or convert it to native";
             return Err(Error::NoPlace { record: to.to_string(), why });
         }
-        let from = log.start.tip.as_ref().map(|tip| tip.id.clone());
+        let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());
         let body = Body::Rewind(Rewind { from, reason });
         self.write(vec![Piece { body, on: On::Record(to.clone()), fragment: None }], ticket, Durability::Sync)
     }
@@ -263,7 +270,7 @@ impl Recorder {
         match (log.place.writing.grain, body) {
             (Grain::Turn, body) => self.record_in_turn(body, ticket),
             (_, Body::Assistant(said)) => {
-                log.start.answer = None;
+                log.start.chain.answer = None;
                 let grain = log.place.writing.grain;
                 let pieces = steps(said).into_iter().flat_map(|body| blocks(grain, body)).map(Piece::next);
                 self.write(pieces.collect(), ticket, durability)

@@ -242,6 +242,11 @@ impl Session {
         self.derived.facts.cwd.as_deref()
     }
 
+    /// Whom it is with, a person or a room, where the format tells.
+    pub fn with(&self) -> Option<&str> {
+        self.derived.facts.with.as_deref()
+    }
+
     /// The git branch that its last record tells.
     pub fn git_branch(&self) -> Option<&str> {
         self.derived.facts.git_branch.as_deref()

@@ -11,7 +11,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::append::{Appender, Surprise};
-use crate::dialect::Dialect;
+use crate::dialect::{Dialect, Event};
 use crate::disk::{Disk, Real};
 use crate::error::{At, Error, Result};
 use crate::git;
@@ -151,14 +151,17 @@ impl Store {
             return Err(Error::Exists(path));
         }
         let header = bytes(&(self.writing.header)(&beginning));
+        self.check_folder(&path, new.project)?;
         // Where a session is called after its place, it is called so from the beginning.
         let session = self.dialect.session_of(&path).map_or_else(|| session.clone(), SessionId);
         let place = self.place(session, &path);
         let start = Start::fresh(&place, new.project);
+        // Where a project has one session after another, what lies beside the log is older than this one.
+        let sidecar = place.sidecar.as_deref().and_then(read_sidecar);
         let mut appender = Appender::create(self.disk.clone(), &path, header)?;
         // A session that somebody can name is there, whatever comes next.
         appender.sync()?;
-        let mut log = Log::new(place, appender, start, None);
+        let mut log = Log::new(place, appender, start, sidecar);
         log.tell_sidecar();
         Ok(Recorder::new(log, self.options.clone()))
     }
@@ -186,12 +189,10 @@ impl Store {
         let path = &source.path;
         let project = session.cwd().map_or_else(|| self.host.cwd.clone(), |cwd| project::of(Path::new(cwd)));
         let id = session.id();
-        // A session that is called after whom it is with says so in its header.
-        let new = NewSession { with: Some(id.as_str()), ..NewSession::of(&project) };
-        let header = match self.beginning(&id, &new, session.git_branch()) {
-            Ok(beginning) => bytes(&(self.writing.header)(&beginning)),
-            Err(_) => Vec::new(),
-        };
+        let with = session.with().map(str::to_owned).or_else(|| self.dialect.with_of(path));
+        let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
+        // It is there, whatever it is called.
+        let header = bytes(&(self.writing.header)(&self.unchecked_beginning(&id, &new, session.git_branch())));
         let place = self.place(id, path);
         let start = Start::at(&session, head, &place, &project)?;
         let sidecar = place.sidecar.as_deref().and_then(read_sidecar);
@@ -271,7 +272,7 @@ impl Store {
             .map(|(source, _)| source))
     }
 
-    fn rows(&self, errors: &mut Vec<Error>) -> impl Iterator<Item = (Source, SessionRow)> + use<> {
+    pub(crate) fn rows(&self, errors: &mut Vec<Error>) -> impl Iterator<Item = (Source, SessionRow)> + use<> {
         let layouts: Vec<_> =
             self.dialect.layouts_in(&self.root).into_iter().map(|layout| (self.dialect, layout)).collect();
         let reading = Reading::plain((self.host.now)());
@@ -314,7 +315,16 @@ impl Store {
             let (name, why) = (new.project.to_string_lossy().into_owned(), "a project is an absolute path".to_owned());
             return Err(Error::BadName { name, why });
         }
-        Ok(Beginning {
+        Ok(self.unchecked_beginning(session, new, git_branch))
+    }
+
+    fn unchecked_beginning<'a>(
+        &'a self,
+        session: &'a SessionId,
+        new: &NewSession<'a>,
+        git_branch: Option<&'a str>,
+    ) -> Beginning<'a> {
+        Beginning {
             session,
             project: new.project,
             cwd: &self.host.cwd,
@@ -323,7 +333,7 @@ impl Store {
             git_branch,
             with: new.with,
             forked_from: None,
-        })
+        }
     }
 
     /// The file of a new session: inside the store, whatever the names say.
@@ -348,13 +358,33 @@ impl Store {
     }
 
     /// Refuses what cannot be appended to.
-    fn check_log(&self, source: &Source) -> Result<()> {
+    pub(crate) fn check_log(&self, source: &Source) -> Result<()> {
         let is_packed = source.path.extension().is_some_and(|ending| ending == "gz" || ending == "zst");
         if source.dialect.name() != self.dialect.name() || !matches!(source.layout.format, Format::Lines) || is_packed {
             let what = "a session that is no file of lines".to_owned();
             return Err(Error::CannotHold { dialect: source.dialect.name(), what });
         }
         Ok(())
+    }
+
+    /// Refuses a folder that is another project's: names of folders do not tell projects apart.
+    pub(crate) fn check_folder(&self, log: &Path, project: &Path) -> Result<()> {
+        let source = Source::file(self.dialect, log);
+        let told = source.sidecar().and_then(|path| {
+            let (mut cwd, text) = (None, read_sidecar(&path)?.to_string());
+            let take = &mut |event: Event<'_>| {
+                if let Event::About(about) = event {
+                    cwd = about.cwd.map(|cwd| project::of(Path::new(&*cwd)));
+                }
+            };
+            self.dialect.sidecar(&text, take).ok()?;
+            cwd
+        });
+        // A directory that is told from a home that we do not know may be this one.
+        match told.filter(|told| told.is_absolute() && *told != project::of(project)) {
+            Some(told) => Err(Error::OtherProject { path: log.to_path_buf(), project: told }),
+            None => Ok(()),
+        }
     }
 
     fn place_to_go_on<'s>(&self, session: &'s Session, name: &str) -> Result<RecordRef<'s>> {

@@ -27,9 +27,9 @@ pub struct Writing {
     pub sidecar: Option<fn(Option<Value>, &Tally) -> Value>,
     /// A line of another session of this dialect, as a line of this one: only who and what it hangs on changes.
     pub adopt: Option<fn(Value, &Adoption<'_>) -> Value>,
-    /// Where the file of a session goes that was ended at an instant, where ended ones lie elsewhere. A second one in the same
-    /// place is asked for again, a second later: its name sorts after the first one's.
-    pub archive: Option<fn(&Path, Timestamp) -> PathBuf>,
+    /// Where the file of a session goes that was ended at an instant, where ended ones lie elsewhere; nothing for a file that is
+    /// no session going on. A second one in the same place is asked for again, a second later: its name sorts after the first one's.
+    pub archive: Option<fn(&Path, Timestamp) -> Option<PathBuf>>,
 }
 
 /// The smallest thing that a format can write down.

@@ -249,8 +249,8 @@ fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
     "#), @r#"
     user: One
     user: Last
-    2 refused: "users" is no word of a recording; known words: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish
-    3 refused: an empty object says nothing; known words: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish
+    2 refused: "users" is no word of a recording; known words: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message
+    3 refused: an empty object says nothing; known words: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message
     4 refused: a line is a JSON object, such as {"user": "…"}
     5 refused: a line is a JSON object, such as {"user": "…"}
     6 refused: user and assistant are two things: one a line
@@ -268,7 +268,7 @@ fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
     18 refused: no record, or several, "nowhere"
     19 refused: delta: nothing goes on; known: text, reasoning, part, toolCalls, model, end
     20 refused: cannot go on from "answer": no answer has begun
-    21 refused: no chunk and no line of stream-json has the type "unheard-of"; known words: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish
+    21 refused: no chunk and no line of stream-json has the type "unheard-of"; known words: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message
     22 refused: text-delta: nothing of the id "t" has begun
     23 refused: text-end: nothing of the id "t" has begun
     24 refused: tool-input-delta: nothing of the id "c" has begun

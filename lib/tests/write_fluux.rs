@@ -75,7 +75,8 @@ fn the_file_lies_in_the_folder_of_whom_it_is_with() {
 fn an_ended_session_goes_beside_it_by_the_clock_of_greenwich() {
     let archive = writing(fluux()).archive.unwrap();
     let ended: Timestamp = "2025-02-08T23:30:05.9+04:30".parse().unwrap();
-    let place = archive(Path::new("/store/alice@example.com/history.jsonl"), ended);
+    let place = archive(Path::new("/store/alice@example.com/history.jsonl"), ended).unwrap();
+    assert_eq!(archive(&place, ended), None, "what is ended is not ended again");
     assert_eq!(place, Path::new("/store/alice@example.com/sessions/20250208-190005.jsonl"));
     assert_eq!(fluux().session_of(&place).as_deref(), Some("alice@example.com:20250208-190005"));
 }

@@ -388,7 +388,9 @@ fn what_an_agent_records_is_one_conversation_with_true_metadata() {
 fn an_ended_conversation_goes_into_the_history_of_its_project() {
     let archive = sage().write().unwrap().archive.unwrap();
     let conversation = Path::new("/s/projects/-p/conversation.jsonl");
-    assert_eq!(archive(conversation, at(7)), Path::new("/s/projects/-p/history/20261115-100007.jsonl"));
+    let place = archive(conversation, at(7)).unwrap();
+    assert_eq!(place, Path::new("/s/projects/-p/history/20261115-100007.jsonl"));
+    assert_eq!(archive(&place, at(8)), None, "what is ended is not ended again");
 }
 
 /// How many calls all lines have.

@@ -6,8 +6,10 @@ pub(crate) mod doctor;
 pub(crate) mod extract_tools;
 pub(crate) mod fork;
 pub(crate) mod history;
+pub(crate) mod import;
 pub(crate) mod list;
 pub(crate) mod man;
+pub(crate) mod new;
 pub(crate) mod record;
 pub(crate) mod remove;
 pub(crate) mod rename;
@@ -48,6 +50,8 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::Tail(args)) => tail::run(args, &cli.global, ctx),
         Some(Command::ExtractTools(args)) => extract_tools::run(args, &cli.global, ctx),
         Some(Command::Record(args)) => record::run(args, &cli.global, ctx),
+        Some(Command::New(args)) => new::run(args, &cli.global, ctx),
+        Some(Command::Import(args)) => import::run(args, &cli.global, ctx),
         Some(Command::Fork(args)) => fork::run(args, &cli.global, ctx),
         Some(Command::Convert(args)) => convert::run(args, &cli.global, ctx),
         Some(Command::Rewind(args)) => rewind::run(args, &cli.global, ctx),

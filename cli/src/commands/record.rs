@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use scrollback::archive::Archived;
 use scrollback::dialect;
 use scrollback::dictation::{Dictation, Heard, Saying};
 use scrollback::error::Error;
-use scrollback::project;
+use scrollback::record::Body;
 use scrollback::recorder::{Durability, Options, Recorder};
 use scrollback::store::{NewSession, Store};
 use scrollback::thinking::Triggers;
@@ -43,6 +44,12 @@ pub(crate) struct RecordArgs {
     /// Begin a session of this id
     #[arg(long, value_name = "ID", group = "where")]
     id: Option<String>,
+    /// The person or room that the session is with, for --dialect fluux
+    #[arg(long, value_name = "JID", conflicts_with_all = ["resume", "checkpoint"])]
+    jid: Option<String>,
+    /// End the session before the next message when its last one is more than this many minutes old, as `new` does (0: never)
+    #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["resume", "checkpoint"])]
+    idle_minutes: u32,
     /// Give the session a title
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -52,9 +59,6 @@ pub(crate) struct RecordArgs {
     /// Let "think", "think hard", "ultrathink" and the like in a prompt set its thinking mode
     #[arg(long)]
     thinking_words: bool,
-    /// Whom the session is with, in formats that ask for it: a person's or a room's JID
-    #[arg(long, value_name = "JID", conflicts_with_all = ["goes_on", "resume", "checkpoint"])]
-    jid: Option<String>,
     /// Who records
     #[arg(long, value_name = "NAME/VERSION")]
     agent: Option<String>,
@@ -75,18 +79,34 @@ struct Plan {
 }
 
 enum Start {
-    New { id: Option<String>, with: Option<String>, project: PathBuf },
-    GoOn { session: Box<Writable>, record: Option<String> },
+    New {
+        id: Option<String>,
+        project: PathBuf,
+    },
+    /// The one session that a project or a person has at a time.
+    Current {
+        project: PathBuf,
+        with: Option<String>,
+        idle_minutes: Option<u32>,
+    },
+    GoOn {
+        session: Box<Writable>,
+        record: Option<String>,
+    },
 }
 
 pub(crate) fn run(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     writable::refuse_demo(ctx)?;
     let plan = plan(args, global, ctx)?;
+    let dictation = match &plan.start {
+        Start::Current { with: Some(jid), .. } => Dictation::with(jid),
+        Start::Current { with: None, .. } | Start::New { .. } | Start::GoOn { .. } => Dictation::default(),
+    };
     let mut recording = Recording {
         plan,
         title: args.title.clone(),
         recorder: None,
-        dictation: Dictation::default(),
+        dictation,
         early: Vec::new(),
         unwritten: Vec::new(),
         acks: Acks::default(),
@@ -136,17 +156,26 @@ fn plan(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Plan, Failu
     }
     let dialect = scope::dialect(global)?.or_else(|| dialect::named("native"));
     let dialect = dialect.ok_or_else(|| Failure::new(FailureKind::Usage, "no dialect was named"))?;
-    let mut host = ctx.host()?;
-    if let Some(project) = &global.project {
-        host.cwd = ctx.home.cwd.join(project);
+    let with = writable::with_whom(dialect, args.jid.as_deref())?;
+    let (store, project) = writable::place_for(dialect, args.agent.as_deref(), global, ctx)?;
+    let store = store.with_options(options);
+    if dialect.write().is_some_and(|writing| writing.archive.is_some()) {
+        if args.id.is_some() {
+            let message = format!("a {} session is called after its place", dialect.name());
+            return Err(Failure::new(FailureKind::Usage, message).hint("leave --id out"));
+        }
+        // What cannot be gone on with is told before anything is said.
+        let current = store.current(&NewSession { with: with.as_deref(), ..NewSession::of(&project) })?;
+        if args.goes_on && current.is_none() {
+            ctx.caution("new-session", "there is no session to go on with: a new one begins")?;
+        }
+        let idle_minutes = Some(args.idle_minutes).filter(|minutes| *minutes > 0);
+        return Ok(Plan { store, start: Start::Current { project, with, idle_minutes } });
     }
-    if let Some(agent) = &args.agent {
-        host.version.clone_from(agent);
+    if args.idle_minutes > 0 {
+        let message = format!("{} sessions are not ended: there can be any number of them", dialect.name());
+        return Err(Failure::new(FailureKind::Usage, message).hint("--idle-minutes is for --dialect fluux"));
     }
-    let project = project::of(&host.cwd);
-    let given = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
-    let root = given.unwrap_or_else(|| writable::usual_store(dialect, ctx));
-    let store = Store::open(dialect, &root, host)?.with_options(options);
     if args.goes_on {
         let listed = store.list(Some(&project));
         if let Some(newest) = listed.rows.iter().find(|row| row.parent_session.is_none()) {
@@ -156,7 +185,7 @@ fn plan(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Plan, Failu
         }
         ctx.caution("new-session", "there is no session of this project to go on with: a new one begins")?;
     }
-    Ok(Plan { store, start: Start::New { id: args.id.clone(), with: args.jid.clone(), project } })
+    Ok(Plan { store, start: Start::New { id: args.id.clone(), project } })
 }
 
 /// A session that is not there is no answer of "nothing found": the command cannot do what it was asked for.
@@ -196,6 +225,10 @@ impl Recording {
         if self.recorder.is_none() && !heard.sayings.iter().any(Saying::is_said) {
             self.early.extend(heard.sayings);
             return;
+        }
+        let asks = |saying: &Saying| matches!(saying, Saying::Body(body) if matches!(**body, Body::User(_)));
+        if heard.sayings.iter().any(asks) {
+            self.end_when_idle(ctx);
         }
         if let Err(error) = self.begin(ctx) {
             self.failed = true;
@@ -239,10 +272,19 @@ impl Recording {
         }
         let store = &self.plan.store;
         let mut recorder = match &self.plan.start {
-            Start::New { id, with, project } => {
-                store.begin(NewSession { id: id.as_deref(), project, with: with.as_deref() })?
-            }
+            Start::New { id, project } => store.begin(NewSession { id: id.as_deref(), ..NewSession::of(project) })?,
             Start::GoOn { session, record } => store.resume_source(&session.source, record.as_deref())?,
+            Start::Current { project, with, idle_minutes } => {
+                let new = NewSession { with: with.as_deref(), ..NewSession::of(project) };
+                let (recorder, archived) = store.go_on(new, *idle_minutes)?;
+                if let Some(Archived { session, path, surprises }) = archived {
+                    told(surprises::tell_all(&surprises, ctx));
+                    let text =
+                        format!("the session was idle: it is ended, called {session} now, in {}", path.display());
+                    told(ctx.caution("archived", &text));
+                }
+                recorder
+            }
         };
         told(surprises::tell(&mut recorder, ctx));
         let session = recorder.session().map(ToString::to_string).unwrap_or_default();
@@ -256,6 +298,17 @@ impl Recording {
         }
         self.recorder = Some(recorder);
         Ok(())
+    }
+
+    /// Lets go of a session that was idle: the next words end it and begin another.
+    fn end_when_idle(&mut self, ctx: &mut Ctx) {
+        let Start::Current { idle_minutes: Some(minutes), .. } = self.plan.start else { return };
+        let Some(recorder) = self.recorder.as_mut().filter(|recorder| recorder.is_idle_for(minutes)) else { return };
+        let finished = recorder.finish();
+        self.settle(ctx);
+        if finished.is_ok() {
+            self.recorder = None;
+        }
     }
 
     fn settle(&mut self, ctx: &mut Ctx) {

@@ -3,14 +3,14 @@
 use serde_json::{Map, Value};
 
 use super::fields::{Fields, wrong};
-use super::{Heard, Refused, Saying, words};
+use super::{Heard, Refused, Saying, stanza, words};
 use crate::issue::quoted;
 use crate::message::Part;
 use crate::record::{Body, Compaction, RecordId, Restore, Said, Snapshot, Title, TitleSource};
 use crate::recorder::Delta;
 
 /// One word, one meaning.
-const WORDS: [(&str, Meaning); 15] = [
+const WORDS: [(&str, Meaning); 16] = [
     ("user", |value, heard| said(value, Body::User, heard)),
     ("assistant", |value, heard| said(value, Body::Assistant, heard)),
     ("toolResult", results),
@@ -26,7 +26,11 @@ const WORDS: [(&str, Meaning); 15] = [
     ("restore", restore),
     ("delta", delta),
     ("finish", finish),
+    (MESSAGE, stanza::hear),
 ];
+
+/// What other words have beside them too: only without them, and in no stream, it is one.
+const MESSAGE: &str = "message";
 
 type Meaning = fn(Value, &mut Heard) -> Result<(), Refused>;
 
@@ -38,7 +42,7 @@ pub(super) fn known() -> String {
 
 /// The word of ours that an object has.
 pub(super) fn word_in(object: &Map<String, Value>) -> Option<&'static str> {
-    WORDS.iter().map(|(word, _)| *word).find(|word| object.contains_key(*word))
+    WORDS.iter().map(|(word, _)| *word).find(|word| *word != MESSAGE && object.contains_key(*word))
 }
 
 pub(super) fn hear(mut object: Map<String, Value>, heard: &mut Heard) -> Result<(), Refused> {
@@ -50,7 +54,7 @@ pub(super) fn hear(mut object: Map<String, Value>, heard: &mut Heard) -> Result<
         };
         return Err(Refused(format!("{what}; {}", known())));
     };
-    if let Some((other, _)) = found.next() {
+    if let Some((other, _)) = found.next().filter(|(other, _)| *other != MESSAGE) {
         return Err(Refused(format!("{word} and {other} are two things: one a line")));
     }
     let value = object.shift_remove(*word).unwrap_or_default();

@@ -22,12 +22,12 @@ pub(super) struct Document<'a> {
     messages: Option<&'a RawValue>,
     #[serde(default)]
     role: Text<'a>,
-    #[serde(default, borrow)]
+    #[serde(default, borrow, deserialize_with = "even_null")]
     prompt: Option<&'a RawValue>,
-    #[serde(default)]
-    status: Text<'a>,
-    #[serde(default)]
-    model: Text<'a>,
+    #[serde(default, borrow, deserialize_with = "even_null")]
+    status: Option<&'a RawValue>,
+    #[serde(default, borrow, deserialize_with = "even_null")]
+    model: Option<&'a RawValue>,
     #[serde(default, borrow)]
     parts: Option<&'a RawValue>,
 }
@@ -37,7 +37,8 @@ impl<'a> Document<'a> {
     /// anything.
     pub(super) fn is_marked(&self) -> bool {
         let has_list = self.parts.is_some_and(|parts| parts.get().starts_with('['));
-        self.is_row() || (has_list && self.role.0.is_some())
+        let is_told = |raw: Option<&RawValue>| raw.is_some_and(|raw| raw.get().starts_with('"'));
+        (self.is_row() && is_told(self.status) && is_told(self.model)) || (has_list && self.role.0.is_some())
     }
 
     pub(super) fn messages(&self) -> Option<Vec<&'a RawValue>> {
@@ -45,10 +46,16 @@ impl<'a> Document<'a> {
         serde_json::from_str(messages.get()).ok()
     }
 
+    /// Any column of a row may hold nothing, or something else than it should.
     pub(super) fn is_row(&self) -> bool {
         let is_text = |raw: &RawValue| raw.get().starts_with('"') || raw.get() == "null";
-        self.role.0.is_none() && self.status.0.is_some() && self.model.0.is_some() && self.prompt.is_some_and(is_text)
+        self.role.0.is_none() && self.status.is_some() && self.model.is_some() && self.prompt.is_some_and(is_text)
     }
+}
+
+/// A field that is there, whatever it says.
+fn even_null<'de: 'a, 'a, D: serde::Deserializer<'de>>(field: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(field).map(Some)
 }
 
 /// A message of any major.

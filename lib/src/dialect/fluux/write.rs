@@ -38,9 +38,9 @@ fn header(beginning: &Beginning<'_>) -> Vec<Line> {
 }
 
 /// Beside the session that goes on: `sessions/20250208-190000.jsonl`, by the clock of Greenwich.
-fn archive(history: &Path, ended: Timestamp) -> PathBuf {
+fn archive(history: &Path, ended: Timestamp) -> Option<PathBuf> {
     let name = format!("{}.jsonl", ended.strftime("%Y%m%d-%H%M%S"));
-    history.with_file_name(ARCHIVES).join(name)
+    history.ends_with(HISTORY).then(|| history.with_file_name(ARCHIVES).join(name))
 }
 
 /// An instant as the agent writes it: with its offset, and as many digits of a second as are needed, by threes.

@@ -103,9 +103,9 @@ fn sidecar(earlier: Option<Value>, tally: &Tally) -> Value {
 
 /// Below the session that goes on: `history/20260110-120000.jsonl`, by the clock of Greenwich; sage itself takes that of the
 /// place, so that only its own names sort as they came to be.
-fn archive(conversation: &Path, ended: Timestamp) -> PathBuf {
+fn archive(conversation: &Path, ended: Timestamp) -> Option<PathBuf> {
     let name = format!("{}.jsonl", ended.strftime("%Y%m%d-%H%M%S"));
-    conversation.with_file_name("history").join(name)
+    conversation.ends_with(CURRENT).then(|| conversation.with_file_name("history").join(name))
 }
 
 /// Only the session changes: a line hangs on the one before it. One without a session gets one, which names its new file.

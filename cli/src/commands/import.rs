@@ -1,0 +1,156 @@
+//! `import`: the sessions of an agent's database become sessions of ours.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use scrollback::convert::LossRow;
+use scrollback::dialect;
+use scrollback::import::{self, Imported, Run};
+use scrollback::writing::LossKind;
+use serde::Serialize;
+
+use super::FOUND_PROBLEMS;
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::render::plural;
+use crate::scope;
+use crate::writable;
+
+/// How many rows are done between two looks of a person.
+const ROWS_PER_LOOK: usize = 100;
+
+/// Bring the sessions of a database into the native store
+///
+/// Takes a database with an `agents` table, in which each row is a prompt and what came of it; a row whose log can be read is imported from the log. The
+/// database is only read. Each row becomes a session in the usual store, or in the one that --store names; a row that was imported before is passed over, so
+/// that running it twice changes nothing.
+#[derive(clap::Args, Debug)]
+pub(crate) struct ImportArgs {
+    /// The database
+    #[arg(value_name = "FILE")]
+    database: PathBuf,
+    /// Only tell what would be imported
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What came of a row.
+#[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+enum Outcome {
+    Imported,
+    WouldImport,
+    Known,
+    Grown,
+    Taken,
+    Empty,
+    Failed,
+}
+
+/// What `--json` prints of a row.
+#[derive(Serialize)]
+struct RowDone {
+    row: String,
+    outcome: Outcome,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    losses: Vec<LossRow>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+pub(crate) fn run(args: &ImportArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    writable::refuse_demo(ctx)?;
+    let native = scope::dialect(global)?.or_else(|| dialect::named("native"));
+    let Some(native) = native.filter(|dialect| dialect.name() == "native") else {
+        let failure = Failure::new(FailureKind::Usage, "what is imported becomes native");
+        return Err(failure.hint("leave --dialect out, and `scrollback convert` the sessions that you want elsewhere"));
+    };
+    let host = ctx.host()?;
+    let given = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
+    let store = given.unwrap_or_else(|| writable::usual_store(native, ctx));
+    let rows = import::sessions(&ctx.home.cwd.join(&args.database))?;
+    if rows.is_empty() {
+        return Err(Failure::new(FailureKind::NotFound, "there are no sessions in this database"));
+    }
+    let how = if args.dry_run { Run::Rehearsal } else { Run::Import };
+    let shows_progress = ctx.err_on_terminal && !ctx.json;
+    let mut done = Vec::with_capacity(rows.len());
+    for some in rows.chunks(ROWS_PER_LOOK) {
+        if shows_progress {
+            write!(ctx.err, "\r{} of {}", done.len(), rows.len())?;
+        }
+        let imported = import::import(some, &store, &host, how);
+        done.extend(some.iter().zip(imported).map(|(row, imported)| one(row.name(), imported)));
+    }
+    if shows_progress {
+        write!(ctx.err, "\r\x1b[K")?;
+    }
+    tell(&done, ctx)
+}
+
+fn one(row: String, imported: scrollback::error::Result<Imported>) -> RowDone {
+    let of = |outcome, session, path| RowDone { row, outcome, session, path, losses: Vec::new(), error: None };
+    match imported {
+        Ok(Imported::New(converted)) => RowDone {
+            losses: converted.losses,
+            ..of(Outcome::Imported, Some(converted.session.to_string()), Some(converted.path))
+        },
+        Ok(Imported::Would { session, path }) => of(Outcome::WouldImport, Some(session.to_string()), Some(path)),
+        Ok(Imported::Known(path)) => of(Outcome::Known, None, Some(path)),
+        Ok(Imported::Grown(path)) => of(Outcome::Grown, None, Some(path)),
+        Ok(Imported::Taken(path)) => of(Outcome::Taken, None, Some(path)),
+        Ok(Imported::Empty) => of(Outcome::Empty, None, None),
+        Err(error) => RowDone { error: Some(error.to_string()), ..of(Outcome::Failed, None, None) },
+    }
+}
+
+fn tell(done: &[RowDone], ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let count = |outcome| done.iter().filter(|row| row.outcome == outcome).count() as u64;
+    done.iter().try_for_each(|row| warn(row, ctx))?;
+    if ctx.json {
+        ctx.print_json(&done)?;
+    } else {
+        let first = match count(Outcome::WouldImport) {
+            0 => format!("{} imported", plural(count(Outcome::Imported), "session")),
+            would => format!("{} would be imported", plural(would, "session")),
+        };
+        let rest = [
+            (Outcome::Known, "there already"),
+            (Outcome::Grown, "changed since"),
+            (Outcome::Empty, "without words"),
+            (Outcome::Taken, "whose place is taken"),
+            (Outcome::Failed, "not readable"),
+        ];
+        let rest = rest.map(|(outcome, what)| (count(outcome), what)).into_iter().filter(|(count, _)| *count > 0);
+        let told: String = rest.map(|(count, what)| format!(", {count} {what}")).collect();
+        ctx.line(&format!("{first}{told}"))?;
+        let is_lost = |row: &&RowDone| row.losses.iter().any(|loss| loss.kind == LossKind::Dropped);
+        let lost = done.iter().filter(is_lost).count() as u64;
+        if lost > 0 {
+            let sessions = plural(lost, "session");
+            ctx.note(&format!("Of {sessions} something has no place in a native session: --json tells what."))?;
+        }
+    }
+    let failed = count(Outcome::Failed) + count(Outcome::Taken) > 0;
+    Ok(if failed { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
+}
+
+fn warn(row: &RowDone, ctx: &mut Ctx) -> Result<(), Failure> {
+    let path = row.path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    let name = &row.row;
+    match row.outcome {
+        Outcome::Failed => {
+            let why = row.error.as_deref().unwrap_or_default();
+            ctx.warn(&Failure::new(FailureKind::Io, format!("row {name}: {why}")))
+        }
+        Outcome::Taken => ctx.caution("taken", &format!("row {name}: another session lies in {path}")),
+        Outcome::Grown => ctx.caution("grown", &format!("row {name} has changed since it was imported to {path}")),
+        Outcome::Imported | Outcome::WouldImport | Outcome::Known | Outcome::Empty => Ok(()),
+    }
+}

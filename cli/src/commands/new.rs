@@ -1,0 +1,84 @@
+//! `new`: the session that goes on is ended, so that the next one begins afresh.
+
+use std::process::ExitCode;
+
+use scrollback::archive::{Archived, Ended, When};
+use scrollback::dialect::Dialect;
+use scrollback::source::Source;
+use scrollback::store::{NewSession, Store};
+
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::name::SessionName;
+use crate::scope;
+use crate::surprises;
+use crate::terminal::clean;
+use crate::writable::{self, Done, Writable};
+
+/// End the current session, where an agent has one at a time
+///
+/// Moves the log to where the agent keeps ended sessions: of Fluux Agent to sessions/YYYYMMDD-HHMMSS.jsonl, of sage for Emacs to history/, by the clock of
+/// Greenwich. Its bytes stay as they are and nothing is overwritten; the next message begins a new session. Where nobody has said anything yet, nothing is
+/// ended. Name the session, or say whose it is: --dialect fluux --jid JID, or --dialect sage-el [--project DIR].
+#[derive(clap::Args, Debug)]
+pub(crate) struct NewArgs {
+    /// Session id, unique beginning, @, or a path
+    session: Option<SessionName>,
+    /// The person or room that the session is with
+    #[arg(long, value_name = "JID", conflicts_with = "session")]
+    jid: Option<String>,
+}
+
+pub(crate) fn run(args: &NewArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    writable::refuse_demo(ctx)?;
+    let (store, source) = match &args.session {
+        Some(name) => {
+            let writable = Writable::find(name, global, ctx)?;
+            check_archives(writable.source.dialect)?;
+            (writable.store()?, Some(writable.source))
+        }
+        None => current(args, global, ctx)?,
+    };
+    let ended = source.map_or(Ok(Ended::NotThere), |source| store.archive(&source, When::Now))?;
+    let nothing = |why: &str| Failure::new(FailureKind::NotFound, format!("nothing is ended: {why}"));
+    match ended {
+        Ended::Archived(archived) => tell(&archived, ctx),
+        Ended::Empty | Ended::NotIdle => Err(nothing("nobody has said anything in this session yet")),
+        Ended::NotThere => Err(nothing("there is no session that goes on").hint("the next message begins one")),
+    }
+}
+
+/// The session that goes on with somebody, or in a project.
+fn current(args: &NewArgs, global: &Global, ctx: &Ctx) -> Result<(Store, Option<Source>), Failure> {
+    let Some(dialect) = scope::dialect(global)? else {
+        let failure = Failure::new(FailureKind::Usage, "no session was named");
+        return Err(failure.hint("name it, or say --dialect fluux --jid JID, or --dialect sage-el"));
+    };
+    check_archives(dialect)?;
+    let with = writable::with_whom(dialect, args.jid.as_deref())?;
+    let (store, project) = writable::place_for(dialect, None, global, ctx)?;
+    let source = store.current(&NewSession { with: with.as_deref(), ..NewSession::of(&project) })?;
+    Ok((store, source))
+}
+
+fn check_archives(dialect: &dyn Dialect) -> Result<(), Failure> {
+    if dialect.write().is_some_and(|writing| writing.archive.is_some()) {
+        return Ok(());
+    }
+    let message = format!("{} sessions are not ended: there can be any number of them", dialect.name());
+    Err(Failure::new(FailureKind::Usage, message).hint("a new session begins by itself with `scrollback record`"))
+}
+
+fn tell(archived: &Archived, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    surprises::tell_all(&archived.surprises, ctx)?;
+    if ctx.json {
+        let (session, path) = (archived.session.to_string(), archived.path.clone());
+        ctx.print_json(&Done { session, record: None, path })?;
+    } else {
+        let session = clean::line(archived.session.as_str());
+        ctx.line(&format!("the session is ended, and is called {session} now"))?;
+        ctx.note(&format!("It lies in {}", archived.path.display()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

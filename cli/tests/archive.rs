@@ -1,0 +1,257 @@
+//! `new`, and `record` for agents that have one session at a time: ended, idle, gone on with, with somebody or in a room.
+#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+mod support;
+
+use std::fs;
+use std::io::Write;
+
+use serde_json::{Value, json};
+use support::{Ran, TestEnv};
+
+const FLUUX: [&str; 4] = ["--dialect", "fluux", "--store", "memory"];
+
+/// Runs at another time than everybody else.
+fn at(env: &TestEnv, now: &str, args: &[&str], input: &str) -> Ran {
+    let mut child = env.command(&[args, &FLUUX].concat()).env("SCROLLBACK_NOW", now).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Ran { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+}
+
+fn fluux(env: &TestEnv, args: &[&str], input: &str) -> Ran {
+    at(env, "2026-11-15T12:00:00Z", args, input)
+}
+
+fn lines(env: &TestEnv, path: &str) -> Vec<Value> {
+    let text = fs::read_to_string(env.work().join("memory").join(path)).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+/// What is said in a file of the store.
+fn said(env: &TestEnv, path: &str) -> Vec<String> {
+    let said = lines(env, path).into_iter().filter(|line| line["type"] == "message");
+    said.map(|line| line["content"].as_str().unwrap().to_owned()).collect()
+}
+
+fn archives(env: &TestEnv, jid: &str) -> Vec<String> {
+    let Ok(found) = fs::read_dir(env.work().join("memory").join(jid).join("sessions")) else { return Vec::new() };
+    let mut names: Vec<String> = found.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_session_is_ended_and_the_next_message_begins_another() {
+    let env = TestEnv::new();
+    let jid = ["--jid", "alice@example.com/phone"];
+    for (word, code) in [("One", 0), ("Two", 0)] {
+        assert_eq!(
+            fluux(&env, &["record", "--jid", "alice@example.com"], &format!("{{\"user\": \"{word}\"}}\n")).code,
+            code
+        );
+    }
+    assert_eq!(said(&env, "alice@example.com/history.jsonl"), ["One", "Two"], "it is gone on with");
+    let ended = fluux(&env, &[&["new", "--json"], &jid[..]].concat(), "");
+    assert_eq!(ended.code, 0, "{}", ended.all());
+    let path = env.work().join("memory/alice@example.com/sessions/20261115-120000.jsonl");
+    assert_eq!(ended.json(), json!({"session": "alice@example.com:20261115-120000", "path": path}));
+    let again = fluux(&env, &[&["new"], &jid[..]].concat(), "");
+    assert_eq!(
+        again.all(),
+        "[exit 1]\nscrollback: nothing is ended: there is no session that goes on\nhint: the next message begins one\n"
+    );
+    fluux(&env, &[&["record"], &jid[..]].concat(), "{\"user\": \"Three\"}\n");
+    let by_name = fluux(&env, &["new", "memory/alice@example.com/history.jsonl"], "");
+    assert_eq!(
+        (by_name.code, by_name.out.as_str()),
+        (0, "the session is ended, and is called alice@example.com:20261115-120001 now\n"),
+        "{}",
+        by_name.all()
+    );
+    assert_eq!(archives(&env, "alice@example.com"), ["20261115-120000.jsonl", "20261115-120001.jsonl"]);
+    let shown =
+        env.run(&["show", "alice@example.com:20261115-120000", "--store", "memory", "--dialect", "fluux", "--json"]);
+    assert_eq!(shown.json()["messages"].as_array().unwrap().len(), 2, "{}", shown.all());
+    let archive = fluux(&env, &["new", "memory/alice@example.com/sessions/20261115-120000.jsonl"], "");
+    assert_eq!(archive.code, 2, "{}", archive.all());
+}
+
+#[test]
+fn what_says_nothing_is_not_ended_and_that_is_said() {
+    let env = TestEnv::new();
+    let path = env.work().join("memory/alice@example.com/history.jsonl");
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    for text in [
+        "",
+        "{\"type\":\"session\",\"version\":1,\"created\":\"2025-02-08T18:00:00Z\",\"jid\":\"alice@example.com\"}\n",
+    ] {
+        fs::write(&path, text).unwrap();
+        let ran = fluux(&env, &["new", "--jid", "alice@example.com"], "");
+        assert_eq!(ran.all(), "[exit 1]\nscrollback: nothing is ended: nobody has said anything in this session yet\n");
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+    assert!(archives(&env, "alice@example.com").is_empty());
+}
+
+#[test]
+fn what_cannot_be_ended_is_told_with_a_hint() {
+    let env = TestEnv::new();
+    for (args, message, hint) in [
+        (&["new"][..], "no session was named", "name it, or say --dialect fluux --jid JID, or --dialect sage-el"),
+        (
+            &["new", "--dialect", "claude-code"],
+            "claude-code sessions are not ended: there can be any number of them",
+            "a new session begins by itself with `scrollback record`",
+        ),
+        (&["new", "--dialect", "fluux"], "whom is the session with?", "--jid names a person or a room"),
+        (
+            &["new", "--dialect", "fluux", "--jid", "../x"],
+            "\"../x\" is no JID that names a folder: it would leave the store",
+            "a JID looks like alice@example.com",
+        ),
+        (
+            &["new", "--dialect", "sage-el", "--jid", "a@b"],
+            "--jid is for sessions of Fluux Agent",
+            "say --dialect fluux, or leave --jid out",
+        ),
+        (
+            &["record", "--idle-minutes", "5"],
+            "native sessions are not ended: there can be any number of them",
+            "--idle-minutes is for --dialect fluux",
+        ),
+        (
+            &["record", "--dialect", "fluux", "--jid", "a@b", "--id", "mine"],
+            "a fluux session is called after its place",
+            "leave --id out",
+        ),
+        (
+            &["new", "--demo", "--dialect", "sage-el"],
+            "the demo is only read",
+            "leave --demo out to write to a session of your own",
+        ),
+    ] {
+        let ran = env.run(args);
+        assert_eq!(ran.all(), format!("[exit 2]\nscrollback: {message}\nhint: {hint}\n"), "{args:?}");
+    }
+}
+
+#[test]
+fn an_idle_session_is_ended_before_the_next_message() {
+    let env = TestEnv::new();
+    let run = |now: &str, minutes: &str, line: &str| {
+        at(&env, now, &["record", "--jid", "a@b", "--idle-minutes", minutes], &format!("{line}\n"))
+    };
+    assert_eq!(run("2026-11-15T12:00:00Z", "30", "{\"message\": \"One\"}").code, 0);
+    assert_eq!(run("2026-11-15T12:30:00Z", "30", "{\"message\": \"Two\"}").err.matches("idle").count(), 0);
+    assert_eq!(
+        run("2026-11-15T14:00:00Z", "0", "{\"message\": \"Three\"}").err.matches("idle").count(),
+        0,
+        "0 is never"
+    );
+    let ran = run("2026-11-15T14:30:01Z", "30", "{\"message\": \"Four\"}");
+    assert!(
+        ran.err
+            .starts_with("warning: the session was idle: it is ended, called a@b:20261115-143001 now, in "),
+        "{}",
+        ran.err
+    );
+    assert_eq!(said(&env, "a@b/history.jsonl"), ["Four"]);
+    assert_eq!(said(&env, "a@b/sessions/20261115-143001.jsonl"), ["One", "Two", "Three"]);
+    // The clock was set back: nothing is idle.
+    assert_eq!(run("2026-11-15T10:00:00Z", "30", "{\"message\": \"Five\"}").err.matches("idle").count(), 0);
+    assert_eq!(archives(&env, "a@b").len(), 1);
+}
+
+#[test]
+fn messages_of_a_room_are_stored_clean() {
+    let env = TestEnv::new();
+    let room = "lobby@conference.example.com";
+    let input = [
+        json!({"message": {"body": "  See https://f.example/1/a.png?x=1 \n\n\n and  https://f.example/1/a.png?x=1 ", "from": format!("{room}/alice"), "id": "s1",
+            "oob": [{"url": "https://f.example/1/a.png?x=1", "mimeType": "image/png", "size": 500}]}}),
+        json!({"message": {"body": "https://f.example/b", "from": format!("{room}/bob/at/home"), "room": true, "oob": "https://f.example/b"}}),
+        json!({"message": {"from": format!("{room}/alice"), "reaction": {"messageId": "s1", "emojis": ["\u{1F44D}"]}}}),
+        json!({"assistant": "Nice."}),
+        json!({"message": {"body": "The subject", "from": room}}),
+        json!({"message": {"from": format!("{room}/alice")}}),
+        json!({"message": {"body": "x", "from": format!("{room}/alice"), "oob": [7]}}),
+        json!({"message": {"body": "x", "from": "/alice"}}),
+    ];
+    let ran = fluux(&env, &["record", "--jid", room], &input.map(|line| line.to_string()).join("\n"));
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let refused: Vec<Value> = ran.out.lines().skip(4).map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(refused.iter().map(|ack| ack["seq"].as_u64().unwrap()).collect::<Vec<_>>(), [5, 6, 7, 8], "{}", ran.out);
+    assert!(refused.iter().all(|ack| ack["error"].as_str().unwrap().starts_with("message: ")));
+    let without_time = lines(&env, &format!("{room}/history.jsonl")).into_iter().skip(1).map(|mut line| {
+        line.as_object_mut().unwrap().shift_remove("ts");
+        if line["msg_id"] != "s1" {
+            line.as_object_mut().unwrap().shift_remove("msg_id");
+        }
+        line
+    });
+    assert_eq!(
+        without_time.collect::<Vec<_>>(),
+        [
+            json!({"type": "message", "role": "user", "content": "See\nand", "msg_id": "s1", "sender": "alice@muc",
+                "attachments": [{"filename": "a.png", "mime_type": "image/png", "size": "500B"}]}),
+            json!({"type": "message", "role": "user", "content": "", "sender": "bob/at/home@muc",
+                "attachments": [{"filename": "b", "mime_type": "unknown", "size": "unknown"}]}),
+            json!({"type": "message", "role": "user", "content": "", "sender": "alice@muc",
+                "reaction": {"message_id": "s1", "emojis": ["\u{1F44D}"]}}),
+            json!({"type": "message", "role": "assistant", "content": "Nice."}),
+        ]
+    );
+}
+
+#[test]
+fn somebody_in_a_chat_of_two_is_called_by_the_bare_jid() {
+    let env = TestEnv::new();
+    let input = "{\"message\": {\"body\": \"a\", \"from\": \"Alice@example.com/phone\"}}\n{\"message\": \"b\"}\n\
+                 {\"message\": {\"body\": \"c\", \"room\": false, \"mood\": 1}}\n";
+    let ran = fluux(&env, &["record", "--jid", "alice@example.com/desk"], input);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(ran.out.lines().last().unwrap().contains("\"what\":\"mood\""), "{}", ran.out);
+    let senders: Vec<Value> = lines(&env, "alice@example.com/history.jsonl")
+        .into_iter()
+        .skip(1)
+        .map(|line| line["sender"].clone())
+        .collect();
+    assert_eq!(senders, ["Alice@example.com", "alice@example.com", "alice@example.com"]);
+}
+
+#[test]
+fn a_project_of_sage_goes_on_in_one_file_and_no_other_project_does() {
+    let env = TestEnv::new();
+    let sage = |args: &[&str], project: &str, input: &str| {
+        env.run_with(
+            &[args, &["--dialect", "sage-el", "--store", "sage", "--project", project]].concat(),
+            input.as_bytes(),
+        )
+    };
+    for word in ["One", "Two"] {
+        assert_eq!(sage(&["record"], "/gone/a-b", &format!("{{\"user\": \"{word}\"}}\n")).code, 0);
+    }
+    let folder = env.work().join("sage/projects/-gone-a-b");
+    let log = || fs::read_to_string(folder.join("conversation.jsonl")).unwrap_or_default();
+    assert_eq!(log().lines().count(), 2, "{}", log());
+    let other = sage(&["record"], "/gone/a/b", "{\"user\": \"Mine\"}\n");
+    assert_eq!(other.code, 2, "{}", other.all());
+    assert!(other.err.contains("it is the folder of another project, /gone/a-b\nhint: both projects"), "{}", other.err);
+    assert_eq!((log().lines().count(), other.out.as_str()), (2, ""));
+    assert_eq!(sage(&["new"], "/gone/a/b", "").code, 2, "nor is another's session ended");
+    let ended = sage(&["new", "--json"], "/gone/a-b", "");
+    assert_eq!(ended.code, 0, "{}", ended.all());
+    assert!(
+        ended.json()["path"]
+            .as_str()
+            .unwrap()
+            .ends_with("sage/projects/-gone-a-b/history/20261115-120000.jsonl")
+    );
+    assert_eq!(sage(&["new"], "/gone/a-b", "").code, 1);
+    assert_eq!(sage(&["record"], "/gone/a-b", "{\"user\": \"Three\"}\n").code, 0);
+    assert_eq!(log().lines().count(), 1);
+    let about: Value = serde_json::from_str(&fs::read_to_string(folder.join("metadata.json")).unwrap()).unwrap();
+    assert_eq!((&about["project_dir"], &about["message_count"]), (&json!("/gone/a-b"), &json!(1)));
+}

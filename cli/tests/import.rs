@@ -1,0 +1,75 @@
+//! `import`: rows of a database become sessions that every command knows.
+#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+mod support;
+
+use support::TestEnv;
+
+fn database(env: &TestEnv, rows: &str) {
+    let table = "CREATE TABLE agents (id TEXT, prompt TEXT, status TEXT, model TEXT, result TEXT, created_at TEXT, completed_at TEXT);";
+    let path = env.work().join("smithers.db");
+    rusqlite::Connection::open(path).unwrap().execute_batch(&format!("{table}{rows}")).unwrap();
+}
+
+const ROWS: &str = "INSERT INTO agents VALUES \
+    ('a1', 'Light the lamp.', 'completed', 'sonnet', 'It is lit.', '2026-11-01T10:00:00Z', '2026-11-01T10:01:00Z'), \
+    ('a2', 'Put it out.', 'pending', 'sonnet', NULL, '2026-11-02T10:00:00Z', NULL), \
+    (NULL, NULL, NULL, NULL, NULL, NULL, NULL);";
+
+#[test]
+fn rows_are_imported_once_and_shown() {
+    let env = TestEnv::new();
+    database(&env, ROWS);
+    let tried = env.run(&["import", "smithers.db", "--dry-run"]);
+    assert_eq!(tried.all(), "2 sessions would be imported, 1 without words\n[exit 0]\n");
+    assert!(!env.home().join(".local").exists());
+    let ran = env.run(&["import", "smithers.db", "--json"]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let rows = ran.json();
+    let outcomes: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["outcome"].as_str().unwrap()).collect();
+    assert_eq!(outcomes, ["imported", "imported", "empty"]);
+    let shown = env.run(&["show", rows[0]["session"].as_str().unwrap(), "--json"]);
+    let messages = shown.json()["messages"].clone();
+    assert_eq!(messages.as_array().unwrap().len(), 2, "{}", shown.all());
+    let again = env.run(&["import", "smithers.db"]);
+    assert_eq!(again.all(), "0 sessions imported, 2 there already, 1 without words\n[exit 0]\n");
+    let elsewhere = env.run(&["import", "smithers.db", "--store", "mine"]);
+    assert_eq!((elsewhere.code, elsewhere.out.as_str()), (0, "2 sessions imported, 1 without words\n"));
+    assert!(env.work().join("mine/sessions").is_dir());
+    let more = "UPDATE agents SET status = 'completed', result = 'Done.', completed_at = '2026-11-03T10:00:00Z' WHERE id = 'a2'; \
+                UPDATE agents SET prompt = 'Another one.' WHERE id = 'a1';";
+    rusqlite::Connection::open(env.work().join("smithers.db")).unwrap().execute_batch(more).unwrap();
+    let changed = env.run(&["import", "smithers.db"]);
+    assert_eq!(
+        (changed.code, changed.out.as_str()),
+        (1, "0 sessions imported, 1 changed since, 1 without words, 1 whose place is taken\n"),
+        "{}",
+        changed.all()
+    );
+    assert!(changed.err.contains("warning: row a1: another session lies in "), "{}", changed.err);
+    assert!(changed.err.contains("warning: row a2 has changed since it was imported to "), "{}", changed.err);
+}
+
+#[test]
+fn what_cannot_be_imported_is_told() {
+    let env = TestEnv::new();
+    std::fs::write(env.work().join("text.db"), "{}\n").unwrap();
+    let other = env.work().join("other.db");
+    rusqlite::Connection::open(other).unwrap().execute_batch("CREATE TABLE notes (id);").unwrap();
+    for (args, code, message) in [
+        (&["import"][..], 2, "the following required arguments were not provided"),
+        (&["import", "gone.db"], 2, "gone.db: No such file"),
+        (&["import", "text.db"], 2, "text.db: not a SQLite database"),
+        (&["import", "other.db"], 2, "other.db: a database, and no known agent's"),
+        (&["import", "."], 2, "not a regular file"),
+        (&["import", "text.db", "--dialect", "codex"], 2, "what is imported becomes native"),
+        (&["--demo", "import", "text.db"], 2, "the demo is only read"),
+    ] {
+        let ran = env.run(args);
+        assert_eq!(ran.code, code, "{}", ran.all());
+        assert!(ran.err.contains(message) && ran.err.contains("\nhint: "), "{args:?}: {}", ran.err);
+    }
+    database(&env, "");
+    let empty = env.run(&["import", "smithers.db"]);
+    assert_eq!((empty.code, empty.err.as_str()), (1, "scrollback: there are no sessions in this database\n"));
+}

@@ -1,0 +1,240 @@
+//! The end of a session whose format has one at a time: its log moves to where ended ones lie, whole and under its lock.
+//!
+//! ```text
+//! lock ─▶ still there? ─▶ anything said? ─▶ sync ─▶ take a free name ─▶ move there ─▶ sync both folders
+//! ```
+//!
+//! A writer that still has the log open finds that nothing has its name any more, and begins it anew, header first.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::append::{Surprise, lock_log, make_folders};
+use crate::disk::{Disk, Locked, OpenLog, Standing, claim};
+use crate::error::{At, Error, Result};
+use crate::project;
+use crate::record::{Kind, SessionId};
+use crate::recorder::{Recorder, first_tally};
+use crate::replace::{Keep, replace};
+use crate::session::Session;
+use crate::source::Source;
+use crate::store::{NewSession, Store, read_sidecar};
+
+/// A log that is replaced again each time that we have found it is not one to move.
+const FILES_FOLLOWED: usize = 100;
+
+/// A name has the second in it; where this many in a row are taken, something else is wrong.
+const NAMES_TRIED: i64 = 1_000;
+
+/// When a session is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// Now.
+    Now,
+    /// Now, if its newest instant is more than this long ago. One that tells no time is not idle.
+    IdleFor {
+        /// How long, in minutes.
+        minutes: u32,
+    },
+}
+
+/// What came of ending a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ended {
+    /// It lies in the archive.
+    Archived(Archived),
+    /// There is none.
+    NotThere,
+    /// Nobody has said anything in it: it stays where it is.
+    Empty,
+    /// It goes on.
+    NotIdle,
+}
+
+/// A session that was ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Archived {
+    /// What it is called now.
+    pub session: SessionId,
+    /// Its file.
+    pub path: PathBuf,
+    /// What happened on the way.
+    pub surprises: Vec<Surprise>,
+}
+
+impl Store {
+    /// The session that goes on, where a format has one at a time for each project or person.
+    pub fn current(&self, new: &NewSession<'_>) -> Result<Option<Source>> {
+        let Some(archive) = self.writing.archive else { return Ok(None) };
+        let now = (self.host.now)();
+        let wanted = project::of(new.project);
+        let of_project = |source: &Source, project: Option<&String>| {
+            archive(&source.path, now).is_some() && project.is_some_and(|project| Path::new(project) == wanted)
+        };
+        if new.with.is_none() {
+            // It may lie in a folder that an earlier version of the agent has named.
+            let rows = self.rows(&mut Vec::new()).filter(|(source, row)| of_project(source, row.project.as_ref()));
+            if let Some((source, _)) = rows.max_by(|(_, a), (_, b)| a.updated.cmp(&b.updated)) {
+                return Ok(Some(source));
+            }
+        }
+        let session = SessionId((self.host.new_id)());
+        let path = self.path_of(&self.beginning(&session, new, None)?)?;
+        self.check_folder(&path, new.project)?;
+        Ok(self.disk.exists(&path).then(|| Source::file(self.dialect, &path)))
+    }
+
+    /// Goes on with the current session, or begins one. One that was idle for longer than so many minutes is ended before.
+    pub fn go_on(&self, new: NewSession<'_>, idle_minutes: Option<u32>) -> Result<(Recorder, Option<Archived>)> {
+        let mut archived = None;
+        for _ in 0..FILES_FOLLOWED {
+            let Some(source) = self.current(&new)? else {
+                match self.begin(new) {
+                    // Somebody was faster.
+                    Err(Error::Exists(_)) => continue,
+                    begun => return Ok((begun?, archived)),
+                }
+            };
+            if let Some(minutes) = idle_minutes
+                && let Ended::Archived(ended) = self.archive(&source, When::IdleFor { minutes })?
+            {
+                archived = Some(ended);
+                continue;
+            }
+            match self.resume_source(&source, None) {
+                Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
+                resumed => return Ok((resumed?, archived)),
+            }
+        }
+        Err(Error::Busy(self.root.clone()))
+    }
+
+    /// Ends a session: its file goes where ended ones lie, and nothing there is overwritten.
+    pub fn archive(&self, source: &Source, when: When) -> Result<Ended> {
+        let cannot = |what: &str| Error::CannotHold { dialect: self.dialect.name(), what: what.to_owned() };
+        let Some(archive) = self.writing.archive else { return Err(cannot("an archive of ended sessions")) };
+        self.check_log(source)?;
+        let (path, now) = (&source.path, (self.host.now)());
+        let name = |ended| archive(path, ended).ok_or_else(|| cannot("an end of a session that is not going on"));
+        check_inside(path, &name(now)?)?;
+        let Some((log, locked)) = self.lock_current(path)? else { return Ok(Ended::NotThere) };
+        let ended = self.end(source, &*log, when, name);
+        // A lock that cannot be given back goes with the handle.
+        drop(log.unlock());
+        Ok(match ended? {
+            Ended::Archived(mut archived) => {
+                archived.surprises.extend((locked == Locked::Never).then_some(Surprise::NoLocks));
+                Ended::Archived(archived)
+            }
+            other => other,
+        })
+    }
+
+    /// Ends a session; the caller holds its lock.
+    fn end(
+        &self,
+        source: &Source,
+        log: &dyn OpenLog,
+        when: When,
+        name: impl Fn(Timestamp) -> Result<PathBuf>,
+    ) -> Result<Ended> {
+        let (session, now) = (self.read(source)?, (self.host.now)());
+        if says_nothing(&session) {
+            return Ok(Ended::Empty);
+        }
+        if let When::IdleFor { minutes } = when {
+            let limit = SignedDuration::from_mins(i64::from(minutes));
+            if session.updated().is_none_or(|last| now.duration_since(last) <= limit) {
+                return Ok(Ended::NotIdle);
+            }
+        }
+        let to = move_away(&*self.disk, log, &source.path, now, name)?;
+        let archived = self.read(&Source::file(self.dialect, &to))?.id();
+        let surprises = self.begin_sidecar(&session, source, now);
+        Ok(Ended::Archived(Archived { session: archived, path: to, surprises }))
+    }
+
+    /// The file beside the log counts anew; whose it is, and what else it says, stays.
+    fn begin_sidecar(&self, session: &Session, source: &Source, now: Timestamp) -> Vec<Surprise> {
+        let place = self.place(session.id(), &source.path);
+        let (Some(path), Some(tell)) = (&place.sidecar, self.writing.sidecar) else { return Vec::new() };
+        let project = session.cwd().map_or_else(|| self.host.cwd.clone(), |cwd| project::of(Path::new(cwd)));
+        let mut tally = first_tally(&place, &project);
+        (tally.updated, tally.is_open) = (Some(now), false);
+        let told = tell(read_sidecar(path), &tally);
+        let written = serde_json::to_vec_pretty(&told).map_err(io::Error::from).at(path).and_then(|mut bytes| {
+            bytes.push(b'\n');
+            replace(&*self.disk, path, &(self.host.new_id)(), &bytes, Keep::IfPossible)
+        });
+        if written.is_ok() { Vec::new() } else { vec![Surprise::NoSidecar] }
+    }
+
+    /// Locks the file that the path names now; nothing where it names none.
+    fn lock_current(&self, path: &Path) -> Result<Option<(Box<dyn OpenLog>, Locked)>> {
+        for _ in 0..FILES_FOLLOWED {
+            let log = match self.disk.open(path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                log => log.at(path)?,
+            };
+            let locked = lock_log(&*self.disk, &*log, path)?;
+            match log.is_at(path).at(path)? {
+                Standing::ThisFile => return Ok(Some((log, locked))),
+                Standing::Nothing => return Ok(None),
+                Standing::AnotherFile => {}
+            }
+        }
+        Err(Error::Busy(path.to_path_buf()))
+    }
+}
+
+/// Gives a log a free name, a second later for each that is taken: names sort as the sessions ended.
+///
+/// At no point it has two names: whoever goes on after a crash would write into both.
+fn move_away(
+    disk: &dyn Disk,
+    log: &dyn OpenLog,
+    path: &Path,
+    ended: Timestamp,
+    name: impl Fn(Timestamp) -> Result<PathBuf>,
+) -> Result<PathBuf> {
+    log.sync().at(path)?;
+    let mut to = name(ended)?;
+    for later in 0..NAMES_TRIED {
+        to = name(ended.saturating_add(SignedDuration::from_secs(later)).unwrap_or(ended))?;
+        make_folders(disk, &to)?;
+        match claim(disk, path, &to) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            moved => moved.at(&to)?,
+        }
+        // The new name first: of a move that is half on disk, no name is worse than two.
+        for folder in [&to, path].into_iter().filter_map(|file| file.parent()) {
+            disk.sync_folder(folder).at(folder)?;
+        }
+        return Ok(to);
+    }
+    Err(Error::Exists(to))
+}
+
+/// Whether there is nothing to keep: headers, and no byte that belongs to no record.
+fn says_nothing(session: &Session) -> bool {
+    session.records().all(|record| record.kind() == Kind::Header)
+        && session.issues().iter().all(|issue| issue.length == 0)
+}
+
+/// A link among the folders may lead anywhere.
+fn check_inside(log: &Path, archive: &Path) -> Result<()> {
+    let folder = |path: &Path| path.ancestors().skip(1).find_map(|folder| fs::canonicalize(folder).ok());
+    let is_inside = match (folder(archive), folder(log)) {
+        (Some(archive), Some(log)) => archive.starts_with(log),
+        _ => true,
+    };
+    let name = || archive.parent().unwrap_or(archive).display().to_string();
+    let why = || "it leads out of the store".to_owned();
+    if is_inside { Ok(()) } else { Err(Error::BadName { name: name(), why: why() }) }
+}
+
+#[cfg(test)]
+mod tests;

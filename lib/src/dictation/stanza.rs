@@ -1,0 +1,91 @@
+//! A message as it came over XMPP: its body, the files that came along, who says it, and what it reacts to.
+
+use serde_json::{Map, Value};
+
+use super::fields::{Fields, wrong};
+use super::{Heard, Refused};
+use crate::dialect::fluux_room::{Reaction, SharedFile, Speaker, Stanza};
+use crate::issue::quoted;
+use crate::record::Body;
+
+/// How services of rooms call their domain, by custom: who says nothing of a room writes from there.
+const ROOM_DOMAINS: [&str; 5] = ["muc", "conference", "conf", "rooms", "groupchat"];
+
+/// Fills in who says a message of a chat of two, where the message does not: the one that the session is with.
+pub(super) fn address(message: &mut Value, with: &str) {
+    if let Value::String(body) = message {
+        *message = Value::Object(Map::from_iter([("body".to_owned(), std::mem::take(body).into())]));
+    }
+    if let Value::Object(fields) = message {
+        fields.entry("from").or_insert_with(|| with.into());
+    }
+}
+
+/// `{body, oob, from, room, id, reaction}`.
+pub(super) fn hear(value: Value, heard: &mut Heard) -> Result<(), Refused> {
+    let Value::Object(object) = value else { return Err(wrong(&["it"], "an object with a body", &value)) };
+    let mut fields = Fields(object);
+    let body = fields.text(&["body"])?.unwrap_or_default();
+    let from = fields.needed(&["from"])?;
+    let room = match (fields.flag(&["room"])?, fields.text(&["type"])?.as_deref()) {
+        (Some(room), _) => room,
+        (None, Some("groupchat")) => true,
+        (None, Some("chat")) => false,
+        (None, Some(_) | None) => is_room(&from),
+    };
+    let id = fields.text(&["id"])?;
+    let files = fields.any(&["oob"]).map(files).transpose()?.unwrap_or_default();
+    let reaction = fields.any(&["reaction"]).map(reaction).transpose()?;
+    if body.trim().is_empty() && files.is_empty() && reaction.is_none() {
+        return Err(Refused::because("nothing is said: body, oob or reaction is missing"));
+    }
+    fields.0.keys().for_each(|key| heard.lose(key.as_str()));
+    let stanza = Stanza { id, from: speaker(from, room)?, body, files, reaction };
+    heard.body(Body::User(stanza.said()));
+    Ok(())
+}
+
+fn speaker(from: String, room: bool) -> Result<Speaker, Refused> {
+    let (bare, resource) = from.split_once('/').unwrap_or((&from, ""));
+    match room {
+        _ if bare.trim().is_empty() => Err(Refused(format!("from is {} and should be a JID", quoted(&from)))),
+        // A room speaks itself when it changes its subject or greets: nobody says that.
+        true if resource.is_empty() => Err(Refused(format!("from is {} and names nobody in the room", quoted(&from)))),
+        true => Ok(Speaker::Occupant(resource.to_owned())),
+        false => Ok(Speaker::Person(from)),
+    }
+}
+
+fn is_room(from: &str) -> bool {
+    let bare = from.split('/').next().unwrap_or_default();
+    let domain = bare.split_once('@').map_or("", |(_, domain)| domain);
+    let label = domain.split('.').next().unwrap_or_default();
+    ROOM_DOMAINS.iter().any(|known| known.eq_ignore_ascii_case(label))
+}
+
+fn files(value: Value) -> Result<Vec<SharedFile>, Refused> {
+    let list = if let Value::Array(list) = value { list } else { vec![value] };
+    let file = |value| match value {
+        Value::String(url) => Ok(SharedFile { url, mime_type: None, size_bytes: None }),
+        Value::Object(object) => {
+            let mut fields = Fields(object);
+            let url = fields.needed(&["url"])?;
+            let mime_type = fields.text(&["mimeType", "mime_type", "mediaType"])?;
+            Ok(SharedFile { url, mime_type, size_bytes: fields.count(&["size", "sizeBytes"])? })
+        }
+        other => Err(wrong(&["oob"], "a list of addresses", &other)),
+    };
+    list.into_iter().map(file).collect()
+}
+
+fn reaction(value: Value) -> Result<Reaction, Refused> {
+    let Value::Object(object) = value else { return Err(wrong(&["reaction"], "an object", &value)) };
+    let mut fields = Fields(object);
+    let message_id = fields.needed(&["messageId", "message_id"])?;
+    let emojis = match fields.any(&["emojis", "emoji"]) {
+        None => Vec::new(),
+        Some(Value::String(emoji)) => vec![emoji],
+        Some(list) => serde_json::from_value(list.clone()).map_err(|_| wrong(&["emojis"], "a list of texts", &list))?,
+    };
+    Ok(Reaction { message_id, emojis })
+}

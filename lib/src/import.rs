@@ -1,0 +1,106 @@
+//! The sessions of a database become native sessions, each once: what was imported before stays as it is.
+//!
+//! A row that names its log is imported from the log, as it is read from there.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use crate::convert::{Conversion, Converted, Target};
+use crate::dialect::{AiSdk, Native};
+use crate::error::{At, Error, Result};
+use crate::host::Host;
+use crate::layout::Format;
+use crate::message::Part;
+use crate::reading::Reading;
+use crate::record::{Body, Kind, SessionId};
+use crate::session::Session;
+use crate::source::{Source, open_file};
+
+/// Whether anything is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Run {
+    /// It is.
+    Import,
+    /// It is only told what would be.
+    Rehearsal,
+}
+
+/// What came of one session of a database.
+#[derive(Debug)]
+pub enum Imported {
+    /// It is a native session now.
+    New(Converted),
+    /// It would be one.
+    Would {
+        /// What it would be called.
+        session: SessionId,
+        /// Its file.
+        path: PathBuf,
+    },
+    /// It was imported before.
+    Known(PathBuf),
+    /// It was imported before, and more has come since. What was imported is not changed.
+    Grown(PathBuf),
+    /// Another session has its name.
+    Taken(PathBuf),
+    /// Nobody says anything in it.
+    Empty,
+}
+
+/// The sessions of a database, each a row of the `agents` table.
+pub fn sessions(database: &Path) -> Result<Vec<Source>> {
+    if !open_file(database)?.is_database {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "not a SQLite database")).at(database);
+    }
+    let found = Source::in_file(&AiSdk, database)?;
+    let is_row = |source: &Source| matches!(source.layout.format, Format::Rows(_));
+    if found.iter().all(is_row) { Ok(found) } else { Err(Error::NoSessions(database.to_path_buf())) }
+}
+
+/// Brings sessions into a native store, on all cores: each waits for the disk.
+pub fn import(sources: &[Source], store: &Path, host: &Host, run: Run) -> Vec<Result<Imported>> {
+    sources.par_iter().map(|source| import_one(source, store, host, run)).collect()
+}
+
+fn import_one(source: &Source, store: &Path, host: &Host, run: Run) -> Result<Imported> {
+    let session = Session::open(source, &Reading::plain((host.now)()))?;
+    // What nobody understands cannot be said again.
+    if session.records().all(|record| matches!(record.kind(), Kind::Header | Kind::Other)) {
+        return Ok(Imported::Empty);
+    }
+    let how = Conversion { to: &Native, target: Target::Store(store), head: None, with: None };
+    let done = match run {
+        Run::Import => session.convert(&how, host).map(Imported::New),
+        Run::Rehearsal => session.destination(&how, host).map(|(session, path)| Imported::Would { session, path }),
+    };
+    match done {
+        Err(Error::Nothing(_)) => Ok(Imported::Empty),
+        Err(Error::Exists(path)) => Ok(compared(&session, path, host)),
+        done => done,
+    }
+}
+
+/// Whether what has the session's place is the session.
+fn compared(session: &Session, path: PathBuf, host: &Host) -> Imported {
+    let Ok(there) = Session::open(&Source::file(&Native, &path), &Reading::plain((host.now)())) else {
+        return Imported::Taken(path);
+    };
+    if first_words(session) != first_words(&there) {
+        Imported::Taken(path)
+    } else if session.updated() > there.updated() {
+        Imported::Grown(path)
+    } else {
+        Imported::Known(path)
+    }
+}
+
+/// What was said first.
+fn first_words(session: &Session) -> Option<String> {
+    let spoken = session.records().find(|record| matches!(record.kind(), Kind::User | Kind::Assistant))?;
+    let (Body::User(said) | Body::Assistant(said)) = spoken.body().ok()? else { return None };
+    said.parts
+        .into_iter()
+        .find_map(|part| if let Part::Text(text) = part { Some(text.text) } else { None })
+}

@@ -1,0 +1,346 @@
+//! A session that was ended lies in the archive, whole; the next one begins where it lay.
+#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::Timestamp;
+use scrollback::archive::{Archived, Ended, When};
+use scrollback::dialect::{self, Dialect};
+use scrollback::error::Error;
+use scrollback::host::Host;
+use scrollback::recorder::Surprise;
+use scrollback::source::Source;
+use scrollback::store::{NewSession, Store};
+use serde_json::{Value, json};
+
+const ALICE: &str = "alice@example.com";
+const HEADER: &str =
+    "{\"type\":\"session\",\"version\":1,\"created\":\"2025-02-08T18:00:00Z\",\"jid\":\"alice@example.com\"}\n";
+const HELLO: &str = "{\"type\":\"message\",\"role\":\"user\",\"content\":\"Hello\",\"msg_id\":\"m1\",\"ts\":\"2025-02-08T18:30:00Z\"}\n";
+
+/// A store, and a clock that a test sets.
+struct Place {
+    folder: tempfile::TempDir,
+    dialect: &'static dyn Dialect,
+    store: Store,
+    clock: Arc<AtomicI64>,
+}
+
+impl Place {
+    fn of(dialect: &str, now: &str) -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let clock = Arc::new(AtomicI64::new(0));
+        let (hands, ids) = (Arc::clone(&clock), AtomicI64::new(0));
+        let host = Host {
+            now: Arc::new(move || Timestamp::from_millisecond(hands.load(Ordering::Relaxed)).unwrap()),
+            new_id: Arc::new(move || format!("id-{}", ids.fetch_add(1, Ordering::Relaxed))),
+            cwd: PathBuf::from("/gone/engine"),
+            platform: "linux".to_owned(),
+            version: "test 1".to_owned(),
+        };
+        let dialect = dialect::named(dialect).unwrap();
+        let store = Store::open(dialect, folder.path(), host).unwrap();
+        let place = Place { folder, dialect, store, clock };
+        place.set(now);
+        place
+    }
+
+    fn set(&self, now: &str) {
+        self.clock.store(now.parse::<Timestamp>().unwrap().as_millisecond(), Ordering::Relaxed);
+    }
+
+    fn path(&self, below: &str) -> PathBuf {
+        self.folder.path().join(below)
+    }
+
+    fn put(&self, below: &str, text: &str) -> Source {
+        let path = self.path(below);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        self.source(below)
+    }
+
+    fn source(&self, below: &str) -> Source {
+        Source::file(self.dialect, &self.path(below))
+    }
+
+    fn end(&self, below: &str) -> Ended {
+        self.store.archive(&self.source(below), When::Now).unwrap()
+    }
+
+    fn read(&self, below: &str) -> String {
+        fs::read_to_string(self.path(below)).unwrap()
+    }
+
+    /// Every file, below the store.
+    fn files(&self) -> Vec<String> {
+        let (mut found, mut next) = (Vec::new(), vec![self.folder.path().to_path_buf()]);
+        while let Some(path) = next.pop() {
+            if path.is_dir() {
+                next.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            } else {
+                found.push(path.strip_prefix(self.folder.path()).unwrap().display().to_string());
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+fn archived(ended: Ended) -> Archived {
+    match ended {
+        Ended::Archived(archived) => archived,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn bytes_and_order_are_kept_and_the_archive_is_read_as_before() {
+    let place = Place::of("fluux", "2025-02-08T19:00:00.999Z");
+    let text = format!("{HEADER}{HELLO}not json\n{HELLO}torn");
+    let before = place.put("alice@example.com/history.jsonl", &text);
+    let rows = place.store.list(None).rows;
+    let done = archived(place.end("alice@example.com/history.jsonl"));
+    assert_eq!(done.path, place.path("alice@example.com/sessions/20250208-190000.jsonl"));
+    assert_eq!((done.session.as_str(), done.surprises), ("alice@example.com:20250208-190000", vec![]));
+    assert_eq!(place.files(), ["alice@example.com/sessions/20250208-190000.jsonl"]);
+    assert_eq!(fs::read_to_string(&done.path).unwrap(), text);
+    let after = place.store.list(None).rows;
+    assert_eq!((rows.len(), after.len()), (1, 1));
+    assert_eq!((&rows[0].first_prompt, rows[0].updated), (&after[0].first_prompt, after[0].updated));
+    assert_eq!(place.store.archive(&before, When::Now).unwrap(), Ended::NotThere);
+}
+
+#[test]
+fn two_in_one_second_get_two_names_in_their_order_and_nothing_is_overwritten() {
+    let place = Place::of("fluux", "2025-12-31T23:59:58Z");
+    let mut names = Vec::new();
+    place.put("alice@example.com/sessions/20251231-235959.jsonl", "mine\n");
+    for at in 0..4 {
+        place.put("alice@example.com/history.jsonl", &format!("{HEADER}{}", HELLO.replace("m1", &format!("m{at}"))));
+        names.push(archived(place.end("alice@example.com/history.jsonl")).path);
+    }
+    assert!(names.is_sorted(), "{names:?}");
+    assert_eq!(
+        place.files(),
+        ["20251231-235958", "20251231-235959", "20260101-000000", "20260101-000001", "20260101-000002"]
+            .map(|name| format!("alice@example.com/sessions/{name}.jsonl"))
+    );
+    assert_eq!(place.read("alice@example.com/sessions/20251231-235959.jsonl"), "mine\n");
+    for (at, path) in names.iter().enumerate() {
+        assert!(fs::read_to_string(path).unwrap().contains(&format!("m{at}")), "{path:?}");
+    }
+}
+
+#[test]
+fn what_says_nothing_stays_where_it_is() {
+    let place = Place::of("fluux", "2025-02-08T19:00:00Z");
+    let path = "alice@example.com/history.jsonl";
+    assert_eq!(place.end(path), Ended::NotThere);
+    for text in ["", "\n\n", HEADER, &format!("{HEADER}\r\n\n"), "{\"type\":\"session\"}\n"] {
+        place.put(path, text);
+        assert_eq!(place.end(path), Ended::Empty, "{text:?}");
+        assert_eq!(place.files(), [path]);
+        assert_eq!(place.read(path), text);
+    }
+    for text in ["rubbish", &format!("{HEADER}{{\"type\":\"mess"), &format!("{HEADER}{{\"type\":\"later\"}}\n"), HELLO]
+    {
+        place.put(path, text);
+        assert_eq!(fs::read_to_string(archived(place.end(path)).path).unwrap(), text);
+    }
+}
+
+#[test]
+fn a_session_is_idle_when_its_newest_instant_is_more_than_so_many_minutes_ago() {
+    let second = |text: &str| HELLO.replace("2025-02-08T18:30:00Z", text);
+    for (lines, now, minutes, is_idle) in [
+        (HELLO.to_owned(), "2025-02-08T19:00:00Z", 30, false),
+        (HELLO.to_owned(), "2025-02-08T19:00:00.001Z", 30, true),
+        (HELLO.to_owned(), "2025-02-08T18:30:00Z", 0, false),
+        (HELLO.to_owned(), "2025-02-08T18:30:01Z", 0, true),
+        (HELLO.to_owned(), "2025-03-08T19:00:00Z", u32::MAX, false),
+        // The clock was set back.
+        (HELLO.to_owned(), "2025-02-08T17:00:00Z", 30, false),
+        // Lines are not always in order, and offsets count.
+        (format!("{}{HELLO}", second("2025-02-08T19:50:00+01:00")), "2025-02-08T19:10:00Z", 30, false),
+        // An instant of tomorrow's tomorrow is none.
+        (format!("{HELLO}{}", second("2035-02-08T18:30:00Z")), "2025-02-08T19:01:00Z", 30, true),
+        (second("soon"), "2025-02-08T18:29:00Z", 30, false),
+    ] {
+        let place = Place::of("fluux", now);
+        let source = place.put("alice@example.com/history.jsonl", &format!("{HEADER}{lines}"));
+        let ended = place.store.archive(&source, When::IdleFor { minutes }).unwrap();
+        assert_eq!(matches!(ended, Ended::Archived(_)), is_idle, "{lines} at {now}, {minutes}: {ended:?}");
+    }
+    let place = Place::of("fluux", "2030-01-01T00:00:00Z");
+    let untimed = "{\"type\":\"message\",\"role\":\"user\",\"content\":\"Hello\"}\n";
+    let source = place.put("alice@example.com/history.jsonl", untimed);
+    assert_eq!(place.store.archive(&source, When::IdleFor { minutes: 1 }).unwrap(), Ended::NotIdle);
+}
+
+#[test]
+fn a_writer_that_still_has_it_open_goes_on_in_a_new_file_with_its_header() {
+    let place = Place::of("fluux", "2025-02-08T19:00:00Z");
+    let project = Path::new("/gone/engine");
+    let new = NewSession { with: Some("alice@example.com/phone"), ..NewSession::of(project) };
+    place.store.begin(new).unwrap().user("One").unwrap();
+    let source = place.store.current(&new).unwrap().unwrap();
+    let mut recorder = place.store.resume_source(&source, None).unwrap();
+    recorder.user("Two").unwrap();
+    recorder.surprises();
+    let done = archived(place.store.archive(&source, When::Now).unwrap());
+    recorder.user("Three").unwrap();
+    assert_eq!(recorder.surprises(), [Surprise::Deleted]);
+    let said = |path: &Path| {
+        let lines: Vec<Value> =
+            fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let told = |line: &Value| line["content"].as_str().or(line["jid"].as_str()).unwrap().to_owned();
+        lines.iter().map(told).collect::<Vec<_>>()
+    };
+    assert_eq!(said(&done.path), [ALICE, "One", "Two"]);
+    assert_eq!(said(&source.path), [ALICE, "Three"]);
+}
+
+#[test]
+fn an_idle_session_is_ended_before_it_is_gone_on_with() {
+    let place = Place::of("fluux", "2025-02-08T19:00:00Z");
+    let new = NewSession { with: Some(ALICE), ..NewSession::of(Path::new("/gone/engine")) };
+    let (mut recorder, archived) = place.store.go_on(new, Some(30)).unwrap();
+    recorder.user("One").unwrap();
+    assert!(archived.is_none());
+    place.set("2025-02-08T19:30:00Z");
+    assert!(!recorder.is_idle_for(30) && recorder.is_idle_for(29));
+    let (mut same, archived) = place.store.go_on(new, Some(30)).unwrap();
+    same.user("Two").unwrap();
+    assert!(archived.is_none());
+    place.set("2025-02-08T20:00:01Z");
+    let (mut next, archived) = place.store.go_on(new, Some(30)).unwrap();
+    next.user("Three").unwrap();
+    assert_eq!(archived.unwrap().path, place.path("alice@example.com/sessions/20250208-200001.jsonl"));
+    assert_eq!(place.read("alice@example.com/history.jsonl").lines().count(), 2);
+    assert!(place.store.go_on(new, None).unwrap().1.is_none());
+}
+
+#[test]
+fn whoever_writes_while_others_end_the_session_loses_nothing() {
+    const WRITERS: usize = 3;
+    const EACH: usize = 60;
+    let place = Place::of("fluux", "2025-02-08T19:00:00Z");
+    let new = NewSession { with: Some(ALICE), ..NewSession::of(Path::new("/gone/engine")) };
+    place.store.go_on(new, None).unwrap();
+    let source = place.store.current(&new).unwrap().unwrap();
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let (store, source) = (place.store.clone(), &source);
+            scope.spawn(move || {
+                let mut recorder = loop {
+                    match store.go_on(new, None) {
+                        Ok((recorder, _)) => break recorder,
+                        Err(error) => assert!(matches!(error, Error::Io { .. }), "{error}"),
+                    }
+                };
+                for at in 0..EACH {
+                    recorder.user(format!("{writer}.{at}")).unwrap();
+                    if at % 20 == 10 {
+                        store.archive(source, When::Now).unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let mut found = Vec::new();
+    for file in place.files() {
+        let text = place.read(&file);
+        let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(lines.first().is_none_or(|first| first["jid"] == ALICE), "{file}: {text}");
+        found.extend(lines.iter().filter_map(|line| line["content"].as_str().map(str::to_owned)));
+    }
+    found.sort();
+    let mut expected: Vec<String> =
+        (0..WRITERS).flat_map(|writer| (0..EACH).map(move |at| format!("{writer}.{at}"))).collect();
+    expected.sort();
+    assert_eq!(found, expected);
+    assert!(place.files().len() > 2, "{:?}", place.files());
+}
+
+const SAID: &str = "{\"role\":\"user\",\"content\":\"Hi\",\"timestamp\":\"2026-01-10T11:00:00Z\"}\n";
+
+#[test]
+fn a_conversation_of_sage_goes_into_history_and_its_metadata_counts_anew() {
+    let place = Place::of("sage-el", "2026-01-10T12:00:00Z");
+    let log = "projects/-gone-engine/conversation.jsonl";
+    place.put(log, SAID);
+    let about = json!({
+        "project_dir": "/gone/engine", "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-10T11:00:00Z",
+        "message_count": 1, "total_size": 70, "mood": {"kept": [1.50, "as it is"]},
+    });
+    place.put("projects/-gone-engine/metadata.json", &about.to_string());
+    let done = archived(place.end(log));
+    assert_eq!(done.path, place.path("projects/-gone-engine/history/20260110-120000.jsonl"));
+    assert_eq!(fs::read_to_string(&done.path).unwrap(), SAID);
+    let told = || serde_json::from_str::<Value>(&place.read("projects/-gone-engine/metadata.json")).unwrap();
+    let mut expected = about.clone();
+    (expected["message_count"], expected["total_size"]) = (0.into(), 0.into());
+    expected["updated_at"] = "2026-01-10T12:00:00Z".into();
+    assert_eq!(told(), expected);
+    let row = place.store.list(None).rows.remove(0);
+    assert_eq!(row.project.as_deref(), Some("/gone/engine"), "an archive is still its project's");
+    let mut next = place.store.create(Path::new("/gone/engine")).unwrap();
+    next.user("Again").unwrap();
+    next.close().unwrap();
+    assert_eq!((&told()["mood"], &told()["message_count"]), (&about["mood"], &json!(1)));
+}
+
+#[test]
+fn a_project_goes_on_in_its_own_folder_whatever_the_folder_is_called() {
+    let place = Place::of("sage-el", "2026-01-10T12:00:00Z");
+    let new = NewSession::of(Path::new("/gone/my.engine"));
+    let of = |dir: &str| json!({"project_dir": dir}).to_string();
+    assert!(place.store.current(&new).unwrap().is_none());
+    place.put("projects/-gone-my-engine/conversation.jsonl", SAID);
+    let aligned = place.store.current(&new).unwrap().unwrap().path;
+    assert_eq!(aligned, place.path("projects/-gone-my-engine/conversation.jsonl"), "nobody says whose it is");
+    place.put("projects/-gone-my-engine/metadata.json", &of("/gone/my/engine"));
+    let refused = place.store.current(&new).unwrap_err();
+    assert!(
+        matches!(&refused, Error::OtherProject { project, .. } if project == Path::new("/gone/my/engine")),
+        "{refused}"
+    );
+    assert!(matches!(place.store.create(new.project), Err(Error::Exists(_) | Error::OtherProject { .. })));
+    fs::remove_file(place.path("projects/-gone-my-engine/conversation.jsonl")).unwrap();
+    assert!(matches!(place.store.create(new.project), Err(Error::OtherProject { .. })), "an ended one's folder too");
+    place.put("projects/-gone-my.engine-/conversation.jsonl", SAID);
+    place.put("projects/-gone-my.engine-/metadata.json", &of("/gone/my.engine/"));
+    let own = place.store.current(&new).unwrap().unwrap().path;
+    assert_eq!(own, place.path("projects/-gone-my.engine-/conversation.jsonl"));
+}
+
+#[test]
+fn only_a_session_that_goes_on_is_ended() {
+    let place = Place::of("fluux", "2025-02-08T19:00:00Z");
+    let ended = place.put("alice@example.com/sessions/20250101-000000.jsonl", HELLO);
+    assert!(matches!(place.store.archive(&ended, When::Now), Err(Error::CannotHold { .. })));
+    let native = Place::of("native", "2025-02-08T19:00:00Z");
+    let source = native.put("sessions/s/messages.jsonl", "{}\n");
+    assert!(matches!(native.store.archive(&source, When::Now), Err(Error::CannotHold { .. })));
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_goes_through_a_link() {
+    let place = Place::of("fluux", "2025-02-08T19:00:00Z");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let source = place.put("alice@example.com/history.jsonl", HELLO);
+    std::os::unix::fs::symlink(elsewhere.path(), place.path("alice@example.com/sessions")).unwrap();
+    assert!(matches!(place.store.archive(&source, When::Now), Err(Error::BadName { .. })));
+    let other = place.put("bob@example.com/real.jsonl", HELLO);
+    std::os::unix::fs::symlink(&other.path, place.path("bob@example.com/history.jsonl")).unwrap();
+    assert!(matches!(
+        place.store.archive(&place.source("bob@example.com/history.jsonl"), When::Now),
+        Err(Error::Io { .. })
+    ));
+    assert!(fs::read_dir(elsewhere.path()).unwrap().next().is_none());
+}

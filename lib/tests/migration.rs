@@ -1,0 +1,208 @@
+//! Older sessions: recorded into as they are, and the rows of a database brought into the native store.
+#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use jiff::Timestamp;
+use scrollback::dialect;
+use scrollback::error::Error;
+use scrollback::host::Host;
+use scrollback::import::{self, Imported, Run};
+use scrollback::reading::Reading;
+use scrollback::session::Session;
+use scrollback::source::Source;
+use scrollback::store::Store;
+use serde_json::Value;
+
+fn host() -> Host {
+    let ids = AtomicU64::new(0);
+    Host {
+        now: Arc::new(now),
+        new_id: Arc::new(move || format!("new-{}", ids.fetch_add(1, Ordering::Relaxed))),
+        cwd: PathBuf::from("/gone/tides"),
+        platform: "linux".to_owned(),
+        version: "test 1".to_owned(),
+    }
+}
+
+fn now() -> Timestamp {
+    "2027-01-01T00:00:00Z".parse().unwrap()
+}
+
+fn open(path: &Path) -> Session {
+    Session::open(&Source::file(dialect::named("native").unwrap(), path), &Reading::plain(now())).unwrap()
+}
+
+fn branch(session: &Session) -> Vec<String> {
+    let records = session.head().map(|head| session.branch(head).records).unwrap_or_default();
+    records.iter().map(|record| record.id().into_owned()).collect()
+}
+
+/// Every native case: plain messages, documented and shipped Sage, broken ones too.
+#[test]
+fn recording_into_an_older_session_keeps_every_byte_and_goes_on_from_its_head() {
+    let native = dialect::named("native").unwrap();
+    let mut tried = 0;
+    for case in fs::read_dir(support::corpus().join("native")).unwrap() {
+        let case = case.unwrap().path();
+        let Ok(before) = fs::read(case.join("messages.jsonl")) else { continue };
+        let name = case.file_name().unwrap().to_string_lossy().into_owned();
+        let store = tempfile::tempdir().unwrap();
+        let folder = store.path().join("sessions").join(&name);
+        fs::create_dir_all(&folder).unwrap();
+        for file in fs::read_dir(&case).unwrap().map(|file| file.unwrap().path()).filter(|file| file.is_file()) {
+            fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
+        }
+        let log = folder.join("messages.jsonl");
+        let chain = branch(&open(&log));
+        let source = Source::file(native, &log);
+        let mut recorder = Store::open(native, store.path(), host()).unwrap().resume_source(&source, None).unwrap();
+        let asked = recorder.user("And tomorrow?").unwrap().id().unwrap().to_string();
+        let answered = recorder.assistant("At 04:58.").unwrap().id().unwrap().to_string();
+        recorder.close().unwrap();
+        let after = fs::read(&log).unwrap();
+        assert!(after.starts_with(&before), "{name}");
+        let added = &after[before.len()..];
+        let added: Vec<Value> =
+            added.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        assert!(added.len() == 2 && added.iter().all(|line| line["format"] == 2), "{name}: {added:?}");
+        let expected: Vec<String> = chain.into_iter().chain([asked, answered]).collect();
+        let now = branch(&open(&log));
+        assert!(now.ends_with(&expected), "{name}: {now:?} should end with {expected:?}");
+        tried += 1;
+    }
+    assert!(tried > 50, "{tried}");
+}
+
+const TABLE: &str = "CREATE TABLE agents (id TEXT, execution_id TEXT, model TEXT, prompt TEXT, status TEXT, result TEXT, \
+                     result_structured TEXT, log_path TEXT, error TEXT, started_at TEXT, completed_at TEXT, created_at TEXT, \
+                     tokens_input INTEGER, tokens_output INTEGER);";
+
+/// A database with these rows, and a folder for a store.
+fn database(rows: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("smithers.db");
+    rusqlite::Connection::open(&path).unwrap().execute_batch(&format!("{TABLE}{rows}")).unwrap();
+    (folder, path)
+}
+
+fn row(id: &str, prompt: &str, result: &str) -> String {
+    format!(
+        "INSERT INTO agents (id, model, prompt, status, result, created_at, completed_at, tokens_input, tokens_output) VALUES \
+         ('{id}', 'sonnet', '{prompt}', 'completed', '{result}', '2025-11-01T10:00:00Z', '2025-11-01T10:01:00Z', 12, 34);"
+    )
+}
+
+fn import_all(database: &Path, run: Run) -> Vec<Imported> {
+    let store = database.with_file_name("store");
+    let rows = import::sessions(database).unwrap();
+    import::import(&rows, &store, &host(), run).into_iter().map(Result::unwrap).collect()
+}
+
+/// What came of each, in a word.
+fn words(imported: &[Imported]) -> Vec<&'static str> {
+    let word = |one: &Imported| match one {
+        Imported::New(_) => "new",
+        Imported::Would { .. } => "would",
+        Imported::Known(_) => "known",
+        Imported::Grown(_) => "grown",
+        Imported::Taken(_) => "taken",
+        Imported::Empty => "empty",
+    };
+    imported.iter().map(word).collect()
+}
+
+#[test]
+fn rows_become_sessions_once() {
+    let (_folder, path) = database(&(row("a1", "Go.", "Done.") + &row("a2", "Stop.", "Stopped.")));
+    let rehearsed = import_all(&path, Run::Rehearsal);
+    assert_eq!(words(&rehearsed), ["would", "would"]);
+    assert!(!path.with_file_name("store").exists());
+    let first = import_all(&path, Run::Import);
+    assert_eq!(words(&first), ["new", "new"]);
+    for (done, would) in first.iter().zip(&rehearsed) {
+        let (Imported::New(done), Imported::Would { session, path }) = (done, would) else { panic!("{done:?}") };
+        assert_eq!((&done.session, &done.path), (session, path));
+        let session = open(&done.path);
+        assert_eq!(session.records().len(), 2);
+        assert_eq!(session.usage().unwrap().output, Some(34));
+        assert_eq!(session.models(), ["sonnet"]);
+        assert_eq!(session.updated(), Some("2025-11-01T10:01:00Z".parse().unwrap()));
+    }
+    assert_eq!(words(&import_all(&path, Run::Import)), ["known", "known"]);
+    assert_eq!(words(&import_all(&path, Run::Rehearsal)), ["known", "known"]);
+    let change = "UPDATE agents SET completed_at = '2025-11-02T10:00:00Z' WHERE id = 'a1'; UPDATE agents SET prompt = 'Other.' WHERE id = 'a2';";
+    rusqlite::Connection::open(&path).unwrap().execute_batch(change).unwrap();
+    assert_eq!(words(&import_all(&path, Run::Import)), ["grown", "taken"]);
+}
+
+#[test]
+fn a_row_with_a_readable_log_is_imported_from_the_log() {
+    let (folder, path) = database("");
+    let log = support::corpus().join("ai-sdk/row-log/log.jsonl");
+    fs::copy(log, folder.path().join("log.jsonl")).unwrap();
+    let insert = "INSERT INTO agents (id, model, prompt, status, log_path) VALUES ('a1', 'm', 'p', 'completed', 'log.jsonl'), \
+                  ('a2', 'm', 'p', 'completed', 'gone.jsonl');";
+    rusqlite::Connection::open(&path).unwrap().execute_batch(insert).unwrap();
+    let imported = import_all(&path, Run::Import);
+    assert_eq!(words(&imported), ["new", "new"]);
+    let Imported::New(of_log) = &imported[0] else { panic!("{imported:?}") };
+    let reading = Reading::plain(now());
+    let log = Session::open(
+        &Source::file(dialect::named("claude-code").unwrap(), &folder.path().join("log.jsonl")),
+        &reading,
+    );
+    let log = log.unwrap();
+    let parts =
+        |session: &Session| support::messages(session).into_iter().map(|message| message.parts).collect::<Vec<_>>();
+    assert_eq!(parts(&open(&of_log.path)), parts(&log));
+}
+
+#[test]
+fn odd_rows_are_imported_as_far_as_they_say_anything() {
+    let rows = "INSERT INTO agents (id) VALUES (NULL), ('a'), ('a'), (x'00ff'), (7); \
+                INSERT INTO agents (id, prompt) VALUES (NULL, 'one'), ('', 'two'), ('../../x', 'three'), (x'ff', 'four'); \
+                INSERT INTO agents (id, prompt, status, created_at) VALUES ('b', x'ff41', 9, 1761991200);";
+    let (folder, path) = database(rows);
+    let imported = import_all(&path, Run::Import);
+    assert_eq!(words(&imported), ["empty", "empty", "empty", "empty", "empty", "new", "new", "new", "new", "new"]);
+    assert_eq!(words(&import_all(&path, Run::Import))[5..], ["known"; 5]);
+    let names: Vec<String> = fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .collect();
+    assert!(names.iter().all(|name| name == "store" || name == "smithers.db"), "{names:?}");
+}
+
+#[test]
+fn what_is_no_database_of_agents_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("text.db"), "not a database").unwrap();
+    fs::write(path("empty.db"), "").unwrap();
+    fs::write(path("damaged.db"), [b"SQLite format 3\0".as_slice(), &[7; 4000]].concat()).unwrap();
+    rusqlite::Connection::open(path("other.db"))
+        .unwrap()
+        .execute_batch("CREATE TABLE agents (id, name);")
+        .unwrap();
+    for (name, expected) in [
+        ("text.db", "not a SQLite database"),
+        ("empty.db", "not a SQLite database"),
+        ("damaged.db", "not a database"),
+        ("other.db", "no known agent's"),
+        ("gone.db", "No such file"),
+    ] {
+        let error = import::sessions(&path(name)).unwrap_err().to_string();
+        assert!(error.contains(expected), "{name}: {error}");
+    }
+    let (_folder, locked) = database(&row("a", "Go.", "Done."));
+    let writer = rusqlite::Connection::open(&locked).unwrap();
+    writer.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let error = import::sessions(&locked).unwrap_err();
+    assert!(matches!(error, Error::Database { .. }), "{error}");
+}
