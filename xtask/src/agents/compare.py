@@ -78,8 +78,8 @@ try:
 except FileNotFoundError:
     body = None
 sent = [] if body is None else [said for said in flat(body) if "GO-ON" not in said]
-if body is None:
-    tell("asked nothing")
+if body is None or not expected:
+    tell("asked nothing" if expected else "nothing was written")
 elif sent == expected:
     tell("the same")
 elif in_our_words(sent, expected) == expected:
