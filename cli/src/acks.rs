@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use scrollback::recorder::{Ack, Durability, Saved};
+use scrollback::recorder::{Ack, Durability, Refused, Saved};
 use scrollback::writing::Loss;
 use serde::Serialize;
 
@@ -93,6 +93,19 @@ impl Acks {
     pub(crate) fn settle(&mut self, settled: &[Saved], out: &mut dyn Write) {
         self.waiting.iter_mut().for_each(|line| line.settle(settled));
         self.print(out);
+    }
+
+    /// Tells of held calls that the format has no place for.
+    pub(crate) fn refuse_held(&mut self, refused: &[Refused], out: &mut dyn Write) {
+        for Refused { ticket, what } in refused {
+            let (lines, waiting) =
+                std::mem::take(&mut self.waiting).into_iter().partition(|line| line.tickets.contains(ticket));
+            self.waiting = waiting;
+            let lines: Vec<Line> = lines;
+            lines
+                .into_iter()
+                .for_each(|line| self.refuse(line.seq, &format!("the format has no place for this: {what}"), out));
+        }
     }
 
     /// Tells that a line was refused or could not be written.

@@ -23,7 +23,7 @@ use crate::record::{RecordId, SessionId};
 use crate::recorder::{Log, Start};
 use crate::session::{Branch, NotFound, RecordRef, Session};
 use crate::source::Source;
-use crate::store::{NewSession, Store, bytes, read_sidecar};
+use crate::store::{NewSession, Store, bytes, check_name, read_sidecar};
 use crate::writing::{Adoption, Line, Shape};
 use plan::{Stands, linear_plan, plan, take_header};
 use staged::Out;
@@ -68,6 +68,7 @@ impl Store {
         let last = RecordId(head.id().into_owned());
         let with = self.dialect.with_of(session.path());
         let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
+        check_name(id.as_str())?;
         let mut beginning = self.beginning(&id, &new, session.git_branch())?;
         (beginning.cwd, beginning.forked_from) = (&cwd, Some((&from, &last)));
         let path = self.path_of(&beginning)?;

@@ -144,6 +144,7 @@ impl Store {
         }
         let session = SessionId(new.id.map_or_else(|| (self.host.new_id)(), str::to_owned));
         let git_branch = git::branch(&self.host.cwd);
+        check_name(session.as_str())?;
         let beginning = self.beginning(&session, &new, git_branch.as_deref())?;
         let path = self.path_of(&beginning)?;
         if self.disk.exists(&path) {
@@ -185,7 +186,9 @@ impl Store {
         let path = &source.path;
         let project = session.cwd().map_or_else(|| self.host.cwd.clone(), |cwd| project::of(Path::new(cwd)));
         let id = session.id();
-        let header = match self.beginning(&id, &NewSession::of(&project), session.git_branch()) {
+        // A session that is called after whom it is with says so in its header.
+        let new = NewSession { with: Some(id.as_str()), ..NewSession::of(&project) };
+        let header = match self.beginning(&id, &new, session.git_branch()) {
             Ok(beginning) => bytes(&(self.writing.header)(&beginning)),
             Err(_) => Vec::new(),
         };
@@ -307,7 +310,6 @@ impl Store {
         new: &NewSession<'a>,
         git_branch: Option<&'a str>,
     ) -> Result<Beginning<'a>> {
-        check_name(session.as_str())?;
         if !new.project.is_absolute() || new.project.as_os_str().as_encoded_bytes().contains(&0) {
             let (name, why) = (new.project.to_string_lossy().into_owned(), "a project is an absolute path".to_owned());
             return Err(Error::BadName { name, why });

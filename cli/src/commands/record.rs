@@ -207,6 +207,8 @@ impl Recording {
         let settled = self.recorder.as_mut().map(Recorder::settled).unwrap_or_default();
         line.settle(&settled);
         self.acks.settle(&settled, &mut ctx.out);
+        self.acks
+            .refuse_held(&self.recorder.as_mut().map(Recorder::refused).unwrap_or_default(), &mut ctx.out);
         if let Err(error) = said {
             self.failed |= is_the_worlds(&error);
             self.acks.refuse(seq, &error.to_string(), &mut ctx.out);
@@ -277,6 +279,7 @@ impl Recording {
             let saved = if in_doubt { recorder.reopen() } else { Ok(()) };
             let finished = saved.and_then(|()| recorder.finish());
             self.acks.settle(&recorder.settled(), &mut ctx.out);
+            self.acks.refuse_held(&recorder.refused(), &mut ctx.out);
             told(surprises::tell(recorder, ctx));
             if let Err(error) = finished {
                 self.failed |= is_the_worlds(&error);

@@ -48,7 +48,9 @@ pub(super) fn as_sent<'s>(history: &History<'s>) -> Option<History<'s>> {
 fn say_as_sent(turn: &mut Turn<'_>) {
     let said = display(&turn.items);
     if !said.is_empty() {
-        turn.items = vec![Item::Part(Part::text(said))];
+        // Its files tell of no call; an agent may add one that it has just made.
+        turn.items.retain(|item| !matches!(item, Item::Part(_)));
+        turn.items.insert(0, Item::Part(Part::text(said)));
     }
 }
 

@@ -93,6 +93,15 @@ pub struct Saved {
     pub losses: Vec<Loss>,
 }
 
+/// A call that was held, and whose record cannot be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    /// Names the call.
+    pub ticket: u64,
+    /// What the format has no place for.
+    pub what: String,
+}
+
 /// A call whose record is not safe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsaved {

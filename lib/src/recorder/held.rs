@@ -2,7 +2,7 @@
 
 use super::log::{On, Piece};
 use super::turn::Turn;
-use super::{Ack, Durability, Mode, Recorder, Saved};
+use super::{Ack, Durability, Mode, Recorder, Refused, Saved};
 use crate::error::{Error, Result};
 use crate::record::{Body, Kind, RecordId, Said};
 use crate::writing::Fragment;
@@ -30,10 +30,13 @@ impl Recorder {
                 self.unsettled.extend(tickets.into_iter().map(|ticket| (ticket, id.clone())));
                 Err(error)
             }
+            Err(Error::CannotHold { dialect, what }) => {
+                let refused = |ticket| Refused { ticket, what: what.clone() };
+                self.refused.extend(tickets.into_iter().map(refused));
+                Err(Error::CannotHold { dialect, what })
+            }
             Err(error) => {
-                if !matches!(error, Error::CannotHold { .. }) {
-                    self.turn = Some((Turn::of(body), tickets));
-                }
+                self.turn = Some((Turn::of(body), tickets));
                 Err(error)
             }
         }
@@ -60,7 +63,11 @@ impl Recorder {
             | Body::Rewind(_)
             | Body::Restore(_)
             | Body::Other(_)) => {
-                self.end_turn()?;
+                match self.end_turn() {
+                    // What the turn before could not be written as is no reason against this record.
+                    Ok(()) | Err(Error::CannotHold { .. }) => {}
+                    Err(error) => return Err(error),
+                }
                 let durability = Durability::of(&body);
                 return self.write(vec![Piece::next(body)], ticket, durability);
             }
@@ -88,7 +95,7 @@ impl Recorder {
             return Ok(Ack::Held { ticket });
         }
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
-        let tip = log.start.tip.clone().filter(|_| log.joins());
+        let tip = log.start.chain.tip.clone().filter(|_| log.joins());
         let body = tip.as_ref().and_then(|tip| match tip.kind {
             Kind::User => Some(Body::User(said.clone())),
             Kind::Assistant => Some(Body::Assistant(said.clone())),

@@ -5,7 +5,7 @@
 //! ```
 
 use crate::assemble::settle;
-use crate::message::{Approval, Part, ToolPart, ToolState};
+use crate::message::{Approval, Part, SteeringPart, ToolPart, ToolState};
 use crate::record::{Body, Outcome, Said, ToolResult};
 
 /// A turn that is not over yet.
@@ -32,7 +32,11 @@ impl Turn {
                 None => self.said.results.push(result),
             }
         }
-        self.said.parts.append(&mut said.parts);
+        if !said.parts.is_empty() {
+            // Somebody spoke while the tools ran.
+            let (id, parts) = (format!("steering-{}", self.said.parts.len()), std::mem::take(&mut said.parts));
+            self.said.parts.push(Part::Steering(SteeringPart { id, parts, ..SteeringPart::default() }));
+        }
         self.know(said);
     }
 

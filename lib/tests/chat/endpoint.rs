@@ -1,0 +1,169 @@
+//! The agent against an endpoint that speaks one API or the other and keeps what it is asked.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread::JoinHandle;
+
+use serde_json::{Value, json};
+
+use crate::support::apis::complaints;
+use crate::{Place, Spoken, messages, said, speak};
+
+/// Answers as many requests as there are answers; the bodies that it was sent.
+fn serve(answers: Vec<String>) -> (String, JoinHandle<Vec<Value>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let served = std::thread::spawn(move || {
+        answers.iter().map(|answer| answer_one(listener.accept().unwrap().0, answer)).collect()
+    });
+    (url, served)
+}
+
+fn answer_one(stream: TcpStream, answer: &str) -> Value {
+    let mut reader = BufReader::new(stream);
+    let (mut line, mut length) = (String::new(), 0);
+    while reader.read_line(&mut line).unwrap() > 2 {
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        line.clear();
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    reader.into_inner().write_all(answer.as_bytes()).unwrap();
+    serde_json::from_slice(&body).unwrap()
+}
+
+fn events(events: &[Value]) -> String {
+    let lines: String = events.iter().map(|event| format!("event: e\ndata: {event}\n\n")).collect();
+    format!("HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n{lines}")
+}
+
+/// Thinking, words and a call; then words.
+fn anthropic() -> Vec<String> {
+    let block = |index: u64, start: Value, deltas: &[Value]| {
+        let mut events = vec![json!({"type": "content_block_start", "index": index, "content_block": start})];
+        let delta = |delta: &Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
+        events.extend(deltas.iter().map(delta));
+        events.push(json!({"type": "content_block_stop", "index": index}));
+        events
+    };
+    let message = |blocks: Vec<Vec<Value>>| {
+        let start = json!({"type": "message_start", "message": {"model": "m-1", "usage": {"input_tokens": 5}}});
+        let usage = json!({"type": "message_delta", "delta": {}, "usage": {"output_tokens": 7}});
+        let end = [usage, json!({"type": "message_stop"})];
+        events(&[vec![start], blocks.concat(), end.to_vec()].concat())
+    };
+    let text = |text: &str| json!({"type": "text_delta", "text": text});
+    let json_piece = |json: &str| json!({"type": "input_json_delta", "partial_json": json});
+    vec![
+        message(vec![
+            block(
+                0,
+                json!({"type": "thinking"}),
+                &[
+                    json!({"type": "thinking_delta", "thinking": "Let me "}),
+                    json!({"type": "thinking_delta", "thinking": "look."}),
+                    json!({"type": "signature_delta", "signature": "c2ln"}),
+                ],
+            ),
+            block(1, json!({"type": "text"}), &[text("I "), text("look.")]),
+            block(
+                2,
+                json!({"type": "tool_use", "id": "toolu_1", "name": "read_file", "input": {}}),
+                &[json_piece("{\"path\": "), json_piece("\"tide.txt\"}")],
+            ),
+        ]),
+        message(vec![block(0, json!({"type": "text"}), &[text("It is "), text("high.")])]),
+    ]
+}
+
+/// The same in the words of the other API.
+fn openai() -> Vec<String> {
+    let delta = |delta: Value| json!({"model": "m-1", "choices": [{"index": 0, "delta": delta}]});
+    let call = |id: Value, name: Value, arguments: &str| {
+        let function = json!({"name": name, "arguments": arguments});
+        delta(json!({"tool_calls": [{"index": 0, "id": id, "function": function}]}))
+    };
+    let end = |reason: &str| json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]});
+    let usage = json!({"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 7}});
+    vec![
+        events(&[
+            delta(json!({"reasoning_content": "Let me look."})),
+            delta(json!({"content": "I "})),
+            delta(json!({"content": "look."})),
+            call(json!("call_1"), json!("read_file"), "{\"path\": "),
+            call(Value::Null, Value::Null, "\"tide.txt\"}"),
+            end("tool_calls"),
+            usage.clone(),
+        ]),
+        events(&[delta(json!({"content": "It is "})), delta(json!({"content": "high."})), end("stop"), usage]),
+    ]
+}
+
+fn chat(place: &Place, api: &str, url: &str, more: &[&str], lines: &str) -> Spoken {
+    let (variable, url) = match api {
+        "anthropic" => ("ANTHROPIC_BASE_URL", url.to_owned()),
+        _ => ("OPENAI_BASE_URL", format!("{url}/v1")),
+    };
+    let mut agent = place.agent(&[more, &["--endpoint"]].concat());
+    agent.env_remove("ANTHROPIC_BASE_URL").env_remove("OPENAI_BASE_URL");
+    agent.env(variable, url).env("MODEL", "m-1");
+    speak(&mut agent, lines)
+}
+
+#[test]
+fn both_apis_are_spoken_and_a_resumed_session_is_told_whole() {
+    for api in ["anthropic", "openai"] {
+        let answers = || if api == "anthropic" { anthropic() } else { openai() };
+        for format in crate::FORMATS {
+            let place = Place::new(format, &json!([]));
+            std::fs::write(place.cwd().join("tide.txt"), "flood").unwrap();
+            let (url, served) = serve(answers());
+            let spoken = chat(&place, api, &url, &[], "How is the tide?\n").well();
+            assert!(spoken.out.contains("I look.") && spoken.out.contains("It is high."), "{}", spoken.out);
+            let asked = served.join().unwrap();
+            let in_turn = &asked[1]["messages"];
+            assert_eq!(complaints(api, format, in_turn), [""; 0], "{api} {format}: {in_turn}");
+            assert!(in_turn.to_string().contains("flood"), "{api} {format}: {in_turn}");
+            assert_eq!(asked[0]["model"], "m-1");
+
+            let (url, served) = serve(answers().split_off(1));
+            chat(&place, api, &url, &["--continue"], "And now?\n").well();
+            let sent = served.join().unwrap().remove(0)["messages"].take();
+            assert_eq!(complaints(api, format, &sent), [""; 0], "{api} {format}: {sent}");
+            let text = sent.to_string();
+            for words in ["How is the tide?", "It is high.", "And now?"] {
+                assert_eq!(text.matches(words).count(), 1, "{api} {format}: {sent}");
+            }
+            // The words of an answer that calls are all that fluux has no place for.
+            assert_eq!(text.contains("flood"), format != "fluux", "{api} {format}: {sent}");
+            let session = place.newest();
+            assert!(session.issues().is_empty(), "{api} {format}: {:?}", session.issues());
+            assert_eq!(said(&messages(&session)).last().unwrap(), "model: It is high.");
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_kept_and_the_failure_is_told() {
+    let (whole, cut) = (openai().remove(1), "data: {\"model\"");
+    let half = whole.split("high.").next().unwrap().rsplit_once("event:").unwrap().0.to_owned();
+    let failures = [
+        ("HTTP/1.1 500 Oops\r\n\r\nno tide today".to_owned(), "no tide today", false),
+        (half.clone(), "broke off", true),
+        (format!("{half}data: {{\"error\": {{\"message\": \"overloaded\"}}}}\n\n"), "overloaded", true),
+        (format!("{half}{cut}"), "EOF", true),
+        (String::new(), "", false),
+    ];
+    for (answer, why, has_words) in failures {
+        let place = Place::new("native", &json!([]));
+        let (url, served) = serve(vec![answer, whole.clone()]);
+        let spoken = chat(&place, "openai", &url, &[], "one\ntwo\n").well();
+        assert!(spoken.err.contains(why), "{why}: {}", spoken.err);
+        let sent = &served.join().unwrap()[1]["messages"];
+        assert_eq!(complaints("openai", "native", sent), [""; 0], "{why}: {sent}");
+        assert_eq!(sent.to_string().contains("It is "), has_words, "{why}: {sent}");
+        assert_eq!(said(&messages(&place.newest())).last().unwrap(), "model: It is high.", "{why}");
+    }
+}

@@ -1,0 +1,88 @@
+//! What the agent acknowledged before a kill -9 is read after it, and the session goes on.
+
+use std::io::{BufRead, BufReader, Write};
+use std::time::Duration;
+
+use scrollback::session::Session;
+use serde_json::{Value, json};
+
+use crate::support::cases;
+use crate::{FORMATS, Place};
+
+/// Kills of one session, each while the agent goes on with it.
+const KILLS_PER_SESSION: u32 = 5;
+
+#[test]
+fn what_the_agent_acknowledged_survives_a_kill() {
+    let seed = std::env::var("SCROLLBACK_TORTURE").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
+    let mut random = Random(seed);
+    let call = |name: &str, input: Value| json!({"name": name, "input": input});
+    let script = json!([
+        {"think": "There is a lot to think about.", "text": "I look at it word by word.",
+         "calls": [call("read_file", json!({"path": "gone"})), call("write_file", json!({"path": "a", "content": "x"}))]},
+        {"text": "That is all that can be said about it."},
+    ]);
+    let kills = cases(20, 200);
+    let mut acknowledged = 0;
+    for _ in 0..kills / KILLS_PER_SESSION {
+        let place = Place::new(FORMATS[random.below(FORMATS.len() as u64) as usize], &script);
+        let mut acks = Vec::new();
+        for round in 0..KILLS_PER_SESSION {
+            acks.extend(acks_before_a_kill(&place, round, &mut random));
+            match place.files().first() {
+                Some(file) => check(&place.read(file), &acks, place.format, seed),
+                None => assert!(acks.is_empty(), "seed {seed}: the session is gone"),
+            }
+        }
+        acknowledged += acks.len();
+        place.chat(&["--continue"], "And now?\n").well();
+        let session = place.newest();
+        check(&session, &acks, place.format, seed);
+        let whole = crate::said(&crate::messages(&session));
+        assert!(whole.contains(&"user: And now?".to_owned()), "seed {seed}: {whole:?}");
+    }
+    assert!(acknowledged > kills as usize, "only {acknowledged} records were acknowledged");
+}
+
+/// Starts the agent and kills it at any moment; what it had told by then.
+fn acks_before_a_kill(place: &Place, round: u32, random: &mut Random) -> Vec<Value> {
+    let mut agent = place.agent(&["--continue", "--acks"]).spawn().unwrap();
+    let prompts: String = (0..40).map(|number| format!("prompt <{round}.{number}>\n")).collect();
+    // The agent may be dead before it has read them all.
+    let mut input = agent.stdin.take().unwrap();
+    input.write_all(prompts.as_bytes()).unwrap();
+    let mut lines = BufReader::new(agent.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let ack = |line: String| {
+        let ack: Value = serde_json::from_str(&line).ok()?;
+        ack["id"].is_string().then_some(ack)
+    };
+    let wanted = random.below(60) as usize;
+    let mut acks: Vec<Value> = lines.by_ref().filter_map(ack).take(wanted).collect();
+    std::thread::sleep(Duration::from_micros(random.below(3_000)));
+    agent.kill().unwrap();
+    acks.extend(lines.filter_map(ack));
+    agent.wait().unwrap();
+    acks
+}
+
+fn check(session: &Session, acks: &[Value], format: &str, seed: u64) {
+    // What a record costs may be told beside it, where nothing has a name.
+    for ack in acks.iter().filter(|ack| ack["said"] != "") {
+        let id = ack["id"].as_str().unwrap();
+        let record = session.find(id).unwrap_or_else(|_| panic!("seed {seed}: {format} lost {id}: {ack}"));
+        let text = String::from_utf8(record.raw().unwrap().concat()).unwrap();
+        let said = ack["said"].as_str().unwrap();
+        let is_whole = ack["losses"].as_array().unwrap().is_empty();
+        assert!(!is_whole || text.contains(said), "seed {seed}: {format} lost {said:?} of {id}\n{text}");
+    }
+}
+
+/// Numbers that look random and come again with the same seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit.max(1)
+    }
+}

@@ -1,0 +1,284 @@
+//! The example agent from outside: every command, every format, both APIs, and kill -9 at any moment.
+//!
+//! The agent is this test program again, told by the environment to be it.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+#[path = "../../examples/chat.rs"]
+#[expect(dead_code, reason = "its `main` is the example's own")]
+mod chat;
+mod endpoint;
+mod kill;
+#[path = "../support/mod.rs"]
+mod support;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use scrollback::conversation::Conversation;
+use scrollback::dialect;
+use scrollback::message::{Message, Part, Role};
+use scrollback::reading::Reading;
+use scrollback::session::Session;
+use scrollback::source::Source;
+use serde_json::{Value, json};
+
+const ARGUMENTS: &str = "SCROLLBACK_CHAT_ARGUMENTS";
+const FORMATS: [&str; 7] = ["native", "claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"];
+
+#[test]
+fn is_the_agent() {
+    let Ok(arguments) = std::env::var(ARGUMENTS) else { return };
+    // The harness has begun a line.
+    println!();
+    let chatted = chat::run(&mut arguments.lines().map(str::to_owned));
+    chatted.iter().for_each(|()| println!("bye"));
+    chatted.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+/// A working directory, a store and a script.
+struct Place {
+    folder: tempfile::TempDir,
+    format: &'static str,
+}
+
+/// What the agent said, and whether it ended well.
+struct Spoken {
+    out: String,
+    err: String,
+    is_well: bool,
+}
+
+impl Place {
+    fn new(format: &'static str, script: &Value) -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("w")).unwrap();
+        std::fs::write(folder.path().join("script.json"), script.to_string()).unwrap();
+        Place { folder, format }
+    }
+
+    fn cwd(&self) -> PathBuf {
+        self.folder.path().join("w")
+    }
+
+    /// The agent, not started; with a script unless an endpoint answers.
+    fn agent(&self, more: &[&str]) -> Command {
+        let at = |name: &str| self.folder.path().join(name).to_string_lossy().into_owned();
+        let (store, script) = (at("store"), at("script.json"));
+        let mut arguments = vec!["--format", self.format, "--store", &store, "--with", "ada@example.org"];
+        // Not an option of the agent's: it asks an endpoint where there is no script.
+        if !more.contains(&"--endpoint") {
+            arguments.extend(["--script", &script]);
+        }
+        arguments.extend(more.iter().filter(|argument| **argument != "--endpoint"));
+        let mut agent = Command::new(std::env::current_exe().unwrap());
+        agent.args(["--exact", "is_the_agent", "--nocapture", "--test-threads=1"]);
+        agent.env(ARGUMENTS, arguments.join("\n")).current_dir(self.cwd());
+        agent.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        agent
+    }
+
+    fn chat(&self, more: &[&str], lines: &str) -> Spoken {
+        speak(&mut self.agent(more), lines)
+    }
+
+    /// The sessions' files that are not archived, the newest first.
+    fn files(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.folder.path().join("store")];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten() {
+                let path = entry.unwrap().path();
+                let is_archive = path.ends_with("history") && path.is_dir() || path.ends_with("sessions/archive");
+                if path.is_dir() && !is_archive {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|ending| ending == "jsonl") {
+                    found.push(path);
+                }
+            }
+        }
+        found.sort_by_key(|path| std::cmp::Reverse(path.metadata().unwrap().modified().unwrap()));
+        found
+    }
+
+    fn read(&self, file: &Path) -> Session {
+        let dialect = dialect::named(self.format).unwrap();
+        Session::open(&Source::file(dialect, file), &Reading::plain(jiff::Timestamp::now())).unwrap()
+    }
+
+    fn newest(&self) -> Session {
+        self.read(&self.files()[0])
+    }
+}
+
+fn speak(agent: &mut Command, lines: &str) -> Spoken {
+    let mut agent = agent.spawn().unwrap();
+    agent.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = agent.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Spoken { out: text(output.stdout), err: text(output.stderr), is_well: output.status.success() }
+}
+
+impl Spoken {
+    /// The session that it spoke of last.
+    fn session(&self) -> &str {
+        self.out.lines().rev().find_map(|line| line.strip_prefix("Session ")).unwrap()
+    }
+
+    fn well(self) -> Spoken {
+        assert!(self.is_well && self.out.contains("bye"), "{}\n{}", self.out, self.err);
+        self
+    }
+}
+
+fn messages(session: &Session) -> Vec<Message> {
+    let branch = session.branch(session.head().unwrap());
+    let conversation = Conversation::new(&branch);
+    conversation.messages(0..conversation.len()).map(Result::unwrap).collect()
+}
+
+/// What people see of a session: who said what, in order.
+fn said(messages: &[Message]) -> Vec<String> {
+    let mut said = Vec::new();
+    for message in messages {
+        let who = if message.role == Role::User { "user" } else { "model" };
+        for part in &message.parts {
+            match part {
+                Part::Text(text) => said.push(format!("{who}: {}", text.text.trim())),
+                Part::Tool(call) => said.push(format!("{who} calls {}", call.name)),
+                _ => {}
+            }
+        }
+    }
+    said
+}
+
+fn three_answers() -> Value {
+    json!([{"text": "The first answer."}, {"text": "The second answer."}, {"text": "The third answer."}])
+}
+
+#[test]
+fn a_session_goes_on_in_every_format() {
+    for format in FORMATS {
+        let place = Place::new(format, &three_answers());
+        let first = place.chat(&[], "one\n").well();
+        // Which answer is played depends on how many the model is told of.
+        let second = place.chat(&["--continue"], "two\n").well();
+        assert!(second.out.contains("The session goes on after its last answer."), "{format}: {}", second.out);
+        assert_eq!(second.session(), first.session(), "{format}");
+        let third = place.chat(&["--resume", first.session()], "three\n").well();
+        assert_eq!(third.session(), first.session(), "{format}");
+        assert_eq!(place.files().len(), 1, "{format}");
+        let session = place.newest();
+        assert!(session.issues().is_empty(), "{format}: {:?}", session.issues());
+        let expected = ["user: one", "model: The first answer.", "user: two", "model: The second answer."];
+        let whole = said(&messages(&session));
+        assert_eq!(whole[..4], expected, "{format}");
+        assert_eq!(whole[4..], ["user: three", "model: The third answer."], "{format}");
+    }
+}
+
+#[test]
+fn tools_stay_in_the_working_directory_and_are_recorded() {
+    let read = |path: &str| json!({"name": "read_file", "input": {"path": path}});
+    let write = |path: &str| json!({"name": "write_file", "input": {"path": path, "content": "ebb"}});
+    for format in FORMATS {
+        let outside = [read("../secret"), read("/etc/hostname"), write("../x"), write("link"), read("gone")];
+        let script = json!([
+            {"think": "Let me look.", "text": "I look.", "calls": [read("tide.txt"), write("new.txt")]},
+            {"calls": outside},
+            {"text": "It is high."},
+        ]);
+        let place = Place::new(format, &script);
+        std::fs::write(place.cwd().join("tide.txt"), "flood").unwrap();
+        std::fs::write(place.folder.path().join("secret"), "pearl").unwrap();
+        std::os::unix::fs::symlink("../secret", place.cwd().join("link")).unwrap();
+        let spoken = place.chat(&[], "How is the tide?\n").well();
+        assert!(spoken.out.contains("[read_file \"flood\"]"), "{format}: {}", spoken.out);
+        assert!(!spoken.out.contains("pearl"), "{format}");
+        assert_eq!(std::fs::read_to_string(place.cwd().join("new.txt")).unwrap(), "ebb");
+        assert_eq!(std::fs::read_to_string(place.folder.path().join("secret")).unwrap(), "pearl");
+        assert!(!place.folder.path().join("x").exists());
+        let whole = said(&messages(&place.newest()));
+        assert_eq!(whole.last().unwrap(), "model: It is high.", "{format}");
+        if format != "fluux" {
+            assert_eq!(whole.iter().filter(|said| said.starts_with("model calls")).count(), 7, "{format}: {whole:?}");
+        }
+    }
+}
+
+#[test]
+fn each_command_does_what_it_says() {
+    let place = Place::new("native", &three_answers());
+    let spoken = place
+        .chat(&[], "one\n/title Tides\n/todos look\n/todos sail\n/todos 1\n/todos\ntwo\n/rewind 1\nthree\n/export\n")
+        .well();
+    assert!(spoken.out.contains("[completed] look\n[pending] sail\n"), "{}", spoken.out);
+    let session = place.newest();
+    assert_eq!(session.title().unwrap().text, "Tides");
+    let expected = ["user: one", "model: The first answer.", "user: three", "model: The second answer."];
+    assert_eq!(said(&messages(&session)), expected);
+    assert_eq!(session.heads().len(), 2, "what was left stays a branch");
+    let exported = spoken.out.lines().find(|line| line.starts_with('[') && line.contains("\"parts\"")).unwrap();
+    let exported: Vec<Message> = serde_json::from_str(exported).unwrap();
+    assert_eq!(exported, messages(&session));
+
+    let todos = place.chat(&["--continue"], "/todos\n/nonsense\n/todos 9\n/rewind 9\n/title\n").well();
+    assert!(todos.out.contains("[completed] look\n[pending] sail\n"), "{}", todos.out);
+    assert_eq!(todos.err.lines().count(), 4, "{}", todos.err);
+
+    let before = std::fs::read(session.path()).unwrap();
+    let forked = place.chat(&["--continue"], "/fork\nfour\n").well();
+    assert_ne!(forked.session(), spoken.session());
+    assert_eq!(std::fs::read(session.path()).unwrap(), before, "a fork leaves its source as it was");
+    let fork = place.newest();
+    assert_eq!(fork.forked_from(), Some(spoken.session()));
+    assert_eq!(said(&messages(&fork))[4..], ["user: four", "model: The third answer."]);
+
+    let anew = place.chat(&["--resume", spoken.session()], "/new\nfive\n").well();
+    assert_eq!(said(&messages(&place.newest())), ["user: five", "model: The first answer."]);
+    assert_ne!(anew.session(), forked.session());
+}
+
+#[test]
+fn a_checkpoint_is_a_branch() {
+    for format in ["native", "claude-code", "qwen-code"] {
+        let place = Place::new(format, &three_answers());
+        let session = place.chat(&[], "one\ntwo\n").well().session().to_owned();
+        let first_answer = messages(&place.newest())[1].id.clone();
+        let point = format!("{session}#{first_answer}");
+        place.chat(&["--checkpoint", &point], "three\n").well();
+        let expected = ["user: one", "model: The first answer.", "user: three", "model: The second answer."];
+        assert_eq!(said(&messages(&place.newest())), expected, "{format}");
+    }
+    let place = Place::new("sage-el", &three_answers());
+    let session = place.chat(&[], "one\ntwo\n").well().session().to_owned();
+    let first = messages(&place.newest())[0].id.clone();
+    assert!(!place.chat(&["--checkpoint", &format!("{session}#{first}")], "three\n").is_well);
+}
+
+#[test]
+fn a_new_session_leaves_the_old_one_whole() {
+    for format in ["native", "claude-code", "codex", "qwen-code", "ai-sdk"] {
+        let place = Place::new(format, &three_answers());
+        let spoken = place.chat(&[], "one\n/new\ntwo\n").well();
+        assert_eq!(
+            said(&messages(&place.newest())),
+            ["user: two", "model: The first answer."],
+            "{format}: {}",
+            spoken.err
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_gone_on_with_is_told_and_nothing_is_written() {
+    let place = Place::new("native", &three_answers());
+    let wrong: [&[&str]; 5] =
+        [&["--resume", "nobody"], &["--checkpoint", "x"], &["--checkpoint", "a#b"], &["--format", "x"], &["--what"]];
+    for arguments in wrong {
+        assert!(!place.chat(arguments, "one\n").is_well, "{arguments:?}");
+        assert!(place.files().is_empty(), "{arguments:?}");
+    }
+}
