@@ -136,7 +136,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     scrollback: "9578209c-85b8-5567-9b9d-cce81be191ec" is no name for a session: "../../x" is no JID that names a folder: it would leave the store
     hint: choose a plain one, or leave it out and a fresh one is made
     scrollback: nothing of it can be written as codex
-    hint: nobody said anything in it that this format has words for; native holds everything
+    hint: `scrollback show` shows what the session says; native holds everything
     scrollback: the demo is only read
     hint: -o FILE or --store DIR says where the converted session goes
     scrollback: the argument '--output <FILE>' cannot be used with '--store <DIR>'

@@ -8,10 +8,12 @@
 //! What the other format cannot hold is reported record by record, and the original lines go into a file beside the new one,
 //! so that the way back gives them again ([`kept`]).
 
+mod answers;
 mod compare;
 mod kept;
 mod pairing;
 mod replay;
+mod script;
 
 use std::path::{Path, PathBuf};
 
@@ -100,10 +102,11 @@ impl Session {
         let Beside { back, other, remark } = Kept::beside(self, how.to);
         let id = self.id_for(how, back.as_ref());
         let store = self.store_for(how, host)?;
-        let path = self.path_for(how, &store, &id)?;
+        let path = self.path_for(how, &store, &id, back.as_ref())?;
         // Where a session is called after its place, it is called so from the beginning.
-        let is_new = back.is_none() && !self.stays(how) && matches!(how.target, Target::Store(_));
-        let id = how.to.session_of(&path).filter(|_| is_new).map_or(id, SessionId);
+        let is_new_kind = back.is_none() && !self.stays(how);
+        let is_placed = is_new_kind && matches!(how.target, Target::Store(_));
+        let id = how.to.session_of(&path).filter(|_| is_placed).map_or(id, SessionId);
         let staged = Staged::make(&Real, &path, &(host.new_id)())?;
         let (replayed, sidecar) = (|| {
             let replayed = self.write_as(how, &store, &id, back.as_ref(), staged.file())?;
@@ -117,11 +120,19 @@ impl Session {
         })()
         .inspect_err(|_| staged.clean_up())?;
         let mut remarks: Vec<String> = remark.into_iter().collect();
+        if sidecar.is_none() && is_new_kind {
+            remarks.push("the original is too large, or no file of its own, to be kept beside it".to_owned());
+        }
         if let Target::Store(_) = how.target {
             let described = store.describe(self, &id, &path, &project::of(&store.host.cwd));
             remarks.extend(described.err().map(|error| format!("the file beside it was not written: {error}")));
         }
         Ok(Converted { session: id, path, sidecar, losses: rows(replayed.losses), remarks })
+    }
+
+    /// Whether this session was made of one of `to`, and can become that one again.
+    pub fn comes_from(&self, to: &'static dyn Dialect) -> bool {
+        Kept::beside(self, to).back.is_some()
     }
 
     /// The bytes that [`Session::convert`] would write, and what they do not say; `scratch` is a folder for files on the way.
@@ -148,7 +159,7 @@ impl Session {
         match back {
             Some(kept) => kept.session(),
             None if self.stays(how) => self.id(),
-            None => replay::derived_id(self.id().as_str(), how.to.name()),
+            None => script::derived_id(self.id().as_str(), how.to.name()),
         }
     }
 
@@ -229,14 +240,15 @@ impl Session {
     /// What the new session would be called, and its file. One that is there is refused.
     pub fn destination(&self, how: &Conversion<'_>, host: &Host) -> Result<(SessionId, PathBuf)> {
         let same = how.to.name() == self.dialect().name();
-        let id = if same { self.id() } else { replay::derived_id(self.id().as_str(), how.to.name()) };
-        let path = self.path_for(how, &self.store_for(how, host)?, &id)?;
+        let id = if same { self.id() } else { script::derived_id(self.id().as_str(), how.to.name()) };
+        let path = self.path_for(how, &self.store_for(how, host)?, &id, None)?;
         Ok((id, path))
     }
 
     /// The store that the new file is made for: it works where and when the source did.
     fn store_for(&self, how: &Conversion<'_>, host: &Host) -> Result<Store> {
-        let cwd = self.cwd().map(PathBuf::from).filter(|cwd| cwd.is_absolute()).unwrap_or_else(|| host.cwd.clone());
+        let is_a_place = |cwd: &PathBuf| cwd.is_absolute() && !cwd.as_os_str().as_encoded_bytes().contains(&0);
+        let cwd = self.cwd().map(PathBuf::from).filter(is_a_place).unwrap_or_else(|| host.cwd.clone());
         let version = self.agent_version().map_or_else(|| host.version.clone(), str::to_owned);
         let root = match how.target {
             Target::Store(root) => host.cwd.join(root),
@@ -248,13 +260,16 @@ impl Session {
         Store::open(how.to, &root, Host { now, cwd, version, ..host.clone() })
     }
 
-    fn path_for(&self, how: &Conversion<'_>, store: &Store, id: &SessionId) -> Result<PathBuf> {
+    fn path_for(&self, how: &Conversion<'_>, store: &Store, id: &SessionId, back: Option<&Kept>) -> Result<PathBuf> {
         let path = match how.target {
             Target::File(file) => store.root.join(file.file_name().unwrap_or_default()),
             Target::Store(_) => {
                 let project = project::of(&store.host.cwd);
-                let new = NewSession { with: how.with, ..NewSession::of(&project) };
-                let path = store.path_of(&store.beginning(id, &new, self.git_branch())?)?;
+                let new = NewSession { with: how.with.or(back.map(Kept::called)), ..NewSession::of(&project) };
+                let place = |id: &SessionId| store.path_of(&store.beginning(id, &new, self.git_branch())?);
+                // What another file calls itself may be no name for one.
+                let fresh = script::derived_id(self.id().as_str(), how.to.name());
+                let path = place(id).or_else(|_| place(&fresh))?;
                 store.check_folder(&path, &project)?;
                 path
             }

@@ -121,17 +121,17 @@ impl Recorder {
 
     /// The record that the next one hangs on.
     pub fn head(&self) -> Option<&RecordId> {
-        self.log.as_ref().and_then(|log| log.start.tip.as_ref()).map(|tip| &tip.id)
+        self.log.as_ref().and_then(|log| log.start.chain.tip.as_ref()).map(|tip| &tip.id)
     }
 
     pub(crate) fn tip(&self) -> Option<&Tip> {
-        self.log.as_ref().and_then(|log| log.start.tip.as_ref())
+        self.log.as_ref().and_then(|log| log.start.chain.tip.as_ref())
     }
 
     /// Lets the next record hang on another one, or begin a conversation.
     pub(crate) fn go_on_from(&mut self, tip: Option<Tip>, sidechain: bool) {
         if let Some(log) = &mut self.log {
-            (log.start.tip, log.start.sidechain) = (tip, sidechain);
+            (log.start.chain.tip, log.start.chain.sidechain) = (tip, sidechain);
         }
     }
 
@@ -237,7 +237,7 @@ impl Recorder {
             return Ok(Ack::Held { ticket });
         }
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
-        let Some(answered) = log.start.answered.clone() else {
+        let Some(answered) = log.start.chain.answered.clone() else {
             return Err(Error::NoPlace { record: "usage".to_owned(), why: "the model has not answered yet" });
         };
         let fragment = Some(Fragment { seq: answered.lines, part: answered.lines });
@@ -256,7 +256,7 @@ impl Recorder {
             let why = "the format is one line of records; fork the session, or convert it to native";
             return Err(Error::NoPlace { record: to.to_string(), why });
         }
-        let from = log.start.tip.as_ref().map(|tip| tip.id.clone());
+        let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());
         let body = Body::Rewind(Rewind { from, reason });
         self.write(vec![Piece { body, on: On::Record(to.clone()), fragment: None }], ticket, Durability::Sync)
     }
@@ -270,7 +270,7 @@ impl Recorder {
         match (log.place.writing.grain, body) {
             (Grain::Turn, body) => self.record_in_turn(body, ticket),
             (_, Body::Assistant(said)) => {
-                log.start.answer = None;
+                log.start.chain.answer = None;
                 let grain = log.place.writing.grain;
                 let pieces = steps(said).into_iter().flat_map(|body| blocks(grain, body)).map(Piece::next);
                 self.write(pieces.collect(), ticket, durability)

@@ -1,4 +1,4 @@
-//! The project's own chores: `cargo xtask test | torture | bench | corpus | tidy`.
+//! The project's own chores: `cargo xtask test | torture | bench | agents | corpus | tidy`.
 //!
 //! Plain std, so that the first `cargo xtask test` on a fresh machine starts within seconds.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
@@ -7,6 +7,7 @@ mod shell;
 mod test;
 mod torture;
 mod bench;
+mod agents;
 mod corpus;
 mod tidy;
 mod source;
@@ -20,6 +21,7 @@ Usage: cargo xtask <COMMAND>
   test                               install what the tests need; check house rules, format, lints and docs; run all tests
   torture [--seed N] [--minutes M]   run the property tests at full size, at most M minutes (default 60)
   bench [--full] [--generator FILE]  measure limits, ourselves and installed peers, as Markdown
+  agents [--bless] [FOLDER]          let the real agents go on with sessions that we wrote; with --bless, write the table down
   corpus [--bless]                   read every corpus case; with --bless, rewrite what is expected of it
   tidy                               check the house rules only";
 
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["torture", options @ ..] => torture::run(options),
         ["bench", options @ ..] => bench::run(options),
+        ["agents", options @ ..] => agents::run(options),
         ["corpus"] => corpus::check(),
         ["corpus", "--bless"] => corpus::bless(),
         ["tidy"] => tidy::run(),

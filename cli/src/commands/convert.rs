@@ -61,7 +61,8 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     let head = head.map(|record| record.id().into_owned());
     let own_jid = session.dialect().with_of(session.path());
     let with = args.jid.as_deref().or(own_jid.as_deref());
-    if to.name() == "fluux" && with.is_none() {
+    let is_copied = session.dialect().name() == to.name() || session.comes_from(to);
+    if to.name() == "fluux" && with.is_none() && !is_copied {
         let failure = Failure::new(FailureKind::Usage, "a fluux session is with somebody");
         return Err(failure.hint("--jid JID names the person or the room"));
     }

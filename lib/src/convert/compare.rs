@@ -49,9 +49,10 @@ pub(super) fn add_differences(
     losses: &mut Vec<LossRow>,
 ) -> Result<()> {
     let (source, converted) = sessions;
-    let mut told = Told { known: HashSet::new(), compared: HashSet::new(), rows: Vec::new() };
+    let mut told = Told { known: HashSet::new(), told_of: HashSet::new(), compared: HashSet::new(), rows: Vec::new() };
     for row in losses.iter() {
         told.known.insert((row.record.clone(), row.what.clone()));
+        told.told_of.insert(row.record.clone());
     }
     for (head, now) in pairs.iter().take(BRANCHES_COMPARED) {
         told.branch(*head, *now)?;
@@ -74,6 +75,8 @@ pub(super) fn add_differences(
 struct Told {
     /// Records and what is known to be otherwise in them.
     known: HashSet<(String, String)>,
+    /// Records of which anything is known.
+    told_of: HashSet<String>,
     /// Messages that an earlier branch had too, by the first of their records.
     compared: HashSet<String>,
     rows: Vec<LossRow>,
@@ -113,9 +116,7 @@ impl Told {
     /// A message that is nowhere: its records may have told so.
     fn whole(&mut self, message: &Message, kind: LossKind) {
         let records = records(message);
-        if self.compared.insert(message.id.clone())
-            && !self.known.iter().any(|(record, _)| records.contains(&record.as_str()))
-        {
+        if self.compared.insert(message.id.clone()) && !records.iter().any(|record| self.told_of.contains(*record)) {
             self.push(&records, of_role(message.role), kind);
         }
     }

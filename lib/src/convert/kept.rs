@@ -18,6 +18,9 @@ use crate::layout::KEPT_ENDING;
 use crate::record::SessionId;
 use crate::session::{RecordRef, Session};
 
+/// A larger original is not kept: it is in memory three times on the way.
+const ORIGINAL_LIMIT_BYTES: u64 = 256 * 1024 * 1024;
+
 /// A larger file is read into no memory: the way back is converted then, as from any other file.
 const LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
 
@@ -90,7 +93,11 @@ impl Kept {
         before: Option<Kept>,
     ) -> Result<Option<Kept>> {
         let Some(file) = source.files.0.first().filter(|_| !source.is_rows()) else { return Ok(None) };
-        let original = file.read_at(0, file.len()?)?;
+        let length = file.len()?;
+        if length > ORIGINAL_LIMIT_BYTES {
+            return Ok(None);
+        }
+        let original = file.read_at(0, length)?;
         let bytes = fs::read(converted).at(converted)?;
         let closed = original.ends_with(b"\n");
         let lines = original.strip_suffix(b"\n").unwrap_or(&original).split(|byte| *byte == b'\n');
@@ -169,6 +176,11 @@ impl Kept {
             return Beside { back, ..Beside::default() };
         }
         Beside { other: Some(self), ..Beside::default() }
+    }
+
+    /// The same, as it was written down.
+    pub(super) fn called(&self) -> &str {
+        &self.from.session
     }
 
     /// What the original was called.

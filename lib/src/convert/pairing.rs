@@ -55,10 +55,12 @@ impl Pairing {
             Body::Assistant(said) => {
                 distinguish(&mut said.parts, &mut mended);
                 for part in &said.parts {
-                    if let Part::Tool(call) = part
-                        && !call.is_open()
-                    {
-                        *self.answered.entry(named(&call.call_id, sidechain)).or_default() += 1;
+                    let Part::Tool(call) = part else { continue };
+                    let key = named(&call.call_id, sidechain);
+                    // Where calls have no names, a record tells them only when it is looked into.
+                    self.called.entry(key).or_insert(1);
+                    if !call.is_open() {
+                        *self.answered.entry(key).or_default() += 1;
                     }
                 }
                 self.results(said, sidechain, &mut mended);

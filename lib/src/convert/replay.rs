@@ -2,24 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use hashbrown::{HashMap, HashSet};
-use jiff::Timestamp;
-use xxhash_rust::xxh3::xxh3_128;
 
+use super::answers::{answers, joined};
 use super::kept::Kept;
 use super::pairing::Pairing;
+use super::script::{Script, derived_id};
 use super::{Conversion, LossRow};
 use crate::append::Appender;
 use crate::error::{Error, Result};
-use crate::host::Host;
 use crate::project;
 use crate::reading::Reading;
 use crate::record::{Body, Kind, RecordId, Said, SessionId};
 use crate::recorder::{Ack, Durability, Log, Mode, Options, RECORDS_ASKED_FOR_CALLS, Recorder, Saved, Start, Tip};
 use crate::session::{RecordRef, Session};
-use crate::skeleton::KeyRole;
 use crate::store::{NewSession, Store, bytes};
 use crate::thinking::Triggers;
 use crate::writing::{Loss, Shape};
@@ -62,7 +59,11 @@ pub(super) fn all(
         records.iter().for_each(|record| on_branch[record.order()] = true);
         replay.say(&records)?;
         for record in session.records().filter(|record| !on_branch[record.order()]) {
-            let what = if record.is_side() { beside(record.kind()) } else { "another branch" };
+            let what = match () {
+                () if record.is_side() => beside(record.kind()),
+                () if record.is_sidechain() => "sidechain",
+                () => "another branch",
+            };
             replay.lose(record, what);
         }
     }
@@ -72,7 +73,7 @@ pub(super) fn all(
 /// Says what was added to a converted session, behind the lines that its sidecar kept.
 pub(super) fn go_on(session: &Session, kept: &Kept, store: &Store, id: &SessionId, file: &Path) -> Result<Replayed> {
     let mut replay = Replay::begin_with(session, store, id, &kept.original(), file)?;
-    let before = Session::from_bytes(store.dialect, kept.original(), &Reading::plain(replay.now()));
+    let before = Session::from_bytes(store.dialect, kept.original(), &Reading::plain(replay.script.now()));
     let head = kept.head().and_then(|head| before.find(head).ok()).or(before.head());
     let (newer, older): (Vec<_>, Vec<_>) = session.records().partition(|record| kept.is_newer(*record));
     let mut last = None;
@@ -101,19 +102,11 @@ pub(super) fn go_on(session: &Session, kept: &Kept, store: &Store, id: &SessionI
     replay.finish()
 }
 
-/// An id for a session or a record that another format asks for: always the same for the same source, and nobody else's.
-pub(super) fn derived_id(of: &str, to: &str) -> SessionId {
-    // Version 5 is an id made of a name: Qwen Code opens no newer ones.
-    let hash = xxh3_128(format!("{to}\0{of}").as_bytes());
-    SessionId(uuid::Builder::from_sha1_bytes(hash.to_be_bytes()).into_uuid().to_string())
-}
-
 /// A recorder whose clock and ids are the source's.
 struct Replay<'s> {
-    session: &'s Session,
     recorder: Recorder,
     shape: Shape,
-    script: Arc<Mutex<Script>>,
+    script: Script,
     /// What hangs on a record of the source hangs on this.
     tips: HashMap<usize, Tip>,
     tip_of_linear: Option<Tip>,
@@ -123,19 +116,6 @@ struct Replay<'s> {
     pairing: Pairing,
     /// The last record of the chain that was written.
     last_link: Option<RecordId>,
-}
-
-/// What the recorder is told when it asks for the time and for ids.
-struct Script {
-    at: Timestamp,
-    /// The source's own id, for the first that is asked for.
-    id: Option<String>,
-    /// Makes the further ones.
-    of: String,
-    made: u64,
-    /// No two records have the same.
-    given: HashSet<String>,
-    to: &'static str,
 }
 
 impl<'s> Replay<'s> {
@@ -161,16 +141,9 @@ impl<'s> Replay<'s> {
         first: &[u8],
         file: &Path,
     ) -> Result<Replay<'s>> {
-        let to = store.dialect.name();
         let at = session.started().unwrap_or_else(|| (store.host.now)());
-        let script =
-            Arc::new(Mutex::new(Script { at, id: None, of: id.to_string(), made: 0, given: HashSet::new(), to }));
-        let (clock, ids) = (Arc::clone(&script), Arc::clone(&script));
-        let host = Host {
-            now: Arc::new(move || clock.lock().unwrap_or_else(PoisonError::into_inner).at),
-            new_id: Arc::new(move || ids.lock().unwrap_or_else(PoisonError::into_inner).next_id()),
-            ..store.host.clone()
-        };
+        let script = Script::new(store.dialect.name(), id, at);
+        let host = script.host(&store.host);
         let mut place = store.place(id.clone(), file);
         (place.host, place.mode, place.sidecar) = (host, Mode::Replay, None);
         let mut start = Start::fresh(&place, &project::of(&store.host.cwd));
@@ -179,7 +152,6 @@ impl<'s> Replay<'s> {
         let options = Options { durability: Some(Durability::Flush), triggers: Triggers::default() };
         let recorder = Recorder::new(Log::new(place, appender, start, None), options);
         Ok(Replay {
-            session,
             recorder,
             shape: store.writing.shape,
             script,
@@ -190,10 +162,6 @@ impl<'s> Replay<'s> {
             pairing: Pairing::default(),
             last_link: None,
         })
-    }
-
-    fn now(&self) -> Timestamp {
-        self.script.lock().unwrap_or_else(PoisonError::into_inner).at
     }
 
     fn say(&mut self, records: &[RecordRef<'s>]) -> Result<()> {
@@ -238,7 +206,8 @@ impl<'s> Replay<'s> {
         if !goes_into_a_turn(&body) {
             self.end_turn()?;
         }
-        self.set_script(first, group);
+        let last = group.last().copied().unwrap_or(first);
+        self.script.turn_to(first, last);
         if self.shape == Shape::Tree {
             let tip = first.parent().and_then(|parent| self.tips.get(&parent.order()).cloned());
             self.recorder.go_on_from(tip, first.is_sidechain());
@@ -246,17 +215,18 @@ impl<'s> Replay<'s> {
             self.recorder.go_on_from(Some(tip), first.is_sidechain());
         }
         if !mended.calls.is_empty() {
-            self.set_script(first, &[]);
+            self.script.add_to(first, first);
             let calls = Said { parts: mended.calls, ..Said::default() };
             match self.recorder.record(Body::Assistant(calls)) {
                 Ok(_) => {}
                 Err(error) => _ = not_held(error)?,
             }
-            self.set_script(first, group);
+            self.script.turn_to(first, last);
         }
         let said = match body {
             Body::Header(_) => {
                 self.lose(first, beside(Kind::Header));
+                self.pass_over(group);
                 return Ok(());
             }
             Body::Other(_) => {
@@ -291,7 +261,7 @@ impl<'s> Replay<'s> {
     fn end_turn(&mut self) -> Result<()> {
         let held = std::mem::take(&mut self.held);
         let Some(first) = held.first().copied() else { return Ok(()) };
-        self.set_script(first, &held[..1]);
+        self.script.turn_to(first, first);
         match self.recorder.end_turn() {
             Ok(()) => {
                 let losses = self.recorder.settled().into_iter().find(|saved| !saved.losses.is_empty());
@@ -335,23 +305,12 @@ impl<'s> Replay<'s> {
         if self.last_link.as_ref().is_none_or(|last| *last == to) {
             return Ok(());
         }
-        self.set_script(head, &[]);
+        self.script.add_to(head, head);
         match self.recorder.rewind(&to, None) {
             Ok(_) => self.lose_as(&head.id(), Loss::synthesised("step back to the head")),
             Err(error) => _ = not_held(error)?,
         }
         Ok(())
-    }
-
-    fn set_script(&mut self, first: RecordRef<'_>, group: &[RecordRef<'_>]) {
-        let last = group.last().copied().unwrap_or(first);
-        let mut script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
-        script.at = first.at().unwrap_or(script.at);
-        script.of = format!("{}#{}", self.session.id(), last.id());
-        script.made = 0;
-        let is_free = script.to == "native" || uuid::Uuid::try_parse(&first.id()).is_ok();
-        let is_made_up = first.id() == first.place().name() || first.id().contains('~');
-        script.id = Some(first.id().into_owned()).filter(|_| is_free && !is_made_up && !group.is_empty());
     }
 
     fn note(&mut self, record: &str, saved: Saved) {
@@ -376,30 +335,21 @@ impl<'s> Replay<'s> {
     }
 }
 
-impl Script {
-    fn next_id(&mut self) -> String {
-        loop {
-            self.made += 1;
-            let derived = || derived_id(&format!("{}#{}", self.of, self.made), self.to).0;
-            let id = self.id.take().unwrap_or_else(derived);
-            if self.given.insert(id.clone()) {
-                return id;
-            }
-        }
-    }
-}
-
-/// Whether a format of turns takes a body into the turn that it holds, or writes it beside.
+/// Whether the turn that a format of turns holds goes on: it takes the body in, or leaves it beside or out.
 fn goes_into_a_turn(body: &Body) -> bool {
     match body {
-        Body::Assistant(_) | Body::ToolResult(_) | Body::Title(_) | Body::Snapshot(_) | Body::Header(_) => true,
+        Body::Assistant(_)
+        | Body::ToolResult(_)
+        | Body::Title(_)
+        | Body::Snapshot(_)
+        | Body::Header(_)
+        | Body::Other(_) => true,
         Body::User(_)
         | Body::Attachment(_)
         | Body::System(_)
         | Body::Compaction(_)
         | Body::Rewind(_)
-        | Body::Restore(_)
-        | Body::Other(_) => false,
+        | Body::Restore(_) => false,
     }
 }
 
@@ -410,61 +360,6 @@ fn not_held(error: Error) -> Result<String> {
         Error::NoPlace { why, .. } => Ok(why.to_owned()),
         error => Err(error),
     }
-}
-
-/// The answers that were written as several records, each by its first.
-fn answers<'s>(records: &[RecordRef<'s>]) -> HashMap<usize, Vec<RecordRef<'s>>> {
-    let mut groups: HashMap<u64, usize> = HashMap::new();
-    let mut answers: HashMap<usize, Vec<RecordRef<'s>>> = HashMap::new();
-    let mut items: Option<usize> = None;
-    for record in records {
-        let is_item = record.kind() == Kind::Assistant && record.is_item();
-        let first = if let Some(group) = record.keys(KeyRole::Group).next().filter(|_| record.kind() == Kind::Assistant)
-        {
-            Some(*groups.entry(group).or_insert(record.order()))
-        } else if is_item {
-            Some(*items.get_or_insert(record.order()))
-        } else {
-            None
-        };
-        if !is_item && !record.is_side() {
-            items = None;
-        }
-        if let Some(first) = first {
-            answers.entry(first).or_default().push(*record);
-        }
-    }
-    answers.retain(|_, members| members.len() > 1);
-    answers
-}
-
-/// What several records of one answer say together.
-fn joined(group: &[RecordRef<'_>]) -> Result<Body> {
-    let mut whole: Option<Said> = None;
-    for record in group {
-        let body = record.body()?;
-        let (Body::Assistant(said), true) = (&body, group.len() > 1) else { return Ok(body) };
-        let said = said.clone();
-        match &mut whole {
-            None => whole = Some(said),
-            Some(whole) => {
-                whole.parts.extend(said.parts);
-                whole.results.extend(said.results);
-                whole.notes.extend(said.notes);
-                whole.model = whole.model.take().or(said.model);
-                whole.todos = said.todos.or(whole.todos.take());
-                whole.thinking = said.thinking.or(whole.thinking.take());
-                whole.error = whole.error.take().or(said.error);
-                whole.metadata.extend(said.metadata);
-                // Each block repeats what the answer cost, more or less finished.
-                whole.usage = match (whole.usage, said.usage) {
-                    (Some(known), Some(more)) if more.output < known.output => Some(known),
-                    (known, more) => more.or(known),
-                };
-            }
-        }
-    }
-    Ok(whole.map_or(Body::Other(serde_json::Value::Null), Body::Assistant))
 }
 
 /// What is lost with a record that has no place in the other format.

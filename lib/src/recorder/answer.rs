@@ -86,7 +86,7 @@ pub(super) fn take(recorder: &mut Recorder, delta: Delta, ticket: u64) -> Result
     let is_new = recorder.answer.is_none();
     if is_new {
         // A new answer is a new step of its turn.
-        recorder.log.iter_mut().for_each(|log| log.start.answer = None);
+        recorder.log.iter_mut().for_each(|log| log.start.chain.answer = None);
     }
     recorder.answer.get_or_insert_default();
     let taken = match delta {
@@ -233,10 +233,10 @@ pub(super) fn result(recorder: &mut Recorder, result: ToolResult, ticket: u64) -
         super::answer::end(recorder)?;
         return recorder.record_in_turn(Body::ToolResult(result.into()), ticket);
     }
-    let answer = recorder.log.as_ref().and_then(|log| log.start.answer.clone());
+    let answer = recorder.log.as_ref().and_then(|log| log.start.chain.answer.clone());
     let ack = recorder.write(vec![Piece::next(Body::ToolResult(result.into()))], ticket, Durability::Flush)?;
     // What the model says next still is the same answer.
-    recorder.log.iter_mut().for_each(|log| log.start.answer.clone_from(&answer));
+    recorder.log.iter_mut().for_each(|log| log.start.chain.answer.clone_from(&answer));
     Ok(ack)
 }
 
@@ -354,7 +354,7 @@ fn piece(recorder: &mut Recorder, mut said: Said, ticket: u64, durability: Durab
     if let Some(record) = answer.record.as_mut().filter(|_| joins) {
         record.lines += 1;
     } else {
-        answer.record = recorder.log.as_ref().and_then(|log| log.start.tip.clone());
+        answer.record = recorder.log.as_ref().and_then(|log| log.start.chain.tip.clone());
     }
     if let Ack::Saved(saved) = &ack {
         let tickets = std::mem::take(&mut answer.tickets);

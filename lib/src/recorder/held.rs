@@ -95,7 +95,7 @@ impl Recorder {
             return Ok(Ack::Held { ticket });
         }
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
-        let tip = log.start.tip.clone().filter(|_| log.joins());
+        let tip = log.start.chain.tip.clone().filter(|_| log.joins());
         let body = tip.as_ref().and_then(|tip| match tip.kind {
             Kind::User => Some(Body::User(said.clone())),
             Kind::Assistant => Some(Body::Assistant(said.clone())),

@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::start::{Start, Tip};
+use super::start::{Chain, Start, Tip};
 use super::{Durability, Saved, Unsaved};
 use crate::append::{Appender, Surprise};
 use crate::dialect::Dialect;
@@ -103,6 +103,8 @@ struct Batch {
     /// Where each line begins, and what it names.
     names: Vec<(usize, Names)>,
     losses: Vec<Loss>,
+    /// What they say, for whoever remembers it once it is written.
+    bodies: Vec<Body>,
     /// The last record, when no line of it is a link.
     side: Option<RecordId>,
 }
@@ -142,14 +144,14 @@ impl Log {
     pub(crate) fn write(&mut self, pieces: Vec<Piece>, ticket: u64, durability: Durability) -> Result<Saved> {
         self.check()?;
         let at = self.clock();
-        let mut next = self.start.clone();
+        let mut chain = self.start.chain.clone();
         let mut batch = Batch::default();
         let mut kind = Kind::Other;
         // A further piece of a record may be of one that others hang on already.
         let is_new = !pieces.iter().any(|piece| matches!(piece.on, On::Again(_)));
         for piece in pieces {
             kind = kind_of(&piece.body);
-            self.draft(piece, at, &mut next, &mut batch)?;
+            self.draft(piece, at, &mut chain, &mut batch)?;
         }
         if batch.bytes.len() > VALUE_LIMIT_BYTES {
             return Err(Error::TooLong { bytes: batch.bytes.len() });
@@ -167,21 +169,21 @@ impl Log {
                 Names::Side => {}
             }
         }
-        if let (Some(id), Some(tip)) = (&named, next.tip.as_mut().filter(|_| is_new)) {
+        if let (Some(id), Some(tip)) = (&named, chain.tip.as_mut().filter(|_| is_new)) {
             tip.id = id.clone();
         }
         let id = named.or(batch.side).unwrap_or_else(|| RecordId((self.place.host.new_id)()));
         let surprises = self.appender.surprises();
         if surprises.contains(&Surprise::Deleted) {
             // The file that counted so far is gone, or ended: this one begins with what was just written.
-            next.tally.messages = next.tally.messages.saturating_sub(self.start.tally.messages);
-            next.tally.started = None;
+            (self.start.tally.messages, self.start.tally.started) = (0, None);
         }
         self.surprises.extend(surprises);
-        next.at = Some(at);
-        next.tally.updated = Some(at);
-        next.tally.started.get_or_insert(at);
-        self.start = next;
+        self.start.chain = chain;
+        self.start.at = Some(at);
+        self.start.tally.updated = Some(at);
+        self.start.tally.started.get_or_insert(at);
+        batch.bodies.iter().for_each(|body| self.start.learn(body));
         let losses = batch.losses;
         self.unsynced_bytes += batch.bytes.len();
         self.unsynced.push(Unsynced { ticket, id: id.clone(), kind, offset, bytes: batch.bytes });
@@ -278,35 +280,35 @@ impl Log {
     }
 
     /// Adds the lines of one piece to the batch, and follows it with what the next one hangs on.
-    fn draft(&self, piece: Piece, at: Timestamp, next: &mut Start, batch: &mut Batch) -> Result<()> {
+    fn draft(&self, piece: Piece, at: Timestamp, chain: &mut Chain, batch: &mut Batch) -> Result<()> {
         let Piece { mut body, on, fragment } = piece;
         let tells_surroundings = body.said().is_some_and(|said| said.context != Context::default());
-        self.fill_in(&mut body, &next.calls);
+        self.fill_in(&mut body, &self.start.calls);
         let body = redact::scrub(body);
         let kind = kind_of(&body);
-        let tip_before = next.tip.as_ref().map(|tip| tip.id.clone());
+        let tip_before = chain.tip.as_ref().map(|tip| tip.id.clone());
         let (id, parent) = match &on {
             On::Tip => (RecordId((self.place.host.new_id)()), tip_before.clone()),
             On::Record(parent) => (RecordId((self.place.host.new_id)()), Some(parent.clone())),
             On::Again(record) => (record.id.clone(), record.parent.clone()),
         };
         if kind == Kind::Assistant && !matches!(on, On::Again(_)) && fragment.is_none_or(|piece| piece.seq == 0) {
-            next.answer.get_or_insert_with(|| id.clone());
+            chain.answer.get_or_insert_with(|| id.clone());
         }
-        let branches = next.branches || matches!(&on, On::Record(to) if tip_before.as_ref() != Some(to));
+        let branches = chain.branches || matches!(&on, On::Record(to) if tip_before.as_ref() != Some(to));
         let context = self.context();
         let Place { session, writing, host, forked_from, .. } = &self.place;
         let written = (writing.lines)(&Draft {
             session,
             id: &id,
             parent: parent.as_ref(),
-            answer: next.answer.as_ref().unwrap_or(&id),
+            answer: chain.answer.as_ref().unwrap_or(&id),
             at,
             version: &host.version,
             body: &body,
             context: &context,
             branches,
-            sidechain: next.sidechain,
+            sidechain: chain.sidechain,
             fragment,
             forked_from: forked_from.as_ref().map(|(session, record)| (session, record)),
             new_id: &*host.new_id,
@@ -319,33 +321,32 @@ impl Log {
         }
         let is_missed = |loss: &Loss| tells_surroundings || loss.what != Loss::SURROUNDINGS;
         batch.losses.extend(written.losses.into_iter().filter(is_missed));
-        next.branches = branches && !is_link;
+        chain.branches = branches && !is_link;
         if !is_link {
             // A step back that the format cannot say is taken with the next record.
             if let (Body::Rewind(_), On::Record(to)) = (&body, on) {
-                next.tip = Some(Tip { id: to, parent: None, kind: Kind::Other, lines: 1 });
+                chain.tip = Some(Tip { id: to, parent: None, kind: Kind::Other, lines: 1 });
             }
             batch.side = Some(id);
         } else if let On::Again(_) = on {
-            next.learn(&body);
-            if let Some(tip) = next.tip.as_mut().filter(|tip| tip.id == id) {
+            if let Some(tip) = chain.tip.as_mut().filter(|tip| tip.id == id) {
                 tip.lines += 1;
             }
-            return Ok(());
         } else {
             let id = written.lines.iter().rev().find_map(|line| match &line.names {
                 Names::Link(id) => Some(id.clone()),
                 Names::Place | Names::Side => None,
             });
             let id = id
-                .or_else(|| next.tip.as_ref().map(|tip| tip.id.clone()))
+                .or_else(|| chain.tip.as_ref().map(|tip| tip.id.clone()))
                 .unwrap_or_else(|| RecordId(String::new()));
-            next.tip = Some(Tip { id, parent, kind, lines: 1 });
+            chain.tip = Some(Tip { id, parent, kind, lines: 1 });
             if kind == Kind::Assistant {
-                next.answered.clone_from(&next.tip);
+                chain.answered.clone_from(&chain.tip);
             }
         }
-        next.learn(&body);
+        chain.pass(kind);
+        batch.bodies.push(body);
         Ok(())
     }
 

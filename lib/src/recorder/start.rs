@@ -20,8 +20,20 @@ pub(crate) const RECORDS_ASKED_FOR_CALLS: usize = 100;
 const PROMPT_CHARS: usize = 100;
 
 /// Where a recording stands.
-#[derive(Clone)]
 pub(crate) struct Start {
+    pub(crate) chain: Chain,
+    /// The names of called tools, by call.
+    pub(crate) calls: HashMap<String, String>,
+    pub(crate) todos: Option<Vec<Todo>>,
+    pub(crate) thinking: Option<Thinking>,
+    /// The newest instant.
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) tally: Tally,
+}
+
+/// What the next record hangs on. It is small: a write works on a copy, and a failed one leaves it as it was.
+#[derive(Clone, Default)]
+pub(crate) struct Chain {
     /// The record that the next one hangs on.
     pub(crate) tip: Option<Tip>,
     /// That record is not the head: the next one begins a branch.
@@ -30,15 +42,25 @@ pub(crate) struct Start {
     pub(crate) answer: Option<RecordId>,
     /// The last record that was an answer.
     pub(crate) answered: Option<Tip>,
-    /// The names of called tools, by call.
-    pub(crate) calls: HashMap<String, String>,
-    pub(crate) todos: Option<Vec<Todo>>,
-    pub(crate) thinking: Option<Thinking>,
     /// Everything goes beside the conversation.
     pub(crate) sidechain: bool,
-    /// The newest instant.
-    pub(crate) at: Option<Timestamp>,
-    pub(crate) tally: Tally,
+}
+
+impl Chain {
+    /// Whatever follows such a record is no part of the answer before it.
+    pub(crate) fn pass(&mut self, kind: Kind) {
+        match kind {
+            Kind::User | Kind::ToolResult | Kind::Compaction | Kind::Rewind => self.answer = None,
+            Kind::Assistant
+            | Kind::Attachment
+            | Kind::System
+            | Kind::Snapshot
+            | Kind::Title
+            | Kind::Restore
+            | Kind::Header
+            | Kind::Other => {}
+        }
+    }
 }
 
 /// A record that others can hang on.
@@ -66,14 +88,10 @@ impl Start {
     /// A new session's.
     pub(crate) fn fresh(place: &Place, project: &Path) -> Start {
         Start {
-            tip: None,
-            branches: false,
-            answer: None,
-            answered: None,
+            chain: Chain::default(),
             calls: HashMap::new(),
             todos: None,
             thinking: None,
-            sidechain: false,
             at: None,
             tally: first_tally(place, project),
         }
@@ -87,13 +105,13 @@ impl Start {
         let Some(head) = head else { return Ok(start) };
         let branch = session.branch(head);
         (start.todos, start.thinking) = standing(&branch)?;
-        start.tip = Some(Tip::of(head)?);
-        start.branches = session.head() != Some(head);
-        start.sidechain = head.is_sidechain();
+        start.chain.tip = Some(Tip::of(head)?);
+        start.chain.branches = session.head() != Some(head);
+        start.chain.sidechain = head.is_sidechain();
         for record in branch.records.iter().rev().take(RECORDS_ASKED_FOR_CALLS) {
             if record.kind() == Kind::Assistant {
-                if start.answered.is_none() {
-                    start.answered = Some(Tip::of(*record)?);
+                if start.chain.answered.is_none() {
+                    start.chain.answered = Some(Tip::of(*record)?);
                 }
                 if let Some(said) = record.body()?.said() {
                     start.calls.extend(open_calls(&said.parts).map(|(id, name)| (id.to_owned(), name.to_owned())));
@@ -108,7 +126,6 @@ impl Start {
         match body {
             Body::User(said) => {
                 self.prompt(said);
-                self.answer = None;
                 self.said(said);
             }
             Body::Assistant(said) => {
@@ -117,15 +134,13 @@ impl Start {
                 self.said(said);
             }
             Body::ToolResult(said) => {
-                self.answer = None;
                 said.results.iter().for_each(|result| _ = self.calls.remove(&result.call_id));
                 self.said(said);
             }
             Body::Attachment(said) | Body::System(said) => self.said(said),
             Body::Title(title) => self.tally.title = Some(title.text.clone()),
             Body::Restore(restore) => self.todos = restore.todos.clone().or(self.todos.take()),
-            Body::Compaction(_) | Body::Rewind(_) => self.answer = None,
-            Body::Snapshot(_) | Body::Header(_) | Body::Other(_) => {}
+            Body::Compaction(_) | Body::Rewind(_) | Body::Snapshot(_) | Body::Header(_) | Body::Other(_) => {}
         }
     }
 

@@ -11,7 +11,7 @@ use scrollback::writing::LossKind;
 use serde_json::json;
 
 use super::support::{cases, logs_of};
-use super::{ALL, convert, convert_head, host, named, open, outline, seen, session, valid};
+use super::{ALL, convert, convert_head, folder, host, named, open, outline, seen, session, valid};
 
 /// A native session with two parallel calls of which one fails, thinking, an image, todos, usage, a title and a further prompt.
 fn rich(folder: &std::path::Path) -> Session {
@@ -63,7 +63,7 @@ fn rich_by(model: &str, folder: &std::path::Path) -> Session {
 #[test]
 fn calls_stay_calls_and_failures_failures() {
     for to in ["claude-code", "codex", "qwen-code", "sage-el", "ai-sdk"] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let source = rich(folder.path());
         let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
         let session = open(named(to), &converted.path);
@@ -78,7 +78,7 @@ fn calls_stay_calls_and_failures_failures() {
 #[test]
 fn usage_is_never_doubled() {
     for to in ALL.into_iter().filter(|to| *to != "native") {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let source = rich(folder.path());
         let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
         let session = open(named(to), &converted.path);
@@ -91,7 +91,7 @@ fn usage_is_never_doubled() {
 #[test]
 fn claude_gets_no_thinking_of_its_models_that_they_did_not_sign() {
     for (model, stays) in [("claude-opus-5-5", false), ("beacon-2", true)] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let source = rich_by(model, folder.path());
         let converted = convert(&source, named("claude-code"), &folder.path().join("new.jsonl")).unwrap();
         // The agent itself sends no thinking of a model that is not the current one.
@@ -113,7 +113,7 @@ const BRANCHES: [&str; 5] = [
 fn branches_stay_where_there_are_some_and_a_head_can_be_chosen() {
     for (to, heads) in [("claude-code", 2), ("qwen-code", 2), ("codex", 1), ("fluux", 1), ("sage-el", 1), ("ai-sdk", 1)]
     {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let source = session("native", folder.path(), &BRANCHES);
         let newest = convert(&source, named(to), &folder.path().join("newest.jsonl")).unwrap();
         let converted = open(named(to), &newest.path);
@@ -125,7 +125,7 @@ fn branches_stay_where_there_are_some_and_a_head_can_be_chosen() {
         let lost: Vec<_> = newest.losses.iter().filter(|row| row.what == "another branch").collect();
         assert_eq!(lost.len(), usize::from(heads == 1), "{to}: {:?}", newest.losses);
     }
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let source = session("native", folder.path(), &BRANCHES);
     assert!(convert_head(&source, named("codex"), &folder.path().join("x.jsonl"), Some("nobody")).is_err());
     assert!(!folder.path().join("x.jsonl").exists());
@@ -138,7 +138,7 @@ fn a_call_that_waits_goes_on_waiting() {
         r#"{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","timestamp":"2026-10-02T09:00:02Z","sessionId":"s","cwd":"/gone","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"tool_use","id":"t1","name":"Read","input":{}}]}}"#,
     ];
     for to in ["native", "codex", "qwen-code", "sage-el", "ai-sdk"] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let source = session("claude-code", folder.path(), &lines);
         let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
         let session = open(named(to), &converted.path);
@@ -161,7 +161,7 @@ fn whatever_was_done_to_a_log_the_converted_one_is_valid() {
             let torn: String = text.chars().take(text.chars().count() * 2 / 3).collect();
             let to = named(ALL[(number + 1 + lines.len()) % ALL.len()]);
             for (what, harmed) in [("reversed", reversed), ("doubled", doubled), ("holes", holes), ("torn", torn)] {
-                let folder = tempfile::tempdir().unwrap();
+                let folder = folder();
                 let file = folder.path().join("source.jsonl");
                 fs::write(&file, harmed).unwrap();
                 let source = open(dialect, &file);
@@ -200,7 +200,7 @@ fn an_orphan_gets_a_call_and_a_second_result_stays_behind() {
     ];
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     for to in ["native", "codex", "qwen-code", "sage-el", "ai-sdk"] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let source = session("claude-code", folder.path(), &lines);
         assert!(source.has_errors(), "the source is broken");
         let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();

@@ -84,3 +84,8 @@ fn outline(session: &Session) -> Vec<String> {
     }
     lines
 }
+
+/// A folder that goes away, in memory where there is such a place: what is checked here is words, not disks.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
+}

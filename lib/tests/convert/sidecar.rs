@@ -8,7 +8,7 @@ use scrollback::error::Error;
 use scrollback::store::Store;
 
 use super::support::corpus;
-use super::{convert, host, named, open, outline};
+use super::{convert, folder, host, named, open, outline};
 
 fn claude_log() -> std::path::PathBuf {
     corpus().join("claude-code/real-full/session.jsonl")
@@ -21,7 +21,7 @@ fn there(folder: &Path, to: &str) -> Converted {
 #[test]
 fn a_session_that_went_on_comes_back_with_what_is_new() {
     for to in ["native", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"] {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let there = there(folder.path(), to);
         let store = Store::open(named(to), folder.path(), host()).unwrap();
         let source = scrollback::source::Source::file(named(to), &there.path);
@@ -44,7 +44,7 @@ fn a_session_that_went_on_comes_back_with_what_is_new() {
 
 #[test]
 fn a_line_that_went_on_comes_back_to_a_line() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let log = corpus().join("fluux/real-room/history.jsonl");
     let log = if log.is_file() { log } else { super::support::logs_of("fluux").swap_remove(0).1 };
     let source = open(named("fluux"), &log);
@@ -63,7 +63,7 @@ fn a_line_that_went_on_comes_back_to_a_line() {
 
 #[test]
 fn three_formats_in_a_row_lead_back_to_the_first() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let codex = there(folder.path(), "codex");
     let qwen = convert(&open(named("codex"), &codex.path), named("qwen-code"), &folder.path().join("q.jsonl")).unwrap();
     let qwen_session = open(named("qwen-code"), &qwen.path);
@@ -106,7 +106,7 @@ fn a_sidecar_that_does_not_fit_is_passed_over_and_that_is_told() {
         }),
     ];
     for (what, harm) in harms {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let there = there(folder.path(), "codex");
         harm(&there);
         let session = open(named("codex"), &there.path);
@@ -120,7 +120,7 @@ fn a_sidecar_that_does_not_fit_is_passed_over_and_that_is_told() {
 #[cfg(unix)]
 #[test]
 fn a_sidecar_that_is_a_link_or_a_pipe_is_not_followed() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let there = there(folder.path(), "codex");
     let sidecar = there.sidecar.unwrap();
     fs::rename(&sidecar, folder.path().join("elsewhere")).unwrap();
@@ -131,7 +131,7 @@ fn a_sidecar_that_is_a_link_or_a_pipe_is_not_followed() {
 
 #[test]
 fn nothing_is_overwritten_and_nothing_stays_of_a_refusal() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let source = open(named("claude-code"), &claude_log());
     for taken in ["new.jsonl", "new.jsonl.scrollback.json"] {
         let taken = folder.path().join(taken);
@@ -149,8 +149,49 @@ fn nothing_is_overwritten_and_nothing_stays_of_a_refusal() {
 }
 
 #[test]
+fn a_place_that_holds_one_conversation_keeps_the_one_it_has() {
+    let folder = folder();
+    for to in ["sage-el", "fluux"] {
+        let target = scrollback::convert::Target::Store(folder.path());
+        let how = scrollback::convert::Conversion { to: named(to), target, head: None, with: Some("ada@example.org") };
+        let first = open(named("claude-code"), &claude_log()).convert(&how, &host()).unwrap();
+        let was = fs::read(&first.path).unwrap();
+        let other = open(named("claude-code"), &corpus().join("claude-code/real-file-history/session.jsonl"));
+        let how = scrollback::convert::Conversion { head: None, ..how };
+        match other.convert(&how, &host()) {
+            Err(Error::Exists(path)) => assert_eq!(path, first.path),
+            // Another project has another folder.
+            Ok(second) => assert_ne!(second.path, first.path),
+            Err(error) => panic!("{to}: {error}"),
+        }
+        assert_eq!(fs::read(&first.path).unwrap(), was, "{to}");
+    }
+}
+
+#[test]
+fn the_way_back_into_a_store_needs_no_name_of_a_file() {
+    for from in super::ALL {
+        let folder = folder();
+        let (dialect, log) = super::support::logs_of(from).swap_remove(3);
+        let to = named(if from == "native" { "codex" } else { "native" });
+        let there = convert(&open(dialect, &log), to, &folder.path().join("there.jsonl"));
+        let Ok(there) = there else { panic!("{from}: {}", there.unwrap_err()) };
+        let with = None;
+        let target = scrollback::convert::Target::Store(folder.path());
+        let how = scrollback::convert::Conversion { to: dialect, target, head: None, with };
+        let back = open(to, &there.path).convert(&how, &host());
+        match back {
+            Ok(back) => assert_eq!(fs::read(back.path).unwrap(), fs::read(&log).unwrap(), "{from}"),
+            // A file that lies nowhere does not tell whom it was with.
+            Err(Error::BadName { why, .. }) => assert!(from == "fluux", "{from}: {why}"),
+            Err(error) => panic!("{from}: {error}"),
+        }
+    }
+}
+
+#[test]
 fn a_sidecar_is_no_session() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let source = open(named("claude-code"), &claude_log());
     for to in super::ALL.into_iter().filter(|to| *to != "claude-code") {
         let target = scrollback::convert::Target::Store(folder.path());

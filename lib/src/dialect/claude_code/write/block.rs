@@ -14,20 +14,19 @@ const NAME_CHARS: usize = 128;
 
 /// Who speaks: the API takes different blocks of each.
 #[derive(Clone, Copy)]
-pub(super) enum Speaker<'s> {
+pub(super) enum Speaker {
     User,
-    /// A model, by its name.
-    Model(Option<&'s str>),
+    Model,
 }
 
 /// The block that says a part.
-pub(super) fn of(part: &Part, speaker: Speaker<'_>, losses: &mut Losses) -> Option<Value> {
+pub(super) fn of(part: &Part, speaker: Speaker, losses: &mut Losses) -> Option<Value> {
     match (part, speaker) {
         (Part::Text(said), _) => text(said, speaker, losses),
-        (Part::Reasoning(thought), Speaker::Model(model)) => thinking(thought, model, losses),
-        (Part::Tool(call), Speaker::Model(_)) => Some(tool_use(call, losses)),
+        (Part::Reasoning(thought), Speaker::Model) => thinking(thought, losses),
+        (Part::Tool(call), Speaker::Model) => Some(tool_use(call, losses)),
         (Part::File(file), Speaker::User) => Some(file_block(file, losses)),
-        (Part::File(file), Speaker::Model(_)) => Some(mentioned(file, losses)),
+        (Part::File(file), Speaker::Model) => Some(mentioned(file, losses)),
         // A block of this API that we do not know; it came from there.
         (Part::Data(data), _) if data.kind == "block" && data.data["type"].is_string() => Some(data.data.clone()),
         // The model is told of a room's files and reactions.
@@ -55,7 +54,7 @@ pub(super) fn of(part: &Part, speaker: Speaker<'_>, losses: &mut Losses) -> Opti
 }
 
 /// The API refuses a text of nothing.
-fn text(said: &TextPart, speaker: Speaker<'_>, losses: &mut Losses) -> Option<Value> {
+fn text(said: &TextPart, speaker: Speaker, losses: &mut Losses) -> Option<Value> {
     losses.dropped_if(said.provider_metadata.is_some(), "provider metadata");
     losses.dropped_if(!said.extra.is_empty(), "details of a part");
     if said.text.is_empty() {
@@ -64,15 +63,15 @@ fn text(said: &TextPart, speaker: Speaker<'_>, losses: &mut Losses) -> Option<Va
     }
     let mut block = json!({"type": "text", "text": said.text});
     match (&said.citations, speaker) {
-        (Some(citations), Speaker::Model(_)) => block["citations"] = citations.clone().into(),
+        (Some(citations), Speaker::Model) => block["citations"] = citations.clone().into(),
         (Some(_), Speaker::User) => losses.dropped("citations"),
         (None, _) => {}
     }
     Some(block)
 }
 
-/// The API refuses thinking without its signature; the agent keeps that of another maker's model from it.
-fn thinking(thought: &ReasoningPart, model: Option<&str>, losses: &mut Losses) -> Option<Value> {
+/// The API refuses thinking without its signature, and the agent sends it, whoever's model thought so.
+fn thinking(thought: &ReasoningPart, losses: &mut Losses) -> Option<Value> {
     let metadata = thought.provider_metadata.as_ref();
     let anthropic = metadata.and_then(|metadata| metadata.get("anthropic"));
     let secret = |key: &str| anthropic?.get(key)?.as_str().filter(|secret| !secret.is_empty());
@@ -82,15 +81,11 @@ fn thinking(thought: &ReasoningPart, model: Option<&str>, losses: &mut Losses) -
     );
     losses.dropped_if(!thought.extra.is_empty(), "details of a part");
     let says_something = !thought.text.is_empty();
-    let is_anothers = model.is_some_and(|model| !model.contains("claude"));
     match (secret("signature"), secret("redactedData")) {
         (Some(signature), _) => Some(json!({"type": "thinking", "thinking": thought.text, "signature": signature})),
         (None, Some(data)) => {
             losses.dropped_if(says_something, "thinking");
             Some(json!({"type": "redacted_thinking", "data": data}))
-        }
-        (None, None) if says_something && is_anothers => {
-            Some(json!({"type": "thinking", "thinking": thought.text, "signature": ""}))
         }
         (None, None) => {
             losses.dropped("thinking");

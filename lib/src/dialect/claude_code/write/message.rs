@@ -91,7 +91,6 @@ impl Record<'_, '_> {
         self.losses().of_sender(said, &mut []);
         self.losses().dropped_if(!said.notes.is_empty(), "notes of a run");
         let mut state = state(said, self.losses());
-        let speaker = Speaker::Model(said.model.as_deref());
         let mut results = said.results.clone();
         for parts in chain::responses(said) {
             self.answers += 1;
@@ -99,7 +98,7 @@ impl Record<'_, '_> {
             for part in parts {
                 if let Part::Steering(steering) = part {
                     spoken.push(&steering.parts);
-                } else if let Some(block) = block::of(part, speaker, self.losses()) {
+                } else if let Some(block) = block::of(part, Speaker::Model, self.losses()) {
                     let mut line = self.block(said, vec![block], answer);
                     line.append(&mut state);
                     self.chain.own(line);

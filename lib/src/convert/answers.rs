@@ -1,0 +1,63 @@
+//! The records that are one answer of a model, and what they say together.
+
+use hashbrown::HashMap;
+
+use crate::error::Result;
+use crate::record::{Body, Kind, Said};
+use crate::session::RecordRef;
+use crate::skeleton::KeyRole;
+
+/// The answers that were written as several records, each by its first.
+pub(super) fn answers<'s>(records: &[RecordRef<'s>]) -> HashMap<usize, Vec<RecordRef<'s>>> {
+    let mut groups: HashMap<u64, usize> = HashMap::new();
+    let mut answers: HashMap<usize, Vec<RecordRef<'s>>> = HashMap::new();
+    let mut items: Option<usize> = None;
+    for record in records {
+        let is_item = record.kind() == Kind::Assistant && record.is_item();
+        let first = if let Some(group) = record.keys(KeyRole::Group).next().filter(|_| record.kind() == Kind::Assistant)
+        {
+            Some(*groups.entry(group).or_insert(record.order()))
+        } else if is_item {
+            Some(*items.get_or_insert(record.order()))
+        } else {
+            None
+        };
+        if !is_item && !record.is_side() {
+            items = None;
+        }
+        if let Some(first) = first {
+            answers.entry(first).or_default().push(*record);
+        }
+    }
+    answers.retain(|_, members| members.len() > 1);
+    answers
+}
+
+/// What several records of one answer say together.
+pub(super) fn joined(group: &[RecordRef<'_>]) -> Result<Body> {
+    let mut whole: Option<Said> = None;
+    for record in group {
+        let body = record.body()?;
+        let (Body::Assistant(said), true) = (&body, group.len() > 1) else { return Ok(body) };
+        let said = said.clone();
+        match &mut whole {
+            None => whole = Some(said),
+            Some(whole) => {
+                whole.parts.extend(said.parts);
+                whole.results.extend(said.results);
+                whole.notes.extend(said.notes);
+                whole.model = whole.model.take().or(said.model);
+                whole.todos = said.todos.or(whole.todos.take());
+                whole.thinking = said.thinking.or(whole.thinking.take());
+                whole.error = whole.error.take().or(said.error);
+                whole.metadata.extend(said.metadata);
+                // Each block repeats what the answer cost, more or less finished.
+                whole.usage = match (whole.usage, said.usage) {
+                    (Some(known), Some(more)) if more.output < known.output => Some(known),
+                    (known, more) => more.or(known),
+                };
+            }
+        }
+    }
+    Ok(whole.map_or(Body::Other(serde_json::Value::Null), Body::Assistant))
+}
