@@ -60,6 +60,8 @@ pub(crate) struct Log {
     failed: bool,
     sidecar_before: Option<Value>,
     sidecar_at: Option<Timestamp>,
+    /// Another recorder may have it open too: only that one knows when it is closed.
+    is_shared: bool,
     surprises: Vec<Surprise>,
 }
 
@@ -127,6 +129,7 @@ impl Log {
             failed,
             sidecar_before,
             sidecar_at,
+            is_shared: false,
             surprises,
         }
     }
@@ -181,7 +184,7 @@ impl Log {
         self.surprises.extend(surprises);
         self.start.chain = chain;
         self.start.at = Some(at);
-        self.start.tally.updated = Some(at);
+        (self.start.tally.updated, self.start.tally.is_open) = (Some(at), true);
         self.start.tally.started.get_or_insert(at);
         batch.bodies.iter().for_each(|body| self.start.learn(body));
         let losses = batch.losses;
@@ -235,6 +238,7 @@ impl Log {
     }
 
     pub(crate) fn surprise(&mut self, surprise: Surprise) {
+        self.is_shared |= surprise == Surprise::InUse;
         self.surprises.push(surprise);
     }
 
@@ -250,9 +254,13 @@ impl Log {
 
     /// Ends the log's recording.
     pub(crate) fn close(&mut self) -> Result<()> {
-        self.start.tally.is_open = false;
+        self.is_shared |= self.appender.is_written_behind();
+        self.start.tally.is_open = self.is_shared;
         let synced = if self.unsynced.is_empty() { Ok(()) } else { self.sync() };
         self.tell_sidecar();
+        if !self.is_shared {
+            self.appender.mark_closed((self.place.host.now)());
+        }
         synced
     }
 
@@ -265,7 +273,8 @@ impl Log {
         let Ok(mut bytes) = serde_json::to_vec_pretty(&told) else { return };
         bytes.push(b'\n');
         let new_id = (self.place.host.new_id)();
-        if replace(&*self.place.disk, path, &new_id, &bytes, Keep::IfPossible).is_err() {
+        let inside = self.appender.check_inside();
+        if inside.and_then(|()| replace(&*self.place.disk, path, &new_id, &bytes, Keep::IfPossible)).is_err() {
             self.surprises.push(Surprise::NoSidecar);
         }
         self.sidecar_at = Some((self.place.host.now)());
