@@ -413,7 +413,8 @@ fn what_we_closed_is_nobody_elses_in_any_dialect() {
         assert_eq!(ran.code, 0, "{dialect}: {}", ran.all());
         let row = env.run(&["list", "--all", "--json"]).json()[0].clone();
         let (id, path) = (row["id"].as_str().unwrap(), row["path"].as_str().unwrap());
-        let path = PathBuf::from(path.replace("$HOME", &env.home().to_string_lossy()));
+        let desk = env.work().to_string_lossy().into_owned();
+        let path = PathBuf::from(path.replace("$HOME", &env.home().to_string_lossy()).replace("$DIR/desk", &desk));
         let ran = env.run_with(&["record", "--resume", id], said);
         assert!(ran.code == 0 && !ran.err.contains("another program"), "{dialect}: {}", ran.all());
         // Somebody else adds a line, by his own clock.

@@ -95,7 +95,17 @@ impl Appender {
     fn of(disk: Arc<dyn Disk>, path: &Path, log: Box<dyn OpenLog>, header: Vec<u8>) -> Appender {
         // Whoever made the file may have died before its name was safe.
         let (path, name) = (path.to_path_buf(), Name::Unsafe);
-        Appender { disk, path, log, header, unsynced_from: None, ended_at: None, name, inside: None, surprises: Vec::new() }
+        Appender {
+            disk,
+            path,
+            log,
+            header,
+            unsynced_from: None,
+            ended_at: None,
+            name,
+            inside: None,
+            surprises: Vec::new(),
+        }
     }
 
     /// The same log, never followed out of a store.

@@ -23,9 +23,9 @@ use crate::mend;
 use crate::project;
 use crate::record::{RecordId, SessionId};
 use crate::recorder::{Log, Start};
-use crate::session::{Branch, NotFound, RecordRef, Session};
+use crate::session::{Branch, RecordRef, Session};
 use crate::source::Source;
-use crate::store::{NewSession, Store, bytes, check_name, read_sidecar};
+use crate::store::{NewSession, Store, bytes, check_name, link_named, read_sidecar};
 use crate::writing::{Adoption, Line, Shape};
 use plan::{Stands, linear_plan, plan, take_header};
 use staged::Out;
@@ -215,15 +215,7 @@ impl Store {
 fn end_of<'s>(session: &'s Session, name: Option<&str>) -> Result<RecordRef<'s>> {
     let head = match name {
         None => session.head(),
-        Some(name) => {
-            let found = session.find(name).map_err(|reason| match reason {
-                NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
-            })?;
-            if found.is_side() {
-                return Err(Error::NoPlace { record: name.to_owned(), why: "it has no place in the conversation" });
-            }
-            Some(found)
-        }
+        Some(name) => Some(link_named(session, name)?),
     };
     head.ok_or_else(|| Error::NoPlace { record: session.id().to_string(), why: "it holds no record" })
 }

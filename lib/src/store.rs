@@ -185,7 +185,9 @@ impl Store {
             Point::Latest => {
                 let (newest, errors) = self.newest(project);
                 // Where nothing else is known, what could not be read is the reason.
-                let Some(newest) = newest else { return Err(errors.into_iter().next().unwrap_or(Error::NoSession(None))) };
+                let Some(newest) = newest else {
+                    return Err(errors.into_iter().next().unwrap_or(Error::NoSession(None)));
+                };
                 let mut recorder = self.resume_source(&newest, None)?;
                 if !errors.is_empty() {
                     recorder.surprise(Surprise::Unread);
@@ -453,18 +455,24 @@ impl Store {
     }
 
     fn place_to_go_on<'s>(&self, session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
-        let record = session.find(name).map_err(|reason| match reason {
-            NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
-        })?;
-        let why = if record.is_side() {
-            "it has no place in the conversation"
-        } else if self.writing.shape == Shape::Linear && Some(record) != session.head() {
-            "the format is one line of records; fork the session, or convert it to native"
-        } else {
-            return Ok(record);
-        };
-        Err(Error::NoPlace { record: name.to_owned(), why })
+        let record = link_named(session, name)?;
+        if self.writing.shape == Shape::Linear && Some(record) != session.head() {
+            let why = "the format is one line of records; fork the session, or convert it to native";
+            return Err(Error::NoPlace { record: name.to_owned(), why });
+        }
+        Ok(record)
     }
+}
+
+/// The record of this name, if others can hang on it.
+pub(crate) fn link_named<'s>(session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
+    let record = session.find(name).map_err(|reason| match reason {
+        NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
+    })?;
+    if record.is_side() {
+        return Err(Error::NoPlace { record: name.to_owned(), why: "it has no place in the conversation" });
+    }
+    Ok(record)
 }
 
 /// Whether a name can be a part of a path, on every system.
@@ -491,9 +499,7 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
 /// Windows takes these names for devices, whatever ending they have.
 fn is_a_device(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
-    let is_port = |kind: &str| {
-        stem.strip_prefix(kind).is_some_and(|port| matches!(port.as_bytes(), [b'1'..=b'9']))
-    };
+    let is_port = |kind: &str| stem.strip_prefix(kind).is_some_and(|port| matches!(port.as_bytes(), [b'1'..=b'9']));
     matches!(&*stem, "con" | "prn" | "aux" | "nul") || is_port("com") || is_port("lpt")
 }
 

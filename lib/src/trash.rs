@@ -100,7 +100,7 @@ pub struct MovedFile {
 
 /// Removed sessions, and what could not be looked into.
 #[derive(Debug, Default)]
-pub struct Listed {
+pub struct InTrash {
     /// The last removed first.
     pub removed: Vec<Removed>,
     /// What lies in the trash and cannot be told, or not be read.
@@ -157,8 +157,8 @@ impl Trash {
     }
 
     /// Every removed session.
-    pub fn list(&self) -> Listed {
-        let mut listed = Listed::default();
+    pub fn list(&self) -> InTrash {
+        let mut listed = InTrash::default();
         let entries = match fs::read_dir(&self.root) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return listed,
@@ -193,7 +193,8 @@ impl Trash {
         let is_torn = || {
             let size = fs::symlink_metadata(&note).map_or(0, |note| note.len());
             // A note is written at once: what is no JSON was cut off when the disk was full.
-            size < ORIGIN_LIMIT_BYTES && fs::read(&note).is_ok_and(|text| serde_json::from_slice::<Value>(&text).is_err())
+            size < ORIGIN_LIMIT_BYTES
+                && fs::read(&note).is_ok_and(|text| serde_json::from_slice::<Value>(&text).is_err())
         };
         !has_more
             && match origin {

@@ -369,8 +369,7 @@ fn nothing_is_moved_through_a_link_out_of_the_store() {
 fn a_session_that_a_recorder_has_open_stays() {
     let place = place(&[]);
     let store = Store::open(dialect::named("native").unwrap(), &place.root, host()).unwrap();
-    let mut recorder =
-        store.begin(NewSession { id: Some("s1"), ..NewSession::of(Path::new("/gone")) }).unwrap();
+    let mut recorder = store.begin(NewSession { id: Some("s1"), ..NewSession::of(Path::new("/gone")) }).unwrap();
     recorder.user("Hi").unwrap();
     let refused = store.remove("s1", &place.root);
     assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");

@@ -25,11 +25,15 @@ pub(crate) struct RewindArgs {
 }
 
 pub(crate) fn run(args: &RewindArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let writable = Writable::find(&args.session, global, ctx)?;
-    let Some(to) = writable.record.as_ref().filter(|record| !record.is_empty()) else {
+    let unnamed = |session: &str| {
         let failure = Failure::new(FailureKind::Usage, "no record was named");
-        return Err(failure.hint(format!("say {}#RECORD; `scrollback tree` shows every record", writable.id())));
+        failure.hint(format!("say {}#RECORD; `scrollback tree` shows every record", clean::line(session)))
     };
+    if let Some(session) = args.session.typed().strip_suffix('#') {
+        return Err(unnamed(session));
+    }
+    let writable = Writable::find(&args.session, global, ctx)?;
+    let Some(to) = &writable.record else { return Err(unnamed(&writable.id())) };
     let to = name::record(&writable.session, to)?.id().into_owned();
     let left = writable.session.head().map(|head| head.id().into_owned());
     let rewound = writable.store()?.rewind(&writable.source, &to, args.reason.clone())?;

@@ -84,7 +84,8 @@ fn a_removal_that_does_not_fit_leaves_nothing_in_the_trash() {
         let root = folder.path().canonicalize().unwrap();
         let path = root.join("sessions/s1/messages.jsonl");
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(&path, "{\"type\":\"user\",\"uuid\":\"u\",\"message\":{\"role\":\"user\",\"content\":\"Hi\"}}\n").unwrap();
+        fs::write(&path, "{\"type\":\"user\",\"uuid\":\"u\",\"message\":{\"role\":\"user\",\"content\":\"Hi\"}}\n")
+            .unwrap();
         let source = Source::file(dialect::named("native").unwrap(), &path);
         let session = Session::open(&source, &Reading::plain(Timestamp::UNIX_EPOCH)).unwrap();
         let disk: Arc<dyn Disk> = Arc::new(Full(Arc::new(Mutex::new(room))));
