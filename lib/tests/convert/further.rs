@@ -102,6 +102,23 @@ fn claude_gets_no_thinking_that_nobody_signed() {
 }
 
 #[test]
+fn a_title_beside_the_conversation_does_not_end_it() {
+    let lines = [
+        r#"{"type":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"sessionId":"s","timestamp":"2026-11-06T16:04:00.000Z","message":{"role":"user","content":"Name it."}}"#,
+        r#"{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","sessionId":"s","timestamp":"2026-11-06T16:04:01.000Z","message":{"id":"m","role":"assistant","model":"claude-x","content":[{"type":"text","text":"Tides."}]}}"#,
+        r#"{"type":"custom-title","customTitle":"Tides","sessionId":"s"}"#,
+    ];
+    for to in ["native", "qwen-code", "codex", "ai-sdk"] {
+        let folder = folder();
+        let source = session("claude-code", folder.path(), &lines);
+        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
+        let converted = open(named(to), &converted.path);
+        assert_eq!(outline(&converted), ["user: Name it.", "assistant: Tides."], "{to}");
+        assert_eq!(converted.heads().len(), 1, "{to}");
+    }
+}
+
+#[test]
 fn a_call_that_its_line_gives_no_id_is_said_once() {
     let lines = [
         r#"{"role":"user","content":"Look.","timestamp":"2026-11-07T18:02:12+0100"}"#,
