@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use model::{Answer, Failure, Model};
+use scrollback::archive::When;
 use scrollback::dialect::{self, Dialect};
 use scrollback::error::Error;
 use scrollback::fork::Fork;
@@ -134,10 +135,10 @@ fn chat(options: Options) -> Result<(), Failure> {
     let store = Store::open(options.dialect, &options.store, host.clone())?;
     let new = NewSession { with: options.with.as_deref(), ..NewSession::of(&project) };
     let recorder = match &options.start {
-        Start::New => store.begin(new)?,
+        Start::New => store.go_on(new, None)?.0,
         Start::Continue => match newest(&store, &project) {
             Some(session) => store.resume(&project, Point::Session(&session))?,
-            None => store.begin(new)?,
+            None => store.go_on(new, None)?.0,
         },
         Start::Resume(session) => store.resume(&project, Point::Session(session))?,
         Start::Checkpoint(session, record) => store.resume(&project, Point::Message { session, record })?,
@@ -276,7 +277,11 @@ impl Chat<'_> {
         match (word, rest.trim()) {
             ("/new", _) => {
                 self.recorder.finish()?;
-                self.go_on_with(self.store.begin(self.new)?)
+                // Some formats have one session at a time: it goes to where ended ones lie.
+                if let Some(current) = self.store.current(&self.new)? {
+                    self.store.archive(&current, When::Now)?;
+                }
+                self.go_on_with(self.store.go_on(self.new, None)?.0)
             }
             ("/rewind", to) => {
                 let session = self.session()?;
@@ -320,7 +325,7 @@ impl Chat<'_> {
 
     fn go_on_with(&mut self, recorder: Recorder) -> Result<(), Failure> {
         self.acknowledge(Ack::NotRecorded, "");
-        std::mem::replace(&mut self.recorder, recorder).close()?;
+        self.recorder = recorder;
         // Whoever wrote to it a moment ago was us.
         self.recorder.surprises().clear();
         self.greet()

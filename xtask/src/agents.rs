@@ -81,8 +81,8 @@ fn words(words: &[&str]) -> Vec<String> {
 struct Row {
     agent: &'static str,
     case: String,
-    /// Items sent, items expected, verdict.
-    told: [String; 3],
+    /// Items of the source, items expected, items sent, verdict.
+    told: [String; 4],
     difference: String,
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     if bless {
         write_page(&table)?;
     }
-    let differ = rows.iter().filter(|row| !row.told[2].starts_with("the same")).count();
+    let differ = rows.iter().filter(|row| !row.told[3].starts_with("the same")).count();
     if differ == 0 { Ok(()) } else { Err(format!("{differ} of {} are not the same", rows.len()).into()) }
 }
 
@@ -162,8 +162,15 @@ impl Bench {
                 rows.push(self.row(agent, &format!("recorded: {case}"), &Written::Recorded(lines))?);
             }
             for session in &sessions {
-                let case = session.strip_prefix(&demo)?.to_string_lossy().into_owned();
-                rows.push(self.row(agent, &format!("converted: {case}"), &Written::Converted(session))?);
+                let below = session.strip_prefix(&demo)?;
+                // In its own format it is copied, byte by byte: that shows nothing.
+                if !below.starts_with(agent.name) {
+                    rows.push(self.row(
+                        agent,
+                        &format!("converted: {}", short(below)),
+                        &Written::Converted(session),
+                    )?);
+                }
             }
         }
         Ok(rows)
@@ -175,17 +182,21 @@ impl Bench {
         let (home, cwd) = (place.join("home"), place.join("w"));
         fs::create_dir_all(&cwd)?;
         fs::create_dir_all(&home)?;
-        let row = |told: [String; 3], difference: String| {
-            println!("{:<7}{case:<60} {:>3} {:>3}  {} {difference}", agent.name, told[0], told[1], told[2]);
+        let row = |told: [String; 4], difference: String| {
+            println!("{:<7}{case:<60} {:>3} {:>3}  {} {difference}", agent.name, told[1], told[2], told[3]);
             Row { agent: agent.name, case: case.to_owned(), told, difference }
         };
-        let nothing = |what: &str, why: String| row([String::new(), String::new(), what.to_owned()], why);
+        let nothing =
+            |what: &str, why: String| row([String::new(), String::new(), String::new(), what.to_owned()], why);
         if let Some(why) = self.write(agent, written, &home.join(agent.store), &cwd)? {
             return Ok(nothing("refused", why));
         }
         let Some(log) = log_in(&home)? else { return Ok(nothing("not written", String::new())) };
-        let history = Command::new(&self.binary).args(["history", "--for", agent.view]).arg(&log).output()?;
-        fs::write(place.join("history.json"), history.stdout)?;
+        self.tell_history(agent, &log, &place.join("history.json"))?;
+        let source = place.join("source.json");
+        if let Written::Converted(session) = written {
+            self.tell_history(agent, session, &source)?;
+        }
         // It may say that it was elsewhere, and only there the agent finds it.
         let text = fs::read_to_string(&log)?;
         fs::copy(&log, place.join("written.jsonl"))?;
@@ -206,14 +217,21 @@ impl Bench {
         let said = agents.arg("--").args((agent.arguments)(id)).output()?;
         fs::write(place.join("said.txt"), [said.stdout, said.stderr].concat())?;
         let mut compare = Command::new("python3");
-        compare.arg(self.scratch.join("compare.py")).arg(self.folder.join("harness"));
-        compare.arg(place.join("requests.jsonl")).arg(place.join("history.json")).arg(agent.api);
+        compare.arg(self.scratch.join("compare.py")).arg(self.folder.join("harness")).arg(agent.api);
+        compare.arg(place.join("requests.jsonl")).arg(place.join("history.json"));
+        compare.args(Some(source).filter(|source| source.exists()));
         let compared = compare.stderr(Stdio::inherit()).output()?;
         let compared = String::from_utf8(compared.stdout)?;
-        let (told, difference) = compared.trim().split_once('\n').unwrap_or((compared.trim(), ""));
+        let (told, difference) = compared.trim_end().split_once('\n').unwrap_or((compared.trim_end(), ""));
         let mut told = told.split('\t').map(str::to_owned);
         let mut next = || told.next().unwrap_or_default();
-        Ok(row([next(), next(), next()], difference.to_owned()))
+        Ok(row([next(), next(), next(), next()], difference.to_owned()))
+    }
+
+    /// Writes down what the agent's model would be told of a session.
+    fn tell_history(&self, agent: &Agent, session: &Path, to: &Path) -> io::Result<()> {
+        let history = Command::new(&self.binary).args(["history", "--for", agent.view]).arg(session).output()?;
+        fs::write(to, history.stdout)
     }
 
     /// Writes a session for an agent; why not, where it was refused.
@@ -289,6 +307,19 @@ fn copy_demo(from: &Path, to: &Path, home: &str) -> io::Result<Vec<PathBuf>> {
     Ok(sessions)
 }
 
+/// A session of the demo as the table names it: whose it is, and the end of its name.
+fn short(below: &Path) -> String {
+    const SHOWN: usize = 12;
+    let folder = below.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
+    let stem = below.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let named = match (stem.as_str(), below.parent().and_then(Path::file_name)) {
+        ("messages" | "conversation" | "history", Some(folder)) => folder.to_string_lossy().into_owned(),
+        _ => stem,
+    };
+    let end: Vec<char> = named.chars().rev().take(SHOWN).collect();
+    format!("{} …{}", folder.unwrap_or_default(), end.into_iter().rev().collect::<String>())
+}
+
 /// The log below a folder.
 fn log_in(folder: &Path) -> io::Result<Option<PathBuf>> {
     let mut folders = vec![folder.to_path_buf()];
@@ -307,13 +338,13 @@ fn log_in(folder: &Path) -> io::Result<Option<PathBuf>> {
 
 fn table(rows: &[Row], versions: &[(&str, String)]) -> String {
     let mut table =
-        "| agent | version | session | sent | expected | verdict |\n| --- | --- | --- | ---: | ---: | --- |\n"
+        "| agent | version | session | its source | expected | sent | verdict |\n| --- | --- | --- | ---: | ---: | ---: | --- |\n"
             .to_owned();
-    for Row { agent, case, told: [sent, expected, verdict], difference } in rows {
+    for Row { agent, case, told: [source, expected, sent, verdict], difference } in rows {
         let version = versions.iter().find(|(name, _)| name == agent).map_or("", |(_, version)| version.as_str());
         let why = difference.replace('|', "\\|");
         let verdict = if why.is_empty() { verdict.clone() } else { format!("{verdict}: {why}") };
-        table.push_str(&format!("| {agent} | {version} | {case} | {sent} | {expected} | {verdict} |\n"));
+        table.push_str(&format!("| {agent} | {version} | {case} | {source} | {expected} | {sent} | {verdict} |\n"));
     }
     table
 }

@@ -209,7 +209,12 @@ impl<'s> Replay<'s> {
         let last = group.last().copied().unwrap_or(first);
         self.script.turn_to(first, last);
         if self.shape == Shape::Tree {
-            let tip = first.parent().and_then(|parent| self.tips.get(&parent.order()).cloned());
+            let tip = match first.parent() {
+                Some(parent) => self.tips.get(&parent.order()).cloned(),
+                // What stands beside the conversation begins none of its own, where it is written into one.
+                None if first.is_side() => self.recorder.tip().cloned(),
+                None => None,
+            };
             self.recorder.go_on_from(tip, first.is_sidechain());
         } else if let Some(tip) = self.tip_of_linear.take() {
             self.recorder.go_on_from(Some(tip), first.is_sidechain());

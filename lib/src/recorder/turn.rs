@@ -15,11 +15,13 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// Adds an answer of the model.
+    /// Adds an answer of the model, and the results that it carries.
     pub(crate) fn answer(&mut self, mut answer: Said) {
+        let results = std::mem::take(&mut answer.results);
         self.said.parts.push(Part::StepStart);
         self.said.parts.append(&mut answer.parts);
         self.know(answer);
+        self.results(Said { results, ..Said::default() });
     }
 
     /// Adds what tools gave back.

@@ -83,15 +83,14 @@ impl Place {
         speak(&mut self.agent(more), lines)
     }
 
-    /// The sessions' files that are not archived, the newest first.
+    /// The sessions' files, archived ones too, the newest first.
     fn files(&self) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut folders = vec![self.folder.path().join("store")];
         while let Some(folder) = folders.pop() {
             for entry in std::fs::read_dir(folder).into_iter().flatten() {
                 let path = entry.unwrap().path();
-                let is_archive = path.ends_with("history") && path.is_dir() || path.ends_with("sessions/archive");
-                if path.is_dir() && !is_archive {
+                if path.is_dir() {
                     folders.push(path);
                 } else if path.extension().is_some_and(|ending| ending == "jsonl") {
                     found.push(path);
@@ -260,15 +259,13 @@ fn a_checkpoint_is_a_branch() {
 
 #[test]
 fn a_new_session_leaves_the_old_one_whole() {
-    for format in ["native", "claude-code", "codex", "qwen-code", "ai-sdk"] {
+    for format in FORMATS {
         let place = Place::new(format, &three_answers());
         let spoken = place.chat(&[], "one\n/new\ntwo\n").well();
-        assert_eq!(
-            said(&messages(&place.newest())),
-            ["user: two", "model: The first answer."],
-            "{format}: {}",
-            spoken.err
-        );
+        let (files, of) = (place.files(), |file: &Path| said(&messages(&place.read(file))));
+        assert_eq!(files.len(), 2, "{format}: {}", spoken.err);
+        assert_eq!(of(&files[0]), ["user: two", "model: The first answer."], "{format}");
+        assert_eq!(of(&files[1]), ["user: one", "model: The first answer."], "{format}");
     }
 }
 

@@ -89,15 +89,47 @@ fn usage_is_never_doubled() {
 }
 
 #[test]
-fn claude_gets_no_thinking_of_its_models_that_they_did_not_sign() {
-    for (model, stays) in [("claude-opus-5-5", false), ("beacon-2", true)] {
+fn claude_gets_no_thinking_that_nobody_signed() {
+    for model in ["claude-opus-5-5", "beacon-2"] {
         let folder = folder();
         let source = rich_by(model, folder.path());
         let converted = convert(&source, named("claude-code"), &folder.path().join("new.jsonl")).unwrap();
-        // The agent itself sends no thinking of a model that is not the current one.
+        // The agent sends it with an empty signature where the model is none of Claude's, and the API refuses that.
         let text = fs::read_to_string(&converted.path).unwrap();
-        assert_eq!(text.contains(r#""type":"thinking""#), stays, "{model}");
-        assert_eq!(converted.losses.iter().any(|row| row.what == "thinking"), !stays, "{:?}", converted.losses);
+        assert!(!text.contains(r#""type":"thinking""#), "{model}");
+        assert!(converted.losses.iter().any(|row| row.what == "thinking"), "{:?}", converted.losses);
+    }
+}
+
+#[test]
+fn a_title_beside_the_conversation_does_not_end_it() {
+    let lines = [
+        r#"{"type":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"sessionId":"s","timestamp":"2026-11-06T16:04:00.000Z","message":{"role":"user","content":"Name it."}}"#,
+        r#"{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","sessionId":"s","timestamp":"2026-11-06T16:04:01.000Z","message":{"id":"m","role":"assistant","model":"claude-x","content":[{"type":"text","text":"Tides."}]}}"#,
+        r#"{"type":"custom-title","customTitle":"Tides","sessionId":"s"}"#,
+    ];
+    for to in ["native", "qwen-code", "codex", "ai-sdk"] {
+        let folder = folder();
+        let source = session("claude-code", folder.path(), &lines);
+        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
+        let converted = open(named(to), &converted.path);
+        assert_eq!(outline(&converted), ["user: Name it.", "assistant: Tides."], "{to}");
+        assert_eq!(converted.heads().len(), 1, "{to}");
+    }
+}
+
+#[test]
+fn a_call_that_its_line_gives_no_id_is_said_once() {
+    let lines = [
+        r#"{"role":"user","content":"Look.","timestamp":"2026-11-07T18:02:12+0100"}"#,
+        r#"{"role":"assistant","content":"I look.","timestamp":"2026-11-07T18:02:19+0100","tool_calls":[{"name":"read_file","args":{"path":"a"},"result":"ebb","success":true}]}"#,
+    ];
+    for to in ["native", "claude-code", "codex", "qwen-code", "ai-sdk"] {
+        let folder = folder();
+        let source = session("sage-el", folder.path(), &lines);
+        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
+        let outline = outline(&open(named(to), &converted.path));
+        assert_eq!(outline, ["user: Look.", "assistant: I look.", "call read_file: output-available"], "{to}");
     }
 }
 

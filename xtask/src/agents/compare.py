@@ -1,39 +1,56 @@
-"""compare.py HARNESS REQUESTS.jsonl HISTORY.json API: what an agent sent to go on, against what `scrollback history` says.
+"""compare.py HARNESS API REQUESTS.jsonl HISTORY.json [SOURCE.json]: what an agent sent to go on, against what `scrollback history` says.
 
-Prints three columns: how many items were sent, how many were expected, and the verdict. The first difference is a further line.
+Prints four columns: how many items the source has, where there is one, how many were expected and how many sent, and the verdict.
+The first difference is a further line.
 """
 import json, sys
 
-HARNESS, REQUESTS, HISTORY, API = sys.argv[1:5]
+HARNESS, API, REQUESTS, HISTORY = sys.argv[1:5]
 sys.path.insert(0, HARNESS)
 import norm
 
 
-def plain(item):
-    """Codex's older versions told how a tool ended around what it gave: the history has it without that."""
+def parsed(text):
     try:
-        inner = json.loads(item["output"])
-        return {**item, "output": inner["output"]} if "metadata" in inner else item
-    except (KeyError, TypeError, ValueError):
-        return item
+        return json.loads(text)
+    except (TypeError, ValueError):
+        return None
+
+
+def plain(item):
+    """Arguments without their blanks; outputs without how the tool ended, which Codex's older versions told around them."""
+    output, arguments = parsed(item.get("output")), parsed(item.get("arguments"))
+    if isinstance(output, dict) and "metadata" in output and "output" in output:
+        item = {**item, "output": output["output"]}
+    return {**item, "arguments": json.dumps(arguments)} if isinstance(arguments, dict) else item
 
 
 def flat(body):
     if API == "responses":
         body = {**body, "input": [plain(item) for item in body["input"]]}
+    if API == "chat":
+        for message in body["messages"]:
+            for call in message.get("tool_calls") or []:
+                call["function"] = plain(call["function"])
     # What an agent makes anew each time is no part of a session.
     return [said.rstrip() for said in norm.norm({"api": API, "body": body}) if not said.startswith("ctx(")]
 
 
-# An open call is closed in each agent's own words, and Claude Code answers what nobody has answered.
+def history(path):
+    with open(path) as file:
+        return flat({"input" if API == "responses" else "messages": json.load(file)})
+
+
+# An open call is closed in each agent's own words, Claude Code answers what nobody has answered, and Codex fetches no pictures.
 NO_RESULT, CLOSES = "[no result was recorded:", "A: No response requested."
+NO_PICTURE, PICTURE = "U: image content omitted because remote image URLs are not supported", "U: input_image"
 
 
-def in_own_words(sent, expected):
-    """What was sent, with our words for a call that was left open."""
+def in_our_words(sent, expected):
+    """What was sent, with our words for all that."""
     told = {said.split(":")[0]: said for said in expected if NO_RESULT in said}
-    own = [told.get(said.split(":")[0], said) for said in sent]
-    return own[:-1] if own[-1:] == [CLOSES] else own
+    ours = [told.get(said.split(":")[0], said).replace(NO_PICTURE, PICTURE) for said in sent]
+    return ours[:-1] if ours[-1:] == [CLOSES] else ours
 
 
 def asked():
@@ -46,22 +63,30 @@ def asked():
     return None
 
 
-with open(HISTORY) as history:
-    expected = flat({"input" if API == "responses" else "messages": json.load(history)})
+def tell(verdict):
+    # Thoughts stay with the model that had them.
+    said = [item for item in history(sys.argv[5]) if ".think" not in item] if len(sys.argv) > 5 else None
+    written = [item for item in expected if ".think" not in item]
+    if said is not None and len(said) != len(written):
+        verdict = f"{verdict}; converting changed the number"
+    print("" if said is None else len(said), len(expected), len(sent), verdict, sep="\t")
+
+
+expected = history(HISTORY)
 try:
     body = asked()
 except FileNotFoundError:
     body = None
 sent = [] if body is None else [said for said in flat(body) if "GO-ON" not in said]
-if body is None:
-    print(0, len(expected), "asked nothing", sep="\t")
+if body is None or not expected:
+    tell("asked nothing" if expected else "nothing was written")
 elif sent == expected:
-    print(len(sent), len(expected), "the same", sep="\t")
-elif in_own_words(sent, expected) == expected:
-    print(len(sent), len(expected), "the same, the open end closed in its own words", sep="\t")
+    tell("the same")
+elif in_our_words(sent, expected) == expected:
+    tell("the same, some of it in its own words")
 else:
-    sent = in_own_words(sent, expected)
+    tell("differs")
+    sent = in_our_words(sent, expected)
     at = next((at for at, (a, b) in enumerate(zip(sent, expected)) if a != b), min(len(sent), len(expected)))
     told = lambda items: items[at] if at < len(items) else "nothing"
-    print(len(sent), len(expected), "differs", sep="\t")
     print(f"item {at + 1}: sent {told(sent)!r}, expected {told(expected)!r}")

@@ -136,7 +136,8 @@ pub(super) fn function_response(result: &ToolResult, losses: &mut Losses) -> Val
         Outcome::Failed(why) => Some((why.as_str(), "[the tool failed]")),
         Outcome::Denied(why) => Some((why.as_deref().unwrap_or_default(), "[the call was not allowed]")),
     };
-    let says_more = !output.is_null() && why.is_none_or(|(why, _)| output != why);
+    // Where there is an output, the agent sends that and not the error: an empty one would hide it.
+    let says_more = !output.is_null() && why.is_none_or(|(why, _)| output != why && output != "");
     if let Some((why, otherwise)) = why {
         if why.is_empty() {
             losses.synthesised("reason of a failure");
