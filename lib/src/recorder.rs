@@ -214,8 +214,11 @@ impl Recorder {
         if let (Mode::Live, Body::User(said)) = (log.place.mode, &mut body) {
             log.look_around();
             if said.thinking.is_none() {
-                let text = |part| if let &Part::Text(ref text) = part { Some(&text.text) } else { None };
-                said.thinking = said.parts.iter().filter_map(text).find_map(|text| self.options.triggers.of(text));
+                let texts = said
+                    .parts
+                    .iter()
+                    .filter_map(|part| if let Part::Text(text) = part { Some(&text.text) } else { None });
+                said.thinking = texts.into_iter().find_map(|text| self.options.triggers.of(text));
             }
         }
         let durability = Durability::of(&body);
