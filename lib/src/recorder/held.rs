@@ -46,8 +46,16 @@ impl Recorder {
         self.end_answer()?;
         match self.write_turn(Whose::Earlier, 0)? {
             Came::Wrote(wrote) => wrote.told().map(|_| ()),
-            // What cannot be written is no reason against what comes next.
-            Came::Held | Came::CannotHold(_) => Ok(()),
+            Came::Held => Ok(()),
+            Came::CannotHold(error) => Err(error),
+        }
+    }
+
+    /// The same: that a turn cannot be written is no reason against what comes next.
+    pub(super) fn leave_turn(&mut self) -> Result<()> {
+        match self.end_turn() {
+            Err(Error::CannotHold { .. }) => Ok(()),
+            ended => ended,
         }
     }
 
@@ -97,7 +105,7 @@ impl Recorder {
             | Body::Rewind(_)
             | Body::Restore(_)
             | Body::Other(_)) => {
-                self.end_turn()?;
+                self.leave_turn()?;
                 let durability = Durability::of(&body);
                 self.write(vec![Piece::next(body)], ticket, durability)
             }
