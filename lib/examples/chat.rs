@@ -135,11 +135,12 @@ fn chat(options: Options) -> Result<(), Failure> {
     let store = Store::open(options.dialect, &options.store, host.clone())?;
     let new = NewSession { with: options.with.as_deref(), ..NewSession::of(&project) };
     let recorder = match &options.start {
-        Start::New => store.go_on(new, None)?.0,
-        Start::Continue => match newest(&store, &project) {
+        // Where a format has one session at a time, for each project or person, that one goes on in any case.
+        Start::Continue if !has_one_at_a_time(options.dialect) => match newest(&store, &project) {
             Some(session) => store.resume(&project, Point::Session(&session))?,
-            None => store.go_on(new, None)?.0,
+            None => store.begin(new)?,
         },
+        Start::New | Start::Continue => store.go_on(new, None)?.0,
         Start::Resume(session) => store.resume(&project, Point::Session(session))?,
         Start::Checkpoint(session, record) => store.resume(&project, Point::Message { session, record })?,
     };
@@ -164,6 +165,11 @@ fn chat(options: Options) -> Result<(), Failure> {
         let done = match line.trim() {
             "" => Ok(()),
             "/quit" => break,
+            // Where it fails, the next words are not for the old session.
+            "/new" => {
+                chat.begin_anew()?;
+                Ok(())
+            }
             command if command.starts_with('/') => chat.command(command),
             prompt => chat.turn(prompt, &options.model),
         };
@@ -174,6 +180,10 @@ fn chat(options: Options) -> Result<(), Failure> {
     chat.recorder.finish()?;
     chat.acknowledge(Ack::NotRecorded, "");
     Ok(())
+}
+
+fn has_one_at_a_time(dialect: &dyn Dialect) -> bool {
+    dialect.write().is_some_and(|writing| writing.archive.is_some())
 }
 
 /// The newest session of the project, or of those that tell of none.
@@ -275,14 +285,6 @@ impl Chat<'_> {
     fn command(&mut self, line: &str) -> Result<(), Failure> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match (word, rest.trim()) {
-            ("/new", _) => {
-                self.recorder.finish()?;
-                // Some formats have one session at a time: it goes to where ended ones lie.
-                if let Some(current) = self.store.current(&self.new)? {
-                    self.store.archive(&current, When::Now)?;
-                }
-                self.go_on_with(self.store.go_on(self.new, None)?.0)
-            }
             ("/rewind", to) => {
                 let session = self.session()?;
                 let to = match to.parse() {
@@ -323,11 +325,18 @@ impl Chat<'_> {
         }
     }
 
+    fn begin_anew(&mut self) -> Result<(), Failure> {
+        self.recorder.finish()?;
+        // Where a format has one session at a time, it goes to where ended ones lie.
+        if let Some(current) = self.store.current(&self.new)? {
+            self.store.archive(&current, When::Now)?;
+        }
+        self.go_on_with(self.store.go_on(self.new, None)?.0)
+    }
+
     fn go_on_with(&mut self, recorder: Recorder) -> Result<(), Failure> {
         self.acknowledge(Ack::NotRecorded, "");
         self.recorder = recorder;
-        // Whoever wrote to it a moment ago was us.
-        self.recorder.surprises().clear();
         self.greet()
     }
 

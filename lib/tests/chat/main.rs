@@ -270,6 +270,43 @@ fn a_new_session_leaves_the_old_one_whole() {
 }
 
 #[test]
+fn a_session_with_one_person_is_not_gone_on_with_by_another() {
+    let place = Place::new("fluux", &three_answers());
+    for (with, prompt) in [("ada@example.org", "one"), ("bob@example.org", "two"), ("ada@example.org", "three")] {
+        let spoken = place.chat(&["--with", with, "--continue"], &format!("{prompt}\n")).well();
+        assert_eq!(spoken.session(), with);
+    }
+    let of =
+        |with: &str| said(&messages(&place.read(&place.folder.path().join("store").join(with).join("history.jsonl"))));
+    let expected = ["user: one", "model: The first answer.", "user: three", "model: The second answer."];
+    assert_eq!(of("ada@example.org"), expected);
+    assert_eq!(of("bob@example.org"), ["user: two", "model: The first answer."]);
+}
+
+#[test]
+fn a_plain_start_goes_on_where_there_is_one_session_at_a_time() {
+    for format in FORMATS {
+        let place = Place::new(format, &three_answers());
+        place.chat(&[], "one\n").well();
+        place.chat(&[], "two\n").well();
+        let expected = if matches!(format, "fluux" | "sage-el") { 1 } else { 2 };
+        assert_eq!(place.files().len(), expected, "{format}");
+    }
+}
+
+#[test]
+fn words_after_a_new_session_that_failed_are_not_for_the_old_one() {
+    for (format, archive) in [("fluux", "sessions"), ("sage-el", "history")] {
+        let place = Place::new(format, &three_answers());
+        place.chat(&[], "one\n").well();
+        let file = place.files().remove(0);
+        std::fs::write(file.with_file_name(archive), "in the way").unwrap();
+        assert!(!place.chat(&[], "/new\ntwo\n").is_well, "{format}");
+        assert_eq!(said(&messages(&place.read(&file))), ["user: one", "model: The first answer."], "{format}");
+    }
+}
+
+#[test]
 fn what_cannot_be_gone_on_with_is_told_and_nothing_is_written() {
     let place = Place::new("native", &three_answers());
     let wrong: [&[&str]; 5] =
