@@ -25,7 +25,7 @@ use scrollback::message::{Part, Role};
 use scrollback::project;
 use scrollback::reading::Reading;
 use scrollback::record::{Kind, RecordId, Todo};
-use scrollback::recorder::{Ack, Delta, Recorder, Saved};
+use scrollback::recorder::{Ack, Delta, Recorder, Saved, Surprise};
 use scrollback::session::{RecordRef, Session};
 use scrollback::source::Source;
 use scrollback::store::{NewSession, Point, Store};
@@ -211,7 +211,7 @@ impl Chat<'_> {
     /// Tells what the session is and how it ended last time.
     fn greet(&mut self) -> Result<(), Failure> {
         println!("Session {}", self.recorder.session().map(ToString::to_string).unwrap_or_default());
-        self.recorder.surprises().into_iter().for_each(|surprise| eprintln!("warning: {surprise:?}"));
+        self.acknowledge(Ack::NotRecorded, "");
         let session = self.session()?;
         if let Some(head) = self.head(&session) {
             println!("{}", History::of(&session, head)?.notice);
@@ -337,6 +337,8 @@ impl Chat<'_> {
     fn go_on_with(&mut self, recorder: Recorder) -> Result<(), Failure> {
         self.acknowledge(Ack::NotRecorded, "");
         self.recorder = recorder;
+        // Whoever wrote to it a moment ago was us.
+        self.warn(|surprise| *surprise != Surprise::InUse);
         self.greet()
     }
 
@@ -391,6 +393,16 @@ impl Chat<'_> {
             let said = self.held.remove(&saved.ticket).unwrap_or_default();
             self.tell(&saved, &said);
         }
+        self.warn(|_| true);
+    }
+
+    /// Tells what happened to the file behind our back.
+    fn warn(&mut self, is_told: impl Fn(&Surprise) -> bool) {
+        let surprises = self.recorder.surprises();
+        surprises
+            .iter()
+            .filter(|surprise| is_told(surprise))
+            .for_each(|surprise| eprintln!("warning: {surprise}"));
     }
 
     fn tell(&mut self, saved: &Saved, said: &str) {

@@ -88,7 +88,9 @@ impl Store {
                 return Ok(Some(source));
             }
             // What cannot be looked into may be it: a second one beside it would be two that go on.
-            if let Some(error) = errors.into_iter().next() {
+            let is_gone =
+                |error: &Error| matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound);
+            if let Some(error) = errors.into_iter().find(|error| !is_gone(error)) {
                 return Err(error);
             }
         }

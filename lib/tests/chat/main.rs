@@ -208,6 +208,18 @@ fn tools_stay_in_the_working_directory_and_are_recorded() {
 }
 
 #[test]
+fn a_model_is_told_that_a_file_goes_on() {
+    const LIMIT: usize = 256 * 1024;
+    for (length, is_cut) in [(LIMIT, false), (LIMIT + 1, true)] {
+        let call = json!({"name": "read_file", "input": {"path": "long.txt"}});
+        let place = Place::new("native", &json!([{"calls": [call]}, {"text": "Long."}]));
+        std::fs::write(place.cwd().join("long.txt"), "x".repeat(length)).unwrap();
+        let spoken = place.chat(&[], "How long is it?\n").well();
+        assert_eq!(spoken.out.contains("long.txt goes on: these are its first 262144 bytes"), is_cut, "{length}");
+    }
+}
+
+#[test]
 fn each_command_does_what_it_says() {
     let place = Place::new("native", &three_answers());
     let spoken = place
@@ -238,6 +250,14 @@ fn each_command_does_what_it_says() {
     let anew = place.chat(&["--resume", spoken.session()], "/new\nfive\n").well();
     assert_eq!(said(&messages(&place.newest())), ["user: five", "model: The first answer."]);
     assert_ne!(anew.session(), forked.session());
+}
+
+#[test]
+fn a_session_that_another_program_may_write_to_is_warned_of_and_an_own_fork_is_not() {
+    const WARNING: &str = "warning: another program wrote to this session in the last minute";
+    let place = Place::new("claude-code", &three_answers());
+    assert!(!place.chat(&[], "one\n/fork\ntwo\n").well().err.contains(WARNING));
+    assert!(place.chat(&["--continue"], "three\n").well().err.contains(WARNING));
 }
 
 #[test]
