@@ -1,25 +1,29 @@
 //! An agent that can be read at one sitting: it chats, reads and writes files, and records all of it.
 //!
-//! What an agent needs of the library is in this file. `chat/model.rs` asks an endpoint, `chat/tools.rs` runs tools.
+//! What an agent needs of the library is in this file. `chat/model.rs` asks an endpoint, `chat/tools.rs` runs tools,
+//! `chat/options.rs` reads the command line.
 //! Ctrl-C and kill may come at any time: what was acknowledged is on disk, and `--continue` goes on from there.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an agent talks to the person who started it")]
 
 #[path = "chat/model.rs"]
 mod model;
+#[path = "chat/options.rs"]
+mod options;
 #[path = "chat/tools.rs"]
 mod tools;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use model::{Answer, Failure, Model};
+use options::{HELP, Options, Start};
 use scrollback::archive::When;
-use scrollback::dialect::{self, Dialect};
+use scrollback::dialect::Dialect;
 use scrollback::error::Error;
 use scrollback::fork::Fork;
-use scrollback::history::{History, Item, Origin, Turn, View, prepare_resume};
+use scrollback::history::{History, Item, Origin, Turn, prepare_resume};
 use scrollback::host::Host;
 use scrollback::message::{Part, Role};
 use scrollback::project;
@@ -31,42 +35,8 @@ use scrollback::source::Source;
 use scrollback::store::{NewSession, Point, Store};
 use serde_json::json;
 
-const HELP: &str = "\
-Usage: cargo run -p scrollback-lib --example chat -- [OPTIONS]
-
-  --continue               go on with the newest session of this project
-  --resume ID              go on with this session
-  --checkpoint ID#RECORD   go on from this record; what came after it stays a branch
-  --format DIALECT         native (default), claude-code, codex, qwen-code, fluux, sage-el, ai-sdk
-  --store DIR              where the sessions lie; another agent's folder, where its format is written
-  --with JID               whom a fluux session is with
-  --script FILE            answers from a file instead of a model: [{\"text\": \"…\", \"calls\": […]}]
-  --acks                   print a line of JSON for each record that is on disk
-
-The model: ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY, or OPENAI_BASE_URL and OPENAI_API_KEY; MODEL names it.
-Only http:// is spoken: for https start a proxy on this machine.
-
-  /new  /rewind N|RECORD  /fork  /title TEXT  /todos [TEXT|N]  /export  /help  /quit";
-
 /// Answers to one prompt: a model that goes on calling tools is stopped.
 const STEPS_LIMIT: usize = 50;
-
-/// What was typed.
-struct Options {
-    start: Start,
-    dialect: &'static dyn Dialect,
-    store: PathBuf,
-    with: Option<String>,
-    prints_acks: bool,
-    model: Model,
-}
-
-enum Start {
-    New,
-    Continue,
-    Resume(String),
-    Checkpoint(String, String),
-}
 
 pub(crate) fn main() -> ExitCode {
     match run(&mut std::env::args().skip(1)) {
@@ -79,54 +49,13 @@ pub(crate) fn main() -> ExitCode {
 }
 
 pub(crate) fn run(args: &mut dyn Iterator<Item = String>) -> Result<(), Failure> {
-    match options(args)? {
+    match options::read(args)? {
         Some(options) => chat(options),
         None => {
             println!("{HELP}");
             Ok(())
         }
     }
-}
-
-fn options(args: &mut dyn Iterator<Item = String>) -> Result<Option<Options>, Failure> {
-    let var = |name: &str| std::env::var(name).unwrap_or_default();
-    let (mut start, mut store, mut script, mut with, mut prints_acks) = (Start::New, None, None, None, false);
-    let mut format = "native".to_owned();
-    while let Some(option) = args.next() {
-        let mut value = || args.next().ok_or_else(|| format!("{option} is followed by nothing; see --help"));
-        match option.as_str() {
-            "--continue" => start = Start::Continue,
-            "--resume" => start = Start::Resume(value()?),
-            "--checkpoint" => {
-                let point = value()?;
-                let (session, record) = point.split_once('#').ok_or("--checkpoint wants ID#RECORD")?;
-                start = Start::Checkpoint(session.to_owned(), record.to_owned());
-            }
-            "--format" => format = value()?,
-            "--store" => store = Some(PathBuf::from(value()?)),
-            "--with" => with = Some(value()?),
-            "--script" => script = Some(value()?),
-            "--acks" => prints_acks = true,
-            "--help" => return Ok(None),
-            _ => return Err(format!("no option {option}; see --help").into()),
-        }
-    }
-    let usual = || (format == "native").then(|| Path::new(&var("HOME")).join(".local/share/scrollback"));
-    let model = match script {
-        Some(file) => Model::Script(serde_json::from_slice(&std::fs::read(file)?)?),
-        None if var("ANTHROPIC_BASE_URL").is_empty() => {
-            Model::endpoint(View::OpenAi, &var("OPENAI_BASE_URL"), var("OPENAI_API_KEY"), var("MODEL"))?
-        }
-        None => Model::endpoint(View::Anthropic, &var("ANTHROPIC_BASE_URL"), var("ANTHROPIC_API_KEY"), var("MODEL"))?,
-    };
-    Ok(Some(Options {
-        start,
-        dialect: dialect::named(&format).ok_or_else(|| format!("no format {format:?}; see --help"))?,
-        store: store.or_else(usual).ok_or_else(|| format!("--format {format} needs --store"))?,
-        with,
-        prints_acks,
-        model,
-    }))
 }
 
 fn chat(options: Options) -> Result<(), Failure> {
