@@ -33,6 +33,7 @@ use scrollback::recorder::{Ack, Delta, Recorder, Saved, Surprise};
 use scrollback::session::{RecordRef, Session};
 use scrollback::source::Source;
 use scrollback::store::{NewSession, Point, Store};
+use scrollback::writing::LossKind;
 use serde_json::json;
 
 /// Answers to one prompt: a model that goes on calling tools is stopped.
@@ -341,7 +342,12 @@ impl Chat<'_> {
             println!("\n{}", json!({"session": session, "id": saved.id, "said": said, "losses": losses}));
         }
         for loss in losses.iter().filter(|loss| self.lost.insert(loss.what.clone())) {
-            eprintln!("(not as it was in this format: {}, {:?})", plain(&loss.what), loss.kind);
+            let became = match loss.kind {
+                LossKind::Dropped => "is not kept",
+                LossKind::Renamed => "is kept as something else",
+                LossKind::Synthesised => "is made up",
+            };
+            eprintln!("(in this format: {} {became})", plain(&loss.what));
         }
     }
 }
