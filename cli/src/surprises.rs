@@ -25,6 +25,7 @@ fn word(surprise: Surprise) -> &'static str {
         Surprise::TornTail => "torn-tail",
         Surprise::Replaced => "replaced",
         Surprise::Deleted => "deleted",
+        Surprise::Shortened => "shortened",
         Surprise::TornPiece => "torn-piece",
         Surprise::NoLocks => "no-locks",
         Surprise::NoSidecar => "no-sidecar",

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::log::open_calls;
 use crate::append::Surprise;
-use crate::record::{Body, Kind, RecordId};
+use crate::message::Part;
+use crate::record::{Body, Kind, RecordId, Said};
 use crate::thinking::Triggers;
 use crate::writing::Loss;
 
@@ -24,6 +25,24 @@ impl Options {
     pub fn usual() -> Options {
         Options { durability: None, triggers: Triggers::default() }
     }
+}
+
+/// A piece of an answer.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a piece is moved once")]
+pub enum Delta {
+    /// This model answers.
+    Model(String),
+    /// The text goes on.
+    Text(String),
+    /// The thinking goes on.
+    Reasoning(String),
+    /// The text or the thinking is whole; the object is what its provider says of it.
+    End(Option<serde_json::Map<String, serde_json::Value>>),
+    /// A part that comes whole: a call, a file, a source. The same call again says more of it.
+    Part(Part),
+    /// What else is known of the answer: its task list, its thinking mode, its metadata.
+    About(Box<Said>),
 }
 
 /// What a record survives once the call has returned.
@@ -124,6 +143,7 @@ impl fmt::Display for Surprise {
             Surprise::TornTail => "the file ended inside a record; that piece was closed, nothing else changed",
             Surprise::Replaced => "another file took the session's name meanwhile; that one is written to now",
             Surprise::Deleted => "the session's file was deleted meanwhile; it was begun anew",
+            Surprise::Shortened => "the session's file was cut short meanwhile; what stood there is gone",
             Surprise::TornPiece => "a record did not fit and a piece of it stayed in the file",
             Surprise::NoLocks => "this file system has no locks: let no other program write to the session",
             Surprise::NoSidecar => "the file beside the log could not be written; the log itself says everything",

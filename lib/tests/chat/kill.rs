@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
 
+use scrollback::record::Kind;
 use scrollback::session::Session;
 use serde_json::{Value, json};
 
@@ -75,7 +76,10 @@ fn check(session: &Session, acks: &[Value], format: &str, seed: u64) {
     for ack in acks.iter().filter(|ack| ack["said"] != "") {
         let id = ack["id"].as_str().unwrap();
         let record = session.find(id).unwrap_or_else(|_| panic!("seed {seed}: {format} lost {id}: {ack}"));
-        let text = String::from_utf8(record.raw().unwrap().concat()).unwrap();
+        // An answer may be several records, and its last one names them all.
+        let before = std::iter::successors(record.parent(), |record| record.parent());
+        let turn = std::iter::once(record).chain(before.take_while(|before| before.kind() != Kind::User));
+        let text: String = turn.map(|record| String::from_utf8(record.raw().unwrap().concat()).unwrap()).collect();
         let said = ack["said"].as_str().unwrap();
         let is_lost = |what: &str| ack["losses"].as_array().unwrap().iter().any(|loss| loss["what"] == what);
         let is_told = loss_of(said).is_some_and(is_lost);
