@@ -1,72 +1,43 @@
 //! An agent that can be read at one sitting: it chats, reads and writes files, and records all of it.
 //!
-//! What an agent needs of the library is in this file. `chat/model.rs` asks an endpoint, `chat/tools.rs` runs tools.
+//! What an agent needs of the library is in this file. `chat/model.rs` asks an endpoint, `chat/tools.rs` runs tools,
+//! `chat/options.rs` reads the command line.
 //! Ctrl-C and kill may come at any time: what was acknowledged is on disk, and `--continue` goes on from there.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an agent talks to the person who started it")]
 
 #[path = "chat/model.rs"]
 mod model;
+#[path = "chat/options.rs"]
+mod options;
 #[path = "chat/tools.rs"]
 mod tools;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use model::{Answer, Failure, Model};
+use options::{HELP, Options, Start};
 use scrollback::archive::When;
-use scrollback::dialect::{self, Dialect};
+use scrollback::dialect::Dialect;
 use scrollback::error::Error;
 use scrollback::fork::Fork;
-use scrollback::history::{History, Item, Origin, Turn, View, prepare_resume};
+use scrollback::history::{History, Item, Origin, Turn, prepare_resume};
 use scrollback::host::Host;
 use scrollback::message::{Part, Role};
 use scrollback::project;
 use scrollback::reading::Reading;
 use scrollback::record::{Kind, RecordId, Todo};
-use scrollback::recorder::{Ack, Delta, Recorder, Saved};
+use scrollback::recorder::{Ack, Delta, Recorder, Saved, Surprise};
 use scrollback::session::{RecordRef, Session};
 use scrollback::source::Source;
 use scrollback::store::{NewSession, Point, Store};
+use scrollback::writing::LossKind;
 use serde_json::json;
-
-const HELP: &str = "\
-Usage: cargo run -p scrollback-lib --example chat -- [OPTIONS]
-
-  --continue               go on with the newest session of this project
-  --resume ID              go on with this session
-  --checkpoint ID#RECORD   go on from this record; what came after it stays a branch
-  --format DIALECT         native (default), claude-code, codex, qwen-code, fluux, sage-el, ai-sdk
-  --store DIR              where the sessions lie; another agent's folder, where its format is written
-  --with JID               whom a fluux session is with
-  --script FILE            answers from a file instead of a model: [{\"text\": \"…\", \"calls\": […]}]
-  --acks                   print a line of JSON for each record that is on disk
-
-The model: ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY, or OPENAI_BASE_URL and OPENAI_API_KEY; MODEL names it.
-Only http:// is spoken: for https start a proxy on this machine.
-
-  /new  /rewind N|RECORD  /fork  /title TEXT  /todos [TEXT|N]  /export  /help  /quit";
 
 /// Answers to one prompt: a model that goes on calling tools is stopped.
 const STEPS_LIMIT: usize = 50;
-
-/// What was typed.
-struct Options {
-    start: Start,
-    dialect: &'static dyn Dialect,
-    store: PathBuf,
-    with: Option<String>,
-    prints_acks: bool,
-    model: Model,
-}
-
-enum Start {
-    New,
-    Continue,
-    Resume(String),
-    Checkpoint(String, String),
-}
 
 pub(crate) fn main() -> ExitCode {
     match run(&mut std::env::args().skip(1)) {
@@ -79,7 +50,7 @@ pub(crate) fn main() -> ExitCode {
 }
 
 pub(crate) fn run(args: &mut dyn Iterator<Item = String>) -> Result<(), Failure> {
-    match options(args)? {
+    match options::read(args)? {
         Some(options) => chat(options),
         None => {
             println!("{HELP}");
@@ -88,58 +59,18 @@ pub(crate) fn run(args: &mut dyn Iterator<Item = String>) -> Result<(), Failure>
     }
 }
 
-fn options(args: &mut dyn Iterator<Item = String>) -> Result<Option<Options>, Failure> {
-    let var = |name: &str| std::env::var(name).unwrap_or_default();
-    let (mut start, mut store, mut script, mut with, mut prints_acks) = (Start::New, None, None, None, false);
-    let mut format = "native".to_owned();
-    while let Some(option) = args.next() {
-        let mut value = || args.next().ok_or_else(|| format!("{option} is followed by nothing; see --help"));
-        match option.as_str() {
-            "--continue" => start = Start::Continue,
-            "--resume" => start = Start::Resume(value()?),
-            "--checkpoint" => {
-                let point = value()?;
-                let (session, record) = point.split_once('#').ok_or("--checkpoint wants ID#RECORD")?;
-                start = Start::Checkpoint(session.to_owned(), record.to_owned());
-            }
-            "--format" => format = value()?,
-            "--store" => store = Some(PathBuf::from(value()?)),
-            "--with" => with = Some(value()?),
-            "--script" => script = Some(value()?),
-            "--acks" => prints_acks = true,
-            "--help" => return Ok(None),
-            _ => return Err(format!("no option {option}; see --help").into()),
-        }
-    }
-    let usual = || (format == "native").then(|| Path::new(&var("HOME")).join(".local/share/scrollback"));
-    let model = match script {
-        Some(file) => Model::Script(serde_json::from_slice(&std::fs::read(file)?)?),
-        None if var("ANTHROPIC_BASE_URL").is_empty() => {
-            Model::endpoint(View::OpenAi, &var("OPENAI_BASE_URL"), var("OPENAI_API_KEY"), var("MODEL"))?
-        }
-        None => Model::endpoint(View::Anthropic, &var("ANTHROPIC_BASE_URL"), var("ANTHROPIC_API_KEY"), var("MODEL"))?,
-    };
-    Ok(Some(Options {
-        start,
-        dialect: dialect::named(&format).ok_or_else(|| format!("no format {format:?}; see --help"))?,
-        store: store.or_else(usual).ok_or_else(|| format!("--format {format} needs --store"))?,
-        with,
-        prints_acks,
-        model,
-    }))
-}
-
 fn chat(options: Options) -> Result<(), Failure> {
     let host = Host::system("chat 1.0")?;
     let project = project::of(&host.cwd);
     let store = Store::open(options.dialect, &options.store, host.clone())?;
     let new = NewSession { with: options.with.as_deref(), ..NewSession::of(&project) };
     let recorder = match &options.start {
-        Start::New => store.go_on(new, None)?.0,
-        Start::Continue => match newest(&store, &project) {
+        // Where a format has one session at a time, for each project or person, that one goes on in any case.
+        Start::Continue if !has_one_at_a_time(options.dialect) => match newest(&store, &project) {
             Some(session) => store.resume(&project, Point::Session(&session))?,
-            None => store.go_on(new, None)?.0,
+            None => store.begin(new)?,
         },
+        Start::New | Start::Continue => store.go_on(new, None)?.0,
         Start::Resume(session) => store.resume(&project, Point::Session(session))?,
         Start::Checkpoint(session, record) => store.resume(&project, Point::Message { session, record })?,
     };
@@ -164,6 +95,11 @@ fn chat(options: Options) -> Result<(), Failure> {
         let done = match line.trim() {
             "" => Ok(()),
             "/quit" => break,
+            // Where it fails, the next words are not for the old session.
+            "/new" => {
+                chat.begin_anew()?;
+                Ok(())
+            }
             command if command.starts_with('/') => chat.command(command),
             prompt => chat.turn(prompt, &options.model),
         };
@@ -174,6 +110,10 @@ fn chat(options: Options) -> Result<(), Failure> {
     chat.recorder.finish()?;
     chat.acknowledge(Ack::NotRecorded, "");
     Ok(())
+}
+
+fn has_one_at_a_time(dialect: &dyn Dialect) -> bool {
+    dialect.write().is_some_and(|writing| writing.archive.is_some())
 }
 
 /// The newest session of the project, or of those that tell of none.
@@ -201,7 +141,7 @@ impl Chat<'_> {
     /// Tells what the session is and how it ended last time.
     fn greet(&mut self) -> Result<(), Failure> {
         println!("Session {}", self.recorder.session().map(ToString::to_string).unwrap_or_default());
-        self.recorder.surprises().into_iter().for_each(|surprise| eprintln!("warning: {surprise:?}"));
+        self.acknowledge(Ack::NotRecorded, "");
         let session = self.session()?;
         if let Some(head) = self.head(&session) {
             println!("{}", History::of(&session, head)?.notice);
@@ -275,14 +215,6 @@ impl Chat<'_> {
     fn command(&mut self, line: &str) -> Result<(), Failure> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match (word, rest.trim()) {
-            ("/new", _) => {
-                self.recorder.finish()?;
-                // Some formats have one session at a time: it goes to where ended ones lie.
-                if let Some(current) = self.store.current(&self.new)? {
-                    self.store.archive(&current, When::Now)?;
-                }
-                self.go_on_with(self.store.go_on(self.new, None)?.0)
-            }
             ("/rewind", to) => {
                 let session = self.session()?;
                 let to = match to.parse() {
@@ -323,11 +255,20 @@ impl Chat<'_> {
         }
     }
 
+    fn begin_anew(&mut self) -> Result<(), Failure> {
+        self.recorder.finish()?;
+        // Where a format has one session at a time, it goes to where ended ones lie.
+        if let Some(current) = self.store.current(&self.new)? {
+            self.store.archive(&current, When::Now)?;
+        }
+        self.go_on_with(self.store.go_on(self.new, None)?.0)
+    }
+
     fn go_on_with(&mut self, recorder: Recorder) -> Result<(), Failure> {
         self.acknowledge(Ack::NotRecorded, "");
         self.recorder = recorder;
         // Whoever wrote to it a moment ago was us.
-        self.recorder.surprises().clear();
+        self.warn(|surprise| *surprise != Surprise::InUse);
         self.greet()
     }
 
@@ -382,6 +323,16 @@ impl Chat<'_> {
             let said = self.held.remove(&saved.ticket).unwrap_or_default();
             self.tell(&saved, &said);
         }
+        self.warn(|_| true);
+    }
+
+    /// Tells what happened to the file behind our back.
+    fn warn(&mut self, is_told: impl Fn(&Surprise) -> bool) {
+        let surprises = self.recorder.surprises();
+        surprises
+            .iter()
+            .filter(|surprise| is_told(surprise))
+            .for_each(|surprise| eprintln!("warning: {surprise}"));
     }
 
     fn tell(&mut self, saved: &Saved, said: &str) {
@@ -391,7 +342,12 @@ impl Chat<'_> {
             println!("\n{}", json!({"session": session, "id": saved.id, "said": said, "losses": losses}));
         }
         for loss in losses.iter().filter(|loss| self.lost.insert(loss.what.clone())) {
-            eprintln!("(not as it was in this format: {}, {:?})", plain(&loss.what), loss.kind);
+            let became = match loss.kind {
+                LossKind::Dropped => "is not kept",
+                LossKind::Renamed => "is kept as something else",
+                LossKind::Synthesised => "is made up",
+            };
+            eprintln!("(in this format: {} {became})", plain(&loss.what));
         }
     }
 }

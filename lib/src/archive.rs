@@ -70,25 +70,37 @@ impl Store {
     pub fn current(&self, new: &NewSession<'_>) -> Result<Option<Source>> {
         let Some(archive) = self.writing.archive else { return Ok(None) };
         let now = (self.host.now)();
-        let wanted = project::of(new.project);
-        let of_project = |source: &Source, project: Option<&String>| {
-            archive(&source.path, now).is_some() && project.is_some_and(|project| Path::new(project) == wanted)
-        };
+        let session = SessionId((self.host.new_id)());
+        let path = self.path_of(&self.beginning(&session, new, None)?)?;
+        let checked = self.check_folder(&path, new.project);
+        if checked.is_ok() && self.disk.exists(&path) {
+            return Ok(Some(Source::file(self.dialect, &path)));
+        }
         if new.with.is_none() {
             // It may lie in a folder that an earlier version of the agent has named.
-            let rows = self.rows(&mut Vec::new()).filter(|(source, row)| of_project(source, row.project.as_ref()));
+            let wanted = project::of(new.project);
+            let is_it = |source: &Source, project: Option<&String>| {
+                archive(&source.path, now).is_some() && project.is_some_and(|project| Path::new(project) == wanted)
+            };
+            let mut errors = Vec::new();
+            let rows = self.rows(&mut errors).filter(|(source, row)| is_it(source, row.project.as_ref()));
             if let Some((source, _)) = rows.max_by(|(_, a), (_, b)| a.updated.cmp(&b.updated)) {
                 return Ok(Some(source));
             }
+            // What cannot be looked into may be it: a second one beside it would be two that go on.
+            let is_gone =
+                |error: &Error| matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound);
+            if let Some(error) = errors.into_iter().find(|error| !is_gone(error)) {
+                return Err(error);
+            }
         }
-        let session = SessionId((self.host.new_id)());
-        let path = self.path_of(&self.beginning(&session, new, None)?)?;
-        self.check_folder(&path, new.project)?;
-        Ok(self.disk.exists(&path).then(|| Source::file(self.dialect, &path)))
+        checked.map(|()| None)
     }
 
-    /// Goes on with the current session, or begins one. One that was idle for longer than so many minutes is ended before.
+    /// Goes on with the current session, or begins one. One that was idle for longer than so many minutes is ended before;
+    /// 0 is no limit, as in the settings of the agents.
     pub fn go_on(&self, new: NewSession<'_>, idle_minutes: Option<u32>) -> Result<(Recorder, Option<Archived>)> {
+        let idle_minutes = idle_minutes.filter(|minutes| *minutes > 0);
         let mut archived = None;
         for _ in 0..FILES_FOLLOWED {
             let Some(source) = self.current(&new)? else {

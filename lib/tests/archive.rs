@@ -222,6 +222,8 @@ fn an_idle_session_is_ended_before_it_is_gone_on_with() {
     assert_eq!(archived.unwrap().path, place.path("alice@example.com/sessions/20250208-200001.jsonl"));
     assert_eq!(place.read("alice@example.com/history.jsonl").lines().count(), 2);
     assert!(place.store.go_on(new, None).unwrap().1.is_none());
+    place.set("2025-02-09T20:00:01Z");
+    assert!(place.store.go_on(new, Some(0)).unwrap().1.is_none(), "0 is no limit");
 }
 
 #[test]
@@ -316,6 +318,28 @@ fn a_project_goes_on_in_its_own_folder_whatever_the_folder_is_called() {
     place.put("projects/-gone-my.engine-/metadata.json", &of("/gone/my.engine/"));
     let own = place.store.current(&new).unwrap().unwrap().path;
     assert_eq!(own, place.path("projects/-gone-my.engine-/conversation.jsonl"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_session_is_not_begun_beside_what_cannot_be_looked_into() {
+    let place = Place::of("sage-el", "2026-01-10T12:00:00Z");
+    let new = NewSession::of(Path::new("/gone/engine"));
+    let link = |to: &str, below: &str| {
+        fs::create_dir_all(place.path(below).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(to, place.path(below)).unwrap();
+    };
+    link("nowhere", "projects/-gone/conversation.jsonl");
+    assert!(place.store.current(&new).unwrap().is_none(), "what is gone is no session");
+    link("conversation.jsonl", "projects/-loop/conversation.jsonl");
+    assert!(matches!(place.store.go_on(new, None), Err(Error::Io { .. })));
+    let usual = "projects/-gone-engine/conversation.jsonl";
+    place.put(usual, SAID);
+    assert_eq!(
+        place.store.current(&new).unwrap().unwrap().path,
+        place.path(usual),
+        "the usual place is looked at first"
+    );
 }
 
 #[test]

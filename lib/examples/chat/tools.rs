@@ -58,9 +58,13 @@ pub(crate) fn run(call: &ToolPart, cwd: &Path) -> ToolResult {
 fn read(cwd: &Path, path: &str) -> Result<String, String> {
     let failed = |error: std::io::Error| format!("{path}: {error}");
     let mut bytes = Vec::new();
-    let file = fs::File::open(inside(cwd, path)?).map_err(failed)?;
-    file.take(READ_LIMIT_BYTES).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let mut file = fs::File::open(inside(cwd, path)?).map_err(failed)?;
+    file.by_ref().take(READ_LIMIT_BYTES).read_to_end(&mut bytes).map_err(failed)?;
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if file.read(&mut [0]).map_err(failed)? > 0 {
+        text.push_str(&format!("\n[{path} goes on: these are its first {READ_LIMIT_BYTES} bytes]"));
+    }
+    Ok(text)
 }
 
 fn write(cwd: &Path, path: &str, content: &str) -> Result<String, String> {

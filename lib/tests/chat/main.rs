@@ -208,6 +208,18 @@ fn tools_stay_in_the_working_directory_and_are_recorded() {
 }
 
 #[test]
+fn a_model_is_told_that_a_file_goes_on() {
+    const LIMIT: usize = 256 * 1024;
+    for (length, is_cut) in [(LIMIT, false), (LIMIT + 1, true)] {
+        let call = json!({"name": "read_file", "input": {"path": "long.txt"}});
+        let place = Place::new("native", &json!([{"calls": [call]}, {"text": "Long."}]));
+        std::fs::write(place.cwd().join("long.txt"), "x".repeat(length)).unwrap();
+        let spoken = place.chat(&[], "How long is it?\n").well();
+        assert_eq!(spoken.out.contains("long.txt goes on: these are its first 262144 bytes"), is_cut, "{length}");
+    }
+}
+
+#[test]
 fn each_command_does_what_it_says() {
     let place = Place::new("native", &three_answers());
     let spoken = place
@@ -241,6 +253,14 @@ fn each_command_does_what_it_says() {
 }
 
 #[test]
+fn a_session_that_another_program_may_write_to_is_warned_of_and_an_own_fork_is_not() {
+    const WARNING: &str = "warning: another program wrote to this session in the last minute";
+    let place = Place::new("claude-code", &three_answers());
+    assert!(!place.chat(&[], "one\n/fork\ntwo\n").well().err.contains(WARNING));
+    assert!(place.chat(&["--continue"], "three\n").well().err.contains(WARNING));
+}
+
+#[test]
 fn a_checkpoint_is_a_branch() {
     for format in ["native", "claude-code", "qwen-code"] {
         let place = Place::new(format, &three_answers());
@@ -266,6 +286,43 @@ fn a_new_session_leaves_the_old_one_whole() {
         assert_eq!(files.len(), 2, "{format}: {}", spoken.err);
         assert_eq!(of(&files[0]), ["user: two", "model: The first answer."], "{format}");
         assert_eq!(of(&files[1]), ["user: one", "model: The first answer."], "{format}");
+    }
+}
+
+#[test]
+fn a_session_with_one_person_is_not_gone_on_with_by_another() {
+    let place = Place::new("fluux", &three_answers());
+    for (with, prompt) in [("ada@example.org", "one"), ("bob@example.org", "two"), ("ada@example.org", "three")] {
+        let spoken = place.chat(&["--with", with, "--continue"], &format!("{prompt}\n")).well();
+        assert_eq!(spoken.session(), with);
+    }
+    let of =
+        |with: &str| said(&messages(&place.read(&place.folder.path().join("store").join(with).join("history.jsonl"))));
+    let expected = ["user: one", "model: The first answer.", "user: three", "model: The second answer."];
+    assert_eq!(of("ada@example.org"), expected);
+    assert_eq!(of("bob@example.org"), ["user: two", "model: The first answer."]);
+}
+
+#[test]
+fn a_plain_start_goes_on_where_there_is_one_session_at_a_time() {
+    for format in FORMATS {
+        let place = Place::new(format, &three_answers());
+        place.chat(&[], "one\n").well();
+        place.chat(&[], "two\n").well();
+        let expected = if matches!(format, "fluux" | "sage-el") { 1 } else { 2 };
+        assert_eq!(place.files().len(), expected, "{format}");
+    }
+}
+
+#[test]
+fn words_after_a_new_session_that_failed_are_not_for_the_old_one() {
+    for (format, archive) in [("fluux", "sessions"), ("sage-el", "history")] {
+        let place = Place::new(format, &three_answers());
+        place.chat(&[], "one\n").well();
+        let file = place.files().remove(0);
+        std::fs::write(file.with_file_name(archive), "in the way").unwrap();
+        assert!(!place.chat(&[], "/new\ntwo\n").is_well, "{format}");
+        assert_eq!(said(&messages(&place.read(&file))), ["user: one", "model: The first answer."], "{format}");
     }
 }
 
