@@ -29,7 +29,7 @@ use crate::replace::{take_away, write_all};
 use crate::session::Session;
 use crate::source::Source;
 use crate::store::{is_in_use, read_sidecar};
-use belongings::belongings;
+pub(crate) use belongings::belongings;
 use moving::move_all;
 
 /// The file that tells what a removed session was.
