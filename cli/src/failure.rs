@@ -100,6 +100,9 @@ impl From<scrollback::error::Error> for Failure {
             Error::ReadOnly(_) => "`scrollback fork` and `rewind` need a format that is written; README tells which",
             Error::CannotHold { .. } => "convert the session to native, which holds everything",
             Error::Nothing(_) => "`scrollback show` shows what the session says; native holds everything",
+            Error::CopiedWhole => {
+                "leave the record out; `scrollback fork SESSION#RECORD` makes a branch a session of its own"
+            }
             Error::BadName { .. } => "choose a plain one, or leave it out and a fresh one is made",
             Error::TooLong { .. } => "write large contents to a file and record its path",
             Error::NoSession(_) => "`scrollback list --all` shows every session",
@@ -121,6 +124,7 @@ pub(crate) fn kind_of(error: &scrollback::error::Error) -> FailureKind {
         Error::ReadOnly(_)
         | Error::CannotHold { .. }
         | Error::Nothing(_)
+        | Error::CopiedWhole
         | Error::BadName { .. }
         | Error::TooLong { .. }
         | Error::NoSession(_)

@@ -120,6 +120,9 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
         &["convert", "s1", "--to", "codex", "-o", "mine.jsonl"],
         &["convert", "s1", "--to", "fluux"],
         &["convert", "s1", "--to", "fluux", "--jid", "../../x"],
+        &["convert", "s1", "--to", "fluux", "--jid", "../x", "-o", "x.jsonl"],
+        &["convert", "s1", "--to", "codex", "--jid", "ada@example.org", "-o", "x.jsonl"],
+        &["convert", "s1#a2", "--to", "native", "-o", "x.jsonl"],
         &["convert", "./empty.jsonl", "--dialect", "native", "--to", "codex", "-o", "x.jsonl"],
         &["--demo", "convert", "5ac81b7f", "--to", "codex"],
         &["convert", "s1", "--to", "codex", "-o", "x", "--store", "y"],
@@ -133,8 +136,14 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     hint: nothing is overwritten: choose another name, or move that away first
     scrollback: a fluux session is with somebody
     hint: --jid JID names the person or the room
-    scrollback: "9578209c-85b8-5567-9b9d-cce81be191ec" is no name for a session: "../../x" is no JID that names a folder: it would leave the store
-    hint: choose a plain one, or leave it out and a fresh one is made
+    scrollback: "../../x" is no JID that names a folder: it would leave the store
+    hint: a JID looks like alice@example.com
+    scrollback: "../x" is no JID that names a folder: it would leave the store
+    hint: a JID looks like alice@example.com
+    scrollback: --jid is for sessions of Fluux Agent
+    hint: say --to fluux, or leave --jid out
+    scrollback: the session is copied as it is, with all its branches
+    hint: leave the record out; `scrollback fork SESSION#RECORD` makes a branch a session of its own
     scrollback: nothing of it can be written as codex
     hint: `scrollback show` shows what the session says; native holds everything
     scrollback: the demo is only read

@@ -11,13 +11,15 @@
 mod answers;
 mod compare;
 mod kept;
+mod left_behind;
 mod pairing;
 mod replay;
 mod script;
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use hashbrown::{HashMap, HashSet};
+use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::dialect::Dialect;
@@ -100,6 +102,7 @@ impl Session {
             return Err(Error::CannotHold { dialect: how.to.name(), what });
         }
         let Beside { back, other, remark } = Kept::beside(self, how.to);
+        self.check_head(how, back.as_ref())?;
         let id = self.id_for(how, back.as_ref());
         let store = self.store_for(how, host)?;
         let path = self.path_for(how, &store, &id, back.as_ref())?;
@@ -123,11 +126,13 @@ impl Session {
         if sidecar.is_none() && is_new_kind {
             remarks.push("the original is too large, or no file of its own, to be kept beside it".to_owned());
         }
+        let mut losses = replayed.losses;
+        losses.extend(left_behind::rows(self, is_new_kind));
         if let Target::Store(_) = how.target {
             let described = store.describe(self, &id, &path, &project::of(&store.host.cwd));
             remarks.extend(described.err().map(|error| format!("the file beside it was not written: {error}")));
         }
-        Ok(Converted { session: id, path, sidecar, losses: rows(replayed.losses), remarks })
+        Ok(Converted { session: id, path, sidecar, losses: rows(losses), remarks })
     }
 
     /// Whether this session was made of one of `to`, and can become that one again.
@@ -144,14 +149,27 @@ impl Session {
     ) -> Result<(Vec<u8>, Vec<LossRow>)> {
         let how = Conversion { target: Target::Store(scratch), ..*how };
         let Beside { back, .. } = Kept::beside(self, how.to);
+        self.check_head(&how, back.as_ref())?;
         let id = self.id_for(&how, back.as_ref());
         let store = self.store_for(&how, host)?;
         let path = scratch.join((host.new_id)());
         let staged = Staged::make(&Real, &path, &(host.new_id)())?;
         let written = self.write_as(&how, &store, &id, back.as_ref(), staged.file());
-        let bytes = written.and_then(|replayed| Ok((std::fs::read(staged.file()).at(&path)?, rows(replayed.losses))));
+        let is_new_kind = back.is_none() && !self.stays(&how);
+        let bytes = written.and_then(|mut replayed| {
+            replayed.losses.extend(left_behind::rows(self, is_new_kind));
+            Ok((std::fs::read(staged.file()).at(&path)?, rows(replayed.losses)))
+        });
         staged.clean_up();
         bytes
+    }
+
+    /// Lines that are copied are copied with all their branches.
+    fn check_head(&self, how: &Conversion<'_>, back: Option<&Kept>) -> Result<()> {
+        match how.head {
+            Some(_) if back.is_some() || self.stays(how) => Err(Error::CopiedWhole),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// What the new session is called: as it was called before, or always the same for the same source.
@@ -209,8 +227,9 @@ impl Session {
         let converted = Session::open(&Source::file(how.to, file), &reading)?;
         let mut pairs: Vec<(RecordRef<'_>, RecordRef<'_>)> = head.into_iter().zip(converted.head()).collect();
         if store.writing.shape == Shape::Tree {
+            let by_name: HashMap<_, _> = converted.records().map(|record| (record.id(), record)).collect();
             for other in self.heads().map(|other| other.record).filter(|other| Some(*other) != head) {
-                let now = replayed.tips.get(&other.order()).and_then(|id| converted.find(id).ok());
+                let now = replayed.tips.get(&other.order()).and_then(|id| by_name.get(id.as_str()).copied());
                 pairs.extend(now.map(|now| (other, now)));
             }
         }
@@ -249,7 +268,9 @@ impl Session {
     fn store_for(&self, how: &Conversion<'_>, host: &Host) -> Result<Store> {
         let is_a_place = |cwd: &PathBuf| cwd.is_absolute() && !cwd.as_os_str().as_encoded_bytes().contains(&0);
         let cwd = self.cwd().map(PathBuf::from).filter(is_a_place).unwrap_or_else(|| host.cwd.clone());
-        let version = self.agent_version().map_or_else(|| host.version.clone(), str::to_owned);
+        // Another program's version is none of this one's.
+        let own_version = self.agent_version().filter(|_| how.to.name() == self.dialect().name());
+        let version = own_version.map_or_else(|| host.version.clone(), str::to_owned);
         let root = match how.target {
             Target::Store(root) => host.cwd.join(root),
             Target::File(file) => host.cwd.join(file).parent().map(Path::to_path_buf).unwrap_or_default(),
@@ -265,11 +286,21 @@ impl Session {
             Target::File(file) => store.root.join(file.file_name().unwrap_or_default()),
             Target::Store(_) => {
                 let project = project::of(&store.host.cwd);
-                let new = NewSession { with: how.with.or(back.map(Kept::called)), ..NewSession::of(&project) };
+                let with = how.with.map(str::to_owned).or_else(|| self.with_before(how, back));
+                let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
                 let place = |id: &SessionId| store.path_of(&store.beginning(id, &new, self.git_branch())?);
                 // What another file calls itself may be no name for one.
                 let fresh = script::derived_id(self.id().as_str(), how.to.name());
                 let path = place(id).or_else(|_| place(&fresh))?;
+                let is_known = back.is_some() || self.stays(how);
+                let ended = is_known.then(|| ended_place(store, &path, id)).flatten();
+                let path = ended.unwrap_or(path);
+                // Where the place tells the instant and the source does not, it was another one the last time.
+                if self.started().is_none()
+                    && let Ok(known) = store.source(id.as_str())
+                {
+                    return Err(Error::Exists(known.path));
+                }
                 store.check_folder(&path, &project)?;
                 path
             }
@@ -281,6 +312,18 @@ impl Session {
         }
         let taken = [path.clone(), kept::path(&path)].into_iter().find(|path| store.disk.exists(path));
         taken.map_or(Ok(path), |taken| Err(Error::Exists(taken)))
+    }
+
+    /// Whom a session was with that becomes what it is or was.
+    fn with_before(&self, how: &Conversion<'_>, back: Option<&Kept>) -> Option<String> {
+        match back {
+            Some(kept) => {
+                let before = Session::from_bytes(how.to, kept.original(), &Reading::plain(Timestamp::UNIX_EPOCH));
+                Some(before.with().unwrap_or(kept.called()).to_owned())
+            }
+            None if self.stays(how) => self.with().map(str::to_owned),
+            None => None,
+        }
     }
 
     fn copy_to(&self, file: &Path) -> Result<()> {
@@ -297,6 +340,17 @@ impl Session {
             NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
         })
     }
+}
+
+/// Where a session that was ended lies, if its name says so: not where the one lies that goes on.
+fn ended_place(store: &Store, going_on: &Path, id: &SessionId) -> Option<PathBuf> {
+    let current = store.dialect.session_of(going_on).filter(|current| current != id.as_str())?;
+    let name = id.as_str().strip_prefix(current.as_str())?.strip_prefix(':')?;
+    let mut parts = Path::new(name).components();
+    let is_plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
+    let ended = (store.writing.archive?)(going_on, Timestamp::UNIX_EPOCH).filter(|_| is_plain)?;
+    let place = ended.with_file_name(format!("{name}.{}", ended.extension()?.to_string_lossy()));
+    (store.dialect.session_of(&place).as_deref() == Some(id.as_str())).then_some(place)
 }
 
 /// Writes the file beside a converted one. One that is there is refused.

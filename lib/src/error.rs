@@ -59,6 +59,8 @@ pub enum Error {
     },
     /// A session has nothing that a format could hold.
     Nothing(&'static str),
+    /// One branch was asked for, and the session becomes what it is or was, with all of them.
+    CopiedWhole,
     /// A name that cannot be a session's: it would lead out of the store, or a format wants another shape.
     BadName {
         /// The name.
@@ -124,6 +126,7 @@ impl fmt::Display for Error {
             Error::ReadOnly(dialect) => write!(f, "{dialect} sessions are read, not written"),
             Error::CannotHold { dialect, what } => write!(f, "{dialect} has no place for this: {what}"),
             Error::Nothing(dialect) => write!(f, "nothing of it can be written as {dialect}"),
+            Error::CopiedWhole => write!(f, "the session is copied as it is, with all its branches"),
             Error::BadName { name, why } => write!(f, "{} is no name for a session: {why}", crate::issue::quoted(name)),
             Error::TooLong { bytes } => write!(f, "a record of {bytes} bytes is longer than what is read back"),
             Error::NoSession(Some(name)) => write!(f, "no session {}", crate::issue::quoted(name)),
@@ -156,6 +159,7 @@ impl std::error::Error for Error {
             | Error::ReadOnly(_)
             | Error::CannotHold { .. }
             | Error::Nothing(_)
+            | Error::CopiedWhole
             | Error::BadName { .. }
             | Error::TooLong { .. }
             | Error::NoSession(_)

@@ -225,9 +225,8 @@ impl Recorder {
         match (log.place.writing.grain, body) {
             (Grain::Turn, body) => self.record_in_turn(body, ticket),
             (_, Body::Assistant(said)) => {
-                log.start.chain.answer = None;
                 let grain = log.place.writing.grain;
-                let pieces = steps(said).into_iter().flat_map(|body| blocks(grain, body)).map(Piece::next);
+                let pieces = steps(said).into_iter().flat_map(|body| Piece::step(blocks(grain, body)));
                 self.write(pieces.collect(), ticket, durability)
             }
             (grain, body) => self.write(blocks(grain, body).into_iter().map(Piece::next).collect(), ticket, durability),

@@ -32,7 +32,7 @@ use crate::replace::{take_away, write_all};
 use crate::session::Session;
 use crate::source::Source;
 use crate::store::read_sidecar;
-use belongings::belongings;
+pub(crate) use belongings::belongings;
 use moving::move_all;
 
 /// The file that tells what a removed session was.

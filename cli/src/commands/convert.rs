@@ -20,7 +20,7 @@ use crate::paint::Paint;
 use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
 use crate::terminal::clean;
-use crate::writable::usual_store;
+use crate::writable::{usual_store, with_whom};
 
 /// Write a session as another agent's
 ///
@@ -59,13 +59,9 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     let head = args.head.as_deref().or(named.record.as_deref());
     let head = head.map(|record| name::record(&session, record)).transpose()?;
     let head = head.map(|record| record.id().into_owned());
-    let own_jid = session.dialect().with_of(session.path());
-    let with = args.jid.as_deref().or(own_jid.as_deref());
     let is_copied = session.dialect().name() == to.name() || session.comes_from(to);
-    if to.name() == "fluux" && with.is_none() && !is_copied {
-        let failure = Failure::new(FailureKind::Usage, "a fluux session is with somebody");
-        return Err(failure.hint("--jid JID names the person or the room"));
-    }
+    let with = whom(to, args.jid.as_deref(), is_copied)?;
+    let with = with.as_deref();
     let mut host = ctx.host()?;
     host.cwd.clone_from(&ctx.typed_in);
     let root = global.store.clone().unwrap_or_else(|| usual_store(to, ctx));
@@ -96,6 +92,19 @@ fn target_dialect(name: &str) -> Result<&'static dyn Dialect, Failure> {
         let failure = Failure::new(FailureKind::Usage, format!("no dialect that is written is called {name:?}"));
         failure.hint(format!("known: {}", written.join(", ")))
     })
+}
+
+/// Whom the new session is with: fluux asks for it, and a copy knows it.
+fn whom(to: &dyn Dialect, jid: Option<&str>, is_copied: bool) -> Result<Option<String>, Failure> {
+    let misuse = |message: &str, hint: &str| Err(Failure::new(FailureKind::Usage, message).hint(hint));
+    match (to.name(), jid) {
+        ("fluux", Some(jid)) => with_whom(to, Some(jid)),
+        ("fluux", None) if !is_copied => {
+            misuse("a fluux session is with somebody", "--jid JID names the person or the room")
+        }
+        (_, Some(_)) => misuse("--jid is for sessions of Fluux Agent", "say --to fluux, or leave --jid out"),
+        (_, None) => Ok(None),
+    }
 }
 
 /// The new session's lines go where a program reads them, and what they do not say beside them.

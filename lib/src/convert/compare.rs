@@ -20,6 +20,30 @@ const MESSAGES_AHEAD: usize = 8;
 /// So many branches are read back; a session with more is taken for one that differs.
 const BRANCHES_COMPARED: usize = 32;
 
+/// Losses that are a whole record. Others are of a record that is there.
+const WHOLE_RECORDS: [&str; 20] = [
+    "prompt",
+    "answer",
+    "tool result",
+    "another result of the same call",
+    "context",
+    "attachment",
+    "notice",
+    "snapshot",
+    "title",
+    "compaction",
+    "rewind",
+    "restore",
+    "header",
+    "a header",
+    "unknown record",
+    "a record of an unknown kind",
+    "sidechain",
+    "another branch",
+    "message without words",
+    "tool call",
+];
+
 /// Names that losses have for the same thing as far as a message shows it.
 const SAME: [&[&str]; 6] = [
     &["surroundings", "cwd", "gitBranch", "platform", "user type"],
@@ -39,7 +63,7 @@ const SAME: [&[&str]; 6] = [
         "note of a run",
         "duration",
     ],
-    &["steering-message", "message inside another"],
+    &["steering-message", "steering message", "message inside another"],
 ];
 
 /// Adds what the converted session says otherwise on the branch of each of these pairs of heads.
@@ -52,7 +76,9 @@ pub(super) fn add_differences(
     let mut told = Told { known: HashSet::new(), told_of: HashSet::new(), compared: HashSet::new(), rows: Vec::new() };
     for row in losses.iter() {
         told.known.insert((row.record.clone(), row.what.clone()));
-        told.told_of.insert(row.record.clone());
+        if row.kind == LossKind::Dropped && WHOLE_RECORDS.contains(&row.what.as_str()) {
+            told.told_of.insert(row.record.clone());
+        }
     }
     for (head, now) in pairs.iter().take(BRANCHES_COMPARED) {
         told.branch(*head, *now)?;
@@ -75,7 +101,7 @@ pub(super) fn add_differences(
 struct Told {
     /// Records and what is known to be otherwise in them.
     known: HashSet<(String, String)>,
-    /// Records of which anything is known.
+    /// Records that are known to be left out as a whole.
     told_of: HashSet<String>,
     /// Messages that an earlier branch had too, by the first of their records.
     compared: HashSet<String>,

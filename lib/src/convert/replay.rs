@@ -1,5 +1,6 @@
 //! The records of a session, said again to a recorder of another dialect.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -19,7 +20,7 @@ use crate::recorder::{Ack, Durability, Log, Mode, Options, RECORDS_ASKED_FOR_CAL
 use crate::session::{RecordRef, Session};
 use crate::store::{NewSession, Store, bytes};
 use crate::thinking::Triggers;
-use crate::writing::{Loss, Shape};
+use crate::writing::{Grain, Loss, Shape};
 
 /// What came of saying a session again.
 #[derive(Default)]
@@ -54,8 +55,7 @@ pub(super) fn all(
         replay.told.head = head.map(|head| head.id().into_owned());
         let mut on_branch = vec![false; session.records().len()];
         branch.iter().for_each(|record| on_branch[record.order()] = true);
-        let mut titles = session.records().filter(|record| record.kind() == Kind::Title && record.is_side());
-        let records: Vec<RecordRef<'_>> = branch.iter().copied().chain(titles.next_back()).collect();
+        let records: Vec<RecordRef<'_>> = branch.iter().copied().chain(title_that_counts(session)?).collect();
         records.iter().for_each(|record| on_branch[record.order()] = true);
         replay.say(&records)?;
         for record in session.records().filter(|record| !on_branch[record.order()]) {
@@ -74,7 +74,9 @@ pub(super) fn all(
 pub(super) fn go_on(session: &Session, kept: &Kept, store: &Store, id: &SessionId, file: &Path) -> Result<Replayed> {
     let mut replay = Replay::begin_with(session, store, id, &kept.original(), file)?;
     let before = Session::from_bytes(store.dialect, kept.original(), &Reading::plain(replay.script.now()));
-    let head = kept.head().and_then(|head| before.find(head).ok()).or(before.head());
+    // Records are looked for by their whole names, each once: the beginning of a name can be another record's.
+    let by_name: HashMap<Cow<'_, str>, RecordRef<'_>> = before.records().map(|record| (record.id(), record)).collect();
+    let head = kept.head().and_then(|head| by_name.get(head).copied()).or(before.head());
     let (newer, older): (Vec<_>, Vec<_>) = session.records().partition(|record| kept.is_newer(*record));
     let mut last = None;
     let asked_for_calls = older.len().saturating_sub(RECORDS_ASKED_FOR_CALLS);
@@ -88,9 +90,8 @@ pub(super) fn go_on(session: &Session, kept: &Kept, store: &Store, id: &SessionI
             continue;
         }
         last = Some(record.order());
-        let original = kept.original_of(&record.id());
-        if let Ok(original) = before.find(&original) {
-            replay.tips.insert(record.order(), Tip::of(original)?);
+        if let Some(original) = by_name.get(kept.original_of(&record.id()).as_str()) {
+            replay.tips.insert(record.order(), Tip::of(*original)?);
         }
     }
     // A line of records ends where the branch ended that it was made of.
@@ -102,9 +103,22 @@ pub(super) fn go_on(session: &Session, kept: &Kept, store: &Store, id: &SessionI
     replay.finish()
 }
 
+/// The title beside the conversation that counts: the most binding, and of those the last.
+fn title_that_counts(session: &Session) -> Result<Option<RecordRef<'_>>> {
+    let mut best = None;
+    for record in session.records().filter(|record| record.kind() == Kind::Title && record.is_side()) {
+        let Body::Title(title) = record.body()? else { continue };
+        if best.is_none_or(|(source, _)| source <= title.source) {
+            best = Some((title.source, record));
+        }
+    }
+    Ok(best.map(|(_, record)| record))
+}
+
 /// A recorder whose clock and ids are the source's.
 struct Replay<'s> {
     recorder: Recorder,
+    grain: Grain,
     shape: Shape,
     script: Script,
     /// What hangs on a record of the source hangs on this.
@@ -130,7 +144,12 @@ impl<'s> Replay<'s> {
         let new = NewSession { with, ..NewSession::of(&project) };
         // A session that is called after its place may have a name that is none for a file.
         let fresh = derived_id(session.id().as_str(), store.dialect.name());
-        let header = bytes(&(store.writing.header)(&store.beginning(&fresh, &new, session.git_branch())?));
+        let beginning = store.beginning(&fresh, &new, session.git_branch())?;
+        if store.dialect.name() == "fluux" {
+            // Its first line tells whom it is with, wherever the file goes: no place is made for nobody.
+            store.path_of(&beginning)?;
+        }
+        let header = bytes(&(store.writing.header)(&beginning));
         Replay::begin_with(session, store, id, &header, file)
     }
 
@@ -153,6 +172,7 @@ impl<'s> Replay<'s> {
         let recorder = Recorder::new(Log::new(place, appender, start, None), options);
         Ok(Replay {
             recorder,
+            grain: store.writing.grain,
             shape: store.writing.shape,
             script,
             tips: HashMap::new(),
@@ -197,16 +217,22 @@ impl<'s> Replay<'s> {
     /// Says one record, or one answer that the source wrote as several.
     fn say_one(&mut self, first: RecordRef<'s>, group: &[RecordRef<'s>]) -> Result<()> {
         let mut body = joined(group)?;
-        let mended = self.pairing.mend(&mut body, first.is_sidechain());
-        mended.losses.into_iter().for_each(|loss| self.lose_as(&first.id(), loss));
+        let mut mended = self.pairing.mend(&mut body, first.is_sidechain());
+        std::mem::take(&mut mended.losses).into_iter().for_each(|loss| self.lose_as(&first.id(), loss));
         if matches!(&body, Body::ToolResult(said) if said.results.is_empty() && said.parts.is_empty()) {
             self.pass_over(group);
             return Ok(());
         }
+        let last = group.last().copied().unwrap_or(first);
+        if let Some(results) = self.results_beside_words(&mut body) {
+            let calls = std::mem::take(&mut mended.calls);
+            self.script.add_to(first, last);
+            self.say_into_turn(first, Body::Assistant(Said { parts: calls, ..Said::default() }))?;
+            self.say_into_turn(first, results)?;
+        }
         if !goes_into_a_turn(&body) {
             self.end_turn()?;
         }
-        let last = group.last().copied().unwrap_or(first);
         self.script.turn_to(first, last);
         if self.shape == Shape::Tree {
             let tip = match first.parent() {
@@ -259,6 +285,33 @@ impl<'s> Replay<'s> {
             }
         }
         self.keep_tip(group);
+        Ok(())
+    }
+
+    /// Results that share a record with somebody's words: where a turn is one message, they belong to it and the words end it.
+    fn results_beside_words(&self, body: &mut Body) -> Option<Body> {
+        let (Body::User(said) | Body::Attachment(said)) = body else { return None };
+        if self.grain != Grain::Turn || said.results.is_empty() {
+            return None;
+        }
+        let (results, context) = (std::mem::take(&mut said.results), said.context.clone());
+        Some(Body::ToolResult(Said { results, context, ..Said::default() }))
+    }
+
+    /// Adds a part of a record to the turn that is held.
+    fn say_into_turn(&mut self, of: RecordRef<'s>, body: Body) -> Result<()> {
+        if body.said().is_some_and(|said| said.parts.is_empty() && said.results.is_empty()) {
+            return Ok(());
+        }
+        match self.recorder.record(body) {
+            Ok(Ack::Held { .. }) if self.held.is_empty() => self.held.push(of),
+            Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
+            Ok(Ack::Saved(saved)) => self.note(&of.id(), saved),
+            Err(error) => {
+                let what = not_held(error)?;
+                self.lose(of, if what.is_empty() { beside(Kind::ToolResult) } else { &what });
+            }
+        }
         Ok(())
     }
 

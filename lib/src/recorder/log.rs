@@ -104,6 +104,8 @@ pub(crate) struct Piece {
 pub(crate) enum On {
     /// The record that was written last.
     Tip,
+    /// The same, and it begins another answer of the model.
+    TipAnew,
     /// Any record.
     Record(RecordId),
     /// It is a further piece of this record.
@@ -114,6 +116,13 @@ impl Piece {
     /// A whole record after the last one.
     pub(crate) fn next(body: Body) -> Piece {
         Piece { body, on: On::Tip, fragment: None }
+    }
+
+    /// The blocks of one answer or of its results, after the last record.
+    pub(crate) fn step(mut blocks: Vec<Body>) -> impl Iterator<Item = Piece> {
+        let rest = blocks.split_off(blocks.len().min(1));
+        let first = blocks.into_iter().map(|body| Piece { on: On::TipAnew, ..Piece::next(body) });
+        first.chain(rest.into_iter().map(Piece::next))
     }
 }
 
@@ -366,10 +375,13 @@ impl Log {
         let kind = kind_of(&body);
         let tip_before = chain.tip.as_ref().map(|tip| tip.id.clone());
         let (id, parent) = match &on {
-            On::Tip => (RecordId((self.place.host.new_id)()), tip_before.clone()),
+            On::Tip | On::TipAnew => (RecordId((self.place.host.new_id)()), tip_before.clone()),
             On::Record(parent) => (RecordId((self.place.host.new_id)()), Some(parent.clone())),
             On::Again(record) => (record.id.clone(), record.parent.clone()),
         };
+        if kind == Kind::Assistant && matches!(on, On::TipAnew) {
+            chain.answer = None;
+        }
         if kind == Kind::Assistant && !matches!(on, On::Again(_)) && fragment.is_none_or(|piece| piece.seq == 0) {
             chain.answer.get_or_insert_with(|| id.clone());
         }

@@ -73,13 +73,8 @@ impl Turn {
     }
 }
 
-/// A turn as the answers and the results that it was made of. A body without results is left as it is.
+/// A turn as the answers and the results that it was made of: at least one answer, of however few words.
 pub fn steps(said: Said) -> Vec<Body> {
-    let answered = |part: &Part| matches!(part, Part::Tool(call) if !call.is_open());
-    if !said.parts.iter().any(answered) && said.results.is_empty() {
-        let parts = said.parts.into_iter().filter(|part| !matches!(part, Part::StepStart)).collect();
-        return vec![Body::Assistant(Said { parts, ..said })];
-    }
     let Said { parts, results, usage, .. } = said;
     let about = Said { parts: Vec::new(), results: Vec::new(), usage: None, ..said };
     let mut bodies = Vec::new();
@@ -99,6 +94,9 @@ pub fn steps(said: Said) -> Vec<Body> {
     }
     step.results.extend(results);
     step.end(&about, &mut bodies);
+    if bodies.is_empty() {
+        bodies.push(Body::Assistant(about));
+    }
     // What the turn cost is told once, where it was complete.
     let last = bodies
         .iter_mut()
@@ -200,6 +198,17 @@ mod tests {
             duration_ms: None,
             about: serde_json::Map::new(),
         }
+    }
+
+    #[test]
+    fn answers_without_results_stay_answers_of_their_own() {
+        let answer = |text: &str| Said { parts: vec![Part::text(text)], ..Said::default() };
+        let mut turn = Turn::default();
+        turn.answer(answer("One."));
+        turn.answer(answer("Two."));
+        let Body::Assistant(whole) = turn.into_body() else { panic!("a turn is an answer") };
+        assert_eq!(steps(whole), [Body::Assistant(answer("One.")), Body::Assistant(answer("Two."))]);
+        assert_eq!(steps(Said::default()), [Body::Assistant(Said::default())]);
     }
 
     #[test]

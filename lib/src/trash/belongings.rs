@@ -6,7 +6,7 @@ use crate::layout::Layout;
 use crate::source::Source;
 
 /// Everything that a session may have, its first file first; or only the folder that it all lies in.
-pub(super) fn belongings(source: &Source) -> Vec<PathBuf> {
+pub(crate) fn belongings(source: &Source) -> Vec<PathBuf> {
     let layouts = source.dialect.layouts_in(Path::new(""));
     let own = layouts
         .iter()

@@ -101,6 +101,89 @@ fn claude_gets_no_thinking_that_nobody_signed() {
     }
 }
 
+/// Lines of a Claude session: a prompt, and then each of these as a record that hangs on the one before.
+fn claude_lines(messages: &[serde_json::Value]) -> Vec<String> {
+    let id = |at: usize| format!("{at:08}-1111-4111-8111-111111111111");
+    let line = |(at, message): (usize, &serde_json::Value)| {
+        let parent = at.checked_sub(1).map(id);
+        json!({"type": message["role"], "uuid": id(at), "parentUuid": parent, "sessionId": "s", "message": message,
+            "timestamp": format!("2026-11-06T16:{:02}:{:02}.000Z", at / 60 % 60, at % 60)})
+        .to_string()
+    };
+    messages.iter().enumerate().map(line).collect()
+}
+
+#[test]
+fn a_result_that_shares_a_record_with_words_is_its_calls_result() {
+    let lines = claude_lines(&[
+        json!({"role": "user", "content": "How deep?"}),
+        json!({"role": "assistant", "id": "m1", "model": "x",
+            "content": [{"type": "tool_use", "id": "c1", "name": "sound", "input": {}}]}),
+        json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "four"},
+            {"type": "text", "text": "Be quick."}]}),
+        json!({"role": "assistant", "id": "m2", "model": "x", "content": [{"type": "text", "text": "Four."}]}),
+    ]);
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    for to in ["native", "codex", "qwen-code", "sage-el", "ai-sdk"] {
+        let folder = folder();
+        let source = session("claude-code", folder.path(), &lines);
+        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
+        let is_made_up =
+            |row: &&scrollback::convert::LossRow| row.kind == LossKind::Synthesised && row.what == "tool call";
+        assert_eq!(converted.losses.iter().find(is_made_up), None, "{to}");
+        let converted = open(named(to), &converted.path);
+        let told = outline(&converted);
+        let calls: Vec<&String> = told.iter().filter(|line| line.starts_with("call ")).collect();
+        assert_eq!(calls, ["call sound: output-available"], "{to}");
+        assert!(told.contains(&"user: Be quick.".to_owned()), "{to}: {told:?}");
+        valid::check(&converted).unwrap();
+    }
+}
+
+#[test]
+fn the_title_that_counts_is_the_one_that_is_kept() {
+    let talk = claude_lines(&[json!({"role": "user", "content": "Name it."})]);
+    let lines = [
+        talk[0].as_str(),
+        r#"{"type":"custom-title","customTitle":"Mine","sessionId":"s"}"#,
+        r#"{"type":"ai-title","aiTitle":"Made up","sessionId":"s"}"#,
+    ];
+    for to in ["native", "qwen-code", "codex", "ai-sdk", "sage-el"] {
+        let folder = folder();
+        let source = session("claude-code", folder.path(), &lines);
+        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
+        let title = open(named(to), &converted.path).title().map(|title| title.text.clone());
+        let is_told = converted.losses.iter().any(|row| row.what == "title");
+        assert!(title.as_deref() == Some("Mine") || title.is_none() && is_told, "{to}: {title:?}");
+    }
+}
+
+#[test]
+fn the_way_back_of_a_long_session_takes_as_long_as_the_way_there() {
+    const RECORDS: usize = 3_000;
+    let messages: Vec<_> = (0..RECORDS)
+        .map(|at| match at % 2 {
+            0 => json!({"role": "user", "content": format!("Question {at}")}),
+            _ => json!({"role": "assistant", "id": format!("m{at}"), "model": "x",
+                "content": [{"type": "text", "text": format!("Answer {at}")}]}),
+        })
+        .collect();
+    let lines = claude_lines(&messages);
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    let folder = folder();
+    let source = session("claude-code", folder.path(), &lines);
+    for to in ["codex", "sage-el"] {
+        let begun = std::time::Instant::now();
+        let there = convert(&source, named(to), &folder.path().join(to)).unwrap();
+        let way_there = begun.elapsed();
+        let begun = std::time::Instant::now();
+        let converted = open(named(to), &there.path);
+        convert(&converted, named("claude-code"), &folder.path().join(format!("{to}-back"))).unwrap();
+        // Looking through all records for each one took far longer.
+        assert!(begun.elapsed() < way_there * 4, "{to}: {way_there:?} there, {:?} back", begun.elapsed());
+    }
+}
+
 #[test]
 fn a_title_beside_the_conversation_does_not_end_it() {
     let lines = [

@@ -3,6 +3,7 @@
 
 mod further;
 mod matrix;
+mod places;
 mod sidecar;
 #[path = "../support/mod.rs"]
 mod support;

@@ -24,7 +24,11 @@ fn the_same_dialect_is_the_same_bytes() {
             let file = folder.path().join("copy.jsonl");
             let converted = convert(&open(dialect, &log), dialect, &file).unwrap();
             assert_eq!(std::fs::read(&converted.path).unwrap(), std::fs::read(&log).unwrap(), "{}", log.display());
-            assert!(converted.losses.is_empty() && converted.sidecar.is_none());
+            // Only what is no line of its own file can stay behind.
+            let stays_behind = ["sub-agent session", "blobs", "base", "snapshots"];
+            let is_of_the_file = |what: &str| !stays_behind.contains(&what);
+            let lost = converted.losses.iter().find(|row| is_of_the_file(&row.what));
+            assert!(lost.is_none() && converted.sidecar.is_none(), "{}: {lost:?}", log.display());
         }
     }
 }

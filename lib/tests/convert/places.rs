@@ -1,0 +1,116 @@
+//! Where a converted session goes, whom it is with, who wrote it, and what it leaves behind.
+
+use std::fs;
+use std::path::Path;
+
+use scrollback::convert::{Conversion, Target};
+use scrollback::error::Error;
+use scrollback::session::Session;
+
+use super::{convert, convert_head, folder, host, named, open, session};
+
+const FLUUX: [&str; 2] = [
+    r#"{"type":"session","version":1,"created":"2026-01-01T00:00:00+00:00","jid":"ada@example.org"}"#,
+    r#"{"type":"message","role":"user","content":"Tides?","msg_id":"m1","ts":"2026-01-01T00:00:00+00:00"}"#,
+];
+
+const CLAUDE: &str = r#"{"type":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"sessionId":"s","version":"9.9.9","timestamp":"2026-11-06T16:04:00.000Z","message":{"role":"user","content":"Name it."}}"#;
+
+fn write(path: &Path, lines: &[&str]) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, lines.iter().map(|line| format!("{line}\n")).collect::<String>()).unwrap();
+}
+
+/// Opens the only session of a store.
+fn only(dialect: &str, store: &Path) -> Session {
+    let found = scrollback::store::Store::open(named(dialect), store, host()).unwrap();
+    let rows = found.list(None).rows;
+    found.load(rows[0].id.as_str()).unwrap()
+}
+
+#[test]
+fn an_ended_session_comes_to_lie_among_the_ended_ones() {
+    let folder = folder();
+    let at = |store: &str| folder.path().join(store).join("ada@example.org/sessions/20260101-000000.jsonl");
+    write(&at("one"), &FLUUX);
+    let source = only("fluux", &folder.path().join("one"));
+    let to = |dialect, store: &Path, from: &Session| {
+        let how = Conversion { to: named(dialect), target: Target::Store(store), head: None, with: None };
+        from.convert(&how, &host()).unwrap()
+    };
+    assert_eq!(to("fluux", &folder.path().join("two"), &source).path, at("two"));
+    let there = to("native", &folder.path().join("native"), &source);
+    let back = to("fluux", &folder.path().join("three"), &open(named("native"), &there.path));
+    assert_eq!(back.path, at("three"));
+}
+
+#[test]
+fn one_branch_of_what_is_copied_is_refused() {
+    let folder = folder();
+    let source = session("claude-code", folder.path(), &[CLAUDE]);
+    let head = Some("11111111-1111-4111-8111-111111111111");
+    let copy = convert_head(&source, named("claude-code"), &folder.path().join("copy"), head);
+    assert!(matches!(copy, Err(Error::CopiedWhole)), "{copy:?}");
+    let there = convert(&source, named("native"), &folder.path().join("there")).unwrap();
+    let there = open(named("native"), &there.path);
+    let head = there.head().unwrap().id().into_owned();
+    let back = convert_head(&there, named("claude-code"), &folder.path().join("back"), Some(&head));
+    assert!(matches!(back, Err(Error::CopiedWhole)), "{back:?}");
+}
+
+#[test]
+fn a_chat_is_with_somebody_in_any_file() {
+    let folder = folder();
+    let source = session("claude-code", folder.path(), &[CLAUDE]);
+    let file = folder.path().join("chat.jsonl");
+    for with in [None, Some("../x"), Some("")] {
+        let how = Conversion { to: named("fluux"), target: Target::File(&file), head: None, with };
+        assert!(matches!(source.convert(&how, &host()), Err(Error::BadName { .. })), "{with:?}");
+        assert!(!file.exists());
+    }
+}
+
+#[test]
+fn one_programs_version_is_not_written_as_anothers() {
+    for to in ["native", "codex", "qwen-code"] {
+        let folder = folder();
+        let source = session("claude-code", folder.path(), &[CLAUDE]);
+        let converted = convert(&source, named(to), &folder.path().join("new")).unwrap();
+        assert!(!fs::read_to_string(converted.path).unwrap().contains("9.9.9"), "{to}");
+    }
+}
+
+#[test]
+fn what_lies_beside_a_session_and_does_not_go_along_is_told() {
+    let folder = folder();
+    let project = folder.path().join("projects/-gone");
+    let id = "33333333-3333-4333-8333-333333333333";
+    write(&project.join(format!("{id}.jsonl")), &[CLAUDE]);
+    write(&project.join(id).join("subagents/agent-1.jsonl"), &[CLAUDE]);
+    write(&project.join(id).join("subagents/agent-1.meta.json"), &["{}"]);
+    write(&project.join(id).join("tool-results/one.txt"), &["much"]);
+    let layouts = named("claude-code").layouts_in(folder.path());
+    let walked = layouts.into_iter().map(|layout| (named("claude-code"), layout)).collect::<Vec<_>>();
+    let found = scrollback::source::Source::walk_all(&walked).into_iter().flatten();
+    let source = found.into_iter().find(|source| source.path.ends_with(format!("{id}.jsonl"))).unwrap();
+    let source = Session::open(&source, &super::support::reading()).unwrap();
+    for to in ["native", "claude-code"] {
+        let converted = convert(&source, named(to), &folder.path().join(to)).unwrap();
+        let told: Vec<(&str, u64)> = converted.losses.iter().map(|row| (row.what.as_str(), row.count)).collect();
+        assert!(told.contains(&("sub-agent session", 1)) && told.contains(&("blobs", 1)), "{to}: {told:?}");
+    }
+}
+
+#[test]
+fn a_session_that_tells_no_time_is_converted_once() {
+    let folder = folder();
+    let timeless = CLAUDE.replace(r#""timestamp":"2026-11-06T16:04:00.000Z","#, "");
+    let source = session("claude-code", folder.path(), &[&timeless]);
+    let store = folder.path().join("store");
+    let how = Conversion { to: named("codex"), target: Target::Store(&store), head: None, with: None };
+    let mut host = host();
+    source.convert(&how, &host).unwrap();
+    host.now = std::sync::Arc::new(|| jiff::Timestamp::now() + jiff::SignedDuration::from_hours(48));
+    let again = source.convert(&how, &host);
+    assert!(matches!(again, Err(Error::Exists(_))), "{again:?}");
+}
