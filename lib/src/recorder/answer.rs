@@ -3,7 +3,7 @@
 use super::log::{On, Piece};
 use super::start::Tip;
 use super::{Ack, Durability, Recorder, Saved};
-use crate::assemble::settle;
+use crate::assemble::settle_in_turn;
 use crate::error::{Error, Result};
 use crate::message::{Part, ReasoningPart, TextPart};
 use crate::record::{Body, Said, ToolResult, Usage};
@@ -226,8 +226,8 @@ pub(super) fn result(recorder: &mut Recorder, result: ToolResult, ticket: u64) -
             .parts
             .iter_mut()
             .filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
-        if let Some(call) = calls.find(|call| call.call_id == result.call_id && call.is_open()) {
-            settle(call, result);
+        if let Some(call) = calls.find(|call| call.call_id == result.call_id && call.takes_result()) {
+            settle_in_turn(call, result);
             return hold(recorder, ticket);
         }
         super::answer::end(recorder)?;
