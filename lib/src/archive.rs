@@ -15,6 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::append::{Surprise, lock_log, make_folders};
 use crate::disk::{Disk, Locked, OpenLog, Standing, claim};
 use crate::error::{At, Error, Result};
+use crate::layout::kept_beside;
 use crate::project;
 use crate::record::{Kind, SessionId};
 use crate::recorder::{Recorder, first_tally};
@@ -153,8 +154,20 @@ impl Store {
         }
         let to = move_away(&*self.disk, log, &source.path, now, name)?;
         let archived = self.read(&Source::file(self.dialect, &to))?.id();
-        let surprises = self.begin_sidecar(&session, source, now);
+        let mut surprises = self.begin_sidecar(&session, source, now);
+        surprises.extend(self.move_kept(&source.path, &to));
         Ok(Ended::Archived(Archived { session: archived, path: to, surprises }))
+    }
+
+    /// What the log was converted from goes with it.
+    fn move_kept(&self, log: &Path, archived: &Path) -> Option<Surprise> {
+        let (from, to) = (kept_beside(log), kept_beside(archived));
+        if !self.disk.exists(&from) {
+            return None;
+        }
+        let sync = |file: &PathBuf| file.parent().map_or(Ok(()), |folder| self.disk.sync_folder(folder));
+        let moved = claim(&*self.disk, &from, &to).and_then(|()| sync(&to)).and_then(|()| sync(&from));
+        moved.is_err().then_some(Surprise::NoSidecar)
     }
 
     /// The file beside the log counts anew; whose it is, and what else it says, stays.

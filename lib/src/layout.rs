@@ -158,6 +158,13 @@ fn is_absence(error: &io::Error) -> bool {
 /// What the file beside a converted session ends in: it keeps what that one cannot hold, and is no session.
 pub(crate) const KEPT_ENDING: &str = ".scrollback.json";
 
+/// The file that a conversion leaves beside the one that it wrote.
+pub(crate) fn kept_beside(converted: &Path) -> PathBuf {
+    let mut name = converted.as_os_str().to_owned();
+    name.push(KEPT_ENDING);
+    PathBuf::from(name)
+}
+
 /// Matches a name against a pattern with any number of `*`.
 fn name_matches(pattern: &str, name: &str) -> bool {
     if name.ends_with(KEPT_ENDING) {
