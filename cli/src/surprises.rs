@@ -29,6 +29,7 @@ fn sentence(surprise: Surprise) -> (&'static str, &'static str) {
             ("replaced", "another file took the session's name meanwhile; that one is written to now")
         }
         Surprise::Deleted => ("deleted", "the session's file was deleted meanwhile; it was begun anew"),
+        Surprise::Shortened => ("shortened", "the session's file was cut short meanwhile; what stood there is gone"),
         Surprise::TornPiece => {
             ("torn-piece", "a record did not fit and a piece of it stayed in the file; `scrollback doctor` shows it")
         }

@@ -59,6 +59,8 @@ pub enum Surprise {
     Replaced,
     /// Nothing had its name any more: it was begun anew.
     Deleted,
+    /// It is shorter than where our last line ended: records are gone.
+    Shortened,
     /// A piece of a record stayed in the file, because somebody wrote behind it: it was closed with LF.
     TornPiece,
     /// The file system has no locks: two writers may tear each other's lines.
@@ -99,6 +101,14 @@ impl Appender {
 
     pub(crate) fn len(&self) -> Result<u64> {
         self.log.len().at(&self.path)
+    }
+
+    /// Everything that is in the file.
+    pub(crate) fn read(&self) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(self.len()?).unwrap_or(usize::MAX)];
+        let read = fill(&*self.log, 0, &mut bytes).at(&self.path)?;
+        bytes.truncate(read);
+        Ok(bytes)
     }
 
     /// What happened to the log since it was last asked.
@@ -218,6 +228,9 @@ impl Appender {
     fn write(&mut self, lines: &[u8]) -> Result<u64> {
         for _ in 0..WRITES_PER_LINE {
             let before = self.len()?;
+            if self.ended_at.take_if(|ended_at| before < *ended_at).is_some() {
+                self.surprises.push(Surprise::Shortened);
+            }
             let torn = before > 0 && self.ended_at != Some(before) && !self.ends_in_newline(before)?;
             let mut bytes = Vec::with_capacity(1 + self.header.len() + lines.len());
             if torn {
@@ -319,7 +332,7 @@ pub(crate) fn make_folders(disk: &dyn Disk, path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn fill(log: &dyn OpenLog, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn fill(log: &dyn OpenLog, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     let mut read = 0;
     while read < buffer.len() {
         match log.read_at(offset + read as u64, &mut buffer[read..]) {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// An error that knows its path.
 #[derive(Debug)]
@@ -44,6 +45,8 @@ pub enum Error {
         path: PathBuf,
         /// How many records.
         count: usize,
+        /// What the system said when they were to be made safe.
+        source: Arc<io::Error>,
     },
     /// The dialect is read, not written.
     ReadOnly(&'static str),
@@ -114,9 +117,9 @@ impl fmt::Display for Error {
             Error::TooManySessions { path, limit } => write!(f, "{}: it holds over {limit} sessions", path.display()),
             Error::Busy(path) => write!(f, "{}: another program is writing to it", path.display()),
             Error::Torn(path) => write!(f, "{}: a record was written in part and is not saved", path.display()),
-            Error::Unsaved { path, count } => {
+            Error::Unsaved { path, count, source } => {
                 let records = if *count == 1 { "record" } else { "records" };
-                write!(f, "{}: {count} {records} may not survive a crash", path.display())
+                write!(f, "{}: {count} {records} may not survive a crash: {source}", path.display())
             }
             Error::ReadOnly(dialect) => write!(f, "{dialect} sessions are read, not written"),
             Error::CannotHold { dialect, what } => write!(f, "{dialect} has no place for this: {what}"),
@@ -146,10 +149,10 @@ impl std::error::Error for Error {
         match self {
             Error::Io { source, .. } => Some(source),
             Error::Database { source, .. } => Some(source),
+            Error::Unsaved { source, .. } => Some(&**source),
             Error::NotAFile(_)
             | Error::Busy(_)
             | Error::Torn(_)
-            | Error::Unsaved { .. }
             | Error::ReadOnly(_)
             | Error::CannotHold { .. }
             | Error::Nothing(_)

@@ -8,7 +8,9 @@ mod answer;
 mod blocks;
 mod held;
 mod log;
+mod sidecar;
 mod start;
+mod tickets;
 mod turn;
 
 pub use crate::append::Surprise;
@@ -19,14 +21,14 @@ use crate::record::{
     Body, Compaction, Kind, RecordId, Restore, Rewind, Said, SessionId, Snapshot, Thinking, Title, Todo, ToolResult,
     Usage,
 };
-use crate::writing::{Fragment, Grain, Shape};
-pub use ack::{Ack, Durability, Options, Refused, Saved, Unsaved};
-use answer::Answer;
-pub use answer::Delta;
+use crate::writing::{Grain, Shape};
+pub use ack::{Ack, Delta, Durability, Options, Refused, Saved, Unsaved};
+use answer::{Answer, Call};
 use blocks::blocks;
 pub(crate) use log::{Log, Mode, Place, first_tally};
 use log::{On, Piece};
 pub(crate) use start::{RECORDS_ASKED_FOR_CALLS, Start, Tip};
+use tickets::{Tickets, Whose};
 use turn::Turn;
 pub use turn::steps;
 
@@ -52,44 +54,21 @@ pub use turn::steps;
 pub struct Recorder {
     log: Option<Log>,
     options: Options,
-    tickets: u64,
+    tickets: Tickets,
     /// What a format with the grain of a turn has not written yet.
     turn: Option<(Turn, Vec<u64>)>,
     answer: Option<Answer>,
-    /// Calls that were held, and whose record is written but may not survive a crash.
-    unsettled: Vec<(u64, RecordId)>,
-    /// What was held and is saved now.
-    settled: Vec<Saved>,
-    /// What was held and cannot be written.
-    refused: Vec<Refused>,
 }
 
 impl Recorder {
     /// Records nothing: for a sub-agent whose work nobody wants to keep.
     pub fn disabled() -> Recorder {
-        Recorder {
-            log: None,
-            options: Options::usual(),
-            tickets: 0,
-            turn: None,
-            answer: None,
-            unsettled: Vec::new(),
-            settled: Vec::new(),
-            refused: Vec::new(),
-        }
+        Recorder { log: None, options: Options::usual(), tickets: Tickets::default(), turn: None, answer: None }
     }
 
-    pub(crate) fn new(log: Log, options: Options) -> Recorder {
-        Recorder {
-            log: Some(log),
-            options,
-            tickets: 0,
-            turn: None,
-            answer: None,
-            unsettled: Vec::new(),
-            settled: Vec::new(),
-            refused: Vec::new(),
-        }
+    pub(crate) fn new(mut log: Log, options: Options) -> Recorder {
+        log.durability = options.durability;
+        Recorder { log: Some(log), options, tickets: Tickets::default(), turn: None, answer: None }
     }
 
     /// The session that is recorded.
@@ -155,18 +134,7 @@ impl Recorder {
 
     /// Somebody said something to the agent.
     pub fn user(&mut self, said: impl Into<Said>) -> Result<Ack> {
-        let mut said = said.into();
-        if let Some(log) = &mut self.log {
-            log.look_around();
-        }
-        if said.thinking.is_none() {
-            let texts = said
-                .parts
-                .iter()
-                .filter_map(|part| if let Part::Text(text) = part { Some(&text.text) } else { None });
-            said.thinking = texts.into_iter().find_map(|text| self.options.triggers.of(text));
-        }
-        self.record(Body::User(said))
+        self.record(Body::User(said.into()))
     }
 
     /// The model answered: all of one response, its tool calls among the parts.
@@ -219,53 +187,37 @@ impl Recorder {
         self.add_to_message(Said { thinking: Some(thinking), ..Said::default() })
     }
 
-    /// The last answer cost this.
-    pub fn usage(&mut self, usage: Usage) -> Result<Ack> {
-        self.end_answer()?;
-        let ticket = self.next_ticket();
-        self.know_of_answer(Said { usage: Some(usage), ..Said::default() }, ticket)
-    }
-
-    /// Facts about the last answer: a further piece of it, where the format has pieces.
-    fn know_of_answer(&mut self, said: Said, ticket: u64) -> Result<Ack> {
-        if said == Said::default() {
-            return Ok(Ack::NotRecorded);
-        }
-        if let Some((turn, tickets)) = &mut self.turn {
-            turn.know(said);
-            tickets.push(ticket);
-            return Ok(Ack::Held { ticket });
-        }
-        let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
-        let Some(answered) = log.start.chain.answered.clone() else {
-            return Err(Error::NoPlace { record: "usage".to_owned(), why: "the model has not answered yet" });
-        };
-        let fragment = Some(Fragment { seq: answered.lines, part: answered.lines });
-        let on = if log.joins() { On::Again(answered) } else { On::Tip };
-        let fragment = fragment.filter(|_| matches!(on, On::Again(_)));
-        let piece = Piece { body: Body::Assistant(said), on, fragment };
-        self.write(vec![piece], ticket, Durability::Flush)
-    }
-
     /// The conversation goes on from this record; what is behind it stays a branch.
     pub fn rewind(&mut self, to: &RecordId, reason: Option<String>) -> Result<Ack> {
         self.end_turn()?;
-        let ticket = self.next_ticket();
+        let ticket = self.tickets.next();
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
         if log.place.writing.shape == Shape::Linear {
             let why = "the format is one line of records; fork the session, or convert it to native";
             return Err(Error::NoPlace { record: to.to_string(), why });
         }
+        let there = log.start_at(to)?;
         let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());
-        let body = Body::Rewind(Rewind { from, reason });
-        self.write(vec![Piece { body, on: On::Record(to.clone()), fragment: None }], ticket, Durability::Sync)
+        let to = there.chain.tip.as_ref().map_or_else(|| to.clone(), |tip| tip.id.clone());
+        let piece = Piece { body: Body::Rewind(Rewind { from, reason }), on: On::Record(to), fragment: None };
+        let wrote = log.write(vec![piece], ticket, Durability::Sync)?;
+        log.start.stand(there);
+        wrote.told()
     }
 
-    /// Any record.
-    pub fn record(&mut self, body: Body) -> Result<Ack> {
+    /// Any record. A [`Body::Rewind`] says that the conversation goes on from where it stands; [`Recorder::rewind`] goes
+    /// there first.
+    pub fn record(&mut self, mut body: Body) -> Result<Ack> {
         self.end_answer()?;
-        let ticket = self.next_ticket();
+        let ticket = self.tickets.next();
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
+        if let (Mode::Live, Body::User(said)) = (log.place.mode, &mut body) {
+            log.look_around();
+            if said.thinking.is_none() {
+                let text = |part| if let &Part::Text(ref text) = part { Some(&text.text) } else { None };
+                said.thinking = said.parts.iter().filter_map(text).find_map(|text| self.options.triggers.of(text));
+            }
+        }
         let durability = Durability::of(&body);
         match (log.place.writing.grain, body) {
             (Grain::Turn, body) => self.record_in_turn(body, ticket),
@@ -279,31 +231,44 @@ impl Recorder {
         }
     }
 
-    /// A piece of the answer that the model is giving.
+    /// A piece of the answer that the model is giving. Where the format has no place for it, [`Recorder::refused`] says so.
     pub fn delta(&mut self, delta: Delta) -> Result<Ack> {
-        let ticket = self.next_ticket();
-        if self.log.is_none() {
-            return Ok(Ack::NotRecorded);
+        let ticket = self.tickets.next();
+        let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
+        if self.answer.is_none() {
+            // A new answer is a new step of its turn.
+            log.start.chain.answer = None;
         }
-        answer::take(self, delta, ticket)
+        let answer = self.answer.get_or_insert_default();
+        answer.take(delta, &mut Call { ticket, log, tickets: &mut self.tickets })
     }
 
     /// The answer that came in pieces is whole, and this is what else is known of it.
     pub fn finish_answer(&mut self, usage: Option<Usage>) -> Result<Ack> {
-        let ticket = self.next_ticket();
         if self.log.is_none() {
             return Ok(Ack::NotRecorded);
         }
-        answer::finish(self, usage, ticket)
+        if self.answer.is_none() {
+            return match usage {
+                Some(usage) => self.usage(usage),
+                None => Err(Error::NoPlace { record: "answer".to_owned(), why: "no answer has begun" }),
+            };
+        }
+        let ticket = self.tickets.next();
+        self.answer_ends(usage, Whose::Own, ticket)
     }
 
     /// A tool answered while the model may go on with its answer: that one stays open.
     pub fn early_result(&mut self, result: ToolResult) -> Result<Ack> {
-        if self.answer.is_none() {
-            return self.tool_result(result);
+        let (Some(log), Some(answer)) = (&mut self.log, &mut self.answer) else { return self.tool_result(result) };
+        let ticket = self.tickets.next();
+        match answer.result(&result, &mut Call { ticket, log, tickets: &mut self.tickets })? {
+            Some(ack) => Ok(ack),
+            None => {
+                self.end_answer()?;
+                self.record_in_turn(Body::ToolResult(result.into()), ticket)
+            }
         }
-        let ticket = self.next_ticket();
-        answer::result(self, result, ticket)
     }
 
     /// Whether an answer that comes in pieces is not whole yet.
@@ -311,24 +276,33 @@ impl Recorder {
         self.answer.is_some()
     }
 
-    /// Forgets what is held of an answer that will not be finished; what is on disk stays.
+    /// Forgets what is held of an answer that will not be finished, and refuses its calls; what is on disk stays.
     pub fn drop_answer(&mut self) {
-        self.answer = None;
+        if let Some(answer) = self.answer.take() {
+            self.tickets.refuse(answer.tickets().collect(), "an answer that was given up");
+        }
     }
 
     /// Writes what is held back of a stream, though more could follow: call it when a second has passed without a piece.
     pub fn release(&mut self) -> Result<()> {
-        answer::release(self)
+        let (Some(log), Some(answer)) = (&mut self.log, &mut self.answer) else { return Ok(()) };
+        let ticket = answer.tickets().last().unwrap_or_default();
+        answer.release(&mut Call { ticket, log, tickets: &mut self.tickets })
     }
 
     /// Calls that were held and are on disk now.
     pub fn settled(&mut self) -> Vec<Saved> {
-        std::mem::take(&mut self.settled)
+        std::mem::take(&mut self.tickets.settled)
     }
 
     /// Calls that were held, and that the format turned out to have no place for.
     pub fn refused(&mut self) -> Vec<Refused> {
-        std::mem::take(&mut self.refused)
+        std::mem::take(&mut self.tickets.refused)
+    }
+
+    /// Whether a `sync` failed, so that every call is refused until [`Recorder::reopen`] has saved what may be lost.
+    pub fn is_in_doubt(&self) -> bool {
+        self.log.as_ref().is_some_and(|log| log.check().is_err())
     }
 
     /// Calls whose records are not safe: held ones, and after a failed `sync` all since the last good one.
@@ -338,7 +312,7 @@ impl Recorder {
         let streamed = self.answer.iter().flat_map(Answer::tickets);
         let held = held.chain(streamed).map(|ticket| Unsaved { ticket, id: None, kind: Kind::Assistant });
         let mut unsaved: Vec<Unsaved> = lost.chain(held).collect();
-        for (ticket, id) in &self.unsettled {
+        for (ticket, id) in &self.tickets.doubted {
             if !unsaved.iter().any(|known| known.ticket == *ticket) {
                 unsaved.push(Unsaved { ticket: *ticket, id: Some(id.clone()), kind: Kind::Assistant });
             }
@@ -359,51 +333,41 @@ impl Recorder {
     /// Saves what a failed `sync` left unsafe. Records that are in the file are not written twice.
     pub fn reopen(&mut self) -> Result<()> {
         self.log.as_mut().map_or(Ok(()), Log::reopen)?;
-        let saved = |(ticket, id)| Saved { ticket, id, durability: Durability::Sync, losses: Vec::new() };
-        self.settled.extend(self.unsettled.drain(..).map(saved));
+        self.tickets.all_safe();
         Ok(())
     }
 
-    /// Ends the recording; what is held is written.
-    pub fn close(mut self) -> Result<()> {
+    /// Ends the recording: the same as [`Recorder::finish`]. Where that fails, what is held is still here to be tried again.
+    pub fn close(&mut self) -> Result<()> {
         self.finish()
     }
 
-    /// Writes everything that is held and the sidecar; the recorder can go on.
+    /// Writes everything that is held and the sidecar; the recorder can go on. What is in the file is made safe even where
+    /// what is held cannot be written.
     pub fn finish(&mut self) -> Result<()> {
-        self.end_turn()?;
-        let flush_only = self.options.durability == Some(Durability::Flush);
-        let Some(log) = &mut self.log else { return Ok(()) };
-        if flush_only {
-            log.forget_unsynced();
+        let ended = self.end_turn();
+        let Some(log) = &mut self.log else { return ended };
+        match ended {
+            Ok(()) => log.close(),
+            Err(error) => {
+                // The first failure is what the caller is told.
+                drop(log.pause());
+                Err(error)
+            }
         }
-        log.close()
     }
 
     fn write(&mut self, pieces: Vec<Piece>, ticket: u64, durability: Durability) -> Result<Ack> {
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
-        let durability = self.options.durability.unwrap_or(durability);
-        let saved = log.write(pieces, ticket, durability)?;
-        if self.options.durability == Some(Durability::Flush) {
-            log.forget_unsynced();
-        }
-        Ok(Ack::Saved(saved))
-    }
-
-    fn end_answer(&mut self) -> Result<()> {
-        if self.answer.is_some() { answer::end(self) } else { Ok(()) }
-    }
-
-    fn next_ticket(&mut self) -> u64 {
-        self.tickets += 1;
-        self.tickets
+        log.write(pieces, ticket, durability)?.told()
     }
 }
 
 impl Log {
-    /// Whether a second line of the same id goes on with the record.
+    /// Whether a second line of the same id goes on with the record. Where a branch begins at it, the record is another
+    /// branch's too, and is left as it is.
     fn joins(&self) -> bool {
-        self.place.dialect.habits().repeated == Repeated::Join
+        self.place.dialect.habits().repeated == Repeated::Join && !self.start.chain.branches
     }
 }
 

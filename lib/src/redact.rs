@@ -1,20 +1,73 @@
-//! The one place that every string passes before it is encoded: what is written has been through here.
+//! The one place that every string passes before it is in a file: lines of records, headers and sidecars, as they are encoded.
 //!
 //! There are no rules yet, so that nothing is changed and nothing is held back.
 
 use serde_json::{Map, Value};
 
-use crate::message::{Part, ToolPart, ToolState};
-use crate::record::{Body, Compaction, Outcome, Said, Todo, ToolResult};
+use crate::message::Part;
+use crate::record::Body;
 
-/// Removes what must not be written down from a record.
-pub(crate) fn scrub(mut body: Body) -> Body {
-    each_string(&mut body, &mut scrub_text);
-    body
+/// What must not be written down.
+#[derive(Clone, Copy)]
+pub(crate) struct Rules {
+    /// Removes it from a text.
+    pub(crate) scrub: fn(&mut String),
+    /// How many bytes at the end of a text could become it with what comes next.
+    pub(crate) hold: fn(&str) -> usize,
 }
 
-/// Removes what must not be written down from one text.
-pub(crate) fn scrub_text(_text: &mut String) {}
+/// Whoever made these checks them bit by bit: a changed one is worse than none.
+const SIGNATURES: [&str; 4] = ["signature", "thoughtSignature", "encrypted_content", "encryptedContent"];
+
+/// The rules; nothing while there are none.
+fn rules() -> Option<Rules> {
+    #[cfg(test)]
+    return tests::RULES.get();
+    #[cfg(not(test))]
+    None
+}
+
+/// Removes what must not be written down from a line: from every string, keys too, but the ids that are known.
+pub(crate) fn scrub(line: &mut Value, known: &[String]) {
+    let Some(rules) = rules() else { return };
+    let mut open = vec![line];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::String(text) if known.contains(text) => {}
+            Value::String(text) => (rules.scrub)(text),
+            Value::Array(values) => open.extend(values),
+            Value::Object(map) => {
+                scrub_keys(map, rules);
+                let written = map.iter_mut().filter(|(key, _)| !SIGNATURES.contains(&key.as_str()));
+                open.extend(written.map(|(_, value)| value));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+}
+
+fn scrub_keys(map: &mut Map<String, Value>, rules: Rules) {
+    let scrubbed = |key: &String| {
+        let mut scrubbed = key.clone();
+        (rules.scrub)(&mut scrubbed);
+        scrubbed
+    };
+    if map.keys().all(|key| scrubbed(key) == *key) {
+        return;
+    }
+    *map = std::mem::take(map).into_iter().map(|(key, value)| (scrubbed(&key), value)).collect();
+}
+
+/// The ids of a record and of its calls: others find it by them. Nothing while there are no rules.
+pub(crate) fn ids_of<'i>(body: &Body, own: impl IntoIterator<Item = Option<&'i str>>) -> Vec<String> {
+    if rules().is_none() {
+        return Vec::new();
+    }
+    let parts = body.said().into_iter().flat_map(|said| &said.parts);
+    let calls = parts.filter_map(|part| if let Part::Tool(call) = part { Some(call.call_id.clone()) } else { None });
+    let results = body.said().into_iter().flat_map(|said| &said.results).map(|result| result.call_id.clone());
+    own.into_iter().flatten().map(str::to_owned).chain(calls).chain(results).collect()
+}
 
 /// A text that arrives in pieces. Its end is held back while more could make it something that must not be written.
 #[derive(Debug, Clone, Default)]
@@ -26,166 +79,55 @@ impl Held {
     /// Takes a piece, and gives what can be written.
     pub(crate) fn push(&mut self, piece: &str) -> String {
         self.text.push_str(piece);
-        self.release()
+        let held = rules().map_or(0, |rules| (rules.hold)(&self.text));
+        let from = self.text.floor_char_boundary(self.text.len().saturating_sub(held));
+        let rest = self.text.split_off(from);
+        let safe = self.release();
+        self.text = rest;
+        safe
     }
 
-    /// Whether something is held back.
+    /// Whether nothing is held back.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty()
+    }
+
+    /// How many bytes are held back.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
     }
 
     /// Gives all that is held back: the part ends, or a second has passed.
     pub(crate) fn release(&mut self) -> String {
         let mut text = std::mem::take(&mut self.text);
-        scrub_text(&mut text);
+        if let Some(rules) = rules() {
+            (rules.scrub)(&mut text);
+        }
         text
     }
 }
 
-/// Shows each text of a body that came from outside. Kinds, ids and our own words are none.
-fn each_string(body: &mut Body, see: &mut dyn FnMut(&mut String)) {
-    match body {
-        Body::User(said)
-        | Body::Assistant(said)
-        | Body::ToolResult(said)
-        | Body::Attachment(said)
-        | Body::System(said) => said_strings(said, see),
-        Body::Snapshot(snapshot) => value_strings(&mut snapshot.states, see),
-        Body::Title(title) => see(&mut title.text),
-        Body::Compaction(compaction) => compaction_strings(compaction, see),
-        Body::Rewind(rewind) => rewind.reason.iter_mut().for_each(see),
-        Body::Restore(restore) => {
-            value_strings(&mut restore.files, see);
-            restore.todos.iter_mut().flatten().for_each(|todo| todo_strings(todo, see));
-        }
-        Body::Header(about) => map_strings(about, see),
-        Body::Other(value) => value_strings(value, see),
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::cell::Cell;
+
+    thread_local! {
+        /// What a test wants removed.
+        pub(crate) static RULES: Cell<Option<Rules>> = const { Cell::new(None) };
     }
-}
 
-fn said_strings(said: &mut Said, see: &mut dyn FnMut(&mut String)) {
-    let Said { parts, results, notes, model: _, usage: _, context, todos, thinking, sender, error, metadata, .. } =
-        said;
-    parts.iter_mut().for_each(|part| part_strings(part, see));
-    results.iter_mut().for_each(|result| result_strings(result, see));
-    notes.iter_mut().for_each(|note| map_strings(&mut note.about, see));
-    context.cwd.iter_mut().for_each(&mut *see);
-    context.git_branch.iter_mut().for_each(&mut *see);
-    todos.iter_mut().flatten().for_each(|todo| todo_strings(todo, see));
-    thinking
-        .iter_mut()
-        .flat_map(|thinking| &mut thinking.triggers)
-        .for_each(|word| value_strings(word, see));
-    sender.iter_mut().for_each(&mut *see);
-    error.iter_mut().for_each(&mut *see);
-    map_strings(metadata, see);
-}
+    pub(crate) const NOTHING_HELD: fn(&str) -> usize = |_| 0;
 
-fn part_strings(part: &mut Part, see: &mut dyn FnMut(&mut String)) {
-    match part {
-        Part::Text(part) => {
-            see(&mut part.text);
-            part.citations.iter_mut().flatten().for_each(|citation| value_strings(citation, see));
-            map_strings(&mut part.extra, see);
-        }
-        Part::Reasoning(part) => {
-            see(&mut part.text);
-            map_strings(&mut part.extra, see);
-        }
-        Part::File(part) => {
-            see(&mut part.url);
-            part.filename.iter_mut().for_each(&mut *see);
-            map_strings(&mut part.extra, see);
-        }
-        Part::ReasoningFile(part) => {
-            see(&mut part.url);
-            map_strings(&mut part.extra, see);
-        }
-        Part::SourceUrl(part) => {
-            see(&mut part.url);
-            part.title.iter_mut().for_each(&mut *see);
-            map_strings(&mut part.extra, see);
-        }
-        Part::SourceDocument(part) => {
-            see(&mut part.title);
-            part.filename.iter_mut().for_each(&mut *see);
-            map_strings(&mut part.extra, see);
-        }
-        Part::Custom(part) => map_strings(&mut part.extra, see),
-        // It holds texts and files only, so that this goes one level down.
-        Part::Steering(part) => part.parts.iter_mut().for_each(|part| match part {
-            Part::Steering(_) => {}
-            part => part_strings(part, see),
-        }),
-        Part::StepStart => {}
-        Part::Tool(call) => call_strings(call, see),
-        Part::Data(part) => {
-            value_strings(&mut part.data, see);
-            map_strings(&mut part.extra, see);
-        }
-        Part::Other(value) => value_strings(value, see),
-    }
-}
-
-fn call_strings(call: &mut ToolPart, see: &mut dyn FnMut(&mut String)) {
-    call.title.iter_mut().for_each(&mut *see);
-    map_strings(&mut call.extra, see);
-    match &mut call.state {
-        ToolState::InputStreaming { input } => input.iter_mut().for_each(|input| value_strings(input, see)),
-        ToolState::InputAvailable { input }
-        | ToolState::ApprovalRequested { input, .. }
-        | ToolState::ApprovalResponded { input, .. }
-        | ToolState::OutputDenied { input, .. } => value_strings(input, see),
-        ToolState::OutputAvailable { input, output, .. } => {
-            value_strings(input, see);
-            output.iter_mut().for_each(|output| value_strings(output, see));
-        }
-        ToolState::OutputError { input, raw_input, error_text, .. } => {
-            input.iter_mut().chain(raw_input).for_each(|input| value_strings(input, see));
-            see(error_text);
-        }
-    }
-}
-
-fn result_strings(result: &mut ToolResult, see: &mut dyn FnMut(&mut String)) {
-    value_strings(&mut result.output, see);
-    match &mut result.outcome {
-        Outcome::Done => {}
-        Outcome::Failed(why) => see(why),
-        Outcome::Denied(why) => why.iter_mut().for_each(&mut *see),
-    }
-    map_strings(&mut result.about, see);
-}
-
-fn compaction_strings(compaction: &mut Compaction, see: &mut dyn FnMut(&mut String)) {
-    compaction.summary.iter_mut().for_each(&mut *see);
-    for body in compaction.replacement.iter_mut().flatten() {
-        // What replaces a conversation is messages: no compaction is inside another.
-        if let Body::User(said) | Body::Assistant(said) | Body::ToolResult(said) | Body::System(said) = body {
-            said_strings(said, see);
-        }
-    }
-}
-
-fn todo_strings(todo: &mut Todo, see: &mut dyn FnMut(&mut String)) {
-    see(&mut todo.content);
-    todo.active_form.iter_mut().for_each(&mut *see);
-    map_strings(&mut todo.extra, see);
-}
-
-fn map_strings(map: &mut Map<String, Value>, see: &mut dyn FnMut(&mut String)) {
-    map.values_mut().for_each(|value| value_strings(value, see));
-}
-
-/// Every string of a JSON value, however deep.
-fn value_strings(value: &mut Value, see: &mut dyn FnMut(&mut String)) {
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::String(text) => see(text),
-            Value::Array(values) => open.extend(values),
-            Value::Object(map) => open.extend(map.values_mut()),
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
-        }
+    #[test]
+    fn every_string_of_a_line_is_seen_and_ids_and_signatures_stay() {
+        RULES.set(Some(Rules { scrub: |text| *text = text.replace("secret", "***"), hold: NOTHING_HELD }));
+        let mut line = json!({"uuid": "secret-id", "a": ["a secret", {"b secret": {"c": "secret"}}],
+            "signature": "secret", "n": 1});
+        scrub(&mut line, &["secret-id".to_owned()]);
+        let wanted =
+            json!({"uuid": "secret-id", "a": ["a ***", {"b ***": {"c": "***"}}], "signature": "secret", "n": 1});
+        assert_eq!(line, wanted);
     }
 }

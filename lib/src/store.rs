@@ -23,6 +23,7 @@ use crate::query::SessionRow;
 use crate::reading::Reading;
 use crate::record::{RecordId, SessionId, Title};
 use crate::recorder::{Ack, Log, Mode, Options, Place, Recorder, Start};
+use crate::redact;
 use crate::session::{NotFound, RecordRef, Session};
 use crate::source::Source;
 use crate::writing::{Beginning, Line, Shape, Writing};
@@ -428,7 +429,12 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
 }
 
 pub(crate) fn bytes(lines: &[Line]) -> Vec<u8> {
-    lines.iter().flat_map(|line| format!("{}\n", line.value).into_bytes()).collect()
+    let scrubbed = lines.iter().map(|line| {
+        let mut value = line.value.clone();
+        redact::scrub(&mut value, &[]);
+        value
+    });
+    scrubbed.flat_map(|value| format!("{value}\n").into_bytes()).collect()
 }
 
 pub(crate) fn read_sidecar(path: &Path) -> Option<Value> {

@@ -77,7 +77,7 @@ pub struct Beginning<'a> {
 
 /// One record that is about to be written.
 ///
-/// Times, ids, context and tools' names are filled in, and nothing in it is secret any more.
+/// Times, ids, context and tools' names are filled in. What must not be written is taken out of its lines afterwards.
 pub struct Draft<'a> {
     /// Its session.
     pub session: &'a SessionId,
@@ -141,7 +141,9 @@ pub enum Names {
     Link(RecordId),
     /// A record of the chain that is called after its place: `at-<offset>`.
     Place,
-    /// Nothing that others hang on.
+    /// Nothing that others hang on, with this id.
+    Aside(RecordId),
+    /// Nothing that others hang on: it is called after its place.
     Side,
 }
 

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::log::open_calls;
-use crate::record::{Body, Kind, RecordId};
+use crate::message::Part;
+use crate::record::{Body, Kind, RecordId, Said};
 use crate::thinking::Triggers;
 use crate::writing::Loss;
 
@@ -21,6 +22,24 @@ impl Options {
     pub fn usual() -> Options {
         Options { durability: None, triggers: Triggers::default() }
     }
+}
+
+/// A piece of an answer.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a piece is moved once")]
+pub enum Delta {
+    /// This model answers.
+    Model(String),
+    /// The text goes on.
+    Text(String),
+    /// The thinking goes on.
+    Reasoning(String),
+    /// The text or the thinking is whole; the object is what its provider says of it.
+    End(Option<serde_json::Map<String, serde_json::Value>>),
+    /// A part that comes whole: a call, a file, a source. The same call again says more of it.
+    Part(Part),
+    /// What else is known of the answer: its task list, its thinking mode, its metadata.
+    About(Box<Said>),
 }
 
 /// What a record survives once the call has returned.

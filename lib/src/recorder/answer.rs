@@ -1,8 +1,14 @@
 //! An answer that arrives in pieces, written as finely as the format allows.
+//!
+//! A method that fails has written nothing and changed nothing. A failed `sync` is no failure here: the lines are in the file,
+//! the answer goes on behind them, and [`Wrote::doubt`] is told last.
 
-use super::log::{On, Piece};
+use serde_json::{Map, Value};
+
+use super::log::{Log, On, Piece};
 use super::start::Tip;
-use super::{Ack, Durability, Recorder, Saved};
+use super::tickets::{Tickets, Whose, Wrote};
+use super::{Ack, Delta, Durability, Saved};
 use crate::assemble::settle_in_turn;
 use crate::error::{Error, Result};
 use crate::message::{Part, ReasoningPart, TextPart};
@@ -10,106 +16,48 @@ use crate::record::{Body, Said, ToolResult, Usage};
 use crate::redact::Held;
 use crate::writing::{Fragment, Grain, Loss, LossKind};
 
-/// A piece of an answer.
-#[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "a piece is moved once")]
-pub enum Delta {
-    /// This model answers.
-    Model(String),
-    /// The text goes on.
-    Text(String),
-    /// The thinking goes on.
-    Reasoning(String),
-    /// The text or the thinking is whole; the object is what its provider says of it.
-    End(Option<serde_json::Map<String, serde_json::Value>>),
-    /// A part that comes whole: a call, a file, a source. The same call again says more of it.
-    Part(Part),
-    /// What else is known of the answer: its task list, its thinking mode, its metadata.
-    About(Box<Said>),
-}
+/// What an answer's metadata says where words of it could not be written and were not said again.
+const TEXT_MISSING: &str = "textMissing";
 
 /// An answer that is not whole yet.
 #[derive(Default)]
 pub(super) struct Answer {
     /// The record, once a line of it is on disk.
     record: Option<Tip>,
-    model: Option<String>,
+    pub(super) model: Option<String>,
+    /// The model that the record names.
+    told_model: Option<String>,
     /// The text or thinking that goes on.
     open: Option<Open>,
     /// Counts the parts.
     part: u64,
     /// What a format with the grain of a turn writes later.
-    parts: Vec<Part>,
+    pub(super) parts: Vec<Part>,
     has_open_calls: bool,
     /// The calls among its parts.
     calls: Vec<String>,
     /// What is known and not written yet.
-    about: Said,
+    pub(super) about: Said,
     /// Pieces that the format has no place for: the next one that it has tells of them.
-    lost: Vec<Loss>,
+    pub(super) lost: Vec<Loss>,
     /// Calls whose pieces are not on disk.
-    tickets: Vec<u64>,
+    waiting: Vec<Waiting>,
+    /// Words that were refused, until they are said again.
+    missing: Option<(Kind, String)>,
 }
 
-#[derive(Clone, Default)]
-struct Open {
-    is_reasoning: bool,
-    held: Held,
-    /// What a coarser grain has not written.
-    text: String,
+/// A call that waits for its words to be written.
+struct Waiting {
+    ticket: u64,
+    /// Where they end in the open part.
+    end: usize,
 }
 
-impl Open {
-    fn part(&self, text: String) -> Part {
-        if self.is_reasoning {
-            Part::Reasoning(ReasoningPart { text, ..ReasoningPart::default() })
-        } else {
-            Part::Text(TextPart { text, ..TextPart::default() })
-        }
-    }
-}
-
-impl Answer {
-    pub(super) fn tickets(&self) -> impl Iterator<Item = u64> + '_ {
-        self.tickets.iter().copied()
-    }
-
-    fn know(&mut self, more: Said) {
-        self.about.todos = more.todos.or(self.about.todos.take());
-        self.about.thinking = more.thinking.or(self.about.thinking.take());
-        self.about.metadata.extend(more.metadata);
-    }
-}
-
-/// Takes a piece of the answer.
-pub(super) fn take(recorder: &mut Recorder, delta: Delta, ticket: u64) -> Result<Ack> {
-    let is_new = recorder.answer.is_none();
-    if is_new {
-        // A new answer is a new step of its turn.
-        recorder.log.iter_mut().for_each(|log| log.start.chain.answer = None);
-    }
-    recorder.answer.get_or_insert_default();
-    let taken = match delta {
-        Delta::Model(model) => {
-            recorder.answer.iter_mut().for_each(|answer| answer.model = Some(model.clone()));
-            hold(recorder, ticket)
-        }
-        Delta::Text(text) => go_on(recorder, &text, Kind::Text, ticket),
-        Delta::Reasoning(text) => go_on(recorder, &text, Kind::Reasoning, ticket),
-        Delta::End(about) => end_part(recorder, about, ticket),
-        Delta::About(more) => {
-            recorder.answer.iter_mut().for_each(|answer| answer.know((*more).clone()));
-            hold(recorder, ticket)
-        }
-        Delta::Part(part) => {
-            end_part(recorder, None, ticket)?;
-            whole_part(recorder, part, ticket)
-        }
-    };
-    if taken.is_err() && is_new {
-        recorder.answer = None;
-    }
-    taken
+/// The call that is under way.
+pub(super) struct Call<'r> {
+    pub(super) ticket: u64,
+    pub(super) log: &'r mut Log,
+    pub(super) tickets: &'r mut Tickets,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -118,94 +66,329 @@ enum Kind {
     Reasoning,
 }
 
-fn go_on(recorder: &mut Recorder, text: &str, kind: Kind, ticket: u64) -> Result<Ack> {
-    let is_reasoning = kind == Kind::Reasoning;
-    let open = recorder.answer.as_ref().and_then(|answer| answer.open.as_ref());
-    if open.is_some_and(|open| open.is_reasoning != is_reasoning) {
-        end_part(recorder, None, ticket)?;
-    }
-    let grain = grain(recorder);
-    let Some(answer) = &mut recorder.answer else { return Ok(Ack::NotRecorded) };
-    let before = answer.open.clone();
-    let open = answer.open.get_or_insert_with(|| Open { is_reasoning, ..Open::default() });
-    let safe = open.held.push(text);
-    if grain != Grain::Fragment {
-        open.text.push_str(&safe);
-        return hold(recorder, ticket);
-    }
-    if safe.is_empty() {
-        return hold(recorder, ticket);
-    }
-    let part = open.part(safe);
-    let written = piece(recorder, Said::from(vec![part]), ticket, Durability::Flush);
-    if let (Err(_), Some(answer)) = (&written, &mut recorder.answer) {
-        answer.open = before;
-    }
-    written
+/// A text or a thinking that goes on.
+#[derive(Clone)]
+struct Open {
+    kind: Kind,
+    held: Held,
+    /// How many bytes of it came.
+    came: usize,
+    /// What a coarser grain has not written.
+    text: String,
 }
 
-/// The open text or thinking is whole.
-fn end_part(
-    recorder: &mut Recorder,
-    about: Option<serde_json::Map<String, serde_json::Value>>,
-    ticket: u64,
-) -> Result<Ack> {
-    let grain = grain(recorder);
-    let Some(answer) = &mut recorder.answer else { return Ok(Ack::NotRecorded) };
-    let Some(mut open) = answer.open.clone() else { return nothing_new(recorder, ticket) };
-    let text = open.text.clone() + &open.held.release();
-    let mut part = open.part(text.clone());
-    let has_about = about.is_some();
-    match &mut part {
-        Part::Text(part) => part.provider_metadata = about,
-        Part::Reasoning(part) => part.provider_metadata = about,
-        _ => {}
-    }
-    let ack = match grain {
-        Grain::Turn => {
-            answer.parts.push(part);
-            hold(recorder, ticket)?
+impl Open {
+    fn part(&self, text: String) -> Part {
+        match self.kind {
+            Kind::Reasoning => Part::Reasoning(ReasoningPart { text, ..ReasoningPart::default() }),
+            Kind::Text => Part::Text(TextPart { text, ..TextPart::default() }),
         }
-        Grain::Fragment if text.is_empty() && !has_about => nothing_new(recorder, ticket)?,
-        Grain::Fragment | Grain::Part | Grain::Block => {
-            piece(recorder, Said::from(vec![part]), ticket, Durability::Flush)?
-        }
-    };
-    if let Some(answer) = &mut recorder.answer {
-        answer.open = None;
-        answer.part += 1;
     }
-    Ok(ack)
 }
 
-fn whole_part(recorder: &mut Recorder, part: Part, ticket: u64) -> Result<Ack> {
-    let is_open_call = matches!(&part, Part::Tool(call) if call.is_open());
-    let call = if let Part::Tool(call) = &part { Some(call.call_id.clone()) } else { None };
-    let is_known = |answer: &Answer| call.as_ref().is_some_and(|call| answer.calls.contains(call));
-    let is_known = recorder.answer.as_ref().is_some_and(is_known);
-    let ack = match grain(recorder) {
-        Grain::Turn => {
-            recorder.answer.iter_mut().for_each(|answer| put(&mut answer.parts, part.clone()));
-            hold(recorder, ticket)?
+/// What came of a piece.
+enum Came {
+    Wrote(Wrote),
+    /// There was nothing to write yet.
+    Nothing,
+    /// The format has no place for it: trying again would not help, and the answer goes on.
+    CannotHold(String),
+}
+
+impl Came {
+    /// Nothing more is written behind lines that may be lost.
+    fn certain(self) -> Result<()> {
+        match self {
+            Came::Wrote(wrote) => wrote.told().map(|_| ()),
+            Came::Nothing | Came::CannotHold(_) => Ok(()),
         }
-        // The call stands in the file as it was made.
-        Grain::Part | Grain::Block if is_known => match nothing_new(recorder, ticket)? {
-            Ack::Saved(saved) => {
-                let loss = Loss { what: "a change of a call".to_owned(), kind: LossKind::Dropped };
-                Ack::Saved(Saved { losses: vec![loss], ..saved })
+    }
+}
+
+/// How an answer ended.
+pub(super) enum Ended {
+    Whole(Wrote),
+    /// Nothing of it is in the file.
+    Silent,
+}
+
+impl Answer {
+    pub(super) fn tickets(&self) -> impl Iterator<Item = u64> + '_ {
+        self.waiting.iter().map(|waiting| waiting.ticket)
+    }
+
+    /// Takes a piece of the answer.
+    pub(super) fn take(&mut self, delta: Delta, call: &mut Call<'_>) -> Result<Ack> {
+        match delta {
+            Delta::Model(model) => {
+                self.model = Some(model);
+                Ok(self.hold(call.ticket))
             }
-            ack @ (Ack::Held { .. } | Ack::NotRecorded) => ack,
-        },
-        Grain::Fragment | Grain::Part | Grain::Block => {
-            piece(recorder, Said::from(vec![part]), ticket, Durability::Flush)?
+            Delta::Text(text) => self.words(&text, Kind::Text, call),
+            Delta::Reasoning(text) => self.words(&text, Kind::Reasoning, call),
+            Delta::End(about) => {
+                let came = self.end_part(about, Whose::Own, call)?;
+                self.told(came, call)
+            }
+            Delta::About(more) => {
+                self.about.todos = more.todos.or(self.about.todos.take());
+                self.about.thinking = more.thinking.or(self.about.thinking.take());
+                self.about.metadata.extend(more.metadata);
+                Ok(self.hold(call.ticket))
+            }
+            Delta::Part(part) => {
+                self.end_part(None, Whose::Earlier, call)?.certain()?;
+                self.whole_part(part, call)
+            }
         }
-    };
-    if let Some(answer) = &mut recorder.answer {
-        answer.part += 1;
-        answer.has_open_calls |= is_open_call;
-        answer.calls.extend(call.filter(|_| !is_known));
     }
-    Ok(ack)
+
+    /// A tool's answer, while the model may go on with its own. Nothing, where it answers no call of this one.
+    pub(super) fn result(&mut self, result: &ToolResult, call: &mut Call<'_>) -> Result<Option<Ack>> {
+        self.end_part(None, Whose::Earlier, call)?.certain()?;
+        if call.grain() == Grain::Turn {
+            let calls =
+                self.parts.iter_mut().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
+            let mut open = calls.filter(|called| called.call_id == result.call_id && called.takes_result());
+            return Ok(open.next().map(|called| settle_in_turn(called, result.clone())).map(|()| self.hold(call.ticket)));
+        }
+        let answer = call.log.start.chain.answer.clone();
+        let body = Body::ToolResult(result.clone().into());
+        let wrote = call.log.write(vec![Piece::next(body)], call.ticket, Durability::Flush)?;
+        // What the model says next still is the same answer.
+        call.log.start.chain.answer = answer;
+        wrote.told().map(Some)
+    }
+
+    /// Writes what is left to write. The answer is over unless this fails.
+    pub(super) fn finish(&mut self, usage: Option<Usage>, whose: Whose, call: &mut Call<'_>) -> Result<Ended> {
+        self.end_part(None, Whose::Earlier, call)?.certain()?;
+        let Some(id) = self.record.as_ref().map(|record| record.id.clone()) else { return Ok(Ended::Silent) };
+        let wanted = if self.has_open_calls { Durability::Flush } else { Durability::Sync };
+        let names_model = self.model.is_some() && self.told_model.is_none();
+        if usage.is_some() || self.about != Said::default() || names_model {
+            let said = Said { usage, ..Said::default() };
+            if let Came::Wrote(wrote) = self.write(said, whose, usize::MAX, wanted, call)? {
+                return Ok(Ended::Whole(wrote));
+            }
+        }
+        call.log.check()?;
+        let durability = call.log.durability.unwrap_or(wanted);
+        let doubt = if durability == Durability::Sync { call.log.sync().err() } else { None };
+        let losses = std::mem::take(&mut self.lost);
+        let wrote = Wrote { saved: Saved { ticket: call.ticket, id, durability, losses }, doubt };
+        call.tickets.settle(self.written(usize::MAX), &wrote, whose);
+        Ok(Ended::Whole(wrote))
+    }
+
+    /// Ends the last part of an answer that is written with its turn.
+    pub(super) fn end(&mut self, call: &mut Call<'_>) -> Result<Ended> {
+        self.end_part(None, Whose::Earlier, call)?.certain()?;
+        Ok(Ended::Silent)
+    }
+
+    /// Writes what is held back of the open part.
+    pub(super) fn release(&mut self, call: &mut Call<'_>) -> Result<()> {
+        let Some(open) = self.open.as_mut().filter(|_| call.grain() == Grain::Fragment) else { return Ok(()) };
+        if open.held.is_empty() {
+            return Ok(());
+        }
+        let before = open.clone();
+        let part = before.part(open.held.release());
+        match self.write(Said::from(vec![part]), Whose::Earlier, usize::MAX, Durability::Flush, call) {
+            Ok(came) => came.certain(),
+            Err(error) => {
+                self.open = Some(before);
+                Err(error)
+            }
+        }
+    }
+
+    /// The open text or thinking is whole. For a grain of turns this cannot fail.
+    fn end_part(&mut self, about: Option<Map<String, Value>>, whose: Whose, call: &mut Call<'_>) -> Result<Came> {
+        if self.missing.take().is_some() {
+            self.about.metadata.insert(TEXT_MISSING.to_owned(), true.into());
+        }
+        let Some(open) = &self.open else { return Ok(Came::Nothing) };
+        let text = open.text.clone() + &open.held.clone().release();
+        let (is_empty, mut part) = (text.is_empty() && about.is_none(), open.part(text));
+        match &mut part {
+            Part::Text(part) => part.provider_metadata = about,
+            Part::Reasoning(part) => part.provider_metadata = about,
+            _ => {}
+        }
+        let came = match call.grain() {
+            Grain::Turn => {
+                self.parts.push(part);
+                Came::Nothing
+            }
+            Grain::Fragment if is_empty => Came::Nothing,
+            Grain::Fragment | Grain::Part | Grain::Block => {
+                self.write(Said::from(vec![part]), whose, usize::MAX, Durability::Flush, call)?
+            }
+        };
+        self.open = None;
+        self.part += 1;
+        self.waiting.iter_mut().for_each(|waiting| waiting.end = 0);
+        Ok(came)
+    }
+
+    fn words(&mut self, text: &str, kind: Kind, call: &mut Call<'_>) -> Result<Ack> {
+        let is_again = |(known, missing): &(Kind, String)| *known == kind && text.starts_with(missing.as_str());
+        if self.missing.as_ref().is_some_and(is_again) {
+            self.missing = None;
+        }
+        if self.missing.take().is_some() {
+            self.about.metadata.insert(TEXT_MISSING.to_owned(), true.into());
+        }
+        let came = self.go_on(text, kind, call);
+        if came.is_err() {
+            self.missing = Some((kind, text.to_owned()));
+        }
+        let came = came?;
+        let is_held = self.open.as_ref().is_some_and(|open| !open.held.is_empty());
+        match came {
+            // Its end waits for what comes next.
+            Came::Wrote(wrote) if is_held => {
+                let ack = self.hold(call.ticket);
+                wrote.told().map(|_| ack)
+            }
+            Came::Nothing => Ok(self.hold(call.ticket)),
+            came => self.told(came, call),
+        }
+    }
+
+    fn go_on(&mut self, text: &str, kind: Kind, call: &mut Call<'_>) -> Result<Came> {
+        if self.open.as_ref().is_some_and(|open| open.kind != kind) {
+            self.end_part(None, Whose::Earlier, call)?.certain()?;
+        }
+        let is_fine = call.grain() == Grain::Fragment;
+        let before = self.open.clone().filter(|_| is_fine);
+        let begin = || Open { kind, held: Held::default(), came: 0, text: String::new() };
+        let open = self.open.get_or_insert_with(begin);
+        let safe = open.held.push(text);
+        open.came += text.len();
+        if !is_fine {
+            open.text.push_str(&safe);
+            return Ok(Came::Nothing);
+        }
+        if safe.is_empty() {
+            return Ok(Came::Nothing);
+        }
+        let (part, up_to) = (open.part(safe), open.came.saturating_sub(open.held.len()));
+        let whose = if open.held.is_empty() { Whose::Own } else { Whose::Earlier };
+        let came = self.write(Said::from(vec![part]), whose, up_to, Durability::Flush, call);
+        if came.is_err() {
+            self.open = before;
+        }
+        came
+    }
+
+    fn whole_part(&mut self, part: Part, call: &mut Call<'_>) -> Result<Ack> {
+        let is_open_call = matches!(&part, Part::Tool(called) if called.is_open());
+        let called = if let Part::Tool(called) = &part { Some(called.call_id.clone()) } else { None };
+        let is_known = called.as_ref().is_some_and(|called| self.calls.contains(called));
+        let ack = match call.grain() {
+            Grain::Turn => {
+                put(&mut self.parts, part);
+                self.hold(call.ticket)
+            }
+            // The call stands in the file as it was made.
+            Grain::Part | Grain::Block if is_known => match self.told(Came::Nothing, call)? {
+                Ack::Saved(saved) => Ack::Saved(Saved { losses: vec![Loss::dropped("a change of a call")], ..saved }),
+                ack @ (Ack::Held { .. } | Ack::NotRecorded) => ack,
+            },
+            Grain::Fragment | Grain::Part | Grain::Block => {
+                let came = self.write(Said::from(vec![part]), Whose::Own, usize::MAX, Durability::Flush, call)?;
+                self.part += 1;
+                self.has_open_calls |= is_open_call;
+                self.calls.extend(called.filter(|_| !is_known));
+                return self.told(came, call);
+            }
+        };
+        self.has_open_calls |= is_open_call;
+        self.calls.extend(called.filter(|_| !is_known));
+        Ok(ack)
+    }
+
+    /// Writes a piece of the answer: a further line of its record, or a block of its own. Earlier calls whose words end
+    /// before `up_to` in the open part are told.
+    fn write(
+        &mut self,
+        mut said: Said,
+        whose: Whose,
+        up_to: usize,
+        durability: Durability,
+        call: &mut Call<'_>,
+    ) -> Result<Came> {
+        let joins = call.grain() < Grain::Block;
+        if !joins || self.told_model.is_none() {
+            said.model.clone_from(&self.model);
+        }
+        let fragment = |seq| joins.then_some(Fragment { seq, part: self.part });
+        let (on, fragment) = match self.record.clone().filter(|_| joins) {
+            Some(record) => (On::Again(record.clone()), fragment(record.lines)),
+            None => (On::Tip, fragment(0)),
+        };
+        let about = self.about.clone();
+        (said.todos, said.thinking, said.metadata) = (about.todos, about.thinking, about.metadata);
+        let ticket = match (whose, self.waiting.last()) {
+            (Whose::Earlier, Some(waiting)) => waiting.ticket,
+            (Whose::Own | Whose::Earlier, _) => call.ticket,
+        };
+        let piece = Piece { body: Body::Assistant(said), on, fragment };
+        let mut wrote = match call.log.write(vec![piece], ticket, durability) {
+            Err(Error::CannotHold { what, .. }) => {
+                call.tickets.refuse(self.written(up_to), &what);
+                self.lost.push(Loss { what: what.clone(), kind: LossKind::Dropped });
+                return Ok(Came::CannotHold(what));
+            }
+            wrote => wrote?,
+        };
+        self.about = Said::default();
+        self.told_model = self.told_model.take().or_else(|| self.model.clone());
+        wrote.saved.losses.append(&mut self.lost);
+        let chain = &call.log.start.chain;
+        let answered = chain.answered.clone().filter(|answered| answered.id == wrote.saved.id);
+        self.record = answered.or(self.record.take()).or_else(|| chain.tip.clone());
+        call.tickets.settle(self.written(up_to), &wrote, whose);
+        Ok(Came::Wrote(wrote))
+    }
+
+    /// The calls that no longer wait once the open part is written so far.
+    fn written(&mut self, up_to: usize) -> Vec<u64> {
+        self.waiting.extract_if(.., |waiting| waiting.end <= up_to).map(|waiting| waiting.ticket).collect()
+    }
+
+    /// What the call under way is told.
+    fn told(&mut self, came: Came, call: &mut Call<'_>) -> Result<Ack> {
+        let id = self.record.as_ref().map(|record| record.id.clone());
+        match (came, id) {
+            (Came::Wrote(wrote), _) => wrote.told(),
+            (Came::CannotHold(what), _) => {
+                call.tickets.refuse(vec![call.ticket], &what);
+                Ok(Ack::Held { ticket: call.ticket })
+            }
+            // The call only marks a place in what is on disk.
+            (Came::Nothing, Some(id)) if call.grain() != Grain::Turn => {
+                let (ticket, losses) = (call.ticket, Vec::new());
+                Ok(Ack::Saved(Saved { ticket, id, durability: Durability::Flush, losses }))
+            }
+            (Came::Nothing, _) => Ok(self.hold(call.ticket)),
+        }
+    }
+
+    fn hold(&mut self, ticket: u64) -> Ack {
+        let end = self.open.as_ref().map_or(0, |open| open.came);
+        self.waiting.push(Waiting { ticket, end });
+        Ack::Held { ticket }
+    }
+}
+
+impl Call<'_> {
+    fn grain(&self) -> Grain {
+        self.log.place.writing.grain
+    }
 }
 
 /// Adds a part, or puts a call in the place of what was known of it.
@@ -215,172 +398,4 @@ fn put(parts: &mut Vec<Part>, part: Part) {
         Some(known) => *known = part,
         None => parts.push(part),
     }
-}
-
-/// A tool's answer, while the model may go on with its own.
-pub(super) fn result(recorder: &mut Recorder, result: ToolResult, ticket: u64) -> Result<Ack> {
-    end_part(recorder, None, ticket)?;
-    if grain(recorder) == Grain::Turn {
-        let Some(answer) = &mut recorder.answer else { return Ok(Ack::NotRecorded) };
-        let mut calls = answer
-            .parts
-            .iter_mut()
-            .filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
-        if let Some(call) = calls.find(|call| call.call_id == result.call_id && call.takes_result()) {
-            settle_in_turn(call, result);
-            return hold(recorder, ticket);
-        }
-        super::answer::end(recorder)?;
-        return recorder.record_in_turn(Body::ToolResult(result.into()), ticket);
-    }
-    let answer = recorder.log.as_ref().and_then(|log| log.start.chain.answer.clone());
-    let ack = recorder.write(vec![Piece::next(Body::ToolResult(result.into()))], ticket, Durability::Flush)?;
-    // What the model says next still is the same answer.
-    recorder.log.iter_mut().for_each(|log| log.start.chain.answer.clone_from(&answer));
-    Ok(ack)
-}
-
-/// The answer is whole.
-pub(super) fn finish(recorder: &mut Recorder, usage: Option<Usage>, ticket: u64) -> Result<Ack> {
-    if recorder.answer.is_none() {
-        return match usage {
-            Some(usage) => recorder.usage(usage),
-            None => Err(Error::NoPlace { record: "answer".to_owned(), why: "no answer has begun" }),
-        };
-    }
-    end_part(recorder, None, ticket)?;
-    if grain(recorder) == Grain::Turn {
-        let Some(answer) = recorder.answer.take() else { return Ok(Ack::NotRecorded) };
-        let said = Said { parts: answer.parts, model: answer.model, usage, ..answer.about };
-        if let Some((_, tickets)) = &mut recorder.turn {
-            tickets.extend(&answer.tickets);
-        } else {
-            recorder.turn = Some((super::Turn::default(), answer.tickets));
-        }
-        return recorder.record_in_turn(Body::Assistant(said), ticket);
-    }
-    let is_empty = |answer: &mut Answer| answer.record.is_none();
-    if let Some(answer) = recorder.answer.take_if(is_empty) {
-        if !answer.lost.is_empty() {
-            let what = answer.lost.into_iter().map(|loss| loss.what).collect::<Vec<_>>().join(", ");
-            let dialect = recorder.dialect().map_or("", |dialect| dialect.name());
-            return Err(Error::CannotHold { dialect, what });
-        }
-        // Nothing was said: what is known belongs to the answer before.
-        return recorder.know_of_answer(Said { usage, ..answer.about }, ticket);
-    }
-    let waits = recorder.answer.as_ref().is_some_and(|answer| answer.has_open_calls);
-    let durability = if waits { Durability::Flush } else { Durability::Sync };
-    let knows_more = recorder.answer.as_ref().is_some_and(|answer| answer.about != Said::default());
-    let ack = match usage {
-        usage if usage.is_some() || knows_more => {
-            piece(recorder, Said { usage, ..Said::default() }, ticket, durability)?
-        }
-        _ => {
-            let durability = recorder.options.durability.unwrap_or(durability);
-            if durability == Durability::Sync {
-                recorder.sync()?;
-            }
-            let record = recorder.answer.as_ref().and_then(|answer| answer.record.as_ref());
-            let id = record.map(|tip| tip.id.clone());
-            let losses = recorder.answer.as_mut().map(|answer| std::mem::take(&mut answer.lost)).unwrap_or_default();
-            match id {
-                Some(id) => Ack::Saved(Saved { ticket, id, durability, losses }),
-                None => Ack::NotRecorded,
-            }
-        }
-    };
-    recorder.answer = None;
-    Ok(ack)
-}
-
-/// The answer is over, whatever comes now.
-pub(super) fn end(recorder: &mut Recorder) -> Result<()> {
-    let ticket = recorder.next_ticket();
-    match finish(recorder, None, ticket)? {
-        Ack::Saved(_) | Ack::Held { .. } | Ack::NotRecorded => Ok(()),
-    }
-}
-
-/// Writes what is held back of the open part.
-pub(super) fn release(recorder: &mut Recorder) -> Result<()> {
-    if grain(recorder) != Grain::Fragment {
-        return Ok(());
-    }
-    let Some(open) = recorder.answer.as_mut().and_then(|answer| answer.open.as_mut()) else { return Ok(()) };
-    if open.held.is_empty() {
-        return Ok(());
-    }
-    let before = open.clone();
-    let part = open.part(before.held.clone().release());
-    open.held = Held::default();
-    let ticket = recorder.answer.iter().flat_map(Answer::tickets).last().unwrap_or_default();
-    let written = piece(recorder, Said::from(vec![part]), ticket, Durability::Flush);
-    if let (Err(_), Some(answer)) = (&written, &mut recorder.answer) {
-        answer.open = Some(before);
-    }
-    written.map(|_| ())
-}
-
-/// Writes a piece of the answer: a further line of its record, or a block of its own.
-fn piece(recorder: &mut Recorder, mut said: Said, ticket: u64, durability: Durability) -> Result<Ack> {
-    let joins = grain(recorder) < Grain::Block;
-    let Some(answer) = &mut recorder.answer else { return Ok(Ack::NotRecorded) };
-    let seq = answer.record.as_ref().map_or(0, |record| record.lines);
-    if seq == 0 || !joins {
-        said.model.clone_from(&answer.model);
-    }
-    let (on, fragment) = match (&answer.record, joins) {
-        (Some(record), true) => (On::Again(record.clone()), Some(Fragment { seq, part: answer.part })),
-        (None, true) => (On::Tip, Some(Fragment { seq, part: answer.part })),
-        (_, false) => (On::Tip, None),
-    };
-    let about = answer.about.clone();
-    (said.todos, said.thinking, said.metadata) = (about.todos, about.thinking, about.metadata);
-    let written = recorder.write(vec![Piece { body: Body::Assistant(said), on, fragment }], ticket, durability);
-    let Some(answer) = &mut recorder.answer else { return written };
-    let mut ack = match written {
-        // Trying again would not help, and the answer goes on.
-        Err(Error::CannotHold { what, .. }) => {
-            answer.lost.push(Loss { what, kind: LossKind::Dropped });
-            return hold(recorder, ticket);
-        }
-        written => written?,
-    };
-    answer.about = Said::default();
-    if let Ack::Saved(saved) = &mut ack {
-        saved.losses.append(&mut answer.lost);
-    }
-    if let Some(record) = answer.record.as_mut().filter(|_| joins) {
-        record.lines += 1;
-    } else {
-        answer.record = recorder.log.as_ref().and_then(|log| log.start.chain.tip.clone());
-    }
-    if let Ack::Saved(saved) = &ack {
-        let tickets = std::mem::take(&mut answer.tickets);
-        recorder.settled.extend(tickets.into_iter().filter(|held| *held != ticket).map(|ticket| Saved {
-            ticket,
-            losses: Vec::new(),
-            ..saved.clone()
-        }));
-    }
-    Ok(ack)
-}
-
-fn hold(recorder: &mut Recorder, ticket: u64) -> Result<Ack> {
-    recorder.answer.iter_mut().for_each(|answer| answer.tickets.push(ticket));
-    Ok(Ack::Held { ticket })
-}
-
-/// Nothing waits to be written: the call only marks a place in what is on disk.
-fn nothing_new(recorder: &mut Recorder, ticket: u64) -> Result<Ack> {
-    let record = recorder.answer.as_ref().and_then(|answer| answer.record.as_ref());
-    match record.map(|tip| tip.id.clone()) {
-        Some(id) => Ok(Ack::Saved(Saved { ticket, id, durability: Durability::Flush, losses: Vec::new() })),
-        None => hold(recorder, ticket),
-    }
-}
-
-fn grain(recorder: &Recorder) -> Grain {
-    recorder.log.as_ref().map_or(Grain::Fragment, |log| log.place.writing.grain)
 }

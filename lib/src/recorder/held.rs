@@ -1,39 +1,71 @@
-//! What is not written yet: a turn of a format that writes only whole ones; and what is added to the message before.
+//! What is not written yet: a turn of a format that writes only whole ones, an answer that ends; and what is added to the
+//! message before.
 
+use super::answer::{Answer, Call, Ended};
 use super::log::{On, Piece};
+use super::tickets::{Whose, Wrote};
 use super::turn::Turn;
-use super::{Ack, Durability, Mode, Recorder, Refused, Saved};
+use super::{Ack, Durability, Mode, Recorder};
 use crate::error::{Error, Result};
-use crate::record::{Body, Kind, RecordId, Said};
-use crate::writing::Fragment;
+use crate::record::{Body, Kind, Said, Usage};
+use crate::writing::{Fragment, Grain};
+
+/// What a call is refused with when the answer that it was a piece of has no words.
+const NO_WORDS: &str = "an answer without words";
+
+/// What came of a turn.
+enum Came {
+    Wrote(Wrote),
+    /// It is not over, or there is none.
+    Held,
+    /// The calls that it was made of are refused.
+    CannotHold(Error),
+}
+
+impl Came {
+    /// What the call under way is told.
+    fn told(self, ticket: u64) -> Result<Ack> {
+        match self {
+            Came::Wrote(wrote) => wrote.told(),
+            Came::Held => Ok(Ack::Held { ticket }),
+            Came::CannotHold(error) => Err(error),
+        }
+    }
+}
+
+/// What came of facts about the last answer.
+enum Known {
+    Wrote(Wrote),
+    /// They are part of a turn that is not over.
+    Held,
+}
 
 impl Recorder {
-    /// Writes a turn that will not be finished.
+    /// Writes a turn that will not be finished. What the format cannot hold of it is told by [`Recorder::refused`].
     pub fn end_turn(&mut self) -> Result<()> {
         self.end_answer()?;
-        // A log that refuses everything refuses this turn too, and it stays held.
-        if let Some(log) = self.log.as_ref().filter(|_| self.turn.is_some()) {
-            log.check()?;
+        match self.write_turn(Whose::Earlier, 0)? {
+            Came::Wrote(wrote) => wrote.told().map(|_| ()),
+            // What cannot be written is no reason against what comes next.
+            Came::Held | Came::CannotHold(_) => Ok(()),
         }
-        let Some((turn, tickets)) = self.turn.take() else { return Ok(()) };
-        let body = turn.into_body();
+    }
+
+    /// Writes the turn. Where that fails it stays held.
+    fn write_turn(&mut self, whose: Whose, own: u64) -> Result<Came> {
+        let (Some(log), Some((turn, mut tickets))) = (&mut self.log, self.turn.take()) else { return Ok(Came::Held) };
         let ticket = tickets.last().copied().unwrap_or_default();
-        match self.write(vec![Piece::next(body.clone())], ticket, Durability::Sync) {
-            Ok(Ack::Saved(saved)) => {
-                self.settled.extend(tickets.into_iter().map(|ticket| Saved { ticket, ..saved.clone() }));
-                Ok(())
-            }
-            Ok(Ack::Held { .. } | Ack::NotRecorded) => Ok(()),
-            Err(error @ Error::Unsaved { .. }) => {
-                // It is written: what is missing is the sync.
-                let id = self.head().cloned().unwrap_or_else(|| RecordId(String::new()));
-                self.unsettled.extend(tickets.into_iter().map(|ticket| (ticket, id.clone())));
-                Err(error)
+        let body = turn.into_body();
+        match log.write(vec![Piece::next(body.clone())], ticket, Durability::Sync) {
+            Ok(wrote) => {
+                tickets.retain(|ticket| whose == Whose::Earlier || *ticket != own);
+                self.tickets.settle(tickets, &wrote, whose);
+                Ok(Came::Wrote(wrote))
             }
             Err(Error::CannotHold { dialect, what }) => {
-                let refused = |ticket| Refused { ticket, what: what.clone() };
-                self.refused.extend(tickets.into_iter().map(refused));
-                Err(Error::CannotHold { dialect, what })
+                tickets.retain(|ticket| whose == Whose::Earlier || *ticket != own);
+                self.tickets.refuse(tickets, &what);
+                Ok(Came::CannotHold(Error::CannotHold { dialect, what }))
             }
             Err(error) => {
                 self.turn = Some((Turn::of(body), tickets));
@@ -43,18 +75,15 @@ impl Recorder {
     }
 
     pub(super) fn record_in_turn(&mut self, body: Body, ticket: u64) -> Result<Ack> {
-        let mut held = |add: &dyn Fn(&mut Turn)| {
-            let (turn, tickets) = self.turn.get_or_insert_default();
-            add(turn);
-            tickets.push(ticket);
-        };
         match body {
-            Body::Assistant(said) => held(&|turn| turn.answer(said.clone())),
-            Body::ToolResult(said) => held(&|turn| turn.results(said.clone())),
+            Body::Assistant(said) => self.add_to_turn(|turn| turn.answer(said), vec![ticket], Whose::Own)?.told(ticket),
+            Body::ToolResult(said) => {
+                self.add_to_turn(|turn| turn.results(said), vec![ticket], Whose::Own)?.told(ticket)
+            }
             // They say something about the session, not in the conversation.
             body @ (Body::Title(_) | Body::Snapshot(_) | Body::Header(_)) => {
                 let durability = Durability::of(&body);
-                return self.write(vec![Piece::next(body)], ticket, durability);
+                self.write(vec![Piece::next(body)], ticket, durability)
             }
             body @ (Body::User(_)
             | Body::Attachment(_)
@@ -63,32 +92,145 @@ impl Recorder {
             | Body::Rewind(_)
             | Body::Restore(_)
             | Body::Other(_)) => {
-                match self.end_turn() {
-                    // What the turn before could not be written as is no reason against this record.
-                    Ok(()) | Err(Error::CannotHold { .. }) => {}
-                    Err(error) => return Err(error),
-                }
+                self.end_turn()?;
                 let durability = Durability::of(&body);
-                return self.write(vec![Piece::next(body)], ticket, durability);
+                self.write(vec![Piece::next(body)], ticket, durability)
             }
         }
+    }
+
+    /// Adds to the turn, and writes it when it is over. A failure leaves it as it was.
+    fn add_to_turn(&mut self, add: impl FnOnce(&mut Turn), more: Vec<u64>, whose: Whose) -> Result<Came> {
+        let before = self.turn.clone();
+        let own = more.last().copied().unwrap_or_default();
+        let (turn, tickets) = self.turn.get_or_insert_default();
+        add(turn);
+        tickets.extend(more);
         // What is said again is known to go on until somebody else speaks.
         let is_live = self.log.as_ref().is_some_and(|log| log.place.mode == Mode::Live);
-        if is_live && self.turn.as_ref().is_some_and(|(turn, _)| turn.is_over()) {
-            let before = self.settled.len();
-            self.end_turn()?;
-            let own = self.settled.iter().skip(before).position(|saved| saved.ticket == ticket);
-            if let Some(own) = own {
-                return Ok(Ack::Saved(self.settled.remove(before + own)));
+        if !is_live || !turn.is_over() {
+            return Ok(Came::Held);
+        }
+        let came = self.write_turn(whose, own);
+        if came.is_err() {
+            self.turn = before;
+        }
+        came
+    }
+
+    /// The answer is over, whatever comes now: no call before this one is forgotten, and none of them makes it fail.
+    pub(super) fn end_answer(&mut self) -> Result<()> {
+        if self.answer.is_none() {
+            return Ok(());
+        }
+        let ticket = self.tickets.next();
+        match self.answer_ends(None, Whose::Earlier, ticket) {
+            Err(Error::CannotHold { .. } | Error::NoPlace { .. }) | Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The answer is whole. A failure leaves it open, unless trying again would not help.
+    pub(super) fn answer_ends(&mut self, usage: Option<Usage>, whose: Whose, ticket: u64) -> Result<Ack> {
+        let (Some(log), Some(mut answer)) = (&mut self.log, self.answer.take()) else { return Ok(Ack::NotRecorded) };
+        let grain = log.place.writing.grain;
+        let mut call = Call { ticket, log, tickets: &mut self.tickets };
+        let ended = if grain == Grain::Turn { answer.end(&mut call) } else { answer.finish(usage, whose, &mut call) };
+        match ended {
+            Ok(Ended::Whole(wrote)) => wrote.told(),
+            Ok(Ended::Silent) if !answer.parts.is_empty() => self.answer_joins_turn(answer, usage, whose, ticket),
+            Ok(Ended::Silent) => self.silent_answer_ends(answer, usage, ticket),
+            Err(error) => {
+                self.answer = Some(answer);
+                Err(error)
             }
         }
-        Ok(Ack::Held { ticket })
+    }
+
+    fn answer_joins_turn(&mut self, answer: Answer, usage: Option<Usage>, whose: Whose, ticket: u64) -> Result<Ack> {
+        let said = Said { parts: answer.parts.clone(), model: answer.model.clone(), usage, ..answer.about.clone() };
+        let own = (whose == Whose::Own).then_some(ticket);
+        let tickets = answer.tickets().chain(own).collect();
+        match self.add_to_turn(|turn| turn.answer(said), tickets, whose) {
+            Ok(came) => came.told(ticket),
+            Err(error) => {
+                self.answer = Some(answer);
+                Err(error)
+            }
+        }
+    }
+
+    /// Nothing was said: what is known belongs to the answer before.
+    fn silent_answer_ends(&mut self, answer: Answer, usage: Option<Usage>, ticket: u64) -> Result<Ack> {
+        let waiting: Vec<u64> = answer.tickets().collect();
+        if !answer.lost.is_empty() {
+            let what = answer.lost.iter().map(|loss| loss.what.as_str()).collect::<Vec<_>>().join(", ");
+            self.tickets.refuse(waiting, &what);
+            let dialect = self.dialect().map_or("", |dialect| dialect.name());
+            return Err(Error::CannotHold { dialect, what });
+        }
+        let said = Said { usage, ..answer.about.clone() };
+        if said == Said::default() {
+            self.tickets.refuse(waiting, NO_WORDS);
+            return Ok(Ack::NotRecorded);
+        }
+        match self.know_of_answer(said, ticket) {
+            Ok(Known::Wrote(wrote)) => {
+                self.tickets.settle(waiting, &wrote, Whose::Own);
+                wrote.told()
+            }
+            Ok(Known::Held) => {
+                self.turn.iter_mut().for_each(|(_, tickets)| tickets.extend(&waiting));
+                Ok(Ack::Held { ticket })
+            }
+            Err(error @ (Error::CannotHold { .. } | Error::NoPlace { .. })) => {
+                self.tickets.refuse(waiting, NO_WORDS);
+                Err(error)
+            }
+            Err(error) => {
+                self.answer = Some(answer);
+                Err(error)
+            }
+        }
+    }
+
+    /// The last answer cost this.
+    pub fn usage(&mut self, usage: Usage) -> Result<Ack> {
+        self.end_answer()?;
+        let ticket = self.tickets.next();
+        if self.log.is_none() {
+            return Ok(Ack::NotRecorded);
+        }
+        match self.know_of_answer(Said { usage: Some(usage), ..Said::default() }, ticket)? {
+            Known::Wrote(wrote) => wrote.told(),
+            Known::Held => Ok(Ack::Held { ticket }),
+        }
+    }
+
+    /// Facts about the last answer: a further piece of it, where the format has pieces.
+    fn know_of_answer(&mut self, said: Said, ticket: u64) -> Result<Known> {
+        if let Some((turn, tickets)) = &mut self.turn {
+            turn.know(said);
+            tickets.push(ticket);
+            return Ok(Known::Held);
+        }
+        let answered = self.log.as_ref().and_then(|log| log.start.chain.answered.clone());
+        let (Some(log), Some(answered)) = (&mut self.log, answered) else {
+            return Err(Error::NoPlace { record: "usage".to_owned(), why: "the model has not answered yet" });
+        };
+        let piece = if log.joins() {
+            let fragment = Some(Fragment { seq: answered.lines, part: answered.lines });
+            Piece { body: Body::Assistant(said), on: On::Again(answered), fragment }
+        } else {
+            Piece::next(Body::Assistant(said))
+        };
+        log.write(vec![piece], ticket, Durability::Flush).map(Known::Wrote)
     }
 
     /// Facts that belong to the message that was said last: a further piece of it, or a notice without words.
     pub(super) fn add_to_message(&mut self, said: Said) -> Result<Ack> {
         self.end_answer()?;
-        let ticket = self.next_ticket();
+        let ticket = self.tickets.next();
         if let Some((turn, tickets)) = &mut self.turn {
             turn.know(said);
             tickets.push(ticket);

@@ -1,13 +1,16 @@
 //! One session's log as a recorder sees it: what the next record hangs on, and which records may not survive a crash.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use hashbrown::HashMap;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use super::sidecar::{self, Sidecar};
 use super::start::{Chain, Start, Tip};
+use super::tickets::Wrote;
 use super::{Durability, Saved, Unsaved};
 use crate::append::{Appender, Surprise};
 use crate::dialect::Dialect;
@@ -17,10 +20,12 @@ use crate::git;
 use crate::host::Host;
 use crate::intake::VALUE_LIMIT_BYTES;
 use crate::message::Part;
+use crate::reading::Reading;
 use crate::record::{Body, Context, Kind, RecordId, SessionId};
 use crate::redact;
 use crate::replace::{Keep, replace};
-use crate::writing::{Draft, Fragment, Loss, Names, Tally, Writing};
+use crate::session::Session;
+use crate::writing::{Draft, Fragment, Line, Loss, Names, Tally, Writing};
 
 /// Records since the last good `sync` are kept in memory; one is forced before they are more than this.
 const UNSYNCED_LIMIT_BYTES: usize = 8 * 1024 * 1024;
@@ -53,14 +58,28 @@ pub(crate) struct Log {
     pub(crate) place: Place,
     appender: Appender,
     pub(crate) start: Start,
-    git_branch: Option<String>,
+    /// How safe records are, where somebody said so for all.
+    pub(crate) durability: Option<Durability>,
+    /// Where the agent works, as it was when somebody last spoke.
+    context: Context,
     unsynced: Vec<Unsynced>,
     unsynced_bytes: usize,
     /// A `sync` failed: what is in `unsynced` may be lost.
-    failed: bool,
+    failed: Option<Arc<io::Error>>,
     sidecar_before: Option<Value>,
     sidecar_at: Option<Timestamp>,
+    /// What the title is according to the log, and not told to the sidecar yet.
+    title: Title,
     surprises: Vec<Surprise>,
+}
+
+/// Whether the sidecar's title is behind the log's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Title {
+    /// The log says it anew.
+    Due,
+    /// It was told: from now on whoever changes it in the sidecar knows better.
+    Told,
 }
 
 /// Lines that were appended since the last good `sync`.
@@ -104,9 +123,11 @@ struct Batch {
     names: Vec<(usize, Names)>,
     losses: Vec<Loss>,
     /// What they say, for whoever remembers it once it is written.
-    bodies: Vec<Body>,
-    /// The last record, when no line of it is a link.
-    side: Option<RecordId>,
+    bodies: Vec<(RecordId, Body)>,
+    /// How many new messages the reader will find.
+    messages: u64,
+    /// Its last record is an answer.
+    answers: bool,
 }
 
 impl Log {
@@ -115,19 +136,20 @@ impl Log {
             Mode::Live => git::branch(&place.host.cwd),
             Mode::Replay => start.tally.git_branch.clone(),
         };
-        let (unsynced, surprises) = (Vec::new(), Vec::new());
-        let (unsynced_bytes, failed, sidecar_at) = (0, false, None);
+        let context = surroundings(&place.host, git_branch);
         Log {
             place,
             appender,
             start,
-            git_branch,
-            unsynced,
-            unsynced_bytes,
-            failed,
+            durability: None,
+            context,
+            unsynced: Vec::new(),
+            unsynced_bytes: 0,
+            failed: None,
             sidecar_before,
-            sidecar_at,
-            surprises,
+            sidecar_at: None,
+            title: Title::Due,
+            surprises: Vec::new(),
         }
     }
 
@@ -137,12 +159,13 @@ impl Log {
 
     /// Whether anything can be written: after a failed `sync` nothing can.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.failed { Err(self.not_saved()) } else { Ok(()) }
+        self.failed.as_ref().map_or(Ok(()), |why| Err(self.not_saved(why.clone())))
     }
 
     /// Writes pieces that belong together in one call, all or nothing, and moves the head behind them.
-    pub(crate) fn write(&mut self, pieces: Vec<Piece>, ticket: u64, durability: Durability) -> Result<Saved> {
+    pub(crate) fn write(&mut self, pieces: Vec<Piece>, ticket: u64, durability: Durability) -> Result<Wrote> {
         self.check()?;
+        let durability = self.durability.unwrap_or(durability);
         let at = self.clock();
         let mut chain = self.start.chain.clone();
         let mut batch = Batch::default();
@@ -161,18 +184,23 @@ impl Log {
             return Err(Error::CannotHold { dialect: self.place.dialect.name(), what });
         }
         let offset = self.appender.append(&batch.bytes)?;
-        let mut named = None;
+        let (mut named, mut aside) = (None, None);
         for (from, names) in &batch.names {
+            let place = || RecordId(format!("at-{}", offset + *from as u64));
             match names {
                 Names::Link(id) => named = Some(id.clone()),
-                Names::Place => named = Some(RecordId(format!("at-{}", offset + *from as u64))),
-                Names::Side => {}
+                Names::Place => named = Some(place()),
+                Names::Aside(id) => aside = Some(id.clone()),
+                Names::Side => aside = Some(place()),
             }
         }
         if let (Some(id), Some(tip)) = (&named, chain.tip.as_mut().filter(|_| is_new)) {
             tip.id = id.clone();
+            if batch.answers {
+                chain.answered.clone_from(&chain.tip);
+            }
         }
-        let id = named.or(batch.side).unwrap_or_else(|| RecordId((self.place.host.new_id)()));
+        let id = named.or(aside).unwrap_or_else(|| RecordId((self.place.host.new_id)()));
         let surprises = self.appender.surprises();
         if surprises.contains(&Surprise::Deleted) {
             // The file that counted so far is gone, or ended: this one begins with what was just written.
@@ -183,34 +211,44 @@ impl Log {
         self.start.at = Some(at);
         self.start.tally.updated = Some(at);
         self.start.tally.started.get_or_insert(at);
-        batch.bodies.iter().for_each(|body| self.start.learn(body));
+        self.start.tally.is_open = true;
+        self.start.tally.messages += batch.messages;
+        for (id, body) in &batch.bodies {
+            self.start.learn(id, body);
+            if let Body::Title(_) = body {
+                (self.title, self.sidecar_at) = (Title::Due, None);
+            }
+        }
         let losses = batch.losses;
         self.unsynced_bytes += batch.bytes.len();
         self.unsynced.push(Unsynced { ticket, id: id.clone(), kind, offset, bytes: batch.bytes });
-        let durability = match durability {
-            Durability::Flush if self.unsynced_bytes < UNSYNCED_LIMIT_BYTES => Durability::Flush,
-            Durability::Flush | Durability::Sync => {
-                self.sync()?;
-                Durability::Sync
-            }
+        let (durability, doubt) = match durability {
+            Durability::Flush if self.unsynced_bytes < UNSYNCED_LIMIT_BYTES => (Durability::Flush, None),
+            Durability::Flush | Durability::Sync => (Durability::Sync, self.sync().err()),
         };
-        self.tell_sidecar_in_time(at);
-        Ok(Saved { ticket, id, durability, losses })
+        if self.durability == Some(Durability::Flush) {
+            self.forget_unsynced();
+        }
+        if doubt.is_none() {
+            self.tell_sidecar_in_time(at);
+        }
+        Ok(Wrote { saved: Saved { ticket, id, durability, losses }, doubt })
     }
 
     /// Makes everything so far survive a crash.
     pub(crate) fn sync(&mut self) -> Result<()> {
         self.check()?;
-        if self.appender.sync().is_err() {
-            self.failed = true;
-            return Err(self.not_saved());
+        if let Err(error) = self.appender.sync() {
+            let why = Arc::new(if let Error::Io { source, .. } = error { source } else { io::Error::other(error) });
+            self.failed = Some(why.clone());
+            return Err(self.not_saved(why));
         }
         self.forget_unsynced();
         Ok(())
     }
 
-    /// Forgets which records are not synced yet: nobody asked that they survive more than this process.
-    pub(crate) fn forget_unsynced(&mut self) {
+    /// Forgets which records are not synced yet: they are safe, or nobody asked that they survive more than this process.
+    fn forget_unsynced(&mut self) {
         self.unsynced.clear();
         self.unsynced_bytes = 0;
     }
@@ -224,13 +262,13 @@ impl Log {
             (known.offset, known.bytes) = (offset, bytes);
         }
         written?;
-        self.failed = false;
+        self.failed = None;
         self.sync()
     }
 
     /// What may not survive a crash, though it was written.
     pub(crate) fn unsaved(&self) -> impl Iterator<Item = Unsaved> + '_ {
-        let lines = self.unsynced.iter().filter(|_| self.failed);
+        let lines = self.unsynced.iter().filter(|_| self.failed.is_some());
         lines.map(|lines| Unsaved { ticket: lines.ticket, id: Some(lines.id.clone()), kind: lines.kind })
     }
 
@@ -244,32 +282,64 @@ impl Log {
 
     /// The working directory's context, as it is now.
     pub(crate) fn look_around(&mut self) {
-        self.git_branch = git::branch(&self.place.host.cwd);
-        self.start.tally.git_branch.clone_from(&self.git_branch);
+        self.context = surroundings(&self.place.host, git::branch(&self.place.host.cwd));
+        self.start.tally.git_branch.clone_from(&self.context.git_branch);
     }
 
-    /// Ends the log's recording.
+    /// Where a recording would stand at a record of this log.
+    pub(crate) fn start_at(&self, record: &RecordId) -> Result<Start> {
+        let session =
+            Session::from_bytes(self.place.dialect, self.appender.read()?, &Reading::plain((self.place.host.now)()));
+        let Ok(found) = session.find(record.as_str()) else {
+            return Err(Error::NoRecord { record: record.to_string() });
+        };
+        if found.is_side() {
+            return Err(Error::NoPlace { record: record.to_string(), why: "it has no place in the conversation" });
+        }
+        Start::at(&session, Some(found), &self.place, Path::new(&self.start.tally.project))
+    }
+
+    /// Ends the log's recording: it is whole once everything is safe.
     pub(crate) fn close(&mut self) -> Result<()> {
-        self.start.tally.is_open = false;
-        let synced = if self.unsynced.is_empty() { Ok(()) } else { self.sync() };
+        let synced = if self.unsynced.is_empty() { self.check() } else { self.sync() };
+        self.start.tally.is_open = synced.is_err();
+        self.tell_sidecar();
+        synced
+    }
+
+    /// Makes safe what is there; something else is still to be written.
+    pub(crate) fn pause(&mut self) -> Result<()> {
+        let synced = if self.unsynced.is_empty() { self.check() } else { self.sync() };
         self.tell_sidecar();
         synced
     }
 
     /// Writes what the file beside the log says. It is derived: that it could not be written stops nothing.
     pub(crate) fn tell_sidecar(&mut self) {
-        let (Some(path), Some(tell)) = (&self.place.sidecar, self.place.writing.sidecar) else { return };
+        let (Some(path), Some(tell)) = (self.place.sidecar.clone(), self.place.writing.sidecar) else { return };
+        self.sidecar_at = Some((self.place.host.now)());
         let mut tally = self.start.tally.clone();
         tally.size_bytes = self.appender.len().unwrap_or_default();
-        let told = tell(self.sidecar_before.clone(), &tally);
+        let before = match sidecar::read(&*self.place.disk, &path) {
+            Sidecar::Says(value) => {
+                if self.title == Title::Told {
+                    tally.title = sidecar::title(self.place.dialect, &value);
+                }
+                Some(value)
+            }
+            Sidecar::Nothing => self.sidecar_before.take(),
+            // Somebody may want to mend it: what it should say is in the log.
+            Sidecar::Unclear => return self.surprises.push(Surprise::NoSidecar),
+        };
+        let mut told = tell(before, &tally);
+        redact::scrub(&mut told, &[]);
         let Ok(mut bytes) = serde_json::to_vec_pretty(&told) else { return };
         bytes.push(b'\n');
         let new_id = (self.place.host.new_id)();
-        if replace(&*self.place.disk, path, &new_id, &bytes, Keep::IfPossible).is_err() {
-            self.surprises.push(Surprise::NoSidecar);
+        if replace(&*self.place.disk, &path, &new_id, &bytes, Keep::IfPossible).is_err() {
+            return self.surprises.push(Surprise::NoSidecar);
         }
-        self.sidecar_at = Some((self.place.host.now)());
-        self.sidecar_before = Some(told);
+        self.title = Title::Told;
     }
 
     fn tell_sidecar_in_time(&mut self, at: Timestamp) {
@@ -284,7 +354,6 @@ impl Log {
         let Piece { mut body, on, fragment } = piece;
         let tells_surroundings = body.said().is_some_and(|said| said.context != Context::default());
         self.fill_in(&mut body, &self.start.calls);
-        let body = redact::scrub(body);
         let kind = kind_of(&body);
         let tip_before = chain.tip.as_ref().map(|tip| tip.id.clone());
         let (id, parent) = match &on {
@@ -296,9 +365,8 @@ impl Log {
             chain.answer.get_or_insert_with(|| id.clone());
         }
         let branches = chain.branches || matches!(&on, On::Record(to) if tip_before.as_ref() != Some(to));
-        let context = self.context();
         let Place { session, writing, host, forked_from, .. } = &self.place;
-        let written = (writing.lines)(&Draft {
+        let mut written = (writing.lines)(&Draft {
             session,
             id: &id,
             parent: parent.as_ref(),
@@ -306,14 +374,24 @@ impl Log {
             at,
             version: &host.version,
             body: &body,
-            context: &context,
+            context: &self.context,
             branches,
             sidechain: chain.sidechain,
             fragment,
             forked_from: forked_from.as_ref().map(|(session, record)| (session, record)),
             new_id: &*host.new_id,
         });
-        let is_link = written.lines.iter().any(|line| line.names != Names::Side);
+        let ids = [Some(&id), parent.as_ref(), chain.answer.as_ref()].map(|id| id.map(RecordId::as_str));
+        let known = redact::ids_of(&body, ids.into_iter().chain([Some(session.as_str())]));
+        let is_link = |line: &&Line| matches!(line.names, Names::Link(_) | Names::Place);
+        written.lines.iter_mut().for_each(|line| redact::scrub(&mut line.value, &known));
+        let mut links: Vec<&Names> = written.lines.iter().filter(is_link).map(|line| &line.names).collect();
+        links.dedup_by(|a, b| a == b && **a != Names::Place);
+        let (lines, is_link) = (written.lines.len() as u64, !links.is_empty());
+        let is_message = matches!(kind, Kind::User | Kind::Assistant | Kind::ToolResult | Kind::System);
+        if is_message && !matches!(on, On::Again(_)) {
+            batch.messages += links.len() as u64;
+        }
         for line in &written.lines {
             batch.names.push((batch.bytes.len(), line.names.clone()));
             serde_json::to_writer(&mut batch.bytes, &line.value).map_err(|_| self.cannot_encode())?;
@@ -327,26 +405,26 @@ impl Log {
             if let (Body::Rewind(_), On::Record(to)) = (&body, on) {
                 chain.tip = Some(Tip { id: to, parent: None, kind: Kind::Other, lines: 1 });
             }
-            batch.side = Some(id);
         } else if let On::Again(_) = on {
-            if let Some(tip) = chain.tip.as_mut().filter(|tip| tip.id == id) {
-                tip.lines += 1;
+            for known in chain.tip.iter_mut().chain(&mut chain.answered).filter(|known| known.id == id) {
+                known.lines += lines;
             }
         } else {
-            let id = written.lines.iter().rev().find_map(|line| match &line.names {
+            let link = written.lines.iter().rev().find_map(|line| match &line.names {
                 Names::Link(id) => Some(id.clone()),
-                Names::Place | Names::Side => None,
+                Names::Place | Names::Aside(_) | Names::Side => None,
             });
-            let id = id
+            let link = link
                 .or_else(|| chain.tip.as_ref().map(|tip| tip.id.clone()))
                 .unwrap_or_else(|| RecordId(String::new()));
-            chain.tip = Some(Tip { id, parent, kind, lines: 1 });
-            if kind == Kind::Assistant {
+            chain.tip = Some(Tip { id: link, parent, kind, lines });
+            batch.answers = kind == Kind::Assistant;
+            if batch.answers {
                 chain.answered.clone_from(&chain.tip);
             }
         }
         chain.pass(kind);
-        batch.bodies.push(body);
+        batch.bodies.push((id, body));
         Ok(())
     }
 
@@ -370,17 +448,7 @@ impl Log {
             result.name = result.name.take().or_else(|| calls.get(&result.call_id).cloned());
         }
         if self.place.mode == Mode::Live {
-            said.context.fill_from(self.context());
-        }
-    }
-
-    /// Where the agent works.
-    fn context(&self) -> Context {
-        Context {
-            cwd: Some(self.place.host.cwd.to_string_lossy().into_owned()),
-            git_branch: self.git_branch.clone(),
-            platform: Some(self.place.host.platform.clone()),
-            user_type: None,
+            said.context.fill_from(self.context.clone());
         }
     }
 
@@ -393,13 +461,19 @@ impl Log {
         }
     }
 
-    fn not_saved(&self) -> Error {
-        Error::Unsaved { path: self.path().to_path_buf(), count: self.unsynced.len() }
+    fn not_saved(&self, source: Arc<io::Error>) -> Error {
+        Error::Unsaved { path: self.path().to_path_buf(), count: self.unsynced.len(), source }
     }
 
     fn cannot_encode(&self) -> Error {
         Error::CannotHold { dialect: self.place.dialect.name(), what: "a value that is no JSON".to_owned() }
     }
+}
+
+/// Where the agent works.
+fn surroundings(host: &Host, git_branch: Option<String>) -> Context {
+    let cwd = Some(host.cwd.to_string_lossy().into_owned());
+    Context { cwd, git_branch, platform: Some(host.platform.clone()), user_type: None }
 }
 
 /// What a body is.

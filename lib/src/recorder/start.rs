@@ -9,7 +9,7 @@ use super::log::{Place, first_tally, open_calls};
 use crate::error::Result;
 use crate::history::standing;
 use crate::message::Part;
-use crate::record::{Body, Kind, RecordId, Said, Thinking, Todo};
+use crate::record::{Body, Kind, RecordId, Said, Thinking, Todo, Usage};
 use crate::session::{RecordRef, Session};
 use crate::writing::Tally;
 
@@ -29,6 +29,8 @@ pub(crate) struct Start {
     /// The newest instant.
     pub(crate) at: Option<Timestamp>,
     pub(crate) tally: Tally,
+    /// The record whose cost was told last, and what all others cost: told again, it replaces what was told of it.
+    costed: Option<(RecordId, Option<Usage>)>,
 }
 
 /// What the next record hangs on. It is small: a write works on a copy, and a failed one leaves it as it was.
@@ -94,6 +96,7 @@ impl Start {
             thinking: None,
             at: None,
             tally: first_tally(place, project),
+            costed: None,
         }
     }
 
@@ -121,37 +124,44 @@ impl Start {
         Ok(start)
     }
 
+    /// Stands elsewhere in the same session: what was known of the branch that was left counts no more.
+    pub(crate) fn stand(&mut self, there: Start) {
+        (self.calls, self.todos, self.thinking) = (there.calls, there.todos, there.thinking);
+        self.chain.answered = there.chain.answered;
+    }
+
     /// Remembers what a record that was just written says.
-    pub(crate) fn learn(&mut self, body: &Body) {
+    pub(crate) fn learn(&mut self, id: &RecordId, body: &Body) {
         match body {
             Body::User(said) => {
                 self.prompt(said);
-                self.said(said);
+                self.said(id, said);
             }
             Body::Assistant(said) => {
                 self.calls.extend(open_calls(&said.parts).map(|(id, name)| (id.to_owned(), name.to_owned())));
                 self.tally.model = said.model.clone().or(self.tally.model.take());
-                self.said(said);
+                self.said(id, said);
             }
             Body::ToolResult(said) => {
                 said.results.iter().for_each(|result| _ = self.calls.remove(&result.call_id));
-                self.said(said);
+                self.said(id, said);
             }
-            Body::Attachment(said) | Body::System(said) => self.said(said),
+            Body::Attachment(said) | Body::System(said) => self.said(id, said),
             Body::Title(title) => self.tally.title = Some(title.text.clone()),
             Body::Restore(restore) => self.todos = restore.todos.clone().or(self.todos.take()),
             Body::Compaction(_) | Body::Rewind(_) | Body::Snapshot(_) | Body::Header(_) | Body::Other(_) => {}
         }
     }
 
-    fn said(&mut self, said: &Said) {
+    fn said(&mut self, id: &RecordId, said: &Said) {
         self.todos = said.todos.clone().or(self.todos.take());
         self.thinking = said.thinking.clone().or(self.thinking.take());
         if let Some(usage) = said.usage {
-            self.tally.usage.get_or_insert_default().add(usage);
-        }
-        if !said.parts.is_empty() || !said.results.is_empty() {
-            self.tally.messages += 1;
+            let known = self.costed.take().filter(|(record, _)| record == id);
+            let others = known.map_or(self.tally.usage, |(_, others)| others);
+            let mut all = others.unwrap_or_default();
+            all.add(usage);
+            (self.tally.usage, self.costed) = (Some(all), Some((id.clone(), others)));
         }
     }
 

@@ -134,7 +134,19 @@ impl Process {
 
     /// Takes note of what came of a call.
     fn note(&mut self, came: Result<Ack>, words: &str, told: &mut Told) {
-        for saved in self.recorder.settled() {
+        // What the format could not hold of a record is told once for all its calls.
+        let settled = self.recorder.settled();
+        let own = came.as_ref().ok().and_then(|ack| if let Ack::Saved(saved) = ack { Some(saved) } else { None });
+        let lossy: BTreeSet<RecordId> = settled
+            .iter()
+            .chain(own)
+            .filter(|saved| !saved.losses.is_empty())
+            .map(|saved| saved.id.clone())
+            .collect();
+        for saved in settled {
+            if lossy.contains(&saved.id) {
+                self.held.insert(saved.ticket, String::new());
+            }
             if let Some(words) = self.held.remove(&saved.ticket) {
                 self.know(saved, &words, told);
             }
@@ -458,3 +470,5 @@ fn a_turn_that_is_refused_after_a_failed_sync_is_still_held() {
     assert_eq!(recorder.settled().len(), 1);
     assert_eq!(machine.session().records().filter(|record| !record.is_side()).count(), 2);
 }
+
+mod again;

@@ -9,7 +9,7 @@ use crate::message::{Approval, Part, SteeringPart, ToolPart, ToolState};
 use crate::record::{Body, Outcome, Said, ToolResult};
 
 /// A turn that is not over yet.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Turn {
     said: Said,
 }

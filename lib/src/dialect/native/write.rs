@@ -59,7 +59,7 @@ fn lines(draft: &Draft<'_>) -> Written {
                     line.put("titleSource", "manual".into());
                 }
             }
-            return Written { lines: vec![line.names(Names::Side)], losses: Vec::new() };
+            return Written { lines: vec![line.names(Names::Aside(draft.id.clone()))], losses: Vec::new() };
         }
         Body::Compaction(compaction) => line.compaction(compaction),
         Body::Rewind(rewind) => {
