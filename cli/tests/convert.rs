@@ -121,6 +121,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
         &["convert", "s1", "--to", "fluux"],
         &["convert", "s1", "--to", "fluux", "--jid", "../../x"],
         &["convert", "./empty.jsonl", "--dialect", "native", "--to", "codex", "-o", "x.jsonl"],
+        &["convert", "./mine.jsonl", "--to", "native", "-o", "x.jsonl"],
         &["--demo", "convert", "5ac81b7f", "--to", "codex"],
         &["convert", "s1", "--to", "codex", "-o", "x", "--store", "y"],
     ] {
@@ -137,6 +138,8 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     hint: choose a plain one, or leave it out and a fresh one is made
     scrollback: nothing of it can be written as codex
     hint: `scrollback show` shows what the session says; native holds everything
+    scrollback: this is no known agent's format
+    hint: --dialect says whose it is; `scrollback show` shows what can be read of it
     scrollback: the demo is only read
     hint: -o FILE or --store DIR says where the converted session goes
     scrollback: the argument '--output <FILE>' cannot be used with '--store <DIR>'

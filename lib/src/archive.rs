@@ -231,10 +231,9 @@ fn move_away(
     Err(Error::Exists(to))
 }
 
-/// Whether there is nothing to keep: headers, and no byte that belongs to no record.
+/// Whether there is nothing to keep: headers, and at most a piece of a line. It stays where the next words are recorded.
 fn says_nothing(session: &Session) -> bool {
     session.records().all(|record| record.kind() == Kind::Header)
-        && session.issues().iter().all(|issue| issue.length == 0)
 }
 
 /// A link among the folders may lead anywhere.

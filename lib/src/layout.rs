@@ -165,10 +165,17 @@ pub(crate) fn kept_beside(converted: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Matches a name against a pattern with any number of `*`.
+/// What may follow the ending of a log: how it is packed. A copy that somebody has laid aside is another name.
+const PACKED_ENDINGS: [&str; 3] = ["", ".zst", ".gz"];
+
+/// Matches a name against a pattern with any number of `*`. The one behind `.jsonl` stands for how the log is packed.
 fn name_matches(pattern: &str, name: &str) -> bool {
     if name.ends_with(KEPT_ENDING) {
         return false;
+    }
+    if let Some(log) = pattern.strip_suffix('*').filter(|log| log.ends_with(".jsonl")) {
+        let unpacked = PACKED_ENDINGS.into_iter().filter_map(|ending| name.strip_suffix(ending));
+        return unpacked.into_iter().any(|name| name_matches(log, name));
     }
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();
@@ -198,7 +205,11 @@ mod tests {
             ("rollout-*.jsonl", "rollout-1-2.jsonl", true),
             ("rollout-*.jsonl", "rollout-.json", false),
             ("a*a", "a", false),
+            ("*.jsonl*", "x.jsonl", true),
             ("*.jsonl*", "x.jsonl.zst", true),
+            ("*.jsonl*", "x.jsonl.gz", true),
+            ("*.jsonl*", "x.jsonl.before", false),
+            ("*.jsonl*", "x.jsonl.zst.bak", false),
         ] {
             assert_eq!(name_matches(pattern, name), fits, "{pattern} {name}");
         }

@@ -153,14 +153,14 @@ fn what_says_nothing_stays_where_it_is() {
     let place = Place::of("fluux", "2025-02-08T19:00:00Z");
     let path = "alice@example.com/history.jsonl";
     assert_eq!(place.end(path), Ended::NotThere);
-    for text in ["", "\n\n", HEADER, &format!("{HEADER}\r\n\n"), "{\"type\":\"session\"}\n"] {
+    let torn = format!("{HEADER}{{\"type\":\"mess");
+    for text in ["", "\n\n", HEADER, &format!("{HEADER}\r\n\n"), "{\"type\":\"session\"}\n", &torn, "rubbish"] {
         place.put(path, text);
         assert_eq!(place.end(path), Ended::Empty, "{text:?}");
         assert_eq!(place.files(), [path]);
         assert_eq!(place.read(path), text);
     }
-    for text in ["rubbish", &format!("{HEADER}{{\"type\":\"mess"), &format!("{HEADER}{{\"type\":\"later\"}}\n"), HELLO]
-    {
+    for text in [&format!("{HEADER}{HELLO}{{\"type\":\"mess"), &format!("{HEADER}{{\"type\":\"later\"}}\n"), HELLO] {
         place.put(path, text);
         assert_eq!(fs::read_to_string(archived(place.end(path)).path).unwrap(), text);
     }

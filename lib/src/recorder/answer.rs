@@ -150,7 +150,10 @@ impl Answer {
             let calls =
                 self.parts.iter_mut().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
             let mut open = calls.filter(|called| called.call_id == result.call_id && called.takes_result());
-            return Ok(open.next().map(|called| settle_in_turn(called, result.clone())).map(|()| self.hold(call.ticket)));
+            return Ok(open
+                .next()
+                .map(|called| settle_in_turn(called, result.clone()))
+                .map(|()| self.hold(call.ticket)));
         }
         let answer = call.log.start.chain.answer.clone();
         let body = Body::ToolResult(result.clone().into());
