@@ -22,6 +22,7 @@ pub(crate) fn tell_all(surprises: &[Surprise], ctx: &mut Ctx) -> Result<(), Fail
 fn sentence(surprise: Surprise) -> (&'static str, &'static str) {
     match surprise {
         Surprise::InUse => ("in-use", "another program wrote to this session in the last minute, and may go on"),
+        Surprise::Unread => ("unread", "not every session could be read: a newer one may be among those"),
         Surprise::TornTail => {
             ("torn-tail", "the file ended inside a record; that piece was closed, nothing else changed")
         }

@@ -34,13 +34,11 @@ pub(crate) fn run(args: &RenameArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     }
     let writable = Writable::find(&args.session, global, ctx)?;
     let before = writable.session.title().filter(|title| title.source == TitleSource::Manual).cloned();
-    let mut recorder = writable.store()?.resume_source(&writable.source, None)?;
-    surprises::tell(&mut recorder, ctx)?;
-    let ack = recorder.title(Title { text: title.to_owned(), source: TitleSource::Manual })?;
-    recorder.finish()?;
-    surprises::tell(&mut recorder, ctx)?;
+    let new = Title { text: title.to_owned(), source: TitleSource::Manual };
+    let renamed = writable.store()?.rename(&writable.source, new)?;
+    surprises::tell_all(&renamed.surprises, ctx)?;
     if ctx.json {
-        ctx.print_json(&writable.done(ack.id().map(ToString::to_string)))?;
+        ctx.print_json(&writable.done(renamed.ack.id().map(ToString::to_string)))?;
         return Ok(ExitCode::SUCCESS);
     }
     ctx.line(&format!("{} is called {:?} now", clean::line(&writable.id()), clean::line(title)))?;

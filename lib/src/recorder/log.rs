@@ -70,6 +70,8 @@ pub(crate) struct Log {
     sidecar_at: Option<Timestamp>,
     /// What the title is according to the log, and not told to the sidecar yet.
     title: Title,
+    /// Another recorder may have it open too: only that one knows when it is closed.
+    is_shared: bool,
     surprises: Vec<Surprise>,
 }
 
@@ -149,6 +151,7 @@ impl Log {
             sidecar_before,
             sidecar_at: None,
             title: Title::Due,
+            is_shared: false,
             surprises: Vec::new(),
         }
     }
@@ -209,9 +212,8 @@ impl Log {
         self.surprises.extend(surprises);
         self.start.chain = chain;
         self.start.at = Some(at);
-        self.start.tally.updated = Some(at);
+        (self.start.tally.updated, self.start.tally.is_open) = (Some(at), true);
         self.start.tally.started.get_or_insert(at);
-        self.start.tally.is_open = true;
         self.start.tally.messages += batch.messages;
         for (id, body) in &batch.bodies {
             self.start.learn(id, body);
@@ -273,6 +275,7 @@ impl Log {
     }
 
     pub(crate) fn surprise(&mut self, surprise: Surprise) {
+        self.is_shared |= surprise == Surprise::InUse;
         self.surprises.push(surprise);
     }
 
@@ -301,9 +304,13 @@ impl Log {
 
     /// Ends the log's recording: it is whole once everything is safe.
     pub(crate) fn close(&mut self) -> Result<()> {
+        self.is_shared |= self.appender.is_written_behind();
         let synced = if self.unsynced.is_empty() { self.check() } else { self.sync() };
-        self.start.tally.is_open = synced.is_err();
+        self.start.tally.is_open = self.is_shared || synced.is_err();
         self.tell_sidecar();
+        if !self.is_shared && synced.is_ok() {
+            self.appender.mark_closed((self.place.host.now)());
+        }
         synced
     }
 
@@ -336,7 +343,8 @@ impl Log {
         let Ok(mut bytes) = serde_json::to_vec_pretty(&told) else { return };
         bytes.push(b'\n');
         let new_id = (self.place.host.new_id)();
-        if replace(&*self.place.disk, &path, &new_id, &bytes, Keep::IfPossible).is_err() {
+        let inside = self.appender.check_inside();
+        if inside.and_then(|()| replace(&*self.place.disk, &path, &new_id, &bytes, Keep::IfPossible)).is_err() {
             return self.surprises.push(Surprise::NoSidecar);
         }
         self.title = Title::Told;
