@@ -124,6 +124,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
         &["convert", "s1", "--to", "codex", "--jid", "ada@example.org", "-o", "x.jsonl"],
         &["convert", "s1#a2", "--to", "native", "-o", "x.jsonl"],
         &["convert", "./empty.jsonl", "--dialect", "native", "--to", "codex", "-o", "x.jsonl"],
+        &["convert", "./mine.jsonl", "--to", "native", "-o", "x.jsonl"],
         &["--demo", "convert", "5ac81b7f", "--to", "codex"],
         &["convert", "s1", "--to", "codex", "-o", "x", "--store", "y"],
     ] {
@@ -146,6 +147,8 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     hint: leave the record out; `scrollback fork SESSION#RECORD` makes a branch a session of its own
     scrollback: nothing of it can be written as codex
     hint: `scrollback show` shows what the session says; native holds everything
+    scrollback: this is no known agent's format
+    hint: --dialect says whose it is; `scrollback show` shows what can be read of it
     scrollback: the demo is only read
     hint: -o FILE or --store DIR says where the converted session goes
     scrollback: the argument '--output <FILE>' cannot be used with '--store <DIR>'

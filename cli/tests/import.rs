@@ -51,6 +51,32 @@ fn rows_are_imported_once_and_shown() {
 }
 
 #[test]
+fn a_row_that_says_something_else_than_before_is_told() {
+    for (change, is_told) in [
+        ("UPDATE agents SET result = 'It is dark.' WHERE id = 'a1'", true),
+        ("UPDATE agents SET status = 'failed' WHERE id = 'a1'", true),
+        // Nobody wrote down when.
+        ("UPDATE agents SET status = 'completed', result = 'Done.' WHERE id = 'a2'", true),
+        ("UPDATE agents SET status = 'running' WHERE id = 'a2'", true),
+        ("UPDATE agents SET id = id", false),
+    ] {
+        let env = TestEnv::new();
+        database(&env, ROWS);
+        assert_eq!(env.run(&["import", "smithers.db"]).code, 0);
+        rusqlite::Connection::open(env.work().join("smithers.db")).unwrap().execute_batch(change).unwrap();
+        let again = env.run(&["import", "smithers.db"]);
+        let expected = if is_told { "1 there already, 1 changed since" } else { "2 there already" };
+        assert_eq!(
+            again.out,
+            format!("0 sessions imported, {expected}, 1 without words\n"),
+            "{change}: {}",
+            again.all()
+        );
+        assert_eq!(again.err.contains("has changed since it was imported to "), is_told, "{change}: {}", again.err);
+    }
+}
+
+#[test]
 fn what_cannot_be_imported_is_told() {
     let env = TestEnv::new();
     std::fs::write(env.work().join("text.db"), "{}\n").unwrap();

@@ -15,6 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::append::{Surprise, lock_log, make_folders};
 use crate::disk::{Disk, Locked, OpenLog, Standing, claim};
 use crate::error::{At, Error, Result};
+use crate::layout::kept_beside;
 use crate::project;
 use crate::record::{Kind, SessionId};
 use crate::recorder::{Recorder, first_tally};
@@ -165,8 +166,20 @@ impl Store {
         }
         let to = move_away(&*self.disk, log, &source.path, now, name)?;
         let archived = self.read(&Source::file(self.dialect, &to))?.id();
-        let surprises = self.begin_sidecar(&session, source, now);
+        let mut surprises = self.begin_sidecar(&session, source, now);
+        surprises.extend(self.move_kept(&source.path, &to));
         Ok(Ended::Archived(Archived { session: archived, path: to, surprises }))
+    }
+
+    /// What the log was converted from goes with it.
+    fn move_kept(&self, log: &Path, archived: &Path) -> Option<Surprise> {
+        let (from, to) = (kept_beside(log), kept_beside(archived));
+        if !self.disk.exists(&from) {
+            return None;
+        }
+        let sync = |file: &PathBuf| file.parent().map_or(Ok(()), |folder| self.disk.sync_folder(folder));
+        let moved = claim(&*self.disk, &from, &to).and_then(|()| sync(&to)).and_then(|()| sync(&from));
+        moved.is_err().then_some(Surprise::NoSidecar)
     }
 
     /// The file beside the log counts anew; whose it is, and what else it says, stays.
@@ -230,10 +243,9 @@ fn move_away(
     Err(Error::Exists(to))
 }
 
-/// Whether there is nothing to keep: headers, and no byte that belongs to no record.
+/// Whether there is nothing to keep: headers, and at most a piece of a line. It stays where the next words are recorded.
 fn says_nothing(session: &Session) -> bool {
     session.records().all(|record| record.kind() == Kind::Header)
-        && session.issues().iter().all(|issue| issue.length == 0)
 }
 
 /// A link among the folders may lead anywhere.

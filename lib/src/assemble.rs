@@ -195,6 +195,20 @@ pub(crate) fn take_first_final(results: &mut Vec<(usize, ToolResult)>) -> Option
     results.drain(..=at).next_back().map(|(_, result)| result)
 }
 
+/// The same for a format that keeps a result in its call: what was said of a denial is its reason, or stands beside it.
+pub(crate) fn settle_in_turn(call: &mut ToolPart, mut result: ToolResult) {
+    if let Outcome::Denied(reason) = &mut result.outcome {
+        let has_reason = reason.as_ref().is_some_and(|reason| !reason.is_empty());
+        match &result.output {
+            Value::Null => {}
+            Value::String(words) if words.is_empty() || reason.as_ref() == Some(words) => {}
+            Value::String(words) if !has_reason => *reason = Some(words.clone()),
+            output => _ = result.about.insert("output".to_owned(), output.clone()),
+        }
+    }
+    settle(call, result);
+}
+
 /// Sets a call to what its result says.
 pub(crate) fn settle(call: &mut ToolPart, result: ToolResult) {
     let mut ours = result.about;
@@ -202,9 +216,9 @@ pub(crate) fn settle(call: &mut ToolPart, result: ToolResult) {
         ours.insert("durationMs".to_owned(), duration.into());
     }
     let asked = match &call.state {
-        ToolState::ApprovalRequested { approval, .. } | ToolState::ApprovalResponded { approval, .. } => {
-            Some(approval.clone())
-        }
+        ToolState::ApprovalRequested { approval, .. }
+        | ToolState::ApprovalResponded { approval, .. }
+        | ToolState::OutputAvailable { approval: Some(approval), .. } => Some(approval.clone()),
         _ => None,
     };
     let input = call.input().cloned().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::assemble::{annotate, orphan, settle, take_first_final};
+use crate::assemble::{annotate, orphan, settle_in_turn, take_first_final};
 use crate::message::Part;
 use crate::record::{Said, ToolResult};
 use crate::writing::{Draft, Loss, LossKind, Written};
@@ -26,10 +26,10 @@ pub(crate) fn closed(said: &Said, written: &mut Written) -> Closed {
     for part in &mut parts {
         let Part::Tool(call) = part else { continue };
         called.insert(call.call_id.clone());
-        if call.is_open()
+        if call.takes_result()
             && let Some(result) = results.get_mut(&call.call_id).and_then(take_first_final)
         {
-            settle(call, result);
+            settle_in_turn(call, result);
         }
     }
     let mut strays = Vec::new();

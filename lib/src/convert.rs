@@ -252,7 +252,7 @@ impl Session {
     }
 
     /// A session that is rows of a database has no bytes of its own.
-    fn is_rows(&self) -> bool {
+    pub(crate) fn is_rows(&self) -> bool {
         matches!(self.source.layout.format, Format::Rows(_))
     }
 

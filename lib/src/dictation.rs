@@ -203,7 +203,7 @@ impl Dictation {
             _ if object.contains_key("role") => message(Value::Object(object), &mut heard)?,
             _ => {
                 if let (Some(with), Some(message)) = (&self.with, object.get_mut("message")) {
-                    stanza::address(message, with);
+                    stanza::address(message, with)?;
                 }
                 own::hear(object, &mut heard)?;
             }

@@ -41,7 +41,7 @@ pub enum Imported {
     },
     /// It was imported before.
     Known(PathBuf),
-    /// It was imported before, and more has come since. What was imported is not changed.
+    /// It was imported before, and more has come since, or says something else now. What was imported is not changed.
     Grown(PathBuf),
     /// Another session has its name.
     Taken(PathBuf),
@@ -89,11 +89,33 @@ fn compared(session: &Session, path: PathBuf, host: &Host) -> Imported {
     };
     if first_words(session) != first_words(&there) {
         Imported::Taken(path)
-    } else if session.updated() > there.updated() {
+    } else if session.updated() > there.updated() || (session.is_rows() && !begins(&there, session)) {
         Imported::Grown(path)
     } else {
         Imported::Known(path)
     }
+}
+
+/// Whether a session begins with all that a row says. Somebody may have gone on with it.
+fn begins(there: &Session, row: &Session) -> bool {
+    let (there, row) = (words(there), words(row));
+    there.starts_with(&row)
+}
+
+/// What each side says and how it stands; who tells it in more parts says the same.
+fn words(session: &Session) -> Vec<(Kind, Vec<Part>)> {
+    let is_told = |part: &Part| matches!(part, Part::Data(_));
+    let told = |part| match part {
+        Part::Text(text) => Some(Part::text(text.text)),
+        part => Some(part).filter(is_told),
+    };
+    let bodies = session.records().filter_map(|record| Some((record.kind(), record.body().ok()?)));
+    bodies
+        .filter_map(|(kind, body)| match body {
+            Body::User(said) | Body::Assistant(said) => Some((kind, said.parts.into_iter().filter_map(told).collect())),
+            _ => None,
+        })
+        .collect()
 }
 
 /// What was said first.

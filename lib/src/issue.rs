@@ -1,5 +1,7 @@
 //! Something wrong in a file's content, with its place. Reading reports it and goes on.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use crate::skeleton::Place;
@@ -147,6 +149,12 @@ impl Issues {
     pub(crate) fn beyond(&self) -> u64 {
         self.errors_beyond + self.notes_beyond
     }
+}
+
+/// A stranger's name for a place where a line has a meaning: whatever would begin another one, or hide, is replaced.
+pub(crate) fn one_line(name: &str) -> Cow<'_, str> {
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    if name.contains(breaks) { Cow::Owned(name.replace(breaks, "\u{FFFD}")) } else { Cow::Borrowed(name) }
 }
 
 /// A stranger's text in an issue: quoted, and cut where it is long.

@@ -158,10 +158,24 @@ fn is_absence(error: &io::Error) -> bool {
 /// What the file beside a converted session ends in: it keeps what that one cannot hold, and is no session.
 pub(crate) const KEPT_ENDING: &str = ".scrollback.json";
 
-/// Matches a name against a pattern with any number of `*`.
+/// The file that a conversion leaves beside the one that it wrote.
+pub(crate) fn kept_beside(converted: &Path) -> PathBuf {
+    let mut name = converted.as_os_str().to_owned();
+    name.push(KEPT_ENDING);
+    PathBuf::from(name)
+}
+
+/// What may follow the ending of a log: how it is packed. A copy that somebody has laid aside is another name.
+const PACKED_ENDINGS: [&str; 3] = ["", ".zst", ".gz"];
+
+/// Matches a name against a pattern with any number of `*`. The one behind `.jsonl` stands for how the log is packed.
 fn name_matches(pattern: &str, name: &str) -> bool {
     if name.ends_with(KEPT_ENDING) {
         return false;
+    }
+    if let Some(log) = pattern.strip_suffix('*').filter(|log| log.ends_with(".jsonl")) {
+        let unpacked = PACKED_ENDINGS.into_iter().filter_map(|ending| name.strip_suffix(ending));
+        return unpacked.into_iter().any(|name| name_matches(log, name));
     }
     let mut pieces = pattern.split('*');
     let first = pieces.next().unwrap_or_default();
@@ -191,7 +205,11 @@ mod tests {
             ("rollout-*.jsonl", "rollout-1-2.jsonl", true),
             ("rollout-*.jsonl", "rollout-.json", false),
             ("a*a", "a", false),
+            ("*.jsonl*", "x.jsonl", true),
             ("*.jsonl*", "x.jsonl.zst", true),
+            ("*.jsonl*", "x.jsonl.gz", true),
+            ("*.jsonl*", "x.jsonl.before", false),
+            ("*.jsonl*", "x.jsonl.zst.bak", false),
         ] {
             assert_eq!(name_matches(pattern, name), fits, "{pattern} {name}");
         }

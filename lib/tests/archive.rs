@@ -115,6 +115,19 @@ fn bytes_and_order_are_kept_and_the_archive_is_read_as_before() {
 }
 
 #[test]
+fn what_a_session_was_converted_from_goes_with_it() {
+    let place = Place::of("fluux", "2025-02-08T19:00:00Z");
+    place.put("alice@example.com/history.jsonl", &format!("{HEADER}{HELLO}"));
+    place.put("alice@example.com/history.jsonl.scrollback.json", "kept\n");
+    let done = archived(place.end("alice@example.com/history.jsonl"));
+    assert_eq!(done.surprises, []);
+    let names = ["20250208-190000.jsonl", "20250208-190000.jsonl.scrollback.json"];
+    assert_eq!(place.files(), names.map(|name| format!("alice@example.com/sessions/{name}")));
+    assert_eq!(place.read("alice@example.com/sessions/20250208-190000.jsonl.scrollback.json"), "kept\n");
+    assert_eq!(place.store.list(None).rows.len(), 1);
+}
+
+#[test]
 fn two_in_one_second_get_two_names_in_their_order_and_nothing_is_overwritten() {
     let place = Place::of("fluux", "2025-12-31T23:59:58Z");
     let mut names = Vec::new();
@@ -140,14 +153,14 @@ fn what_says_nothing_stays_where_it_is() {
     let place = Place::of("fluux", "2025-02-08T19:00:00Z");
     let path = "alice@example.com/history.jsonl";
     assert_eq!(place.end(path), Ended::NotThere);
-    for text in ["", "\n\n", HEADER, &format!("{HEADER}\r\n\n"), "{\"type\":\"session\"}\n"] {
+    let torn = format!("{HEADER}{{\"type\":\"mess");
+    for text in ["", "\n\n", HEADER, &format!("{HEADER}\r\n\n"), "{\"type\":\"session\"}\n", &torn, "rubbish"] {
         place.put(path, text);
         assert_eq!(place.end(path), Ended::Empty, "{text:?}");
         assert_eq!(place.files(), [path]);
         assert_eq!(place.read(path), text);
     }
-    for text in ["rubbish", &format!("{HEADER}{{\"type\":\"mess"), &format!("{HEADER}{{\"type\":\"later\"}}\n"), HELLO]
-    {
+    for text in [&format!("{HEADER}{HELLO}{{\"type\":\"mess"), &format!("{HEADER}{{\"type\":\"later\"}}\n"), HELLO] {
         place.put(path, text);
         assert_eq!(fs::read_to_string(archived(place.end(path)).path).unwrap(), text);
     }

@@ -88,6 +88,18 @@ const NATIVE: &[(&str, &str)] = &[
 ];
 
 #[test]
+fn what_a_session_was_converted_from_goes_and_comes_back_with_it() {
+    let log = "projects/p/s1.jsonl";
+    let place = place(&[(log, USER), ("projects/p/s1.jsonl.scrollback.json", "kept"), ("projects/p/s2.jsonl", USER)]);
+    let before = place.files();
+    let removed = place.remove("claude-code", log).unwrap();
+    let left = place.files();
+    assert!(left.iter().all(|file| file.starts_with("trash/") || file == "projects/p/s2.jsonl"), "{left:?}");
+    place.trash.restore(&removed.id).unwrap();
+    assert_eq!(place.files(), before);
+}
+
+#[test]
 fn a_native_session_goes_with_its_folder_and_comes_back() {
     let place = place(NATIVE);
     let before = place.files();

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use scrollback::convert::{Conversion, Converted, LossRow, Target};
 use scrollback::dialect::{self, Dialect};
+use scrollback::error::Error;
 use scrollback::host::Host;
 use scrollback::session::{Bridge, Session};
 use scrollback::writing::LossKind;
@@ -70,7 +71,7 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     if args.output.as_deref() == Some(Path::new("-")) {
         return to_stdout(&session, &how, &host, ctx);
     }
-    let converted = session.convert(&how, &host)?;
+    let converted = session.convert(&how, &host).map_err(|error| not_converted(&session, error))?;
     for remark in &converted.remarks {
         ctx.caution("sidecar", remark)?;
     }
@@ -79,6 +80,17 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
         go_on_hint(to, &converted, &session, ctx)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Of a file that nobody understands, it is not the target that has no place for it.
+fn not_converted(session: &Session, error: Error) -> Failure {
+    match error {
+        Error::Nothing(_) if session.dialect().name() == "unknown" => {
+            let failure = Failure::new(FailureKind::Usage, "this is no known agent's format");
+            failure.hint("--dialect says whose it is; `scrollback show` shows what can be read of it")
+        }
+        error => error.into(),
+    }
 }
 
 fn target_dialect(name: &str) -> Result<&'static dyn Dialect, Failure> {
@@ -109,7 +121,8 @@ fn whom(to: &dyn Dialect, jid: Option<&str>, is_copied: bool) -> Result<Option<S
 
 /// The new session's lines go where a program reads them, and what they do not say beside them.
 fn to_stdout(session: &Session, how: &Conversion<'_>, host: &Host, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let (bytes, losses) = session.converted_bytes(how, host, &std::env::temp_dir())?;
+    let converted = session.converted_bytes(how, host, &std::env::temp_dir());
+    let (bytes, losses) = converted.map_err(|error| not_converted(session, error))?;
     ctx.out.write_all(&bytes)?;
     ctx.out.flush()?;
     if ctx.json {

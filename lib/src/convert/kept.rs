@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::replay::Replayed;
 use crate::dialect::Dialect;
 use crate::error::{At, Result};
-use crate::layout::KEPT_ENDING;
+pub(super) use crate::layout::kept_beside as path;
 use crate::record::SessionId;
 use crate::session::{RecordRef, Session};
 
@@ -25,13 +25,6 @@ const ORIGINAL_LIMIT_BYTES: u64 = 256 * 1024 * 1024;
 const LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
 
 const VERSION: u64 = 1;
-
-/// The file beside a converted one.
-pub(super) fn path(converted: &Path) -> PathBuf {
-    let mut name = converted.as_os_str().to_owned();
-    name.push(KEPT_ENDING);
-    PathBuf::from(name)
-}
 
 /// What a sidecar says.
 #[derive(Serialize, Deserialize)]
@@ -49,6 +42,8 @@ pub(super) struct Kept {
     /// What records of the converted file are called in the original, where that differs.
     #[serde(default)]
     ids: BTreeMap<String, String>,
+    /// The hash of the original.
+    original_hash: String,
     /// The original, line by line.
     lines: Vec<KeptLine>,
     /// The last of them is closed with LF.
@@ -109,6 +104,7 @@ impl Kept {
             converted_hash: hash(&bytes),
             head: told.head.clone(),
             ids: told.ids.clone(),
+            original_hash: hash(&original),
             lines: lines.map(KeptLine::of).collect(),
             closed,
             before: before.map(Box::new),
@@ -140,10 +136,19 @@ impl Kept {
         if kept.version != VERSION {
             return not_believed("another version wrote it");
         }
+        if !kept.is_whole() {
+            return not_believed("what it keeps of the original was changed");
+        }
         if !kept.fits(session) {
             return not_believed("the session is not the one that it was written for, or was changed since");
         }
         kept.towards(session, to)
+    }
+
+    /// Whether the original is there as it was kept, and what that was made of.
+    fn is_whole(&self) -> bool {
+        let kept = std::iter::successors(Some(self), |kept| kept.before.as_deref());
+        kept.into_iter().all(|kept| hash(&kept.original()) == kept.original_hash)
     }
 
     /// Whether the session still begins with what the conversion wrote.

@@ -11,14 +11,24 @@ use crate::record::Body;
 /// How services of rooms call their domain, by custom: who says nothing of a room writes from there.
 const ROOM_DOMAINS: [&str; 5] = ["muc", "conference", "conf", "rooms", "groupchat"];
 
-/// Fills in who says a message of a chat of two, where the message does not: the one that the session is with.
-pub(super) fn address(message: &mut Value, with: &str) {
+/// Fills in who says a message of a chat of two, where the message does not: the one that the session is with. What comes
+/// from elsewhere does not belong into the session.
+pub(super) fn address(message: &mut Value, with: &str) -> Result<(), Refused> {
     if let Value::String(body) = message {
         *message = Value::Object(Map::from_iter([("body".to_owned(), std::mem::take(body).into())]));
     }
     if let Value::Object(fields) = message {
-        fields.entry("from").or_insert_with(|| with.into());
+        let from = fields.entry("from").or_insert_with(|| with.into());
+        let bare = |jid: &str| jid.split('/').next().unwrap_or_default().to_lowercase();
+        if let Some(from) = from.as_str().filter(|from| bare(from) != bare(with)) {
+            return Err(Refused(format!(
+                "message: from is {}, and the session is with {}",
+                quoted(from),
+                quoted(with)
+            )));
+        }
     }
+    Ok(())
 }
 
 /// `{body, oob, from, room, id, reaction}`.
@@ -88,4 +98,27 @@ fn reaction(value: Value) -> Result<Reaction, Refused> {
         Some(list) => serde_json::from_value(list.clone()).map_err(|_| wrong(&["emojis"], "a list of texts", &list))?,
     };
     Ok(Reaction { message_id, emojis })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Dictation;
+    use serde_json::json;
+
+    #[test]
+    fn only_who_the_session_is_with_speaks_in_it() {
+        for (with, from, is_heard) in [
+            ("p@x.org", "p@x.org/phone", true),
+            ("p@x.org", "P@X.org", true),
+            ("p@x.org", "eve@evil.org/x", false),
+            ("p@x.org", "p@x.org.evil.org", false),
+            ("p@x.org", "", false),
+            ("lobby@muc.x.org", "lobby@muc.x.org/alice", true),
+            ("lobby@muc.x.org", "den@muc.x.org/alice", false),
+        ] {
+            let line = json!({"message": {"body": "hi", "from": from}}).to_string();
+            let heard = Dictation::with(with).hear(line.as_bytes());
+            assert_eq!(heard.is_ok(), is_heard, "{with} {from}: {heard:?}");
+        }
+    }
 }

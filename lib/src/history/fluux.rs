@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{History, Item, Out, Turn};
 use crate::error::Result;
+use crate::issue::one_line;
 use crate::message::{Part, Role};
 
 /// The dialect of the agent that sends this.
@@ -29,7 +30,7 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
             continue;
         }
         let content = match turn.sender.as_deref().filter(|sender| sender.ends_with(IN_A_ROOM)) {
-            Some(sender) => format!("{sender}: {said}"),
+            Some(sender) => format!("{}: {said}", one_line(sender)),
             None => said,
         };
         let role = if turn.role == Role::Assistant { "assistant" } else { "user" };

@@ -3,6 +3,7 @@
 use super::pieces::{Plain, failed, file_words, given, plain};
 use super::{History, Item, Out, Turn};
 use crate::error::Result;
+use crate::issue::one_line;
 use crate::message::{Part, Role};
 
 pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
@@ -19,10 +20,10 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
 
 fn line(item: &Item, turn: &Turn<'_>, out: &mut Out<'_>) -> Option<String> {
     let who = match (turn.role, &turn.sender) {
-        (Role::User, Some(sender)) => sender.as_str(),
-        (Role::User, None) => "User",
-        (Role::Assistant, _) => "Assistant",
-        (Role::System, _) => "System",
+        (Role::User, Some(sender)) => one_line(sender),
+        (Role::User, None) => "User".into(),
+        (Role::Assistant, _) => "Assistant".into(),
+        (Role::System, _) => "System".into(),
     };
     match item {
         Item::Call(call) => {

@@ -7,6 +7,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::fluux::IN_A_ROOM;
 use super::{Out, Turn};
+use crate::issue::one_line;
 
 fn is_plain(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_' || c == '-'
@@ -54,7 +55,7 @@ pub(crate) fn name_sender(sender: Option<&str>, pieces: &mut [Value]) -> bool {
     let Some(sender) = sender.filter(|sender| sender.ends_with(IN_A_ROOM)) else { return false };
     let first = pieces.iter_mut().find_map(|piece| piece.get_mut("text"));
     if let Some(Value::String(text)) = first {
-        text.insert_str(0, &format!("{sender}: "));
+        text.insert_str(0, &format!("{}: ", one_line(sender)));
         return true;
     }
     false

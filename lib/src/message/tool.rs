@@ -230,6 +230,11 @@ impl ToolPart {
         }
     }
 
+    /// Tells whether a result may still come: there is none, or one that is not final.
+    pub(crate) fn takes_result(&self) -> bool {
+        self.is_open() || matches!(self.state, ToolState::OutputAvailable { preliminary: Some(true), .. })
+    }
+
     /// Tells whether the call still waits for its result.
     pub fn is_open(&self) -> bool {
         match self.state {

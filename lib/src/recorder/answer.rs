@@ -9,7 +9,7 @@ use super::log::{Log, On, Piece};
 use super::start::Tip;
 use super::tickets::{Tickets, Whose, Wrote};
 use super::{Ack, Delta, Durability, Saved};
-use crate::assemble::settle;
+use crate::assemble::settle_in_turn;
 use crate::error::{Error, Result};
 use crate::message::{Part, ReasoningPart, TextPart};
 use crate::record::{Body, Said, ToolResult, Usage};
@@ -149,8 +149,11 @@ impl Answer {
         if call.grain() == Grain::Turn {
             let calls =
                 self.parts.iter_mut().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
-            let mut open = calls.filter(|called| called.call_id == result.call_id && called.is_open());
-            return Ok(open.next().map(|called| settle(called, result.clone())).map(|()| self.hold(call.ticket)));
+            let mut open = calls.filter(|called| called.call_id == result.call_id && called.takes_result());
+            return Ok(open
+                .next()
+                .map(|called| settle_in_turn(called, result.clone()))
+                .map(|()| self.hold(call.ticket)));
         }
         let answer = call.log.start.chain.answer.clone();
         let body = Body::ToolResult(result.clone().into());

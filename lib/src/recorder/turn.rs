@@ -4,7 +4,7 @@
 //! answer [text, call a, call b] · results [a, b] · answer [text]   ⇄   [step, text, a done, b done, step, text]
 //! ```
 
-use crate::assemble::settle;
+use crate::assemble::settle_in_turn;
 use crate::message::{Approval, Part, SteeringPart, ToolPart, ToolState};
 use crate::record::{Body, Outcome, Said, ToolResult};
 
@@ -29,8 +29,8 @@ impl Turn {
         for result in std::mem::take(&mut said.results) {
             let calls = self.said.parts.iter_mut().rev();
             let called = calls.filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
-            match called.filter(|call| call.is_open()).find(|call| call.call_id == result.call_id) {
-                Some(call) => settle(call, result),
+            match called.filter(|call| call.takes_result()).find(|call| call.call_id == result.call_id) {
+                Some(call) => settle_in_turn(call, result),
                 None => self.said.results.push(result),
             }
         }
@@ -209,6 +209,46 @@ mod tests {
         let Body::Assistant(whole) = turn.into_body() else { panic!("a turn is an answer") };
         assert_eq!(steps(whole), [Body::Assistant(answer("One.")), Body::Assistant(answer("Two."))]);
         assert_eq!(steps(Said::default()), [Body::Assistant(Said::default())]);
+    }
+
+    #[test]
+    fn a_preliminary_result_makes_room_for_the_final_one() {
+        let preliminary = |output| ToolResult { preliminary: true, ..result("a", Outcome::Done, output) };
+        let denied = Outcome::Denied(None);
+        for last in [Outcome::Done, Outcome::Failed("gone".to_owned()), denied] {
+            let mut turn = Turn::default();
+            turn.answer(Said { parts: vec![call("a")], ..Said::default() });
+            for result in [preliminary("half"), preliminary("most"), result("a", last.clone(), "gone")] {
+                turn.results(result.into());
+            }
+            let Body::Assistant(said) = turn.into_body() else { panic!("a turn is an answer") };
+            assert_eq!(said.results, [], "{last:?}");
+            let Some(Part::Tool(call)) = said.parts.last() else { panic!("the call is there") };
+            let told = serde_json::to_string(call).unwrap();
+            assert!(told.contains("gone") && !told.contains("half") && !told.contains("most"), "{told}");
+            assert!(!call.takes_result(), "{told}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_a_denial_is_its_reason_or_stands_beside_it() {
+        for (reason, output, expected, beside) in [
+            (None, json!("Not on a Friday."), Some("Not on a Friday."), None),
+            (Some("no"), json!("Not on a Friday."), Some("no"), Some(json!("Not on a Friday."))),
+            (Some("no"), json!("no"), Some("no"), None),
+            (None, json!({"why": 1}), None, Some(json!({"why": 1}))),
+            (None, json!(""), None, None),
+        ] {
+            let mut turn = Turn::default();
+            turn.answer(Said { parts: vec![call("a")], ..Said::default() });
+            let denied = Outcome::Denied(reason.map(str::to_owned));
+            turn.results(ToolResult { output: output.clone(), ..result("a", denied, "") }.into());
+            let Body::Assistant(said) = turn.into_body() else { panic!("a turn is an answer") };
+            let Some(Part::Tool(call)) = said.parts.last() else { panic!("the call is there") };
+            assert_eq!(call.approval().and_then(|approval| approval.reason.as_deref()), expected, "{output}");
+            let ours = call.call_provider_metadata.as_ref().and_then(|about| about["scrollback"].get("output"));
+            assert_eq!(ours, beside.as_ref(), "{output}");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::layout::Layout;
+use crate::layout::{Layout, kept_beside};
 use crate::source::Source;
 
 /// Everything that a session may have, its first file first; or only the folder that it all lies in.
@@ -25,7 +25,13 @@ pub(crate) fn belongings(source: &Source) -> Vec<PathBuf> {
     let folders = own
         .into_iter()
         .flat_map(|own| layouts.iter().filter_map(|other| own_folder(own, other, &source.path, &stem)));
-    std::iter::once(source.path.clone()).chain(companions).chain(sidecar).chain(folders).collect()
+    let kept = kept_beside(&source.path);
+    std::iter::once(source.path.clone())
+        .chain(companions)
+        .chain(sidecar)
+        .chain(folders)
+        .chain([kept])
+        .collect()
 }
 
 fn lies_in(layout: &Layout, path: &Path) -> bool {
@@ -103,7 +109,11 @@ mod tests {
             ("ai-sdk", "/a/chats/x.json", &["/a/chats/x.json"]),
         ] {
             let source = Source::file(dialect::named(dialect).unwrap(), Path::new(path));
-            let own: Vec<String> = belongings(&source).iter().map(|path| path.display().to_string()).collect();
+            let mut own: Vec<String> = belongings(&source).iter().map(|path| path.display().to_string()).collect();
+            // Beside a file may lie what it was converted from.
+            if own.len() > 1 {
+                assert_eq!(own.pop(), Some(format!("{path}.scrollback.json")));
+            }
             assert_eq!(own, expected, "{dialect} {path}");
         }
     }

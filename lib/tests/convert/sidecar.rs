@@ -79,7 +79,7 @@ fn three_formats_in_a_row_lead_back_to_the_first() {
 #[test]
 fn a_sidecar_that_does_not_fit_is_passed_over_and_that_is_told() {
     type Harm = fn(&Converted);
-    let harms: [(&str, Harm); 7] = [
+    let harms: [(&str, Harm); 9] = [
         ("the file was edited", |there| {
             let text = fs::read_to_string(&there.path).unwrap();
             fs::write(&there.path, text.replacen("FULL", "NULL", 1)).unwrap();
@@ -98,6 +98,18 @@ fn a_sidecar_that_does_not_fit_is_passed_over_and_that_is_told() {
             let text = fs::read_to_string(there.sidecar.as_ref().unwrap()).unwrap();
             let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
             value["convertedBytes"] = u64::MAX.into();
+            fs::write(there.sidecar.as_ref().unwrap(), value.to_string()).unwrap();
+        }),
+        ("an original that was cut", |there| {
+            let text = fs::read_to_string(there.sidecar.as_ref().unwrap()).unwrap();
+            let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            value["lines"].as_array_mut().unwrap().pop();
+            fs::write(there.sidecar.as_ref().unwrap(), value.to_string()).unwrap();
+        }),
+        ("an original that was changed", |there| {
+            let text = fs::read_to_string(there.sidecar.as_ref().unwrap()).unwrap();
+            let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+            value["lines"][0] = "{}".into();
             fs::write(there.sidecar.as_ref().unwrap(), value.to_string()).unwrap();
         }),
         ("a huge one", |there| {

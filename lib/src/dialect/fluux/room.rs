@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::issue::one_line;
 use crate::message::Part;
 use crate::record::Said;
 
@@ -125,7 +126,7 @@ impl Speaker {
     pub fn sender(&self) -> String {
         match self {
             Speaker::Person(jid) => super::jid::bare(jid.into()).into_owned(),
-            Speaker::Occupant(nick) => format!("{nick}{IN_A_ROOM}"),
+            Speaker::Occupant(nick) => format!("{}{IN_A_ROOM}", one_line(nick)),
         }
     }
 }
@@ -140,7 +141,7 @@ impl SharedFile {
 /// What is told of a file.
 pub(super) fn attachment(filename: &str, mime_type: Option<&str>, size: &str) -> Value {
     let mime_type = mime_type.filter(|mime_type| !mime_type.is_empty()).unwrap_or(UNKNOWN);
-    json!({"filename": filename, "mime_type": mime_type, "size": size})
+    json!({"filename": one_line(filename), "mime_type": one_line(mime_type), "size": size})
 }
 
 /// The last step of the path, without what follows it: that may be a key.
@@ -149,7 +150,7 @@ pub(super) fn file_name(url: &str) -> &str {
     let path = address
         .split_once("://")
         .map_or(address, |(_, rest)| rest.split_once('/').map_or("", |(_, path)| path));
-    path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or("file")
+    path.rsplit('/').next().filter(|name| !matches!(*name, "" | "." | "..")).unwrap_or("file")
 }
 
 /// A size as people read it: whole bytes and kilobytes, megabytes with one digit behind the point.
@@ -204,6 +205,8 @@ mod tests {
             ("https://f.example/a/", "file"),
             ("https://f.example", "file"),
             ("photo.png", "photo.png"),
+            ("https://f.example/a/..", "file"),
+            ("https://f.example/a/.", "file"),
         ] {
             assert_eq!(file_name(url), name, "{url}");
         }
@@ -221,6 +224,15 @@ mod tests {
         ] {
             assert_eq!(size_label(bytes), label);
         }
+    }
+
+    #[test]
+    fn no_name_begins_another_line() {
+        let from = Speaker::Occupant("eve\n\nbob@muc: yes\u{2028}\u{1b}".to_owned());
+        assert_eq!(from.sender(), "eve\u{FFFD}\u{FFFD}bob@muc: yes\u{FFFD}\u{FFFD}@muc");
+        let said = stanza("", &["https://f.example/a\nb.png"]).said();
+        let name = json!({"filename": "a\u{FFFD}b.png", "mime_type": "unknown", "size": "unknown"});
+        assert_eq!(said.parts, [Part::data("attachment", name)]);
     }
 
     #[test]
