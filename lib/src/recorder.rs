@@ -189,7 +189,7 @@ impl Recorder {
 
     /// The conversation goes on from this record; what is behind it stays a branch.
     pub fn rewind(&mut self, to: &RecordId, reason: Option<String>) -> Result<Ack> {
-        self.end_turn()?;
+        self.leave_turn()?;
         let ticket = self.tickets.next();
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
         if log.place.writing.shape == Shape::Linear {
@@ -214,8 +214,11 @@ impl Recorder {
         if let (Mode::Live, Body::User(said)) = (log.place.mode, &mut body) {
             log.look_around();
             if said.thinking.is_none() {
-                let text = |part| if let &Part::Text(ref text) = part { Some(&text.text) } else { None };
-                said.thinking = said.parts.iter().filter_map(text).find_map(|text| self.options.triggers.of(text));
+                let texts = said
+                    .parts
+                    .iter()
+                    .filter_map(|part| if let Part::Text(text) = part { Some(&text.text) } else { None });
+                said.thinking = texts.into_iter().find_map(|text| self.options.triggers.of(text));
             }
         }
         let durability = Durability::of(&body);
@@ -351,7 +354,7 @@ impl Recorder {
     /// Writes everything that is held and the sidecar; the recorder can go on. What is in the file is made safe even where
     /// what is held cannot be written.
     pub fn finish(&mut self) -> Result<()> {
-        let ended = self.end_turn();
+        let ended = self.leave_turn();
         let Some(log) = &mut self.log else { return ended };
         match ended {
             Ok(()) => log.close(),

@@ -3,7 +3,7 @@
 //! The place is what the agent's own variable would name. Existing sessions are found as [`crate::listing`] finds them.
 
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,9 +22,10 @@ use crate::listing::{self, Depth};
 use crate::project;
 use crate::query::SessionRow;
 use crate::reading::Reading;
-use crate::record::{RecordId, SessionId, Title};
+use crate::record::{Kind, RecordId, SessionId, Title};
 use crate::recorder::{Ack, Log, Mode, Options, Place, Recorder, Start};
 use crate::redact;
+use crate::replace::take_away;
 use crate::session::{NotFound, RecordRef, Session};
 use crate::source::Source;
 use crate::trash::{Removed, Trash};
@@ -123,7 +124,7 @@ pub struct Listed {
 }
 
 impl Store {
-    /// A store at `root`; nothing is made there before the first record.
+    /// A store at `root`; nothing is made there before a session is begun.
     pub fn open(dialect: &'static dyn Dialect, root: &Path, host: Host) -> Result<Store> {
         Store::on(Arc::new(Real), dialect, root, host)
     }
@@ -144,40 +145,97 @@ impl Store {
         self.begin(NewSession::of(project))
     }
 
-    /// Begins a session. One that is there already is refused.
+    /// Begins a session, all or nothing. One that is there already is refused.
     pub fn begin(&self, new: NewSession<'_>) -> Result<Recorder> {
         if new.project.components().any(|part| part == Component::ParentDir) {
             let project = project::settled(&self.host.cwd, new.project);
             return self.begin(NewSession { project: &project, ..new });
         }
-        // What is said of a project is said in it: readers know a session's project by where it was said.
-        if new.project.is_absolute() && !self.host.cwd.starts_with(new.project) {
-            let host = Host { cwd: new.project.to_path_buf(), ..self.host.clone() };
-            return Store { host, ..self.clone() }.begin(new);
+        if let Some(store) = self.in_project(&new) {
+            return store.begin(new);
         }
+        let (session, path, header) = self.prepare(&new)?;
+        // Where a session is called after its place, it is called so from the beginning.
+        let session = self.dialect.session_of(&path).map_or(session, SessionId);
+        let place = self.place(session, &path);
+        let start = Start::fresh(&place, new.project);
+        // Where a project has one session after another, what lies beside the log is older than this one.
+        let sidecar = place.sidecar.as_deref().and_then(read_sidecar);
+        let created = Appender::create(self.disk.clone(), &path, header.clone()).and_then(|mut appender| {
+            // A session that somebody can name is there, whatever comes next.
+            appender.sync()?;
+            Ok(appender)
+        });
+        let appender = created.inspect_err(|error| {
+            let is_anothers = matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::AlreadyExists);
+            if !is_anothers && fs::read(&path).is_ok_and(|written| header.starts_with(&written)) {
+                drop(self.clear_away(&path, place.sidecar.as_deref()));
+            }
+        })?;
+        let inside = Inside::of(&Source::file(self.dialect, &path));
+        let mut log = Log::new(place, appender.staying(inside), start, sidecar);
+        log.tell_sidecar();
+        Ok(Recorder::new(log, self.options.clone()))
+    }
+
+    /// Refuses what could not be begun; nothing is written.
+    pub fn check(&self, new: NewSession<'_>) -> Result<()> {
+        self.in_project(&new).as_ref().unwrap_or(self).prepare(&new).map(|_| ())
+    }
+
+    /// Takes a session away again that was begun and that nothing was recorded to. One with records stays, and is given back.
+    pub fn take_back(&self, recorder: Recorder) -> Result<Option<Recorder>> {
+        let (Some(path), Some(session)) = (recorder.path().map(Path::to_path_buf), recorder.session().cloned()) else {
+            return Ok(Some(recorder));
+        };
+        let read = self.read(&Source::file(self.dialect, &path))?;
+        if read.records().any(|record| record.kind() != Kind::Header) {
+            return Ok(Some(recorder));
+        }
+        drop(recorder);
+        self.clear_away(&path, self.place(session, &path).sidecar.as_deref())?;
+        Ok(None)
+    }
+
+    /// Takes a log without records away, and its folder where nothing else is in it.
+    fn clear_away(&self, path: &Path, sidecar: Option<&Path>) -> Result<()> {
+        take_away(&*self.disk, path)?;
+        let Some(folder) = path.parent() else { return Ok(()) };
+        let mut rest = fs::read_dir(folder).at(folder)?.flatten().map(|entry| entry.path());
+        let only = (rest.next(), rest.next());
+        if let ((Some(left), None), Some(sidecar)) = (only, sidecar)
+            && left == sidecar
+        {
+            take_away(&*self.disk, sidecar)?;
+        }
+        // One that holds something stays.
+        drop(self.disk.remove_folder(folder));
+        Ok(())
+    }
+
+    /// What is said of a project is said in it: readers know a session's project by where it was said.
+    fn in_project(&self, new: &NewSession<'_>) -> Option<Store> {
+        let is_elsewhere = new.project.is_absolute() && !self.host.cwd.starts_with(new.project);
+        let host = || Host { cwd: new.project.to_path_buf(), ..self.host.clone() };
+        is_elsewhere.then(|| Store { host: host(), ..self.clone() })
+    }
+
+    /// The name, the file and the header of a session that can be begun.
+    fn prepare(&self, new: &NewSession<'_>) -> Result<(SessionId, PathBuf, Vec<u8>)> {
         let session = SessionId(new.id.map_or_else(|| (self.host.new_id)(), str::to_owned));
         let git_branch = git::branch(&self.host.cwd);
         check_name(session.as_str())?;
-        let beginning = self.beginning(&session, &new, git_branch.as_deref())?;
+        if fs::metadata(&self.root).is_ok_and(|root| !root.is_dir()) {
+            return Err(std::io::Error::from(ErrorKind::NotADirectory)).at(&self.root);
+        }
+        let beginning = self.beginning(&session, new, git_branch.as_deref())?;
         let path = self.path_of(&beginning)?;
         if self.disk.exists(&path) {
             return Err(Error::Exists(path));
         }
         let header = bytes(&(self.writing.header)(&beginning));
         self.check_folder(&path, new.project)?;
-        // Where a session is called after its place, it is called so from the beginning.
-        let session = self.dialect.session_of(&path).map_or_else(|| session.clone(), SessionId);
-        let place = self.place(session, &path);
-        let start = Start::fresh(&place, new.project);
-        // Where a project has one session after another, what lies beside the log is older than this one.
-        let sidecar = place.sidecar.as_deref().and_then(read_sidecar);
-        let inside = Inside::of(&Source::file(self.dialect, &path));
-        let mut appender = Appender::create(self.disk.clone(), &path, header)?.staying(inside);
-        // A session that somebody can name is there, whatever comes next.
-        appender.sync()?;
-        let mut log = Log::new(place, appender, start, sidecar);
-        log.tell_sidecar();
-        Ok(Recorder::new(log, self.options.clone()))
+        Ok((session, path, header))
     }
 
     /// Goes on with a session.
@@ -483,6 +541,9 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         "it is empty"
     } else if name.len() > NAME_LIMIT_BYTES {
         "it is longer than 128 bytes"
+    } else if name.starts_with('-') {
+        // It would be taken for an option.
+        "it begins with a -"
     } else if name.starts_with('.') || name.ends_with('.') {
         "it begins or ends with a dot"
     } else if name.starts_with('-') {

@@ -46,8 +46,16 @@ impl Recorder {
         self.end_answer()?;
         match self.write_turn(Whose::Earlier, 0)? {
             Came::Wrote(wrote) => wrote.told().map(|_| ()),
-            // What cannot be written is no reason against what comes next.
-            Came::Held | Came::CannotHold(_) => Ok(()),
+            Came::Held => Ok(()),
+            Came::CannotHold(error) => Err(error),
+        }
+    }
+
+    /// The same: that a turn cannot be written is no reason against what comes next.
+    pub(super) fn leave_turn(&mut self) -> Result<()> {
+        match self.end_turn() {
+            Err(Error::CannotHold { .. }) => Ok(()),
+            ended => ended,
         }
     }
 
@@ -59,7 +67,12 @@ impl Recorder {
         match log.write(vec![Piece::next(body.clone())], ticket, Durability::Sync) {
             Ok(wrote) => {
                 tickets.retain(|ticket| whose == Whose::Earlier || *ticket != own);
+                let first = self.tickets.settled.len();
                 self.tickets.settle(tickets, &wrote, whose);
+                // Any of the turn's calls may have said what was lost.
+                for saved in self.tickets.settled.iter_mut().skip(first) {
+                    saved.losses.clone_from(&wrote.saved.losses);
+                }
                 Ok(Came::Wrote(wrote))
             }
             Err(Error::CannotHold { dialect, what }) => {
@@ -92,7 +105,7 @@ impl Recorder {
             | Body::Rewind(_)
             | Body::Restore(_)
             | Body::Other(_)) => {
-                self.end_turn()?;
+                self.leave_turn()?;
                 let durability = Durability::of(&body);
                 self.write(vec![Piece::next(body)], ticket, durability)
             }

@@ -68,10 +68,10 @@ pub(crate) struct Log {
     failed: Option<Arc<io::Error>>,
     sidecar_before: Option<Value>,
     sidecar_at: Option<Timestamp>,
-    /// What the title is according to the log, and not told to the sidecar yet.
-    title: Title,
     /// Another recorder may have it open too: only that one knows when it is closed.
     is_shared: bool,
+    /// What the title is according to the log, and not told to the sidecar yet.
+    title: Title,
     surprises: Vec<Surprise>,
 }
 
@@ -150,8 +150,8 @@ impl Log {
             failed: None,
             sidecar_before,
             sidecar_at: None,
-            title: Title::Due,
             is_shared: false,
+            title: Title::Due,
             surprises: Vec::new(),
         }
     }
@@ -212,8 +212,9 @@ impl Log {
         self.surprises.extend(surprises);
         self.start.chain = chain;
         self.start.at = Some(at);
-        (self.start.tally.updated, self.start.tally.is_open) = (Some(at), true);
+        self.start.tally.updated = Some(at);
         self.start.tally.started.get_or_insert(at);
+        self.start.tally.is_open = true;
         self.start.tally.messages += batch.messages;
         for (id, body) in &batch.bodies {
             self.start.learn(id, body);
@@ -306,9 +307,9 @@ impl Log {
     pub(crate) fn close(&mut self) -> Result<()> {
         self.is_shared |= self.appender.is_written_behind();
         let synced = if self.unsynced.is_empty() { self.check() } else { self.sync() };
-        self.start.tally.is_open = self.is_shared || synced.is_err();
+        self.start.tally.is_open = synced.is_err() || self.is_shared;
         self.tell_sidecar();
-        if !self.is_shared && synced.is_ok() {
+        if synced.is_ok() && !self.is_shared {
             self.appender.mark_closed((self.place.host.now)());
         }
         synced

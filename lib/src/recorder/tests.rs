@@ -134,19 +134,7 @@ impl Process {
 
     /// Takes note of what came of a call.
     fn note(&mut self, came: Result<Ack>, words: &str, told: &mut Told) {
-        // What the format could not hold of a record is told once for all its calls.
-        let settled = self.recorder.settled();
-        let own = came.as_ref().ok().and_then(|ack| if let Ack::Saved(saved) = ack { Some(saved) } else { None });
-        let lossy: BTreeSet<RecordId> = settled
-            .iter()
-            .chain(own)
-            .filter(|saved| !saved.losses.is_empty())
-            .map(|saved| saved.id.clone())
-            .collect();
-        for saved in settled {
-            if lossy.contains(&saved.id) {
-                self.held.insert(saved.ticket, String::new());
-            }
+        for saved in self.recorder.settled() {
             if let Some(words) = self.held.remove(&saved.ticket) {
                 self.know(saved, &words, told);
             }
