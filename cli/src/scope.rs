@@ -120,7 +120,7 @@ pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Foun
 /// The project that commands are about: none means all of them.
 fn current(global: &Global, ctx: &Ctx, rows: &[(SessionRow, Source)]) -> Option<PathBuf> {
     if let Some(dir) = &global.project {
-        return Some(project::of(&ctx.home.cwd.join(dir)));
+        return Some(project::of(&project::settled(&ctx.home.cwd, dir)));
     }
     if global.all || ctx.demo || global.store.is_some() {
         return None;

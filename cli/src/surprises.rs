@@ -22,6 +22,7 @@ pub(crate) fn tell_all(surprises: &[Surprise], ctx: &mut Ctx) -> Result<(), Fail
 fn word(surprise: Surprise) -> &'static str {
     match surprise {
         Surprise::InUse => "in-use",
+        Surprise::Unread => "unread",
         Surprise::TornTail => "torn-tail",
         Surprise::Replaced => "replaced",
         Surprise::Deleted => "deleted",

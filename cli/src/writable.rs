@@ -88,12 +88,6 @@ impl Writable {
         Ok(Store::open(self.source.dialect, &self.root, host)?)
     }
 
-    /// Where it goes when it is removed: into the trash of its own store, a foreign session into ours.
-    pub(crate) fn trash(&self, ctx: &Ctx) -> PathBuf {
-        let own = self.source.store().filter(|_| self.source.dialect.name() == "native");
-        own.unwrap_or_else(|| ctx.home.data()).join("trash")
-    }
-
     /// What was done to it, for `--json`.
     pub(crate) fn done(&self, record: Option<String>) -> Done {
         Done { session: self.session.id().to_string(), record, path: self.source.path.clone() }
@@ -127,7 +121,7 @@ pub(crate) fn place_for(
 ) -> Result<(Store, PathBuf), Failure> {
     let mut host = ctx.host()?;
     if let Some(project) = &global.project {
-        host.cwd = ctx.home.cwd.join(project);
+        host.cwd = project::settled(&ctx.home.cwd, project);
     }
     if let Some(agent) = agent {
         agent.clone_into(&mut host.version);

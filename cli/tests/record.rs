@@ -87,9 +87,10 @@ fn each_line_is_acknowledged_and_a_broken_one_is_refused_by_number() {
 #[test]
 fn no_input_leaves_nothing_behind() {
     let env = TestEnv::new();
-    for input in ["", "\n\n", "{\"type\": \"start\"}\n{\"type\": \"start-step\"}\ndata: [DONE]\n"] {
+    let framing = "{\"type\": \"start\"}\n{\"type\": \"start-step\"}\n\ndata: [DONE]\n";
+    for (input, told) in [("", ""), ("\n\n", ""), (framing, "{\"seq\":1}\n{\"seq\":2}\n{\"seq\":4}\n")] {
         let ran = record(&env, &[], input);
-        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
+        assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, told, ""));
     }
     let ran = record(&env, &[], "nothing good\n");
     assert_eq!(ran.code, 1, "{}", ran.all());
@@ -130,6 +131,11 @@ fn what_is_not_there_cannot_be_gone_on_with() {
         (["--store", "nowhere"], ""),
         (["--dialect", "nope"], "no dialect is called"),
         (["--id", "../x"], "is no name for a session"),
+        (["--id=-x", "--json"], "it begins with a -"),
+        (["--title", ""], "a title is one line"),
+        (["--title", "two\nlines"], "a title is one line"),
+        (["--jid", "a@example.org"], "say --dialect fluux"),
+        (["--dialect", "fluux"], "--jid names a person or a room"),
     ] {
         let ran = record(&env, &args, "{\"user\": \"q\"}\n");
         if why.is_empty() {
@@ -138,8 +144,10 @@ fn what_is_not_there_cannot_be_gone_on_with() {
             continue;
         }
         assert!(ran.all().contains(why), "{args:?}: {}", ran.all());
-        assert!(ran.code != 0, "{args:?}");
+        assert_eq!(ran.code, 2, "{args:?}");
         assert!(sessions(&env).is_empty(), "{args:?}");
+        // It is told before anything is said.
+        assert!(record(&env, &args, "").all().contains(why), "{args:?}");
     }
     let ran = record(&env, &["--continue"], "{\"user\": \"q\"}\n");
     assert_eq!(ran.code, 0);
@@ -275,14 +283,151 @@ fn a_line_is_acknowledged_before_the_next_one_comes() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_told_for_each_line() {
+fn a_place_that_cannot_be_written_is_told_before_anything_is_said() {
     let env = TestEnv::new();
     std::fs::write(env.work().join("file"), "").unwrap();
-    let ran = record(&env, &["--store", "file"], "{\"user\": \"q\"}\n{\"assistant\": \"a\"}\n");
+    let ran = record(&env, &["--store", "file"], "");
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.all());
+    assert!(ran.err.starts_with("scrollback: $DIR/desk/file: not a directory\nhint: "), "{}", ran.err);
+    let ran = record(&env, &["--store", "file", "--json"], "{\"user\": \"q\"}\n");
+    assert!(ran.code == 2 && ran.err.starts_with("{\"error\":{\"kind\":\"io\""), "{}", ran.all());
+    assert_eq!(record(&env, &["--id", "taken"], "{\"user\": \"q\"}\n").code, 0);
+    let ran = record(&env, &["--id", "taken"], "");
+    assert!(ran.code == 2 && ran.err.contains("it is there already"), "{}", ran.all());
+}
+
+/// Runs a recording that may write files of so many bytes only, as if the disk were full then.
+#[cfg(target_os = "linux")]
+fn record_with_room_for(env: &TestEnv, blocks: u32, args: &str, lines: &str) -> Ran {
+    let program = env!("CARGO_BIN_EXE_scrollback");
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {program} record {args}");
+    let mut command = std::process::Command::new("bash");
+    command
+        .args(["-c", &script])
+        .current_dir(env.work())
+        .env_clear()
+        .env("HOME", env.home())
+        .env("PATH", "/usr/bin:/bin");
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdin.take().unwrap().write_all(lines.as_bytes()));
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_whose_first_record_does_not_fit_is_not_there() {
+    let env = TestEnv::new();
+    let lines = "{\"user\": \"q\"}\n{\"assistant\": \"a\"}\n";
+    let ran = record_with_room_for(&env, 0, "--id mine", lines);
     assert_eq!(ran.code, 2, "{}", ran.all());
-    let errors: Vec<Value> = acks(&ran);
-    assert_eq!((errors.len(), &errors[1]["seq"]), (2, &2.into()));
-    assert!(errors.iter().all(|ack| ack["error"].is_string()));
+    assert_eq!(acks(&ran).iter().filter(|ack| ack["error"].is_string()).count(), 2, "{}", ran.all());
+    assert!(sessions(&env).is_empty(), "{:?}", sessions(&env));
+    let ran = record(&env, &["--id", "mine", "--title", "Tides"], lines);
+    assert_eq!((ran.code, acks(&ran).len()), (0, 2), "{}", ran.all());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_did_not_fit_is_told_and_what_was_acknowledged_is_there() {
+    let env = TestEnv::new();
+    // What is too large for a block of 1024 bytes is refused, and smaller lines are taken.
+    let large = format!("{{\"user\": \"{}\"}}\n", "x".repeat(3000));
+    let lines = format!("{large}{{\"user\": \"small\"}}\n{large}");
+    let ran = record_with_room_for(&env, 1, "--id mine", &lines);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    let told = acks(&ran);
+    assert!(told.iter().filter(|ack| ack["error"].is_string()).count() == 2 && told[1]["id"].is_string(), "{told:?}");
+    assert_eq!(branch(&env, "mine"), ["user: small"]);
+}
+
+/// Every line that is not blank has exactly one answer, in every format, wherever the input ends.
+#[test]
+fn every_line_is_answered_once_wherever_the_input_ends() {
+    let stream = [
+        r#"{"user": "q"}"#,
+        r#"{"type": "start", "messageId": "m", "messageMetadata": {"model": "m-1"}}"#,
+        "",
+        r#"{"type": "start-step"}"#,
+        r#"{"type": "text-start", "id": "a"}"#,
+        r#"{"type": "text-start", "id": "b"}"#,
+        r#"{"type": "text-delta", "id": "a", "delta": "First"}"#,
+        r#"{"type": "text-delta", "id": "b", "delta": "Second"}"#,
+        r#"{"type": "text-end", "id": "a"}"#,
+        r#"{"type": "tool-input-start", "toolCallId": "c", "toolName": "read"}"#,
+        r#"{"type": "tool-input-delta", "toolCallId": "c", "inputTextDelta": "{"}"#,
+        r#"{"type": "rate_limit_event"}"#,
+        r#"{"type": "tool-input-available", "toolCallId": "c", "toolName": "read", "input": {}}"#,
+        r#"{"type": "tool-output-available", "toolCallId": "c", "output": 1}"#,
+        r#"{"type": "finish-step"}"#,
+        ": keep alive",
+        r#"{"type": "start-step"}"#,
+        r#"{"type": "text-start", "id": "t"}"#,
+        r#"{"type": "text-delta", "id": "t", "delta": "Done."}"#,
+        r#"{"type": "finish"}"#,
+        "data: [DONE]",
+    ];
+    for dialect in ["native", "claude-code", "ai-sdk"] {
+        for end in 1..=stream.len() {
+            let env = TestEnv::new();
+            let ran = record(&env, &["--dialect", dialect, "--store", "store"], &stream[..end].join("\n"));
+            let mut seqs: Vec<u64> = acks(&ran).iter().map(|ack| ack["seq"].as_u64().unwrap()).collect();
+            seqs.sort_unstable();
+            let spoken: Vec<u64> =
+                (1..).zip(&stream[..end]).filter(|(_, line)| !line.is_empty()).map(|(seq, _)| seq).collect();
+            assert_eq!(seqs, spoken, "{dialect} {end}: {}", ran.all());
+            let refused = acks(&ran).iter().filter(|ack| ack["error"].is_string()).count();
+            assert_eq!(ran.code, i32::from(refused > 0), "{dialect} {end}: {}", ran.all());
+            if end >= 7 {
+                assert_eq!(refused, 0, "{dialect} {end}: {}", ran.all());
+                let shown = env.run(&["show", "@", "--store", "store"]);
+                assert!(shown.out.contains("First"), "{dialect} {end}: {}", shown.all());
+                assert_eq!(shown.out.contains("Second"), end >= 8, "{dialect} {end}: {}", shown.all());
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_step_takes_back_is_no_error() {
+    let lines = [
+        r#"{"user": "q"}"#,
+        r#"{"type": "start-step"}"#,
+        r#"{"type": "text-start", "id": "a"}"#,
+        r#"{"type": "text-delta", "id": "a", "delta": "Wrong"}"#,
+        r#"{"type": "reset-step"}"#,
+        r#"{"type": "text-start", "id": "a"}"#,
+        r#"{"type": "text-delta", "id": "a", "delta": "Right"}"#,
+        r#"{"type": "finish"}"#,
+    ];
+    for dialect in ["native", "claude-code", "ai-sdk"] {
+        let env = TestEnv::new();
+        let ran = record(&env, &["--dialect", dialect, "--store", "store"], &lines.join("\n"));
+        assert_eq!((ran.code, acks(&ran).len()), (0, lines.len()), "{dialect}: {}", ran.all());
+    }
+}
+
+#[test]
+fn a_long_stream_takes_no_longer_than_its_lines() {
+    let env = TestEnv::new();
+    let delta = "{\"delta\": {\"text\": \"x \"}}\n";
+    let ran = record(
+        &env,
+        &["--dialect", "ai-sdk", "--store", "store"],
+        &format!("{{\"user\": \"q\"}}\n{}", delta.repeat(3000)),
+    );
+    assert_eq!((ran.code, acks(&ran).len()), (0, 3001), "{}", ran.err);
+}
+
+#[test]
+fn a_title_that_a_format_cannot_hold_is_a_problem() {
+    let env = TestEnv::new();
+    let args = ["--dialect", "fluux", "--jid", "ada@example.org", "--title", "Tides"];
+    let ran = record(&env, &args, "{\"message\": \"q\"}\n");
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.err.contains("has no place for this"), "{}", ran.err);
 }
 
 #[test]

@@ -372,3 +372,109 @@ fn strangers_names_are_harmless_on_a_terminal() {
         assert!(!ran.all().contains(['\u{1b}', '\u{7}', '\u{202e}']), "{args:?}: {:?}", ran.all());
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_leads_out_of_the_store_is_not_written_to() {
+    let env = TestEnv::new();
+    let out = env.work().join("out");
+    fs::create_dir_all(&out).unwrap();
+    fs::write(out.join("messages.jsonl"), talk()).unwrap();
+    fs::create_dir_all(env.home().join(".sage/sessions")).unwrap();
+    std::os::unix::fs::symlink(&out, env.home().join(".sage/sessions/s1")).unwrap();
+    for args in [&["rename", "s1", "x"][..], &["rewind", "s1#a1"], &["remove", "s1"]] {
+        let ran = env.run(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.all());
+        assert!(ran.err.contains("a link leads out of the store") && ran.err.contains("hint: "), "{}", ran.err);
+    }
+    let ran = env.run_with(&["record", "--resume", "s1"], b"{\"user\":\"Hi\"}\n");
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    assert_eq!(fs::read_to_string(out.join("messages.jsonl")).unwrap(), talk());
+    assert_eq!(fs::read_dir(&out).unwrap().count(), 1);
+    // The whole store may be a link: its owner made it.
+    let (sage, elsewhere) = (env.home().join(".sage"), env.work().join("elsewhere"));
+    fs::remove_file(env.home().join(".sage/sessions/s1")).unwrap();
+    fs::rename(&sage, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &sage).unwrap();
+    env.session("s2", &talk());
+    assert_eq!(env.run(&["rename", "s2", "x"]).code, 0);
+    assert_eq!(env.run(&["remove", "s2"]).code, 0);
+    assert_eq!(env.run(&["trash", "restore", "s1"]).code, 0, "it is called as its content says");
+}
+
+#[test]
+fn what_we_closed_is_nobody_elses_in_any_dialect() {
+    let said = b"{\"user\":\"Hi\"}\n{\"assistant\":\"Ho\"}\n";
+    for dialect in ["native", "claude-code", "qwen-code", "codex", "sage-el", "fluux"] {
+        let env = TestEnv::new();
+        let mut args = vec!["record", "--dialect", dialect];
+        args.extend(if dialect == "fluux" { &["--jid", "alice@example.com"][..] } else { &[] });
+        let ran = env.run_with(&args, said);
+        assert_eq!(ran.code, 0, "{dialect}: {}", ran.all());
+        let row = env.run(&["list", "--all", "--json"]).json()[0].clone();
+        let (id, path) = (row["id"].as_str().unwrap(), row["path"].as_str().unwrap());
+        let desk = env.work().to_string_lossy().into_owned();
+        let path = PathBuf::from(path.replace("$HOME", &env.home().to_string_lossy()).replace("$DIR/desk", &desk));
+        let ran = env.run_with(&["record", "--resume", id], said);
+        assert!(ran.code == 0 && !ran.err.contains("another program"), "{dialect}: {}", ran.all());
+        // Somebody else adds a line, by his own clock.
+        let before = fs::read_to_string(&path).unwrap();
+        let last = before.lines().last().unwrap();
+        fs::write(&path, format!("{before}{last}\n")).unwrap();
+        let ran = env.run_with(&["record", "--resume", id], said);
+        assert!(ran.err.contains("another program wrote to this session"), "{dialect}: {}", ran.all());
+        // Ours was closed, his may go on.
+        let ran = env.run_with(&["record", "--resume", id], said);
+        assert!(ran.err.contains("another program wrote to this session"), "{dialect}: {}", ran.all());
+    }
+}
+
+#[test]
+fn a_copy_is_as_old_as_what_it_says() {
+    let (env, path) = env();
+    let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    file.set_modified("2026-11-15T11:59:50Z".parse::<jiff::Timestamp>().unwrap().into()).unwrap();
+    assert_eq!(env.run(&["rename", "s1", "Old"]).err, "");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_project_is_where_its_name_leads() {
+    let env = TestEnv::new();
+    let (repo, plain) = (env.work().join("repo"), env.work().join("plain"));
+    fs::create_dir_all(repo.join(".git")).unwrap();
+    fs::write(repo.join(".git/HEAD"), "ref: refs/heads/tides\n").unwrap();
+    fs::create_dir_all(&plain).unwrap();
+    std::os::unix::fs::symlink(&plain, repo.join("link")).unwrap();
+    for (dir, name) in [("repo/../plain", "plain"), ("repo/link", "plain"), ("plain/../repo", "repo")] {
+        let ran = env.run_with(&["record", "--project", dir], b"{\"user\":\"Hi\"}\n");
+        assert_eq!(ran.code, 0, "{}", ran.all());
+        let rows = env.run(&["list", "--project", dir, "--json"]).json();
+        assert!(rows[0]["project"].as_str().unwrap().ends_with(&format!("/desk/{name}")), "{dir}: {rows}");
+        assert_eq!(rows[0]["gitBranch"].as_str(), Some("tides").filter(|_| name == "repo"), "{dir}: {rows}");
+    }
+}
+
+#[test]
+fn a_step_back_to_where_the_session_stands_leaves_nothing() {
+    let (env, _) = env();
+    assert_snapshot!(without_ids(&env.run(&["rewind", "s1#a2"]).all()), @"
+    s1 goes on from a2
+    [exit 0]
+    ");
+    let ran = env.run(&["rewind", "s1#"]);
+    assert!(ran.code == 2 && ran.err.contains("no record was named"), "{}", ran.all());
+}
+
+#[test]
+fn names_that_other_systems_trip_over_are_refused() {
+    let (env, _) = env();
+    for name in ["-x", "con", "NUL", "nul.txt", "com1", "LPT9", "aux"] {
+        let ran = env.run(&["fork", "s1", &format!("--id={name}")]);
+        assert_eq!(ran.code, 2, "{name}: {}", ran.all());
+    }
+    for name in ["conrad", "com", "com10", "x-"] {
+        let ran = env.run(&["fork", "s1", &format!("--id={name}")]);
+        assert_eq!(ran.code, 0, "{name}: {}", ran.all());
+    }
+}

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::disk::{Appended, Disk, Locked, OpenLog, Standing};
 use crate::error::{At, Error, Result};
+use crate::inside::Inside;
 
 /// How long to wait for another writer: first, at once, in all. A lock is held for one write, so that more is somebody who
 /// hangs; among many writers it is free for moments only, so that it is asked for often.
@@ -41,6 +42,8 @@ pub(crate) struct Appender {
     ended_at: Option<u64>,
     /// Whether a `sync` of its folder has carried the file's name.
     name: Name,
+    /// The store that it must not leave.
+    inside: Option<Inside>,
     surprises: Vec<Surprise>,
 }
 
@@ -69,6 +72,8 @@ pub enum Surprise {
     NoSidecar,
     /// Another program wrote to the session in the last minute, and may go on.
     InUse,
+    /// Not every session could be looked into: a newer one may be among those.
+    Unread,
 }
 
 impl Appender {
@@ -92,7 +97,40 @@ impl Appender {
     fn of(disk: Arc<dyn Disk>, path: &Path, log: Box<dyn OpenLog>, header: Vec<u8>) -> Appender {
         // Whoever made the file may have died before its name was safe.
         let (path, name) = (path.to_path_buf(), Name::Unsafe);
-        Appender { disk, path, log, header, unsynced_from: None, ended_at: None, name, surprises: Vec::new() }
+        Appender {
+            disk,
+            path,
+            log,
+            header,
+            unsynced_from: None,
+            ended_at: None,
+            name,
+            inside: None,
+            surprises: Vec::new(),
+        }
+    }
+
+    /// The same log, never followed out of a store.
+    pub(crate) fn staying(self, inside: Option<Inside>) -> Appender {
+        Appender { inside, ..self }
+    }
+
+    /// Refuses a path that leads out of the store by now.
+    pub(crate) fn check_inside(&self) -> Result<()> {
+        self.inside.as_ref().map_or(Ok(()), |inside| inside.check(&*self.disk, &self.path))
+    }
+
+    /// Whether somebody else wrote behind our last line.
+    pub(crate) fn is_written_behind(&self) -> bool {
+        self.ended_at.is_some_and(|end| self.log.len().is_ok_and(|length| length != end))
+    }
+
+    /// Says that nobody of ours writes to the log any more; whoever writes next takes the mark away without knowing it.
+    pub(crate) fn mark_closed(&self, at: jiff::Timestamp) {
+        if self.ended_at.is_some() {
+            // A disk that keeps no such times has no marks.
+            drop(self.log.set_written(crate::in_use::marked(at)));
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -195,7 +233,11 @@ impl Appender {
     fn lock_in_place(&mut self) -> Result<()> {
         for _ in 0..FILES_FOLLOWED {
             self.lock()?;
-            let (surprise, log) = match self.log.is_at(&self.path).at(&self.path)? {
+            let standing = self.log.is_at(&self.path).at(&self.path)?;
+            if standing != Standing::ThisFile {
+                self.check_inside()?;
+            }
+            let (surprise, log) = match standing {
                 Standing::ThisFile => return Ok(()),
                 Standing::AnotherFile => (Surprise::Replaced, self.disk.open(&self.path)),
                 Standing::Nothing => {

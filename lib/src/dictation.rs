@@ -6,6 +6,7 @@
 
 mod chunks;
 mod fields;
+mod json;
 mod own;
 mod stanza;
 mod stream_json;
@@ -14,15 +15,14 @@ mod words;
 
 use std::fmt;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::issue::quoted;
-use crate::mend;
 use crate::message::Message;
 use crate::reading::Reading;
-use crate::record::{Body, RecordId, Thinking, Todo, ToolResult, Usage};
-use crate::recorder::{Ack, Delta, Recorder};
+use crate::record::{Body, Kind, RecordId, Thinking, Todo, ToolResult, Usage};
+use crate::recorder::{Ack, Delta, Durability, Recorder, Saved, Unsaved};
 use crate::session::Session;
 use crate::source::Source;
 use crate::writing::{Loss, LossKind};
@@ -114,6 +114,32 @@ pub enum Saying {
 }
 
 impl Saying {
+    /// What its record may be.
+    fn kinds(&self) -> &'static [Kind] {
+        match self {
+            Saying::Body(body) => match **body {
+                Body::User(_) => &[Kind::User],
+                // A whole answer may bring its results along.
+                Body::Assistant(_) => &[Kind::Assistant, Kind::ToolResult],
+                Body::ToolResult(_) => &[Kind::ToolResult],
+                Body::Attachment(_) => &[Kind::Attachment],
+                Body::System(_) => &[Kind::System],
+                Body::Snapshot(_) => &[Kind::Snapshot],
+                Body::Title(_) => &[Kind::Title],
+                Body::Compaction(_) => &[Kind::Compaction],
+                Body::Rewind(_) => &[Kind::Rewind],
+                Body::Restore(_) => &[Kind::Restore],
+                Body::Header(_) => &[Kind::Header],
+                Body::Other(_) => &[Kind::Other],
+            },
+            Saying::Todos(_) | Saying::Thinking(_) => &[Kind::User, Kind::Assistant],
+            Saying::Rewind { .. } | Saying::Reset => &[Kind::Rewind],
+            Saying::Result(_) => &[Kind::ToolResult],
+            Saying::Usage(_) | Saying::Delta(_) | Saying::Finish(_) | Saying::EndStep(_) => &[Kind::Assistant],
+            Saying::Step => &[],
+        }
+    }
+
     /// Whether it can be a session's first words; what only frames an answer cannot.
     pub fn is_said(&self) -> bool {
         match self {
@@ -163,7 +189,7 @@ impl Dictation {
             return Err(Refused(format!("a line of {} bytes is longer than what is read back", line.len())));
         }
         let mut heard = Heard::default();
-        let Some(mut object) = object(line, &mut heard)? else { return Ok(heard) };
+        let Some(mut object) = json::object(line, &mut heard)? else { return Ok(heard) };
         match object.get("type").and_then(Value::as_str) {
             Some(kind) if chunks::is_known(kind) => self.chunks.hear(object, &mut heard)?,
             Some(kind) if self.claude.knows(kind, &object) => self.claude.hear(object, &mut heard)?,
@@ -192,8 +218,35 @@ impl Dictation {
         Ok(heard)
     }
 
-    /// Says what was understood.
+    /// The input is over: what waits for more of it, to be said as it is.
+    pub fn end(&mut self) -> Heard {
+        let mut heard = Heard::default();
+        self.chunks.end(&mut heard);
+        self.claude.end(&mut heard);
+        heard
+    }
+
+    /// Says what was understood. What the disk took and did not promise ([`Error::Unsaved`]) is saved once more at once, so that
+    /// after an error nothing of the saying is recorded.
     pub fn say(&mut self, saying: Saying, recorder: &mut Recorder) -> Result<Ack> {
+        let (kinds, was_answering) = (saying.kinds(), recorder.is_answering());
+        let again = saying.clone();
+        let said = self.say_once(saying, recorder);
+        let Err(Error::Unsaved { .. }) = said else { return said };
+        let written = recorder.unsaved().into_iter().rfind(|unsaved| unsaved.id.is_some());
+        recorder.reopen()?;
+        // The answer before it had to end first, and that was what failed.
+        let is_other =
+            was_answering && recorder.is_answering() && !matches!(again, Saying::Delta(_) | Saying::Result(_));
+        match written {
+            Some(Unsaved { ticket, id: Some(id), kind }) if !is_other && kinds.contains(&kind) => {
+                Ok(Ack::Saved(Saved { ticket, id, durability: Durability::Sync, losses: Vec::new() }))
+            }
+            _ => self.say_once(again, recorder),
+        }
+    }
+
+    fn say_once(&mut self, saying: Saying, recorder: &mut Recorder) -> Result<Ack> {
         match saying {
             Saying::Body(body) => match *body {
                 Body::User(said) => recorder.user(said),
@@ -250,48 +303,6 @@ fn place_to_go_on(recorder: &Recorder, name: &str) -> Result<RecordId> {
     Ok(RecordId(record.id().into_owned()))
 }
 
-/// The JSON object that a line is; nothing for lines that say nothing.
-fn object(line: &[u8], heard: &mut Heard) -> std::result::Result<Option<Map<String, Value>>, Refused> {
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
-    // What server-sent events have beside their data.
-    let field = |name: &[u8]| line.strip_prefix(name).and_then(|rest| rest.strip_prefix(b":")).map(<[u8]>::trim_ascii);
-    if line.starts_with(b":") || [b"event".as_slice(), b"id", b"retry"].into_iter().any(|name| field(name).is_some()) {
-        return Ok(None);
-    }
-    let line = field(b"data").unwrap_or(line);
-    if line.iter().all(|byte| *byte == 0) || line == b"[DONE]" {
-        return Ok(None);
-    }
-    let mut mended = mend::utf8(line);
-    if mended.bad_utf8 {
-        heard.mended("bad UTF-8");
-    }
-    let value: Value = match serde_json::from_str(&mended.text) {
-        Ok(value) => value,
-        Err(error) => {
-            let has_halves = mend::has_lone_surrogates(&mended.text);
-            if !mend::strings(&mut mended) {
-                return Err(Refused(not_json(&error)));
-            }
-            let value = serde_json::from_str(&mended.text).map_err(|error| Refused(not_json(&error)))?;
-            heard.mended(if has_halves { "half a surrogate pair" } else { "a control character" });
-            value
-        }
-    };
-    match value {
-        Value::Object(object) => Ok(Some(object)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
-            Err(Refused::because("a line is a JSON object, such as {\"user\": \"…\"}"))
-        }
-    }
-}
-
-fn not_json(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    let what = text.split(" at line ").next().unwrap_or_default();
-    format!("not JSON at column {}: {what}", error.column())
-}
-
 impl Heard {
     fn say(&mut self, saying: Saying) {
         self.sayings.push(saying);
@@ -309,3 +320,6 @@ impl Heard {
         self.losses.push(Loss { what: what.to_owned(), kind: LossKind::Renamed });
     }
 }
+
+#[cfg(test)]
+mod tests;

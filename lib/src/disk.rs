@@ -4,10 +4,13 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 #[cfg(test)]
 pub(crate) mod sim;
+#[cfg(test)]
+mod tests;
 
 /// A disk.
 pub(crate) trait Disk: Send + Sync {
@@ -33,6 +36,14 @@ pub(crate) trait Disk: Send + Sync {
     }
     /// Makes the names in a folder survive a crash.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
+    /// Where a path really is, or would be, links followed. A disk without links has nothing to follow.
+    fn real_place(&self, path: &Path) -> PathBuf {
+        path.to_path_buf()
+    }
+    /// Whether two names are one file's. A disk where a file has one name only can say no.
+    fn is_same_file(&self, _one: &Path, _other: &Path) -> bool {
+        false
+    }
     /// Waits for somebody else to let go of a lock.
     fn pause(&self, milliseconds: u64);
 }
@@ -52,6 +63,10 @@ pub(crate) trait OpenLog: Send {
     fn sync(&self) -> io::Result<()>;
     fn lock(&self) -> io::Result<Locked>;
     fn unlock(&self) -> io::Result<()>;
+    /// Says when the file was written last. A disk that keeps no times need not.
+    fn set_written(&self, _at: SystemTime) -> io::Result<()> {
+        Ok(())
+    }
     /// Whether the path still names this file.
     fn is_at(&self, path: &Path) -> io::Result<Standing>;
 }
@@ -154,7 +169,24 @@ impl Disk for Real {
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
         // Windows has no such call, and needs none.
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        if cfg!(unix) { File::open(path)?.sync_all() } else { Ok(()) }
+        if cfg!(unix) { known_to_all(File::open(path)?.sync_all()) } else { Ok(()) }
+    }
+
+    fn real_place(&self, path: &Path) -> PathBuf {
+        let there = path.ancestors().find_map(|above| Some((above, fs::canonicalize(above).ok()?)));
+        match there.map(|(above, real)| (path.strip_prefix(above), real)) {
+            Some((Ok(rest), real)) if !rest.as_os_str().is_empty() => real.join(rest),
+            Some((_, real)) => real,
+            None => path.to_path_buf(),
+        }
+    }
+
+    #[cfg(unix)]
+    fn is_same_file(&self, one: &Path, other: &Path) -> bool {
+        match (fs::symlink_metadata(one), fs::symlink_metadata(other)) {
+            (Ok(one), Ok(other)) => one.is_file() && same_file(&one, &other),
+            _ => false,
+        }
     }
 
     fn pause(&self, milliseconds: u64) {
@@ -229,6 +261,10 @@ impl OpenLog for RealLog {
         self.file.unlock().or_else(|error| if has_no_locks(&error) { Ok(()) } else { Err(error) })
     }
 
+    fn set_written(&self, at: SystemTime) -> io::Result<()> {
+        self.file.set_modified(at)
+    }
+
     fn is_at(&self, path: &Path) -> io::Result<Standing> {
         let there = match fs::symlink_metadata(path) {
             Ok(there) => there,
@@ -243,6 +279,12 @@ impl OpenLog for RealLog {
 pub(crate) fn claim(disk: &(impl Disk + ?Sized), from: &Path, to: &Path) -> io::Result<()> {
     drop(disk.create(to)?);
     disk.rename(from, to).inspect_err(|_| drop(disk.unlink(to)))
+}
+
+/// What came of syncing a folder: a network share or a file system of a program may not know the call.
+fn known_to_all(synced: io::Result<()>) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, Unsupported};
+    synced.or_else(|error| if matches!(error.kind(), InvalidInput | Unsupported) { Ok(()) } else { Err(error) })
 }
 
 #[cfg(unix)]

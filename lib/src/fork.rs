@@ -14,6 +14,8 @@ mod staged;
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use crate::append::{Appender, Surprise};
 use crate::error::{Error, Result};
 use crate::layout::Format;
@@ -21,13 +23,16 @@ use crate::mend;
 use crate::project;
 use crate::record::{RecordId, SessionId};
 use crate::recorder::{Log, Start};
-use crate::session::{Branch, NotFound, RecordRef, Session};
+use crate::session::{Branch, RecordRef, Session};
 use crate::source::Source;
-use crate::store::{NewSession, Store, bytes, check_name, read_sidecar};
+use crate::store::{NewSession, Store, bytes, check_name, link_named, read_sidecar};
 use crate::writing::{Adoption, Line, Shape};
 use plan::{Stands, linear_plan, plan, take_header};
 use staged::Out;
 pub(crate) use staged::Staged;
+
+/// How a dialect takes a line over.
+type Adopt = fn(Value, &Adoption<'_>) -> Value;
 
 /// What to fork.
 #[derive(Debug, Clone, Copy)]
@@ -58,7 +63,7 @@ pub struct Forked {
 impl Store {
     /// Copies a branch of a session into a new one. A session that is there already is refused, and nothing stays of a copy that failed.
     pub fn fork(&self, session: &Session, fork: Fork<'_>) -> Result<Forked> {
-        self.check_fork(session)?;
+        let adopt = self.check_fork(session)?;
         let head = end_of(session, fork.head)?;
         let branch = session.branch(head);
         let id = SessionId(fork.id.map_or_else(|| (self.host.new_id)(), str::to_owned));
@@ -75,30 +80,32 @@ impl Store {
         self.check_free(&path, fork.id)?;
         let header = (self.writing.header)(&beginning);
         let staged = Staged::make(&*self.disk, &path, &(self.host.new_id)())?;
-        let copied = self.copy(session, &branch, &id, header, staged.file()).and_then(|(head, records)| {
+        let copied = self.copy(session, &branch, adopt, &id, header, staged.file()).and_then(|(head, records)| {
             self.check_copy(staged.file(), &head, records)?;
             Ok((head, records))
         });
         let published = copied.and_then(|copied| staged.publish().map(|()| copied));
         let (head, records) = published.inspect_err(|_| staged.clean_up())?;
-        let surprises = self.describe(session, &id, &path, &project)?;
+        // It is there, whatever comes of the file beside it.
+        let described = self.describe(session, &id, &path, &project);
+        let surprises = described.unwrap_or_else(|_| vec![Surprise::NoSidecar]);
         let closed_gaps = branch.gaps.len() + usize::from(!branch.cycle.is_empty());
         Ok(Forked { session: id, path, head, records, closed_gaps, surprises })
     }
 
-    fn check_fork(&self, session: &Session) -> Result<()> {
-        let what = if self.writing.adopt.is_none() {
-            "a fork"
-        } else if session.dialect().name() != self.dialect.name() {
+    fn check_fork(&self, session: &Session) -> Result<Adopt> {
+        let cannot = |what: &str| Error::CannotHold { dialect: session.dialect().name(), what: what.to_owned() };
+        let adopt = self.writing.adopt.ok_or_else(|| cannot("a fork"))?;
+        let what = if session.dialect().name() != self.dialect.name() {
             "another dialect's records"
         } else if !matches!(session.source.layout.format, Format::Lines) {
             "a fork of a session that is no file of lines"
         } else if !session.whole() {
             "a fork of a session that was read in part"
         } else {
-            return Ok(());
+            return Ok(adopt);
         };
-        Err(Error::CannotHold { dialect: session.dialect().name(), what: what.to_owned() })
+        Err(cannot(what))
     }
 
     /// Refuses a place where something of a session lies already.
@@ -116,13 +123,11 @@ impl Store {
         &self,
         session: &Session,
         branch: &Branch<'_>,
+        adopt: Adopt,
         id: &SessionId,
         header: Vec<Line>,
         file: &Path,
     ) -> Result<(RecordId, usize)> {
-        let Some(adopt) = self.writing.adopt else {
-            return self.check_fork(session).map(|()| (RecordId(String::new()), 0));
-        };
         let from = session.id();
         let kind_of_header = header.first().and_then(|line| line.value["type"].as_str()).map(str::to_owned);
         let mut plan = match self.writing.shape {
@@ -210,15 +215,7 @@ impl Store {
 fn end_of<'s>(session: &'s Session, name: Option<&str>) -> Result<RecordRef<'s>> {
     let head = match name {
         None => session.head(),
-        Some(name) => {
-            let found = session.find(name).map_err(|reason| match reason {
-                NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
-            })?;
-            if found.is_side() {
-                return Err(Error::NoPlace { record: name.to_owned(), why: "it has no place in the conversation" });
-            }
-            Some(found)
-        }
+        Some(name) => Some(link_named(session, name)?),
     };
     head.ok_or_else(|| Error::NoPlace { record: session.id().to_string(), why: "it holds no record" })
 }

@@ -11,10 +11,16 @@ const POINTER_LIMIT_BYTES: u64 = 4096;
 /// How much of a commit's name tells it apart.
 const SHORT_COMMIT: usize = 12;
 
+/// What `HEAD` says where git keeps its names in a table of its own: the branch is not told here.
+const ELSEWHERE: &str = "refs/heads/.invalid";
+
 /// The branch checked out in the work tree of `dir`; of a detached head the beginning of its commit.
 pub(crate) fn branch(dir: &Path) -> Option<String> {
     let root = git_root(dir)?;
     let head = pointer(&git_dir(&root)?.join("HEAD"))?;
+    if head.strip_prefix("ref:").is_some_and(|name| name.trim() == ELSEWHERE) {
+        return None;
+    }
     match head.strip_prefix("ref:") {
         Some(name) => Some(name.trim().strip_prefix("refs/heads/").unwrap_or(name.trim()).to_owned()),
         None if head.len() >= SHORT_COMMIT && head.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
@@ -84,6 +90,7 @@ mod tests {
         check(&[(".git/HEAD", "é́́́́́é́́́́́é́́́́́")], "", None);
         check(&[(".git", "gitdir: nowhere")], "", None);
         check(&[(".git/other", "")], "", None);
+        check(&[(".git/HEAD", "ref: refs/heads/.invalid\n"), (".git/reftable/tables.list", "")], "", None);
         check(&[(".git/HEAD", &"0".repeat(5000))], "", None);
     }
 }

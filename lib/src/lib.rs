@@ -68,6 +68,8 @@ pub mod dictation;
 pub mod fork;
 pub mod convert;
 pub mod import;
+mod in_use;
+mod inside;
 pub mod trash;
 
 pub mod profile;

@@ -16,6 +16,23 @@ pub fn of(cwd: &Path) -> PathBuf {
     git_root(&cwd).unwrap_or(cwd)
 }
 
+/// A directory as somebody in `cwd` may have typed it: absolute, without `..`, and without links where it is there.
+pub fn settled(cwd: &Path, dir: &Path) -> PathBuf {
+    let path = cwd.join(dir);
+    path.canonicalize().unwrap_or_else(|_| {
+        // Of what is not there, nothing is a link.
+        let mut clean = PathBuf::new();
+        for part in path.components() {
+            match part {
+                Component::CurDir => {}
+                Component::ParentDir => _ = clean.pop(),
+                Component::Prefix(_) | Component::RootDir | Component::Normal(_) => clean.push(part),
+            }
+        }
+        clean
+    })
+}
+
 /// [`of`], asked once for each directory: thousands of sessions lie in a few, and each answer looks into all folders above.
 #[derive(Debug, Default)]
 pub struct Projects(Mutex<HashMap<PathBuf, PathBuf>>);
@@ -77,6 +94,27 @@ mod tests {
     fn spelling_does_not_make_a_second_project() {
         assert_eq!(of(Path::new("/gone/a/./b/")), Path::new("/gone/a/b"));
         assert_ne!(of(Path::new("/gone/a-b")), of(Path::new("/gone/a/b")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_typed_directory_is_where_it_leads() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("repo/.git")).unwrap();
+        std::fs::create_dir(root.join("plain")).unwrap();
+        std::os::unix::fs::symlink(root.join("plain"), root.join("repo/link")).unwrap();
+        for (typed, expected) in [
+            ("../plain", "plain"),
+            ("link", "plain"),
+            ("./", "repo"),
+            ("../gone/../other", "other"),
+            ("../../../../../../../../gone", "/gone"),
+        ] {
+            let settled = settled(&root.join("repo"), Path::new(typed));
+            assert_eq!(settled, root.join(expected), "{typed}");
+            assert_eq!(of(&settled), settled, "{typed}");
+        }
     }
 
     #[test]

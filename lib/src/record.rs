@@ -285,6 +285,22 @@ pub struct Title {
     pub source: TitleSource,
 }
 
+impl Title {
+    /// A title is a line in a list; what is longer is a text.
+    pub const LIMIT_CHARS: usize = 500;
+
+    /// A text as a title, without blanks around it; or why it is none.
+    pub fn checked(text: &str) -> Result<String, String> {
+        let text = text.trim();
+        let is_line =
+            !text.is_empty() && !text.contains(|char: char| char.is_control() || "\u{2028}\u{2029}".contains(char));
+        if is_line && text.chars().count() <= Title::LIMIT_CHARS {
+            return Ok(text.to_owned());
+        }
+        Err(format!("a title is one line of 1 to {} characters", Title::LIMIT_CHARS))
+    }
+}
+
 /// Where a title comes from, least binding first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -323,6 +323,12 @@ impl Recorder {
         unsaved
     }
 
+    pub(crate) fn surprise(&mut self, surprise: Surprise) {
+        if let Some(log) = &mut self.log {
+            log.surprise(surprise);
+        }
+    }
+
     /// What happened to the log since it was last asked, behind our back.
     pub fn surprises(&mut self) -> Vec<Surprise> {
         self.log.as_mut().map(Log::surprises).unwrap_or_default()

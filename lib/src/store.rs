@@ -3,11 +3,10 @@
 //! The place is what the agent's own variable would name. Existing sessions are found as [`crate::listing`] finds them.
 
 use std::fs;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::append::{Appender, Surprise};
@@ -16,16 +15,20 @@ use crate::disk::{Disk, Real};
 use crate::error::{At, Error, Result};
 use crate::git;
 use crate::host::Host;
+use crate::in_use::is_in_use;
+use crate::inside::Inside;
 use crate::layout::Format;
 use crate::listing::{self, Depth};
 use crate::project;
 use crate::query::SessionRow;
 use crate::reading::Reading;
-use crate::record::{RecordId, SessionId, Title};
+use crate::record::{Kind, RecordId, SessionId, Title};
 use crate::recorder::{Ack, Log, Mode, Options, Place, Recorder, Start};
 use crate::redact;
+use crate::replace::take_away;
 use crate::session::{NotFound, RecordRef, Session};
 use crate::source::Source;
+use crate::trash::{Removed, Trash};
 use crate::writing::{Beginning, Line, Shape, Writing};
 
 /// A name longer than this is no session's: with an ending it still is one name of a file.
@@ -33,9 +36,6 @@ const NAME_LIMIT_BYTES: usize = 128;
 
 /// No file system takes a longer name.
 pub(crate) const FILE_NAME_LIMIT_BYTES: usize = 255;
-
-/// A session that was written to this recently may be another program's.
-const IN_USE_SECONDS: u64 = 60;
 
 /// A sidecar is a few lines; more is not one.
 const SIDECAR_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
@@ -105,6 +105,15 @@ impl<'a> NewSession<'a> {
     }
 }
 
+/// A record that was added to a session by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Amended {
+    /// What became of it.
+    pub ack: Ack,
+    /// What happened on the way.
+    pub surprises: Vec<Surprise>,
+}
+
 /// Sessions, and what could not be looked into.
 #[derive(Debug, Default)]
 pub struct Listed {
@@ -115,7 +124,7 @@ pub struct Listed {
 }
 
 impl Store {
-    /// A store at `root`; nothing is made there before the first record.
+    /// A store at `root`; nothing is made there before a session is begun.
     pub fn open(dialect: &'static dyn Dialect, root: &Path, host: Host) -> Result<Store> {
         Store::on(Arc::new(Real), dialect, root, host)
     }
@@ -136,43 +145,113 @@ impl Store {
         self.begin(NewSession::of(project))
     }
 
-    /// Begins a session. One that is there already is refused.
+    /// Begins a session, all or nothing. One that is there already is refused.
     pub fn begin(&self, new: NewSession<'_>) -> Result<Recorder> {
-        // What is said of a project is said in it: readers know a session's project by where it was said.
-        if new.project.is_absolute() && !self.host.cwd.starts_with(new.project) {
-            let host = Host { cwd: new.project.to_path_buf(), ..self.host.clone() };
-            return Store { host, ..self.clone() }.begin(new);
+        if new.project.components().any(|part| part == Component::ParentDir) {
+            let project = project::settled(&self.host.cwd, new.project);
+            return self.begin(NewSession { project: &project, ..new });
         }
+        if let Some(store) = self.in_project(&new) {
+            return store.begin(new);
+        }
+        let (session, path, header) = self.prepare(&new)?;
+        // Where a session is called after its place, it is called so from the beginning.
+        let session = self.dialect.session_of(&path).map_or(session, SessionId);
+        let place = self.place(session, &path);
+        let start = Start::fresh(&place, new.project);
+        // Where a project has one session after another, what lies beside the log is older than this one.
+        let sidecar = place.sidecar.as_deref().and_then(read_sidecar);
+        let created = Appender::create(self.disk.clone(), &path, header.clone()).and_then(|mut appender| {
+            // A session that somebody can name is there, whatever comes next.
+            appender.sync()?;
+            Ok(appender)
+        });
+        let appender = created.inspect_err(|error| {
+            let is_anothers = matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::AlreadyExists);
+            if !is_anothers && fs::read(&path).is_ok_and(|written| header.starts_with(&written)) {
+                drop(self.clear_away(&path, place.sidecar.as_deref()));
+            }
+        })?;
+        let inside = Inside::of(&Source::file(self.dialect, &path));
+        let mut log = Log::new(place, appender.staying(inside), start, sidecar);
+        log.tell_sidecar();
+        Ok(Recorder::new(log, self.options.clone()))
+    }
+
+    /// Refuses what could not be begun; nothing is written.
+    pub fn check(&self, new: NewSession<'_>) -> Result<()> {
+        self.in_project(&new).as_ref().unwrap_or(self).prepare(&new).map(|_| ())
+    }
+
+    /// Takes a session away again that was begun and that nothing was recorded to. One with records stays, and is given back.
+    pub fn take_back(&self, recorder: Recorder) -> Result<Option<Recorder>> {
+        let (Some(path), Some(session)) = (recorder.path().map(Path::to_path_buf), recorder.session().cloned()) else {
+            return Ok(Some(recorder));
+        };
+        let read = self.read(&Source::file(self.dialect, &path))?;
+        if read.records().any(|record| record.kind() != Kind::Header) {
+            return Ok(Some(recorder));
+        }
+        drop(recorder);
+        self.clear_away(&path, self.place(session, &path).sidecar.as_deref())?;
+        Ok(None)
+    }
+
+    /// Takes a log without records away, and its folder where nothing else is in it.
+    fn clear_away(&self, path: &Path, sidecar: Option<&Path>) -> Result<()> {
+        take_away(&*self.disk, path)?;
+        let Some(folder) = path.parent() else { return Ok(()) };
+        let mut rest = fs::read_dir(folder).at(folder)?.flatten().map(|entry| entry.path());
+        let only = (rest.next(), rest.next());
+        if let ((Some(left), None), Some(sidecar)) = (only, sidecar)
+            && left == sidecar
+        {
+            take_away(&*self.disk, sidecar)?;
+        }
+        // One that holds something stays.
+        drop(self.disk.remove_folder(folder));
+        Ok(())
+    }
+
+    /// What is said of a project is said in it: readers know a session's project by where it was said.
+    fn in_project(&self, new: &NewSession<'_>) -> Option<Store> {
+        let is_elsewhere = new.project.is_absolute() && !self.host.cwd.starts_with(new.project);
+        let host = || Host { cwd: new.project.to_path_buf(), ..self.host.clone() };
+        is_elsewhere.then(|| Store { host: host(), ..self.clone() })
+    }
+
+    /// The name, the file and the header of a session that can be begun.
+    fn prepare(&self, new: &NewSession<'_>) -> Result<(SessionId, PathBuf, Vec<u8>)> {
         let session = SessionId(new.id.map_or_else(|| (self.host.new_id)(), str::to_owned));
         let git_branch = git::branch(&self.host.cwd);
         check_name(session.as_str())?;
-        let beginning = self.beginning(&session, &new, git_branch.as_deref())?;
+        if fs::metadata(&self.root).is_ok_and(|root| !root.is_dir()) {
+            return Err(std::io::Error::from(ErrorKind::NotADirectory)).at(&self.root);
+        }
+        let beginning = self.beginning(&session, new, git_branch.as_deref())?;
         let path = self.path_of(&beginning)?;
         if self.disk.exists(&path) {
             return Err(Error::Exists(path));
         }
         let header = bytes(&(self.writing.header)(&beginning));
         self.check_folder(&path, new.project)?;
-        // Where a session is called after its place, it is called so from the beginning.
-        let session = self.dialect.session_of(&path).map_or_else(|| session.clone(), SessionId);
-        let place = self.place(session, &path);
-        let start = Start::fresh(&place, new.project);
-        // Where a project has one session after another, what lies beside the log is older than this one.
-        let sidecar = place.sidecar.as_deref().and_then(read_sidecar);
-        let mut appender = Appender::create(self.disk.clone(), &path, header)?;
-        // A session that somebody can name is there, whatever comes next.
-        appender.sync()?;
-        let mut log = Log::new(place, appender, start, sidecar);
-        log.tell_sidecar();
-        Ok(Recorder::new(log, self.options.clone()))
+        Ok((session, path, header))
     }
 
     /// Goes on with a session.
     pub fn resume(&self, project: &Path, point: Point<'_>) -> Result<Recorder> {
         match point {
             Point::Latest => {
-                let newest = self.newest(project)?.ok_or(Error::NoSession(None))?;
-                self.resume_source(&newest, None)
+                let (newest, errors) = self.newest(project);
+                // Where nothing else is known, what could not be read is the reason.
+                let Some(newest) = newest else {
+                    return Err(errors.into_iter().next().unwrap_or(Error::NoSession(None)));
+                };
+                let mut recorder = self.resume_source(&newest, None)?;
+                if !errors.is_empty() {
+                    recorder.surprise(Surprise::Unread);
+                }
+                Ok(recorder)
             }
             Point::Session(session) => self.resume_source(&self.source(session)?, None),
             Point::Message { session, record } => self.resume_source(&self.source(session)?, Some(record)),
@@ -182,6 +261,7 @@ impl Store {
     /// Goes on with a session that was found, at its head or at any record.
     pub fn resume_source(&self, source: &Source, record: Option<&str>) -> Result<Recorder> {
         self.check_log(source)?;
+        self.check_inside(source)?;
         let session = self.read(source)?;
         let head = match record {
             Some(name) => Some(self.place_to_go_on(&session, name)?),
@@ -197,8 +277,8 @@ impl Store {
         let place = self.place(id, path);
         let start = Start::at(&session, head, &place, &project)?;
         let sidecar = place.sidecar.as_deref().and_then(read_sidecar);
-        let in_use = is_in_use(path, sidecar.as_ref(), (self.host.now)());
-        let appender = Appender::open(self.disk.clone(), path, header)?;
+        let in_use = is_in_use(path, session.updated(), sidecar.as_ref(), (self.host.now)());
+        let appender = Appender::open(self.disk.clone(), path, header)?.staying(Inside::of(source));
         let mut log = Log::new(place, appender, start, sidecar);
         if in_use {
             log.surprise(Surprise::InUse);
@@ -225,9 +305,12 @@ impl Store {
         self.read(&self.source(session)?)
     }
 
-    /// Reads the newest session of a project.
+    /// Reads the newest session of a project. [`Store::list`] tells what could not be looked into; where that is all, it is the answer.
     pub fn last(&self, project: &Path) -> Result<Option<Session>> {
-        self.newest(project)?.map(|source| self.read(&source)).transpose()
+        match self.newest(project) {
+            (Some(source), _) => self.read(&source).map(Some),
+            (None, errors) => errors.into_iter().next().map_or(Ok(None), Err),
+        }
     }
 
     /// Whether there is such a session.
@@ -236,20 +319,33 @@ impl Store {
     }
 
     /// Gives a session a title.
-    pub fn rename(&self, source: &Source, title: Title) -> Result<Ack> {
-        let mut recorder = self.resume_source(source, None)?;
-        let ack = recorder.title(title)?;
-        recorder.close()?;
-        Ok(ack)
+    pub fn rename(&self, source: &Source, title: Title) -> Result<Amended> {
+        self.amend(source, |recorder| recorder.title(title))
     }
 
     /// Lets a session go on from an earlier record.
-    pub fn rewind(&self, source: &Source, to: &str, reason: Option<String>) -> Result<Ack> {
+    pub fn rewind(&self, source: &Source, to: &str, reason: Option<String>) -> Result<Amended> {
         let to = RecordId(self.place_to_go_on(&self.read(source)?, to)?.id().into_owned());
+        self.amend(source, |recorder| recorder.rewind(&to, reason))
+    }
+
+    fn amend(&self, source: &Source, say: impl FnOnce(&mut Recorder) -> Result<Ack>) -> Result<Amended> {
         let mut recorder = self.resume_source(source, None)?;
-        let ack = recorder.rewind(&to, reason)?;
-        recorder.close()?;
-        Ok(ack)
+        let ack = say(&mut recorder)?;
+        recorder.finish()?;
+        Ok(Amended { ack, surprises: recorder.surprises() })
+    }
+
+    /// The trash that a session goes into: its own store's where that is ours, else the one in the folder of our own data.
+    pub fn trash_of(&self, source: &Source, data: &Path) -> Trash {
+        let own = source.store().filter(|_| source.dialect.name() == "native");
+        Trash::open(&own.unwrap_or_else(|| data.to_path_buf()).join("trash"), self.host.clone())
+    }
+
+    /// Moves a session into the trash; a foreign one into that in the folder of our own data.
+    pub fn remove(&self, session: &str, data: &Path) -> Result<Removed> {
+        let source = self.source(session)?;
+        self.trash_of(&source, data).remove(&self.read(&source)?)
     }
 
     /// Refuses a record that the session cannot go on from.
@@ -259,26 +355,50 @@ impl Store {
 
     /// The session of this id.
     pub fn source(&self, session: &str) -> Result<Source> {
-        let found = self.rows(&mut Vec::new()).find(|(_, row)| row.id.as_str() == session);
-        found.map(|(source, _)| source).ok_or_else(|| Error::NoSession(Some(session.to_owned())))
+        let (mut sources, mut errors) = (Vec::new(), Vec::new());
+        for source in self.sources() {
+            match source {
+                Ok(source) => sources.push(source),
+                Err(error) => errors.push(error),
+            }
+        }
+        // Most sessions are called as their files are: the others are opened only where none is.
+        sources.sort_by_key(|source| !source.name().ends_with(session));
+        let reading = Reading::plain((self.host.now)());
+        for source in sources {
+            match listing::row(&source, &reading, Depth::Windows) {
+                Ok(row) if row.id.as_str() == session => return Ok(source),
+                Ok(_) => {}
+                // It is there, and cannot be read.
+                Err(error) if source.name() == session => return Err(error),
+                Err(error) => errors.push(error),
+            }
+        }
+        // What could not be read may be the one.
+        Err(errors.into_iter().next().unwrap_or_else(|| Error::NoSession(Some(session.to_owned()))))
     }
 
-    fn newest(&self, project: &Path) -> Result<Option<Source>> {
+    /// The newest session of a project, and what could not be looked into.
+    fn newest(&self, project: &Path) -> (Option<Source>, Vec<Error>) {
         let project = project::of(project).to_string_lossy().into_owned();
-        let rows = self.rows(&mut Vec::new()).filter(|(_, row)| row.project.as_ref() == Some(&project));
+        let mut errors = Vec::new();
+        let rows = self.rows(&mut errors).filter(|(_, row)| row.project.as_ref() == Some(&project));
         // A sub-agent's session is gone on with by name only.
         let own = rows.filter(|(_, row)| row.parent_session.is_none());
-        Ok(own
-            .max_by(|(_, a), (_, b)| a.updated.cmp(&b.updated).then_with(|| a.id.cmp(&b.id)))
-            .map(|(source, _)| source))
+        let newest = own.max_by(|(_, a), (_, b)| a.updated.cmp(&b.updated).then_with(|| a.id.cmp(&b.id)));
+        (newest.map(|(source, _)| source), errors)
+    }
+
+    fn sources(&self) -> Vec<Result<Source>> {
+        let layouts: Vec<_> =
+            self.dialect.layouts_in(&self.root).into_iter().map(|layout| (self.dialect, layout)).collect();
+        Source::walk_all(&layouts)
     }
 
     pub(crate) fn rows(&self, errors: &mut Vec<Error>) -> impl Iterator<Item = (Source, SessionRow)> + use<> {
-        let layouts: Vec<_> =
-            self.dialect.layouts_in(&self.root).into_iter().map(|layout| (self.dialect, layout)).collect();
         let reading = Reading::plain((self.host.now)());
         let mut rows = Vec::new();
-        for source in Source::walk_all(&layouts) {
+        for source in self.sources() {
             match source.and_then(|source| Ok((listing::row(&source, &reading, Depth::Windows)?, source))) {
                 Ok((row, source)) => rows.push((source, row)),
                 Err(error) => errors.push(error),
@@ -368,6 +488,11 @@ impl Store {
         Ok(())
     }
 
+    /// Refuses a session that a link leads to out of its store: it may be read, and is somebody else's to write.
+    pub(crate) fn check_inside(&self, source: &Source) -> Result<()> {
+        Inside::of(source).map_or(Ok(()), |inside| inside.check(&*self.disk, &source.path))
+    }
+
     /// Refuses a folder that is another project's: names of folders do not tell projects apart.
     pub(crate) fn check_folder(&self, log: &Path, project: &Path) -> Result<()> {
         let source = Source::file(self.dialect, log);
@@ -389,26 +514,24 @@ impl Store {
     }
 
     fn place_to_go_on<'s>(&self, session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
-        let record = session.find(name).map_err(|reason| match reason {
-            NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
-        })?;
-        let why = if record.is_side() {
-            "it has no place in the conversation"
-        } else if self.writing.shape == Shape::Linear && Some(record) != session.head() {
-            "the format is one line of records; fork the session, or convert it to native"
-        } else {
-            return Ok(record);
-        };
-        Err(Error::NoPlace { record: name.to_owned(), why })
+        let record = link_named(session, name)?;
+        if self.writing.shape == Shape::Linear && Some(record) != session.head() {
+            let why = "the format is one line of records; fork the session, or convert it to native";
+            return Err(Error::NoPlace { record: name.to_owned(), why });
+        }
+        Ok(record)
     }
 }
 
-/// Whether another program wrote to the log just now, and did not say that it had finished.
-pub(crate) fn is_in_use(path: &Path, sidecar: Option<&Value>, now: Timestamp) -> bool {
-    let is_closed = sidecar.is_some_and(|told| told["state"] == "completed");
-    let modified = fs::metadata(path).and_then(|log| log.modified()).ok();
-    let age = modified.and_then(|modified| std::time::SystemTime::from(now).duration_since(modified).ok());
-    !is_closed && age.is_some_and(|age| age.as_secs() < IN_USE_SECONDS)
+/// The record of this name, if others can hang on it.
+pub(crate) fn link_named<'s>(session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
+    let record = session.find(name).map_err(|reason| match reason {
+        NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
+    })?;
+    if record.is_side() {
+        return Err(Error::NoPlace { record: name.to_owned(), why: "it has no place in the conversation" });
+    }
+    Ok(record)
 }
 
 /// Whether a name can be a part of a path, on every system.
@@ -418,14 +541,28 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
         "it is empty"
     } else if name.len() > NAME_LIMIT_BYTES {
         "it is longer than 128 bytes"
+    } else if name.starts_with('-') {
+        // It would be taken for an option.
+        "it begins with a -"
     } else if name.starts_with('.') || name.ends_with('.') {
         "it begins or ends with a dot"
+    } else if name.starts_with('-') {
+        "it begins as an option does"
+    } else if is_a_device(name) {
+        "it is a device's on Windows"
     } else if !name.bytes().all(is_plain) {
         "letters, digits, - _ and . make a name"
     } else {
         return Ok(());
     };
     Err(Error::BadName { name: name.to_owned(), why: why.to_owned() })
+}
+
+/// Windows takes these names for devices, whatever ending they have.
+fn is_a_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
+    let is_port = |kind: &str| stem.strip_prefix(kind).is_some_and(|port| matches!(port.as_bytes(), [b'1'..=b'9']));
+    matches!(&*stem, "con" | "prn" | "aux" | "nul") || is_port("com") || is_port("lpt")
 }
 
 pub(crate) fn bytes(lines: &[Line]) -> Vec<u8> {

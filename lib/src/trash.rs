@@ -17,18 +17,21 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::append::{lock_log, make_folders};
 use crate::dialect;
 use crate::disk::{Disk, Real};
 use crate::error::{At, Error, Result};
 use crate::host::Host;
+use crate::in_use::{is_in_use, is_recording};
+use crate::inside::Inside;
 use crate::layout::Format;
 use crate::record::TitleSource;
 use crate::replace::{take_away, write_all};
 use crate::session::Session;
 use crate::source::Source;
-use crate::store::{is_in_use, read_sidecar};
+use crate::store::read_sidecar;
 use belongings::belongings;
 use moving::move_all;
 
@@ -97,7 +100,7 @@ pub struct MovedFile {
 
 /// Removed sessions, and what could not be looked into.
 #[derive(Debug, Default)]
-pub struct Listed {
+pub struct InTrash {
     /// The last removed first.
     pub removed: Vec<Removed>,
     /// What lies in the trash and cannot be told, or not be read.
@@ -111,14 +114,19 @@ impl Trash {
     }
 
     /// Whether another program wrote to a session just now, and did not say that it had finished.
-    pub fn is_in_use(&self, source: &Source) -> bool {
-        let sidecar = source.sidecar().and_then(|path| read_sidecar(&path));
-        is_in_use(&source.path, sidecar.as_ref(), (self.host.now)())
+    pub fn is_in_use(&self, session: &Session) -> bool {
+        let sidecar = session.source.sidecar().and_then(|path| read_sidecar(&path));
+        is_in_use(&session.source.path, session.updated(), sidecar.as_ref(), (self.host.now)())
     }
 
-    /// Moves a session into the trash.
+    /// Moves a session into the trash. One that a recorder has open is refused: what it wrote next would begin it anew.
     pub fn remove(&self, session: &Session) -> Result<Removed> {
         check_removable(&session.source)?;
+        Inside::of(&session.source).map_or(Ok(()), |inside| inside.check(&*self.disk, &session.source.path))?;
+        let sidecar = session.source.sidecar().and_then(|path| read_sidecar(&path));
+        if is_recording(session.updated(), sidecar.as_ref(), (self.host.now)()) {
+            return Err(Error::Busy(session.source.path.clone()));
+        }
         let source = Source::file(session.dialect(), &settled(&session.source.path)?);
         let files: Vec<PathBuf> = belongings(&source).into_iter().filter(|path| self.disk.exists(path)).collect();
         files.iter().try_for_each(|path| check_kind(path))?;
@@ -149,8 +157,8 @@ impl Trash {
     }
 
     /// Every removed session.
-    pub fn list(&self) -> Listed {
-        let mut listed = Listed::default();
+    pub fn list(&self) -> InTrash {
+        let mut listed = InTrash::default();
         let entries = match fs::read_dir(&self.root) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return listed,
@@ -162,15 +170,37 @@ impl Trash {
         for entry in entries {
             let found = entry.at(&self.root).and_then(|entry| {
                 let id = entry.file_name().to_string_lossy().into_owned();
-                Ok(Removed { origin: read_origin(&entry.path())?, root: self.root.clone(), id })
+                let origin = read_origin(&entry.path());
+                if self.holds_nothing(&entry.path(), &origin) {
+                    return Ok(None);
+                }
+                Ok(Some(Removed { origin: origin?, root: self.root.clone(), id }))
             });
             match found {
-                Ok(removed) => listed.removed.push(removed),
+                Ok(removed) => listed.removed.extend(removed),
                 Err(error) => listed.errors.push(error),
             }
         }
         listed.removed.sort_by(|a, b| b.origin.removed.cmp(&a.origin.removed).then_with(|| a.id.cmp(&b.id)));
         listed
+    }
+
+    /// Whether a folder is what stayed of a removal that failed: a note at most, and what it tells lies where it lay.
+    fn holds_nothing(&self, folder: &Path, origin: &Result<Origin>) -> bool {
+        let Ok(mut entries) = fs::read_dir(folder) else { return false };
+        let has_more = entries.any(|entry| entry.map_or(true, |entry| entry.file_name() != ORIGIN));
+        let note = folder.join(ORIGIN);
+        let is_torn = || {
+            let size = fs::symlink_metadata(&note).map_or(0, |note| note.len());
+            // A note is written at once: what is no JSON was cut off when the disk was full.
+            size < ORIGIN_LIMIT_BYTES
+                && fs::read(&note).is_ok_and(|text| serde_json::from_slice::<Value>(&text).is_err())
+        };
+        !has_more
+            && match origin {
+                Ok(origin) => origin.files.iter().all(|file| self.disk.exists(&file.path)),
+                Err(_) => !self.disk.exists(&note) || is_torn(),
+            }
     }
 
     /// Puts a removed session back where it was, and tells where. Where something is by now, nothing is moved.
@@ -180,10 +210,17 @@ impl Trash {
             return Err(Error::NoSession(Some(id.to_owned())));
         }
         let origin = read_origin(&folder)?;
-        let mut ways = Vec::new();
+        let source = dialect::named(&origin.dialect).map(|dialect| Source::file(dialect, &origin.path));
+        let inside = source.and_then(|source| Inside::of(&source));
+        let (mut ways, mut twins) = (Vec::new(), Vec::new());
         for file in &origin.files {
             let here = folder.join(&file.name);
+            if let Some(inside) = &inside {
+                inside.check(&*self.disk, &file.path)?;
+            }
             match (self.disk.exists(&here), self.disk.exists(&file.path)) {
+                // The machine died while the file had both names.
+                (true, true) if self.disk.is_same_file(&here, &file.path) => twins.push(here),
                 (true, true) => return Err(Error::Exists(file.path.clone())),
                 (true, false) => ways.push((here, file.path.clone())),
                 // The machine died before this one was moved.
@@ -196,6 +233,7 @@ impl Trash {
             make_folders(&*self.disk, path)?;
         }
         move_all(&*self.disk, &ways, &(self.host.new_id)())?;
+        twins.iter().try_for_each(|twin| take_away(&*self.disk, twin))?;
         take_away(&*self.disk, &folder.join(ORIGIN))?;
         // What somebody else put there stays.
         drop(self.disk.remove_folder(&folder));
@@ -218,11 +256,15 @@ impl Trash {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 file => file.at(&path)?,
             };
-            write_all(&*file, &note, &path)?;
-            file.sync().at(&path)?;
             let folder = self.root.join(&id);
-            self.disk.sync_folder(&folder).at(&folder)?;
-            return Ok(id);
+            let written = write_all(&*file, &note, &path)
+                .and_then(|()| file.sync().at(&path))
+                .and_then(|()| self.disk.sync_folder(&folder).at(&folder));
+            return written.map(|()| id).inspect_err(|_| {
+                // A note of what was never moved would be a riddle.
+                drop(take_away(&*self.disk, &path));
+                drop(self.disk.remove_folder(&folder));
+            });
         }
         Err(Error::Exists(self.root.join(name)))
     }
@@ -307,3 +349,6 @@ fn is_one_name(name: &str) -> bool {
 fn not_an_origin() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "it tells no session that can be put back")
 }
+
+#[cfg(test)]
+mod tests;

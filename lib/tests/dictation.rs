@@ -70,6 +70,9 @@ fn record_quietly(lines: &[&[u8]]) -> Recorded {
             }
         }
     }
+    for saying in dictation.end().sayings {
+        dictation.say(saying, &mut recorder).unwrap();
+    }
     let path = recorder.path().unwrap().to_path_buf();
     recorder.close().unwrap();
     let session = Session::open(&Source::file(support::native(), &path), &Reading::plain(Timestamp::MAX)).unwrap();
@@ -264,7 +267,7 @@ fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
     14 refused: todos: todos is "none" and should be a list
     15 refused: usage: a usage without tokens; known: input, output, cacheRead, cacheWrite, reasoning, and the names of Anthropic and OpenAI
     16 refused: usage: input is -1 and should be a whole number
-    17 refused: title: a title without words
+    17 refused: title: a title is one line of 1 to 500 characters
     18 refused: no record, or several, "nowhere"
     19 refused: delta: nothing goes on; known: text, reasoning, part, toolCalls, model, end
     20 refused: cannot go on from "answer": no answer has begun
@@ -339,6 +342,7 @@ fn chunks_of_a_stream() {
     assistant: [read c4 "{"]
     system: enough error abort
     system: overloaded error error
+    1 Dropped: messageId
     "#);
 }
 
@@ -399,7 +403,153 @@ fn whole_messages() {
     assistant: [f d {}]
     tool-result: <d "done" Done>
     system: Be brief.
+    1 Dropped: id
+    2 Dropped: id
     "#);
+}
+
+#[test]
+fn what_the_end_of_the_input_cuts_off_is_said_as_it_is() {
+    insta::assert_snapshot!(check(r#"
+        {"type": "start", "messageMetadata": {"usage": {"inputTokens": 3, "outputTokens": 1}}}
+        {"type": "text-start", "id": "a"}
+        {"type": "text-start", "id": "b"}
+        {"type": "text-delta", "id": "a", "delta": "First"}
+        {"type": "text-delta", "id": "b", "delta": "Second"}
+        {"type": "tool-input-start", "toolCallId": "c", "toolName": "read"}
+        {"type": "tool-input-delta", "toolCallId": "c", "inputTextDelta": "{\"path"}
+    "#), @r#"assistant: First Second [read c "{\"path"] cost {"input":3,"output":1}"#);
+    insta::assert_snapshot!(check(r#"
+        {"type": "assistant", "session_id": "s", "message": {"id": "m1", "role": "assistant", "model": "claude-x", "content": [{"type": "text", "text": "Half."}], "usage": {"input_tokens": 3, "output_tokens": 1}}}
+    "#), @r#"assistant: Half. model claude-x cost {"input":3,"output":1}"#);
+}
+
+/// Lines whose words wait are told to be on disk when all of them are, and not with the first.
+#[test]
+fn words_that_wait_are_released_when_nothing_waits_any_more() {
+    let mut dictation = Dictation::default();
+    let mut released = |line: &str| {
+        let heard = dictation.hear(line.as_bytes()).unwrap();
+        (heard.waits, heard.releases)
+    };
+    assert_eq!(released(r#"{"type": "tool-input-start", "toolCallId": "a", "toolName": "read"}"#), (true, false));
+    assert_eq!(released(r#"{"type": "tool-input-start", "toolCallId": "b", "toolName": "read"}"#), (true, false));
+    let whole = |id: &str| {
+        format!(r#"{{"type": "tool-input-available", "toolCallId": "{id}", "toolName": "read", "input": {{}}}}"#)
+    };
+    assert_eq!(released(&whole("a")), (false, false), "b is not whole");
+    assert_eq!(released(&whole("b")), (false, true));
+    assert_eq!(released(r#"{"type": "text-start", "id": "t"}"#), (false, false));
+    assert_eq!(released(r#"{"type": "text-start", "id": "u"}"#), (false, false));
+    assert_eq!(released(r#"{"type": "text-delta", "id": "u", "delta": "x"}"#), (true, false));
+    assert_eq!(released(r#"{"type": "reset-step"}"#), (false, true), "it was taken back");
+}
+
+#[test]
+fn a_result_without_its_call_makes_no_call_up() {
+    let recorded = record_quietly(&[
+        br#"{"type": "start"}"#,
+        br#"{"type": "tool-output-available", "toolCallId": "c", "output": 1}"#,
+        br#"{"type": "text-start", "id": "a"}"#,
+        br#"{"type": "text-delta", "id": "a", "delta": "Done."}"#,
+        br#"{"type": "finish"}"#,
+    ]);
+    let told = outline(&recorded.session, recorded.session.head().unwrap());
+    assert_eq!(told, ["tool-result: <c 1 Done>", "assistant: Done."]);
+}
+
+#[test]
+fn broken_lines_of_claude_are_refused_and_its_notices_are_noted_once() {
+    insta::assert_snapshot!(check(r#"
+        {"type": "user"}
+        {"type": "user", "message": {"role": "user"}}
+        {"type": "user", "message": {"role": "user", "content": []}}
+        {"type": "assistant", "message": {"role": "assistant"}}
+        {"type": "assistant", "session_id": "s"}
+        {"type": "stream_event"}
+        {"type": "rate_limit_event", "rate_limit_info": {}}
+        {"type": "rate_limit_event", "rate_limit_info": {}}
+        {"type": "control_request", "request_id": "1", "request": {"subtype": "interrupt"}}
+        {"type": "of_tomorrow", "uuid": "8a0c1f52-0000-4000-8000-000000000001"}
+        {"type": "of_nobody"}
+    "#), @r#"
+    1 refused: user: it has no message
+    2 refused: user: its message has no content
+    3 refused: user: nothing is said
+    4 refused: assistant: its message has no content
+    5 refused: assistant: it has no message
+    6 refused: stream_event: event is missing
+    7 note: Lines of type rate_limit_event are not recorded.
+    9 note: Lines of type control_request are not recorded.
+    10 note: Lines of type of_tomorrow are not recorded.
+    11 refused: no chunk and no line of stream-json has the type "of_nobody"; known words: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message
+    "#);
+}
+
+#[test]
+fn nobody_speaks_in_our_name() {
+    let line = r#"{"user": {"content": "q", "parentSessionId": "p", "timestamp": 7, "colour": "red", "metadata": {"timestamp": "2001-01-01T00:00:00Z", "model": 7, "usage": "much", "cwd": "/x", "gitBranch": "b", "todos": 7, "thinking": 7, "sender": 7, "error": true, "records": ["r"], "continues": "c", "error_type": "e", "parentSessionId": "p", "parentToolCallId": "c", "mood": "fine"}}}"#;
+    let recorded = record(&[
+        line.as_bytes(),
+        br#"{"assistant": {"content": "a", "model": "m", "metadata": {"model": "other"}}}"#,
+        br#"{"error": {"text": "no", "parentSessionId": "p", "retry": 7}}"#,
+    ]);
+    insta::assert_snapshot!(outline(&recorded.session, recorded.session.head().unwrap()).join("\n"), @r#"
+    user: q {"mood":"fine","colour":"red"}
+    assistant: a model m
+    system: no {"retry":7} error error
+    "#);
+    let lost: Vec<&str> = recorded.said.iter().map(|said| said.trim_start_matches("1 Dropped: ")).collect();
+    assert_eq!(lost.len(), 18, "{lost:?}");
+    assert_eq!(lost[16..], ["2 Dropped: metadata.model", "3 Dropped: parentSessionId"]);
+    assert_eq!(recorded.session.parent_session(), None);
+    let said = messages(&recorded.session);
+    assert_eq!(said[0].metadata.as_ref().unwrap()["cwd"], PROJECT);
+}
+
+#[test]
+fn what_would_be_lost_unseen_is_told_or_refused() {
+    insta::assert_snapshot!(check(r#"
+        {"user": "a", "user": "b"}
+        {"user": {"content": "a", "content": "b"}}
+        {"user": {"content": "q", "metadata": {"big": 18446744073709551617123}}}
+        {"thinking": {"level": "high", "disabled": false, "triggers": [], "budget": 9}}
+        {"todos": [{"status": "pending"}]}
+        {"todos": [{"content": 7}]}
+        {"todos": [{"content": "look", "status": "napping"}, {"content": "go"}]}
+        {"snapshot": {"states": 7}}
+        {"snapshot": {"states": {"trackedFiles": [], "fileBackups": {}}}}
+        {"title": "two\nlines"}
+    "#), @r#"
+    user: q todos [{"content":"look","status":"napping"},{"content":"go","status":"pending"}] thinking {"level":"high","disabled":false,"triggers":[]} {"big":1.8446744073709552e+22}
+    1 refused: "user" is said twice
+    2 refused: "content" is said twice
+    3 Renamed: digits of a number
+    4 Dropped: thinking.budget
+    5 refused: todos: a todo: content is missing
+    6 refused: todos: a todo: invalid type: integer `7`, expected a string
+    8 refused: snapshot: states are {trackedFiles, fileBackups}, each an object by file
+    9 refused: snapshot: states are {trackedFiles, fileBackups}, each an object by file
+    10 refused: title: a title is one line of 1 to 500 characters
+    "#);
+}
+
+#[test]
+fn what_the_system_says_is_told_to_the_model_unless_it_says_otherwise() {
+    let recorded = record(&[
+        br#"{"system": "Be brief."}"#,
+        br#"{"system": {"content": "For people.", "toModel": false}}"#,
+        br#"{"system": {"content": "Obey.", "instructs": true}}"#,
+        br#"{"role": "system", "content": "Be kind."}"#,
+        br#"{"id": "s", "role": "system", "parts": [{"type": "text", "text": "Be fair."}]}"#,
+        br#"{"error": "no"}"#,
+    ]);
+    let told: Vec<(bool, bool)> = recorded
+        .session
+        .records()
+        .map(|record| record.body().unwrap().said().map(|said| (said.to_model, said.instructs)).unwrap())
+        .collect();
+    assert_eq!(told, [(true, false), (false, false), (true, true), (true, false), (true, false), (false, false)]);
 }
 
 #[test]
@@ -426,6 +576,7 @@ fn bytes_that_are_almost_json_are_mended_and_told() {
     user: last
     ");
     insta::assert_snapshot!(recorded.said.join("\n"), @"
+    3 refused: a line of NUL bytes says nothing
     4 Renamed: half a surrogate pair
     5 Renamed: a control character
     6 Renamed: bad UTF-8

@@ -11,7 +11,7 @@ use scrollback::error::Error;
 use scrollback::host::Host;
 use scrollback::message::{Part, ToolPart, ToolState};
 use scrollback::record::{Kind, Outcome, RecordId, Said, Thinking, Todo, ToolResult, Usage};
-use scrollback::recorder::{Ack, Delta, Durability, Options, Recorder};
+use scrollback::recorder::{Ack, Delta, Durability, Options, Recorder, Surprise};
 use scrollback::session::{Session, State};
 use scrollback::store::{NewSession, Point, Store};
 use scrollback::thinking::Triggers;
@@ -298,4 +298,59 @@ fn what_an_answer_cost_may_be_told_after_its_tools_have_answered() {
     assert_eq!(told[1], "assistant: [read_file c1] [read_file c2]");
     assert_eq!((session.heads().count(), session.usage().unwrap().output), (1, Some(7)));
     assert_eq!(session.issues(), []);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_becomes_a_link_out_of_the_store_is_not_followed() {
+    let native = dialect::named("native").unwrap();
+    for has_log in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let (root, out) = (folder.path().join("store"), folder.path().join("out"));
+        let store = Store::open(native, &root, Host::system("test 1").unwrap()).unwrap();
+        let mut recorder = store.create(std::path::Path::new("/gone")).unwrap();
+        recorder.user("Hi").unwrap();
+        let session = recorder.path().unwrap().parent().unwrap().to_path_buf();
+        std::fs::rename(&session, folder.path().join("away")).unwrap();
+        std::fs::create_dir(&out).unwrap();
+        if has_log {
+            std::fs::write(out.join("messages.jsonl"), "").unwrap();
+        }
+        std::os::unix::fs::symlink(&out, &session).unwrap();
+        recorder.user("Still there?").unwrap_err();
+        drop(recorder.close());
+        let found: Vec<_> = std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(found.len(), usize::from(has_log), "{found:?}");
+        assert!(!has_log || std::fs::read(out.join("messages.jsonl")).unwrap().is_empty());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_session_that_cannot_be_read_is_told_of() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let (native, project) = (dialect::named("native").unwrap(), std::path::Path::new("/gone"));
+    let store = Store::open(native, folder.path(), Host::system("test 1").unwrap()).unwrap();
+    let begin = |id: &str| {
+        let mut recorder = store.begin(NewSession { id: Some(id), ..NewSession::of(project) }).unwrap();
+        recorder.user("Hi").unwrap();
+        recorder.close().unwrap();
+    };
+    begin("s1");
+    begin("s2");
+    let newest = folder.path().join("sessions/s2/messages.jsonl");
+    std::fs::set_permissions(&newest, std::fs::Permissions::from_mode(0o000)).unwrap();
+    if std::fs::read(&newest).is_ok() {
+        // Whoever runs the tests may read everything, but not what leads to itself.
+        std::fs::remove_file(&newest).unwrap();
+        std::os::unix::fs::symlink("messages.jsonl", &newest).unwrap();
+    }
+    assert_eq!(store.list(None).errors.len(), 1);
+    let mut recorder = store.resume(project, Point::Latest).unwrap();
+    assert_eq!(recorder.session().unwrap().as_str(), "s1");
+    assert!(recorder.surprises().contains(&Surprise::Unread));
+    let refused = store.load("s2");
+    assert!(matches!(refused, Err(Error::Io { .. })), "{:?}", refused.err());
+    assert!(store.load("s1").is_ok());
 }

@@ -12,6 +12,7 @@ use scrollback::host::Host;
 use scrollback::reading::Reading;
 use scrollback::session::Session;
 use scrollback::source::Source;
+use scrollback::store::{NewSession, Store};
 use scrollback::trash::{Removed, Trash};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -312,4 +313,67 @@ fn a_trash_that_cannot_be_made_moves_nothing() {
     let listed = place.trash.list();
     assert_eq!((listed.removed.len(), listed.errors.len()), (0, 1));
     assert!(Path::new(&place.folder.path()).exists());
+}
+
+#[test]
+fn what_stayed_of_a_removal_that_failed_is_nobodys() {
+    let place = place(NATIVE);
+    place.remove("native", "sessions/s1/messages.jsonl").unwrap();
+    let note = fs::read_to_string(place.root.join("trash/s1/origin.json")).unwrap();
+    place.trash.restore("s1").unwrap();
+    for text in [&note[..], "", &note[..note.len() / 2]] {
+        fs::create_dir_all(place.root.join("trash/s1")).unwrap();
+        fs::write(place.root.join("trash/s1/origin.json"), text).unwrap();
+        let listed = place.trash.list();
+        assert_eq!((listed.removed.len(), listed.errors.len()), (0, 0), "{text:?}");
+    }
+    fs::remove_file(place.root.join("trash/s1/origin.json")).unwrap();
+    assert!(place.trash.list().errors.is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_has_both_names_is_put_back() {
+    let place = place(&[("c/projects/p/s1.jsonl", USER)]);
+    let before = place.files();
+    place.remove("claude-code", "c/projects/p/s1.jsonl").unwrap();
+    // The machine died between the second name and the end of the first.
+    fs::hard_link(place.root.join("trash/s1/s1.jsonl"), place.root.join("c/projects/p/s1.jsonl")).unwrap();
+    place.trash.restore("s1").unwrap();
+    assert_eq!(place.files(), before);
+    place.remove("claude-code", "c/projects/p/s1.jsonl").unwrap();
+    fs::write(place.root.join("c/projects/p/s1.jsonl"), USER).unwrap();
+    assert!(matches!(place.trash.restore("s1"), Err(Error::Exists(_))), "an equal file is another one");
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_moved_through_a_link_out_of_the_store() {
+    let link = |from: PathBuf, to: PathBuf| std::os::unix::fs::symlink(from, to).unwrap();
+    let place = place(&[("out/messages.jsonl", USER), ("store/sessions/s2/messages.jsonl", USER)]);
+    link(place.root.join("out"), place.root.join("store/sessions/s1"));
+    assert!(place.remove("native", "store/sessions/s1/messages.jsonl").is_err());
+    assert!(place.root.join("out/messages.jsonl").exists());
+    // The store itself may lie behind a link.
+    link(place.root.join("store"), place.root.join("linked"));
+    place.remove("native", "linked/sessions/s2/messages.jsonl").unwrap();
+    let (sessions, away) = (place.root.join("store/sessions"), place.root.join("out/sessions"));
+    fs::rename(&sessions, place.root.join("away")).unwrap();
+    fs::create_dir(&away).unwrap();
+    link(away.clone(), sessions);
+    assert!(place.trash.restore("s2").is_err());
+    assert!(fs::read_dir(away).unwrap().next().is_none());
+}
+
+#[test]
+fn a_session_that_a_recorder_has_open_stays() {
+    let place = place(&[]);
+    let store = Store::open(dialect::named("native").unwrap(), &place.root, host()).unwrap();
+    let mut recorder = store.begin(NewSession { id: Some("s1"), ..NewSession::of(Path::new("/gone")) }).unwrap();
+    recorder.user("Hi").unwrap();
+    let refused = store.remove("s1", &place.root);
+    assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");
+    recorder.close().unwrap();
+    assert_eq!(store.remove("s1", &place.root.join("data")).unwrap().root, place.root.join("trash"));
+    assert!(!store.exists("s1"));
 }

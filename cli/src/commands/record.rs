@@ -1,5 +1,6 @@
 //! `record`: what an agent says on standard input becomes a session, line by line.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -8,7 +9,7 @@ use scrollback::archive::Archived;
 use scrollback::dialect;
 use scrollback::dictation::{Dictation, Heard, Saying};
 use scrollback::error::Error;
-use scrollback::record::Body;
+use scrollback::record::{Body, Title};
 use scrollback::recorder::{Durability, Options, Recorder};
 use scrollback::store::{NewSession, Store};
 use scrollback::thinking::Triggers;
@@ -26,9 +27,10 @@ use crate::writable::{self, Writable};
 /// Record what an agent says, line by line
 ///
 /// Takes JSON lines on standard input: {"user": "…"}, {"assistant": "…"}, {"toolResult": {"callId": "…", "output": "…"}} and the like,
-/// chunks of the AI SDK's UI message stream, or what `claude -p --output-format stream-json` prints. Each line that was recorded is
-/// acknowledged by a line on standard output once it is on disk: {seq, id, session, durability}, where seq is the number of the line.
-/// A line that is not understood or cannot be written is answered by {seq, error}, and recording goes on; the exit code is 1 then.
+/// chunks of the AI SDK's UI message stream, or what `claude -p --output-format stream-json` prints. Every line that is not blank is
+/// answered by one line on standard output. What was recorded is acknowledged once it is on disk: {seq, id, session, durability},
+/// where seq is the number of the line; a line that only frames others is answered without id. A line that is not understood or
+/// cannot be written is answered by {seq, error}, and recording goes on; the exit code is 1 then.
 /// The session begins with the first line. docs/recording.md shows how to use it from Python and Node.
 #[derive(clap::Args, Debug)]
 pub(crate) struct RecordArgs {
@@ -97,6 +99,7 @@ enum Start {
 
 pub(crate) fn run(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     writable::refuse_demo(ctx)?;
+    let title = args.title.as_deref().map(title_of).transpose()?;
     let plan = plan(args, global, ctx)?;
     let dictation = match &plan.start {
         Start::Current { with: Some(jid), .. } => Dictation::with(jid),
@@ -104,13 +107,15 @@ pub(crate) fn run(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     };
     let mut recording = Recording {
         plan,
-        title: args.title.clone(),
+        title,
         recorder: None,
         dictation,
-        early: Vec::new(),
+        is_new: false,
+        early: VecDeque::new(),
         unwritten: Vec::new(),
         acks: Acks::default(),
         failed: false,
+        has_problems: false,
     };
     let lines = Lines::of_stdin()?;
     loop {
@@ -164,8 +169,11 @@ fn plan(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Plan, Failu
             let message = format!("a {} session is called after its place", dialect.name());
             return Err(Failure::new(FailureKind::Usage, message).hint("leave --id out"));
         }
-        // What cannot be gone on with is told before anything is said.
+        // What cannot be gone on with or begun is told before anything is said.
         let current = store.current(&NewSession { with: with.as_deref(), ..NewSession::of(&project) })?;
+        if current.is_none() {
+            store.check(NewSession { with: with.as_deref(), ..NewSession::of(&project) })?;
+        }
         if args.goes_on && current.is_none() {
             ctx.caution("new-session", "there is no session to go on with: a new one begins")?;
         }
@@ -185,7 +193,12 @@ fn plan(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Plan, Failu
         }
         ctx.caution("new-session", "there is no session of this project to go on with: a new one begins")?;
     }
+    store.check(NewSession { id: args.id.as_deref(), ..NewSession::of(&project) })?;
     Ok(Plan { store, start: Start::New { id: args.id.clone(), project } })
+}
+
+fn title_of(text: &str) -> Result<String, Failure> {
+    Title::checked(text).map_err(|why| Failure::new(FailureKind::Usage, "that is no title").hint(why))
 }
 
 /// A session that is not there is no answer of "nothing found": the command cannot do what it was asked for.
@@ -196,20 +209,28 @@ fn misused(failure: Failure) -> Failure {
 /// What is being recorded.
 struct Recording {
     plan: Plan,
+    /// A title that is not written yet.
     title: Option<String>,
     recorder: Option<Recorder>,
+    /// The recorder's session was begun here, and no line of it is recorded yet.
+    is_new: bool,
     dictation: Dictation,
     /// What frames the first answer and came before anything was said.
-    early: Vec<Saying>,
+    early: VecDeque<Saying>,
     /// Lines whose words come with a later one.
     unwritten: Vec<Line>,
     acks: Acks,
     /// The world said no.
     failed: bool,
+    /// Something that was asked for beside the lines was not done.
+    has_problems: bool,
 }
 
 impl Recording {
     fn line(&mut self, seq: u64, line: &[u8], ctx: &mut Ctx) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
         match self.dictation.hear(line) {
             Ok(heard) => self.heard(seq, heard, ctx),
             Err(refused) => self.acks.refuse(seq, &refused.to_string(), &mut ctx.out),
@@ -219,50 +240,81 @@ impl Recording {
     fn heard(&mut self, seq: u64, heard: Heard, ctx: &mut Ctx) {
         heard.notes.iter().for_each(|note| told(ctx.note(note)));
         let mut line = Line::new(seq, heard.losses);
-        if heard.waits {
-            self.unwritten.push(Line::new(seq, std::mem::take(&mut line.losses)));
-        }
+        let mut said = Ok(());
         if self.recorder.is_none() && !heard.sayings.iter().any(Saying::is_said) {
             self.early.extend(heard.sayings);
-            return;
+        } else {
+            said = self.record(heard.sayings, &mut line, ctx);
         }
+        let earlier = if heard.releases { std::mem::take(&mut self.unwritten) } else { Vec::new() };
+        match said {
+            Ok(()) => {
+                earlier.into_iter().for_each(|earlier| self.acks.add(line.also(earlier), &mut ctx.out));
+                if heard.waits {
+                    self.unwritten.push(line);
+                } else {
+                    self.acks.add(line, &mut ctx.out);
+                }
+            }
+            Err(error) => {
+                self.failed |= is_the_worlds(&error);
+                let lost = earlier.into_iter().chain([line]);
+                lost.for_each(|lost| self.acks.refuse(lost.seq(), &error.to_string(), &mut ctx.out));
+                self.take_back(ctx);
+            }
+        }
+        self.settle(ctx);
+    }
+
+    /// Says what a line says, and notes what came of it.
+    fn record(&mut self, sayings: Vec<Saying>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
         let asks = |saying: &Saying| matches!(saying, Saying::Body(body) if matches!(**body, Body::User(_)));
-        if heard.sayings.iter().any(asks) {
+        if sayings.iter().any(asks) {
             self.end_when_idle(ctx);
         }
-        if let Err(error) = self.begin(ctx) {
-            self.failed = true;
-            self.acks.refuse(seq, &error.to_string(), &mut ctx.out);
-            return;
-        }
-        let said = self.say(heard.sayings, &mut line);
+        self.begin(ctx)?;
+        self.give_title(ctx);
+        let said = self.say(sayings, line, ctx);
+        self.is_new &= said.is_err();
         // What an earlier line waited for is told first.
         let settled = self.recorder.as_mut().map(Recorder::settled).unwrap_or_default();
         line.settle(&settled);
         self.acks.settle(&settled, &mut ctx.out);
         self.acks
             .refuse_held(&self.recorder.as_mut().map(Recorder::refused).unwrap_or_default(), &mut ctx.out);
-        if let Err(error) = said {
-            self.failed |= is_the_worlds(&error);
-            self.acks.refuse(seq, &error.to_string(), &mut ctx.out);
-        } else {
-            let earlier = if heard.releases { std::mem::take(&mut self.unwritten) } else { Vec::new() };
-            earlier.into_iter().for_each(|earlier| self.acks.add(line.also(earlier), &mut ctx.out));
-            self.acks.add(line, &mut ctx.out);
-        }
-        self.settle(ctx);
+        said
     }
 
-    fn say(&mut self, sayings: Vec<Saying>, line: &mut Line) -> Result<(), Error> {
+    fn say(&mut self, sayings: Vec<Saying>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
-        // After a failed sync nothing is taken before what is in doubt was written again.
-        if !recorder.unsaved().is_empty() && recorder.unsaved().iter().any(|unsaved| unsaved.id.is_some()) {
-            recorder.reopen()?;
+        while let Some(saying) = self.early.front() {
+            line.note(self.dictation.say(saying.clone(), recorder)?);
+            self.early.pop_front();
         }
-        for saying in std::mem::take(&mut self.early).into_iter().chain(sayings) {
+        for saying in sayings {
+            let takes_back = matches!(saying, Saying::Reset);
+            let before = if takes_back { recorder.unsaved() } else { Vec::new() };
             line.note(self.dictation.say(saying, recorder)?);
+            if takes_back {
+                let still: Vec<u64> = recorder.unsaved().iter().map(|unsaved| unsaved.ticket).collect();
+                let gone = before.iter().map(|unsaved| unsaved.ticket).filter(|ticket| !still.contains(ticket));
+                self.acks.settle(&recorder.settled(), &mut ctx.out);
+                self.acks.take_back(&gone.collect::<Vec<u64>>(), &mut ctx.out);
+            }
         }
         Ok(())
+    }
+
+    /// Takes away a session that was begun for a line that could not be written: the next one begins it.
+    fn take_back(&mut self, ctx: &mut Ctx) {
+        if let Some(mut recorder) = self.recorder.take_if(|_| self.is_new) {
+            told(surprises::tell(&mut recorder, ctx));
+            match self.plan.store.take_back(recorder) {
+                Ok(None) => self.acks.of_session(""),
+                Ok(stays) => self.recorder = stays,
+                Err(error) => told(ctx.warn(&error.into())),
+            }
+        }
     }
 
     /// Opens the session with the first words.
@@ -272,10 +324,14 @@ impl Recording {
         }
         let store = &self.plan.store;
         let mut recorder = match &self.plan.start {
-            Start::New { id, project } => store.begin(NewSession { id: id.as_deref(), ..NewSession::of(project) })?,
+            Start::New { id, project } => {
+                self.is_new = true;
+                store.begin(NewSession { id: id.as_deref(), ..NewSession::of(project) })?
+            }
             Start::GoOn { session, record } => store.resume_source(&session.source, record.as_deref())?,
             Start::Current { project, with, idle_minutes } => {
                 let new = NewSession { with: with.as_deref(), ..NewSession::of(project) };
+                self.is_new = store.current(&new)?.is_none();
                 let (recorder, archived) = store.go_on(new, *idle_minutes)?;
                 if let Some(Archived { session, path, surprises }) = archived {
                     told(surprises::tell_all(&surprises, ctx));
@@ -293,11 +349,22 @@ impl Recording {
             told(ctx.note(&format!("Recording to {}", path.display())));
             told(ctx.note(&format!("Go on later with: scrollback record --resume {session}")));
         }
-        if let Some(Err(error)) = self.title.take().map(|title| recorder.title(title.as_str())) {
-            told(ctx.warn(&error.into()));
-        }
         self.recorder = Some(recorder);
         Ok(())
+    }
+
+    /// Writes the title that was asked for; a disk that takes it not now may take it with the next line.
+    fn give_title(&mut self, ctx: &mut Ctx) {
+        let (Some(title), Some(recorder)) = (&self.title, &mut self.recorder) else { return };
+        match recorder.title(title.as_str()) {
+            Ok(_) => self.title = None,
+            Err(error) if is_the_worlds(&error) => {}
+            Err(error) => {
+                self.title = None;
+                self.has_problems = true;
+                told(ctx.warn(&error.into()));
+            }
+        }
     }
 
     /// Lets go of a session that was idle: the next words end it and begin another.
@@ -325,29 +392,66 @@ impl Recording {
         self.settle(ctx);
     }
 
-    /// Writes what is held, and says how it went.
+    /// Says what never became whole, writes what is held, and tells how it went: no line stays without an answer.
     fn end(mut self, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+        self.end_words(ctx);
+        if self.recorder.is_some() {
+            self.give_title(ctx);
+        }
         if let Some(recorder) = &mut self.recorder {
-            let in_doubt = recorder.unsaved().iter().any(|unsaved| unsaved.id.is_some());
-            let saved = if in_doubt { recorder.reopen() } else { Ok(()) };
-            let finished = saved.and_then(|()| recorder.finish());
+            let finished = recorder.finish().or_else(|error| match error {
+                // The disk may promise at the second time what it did not at the first.
+                Error::Unsaved { .. } => recorder.reopen().and_then(|()| recorder.finish()),
+                error => Err(error),
+            });
             self.acks.settle(&recorder.settled(), &mut ctx.out);
             self.acks.refuse_held(&recorder.refused(), &mut ctx.out);
             told(surprises::tell(recorder, ctx));
             if let Err(error) = finished {
                 self.failed |= is_the_worlds(&error);
                 self.acks.refuse_rest(&error.to_string(), &mut ctx.out);
-                told(ctx.warn(&error.into()));
+                told(ctx.warn(&Failure::from(error).hint("what was not acknowledged is not saved")));
             }
         }
-        let code = match (self.failed && self.acks.saved == 0, self.acks.refused) {
+        self.acks.refuse_rest("the input ended, and nothing came of it", &mut ctx.out);
+        if self.title.is_some() && self.acks.saved > 0 {
+            self.has_problems = true;
+            let failure = Failure::new(FailureKind::Io, "the title could not be written");
+            told(ctx.warn(&failure.hint("`scrollback rename` gives the session its title")));
+        }
+        let has_problems = self.acks.refused > 0 || self.has_problems;
+        let code = match (self.failed && self.acks.saved == 0, has_problems || self.failed) {
             (true, _) => super::FAILED,
-            (false, 0) => 0,
-            (false, _) => super::FOUND_PROBLEMS,
+            (false, false) => 0,
+            (false, true) => super::FOUND_PROBLEMS,
         };
         match self.acks.unheard() {
             Some(failure) => Err(failure),
             None => Ok(ExitCode::from(code)),
+        }
+    }
+
+    /// The input is over: what waited for more of it is said as it is.
+    fn end_words(&mut self, ctx: &mut Ctx) {
+        let heard = self.dictation.end();
+        let waiting = std::mem::take(&mut self.unwritten);
+        let mut last = Line::new(0, Vec::new());
+        let is_said = self.recorder.is_some() || heard.sayings.iter().any(Saying::is_said);
+        let said = if is_said { self.record(heard.sayings, &mut last, ctx) } else { Ok(()) };
+        match said {
+            Ok(()) if last.is_recorded() => {
+                waiting.into_iter().for_each(|line| self.acks.add(last.also(line), &mut ctx.out));
+            }
+            Ok(()) => {
+                let why = "the input ended before what it says was whole";
+                waiting.iter().for_each(|line| self.acks.refuse(line.seq(), why, &mut ctx.out));
+            }
+            Err(error) => {
+                self.failed |= is_the_worlds(&error);
+                waiting.iter().for_each(|line| self.acks.refuse(line.seq(), &error.to_string(), &mut ctx.out));
+                told(ctx.warn(&Failure::from(error).hint("what was not acknowledged is not saved")));
+                self.take_back(ctx);
+            }
         }
     }
 }

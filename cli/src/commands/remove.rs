@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use scrollback::recorder::Surprise;
-use scrollback::trash::Trash;
 use serde::Serialize;
 
 use super::FOUND_PROBLEMS;
@@ -66,8 +65,8 @@ pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<E
 }
 
 fn remove(writable: &Writable, ctx: &mut Ctx) -> Result<Gone, Failure> {
-    let trash = Trash::open(&writable.trash(ctx), ctx.host()?);
-    if trash.is_in_use(&writable.source) {
+    let trash = writable.store()?.trash_of(&writable.source, &ctx.home.data());
+    if trash.is_in_use(&writable.session) {
         surprises::tell_all(&[Surprise::InUse], ctx)?;
     }
     let removed = trash.remove(&writable.session)?;

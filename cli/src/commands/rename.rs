@@ -12,9 +12,6 @@ use crate::surprises;
 use crate::terminal::clean;
 use crate::writable::Writable;
 
-/// A title is a line in a list; what is longer is a text.
-const TITLE_CHARS: usize = 500;
-
 /// Give a session a title
 ///
 /// The title is appended to the session as a record: nothing that is there changes, and of several titles the last one counts.
@@ -27,20 +24,15 @@ pub(crate) struct RenameArgs {
 }
 
 pub(crate) fn run(args: &RenameArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let title = args.title.trim();
-    if title.is_empty() || title.chars().count() > TITLE_CHARS || title.contains(char::is_control) {
-        let failure = Failure::new(FailureKind::Usage, "that is no title");
-        return Err(failure.hint(format!("a title is one line of 1 to {TITLE_CHARS} characters")));
-    }
+    let no_title = |why| Failure::new(FailureKind::Usage, "that is no title").hint(why);
+    let title = &Title::checked(&args.title).map_err(no_title)?;
     let writable = Writable::find(&args.session, global, ctx)?;
     let before = writable.session.title().filter(|title| title.source == TitleSource::Manual).cloned();
-    let mut recorder = writable.store()?.resume_source(&writable.source, None)?;
-    surprises::tell(&mut recorder, ctx)?;
-    let ack = recorder.title(Title { text: title.to_owned(), source: TitleSource::Manual })?;
-    recorder.finish()?;
-    surprises::tell(&mut recorder, ctx)?;
+    let new = Title { text: title.to_owned(), source: TitleSource::Manual };
+    let renamed = writable.store()?.rename(&writable.source, new)?;
+    surprises::tell_all(&renamed.surprises, ctx)?;
     if ctx.json {
-        ctx.print_json(&writable.done(ack.id().map(ToString::to_string)))?;
+        ctx.print_json(&writable.done(renamed.ack.id().map(ToString::to_string)))?;
         return Ok(ExitCode::SUCCESS);
     }
     ctx.line(&format!("{} is called {:?} now", clean::line(&writable.id()), clean::line(title)))?;

@@ -2,8 +2,6 @@
 
 use std::process::ExitCode;
 
-use scrollback::record::RecordId;
-
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -27,27 +25,26 @@ pub(crate) struct RewindArgs {
 }
 
 pub(crate) fn run(args: &RewindArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let writable = Writable::find(&args.session, global, ctx)?;
-    let Some(to) = &writable.record else {
+    let unnamed = |session: &str| {
         let failure = Failure::new(FailureKind::Usage, "no record was named");
-        return Err(failure.hint(format!("say {}#RECORD; `scrollback tree` shows every record", writable.id())));
+        failure.hint(format!("say {}#RECORD; `scrollback tree` shows every record", clean::line(session)))
     };
-    let to = RecordId(name::record(&writable.session, to)?.id().into_owned());
+    if let Some(session) = args.session.typed().strip_suffix('#') {
+        return Err(unnamed(session));
+    }
+    let writable = Writable::find(&args.session, global, ctx)?;
+    let Some(to) = &writable.record else { return Err(unnamed(&writable.id())) };
+    let to = name::record(&writable.session, to)?.id().into_owned();
     let left = writable.session.head().map(|head| head.id().into_owned());
-    let store = writable.store()?;
-    store.check_place(&writable.session, to.as_str())?;
-    let mut recorder = store.resume_source(&writable.source, None)?;
-    surprises::tell(&mut recorder, ctx)?;
-    let ack = recorder.rewind(&to, args.reason.clone())?;
-    recorder.finish()?;
-    surprises::tell(&mut recorder, ctx)?;
+    let rewound = writable.store()?.rewind(&writable.source, &to, args.reason.clone())?;
+    surprises::tell_all(&rewound.surprises, ctx)?;
     if ctx.json {
-        ctx.print_json(&writable.done(ack.id().map(ToString::to_string)))?;
+        ctx.print_json(&writable.done(rewound.ack.id().map(ToString::to_string)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let id = writable.id();
-    ctx.line(&format!("{} goes on from {}", clean::line(&id), clean::line(to.as_str())))?;
-    if let Some(left) = left {
+    ctx.line(&format!("{} goes on from {}", clean::line(&id), clean::line(&to)))?;
+    if let Some(left) = left.filter(|left| *left != to) {
         ctx.note(&format!("What was left stays a branch: `scrollback rewind {id}#{left}` takes this back."))?;
     }
     Ok(ExitCode::SUCCESS)

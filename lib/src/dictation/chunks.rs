@@ -67,6 +67,8 @@ pub(super) struct Stream {
     told: Map<String, Value>,
     /// What the message cost, told when it ends.
     usage: Option<Usage>,
+    /// Words of earlier chunks wait for later ones.
+    holds_back: bool,
 }
 
 /// A call, as far as it was told.
@@ -81,11 +83,38 @@ struct Call {
     in_answer: bool,
 }
 
+impl Call {
+    /// It has begun, and what it is called with is not whole.
+    fn is_unfinished(&self) -> bool {
+        self.part.is_none() && self.name.is_some()
+    }
+}
+
 impl Stream {
     pub(super) fn hear(&mut self, chunk: Map<String, Value>, heard: &mut Heard) -> Result<(), Refused> {
         let mut fields = Fields(chunk);
         let kind = fields.needed(&["type"])?;
-        self.chunk(&kind, fields, heard).map_err(|Refused(why)| Refused(format!("{kind}: {why}")))
+        let told = self.chunk(&kind, fields, heard);
+        self.release_when_whole(heard);
+        told.map_err(|Refused(why)| Refused(format!("{kind}: {why}")))
+    }
+
+    /// The stream is over, wherever it was.
+    pub(super) fn end(&mut self, heard: &mut Heard) {
+        self.end_step(heard);
+        if let Some(usage) = self.usage.take() {
+            heard.say(Saying::EndStep(Some(usage)));
+        }
+        self.release_when_whole(heard);
+    }
+
+    /// Lines whose words waited are on disk when nothing waits any more, and not before.
+    fn release_when_whole(&mut self, heard: &mut Heard) {
+        if self.holds_back || heard.waits {
+            let waits = self.texts.hold_back() || self.calls.values().any(Call::is_unfinished);
+            heard.releases = self.holds_back && !waits;
+            self.holds_back = waits;
+        }
     }
 
     fn chunk(&mut self, kind: &str, mut fields: Fields, heard: &mut Heard) -> Result<(), Refused> {
@@ -95,6 +124,9 @@ impl Stream {
                 // Another message's calls are other calls, whatever they are called.
                 *self = Stream { messages: std::mem::take(&mut self.messages), ..Stream::default() };
                 self.metadata(fields.object(&["messageMetadata"])?, heard);
+                if fields.any(&["messageId"]).is_some() {
+                    heard.lose("messageId");
+                }
             }
             "message-metadata" => self.metadata(fields.object(&["messageMetadata"])?, heard),
             "start-step" => {
@@ -151,7 +183,7 @@ impl Stream {
         self.begin_step(heard);
         heard.sayings.append(&mut said.sayings);
         heard.losses.append(&mut said.losses);
-        (heard.waits, heard.releases) = (said.waits, said.releases);
+        heard.waits = said.waits;
         Ok(())
     }
 
@@ -165,12 +197,11 @@ impl Stream {
     fn end_step(&mut self, heard: &mut Heard) {
         self.texts.end_all(heard);
         // Arguments that never became whole.
-        for (id, call) in self.calls.iter_mut().filter(|(_, call)| call.part.is_none()) {
+        for (id, call) in self.calls.iter_mut().filter(|(_, call)| call.is_unfinished()) {
             let name = call.name.clone().unwrap_or_else(|| "unknown".to_owned());
             let input = Some(call.text.as_str()).filter(|text| !text.is_empty()).map(Value::from);
             let part = ToolPart::dynamic(name, id, ToolState::InputStreaming { input });
             heard.say(Saying::Delta(Delta::Part(part.clone().into())));
-            heard.releases = true;
             call.part = Some(part);
         }
         if std::mem::take(&mut self.in_step) {
@@ -184,7 +215,7 @@ impl Stream {
         new.retain(|key, value| self.told.get(key) != Some(value));
         self.told.extend(new.clone());
         let mut said = Said::default();
-        words::about(new, &mut said);
+        words::about(new, &mut said, heard);
         self.usage = said.usage.take().or(self.usage);
         heard.sayings.extend(said.model.take().map(Delta::Model).map(Saying::Delta));
         if said != Said::default() {
@@ -195,7 +226,7 @@ impl Stream {
     fn called(&mut self, mut fields: Fields, heard: &mut Heard) -> Result<(), Refused> {
         let (id, name) = (fields.needed(&["toolCallId"])?, fields.text(&["toolName"])?);
         let known = self.calls.entry(id.clone()).or_default();
-        let name = name.or(known.name.take()).ok_or_else(|| Refused::because("toolName is missing"))?;
+        let name = name.or_else(|| known.name.clone()).ok_or_else(|| Refused::because("toolName is missing"))?;
         let input = fields.any(&["input"]).unwrap_or_default();
         let part = ToolPart {
             kind: if fields.flag(&["dynamic"])? == Some(true) { ToolKind::Dynamic } else { ToolKind::Static },
@@ -206,7 +237,7 @@ impl Stream {
             ..ToolPart::dynamic(&name, &id, ToolState::called(input))
         };
         known.name = Some(name.clone());
-        heard.releases = !std::mem::take(&mut known.text).is_empty() || known.part.is_none();
+        known.text.clear();
         let is_known = known.part.as_ref().is_some_and(|before| before.input() == part.input());
         if !is_known {
             self.say_call(&id, part, heard);

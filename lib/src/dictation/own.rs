@@ -16,7 +16,7 @@ const WORDS: [(&str, Meaning); 16] = [
     ("toolResult", results),
     ("system", |value, heard| said(value, Body::System, heard)),
     ("todos", |value, heard| words::todos(value).map(|todos| heard.say(Saying::Todos(todos)))),
-    ("thinking", |value, heard| words::thinking(value).map(|mode| heard.say(Saying::Thinking(mode)))),
+    ("thinking", |value, heard| words::thinking(value, heard).map(|mode| heard.say(Saying::Thinking(mode)))),
     ("usage", |value, heard| words::usage(value, heard).map(|usage| heard.say(Saying::Usage(usage)))),
     ("title", title),
     ("compaction", compaction),
@@ -90,7 +90,9 @@ pub(super) fn spoken(value: Value, heard: &mut Heard) -> Result<(), Refused> {
 }
 
 fn said(value: Value, body: fn(Said) -> Body, heard: &mut Heard) -> Result<(), Refused> {
-    let mut said = Said::default();
+    let is_system = matches!(body(Said::default()), Body::System(_));
+    // What an agent says as the system it says to the model, unless it says otherwise.
+    let mut said = Said { to_model: is_system, ..Said::default() };
     let rest = match value {
         Value::Object(object) if !object.contains_key("type") => {
             let mut fields = Fields(object);
@@ -111,10 +113,14 @@ fn said(value: Value, body: fn(Said) -> Body, heard: &mut Heard) -> Result<(), R
             said.model = fields.text(&["model"])?;
             said.usage = fields.any(&["usage"]).map(|usage| words::usage(usage, heard)).transpose()?;
             said.todos = fields.any(&["todos"]).map(words::todos).transpose()?;
-            said.thinking = fields.any(&["thinking"]).map(words::thinking).transpose()?;
+            said.thinking = fields.any(&["thinking"]).map(|mode| words::thinking(mode, heard)).transpose()?;
             said.context.cwd = fields.text(&["cwd"])?;
             said.context.git_branch = fields.text(&["gitBranch"])?;
-            words::about(fields.object(&["metadata"])?.unwrap_or_default(), &mut said);
+            if is_system {
+                said.to_model = fields.flag(&["toModel"])?.unwrap_or(true);
+                said.instructs = fields.flag(&["instructs"])? == Some(true);
+            }
+            words::about(fields.object(&["metadata"])?.unwrap_or_default(), &mut said, heard);
             fields.0
         }
         other => {
@@ -122,14 +128,13 @@ fn said(value: Value, body: fn(Said) -> Body, heard: &mut Heard) -> Result<(), R
             Map::new()
         }
     };
-    for (key, value) in rest {
-        said.metadata.entry(key).or_insert(value);
-    }
+    words::keep(rest, &mut said, heard);
     if !said.results.is_empty() && said.parts.is_empty() {
         heard.body(Body::ToolResult(said));
         return Ok(());
     }
-    if said == (Said { metadata: said.metadata.clone(), ..Said::default() }) {
+    let (metadata, to_model, instructs) = (said.metadata.clone(), said.to_model, said.instructs);
+    if said == (Said { metadata, to_model, instructs, ..Said::default() }) {
         return Err(Refused::because("nothing is said: content is missing"));
     }
     heard.body(body(said));
@@ -165,9 +170,7 @@ fn title(value: Value, heard: &mut Heard) -> Result<(), Refused> {
         }
         other => return Err(wrong(&["it"], "a text or an object", &other)),
     };
-    if text.trim().is_empty() {
-        return Err(Refused::because("a title without words"));
-    }
+    let text = Title::checked(&text).map_err(Refused)?;
     heard.body(Body::Title(Title { text, source }));
     Ok(())
 }
@@ -206,7 +209,7 @@ fn error(value: Value, heard: &mut Heard) -> Result<(), Refused> {
             let mut fields = Fields(object);
             said.parts.push(Part::text(fields.needed(&["text", "message"])?));
             said.error = Some(fields.text(&["kind", "type", "name", "code"])?.unwrap_or_else(|| "error".to_owned()));
-            said.metadata = fields.0;
+            words::keep(fields.0, &mut said, heard);
         }
         other => return Err(wrong(&["it"], "a text or an object", &other)),
     }
@@ -240,6 +243,10 @@ fn snapshot(value: Value, heard: &mut Heard) -> Result<(), Refused> {
         }
         None => fields.0.into(),
     };
+    let files = ["trackedFiles", "fileBackups", "trackedFileBackups"].map(|key| states.get(key));
+    if !states.is_object() || files.iter().flatten().any(|files| !files.is_object()) {
+        return Err(Refused::because("states are {trackedFiles, fileBackups}, each an object by file"));
+    }
     heard.body(Body::Snapshot(Snapshot { message, states }));
     Ok(())
 }

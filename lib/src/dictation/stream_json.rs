@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use serde_json::{Map, Value};
 
 use super::fields::Fields;
-use super::{Heard, Refused, Saying, words};
+use super::{Heard, Refused, Saying, own, words};
 use crate::dialect::{self, claude_code};
 use crate::message::Part;
 use crate::record::{Body, Compaction, Said, Usage};
@@ -16,6 +16,21 @@ use crate::recorder::Delta;
 
 /// The types of lines that are looked into; what else has a `session_id` is named once.
 const KINDS: [&str; 5] = ["system", "assistant", "user", "result", "stream_event"];
+
+/// Types of lines that say nothing of the conversation, and have not always a mark of the session.
+const NOTICES: [&str; 8] = [
+    "rate_limit_event",
+    "control_request",
+    "control_response",
+    "control_cancel_request",
+    "keep_alive",
+    "tool_progress",
+    "tool_use_summary",
+    "auth_status",
+];
+
+/// What every line of a session has.
+const MARKS: [&str; 2] = ["session_id", "uuid"];
 
 #[derive(Default)]
 pub(super) struct Stream {
@@ -37,7 +52,8 @@ struct Told {
 impl Stream {
     /// Whether this is a line of the stream.
     pub(super) fn knows(&self, kind: &str, line: &Map<String, Value>) -> bool {
-        KINDS.contains(&kind) || line.get("session_id").is_some_and(Value::is_string)
+        let is_marked = || MARKS.iter().any(|mark| line.get(*mark).is_some_and(Value::is_string));
+        KINDS.contains(&kind) || own::word_in(line).is_none() && (NOTICES.contains(&kind) || is_marked())
     }
 
     pub(super) fn hear(&mut self, mut line: Map<String, Value>, heard: &mut Heard) -> Result<(), Refused> {
@@ -52,9 +68,12 @@ impl Stream {
                 if let Some(run) = line.shift_remove("tool_use_result") {
                     line.insert("toolUseResult".to_owned(), run);
                 }
-                self.user(&line, heard);
+                self.user(&line, heard)?;
             }
-            "stream_event" => self.event(Fields(line).object(&["event"])?.unwrap_or_default(), heard),
+            "stream_event" => {
+                let event = Fields(line).object(&["event"])?;
+                self.event(event.ok_or_else(|| Refused::because("stream_event: event is missing"))?, heard);
+            }
             "result" => self.result(Fields(line), heard)?,
             "system" => self.system(Fields(line), heard)?,
             _ => heard.notes.push(format!("Lines of type {kind} are not recorded.")),
@@ -63,9 +82,8 @@ impl Stream {
     }
 
     fn answer(&mut self, line: Map<String, Value>, heard: &mut Heard) -> Result<(), Refused> {
+        let message = spoken("assistant", &line)?;
         let Body::Assistant(said) = body(&line) else { return Err(Refused::because("assistant: it has no message")) };
-        let message = line.get("message").filter(|message| message.is_object());
-        let Some(message) = message else { return Err(Refused::because("assistant: it has no message")) };
         let id = message.get("id").and_then(Value::as_str);
         self.go_to(id, said.model.clone(), heard);
         // Each block repeats what the whole cost, more or less finished.
@@ -118,7 +136,12 @@ impl Stream {
         heard.say(Saying::Delta(Delta::Part(part)));
     }
 
-    fn user(&mut self, line: &Map<String, Value>, heard: &mut Heard) {
+    fn user(&mut self, line: &Map<String, Value>, heard: &mut Heard) -> Result<(), Refused> {
+        match spoken("user", line)?.get("content") {
+            Some(Value::String(text)) if text.is_empty() => return Err(Refused::because("user: nothing is said")),
+            Some(Value::Array(blocks)) if blocks.is_empty() => return Err(Refused::because("user: nothing is said")),
+            _ => {}
+        }
         match body(line) {
             // The model may go on with the same answer while its tools run.
             Body::ToolResult(said) => {
@@ -143,6 +166,7 @@ impl Stream {
                 heard.body(body);
             }
         }
+        Ok(())
     }
 
     /// A piece of what the API itself sends.
@@ -243,6 +267,11 @@ impl Stream {
         }
     }
 
+    /// The stream is over, wherever it was.
+    pub(super) fn end(&mut self, heard: &mut Heard) {
+        self.finish(heard);
+    }
+
     fn finish(&mut self, heard: &mut Heard) {
         self.end_told(heard);
         self.told.clear();
@@ -257,6 +286,16 @@ impl Stream {
 fn words_of(is_reasoning: bool, text: &str) -> Option<Saying> {
     let delta = if is_reasoning { Delta::Reasoning(text.to_owned()) } else { Delta::Text(text.to_owned()) };
     (!text.is_empty()).then_some(Saying::Delta(delta))
+}
+
+/// The message of a line, which has a content.
+fn spoken<'l>(kind: &str, line: &'l Map<String, Value>) -> Result<&'l Value, Refused> {
+    let message = line.get("message").filter(|message| message.is_object());
+    let message = message.ok_or_else(|| Refused(format!("{kind}: it has no message")))?;
+    match message.get("content") {
+        Some(Value::String(_) | Value::Array(_)) => Ok(message),
+        _ => Err(Refused(format!("{kind}: its message has no content"))),
+    }
 }
 
 /// What a line says: it is what Claude Code also writes to its log.

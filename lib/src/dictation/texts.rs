@@ -88,17 +88,18 @@ impl Texts {
             if let Some(next) = self.open.first_mut().filter(|next| !next.waiting.is_empty()) {
                 next.begun = true;
                 heard.say(piece(next.is_reasoning, std::mem::take(&mut next.waiting)));
-                heard.releases = true;
             }
         }
     }
 
     /// Nothing goes on any more.
     pub(super) fn end_all(&mut self, heard: &mut Heard) {
-        for (at, text) in std::mem::take(&mut self.open).into_iter().enumerate() {
-            heard.releases |= at > 0;
-            text.write(heard);
-        }
+        std::mem::take(&mut self.open).into_iter().for_each(|text| text.write(heard));
+    }
+
+    /// Whether words wait for another text to end.
+    pub(super) fn hold_back(&self) -> bool {
+        self.open.iter().any(|open| !open.waiting.is_empty())
     }
 }
 

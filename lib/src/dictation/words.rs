@@ -132,21 +132,33 @@ fn text_of(value: Value) -> String {
     }
 }
 
-/// A task list: objects, or only what is to be done.
+/// A task list: objects, or only what is to be done. A status is a word of the agent's own.
 pub(super) fn todos(value: Value) -> Result<Vec<Todo>, Refused> {
     let Value::Array(list) = value else { return Err(wrong(&["todos"], "a list", &value)) };
+    let pending = || "pending".to_owned();
     let todo = |item| match item {
-        Value::String(content) => {
-            Ok(Todo { content, status: "pending".to_owned(), active_form: None, extra: Map::new() })
+        Value::String(content) => Ok(Todo { content, status: pending(), active_form: None, extra: Map::new() }),
+        Value::Object(object) => {
+            let todo = serde_json::from_value::<Todo>(object.into());
+            let todo = todo.map_err(|error| Refused(format!("a todo: {error}")))?;
+            Ok(if todo.status.is_empty() { Todo { status: pending(), ..todo } } else { todo })
         }
-        Value::Object(_) => serde_json::from_value(item).map_err(|error| Refused(format!("a todo: {error}"))),
         other => Err(wrong(&["todos"], "a list of texts and objects", &other)),
     };
+    let said = |todo: Todo| {
+        let is_said = !todo.content.trim().is_empty();
+        is_said.then_some(todo).ok_or_else(|| Refused::because("a todo: content is missing"))
+    };
+    let todo = |item| todo(item).and_then(said);
     list.into_iter().map(todo).collect()
 }
 
 /// A thinking mode: its level, or all of it.
-pub(super) fn thinking(value: Value) -> Result<Thinking, Refused> {
+pub(super) fn thinking(value: Value, heard: &mut Heard) -> Result<Thinking, Refused> {
+    if let Value::Object(fields) = &value {
+        let unknown = fields.keys().filter(|key| !["level", "disabled", "triggers"].contains(&key.as_str()));
+        unknown.for_each(|key| heard.lose(format!("thinking.{key}")));
+    }
     match value {
         Value::String(level) => Ok(Thinking { level: Some(level), disabled: false, triggers: Vec::new() }),
         Value::Bool(on) => Ok(Thinking { level: None, disabled: !on, triggers: Vec::new() }),
@@ -208,28 +220,67 @@ pub(super) fn usage(value: Value, heard: &mut Heard) -> Result<Usage, Refused> {
     Ok(usage)
 }
 
-/// What is known about a message, put where our records have a place for it. The rest stays as it is, and so does a value that
-/// only has the name of ours: it is no reason to lose the message.
-pub(super) fn about(metadata: Map<String, Value>, said: &mut Said) {
+/// What readers tell of a message from its record, and what makes a session another's child or a message a failure: nobody's
+/// metadata may say it in our name.
+const OURS: [&str; 14] = [
+    "timestamp",
+    "model",
+    "usage",
+    "cwd",
+    "gitBranch",
+    "todos",
+    "thinking",
+    "sender",
+    "error",
+    "records",
+    "continues",
+    "error_type",
+    "parentSessionId",
+    "parentToolCallId",
+];
+
+/// Keeps what else is said about a message; a name of ours is told as lost.
+pub(super) fn keep(rest: Map<String, Value>, said: &mut Said, heard: &mut Heard) {
+    for (key, value) in rest {
+        if OURS.contains(&key.as_str()) {
+            heard.lose(key);
+        } else {
+            said.metadata.entry(key).or_insert(value);
+        }
+    }
+}
+
+/// What is known about a message, put where our records have a place for it that nothing has taken yet. Other names of ours are
+/// told as lost, and the rest stays as it is.
+pub(super) fn about(metadata: Map<String, Value>, said: &mut Said, heard: &mut Heard) {
     for (key, value) in metadata {
-        match (key.as_str(), value) {
-            ("model", Value::String(model)) => said.model = Some(model),
-            ("sender", Value::String(sender)) => said.sender = Some(sender),
-            ("usage" | "totalUsage", value) => match usage(value.clone(), &mut Heard::default()) {
-                Ok(usage) => said.usage = Some(usage),
-                Err(_) => _ = said.metadata.insert(key, value),
-            },
-            ("todos", value) => match todos(value.clone()) {
-                Ok(todos) => said.todos = Some(todos),
-                Err(_) => _ = said.metadata.insert(key, value),
-            },
-            ("thinking", value) => match thinking(value.clone()) {
-                Ok(mode) => said.thinking = Some(mode),
-                Err(_) => _ = said.metadata.insert(key, value),
-            },
-            // They name records of the session that the message comes from.
-            ("records" | "continues", _) => {}
-            (_, value) => _ = said.metadata.insert(key, value),
+        let is_taken = match (key.as_str(), &value) {
+            ("model", Value::String(model)) if said.model.is_none() => {
+                said.model = Some(model.clone());
+                true
+            }
+            ("sender", Value::String(sender)) if said.sender.is_none() => {
+                said.sender = Some(sender.clone());
+                true
+            }
+            ("usage" | "totalUsage", value) if said.usage.is_none() => {
+                said.usage = usage(value.clone(), &mut Heard::default()).ok();
+                said.usage.is_some()
+            }
+            ("todos", value) if said.todos.is_none() => {
+                said.todos = todos(value.clone()).ok();
+                said.todos.is_some()
+            }
+            ("thinking", value) if said.thinking.is_none() => {
+                said.thinking = thinking(value.clone(), heard).ok();
+                said.thinking.is_some()
+            }
+            _ => false,
+        };
+        match () {
+            () if is_taken => {}
+            () if OURS.contains(&key.as_str()) => heard.lose(format!("metadata.{key}")),
+            () => _ = said.metadata.entry(key).or_insert(value),
         }
     }
 }
@@ -237,13 +288,15 @@ pub(super) fn about(metadata: Map<String, Value>, said: &mut Said) {
 /// A whole message: what it says is a record, or, of an answer, one for each of its steps.
 pub(super) fn message(message: Message, heard: &mut Heard) {
     let mut said = Said::default();
-    about(message.metadata.unwrap_or_default(), &mut said);
-    for (key, value) in message.extra {
-        said.metadata.entry(key).or_insert(value);
+    about(message.metadata.unwrap_or_default(), &mut said, heard);
+    keep(message.extra, &mut said, heard);
+    if !message.id.is_empty() {
+        // The record has a name of its own.
+        heard.lose("id");
     }
     match message.role {
         Role::User => heard.body(Body::User(Said { parts: message.parts, ..said })),
-        Role::System => heard.body(Body::System(Said { parts: message.parts, ..said })),
+        Role::System => heard.body(Body::System(Said { parts: message.parts, to_model: true, ..said })),
         Role::Assistant => {
             let mut steps = vec![Vec::new()];
             for part in message.parts {

@@ -68,6 +68,8 @@ pub(crate) struct Log {
     failed: Option<Arc<io::Error>>,
     sidecar_before: Option<Value>,
     sidecar_at: Option<Timestamp>,
+    /// Another recorder may have it open too: only that one knows when it is closed.
+    is_shared: bool,
     /// What the title is according to the log, and not told to the sidecar yet.
     title: Title,
     surprises: Vec<Surprise>,
@@ -148,6 +150,7 @@ impl Log {
             failed: None,
             sidecar_before,
             sidecar_at: None,
+            is_shared: false,
             title: Title::Due,
             surprises: Vec::new(),
         }
@@ -273,6 +276,7 @@ impl Log {
     }
 
     pub(crate) fn surprise(&mut self, surprise: Surprise) {
+        self.is_shared |= surprise == Surprise::InUse;
         self.surprises.push(surprise);
     }
 
@@ -301,9 +305,13 @@ impl Log {
 
     /// Ends the log's recording: it is whole once everything is safe.
     pub(crate) fn close(&mut self) -> Result<()> {
+        self.is_shared |= self.appender.is_written_behind();
         let synced = if self.unsynced.is_empty() { self.check() } else { self.sync() };
-        self.start.tally.is_open = synced.is_err();
+        self.start.tally.is_open = synced.is_err() || self.is_shared;
         self.tell_sidecar();
+        if synced.is_ok() && !self.is_shared {
+            self.appender.mark_closed((self.place.host.now)());
+        }
         synced
     }
 
@@ -336,7 +344,8 @@ impl Log {
         let Ok(mut bytes) = serde_json::to_vec_pretty(&told) else { return };
         bytes.push(b'\n');
         let new_id = (self.place.host.new_id)();
-        if replace(&*self.place.disk, &path, &new_id, &bytes, Keep::IfPossible).is_err() {
+        let inside = self.appender.check_inside();
+        if inside.and_then(|()| replace(&*self.place.disk, &path, &new_id, &bytes, Keep::IfPossible)).is_err() {
             return self.surprises.push(Surprise::NoSidecar);
         }
         self.title = Title::Told;
