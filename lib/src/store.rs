@@ -147,7 +147,7 @@ impl Store {
 
     /// Begins a session, all or nothing. One that is there already is refused.
     pub fn begin(&self, new: NewSession<'_>) -> Result<Recorder> {
-        if new.project.components().any(|part| part == Component::ParentDir) {
+        if new.project.is_absolute() && new.project.components().any(|part| part == Component::ParentDir) {
             let project = project::settled(&self.host.cwd, new.project);
             return self.begin(NewSession { project: &project, ..new });
         }

@@ -314,8 +314,8 @@ impl Log {
 
     /// Ends the log's recording: it is whole once everything is safe.
     pub(crate) fn close(&mut self) -> Result<()> {
-        self.is_shared |= self.appender.is_written_behind();
         let synced = if self.unsynced.is_empty() { self.check() } else { self.sync() };
+        self.is_shared |= self.appender.is_written_behind();
         self.start.tally.is_open = synced.is_err() || self.is_shared;
         self.tell_sidecar();
         if synced.is_ok() && !self.is_shared {
