@@ -139,7 +139,6 @@ pub struct Unsaved {
 impl fmt::Display for Surprise {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Surprise::Unread => "not every session could be read: a newer one may be among those",
             Surprise::InUse => "another program wrote to this session in the last minute, and may go on",
             Surprise::Unread => "not every session could be read: a newer one may be among those",
             Surprise::TornTail => "the file ended inside a record; that piece was closed, nothing else changed",
