@@ -6,7 +6,7 @@
 //! ```
 //!
 //! What the other format cannot hold is reported record by record, and the original lines go into a file beside the new one,
-//! so that the way back gives them again ([`kept`]).
+//! so that the way back gives them again (`convert/kept.rs`).
 
 mod answers;
 mod compare;

@@ -82,8 +82,8 @@ impl Durability {
 pub enum Ack {
     /// It is on disk.
     Saved(Saved),
-    /// It is part of something that the format can only write whole: [`Recorder::settled`] tells when that is on disk, and
-    /// until then it is in [`Recorder::unsaved`].
+    /// It is part of something that the format can only write whole: [`super::Recorder::settled`] tells when that is on disk, and
+    /// until then it is in [`super::Recorder::unsaved`].
     Held {
         /// Names the call.
         ticket: u64,
