@@ -21,8 +21,9 @@ use crate::record::{Kind, SessionId};
 use crate::recorder::{Recorder, first_tally};
 use crate::replace::{Keep, replace};
 use crate::session::Session;
+use crate::sidecar;
 use crate::source::Source;
-use crate::store::{NewSession, Store, read_sidecar};
+use crate::store::{NewSession, Store};
 
 /// A log that is replaced again each time that we have found it is not one to move.
 const FILES_FOLLOWED: usize = 100;
@@ -189,7 +190,7 @@ impl Store {
         let project = session.cwd().map_or_else(|| self.host.cwd.clone(), |cwd| project::of(Path::new(cwd)));
         let mut tally = first_tally(&place, &project);
         (tally.updated, tally.is_open) = (Some(now), false);
-        let told = tell(read_sidecar(path), &tally);
+        let told = tell(sidecar::says(path), &tally);
         let written = serde_json::to_vec_pretty(&told).map_err(io::Error::from).at(path).and_then(|mut bytes| {
             bytes.push(b'\n');
             replace(&*self.disk, path, &(self.host.new_id)(), &bytes, Keep::IfPossible)

@@ -24,8 +24,9 @@ use crate::project;
 use crate::record::{RecordId, SessionId};
 use crate::recorder::{Log, Start};
 use crate::session::{Branch, RecordRef, Session};
+use crate::sidecar;
 use crate::source::Source;
-use crate::store::{NewSession, Store, bytes, check_name, link_named, read_sidecar};
+use crate::store::{NewSession, Store, bytes, check_name, link_named};
 use crate::writing::{Adoption, Line, Shape};
 use plan::{Stands, linear_plan, plan, take_header};
 use staged::Out;
@@ -205,7 +206,7 @@ impl Store {
         start.tally.git_branch = from.git_branch().map(str::to_owned);
         start.tally.title = from.title().map(|title| title.text.clone());
         let own = from.source.sidecar().filter(|_| from.dialect().name() == self.dialect.name());
-        let before = own.and_then(|path| read_sidecar(&path));
+        let before = own.and_then(|path| sidecar::says(&path));
         let mut log = Log::new(place, Appender::open(self.disk.clone(), path, Vec::new())?, start, before);
         log.close()?;
         Ok(log.surprises())

@@ -59,6 +59,7 @@ mod git;
 mod disk;
 mod append;
 mod replace;
+mod sidecar;
 mod redact;
 pub mod thinking;
 pub mod recorder;

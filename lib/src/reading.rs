@@ -21,6 +21,7 @@ use crate::pieces::CUT;
 use crate::project;
 use crate::rows::Content;
 use crate::session::Session;
+use crate::sidecar;
 use crate::skeleton::{Place, Skeleton, Stand};
 use crate::source::{Contents, Files, OpenFile, Source, head_of, open_file};
 use crate::tail::Tail;
@@ -32,9 +33,6 @@ const CHUNK_BYTES: usize = 1024 * 1024;
 /// The first window of a session read from its end, and what it grows by: a page of messages is usually in the first.
 const TAIL_WINDOW_BYTES: u64 = 256 * 1024;
 const TAIL_WINDOW_GROWTH: u64 = 4;
-
-/// A sidecar is a few lines; more is not one.
-const SIDECAR_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
 
 /// How to read.
 #[derive(Clone, Copy)]
@@ -278,7 +276,7 @@ fn take_files(source: &Source, files: Files, reading: &Reading<'_>) -> Result<Se
 
 /// Reads the file beside the log. It is never believed over the log, so whatever is wrong with it matters to nobody.
 fn read_sidecar(source: &Source, now: Timestamp) -> Facts {
-    let bytes = source.sidecar().and_then(|path| head_of(&path, SIDECAR_LIMIT_BYTES).ok());
+    let bytes = source.sidecar().and_then(|path| head_of(&path, sidecar::LIMIT_BYTES).ok());
     let Some(bytes) = bytes else { return Facts::default() };
     let mut told = Skeleton::default();
     let place = Place { offset: 0, length: 0, line: 0, file: 0 };

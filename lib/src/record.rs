@@ -130,8 +130,44 @@ pub enum Body {
 }
 
 impl Body {
+    /// What the record that says it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Body::User(_) => Kind::User,
+            Body::Assistant(_) => Kind::Assistant,
+            Body::ToolResult(_) => Kind::ToolResult,
+            Body::Attachment(_) => Kind::Attachment,
+            Body::System(_) => Kind::System,
+            Body::Snapshot(_) => Kind::Snapshot,
+            Body::Title(_) => Kind::Title,
+            Body::Compaction(_) => Kind::Compaction,
+            Body::Rewind(_) => Kind::Rewind,
+            Body::Restore(_) => Kind::Restore,
+            Body::Header(_) => Kind::Header,
+            Body::Other(_) => Kind::Other,
+        }
+    }
+
     /// What was said, for the kinds that say something.
     pub fn said(&self) -> Option<&Said> {
+        match self {
+            Body::User(said)
+            | Body::Assistant(said)
+            | Body::ToolResult(said)
+            | Body::Attachment(said)
+            | Body::System(said) => Some(said),
+            Body::Snapshot(_)
+            | Body::Title(_)
+            | Body::Compaction(_)
+            | Body::Rewind(_)
+            | Body::Restore(_)
+            | Body::Header(_)
+            | Body::Other(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub(crate) fn said_mut(&mut self) -> Option<&mut Said> {
         match self {
             Body::User(said)
             | Body::Assistant(said)

@@ -6,10 +6,11 @@
 mod ack;
 mod answer;
 mod blocks;
+mod draft;
 mod held;
 mod log;
-mod sidecar;
 mod start;
+mod telling;
 mod tickets;
 mod turn;
 
@@ -25,9 +26,10 @@ use crate::writing::{Grain, Shape};
 pub use ack::{Ack, Delta, Durability, Options, Refused, Saved, Unsaved};
 use answer::{Answer, Call};
 use blocks::blocks;
-pub(crate) use log::{Log, Mode, Place, first_tally};
-use log::{On, Piece};
+use draft::{On, Piece};
+pub(crate) use log::{Log, Mode, Place};
 pub(crate) use start::{RECORDS_ASKED_FOR_CALLS, Start, Tip};
+pub(crate) use telling::first_tally;
 use tickets::{Tickets, Whose};
 use turn::Turn;
 pub use turn::steps;
@@ -117,8 +119,7 @@ impl Recorder {
     /// Results of a body's calls may follow, though it was not written here.
     pub(crate) fn expect_results(&mut self, body: &Body) {
         if let (Some(log), Some(said)) = (&mut self.log, body.said()) {
-            let calls = log::open_calls(&said.parts).map(|(id, name)| (id.to_owned(), name.to_owned()));
-            log.start.calls.extend(calls);
+            log.start.expect_results(said);
         }
     }
 

@@ -1,44 +1,35 @@
-//! One dialect's sessions in one place, to be written: begun, gone on with, listed, renamed.
+//! One dialect's sessions in one place, to be written: begun, gone on with, renamed, removed.
 //!
 //! The place is what the agent's own variable would name. Existing sessions are found as [`crate::listing`] finds them.
 
+mod find;
+mod place;
+
+pub(crate) use place::{FILE_NAME_LIMIT_BYTES, check_name};
+
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::Value;
-
 use crate::append::{Appender, Surprise};
-use crate::dialect::{Dialect, Event};
+use crate::dialect::Dialect;
 use crate::disk::{Disk, Real};
 use crate::error::{At, Error, Result};
 use crate::git;
 use crate::host::Host;
 use crate::in_use::is_in_use;
 use crate::inside::Inside;
-use crate::layout::Format;
-use crate::listing::{self, Depth};
 use crate::project;
-use crate::query::SessionRow;
-use crate::reading::Reading;
 use crate::record::{Kind, RecordId, SessionId, Title};
 use crate::recorder::{Ack, Log, Mode, Options, Place, Recorder, Start};
 use crate::redact;
 use crate::replace::take_away;
 use crate::session::{NotFound, RecordRef, Session};
+use crate::sidecar;
 use crate::source::Source;
 use crate::trash::{Removed, Trash};
 use crate::writing::{Beginning, Line, Shape, Writing};
-
-/// A name longer than this is no session's: with an ending it still is one name of a file.
-const NAME_LIMIT_BYTES: usize = 128;
-
-/// No file system takes a longer name.
-pub(crate) const FILE_NAME_LIMIT_BYTES: usize = 255;
-
-/// A sidecar is a few lines; more is not one.
-const SIDECAR_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
 
 /// Where sessions of one dialect are written.
 ///
@@ -114,15 +105,6 @@ pub struct Amended {
     pub surprises: Vec<Surprise>,
 }
 
-/// Sessions, and what could not be looked into.
-#[derive(Debug, Default)]
-pub struct Listed {
-    /// The newest first, by the instants in them.
-    pub rows: Vec<SessionRow>,
-    /// Files and folders that could not be read.
-    pub errors: Vec<Error>,
-}
-
 impl Store {
     /// A store at `root`; nothing is made there before a session is begun.
     pub fn open(dialect: &'static dyn Dialect, root: &Path, host: Host) -> Result<Store> {
@@ -160,7 +142,7 @@ impl Store {
         let place = self.place(session, &path);
         let start = Start::fresh(&place, new.project);
         // Where a project has one session after another, what lies beside the log is older than this one.
-        let sidecar = place.sidecar.as_deref().and_then(read_sidecar);
+        let sidecar = place.sidecar.as_deref().and_then(sidecar::says);
         let created = Appender::create(self.disk.clone(), &path, header.clone()).and_then(|mut appender| {
             // A session that somebody can name is there, whatever comes next.
             appender.sync()?;
@@ -276,7 +258,7 @@ impl Store {
         let header = bytes(&(self.writing.header)(&self.unchecked_beginning(&id, &new, session.git_branch())));
         let place = self.place(id, path);
         let start = Start::at(&session, head, &place, &project)?;
-        let sidecar = place.sidecar.as_deref().and_then(read_sidecar);
+        let sidecar = place.sidecar.as_deref().and_then(sidecar::says);
         let in_use = is_in_use(path, session.updated(), sidecar.as_ref(), (self.host.now)());
         let appender = Appender::open(self.disk.clone(), path, header)?.staying(Inside::of(source));
         let mut log = Log::new(place, appender, start, sidecar);
@@ -285,37 +267,6 @@ impl Store {
         }
         log.tell_sidecar();
         Ok(Recorder::new(log, self.options.clone()))
-    }
-
-    /// The store's sessions, of one project or of all.
-    pub fn list(&self, project: Option<&Path>) -> Listed {
-        let wanted = project.map(|project| project::of(project).to_string_lossy().into_owned());
-        let mut listed = Listed::default();
-        for (_, row) in self.rows(&mut listed.errors) {
-            if wanted.is_none() || row.project == wanted {
-                listed.rows.push(row);
-            }
-        }
-        listed.rows.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| b.id.cmp(&a.id)));
-        listed
-    }
-
-    /// Reads a session.
-    pub fn load(&self, session: &str) -> Result<Session> {
-        self.read(&self.source(session)?)
-    }
-
-    /// Reads the newest session of a project. [`Store::list`] tells what could not be looked into; where that is all, it is the answer.
-    pub fn last(&self, project: &Path) -> Result<Option<Session>> {
-        match self.newest(project) {
-            (Some(source), _) => self.read(&source).map(Some),
-            (None, errors) => errors.into_iter().next().map_or(Ok(None), Err),
-        }
-    }
-
-    /// Whether there is such a session.
-    pub fn exists(&self, session: &str) -> bool {
-        self.source(session).is_ok()
     }
 
     /// Gives a session a title.
@@ -351,64 +302,6 @@ impl Store {
     /// Refuses a record that the session cannot go on from.
     pub fn check_place(&self, session: &Session, record: &str) -> Result<()> {
         self.place_to_go_on(session, record).map(|_| ())
-    }
-
-    /// The session of this id.
-    pub fn source(&self, session: &str) -> Result<Source> {
-        let (mut sources, mut errors) = (Vec::new(), Vec::new());
-        for source in self.sources() {
-            match source {
-                Ok(source) => sources.push(source),
-                Err(error) => errors.push(error),
-            }
-        }
-        // Most sessions are called as their files are: the others are opened only where none is.
-        sources.sort_by_key(|source| !source.name().ends_with(session));
-        let reading = Reading::plain((self.host.now)());
-        for source in sources {
-            match listing::row(&source, &reading, Depth::Windows) {
-                Ok(row) if row.id.as_str() == session => return Ok(source),
-                Ok(_) => {}
-                // It is there, and cannot be read.
-                Err(error) if source.name() == session => return Err(error),
-                Err(error) => errors.push(error),
-            }
-        }
-        // What could not be read may be the one.
-        Err(errors.into_iter().next().unwrap_or_else(|| Error::NoSession(Some(session.to_owned()))))
-    }
-
-    /// The newest session of a project, and what could not be looked into.
-    fn newest(&self, project: &Path) -> (Option<Source>, Vec<Error>) {
-        let project = project::of(project).to_string_lossy().into_owned();
-        let mut errors = Vec::new();
-        let rows = self.rows(&mut errors).filter(|(_, row)| row.project.as_ref() == Some(&project));
-        // A sub-agent's session is gone on with by name only.
-        let own = rows.filter(|(_, row)| row.parent_session.is_none());
-        let newest = own.max_by(|(_, a), (_, b)| a.updated.cmp(&b.updated).then_with(|| a.id.cmp(&b.id)));
-        (newest.map(|(source, _)| source), errors)
-    }
-
-    fn sources(&self) -> Vec<Result<Source>> {
-        let layouts: Vec<_> =
-            self.dialect.layouts_in(&self.root).into_iter().map(|layout| (self.dialect, layout)).collect();
-        Source::walk_all(&layouts)
-    }
-
-    pub(crate) fn rows(&self, errors: &mut Vec<Error>) -> impl Iterator<Item = (Source, SessionRow)> + use<> {
-        let reading = Reading::plain((self.host.now)());
-        let mut rows = Vec::new();
-        for source in self.sources() {
-            match source.and_then(|source| Ok((listing::row(&source, &reading, Depth::Windows)?, source))) {
-                Ok((row, source)) => rows.push((source, row)),
-                Err(error) => errors.push(error),
-            }
-        }
-        rows.into_iter()
-    }
-
-    pub(crate) fn read(&self, source: &Source) -> Result<Session> {
-        Session::open(source, &Reading::plain((self.host.now)()))
     }
 
     pub(crate) fn place(&self, session: SessionId, path: &Path) -> Place {
@@ -457,62 +350,6 @@ impl Store {
         }
     }
 
-    /// The file of a new session: inside the store, whatever the names say.
-    pub(crate) fn path_of(&self, beginning: &Beginning<'_>) -> Result<PathBuf> {
-        let bad = |why: String| Error::BadName { name: beginning.session.to_string(), why };
-        let below = (self.writing.place)(beginning).map_err(bad)?;
-        for part in below.components() {
-            match part {
-                Component::Normal(name) if name.len() <= FILE_NAME_LIMIT_BYTES => {}
-                Component::Normal(_) => return Err(bad("a name of over 255 bytes".to_owned())),
-                _ => return Err(bad("it leads out of the store".to_owned())),
-            }
-        }
-        let path = self.root.join(below);
-        // A link inside the store may lead anywhere.
-        let there = |path: &Path| path.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
-        let root = fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
-        match there(&path) {
-            Some(folder) if folder.starts_with(&root) || root.starts_with(&folder) => Ok(path),
-            _ => Err(bad("it leads out of the store".to_owned())),
-        }
-    }
-
-    /// Refuses what cannot be appended to.
-    pub(crate) fn check_log(&self, source: &Source) -> Result<()> {
-        let is_packed = source.path.extension().is_some_and(|ending| ending == "gz" || ending == "zst");
-        if source.dialect.name() != self.dialect.name() || !matches!(source.layout.format, Format::Lines) || is_packed {
-            let what = "a session that is no file of lines".to_owned();
-            return Err(Error::CannotHold { dialect: source.dialect.name(), what });
-        }
-        Ok(())
-    }
-
-    /// Refuses a session that a link leads to out of its store: it may be read, and is somebody else's to write.
-    pub(crate) fn check_inside(&self, source: &Source) -> Result<()> {
-        Inside::of(source).map_or(Ok(()), |inside| inside.check(&*self.disk, &source.path))
-    }
-
-    /// Refuses a folder that is another project's: names of folders do not tell projects apart.
-    pub(crate) fn check_folder(&self, log: &Path, project: &Path) -> Result<()> {
-        let source = Source::file(self.dialect, log);
-        let told = source.sidecar().and_then(|path| {
-            let (mut cwd, text) = (None, read_sidecar(&path)?.to_string());
-            let take = &mut |event: Event<'_>| {
-                if let Event::About(about) = event {
-                    cwd = about.cwd.map(|cwd| project::of(Path::new(&*cwd)));
-                }
-            };
-            self.dialect.sidecar(&text, take).ok()?;
-            cwd
-        });
-        // A directory that is told from a home that we do not know may be this one.
-        match told.filter(|told| told.is_absolute() && *told != project::of(project)) {
-            Some(told) => Err(Error::OtherProject { path: log.to_path_buf(), project: told }),
-            None => Ok(()),
-        }
-    }
-
     fn place_to_go_on<'s>(&self, session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
         let record = link_named(session, name)?;
         if self.writing.shape == Shape::Linear && Some(record) != session.head() {
@@ -534,37 +371,6 @@ pub(crate) fn link_named<'s>(session: &'s Session, name: &str) -> Result<RecordR
     Ok(record)
 }
 
-/// Whether a name can be a part of a path, on every system.
-pub(crate) fn check_name(name: &str) -> Result<()> {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let why = if name.is_empty() {
-        "it is empty"
-    } else if name.len() > NAME_LIMIT_BYTES {
-        "it is longer than 128 bytes"
-    } else if name.starts_with('-') {
-        // It would be taken for an option.
-        "it begins with a -"
-    } else if name.starts_with('.') || name.ends_with('.') {
-        "it begins or ends with a dot"
-    } else if name.starts_with('-') {
-        "it begins as an option does"
-    } else if is_a_device(name) {
-        "it is a device's on Windows"
-    } else if !name.bytes().all(is_plain) {
-        "letters, digits, - _ and . make a name"
-    } else {
-        return Ok(());
-    };
-    Err(Error::BadName { name: name.to_owned(), why: why.to_owned() })
-}
-
-/// Windows takes these names for devices, whatever ending they have.
-fn is_a_device(name: &str) -> bool {
-    let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
-    let is_port = |kind: &str| stem.strip_prefix(kind).is_some_and(|port| matches!(port.as_bytes(), [b'1'..=b'9']));
-    matches!(&*stem, "con" | "prn" | "aux" | "nul") || is_port("com") || is_port("lpt")
-}
-
 pub(crate) fn bytes(lines: &[Line]) -> Vec<u8> {
     let scrubbed = lines.iter().map(|line| {
         let mut value = line.value.clone();
@@ -572,11 +378,4 @@ pub(crate) fn bytes(lines: &[Line]) -> Vec<u8> {
         value
     });
     scrubbed.flat_map(|value| format!("{value}\n").into_bytes()).collect()
-}
-
-pub(crate) fn read_sidecar(path: &Path) -> Option<Value> {
-    let file = fs::File::open(path).at(path).ok()?;
-    let mut text = Vec::new();
-    file.take(SIDECAR_LIMIT_BYTES).read_to_end(&mut text).ok()?;
-    serde_json::from_slice(&text).ok()
 }

@@ -30,8 +30,8 @@ use crate::layout::Format;
 use crate::record::TitleSource;
 use crate::replace::{take_away, write_all};
 use crate::session::Session;
+use crate::sidecar;
 use crate::source::Source;
-use crate::store::read_sidecar;
 pub(crate) use belongings::belongings;
 use moving::move_all;
 
@@ -115,7 +115,7 @@ impl Trash {
 
     /// Whether another program wrote to a session just now, and did not say that it had finished.
     pub fn is_in_use(&self, session: &Session) -> bool {
-        let sidecar = session.source.sidecar().and_then(|path| read_sidecar(&path));
+        let sidecar = session.source.sidecar().and_then(|path| sidecar::says(&path));
         is_in_use(&session.source.path, session.updated(), sidecar.as_ref(), (self.host.now)())
     }
 
@@ -123,7 +123,7 @@ impl Trash {
     pub fn remove(&self, session: &Session) -> Result<Removed> {
         check_removable(&session.source)?;
         Inside::of(&session.source).map_or(Ok(()), |inside| inside.check(&*self.disk, &session.source.path))?;
-        let sidecar = session.source.sidecar().and_then(|path| read_sidecar(&path));
+        let sidecar = session.source.sidecar().and_then(|path| sidecar::says(&path));
         if is_recording(session.updated(), sidecar.as_ref(), (self.host.now)()) {
             return Err(Error::Busy(session.source.path.clone()));
         }

@@ -3,6 +3,16 @@
 use super::{Said, Title, TitleSource, ToolResult};
 use crate::message::Part;
 
+impl Said {
+    /// The calls that wait for their results: the id and the tool's name of each.
+    pub(crate) fn open_calls(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Tool(call) if call.is_open() => Some((call.call_id.as_str(), call.name.as_str())),
+            _ => None,
+        })
+    }
+}
+
 impl From<&str> for Said {
     fn from(text: &str) -> Said {
         Said { parts: vec![Part::text(text)], ..Said::default() }

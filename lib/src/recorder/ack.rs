@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::log::open_calls;
 use crate::append::Surprise;
 use crate::message::Part;
 use crate::record::{Body, Kind, RecordId, Said};
@@ -66,7 +65,7 @@ impl Durability {
             | Body::Restore(_)
             | Body::Snapshot(_) => Durability::Sync,
             // The last record of a turn: nothing is called, so that nothing follows.
-            Body::Assistant(said) if open_calls(&said.parts).next().is_none() => Durability::Sync,
+            Body::Assistant(said) if said.open_calls().next().is_none() => Durability::Sync,
             Body::Assistant(_)
             | Body::ToolResult(_)
             | Body::Attachment(_)

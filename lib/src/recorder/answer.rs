@@ -5,7 +5,8 @@
 
 use serde_json::{Map, Value};
 
-use super::log::{Log, On, Piece};
+use super::draft::{On, Piece};
+use super::log::Log;
 use super::start::Tip;
 use super::tickets::{Tickets, Whose, Wrote};
 use super::{Ack, Delta, Durability, Saved};

@@ -2,7 +2,7 @@
 //! message before.
 
 use super::answer::{Answer, Call, Ended};
-use super::log::{On, Piece};
+use super::draft::{On, Piece};
 use super::tickets::{Whose, Wrote};
 use super::turn::Turn;
 use super::{Ack, Durability, Mode, Recorder};

@@ -5,7 +5,8 @@ use std::path::Path;
 use hashbrown::HashMap;
 use jiff::Timestamp;
 
-use super::log::{Place, first_tally, open_calls};
+use super::log::Place;
+use super::telling::first_tally;
 use crate::error::Result;
 use crate::history::standing;
 use crate::message::Part;
@@ -117,7 +118,7 @@ impl Start {
                     start.chain.answered = Some(Tip::of(*record)?);
                 }
                 if let Some(said) = record.body()?.said() {
-                    start.calls.extend(open_calls(&said.parts).map(|(id, name)| (id.to_owned(), name.to_owned())));
+                    start.expect_results(said);
                 }
             }
         }
@@ -130,6 +131,11 @@ impl Start {
         self.chain.answered = there.chain.answered;
     }
 
+    /// Results of these calls may follow.
+    pub(crate) fn expect_results(&mut self, said: &Said) {
+        self.calls.extend(said.open_calls().map(|(id, name)| (id.to_owned(), name.to_owned())));
+    }
+
     /// Remembers what a record that was just written says.
     pub(crate) fn learn(&mut self, id: &RecordId, body: &Body) {
         match body {
@@ -138,7 +144,7 @@ impl Start {
                 self.said(id, said);
             }
             Body::Assistant(said) => {
-                self.calls.extend(open_calls(&said.parts).map(|(id, name)| (id.to_owned(), name.to_owned())));
+                self.expect_results(said);
                 self.tally.model = said.model.clone().or(self.tally.model.take());
                 self.said(id, said);
             }

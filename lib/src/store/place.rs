@@ -1,0 +1,98 @@
+//! Where a session may be written: a plain name, inside the store, in a folder of its own project, a file of lines.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use super::Store;
+use crate::error::{Error, Result};
+use crate::inside::Inside;
+use crate::layout::Format;
+use crate::project;
+use crate::sidecar;
+use crate::source::Source;
+use crate::writing::Beginning;
+
+/// A name longer than this is no session's: with an ending it still is one name of a file.
+const NAME_LIMIT_BYTES: usize = 128;
+
+/// No file system takes a longer name.
+pub(crate) const FILE_NAME_LIMIT_BYTES: usize = 255;
+
+impl Store {
+    /// The file of a new session: inside the store, whatever the names say.
+    pub(crate) fn path_of(&self, beginning: &Beginning<'_>) -> Result<PathBuf> {
+        let bad = |why: String| Error::BadName { name: beginning.session.to_string(), why };
+        let below = (self.writing.place)(beginning).map_err(bad)?;
+        for part in below.components() {
+            match part {
+                Component::Normal(name) if name.len() <= FILE_NAME_LIMIT_BYTES => {}
+                Component::Normal(_) => return Err(bad("a name of over 255 bytes".to_owned())),
+                _ => return Err(bad("it leads out of the store".to_owned())),
+            }
+        }
+        let path = self.root.join(below);
+        // A link inside the store may lead anywhere.
+        let there = |path: &Path| path.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
+        let root = fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
+        match there(&path) {
+            Some(folder) if folder.starts_with(&root) || root.starts_with(&folder) => Ok(path),
+            _ => Err(bad("it leads out of the store".to_owned())),
+        }
+    }
+
+    /// Refuses what cannot be appended to.
+    pub(crate) fn check_log(&self, source: &Source) -> Result<()> {
+        let is_packed = source.path.extension().is_some_and(|ending| ending == "gz" || ending == "zst");
+        if source.dialect.name() != self.dialect.name() || !matches!(source.layout.format, Format::Lines) || is_packed {
+            let what = "a session that is no file of lines".to_owned();
+            return Err(Error::CannotHold { dialect: source.dialect.name(), what });
+        }
+        Ok(())
+    }
+
+    /// Refuses a session that a link leads to out of its store: it may be read, and is somebody else's to write.
+    pub(crate) fn check_inside(&self, source: &Source) -> Result<()> {
+        Inside::of(source).map_or(Ok(()), |inside| inside.check(&*self.disk, &source.path))
+    }
+
+    /// Refuses a folder that is another project's: names of folders do not tell projects apart.
+    pub(crate) fn check_folder(&self, log: &Path, project: &Path) -> Result<()> {
+        let source = Source::file(self.dialect, log);
+        let told = source.sidecar().and_then(|path| sidecar::cwd(self.dialect, &sidecar::says(&path)?));
+        let told = told.map(|cwd| project::of(Path::new(&cwd)));
+        // A directory that is told from a home that we do not know may be this one.
+        match told.filter(|told| told.is_absolute() && *told != project::of(project)) {
+            Some(told) => Err(Error::OtherProject { path: log.to_path_buf(), project: told }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a name can be a part of a path, on every system.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let why = if name.is_empty() {
+        "it is empty"
+    } else if name.len() > NAME_LIMIT_BYTES {
+        "it is longer than 128 bytes"
+    } else if name.starts_with('-') {
+        // It would be taken for an option.
+        "it begins with a -"
+    } else if name.starts_with('.') || name.ends_with('.') {
+        "it begins or ends with a dot"
+    } else if is_a_device(name) {
+        "it is a device's on Windows"
+    } else if !name.bytes().all(is_plain) {
+        "letters, digits, - _ and . make a name"
+    } else {
+        return Ok(());
+    };
+    Err(Error::BadName { name: name.to_owned(), why: why.to_owned() })
+}
+
+/// Windows takes these names for devices, whatever ending they have.
+fn is_a_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
+    let is_port = |kind: &str| stem.strip_prefix(kind).is_some_and(|port| matches!(port.as_bytes(), [b'1'..=b'9']));
+    matches!(&*stem, "con" | "prn" | "aux" | "nul") || is_port("com") || is_port("lpt")
+}
