@@ -3,6 +3,7 @@
 use super::{Ack, Durability, Refused, Saved};
 use crate::error::{Error, Result};
 use crate::record::RecordId;
+use crate::writing::Losses;
 
 /// What became of calls that were held. A call is told once.
 #[derive(Default)]
@@ -54,7 +55,7 @@ impl Tickets {
             return;
         }
         let first = self.settled.len();
-        let saved = |ticket| Saved { ticket, id: id.clone(), durability: *durability, losses: Vec::new() };
+        let saved = |ticket| Saved { ticket, id: id.clone(), durability: *durability, losses: Losses::default() };
         self.settled.extend(held.into_iter().map(saved));
         if let (Whose::Earlier, Some(last)) = (whose, self.settled.get_mut(first..).and_then(<[Saved]>::last_mut)) {
             last.losses.clone_from(losses);
@@ -68,7 +69,7 @@ impl Tickets {
 
     /// What was in doubt is safe.
     pub(super) fn all_safe(&mut self) {
-        let saved = |(ticket, id)| Saved { ticket, id, durability: Durability::Sync, losses: Vec::new() };
+        let saved = |(ticket, id)| Saved { ticket, id, durability: Durability::Sync, losses: Losses::default() };
         self.settled.extend(self.doubted.drain(..).map(saved));
     }
 }

@@ -98,7 +98,7 @@ impl Record<'_> {
         self.losses().of_said(said);
         self.losses().dropped_if(said.context.user_type.is_some(), Loss::SURROUNDINGS);
         self.losses().dropped_if(said.todos.is_some(), "todos");
-        self.losses().dropped_if(said.thinking.is_some(), "thinking level");
+        self.losses().dropped_if(said.thinking.is_some(), "thinking mode");
     }
 
     /// What is said to the model: the results first, each a record of its own, then the words.
@@ -110,7 +110,7 @@ impl Record<'_> {
             self.losses().renamed("instruction");
         }
         let is_of_none = |note: &ToolNote| said.results.iter().all(|result| result.call_id != note.call_id);
-        self.losses().dropped_if(said.notes.iter().any(is_of_none), "notes of a run");
+        self.losses().dropped_if(said.notes.iter().any(is_of_none), "note of a run");
         for result in &said.results {
             let line = self.result(result, &said.notes);
             line.into_iter().for_each(|line| self.chain.own(line));
@@ -167,7 +167,7 @@ impl Record<'_> {
     fn answer(&mut self, said: &Said) {
         self.leave(said);
         self.losses().of_sender(said, &mut []);
-        self.losses().dropped_if(!said.notes.is_empty(), "notes of a run");
+        self.losses().dropped_if(!said.notes.is_empty(), "note of a run");
         let mut results = said.results.clone();
         for parts in chain::responses(said) {
             let spoken = parts.iter().filter(|part| !matches!(part, Part::Steering(_)));
@@ -208,8 +208,7 @@ impl Record<'_> {
         line.extend(said.model.as_deref().map(|model| ("model".to_owned(), model.into())));
         line.insert("message".to_owned(), json!({"role": "model", "parts": parts}));
         if let Some(usage) = said.usage {
-            self.losses()
-                .dropped_if(usage.cache_write.is_some_and(|tokens| tokens > 0), "tokens put into a cache");
+            self.losses().dropped_if(usage.cache_write.is_some_and(|tokens| tokens > 0), "cache tokens");
             line.insert("usageMetadata".to_owned(), tokens(usage));
         }
         line
@@ -223,10 +222,10 @@ impl Record<'_> {
         self.losses()
             .dropped_if(said.model.is_some() || said.usage.is_some(), "model and usage of a failure");
         if matches!(body, Body::Assistant(_)) {
-            self.losses().renamed("answer that failed");
+            self.losses().renamed("error");
         }
         if said.error.as_deref() != Some("turn_result") {
-            self.losses().renamed("kind of a failure");
+            self.losses().renamed("kind of an error");
         }
         let words = chain::words(&said.parts, self.losses());
         let error = json!({"message": words, "code": said.error});
@@ -282,7 +281,7 @@ impl Record<'_> {
     fn compaction(&mut self, compaction: &Compaction) {
         let bodies = compaction.replacement.as_deref().filter(|bodies| !bodies.is_empty());
         let is_kept = !compaction.preserved.is_empty() || compaction.keeps_prompts;
-        self.losses().dropped_if(is_kept && bodies.is_none(), "what is kept of before");
+        self.losses().dropped_if(is_kept && bodies.is_none(), "kept records");
         let mut info = fields(json!({"compressionStatus": COMPRESSED}));
         for (key, tokens) in
             [("originalTokenCount", compaction.tokens_before), ("newTokenCount", compaction.tokens_after)]
@@ -298,7 +297,7 @@ impl Record<'_> {
         };
         let mut payload = fields(json!({"info": info}));
         if history.is_empty() {
-            self.losses().dropped("cut of a compaction");
+            self.losses().dropped("compaction facts");
         } else {
             payload.insert("compressedHistory".to_owned(), history.into());
         }
@@ -319,10 +318,10 @@ impl Record<'_> {
             | Body::Rewind(_)
             | Body::Restore(_)
             | Body::Header(_)
-            | Body::Other(_) => record.losses().dropped("piece of a replaced history"),
+            | Body::Other(_) => record.losses().dropped("replaced history"),
         }
         let (said, losses) = lines.into_fields();
-        self.losses().take(losses);
+        self.losses().extend(losses);
         said.into_iter().filter_map(|mut line| line.shift_remove("message")).collect()
     }
 }

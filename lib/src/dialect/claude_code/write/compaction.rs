@@ -9,7 +9,7 @@ use crate::record::{Body, Compaction, Said};
 impl Record<'_, '_> {
     pub(super) fn compaction(&mut self, compaction: &Compaction) {
         self.losses()
-            .dropped_if(compaction.keeps_prompts && compaction.replacement.is_none(), "prompts that are kept");
+            .dropped_if(compaction.keeps_prompts && compaction.replacement.is_none(), "kept records");
         if compaction.cuts {
             let line = self.boundary(compaction);
             self.chain.own(line);
@@ -78,7 +78,7 @@ impl Record<'_, '_> {
                 | Body::Rewind(_)
                 | Body::Restore(_)
                 | Body::Header(_)
-                | Body::Other(_) => self.losses().dropped("piece of a replaced history"),
+                | Body::Other(_) => self.losses().dropped("replaced history"),
             }
         }
     }
