@@ -16,6 +16,7 @@ use super::replay::Replayed;
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::message::{Message, Part, Role};
+use crate::record::Usage;
 use crate::session::{RecordRef, Session};
 use crate::writing::{Loss, LossKind, word_for};
 use told::Told;
@@ -91,7 +92,7 @@ impl Comparison<'_> {
         let (before, after) = (head.session.branch(head), now.session.branch(now));
         // Where a format tells the cost is its own business: what counts is what the branch cost.
         let (cost, costs) = (head.session.usage_of(&before), now.session.usage_of(&after));
-        self.compares_usage = cost != costs;
+        self.compares_usage = tokens(cost) != tokens(costs);
         let (before, after) = (Conversation::new(&before), Conversation::new(&after));
         let mut before = Window { messages: before.messages(0..before.len()), seen: VecDeque::new() };
         let mut after = Window { messages: after.messages(0..after.len()), seen: VecDeque::new() };
@@ -340,10 +341,20 @@ fn comparable(part: &Part) -> Value {
     if let Some(data) = value.get_mut("data").and_then(Value::as_object_mut).filter(|_| is_data) {
         data.shift_remove("record");
     }
+    // Words that are in a file are whole, whether that is said or not.
+    if let (Part::Text(_) | Part::Reasoning(_), Some(object)) = (part, value.as_object_mut()) {
+        object.shift_remove("state");
+    }
     if let (Part::Steering(_), Some(object)) = (part, value.as_object_mut()) {
         object.shift_remove("id");
     }
     value
+}
+
+/// Tokens of each kind: none told are none used.
+fn tokens(usage: Option<Usage>) -> [u64; 5] {
+    let Usage { input, output, cache_read, cache_write, reasoning, .. } = usage.unwrap_or_default();
+    [input, output, cache_read, cache_write, reasoning].map(Option::unwrap_or_default)
 }
 
 fn records(message: &Message) -> Vec<String> {

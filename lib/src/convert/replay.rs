@@ -16,7 +16,7 @@ use super::{Conversion, LossRow};
 use crate::append::Appender;
 use crate::error::{Error, Result};
 use crate::project;
-use crate::record::{Body, Kind, RecordId, Said, SessionId};
+use crate::record::{Body, Kind, RecordId, Said, SessionId, Usage};
 use crate::recorder::{Ack, Durability, Log, Mode, Options, Recorder, Saved, Start, Tip};
 use crate::session::{RecordRef, Session};
 use crate::store::{NewSession, Store, bytes};
@@ -85,6 +85,22 @@ fn title_that_counts(session: &Session) -> Result<Option<RecordRef<'_>>> {
     Ok(best.map(|(_, record)| record))
 }
 
+/// What answers cost, by their first records: what is told later counts for the answer before.
+fn costs_of<'s>(records: &[RecordRef<'s>], first_of: &HashMap<usize, RecordRef<'s>>) -> HashMap<usize, Usage> {
+    let mut told = records.first().map(|record| record.session.costs()).unwrap_or_default();
+    let mut costs: HashMap<usize, Usage> = HashMap::new();
+    let mut answer = None;
+    for record in records {
+        if record.kind() == Kind::Assistant {
+            answer = first_of.get(&record.order()).map(|first| first.order());
+        }
+        if let (Some(answer), Some(cost)) = (answer, told.remove(&record.order())) {
+            costs.entry(answer).or_default().add(cost);
+        }
+    }
+    costs
+}
+
 /// A recorder whose clock and ids are the source's.
 struct Replay<'s> {
     recorder: Recorder,
@@ -95,6 +111,8 @@ struct Replay<'s> {
     tips: HashMap<usize, Tip>,
     tip_of_linear: Option<Tip>,
     told: Replayed,
+    /// What answers cost, by their first records.
+    costs: HashMap<usize, Usage>,
     /// What the recorder holds of a turn that is not over.
     held: Vec<RecordRef<'s>>,
     pairing: Pairing,
@@ -149,6 +167,7 @@ impl<'s> Replay<'s> {
             tips: HashMap::new(),
             tip_of_linear: None,
             told: Replayed::default(),
+            costs: HashMap::new(),
             held: Vec::new(),
             pairing: Pairing::default(),
             last_link: None,
@@ -167,6 +186,7 @@ impl<'s> Replay<'s> {
         let group = |first: &RecordRef<'s>| answers.get(&first.order()).cloned().unwrap_or_else(|| vec![*first]);
         let is_first = |record: &&RecordRef<'s>| first_of.get(&record.order()) == Some(*record);
         records.iter().filter(is_first).for_each(|first| self.pairing.expect(&group(first)));
+        self.costs = costs_of(records, &first_of);
         let mut is_said: HashSet<usize> = HashSet::new();
         for record in records {
             // A record that stands before its parent waits for it; a circle is cut where it is entered.
@@ -186,9 +206,21 @@ impl<'s> Replay<'s> {
         Ok(())
     }
 
+    /// What an answer's own lines do not tell, but others beside them: which model gave it, and what it cost.
+    fn fill_in(&mut self, body: &mut Body, first: RecordRef<'s>) -> Result<()> {
+        let cost = self.costs.remove(&first.order());
+        let Body::Assistant(said) = body else { return Ok(()) };
+        said.usage = said.usage.or(cost);
+        if let (None, Some(surroundings)) = (&said.model, first.surroundings()) {
+            said.model = surroundings.body()?.said().and_then(|said| said.model.clone());
+        }
+        Ok(())
+    }
+
     /// Says one record, or one answer that the source wrote as several.
     fn say_one(&mut self, first: RecordRef<'s>, group: &[RecordRef<'s>]) -> Result<()> {
         let mut body = joined(group)?;
+        self.fill_in(&mut body, first)?;
         let mut mended = self.pairing.mend(&mut body, first.is_sidechain());
         std::mem::take(&mut mended.losses).into_iter().for_each(|loss| self.lose_as(&first.id(), loss));
         if matches!(&body, Body::ToolResult(said) if said.results.is_empty() && said.parts.is_empty()) {
