@@ -8,16 +8,18 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use hashbrown::{HashMap, HashSet};
+use jiff::Timestamp;
 
 use super::answers::{answers, joined};
 use super::pairing::Pairing;
 use super::script::{Script, derived_id};
 use super::{Conversion, LossRow};
 use crate::append::Appender;
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::project;
 use crate::record::{Body, Kind, RecordId, Said, SessionId, Title, TitleSource, Usage};
-use crate::recorder::{Ack, Durability, Log, Mode, Options, Recorder, Saved, Start, Tip};
+use crate::recorder::{Ack, Durability, Log, Mode, Options, Place, Recorder, Saved, Start, Tip};
+use crate::replace::write_all;
 use crate::session::{RecordRef, Session};
 use crate::store::{NewSession, Store, bytes};
 use crate::thinking::Triggers;
@@ -57,33 +59,23 @@ pub(super) fn all(
         replay.say(&records)?;
         replay.entitle(untitled, head)?;
         replay.end_at(head)?;
+        // Where the head was chosen, what goes on from it goes on from there in the source, too.
+        replay.told.head = how.head.and(head).map(|head| head.id().into_owned());
     } else {
         replay.told.head = head.map(|head| head.id().into_owned());
-        let mut on_branch = vec![false; session.records().len()];
-        branch.iter().for_each(|record| on_branch[record.order()] = true);
-        let records: Vec<RecordRef<'_>> = branch.iter().copied().chain(title_that_counts(session)?).collect();
-        records.iter().for_each(|record| on_branch[record.order()] = true);
-        replay.say(&records)?;
+        replay.say_line(&branch, &session.records().collect::<Vec<_>>())?;
         replay.entitle(untitled, head)?;
-        for record in session.records().filter(|record| !on_branch[record.order()]) {
-            let what = match () {
-                () if record.is_side() => beside(record.kind()),
-                () if record.is_sidechain() => "sidechain",
-                () => "another branch",
-            };
-            replay.lose(record, what);
-        }
     }
     replay.finish()
 }
 
 /// The title beside the conversation that counts: the most binding, and of those the last.
-fn title_that_counts(session: &Session) -> Result<Option<RecordRef<'_>>> {
+fn title_that_counts<'s>(records: &[RecordRef<'s>]) -> Result<Option<RecordRef<'s>>> {
     let mut best = None;
-    for record in session.records().filter(|record| record.kind() == Kind::Title && record.is_side()) {
+    for record in records.iter().filter(|record| record.kind() == Kind::Title && record.is_side()) {
         let Body::Title(title) = record.body()? else { continue };
         if best.is_none_or(|(source, _)| source <= title.source) {
-            best = Some((title.source, record));
+            best = Some((title.source, *record));
         }
     }
     Ok(best.map(|(_, record)| record))
@@ -143,30 +135,38 @@ impl<'s> Replay<'s> {
             store.path_of(&beginning)?;
         }
         let header = bytes(&(store.writing.header)(&beginning));
-        Replay::begin_with(session, store, id, &header, file)
+        let (script, place) = scripted(store, id, session.started(), file);
+        let mut start = Start::fresh(&place, &project::of(&store.host.cwd));
+        start.tally.git_branch = session.git_branch().map(str::to_owned);
+        let appender = Appender::create(store.disk.clone(), file, header)?;
+        Ok(Replay::over(script, Log::new(place, appender, start, None)))
     }
 
-    fn begin_with(
+    /// Goes on behind bytes that are there already, as a recorder that resumes them does.
+    fn resume(
         session: &'s Session,
         store: &Store,
         id: &SessionId,
-        first: &[u8],
+        (bytes, before): (&[u8], &Session),
         file: &Path,
     ) -> Result<Replay<'s>> {
-        let at = session.started().unwrap_or_else(|| (store.host.now)());
-        let script = Script::new(store.dialect.name(), id, at);
-        let host = script.host(&store.host);
-        let mut place = store.place(id.clone(), file);
-        (place.host, place.mode, place.sidecar) = (host, Mode::Replay, None);
-        let mut start = Start::fresh(&place, &project::of(&store.host.cwd));
-        start.tally.git_branch = session.git_branch().map(str::to_owned);
-        let appender = Appender::create(store.disk.clone(), file, first.to_vec())?;
+        let log = store.disk.create(file).at(file)?;
+        write_all(&*log, bytes, file)?;
+        let (script, place) = scripted(store, id, before.updated(), file);
+        let mut start = Start::at(before, before.head(), &place, &project::of(&store.host.cwd))?;
+        start.tally.git_branch = session.git_branch().or(before.git_branch()).map(str::to_owned);
+        let appender = Appender::open(store.disk.clone(), file, Vec::new())?;
+        script.know(before.records().map(|record| record.id().into_owned()));
+        Ok(Replay::over(script, Log::new(place, appender, start, None)))
+    }
+
+    fn over(script: Script, log: Log) -> Replay<'s> {
         let options = Options { durability: Some(Durability::Flush), triggers: Triggers::default() };
-        let recorder = Recorder::new(Log::new(place, appender, start, None), options);
-        Ok(Replay {
-            recorder,
-            grain: store.writing.grain,
-            shape: store.writing.shape,
+        let writing = log.place.writing;
+        Replay {
+            recorder: Recorder::new(log, options),
+            grain: writing.grain,
+            shape: writing.shape,
             script,
             tips: HashMap::new(),
             tip_of_linear: None,
@@ -176,7 +176,24 @@ impl<'s> Replay<'s> {
             pairing: Pairing::default(),
             last_link: None,
             last_of_conversation: None,
-        })
+        }
+    }
+
+    /// Says the records of the one branch that a format without branches holds, with the title that counts, and tells what of
+    /// the others is left.
+    fn say_line(&mut self, branch: &[RecordRef<'s>], records: &[RecordRef<'s>]) -> Result<()> {
+        let said: Vec<RecordRef<'s>> = branch.iter().copied().chain(title_that_counts(records)?).collect();
+        self.say(&said)?;
+        let is_said: HashSet<usize> = said.iter().map(|record| record.order()).collect();
+        for record in records.iter().filter(|record| !is_said.contains(&record.order())) {
+            let what = match () {
+                () if record.is_side() => beside(record.kind()),
+                () if record.is_sidechain() => "sidechain",
+                () => "another branch",
+            };
+            self.lose(*record, what);
+        }
+        Ok(())
     }
 
     fn say(&mut self, records: &[RecordRef<'s>]) -> Result<()> {
@@ -355,6 +372,15 @@ impl<'s> Replay<'s> {
         self.told.tips = self.tips.into_iter().map(|(order, tip)| (order, tip.id.0)).collect();
         Ok(self.told)
     }
+}
+
+/// Where the new file is written, with the clock and the ids of the source.
+fn scripted(store: &Store, id: &SessionId, at: Option<Timestamp>, file: &Path) -> (Script, Place) {
+    let script = Script::new(store.dialect.name(), id, at.unwrap_or_else(|| (store.host.now)()));
+    let host = script.host(&store.host);
+    let place = store.place(id.clone(), file);
+    let place = Place { host, mode: Mode::Replay, sidecar: None, ..place };
+    (script, place)
 }
 
 /// What the format has no place for; other errors stop the conversion.

@@ -23,11 +23,16 @@ impl Store {
     pub(crate) fn path_of(&self, beginning: &Beginning<'_>) -> Result<PathBuf> {
         let bad = |why: String| Error::BadName { name: beginning.session.to_string(), why };
         let below = (self.writing.place)(beginning).map_err(bad)?;
+        self.path_below(&below).map_err(|why| bad(why.to_owned()))
+    }
+
+    /// A file of the store, unless its names or a link lead out of it.
+    pub(crate) fn path_below(&self, below: &Path) -> std::result::Result<PathBuf, &'static str> {
         for part in below.components() {
             match part {
                 Component::Normal(name) if name.len() <= FILE_NAME_LIMIT_BYTES => {}
-                Component::Normal(_) => return Err(bad("a name of over 255 bytes".to_owned())),
-                _ => return Err(bad("it leads out of the store".to_owned())),
+                Component::Normal(_) => return Err("a name of over 255 bytes"),
+                _ => return Err("it leads out of the store"),
             }
         }
         let path = self.root.join(below);
@@ -36,7 +41,7 @@ impl Store {
         let root = fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
         match there(&path) {
             Some(folder) if folder.starts_with(&root) || root.starts_with(&folder) => Ok(path),
-            _ => Err(bad("it leads out of the store".to_owned())),
+            _ => Err("it leads out of the store"),
         }
     }
 
