@@ -131,10 +131,7 @@ impl Session {
     /// Refuses to give a session to somebody else than it was with.
     fn check_with(&self, how: &Conversion<'_>, back: Option<&Kept>) -> Result<()> {
         match (how.with, self.with_before(how, back)) {
-            (Some(with), Some(before)) if with != before => {
-                let why = format!("the session is with {before}: lines that are copied stay whose they are");
-                Err(Error::BadName { name: with.to_owned(), why })
-            }
+            (Some(asked), Some(with)) if asked != with => Err(Error::WithAnother { with }),
             (Some(_) | None, Some(_) | None) => Ok(()),
         }
     }

@@ -23,7 +23,7 @@ use crate::replace::write_all;
 use crate::session::{RecordRef, Session};
 use crate::store::{NewSession, Store, bytes};
 use crate::thinking::Triggers;
-use crate::writing::{Grain, Loss, Shape};
+use crate::writing::{Grain, Loss, LossKind, Shape};
 pub(super) use go_on::go_on;
 use turn::goes_into_a_turn;
 
@@ -54,7 +54,13 @@ pub(super) fn all(
     let branch = head.map(|head| session.branch(head).records).unwrap_or_default();
     let is_title = |record: &RecordRef<'_>| record.kind() == Kind::Title;
     let untitled = session.title().filter(|_| !session.records().any(|record| is_title(&record)));
-    if store.writing.shape == Shape::Tree {
+    // No file leads into work beside its conversation: where that was chosen, it is the conversation.
+    let chosen = head.filter(|head| how.head.is_some() && head.is_sidechain() && session.head() != Some(*head));
+    if let Some(head) = chosen {
+        replay.sidechains = Sidechains::Conversation;
+        replay.lose_as(&head.id(), Loss::of("sidechain", LossKind::Renamed));
+    }
+    if store.writing.shape == Shape::Tree && chosen.is_none() {
         let records: Vec<RecordRef<'_>> = session.records().collect();
         replay.say(&records)?;
         replay.entitle(untitled, head)?;
@@ -97,11 +103,21 @@ fn costs_of<'s>(records: &[RecordRef<'s>], first_of: &HashMap<usize, RecordRef<'
     costs
 }
 
+/// What becomes of work beside the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sidechains {
+    /// It stays beside it, where the format has such.
+    Beside,
+    /// It is what the new session says.
+    Conversation,
+}
+
 /// A recorder whose clock and ids are the source's.
 struct Replay<'s> {
     recorder: Recorder,
     grain: Grain,
     shape: Shape,
+    sidechains: Sidechains,
     script: Script,
     /// What hangs on a record of the source hangs on this.
     tips: HashMap<usize, Tip>,
@@ -167,6 +183,7 @@ impl<'s> Replay<'s> {
             recorder: Recorder::new(log, options),
             grain: writing.grain,
             shape: writing.shape,
+            sidechains: Sidechains::Beside,
             script,
             tips: HashMap::new(),
             tip_of_linear: None,

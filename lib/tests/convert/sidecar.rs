@@ -135,6 +135,31 @@ fn a_title_that_was_given_meanwhile_hangs_on_what_was_said() {
 }
 
 #[test]
+fn a_call_that_was_made_meanwhile_keeps_its_result() {
+    for (from, log) in logs() {
+        for to in super::ALL.into_iter().filter(|to| *to != from && *to != "fluux" && from != "fluux") {
+            let folder = folder();
+            let before = open(named(from), &log);
+            let there = convert(&before, named(to), &folder.path().join("there.jsonl")).unwrap();
+            let store = Store::open(named(to), folder.path(), host()).unwrap();
+            let source = scrollback::source::Source::file(named(to), &there.path);
+            let mut recorder = store.resume_source(&source, None).unwrap();
+            recorder.user("Look.").unwrap();
+            let call = ToolPart::call("p1", "read", serde_json::json!({}));
+            let parts = vec![Part::Tool(call)];
+            recorder.assistant(Said { parts, model: Some("m".to_owned()), ..Said::default() }).unwrap();
+            let output = serde_json::json!("ebb");
+            recorder.tool_result(ToolResult { call_id: "p1".to_owned(), output, ..ToolResult::default() }).unwrap();
+            recorder.close().unwrap();
+            let back = convert(&open(named(to), &there.path), named(from), &folder.path().join("back.jsonl")).unwrap();
+            let mut expected = outline(&before);
+            expected.extend(["user: Look.".to_owned(), "call read: output-available".to_owned()]);
+            assert_eq!(outline(&open(named(from), &back.path)), expected, "{from} → {to}");
+        }
+    }
+}
+
+#[test]
 fn a_torn_line_of_the_original_is_closed_before_anything_follows_it() {
     for (from, log) in logs() {
         for to in super::ALL.into_iter().filter(|to| *to != from) {
