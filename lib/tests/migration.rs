@@ -99,6 +99,13 @@ fn row(id: &str, prompt: &str, result: &str) -> String {
     )
 }
 
+/// A folder for files on the way, beside a database.
+fn scratch(database: &Path) -> PathBuf {
+    let scratch = database.with_file_name("scratch");
+    fs::create_dir_all(&scratch).unwrap();
+    scratch
+}
+
 fn import_all(database: &Path, run: Run<'_>) -> Vec<Imported> {
     let store = database.with_file_name("store");
     let rows = import::sessions(database).unwrap();
@@ -121,7 +128,7 @@ fn words(imported: &[Imported]) -> Vec<&'static str> {
 #[test]
 fn rows_become_sessions_once() {
     let (_folder, path) = database(&(row("a1", "Go.", "Done.") + &row("a2", "Stop.", "Stopped.")));
-    let scratch = path.with_file_name("scratch");
+    let scratch = scratch(&path);
     let rehearsed = import_all(&path, Run::Rehearsal(&scratch));
     assert_eq!(words(&rehearsed), ["would", "would"]);
     assert!(!path.with_file_name("store").exists());
@@ -171,7 +178,7 @@ fn odd_rows_are_imported_as_far_as_they_say_anything() {
                 INSERT INTO agents (id, prompt) VALUES (NULL, 'one'), ('', 'two'), ('../../x', 'three'), (x'ff', 'four'); \
                 INSERT INTO agents (id, prompt, status, created_at) VALUES ('b', x'ff41', 9, 1761991200);";
     let (folder, path) = database(rows);
-    let rehearsed = import_all(&path, Run::Rehearsal(&path.with_file_name("scratch")));
+    let rehearsed = import_all(&path, Run::Rehearsal(&scratch(&path)));
     let imported = import_all(&path, Run::Import);
     assert_eq!(
         words(&rehearsed),
@@ -183,7 +190,7 @@ fn odd_rows_are_imported_as_far_as_they_say_anything() {
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
-    assert!(names.iter().all(|name| name == "store" || name == "smithers.db"), "{names:?}");
+    assert!(names.iter().all(|name| ["store", "scratch", "smithers.db"].contains(&name.as_str())), "{names:?}");
 }
 
 #[test]

@@ -205,17 +205,17 @@ fn what_the_format_cannot_hold_is_told() {
     let usage = Usage { cache_write: Some(3), ..Usage::default() };
     let cases: Vec<(Body, &str)> = vec![
         (user([]), "refused empty message"),
-        (user([text("")]), "refused empty text"),
+        (user([text("")]), "refused text"),
         (user([text("Hi"), Part::reasoning("Hm.")]), "dropped thinking"),
         (user([Part::file("text/plain", "data:,hello")]), "dropped file"),
         (user([Part::file("image/*", "data:image/png;base64,AAAA")]), "renamed media type"),
-        (user([Part::Data(DataPart { kind: "weather".into(), ..DataPart::default() })]), "refused data"),
+        (user([Part::Data(DataPart { kind: "weather".into(), ..DataPart::default() })]), "refused data part"),
         (user([Part::Other(json!({"type": "hologram"}))]), "refused unknown part"),
         (Body::User(Said { parts: vec![text("Hi")], sender: Some("ada".into()), ..Said::default() }), "dropped sender"),
         (Body::User(Said { todos: Some(vec![]), ..Said::default() }), "refused todos"),
         (
             Body::User(Said { parts: vec![text("Hi")], thinking: Some(thinking), ..Said::default() }),
-            "dropped thinking level",
+            "dropped thinking mode",
         ),
         (Body::Assistant(Said { parts: vec![signed], ..model() }), "dropped provider metadata"),
         (Body::Assistant(Said { parts: vec![Part::reasoning("")], ..model() }), "dropped thinking"),
@@ -223,11 +223,11 @@ fn what_the_format_cannot_hold_is_told() {
         (Body::Assistant(Said { parts: vec![odd.into()], ..model() }), "renamed tool input\nrenamed tool name"),
         (
             Body::Assistant(Said { parts: vec![text("Hi")], usage: Some(usage), ..Said::default() }),
-            "dropped tokens put into a cache",
+            "dropped cache tokens",
         ),
         (
             Body::Assistant(Said { parts: vec![text("Hi")], error: Some("offline".into()), ..Said::default() }),
-            "renamed answer that failed\nrenamed kind of a failure",
+            "renamed error\nrenamed kind of an error",
         ),
         (results([result("c", Value::Null, Outcome::Done)]), "renamed tool output"),
         (results([result("c", Value::Null, Outcome::Failed(String::new()))]), "synthesised reason of a failure"),
@@ -243,7 +243,7 @@ fn what_the_format_cannot_hold_is_told() {
         ),
         (title("First words", TitleSource::Prompt), "refused title"),
         (title("In short", TitleSource::Summary), "renamed title"),
-        (Body::Compaction(Compaction { cuts: true, ..Compaction::default() }), "dropped cut of a compaction"),
+        (Body::Compaction(Compaction { cuts: true, ..Compaction::default() }), "dropped compaction facts"),
         (Body::Rewind(Rewind { from: None, reason: Some("wrong".into()) }), "dropped reason of a rewind"),
         (Body::Restore(Restore::default()), "refused restore"),
         (Body::Snapshot(Snapshot { message: None, states: json!({"a.txt": 1}) }), "refused snapshot"),
