@@ -16,7 +16,7 @@ use super::{Conversion, LossRow};
 use crate::append::Appender;
 use crate::error::{Error, Result};
 use crate::project;
-use crate::record::{Body, Kind, RecordId, Said, SessionId, Usage};
+use crate::record::{Body, Kind, RecordId, Said, SessionId, Title, TitleSource, Usage};
 use crate::recorder::{Ack, Durability, Log, Mode, Options, Recorder, Saved, Start, Tip};
 use crate::session::{RecordRef, Session};
 use crate::store::{NewSession, Store, bytes};
@@ -50,9 +50,12 @@ pub(super) fn all(
     let head = session.head_called(how.head)?;
     let mut replay = Replay::begin(session, store, id, how.with, file)?;
     let branch = head.map(|head| session.branch(head).records).unwrap_or_default();
+    let is_title = |record: &RecordRef<'_>| record.kind() == Kind::Title;
+    let untitled = session.title().filter(|_| !session.records().any(|record| is_title(&record)));
     if store.writing.shape == Shape::Tree {
         let records: Vec<RecordRef<'_>> = session.records().collect();
         replay.say(&records)?;
+        replay.entitle(untitled, head)?;
         replay.end_at(head)?;
     } else {
         replay.told.head = head.map(|head| head.id().into_owned());
@@ -61,6 +64,7 @@ pub(super) fn all(
         let records: Vec<RecordRef<'_>> = branch.iter().copied().chain(title_that_counts(session)?).collect();
         records.iter().for_each(|record| on_branch[record.order()] = true);
         replay.say(&records)?;
+        replay.entitle(untitled, head)?;
         for record in session.records().filter(|record| !on_branch[record.order()]) {
             let what = match () {
                 () if record.is_side() => beside(record.kind()),
@@ -213,6 +217,32 @@ impl<'s> Replay<'s> {
         said.usage = said.usage.or(cost);
         if let (None, Some(surroundings)) = (&said.model, first.surroundings()) {
             said.model = surroundings.body()?.said().and_then(|said| said.model.clone());
+        }
+        Ok(())
+    }
+
+    /// Says the title of a session that no record of it tells: it stands beside the log, or in its header.
+    fn entitle(&mut self, title: Option<&Title>, head: Option<RecordRef<'s>>) -> Result<()> {
+        let is_given = |title: &&Title| match title.source {
+            TitleSource::Manual | TitleSource::Automatic | TitleSource::Summary => true,
+            TitleSource::Prompt | TitleSource::Id => false,
+        };
+        let (Some(title), Some(head)) = (title.filter(is_given), head) else { return Ok(()) };
+        self.end_turn()?;
+        self.script.add_to(head, head);
+        let tip = self.tips.get(&head.order()).cloned().or_else(|| self.recorder.tip().cloned());
+        self.branch_from(tip, head);
+        match self.recorder.record(Body::Title(title.clone())) {
+            Ok(Ack::Saved(saved)) => {
+                self.note(&head.id(), saved);
+                self.last_link = self.recorder.head().cloned();
+                self.keep_tip(&[head]);
+            }
+            Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
+            Err(error) => {
+                let what = not_held(error)?;
+                self.lose_all(head, &what, Kind::Title);
+            }
         }
         Ok(())
     }

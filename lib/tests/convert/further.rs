@@ -14,7 +14,7 @@ use super::support::{cases, logs_of};
 use super::{ALL, convert, convert_head, folder, host, named, open, outline, seen, session, valid};
 
 /// A native session with two parallel calls of which one fails, thinking, an image, todos, usage, a title and a further prompt.
-fn rich(folder: &std::path::Path) -> Session {
+pub(super) fn rich(folder: &std::path::Path) -> Session {
     rich_by("beacon-2", folder)
 }
 
@@ -159,32 +159,6 @@ fn the_title_that_counts_is_the_one_that_is_kept() {
 }
 
 #[test]
-fn the_way_back_of_a_long_session_takes_as_long_as_the_way_there() {
-    const RECORDS: usize = 3_000;
-    let messages: Vec<_> = (0..RECORDS)
-        .map(|at| match at % 2 {
-            0 => json!({"role": "user", "content": format!("Question {at}")}),
-            _ => json!({"role": "assistant", "id": format!("m{at}"), "model": "x",
-                "content": [{"type": "text", "text": format!("Answer {at}")}]}),
-        })
-        .collect();
-    let lines = claude_lines(&messages);
-    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let folder = folder();
-    let source = session("claude-code", folder.path(), &lines);
-    for to in ["codex", "sage-el"] {
-        let begun = std::time::Instant::now();
-        let there = convert(&source, named(to), &folder.path().join(to)).unwrap();
-        let way_there = begun.elapsed();
-        let begun = std::time::Instant::now();
-        let converted = open(named(to), &there.path);
-        convert(&converted, named("claude-code"), &folder.path().join(format!("{to}-back"))).unwrap();
-        // Looking through all records for each one took far longer.
-        assert!(begun.elapsed() < way_there * 4, "{to}: {way_there:?} there, {:?} back", begun.elapsed());
-    }
-}
-
-#[test]
 fn a_title_beside_the_conversation_does_not_end_it() {
     let lines = [
         r#"{"type":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"sessionId":"s","timestamp":"2026-11-06T16:04:00.000Z","message":{"role":"user","content":"Name it."}}"#,
@@ -216,7 +190,7 @@ fn a_call_that_its_line_gives_no_id_is_said_once() {
     }
 }
 
-const BRANCHES: [&str; 5] = [
+pub(super) const BRANCHES: [&str; 5] = [
     r#"{"role":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"content":"Name it."}"#,
     r#"{"role":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","content":"Tides."}"#,
     r#"{"role":"user","uuid":"33333333-3333-4333-8333-333333333333","parentUuid":"22222222-2222-4222-8222-222222222222","content":"Longer."}"#,
