@@ -9,6 +9,7 @@ use hashbrown::{HashMap, HashSet};
 use super::answers::{answers, joined};
 use super::kept::Kept;
 use super::pairing::Pairing;
+use super::path::OnePath;
 use super::script::{Script, derived_id};
 use super::{Conversion, LossRow};
 use crate::append::Appender;
@@ -99,6 +100,9 @@ pub(super) fn go_on(session: &Session, kept: &Kept, store: &Store, id: &SessionI
         replay.tips.entry(last).or_insert(Tip::of(head)?);
     }
     replay.tip_of_linear = before.head().map(Tip::of).transpose()?;
+    replay
+        .recorder
+        .go_on_behind(before.records().next_back().map(|last| RecordId(last.id().into_owned())));
     replay.say(&newer)?;
     replay.finish()
 }
@@ -128,6 +132,7 @@ struct Replay<'s> {
     /// What the recorder holds of a turn that is not over.
     held: Vec<RecordRef<'s>>,
     pairing: Pairing,
+    path: OnePath,
     /// The last record of the chain that was written.
     last_link: Option<RecordId>,
 }
@@ -180,6 +185,7 @@ impl<'s> Replay<'s> {
             told: Replayed::default(),
             held: Vec::new(),
             pairing: Pairing::default(),
+            path: OnePath::default(),
             last_link: None,
         })
     }
@@ -234,13 +240,17 @@ impl<'s> Replay<'s> {
             self.end_turn()?;
         }
         self.script.turn_to(first, last);
+        let kind = body.kind();
+        let mut on = None;
         if self.shape == Shape::Tree {
             let tip = match first.parent() {
-                Some(parent) => self.tips.get(&parent.order()).cloned(),
+                Some(parent) if first.is_sidechain() => self.tips.get(&parent.order()).cloned(),
+                Some(parent) => self.tips.get(&parent.order()).map(|tip| self.path.end(tip.clone(), kind)),
                 // What stands beside the conversation begins none of its own, where it is written into one.
                 None if first.is_side() => self.recorder.tip().cloned(),
                 None => None,
             };
+            on = tip.clone().filter(|_| !first.is_sidechain() && !first.is_side());
             self.recorder.go_on_from(tip, first.is_sidechain());
         } else if let Some(tip) = self.tip_of_linear.take() {
             self.recorder.go_on_from(Some(tip), first.is_sidechain());
@@ -272,6 +282,9 @@ impl<'s> Replay<'s> {
                 self.note(&first.id(), saved);
                 if !first.is_side() {
                     self.last_link = self.recorder.head().cloned();
+                }
+                if let (Some(on), Some(written)) = (on, self.recorder.tip()) {
+                    self.path.add(&on, kind, written);
                 }
             }
             Ok(Ack::Held { .. }) => {
