@@ -107,6 +107,8 @@ pub struct Draft<'a> {
     pub fragment: Option<Fragment>,
     /// The session that this one's first record came from.
     pub forked_from: Option<(&'a SessionId, &'a RecordId)>,
+    /// What the reader calls the last line of the file, where that line tells it: a format may number its lines.
+    pub last: Option<&'a RecordId>,
     /// Makes ids for what else the format wants named.
     pub new_id: &'a dyn Fn() -> String,
 }

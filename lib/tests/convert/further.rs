@@ -140,6 +140,48 @@ fn a_result_that_shares_a_record_with_words_is_its_calls_result() {
     }
 }
 
+/// Claude Code hangs each result on its own call; other agents send what lies on one path to the head, and nothing else.
+#[test]
+fn results_that_hang_side_by_side_come_to_lie_on_one_path() {
+    let id = |at: usize| format!("{at:08}-1111-4111-8111-111111111111");
+    let call = |at: usize| json!({"role": "assistant", "id": "m1", "content": [{"type": "tool_use", "id": format!("c{at}"), "name": "sound", "input": {}}]});
+    let gave = |at: usize| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": format!("c{at}"), "content": "four"}]});
+    let asked = json!({"role": "user", "content": "How deep?"});
+    let answered = json!({"role": "assistant", "id": "m2", "content": [{"type": "text", "text": "Four."}]});
+    // Each with the record that it hangs on; the answer hangs on any of the results.
+    for end in [4, 5, 6] {
+        let records = [
+            (None, &asked),
+            (Some(0), &call(1)),
+            (Some(1), &call(2)),
+            (Some(2), &call(3)),
+            (Some(1), &gave(1)),
+            (Some(3), &gave(3)),
+            (Some(2), &gave(2)),
+            (Some(end), &answered),
+        ];
+        let line = |(at, (parent, message)): (usize, (Option<usize>, &serde_json::Value))| {
+            json!({"type": message["role"], "uuid": id(at), "parentUuid": parent.map(id), "sessionId": "s", "message": message, "timestamp": format!("2026-11-06T16:00:{at:02}.000Z")}).to_string()
+        };
+        let lines: Vec<String> = records.into_iter().enumerate().map(line).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        for to in ["native", "qwen-code"] {
+            let folder = folder();
+            let source = session("claude-code", folder.path(), &lines);
+            let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
+            let converted = open(named(to), &converted.path);
+            let mut path = Vec::new();
+            let mut next = converted.head();
+            while let Some(record) = next {
+                path.push(record.kind());
+                next = record.parent();
+            }
+            let given = path.iter().filter(|kind| **kind == scrollback::record::Kind::ToolResult).count();
+            assert_eq!((given, converted.heads().len()), (3, 1), "{to} {end}: {path:?}");
+        }
+    }
+}
+
 #[test]
 fn the_title_that_counts_is_the_one_that_is_kept() {
     let talk = claude_lines(&[json!({"role": "user", "content": "Name it."})]);
