@@ -74,8 +74,25 @@ fn a_session_is_ended_and_the_next_message_begins_another() {
     let shown =
         env.run(&["show", "alice@example.com:20261115-120000", "--store", "memory", "--dialect", "fluux", "--json"]);
     assert_eq!(shown.json()["messages"].as_array().unwrap().len(), 2, "{}", shown.all());
-    let archive = fluux(&env, &["new", "memory/alice@example.com/sessions/20261115-120000.jsonl"], "");
-    assert_eq!(archive.code, 2, "{}", archive.all());
+    let kept = lines(&env, "alice@example.com/sessions/20261115-120000.jsonl");
+    let path = "memory/alice@example.com/sessions/20261115-120000.jsonl";
+    for args in [
+        &["new", path][..],
+        &["new", "alice@example.com:20261115-120000"],
+        &["new", "@"],
+        &["record", "--resume", path],
+        &["record", "--resume", "alice@example.com:20261115-120000"],
+        &["record", "--resume", "@"],
+    ] {
+        let refused = fluux(&env, args, "");
+        assert_eq!(
+            refused.all(),
+            "[exit 2]\nscrollback: session \"alice@example.com:20261115-120000\" was ended: it lies in the archive\n\
+             hint: say its --jid or --project to go on with the session that followed; `scrollback convert` makes a copy that goes on\n",
+            "{args:?}"
+        );
+    }
+    assert_eq!(lines(&env, "alice@example.com/sessions/20261115-120000.jsonl"), kept);
 }
 
 #[test]
@@ -118,7 +135,12 @@ fn what_cannot_be_ended_is_told_with_a_hint() {
         ),
         (
             &["record", "--idle-minutes", "5"],
-            "native sessions are not ended: there can be any number of them",
+            "native sessions do not end by themselves",
+            "--idle-minutes is for --dialect fluux",
+        ),
+        (
+            &["record", "--idle-minutes", "1", "--dialect", "sage-el"],
+            "sage-el sessions do not end by themselves",
             "--idle-minutes is for --dialect fluux",
         ),
         (

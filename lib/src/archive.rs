@@ -126,11 +126,22 @@ impl Store {
         Err(Error::Busy(self.root.clone()))
     }
 
+    /// Whether a session was ended: it lies among those, and nothing is added to it any more.
+    pub fn is_ended(&self, source: &Source) -> bool {
+        let goes_on =
+            |archive: fn(&Path, Timestamp) -> Option<PathBuf>| archive(&source.path, (self.host.now)()).is_some();
+        // A file that lies in no store was not ended there.
+        self.writing.archive.is_some_and(|archive| !goes_on(archive)) && source.store().is_some()
+    }
+
     /// Ends a session: its file goes where ended ones lie, and nothing there is overwritten.
     pub fn archive(&self, source: &Source, when: When) -> Result<Ended> {
         let cannot = |what: &str| Error::CannotHold { dialect: self.dialect.name(), what: what.to_owned() };
         let Some(archive) = self.writing.archive else { return Err(cannot("an archive of ended sessions")) };
         self.check_log(source)?;
+        if self.is_ended(source) {
+            return Err(Error::Ended(source.name()));
+        }
         let (path, now) = (&source.path, (self.host.now)());
         let name = |ended| archive(path, ended).ok_or_else(|| cannot("an end of a session that is not going on"));
         check_inside(path, &name(now)?)?;
