@@ -28,8 +28,8 @@ use crate::store::{NewSession, Store};
 /// A log that is replaced again each time that we have found it is not one to move.
 const FILES_FOLLOWED: usize = 100;
 
-/// A name has the second in it; where this many in a row are taken, something else is wrong.
-const NAMES_TRIED: i64 = 1_000;
+/// A name has the second in it; where those of a whole day are taken, something else is wrong.
+const NAMES_TRIED: i64 = 24 * 60 * 60;
 
 /// When a session is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -239,9 +239,9 @@ fn move_away(
 ) -> Result<PathBuf> {
     log.sync().at(path)?;
     let mut to = name(ended)?;
+    make_folders(disk, &to)?;
     for later in 0..NAMES_TRIED {
         to = name(ended.saturating_add(SignedDuration::from_secs(later)).unwrap_or(ended))?;
-        make_folders(disk, &to)?;
         match claim(disk, path, &to) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             moved => moved.at(&to)?,

@@ -38,6 +38,8 @@ pub(super) fn hear(value: Value, heard: &mut Heard) -> Result<(), Refused> {
     let body = fields.text(&["body"])?.unwrap_or_default();
     let from = fields.needed(&["from"])?;
     let room = match (fields.flag(&["room"])?, fields.text(&["type"])?.as_deref()) {
+        // It says again what could not be delivered.
+        (_, Some("error")) => return Err(Refused::because("its type is error: it came back, and nobody says it")),
         (Some(room), _) => room,
         (None, Some("groupchat")) => true,
         (None, Some("chat")) => false,

@@ -146,7 +146,8 @@ pub(super) fn attachment(filename: &str, mime_type: Option<&str>, size: &str) ->
 
 /// The last step of the path, without what follows it: that may be a key.
 pub(super) fn file_name(url: &str) -> &str {
-    let address = url.split(['?', '#']).next().unwrap_or_default();
+    let is_content = url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"));
+    let address = url.split(['?', '#']).next().filter(|_| !is_content).unwrap_or_default();
     let path = address
         .split_once("://")
         .map_or(address, |(_, rest)| rest.split_once('/').map_or("", |(_, path)| path));
@@ -207,6 +208,8 @@ mod tests {
             ("https://f.example/a/", "file"),
             ("https://f.example", "file"),
             ("photo.png", "photo.png"),
+            ("data:image/png;base64,AAAA", "file"),
+            ("https://f.example/a%20b.png", "a%20b.png"),
             ("https://f.example/a/..", "file"),
             ("https://f.example/a/.", "file"),
         ] {
