@@ -92,7 +92,7 @@ impl From<scrollback::error::Error> for Failure {
             },
             Error::NotAFile(_) => "pipe it in instead: … | scrollback show -",
             Error::Changed(_) => "another program rewrote it; run the command again",
-            Error::NoSessions(_) => "--dialect says whose it is; docs/dialects tells which tables are known",
+            Error::NoSessions(_) => "docs/dialects tells which tables are known",
             Error::SeveralSessions { .. } => {
                 "add #ID to the path; `scrollback list --store` with this file shows the ids"
             }
@@ -156,5 +156,28 @@ pub(crate) fn kind_of(error: &scrollback::error::Error) -> FailureKind {
         | Error::Torn(_)
         | Error::Unsaved { .. }
         | Error::Database { .. } => FailureKind::Io,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error as IoError, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn what_the_system_refuses_comes_with_what_to_do() {
+        for (kind, hint) in [
+            (ErrorKind::StorageFull, "delete or move something on that disk"),
+            (ErrorKind::QuotaExceeded, "delete or move something on that disk"),
+            (ErrorKind::FileTooLarge, "a new session is a new file"),
+            (ErrorKind::InvalidFilename, "a name in it is too long"),
+            (ErrorKind::PermissionDenied, "look at its owner and mode"),
+        ] {
+            let error = scrollback::error::Error::Io { path: "log".into(), source: IoError::from(kind) };
+            let failure = Failure::from(error);
+            assert!(failure.hint.as_deref().is_some_and(|told| told.contains(hint)), "{failure:?}");
+            assert_eq!(failure.exit_code(), 2);
+        }
     }
 }

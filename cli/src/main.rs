@@ -11,6 +11,7 @@ mod dictated;
 mod failure;
 mod follow;
 mod json;
+mod located;
 mod name;
 mod pager;
 mod paint;

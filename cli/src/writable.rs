@@ -13,7 +13,8 @@ use serde::Serialize;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::{Located, SessionName};
+use crate::located::Located;
+use crate::name::SessionName;
 
 /// A session that may be written.
 pub(crate) struct Writable {

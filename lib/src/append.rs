@@ -6,6 +6,8 @@
 //!            ▼ header first         ▼ first       ▼ wrote behind it, close the piece with LF
 //! ```
 
+mod open_end;
+
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use std::sync::Arc;
 use crate::disk::{Appended, Disk, Locked, OpenLog, Standing};
 use crate::error::{At, Error, Result};
 use crate::inside::Inside;
-use crate::intake::VALUE_LIMIT_BYTES;
+use open_end::open_end;
 
 /// How long to wait for another writer: first, at once, in all. A lock is held for one write, so that more is somebody who
 /// hangs; among many writers it is free for moments only, so that it is asked for often.
@@ -26,9 +28,6 @@ const WRITES_PER_LINE: usize = 2;
 
 /// A file that is replaced again each time that we have found it is not one to write to.
 const FILES_FOLLOWED: usize = 100;
-
-/// How much is read first to find where an open line begins; each further look is four times as large.
-const OPEN_END_WINDOW_BYTES: u64 = 8 * 1024;
 
 /// How much is written again at once after a failed `sync`.
 const REWRITTEN_AT_ONCE_BYTES: usize = 64 * 1024;
@@ -274,7 +273,7 @@ impl Appender {
                 self.surprise_once(Surprise::Shortened);
             }
             let is_open = before > 0 && self.ended_at != Some(before) && !self.ends_in_newline(before)?;
-            let surprise = if is_open { Some(self.open_end(before)?) } else { None };
+            let surprise = if is_open { Some(open_end(&*self.log, before).at(&self.path)?) } else { None };
             let mut bytes = Vec::with_capacity(1 + self.header.len() + lines.len());
             if is_open {
                 bytes.push(b'\n');
@@ -326,24 +325,6 @@ impl Appender {
         let mut last = [0];
         let read = fill(&*self.log, length - 1, &mut last).at(&self.path)?;
         Ok(read == 1 && last[0] == b'\n')
-    }
-
-    /// What the bytes behind the last LF are.
-    fn open_end(&self, length: u64) -> Result<Surprise> {
-        let (mut line, mut start, mut window) = (Vec::new(), length, OPEN_END_WINDOW_BYTES);
-        // What is longer is no record for a reader either.
-        while start > 0 && line.len() <= VALUE_LIMIT_BYTES {
-            let from = start.saturating_sub(window);
-            let mut piece = vec![0; usize::try_from(start - from).unwrap_or_default()];
-            let read = fill(&*self.log, from, &mut piece).at(&self.path)?;
-            piece.truncate(read);
-            let newline = piece.iter().rposition(|byte| *byte == b'\n');
-            piece.drain(..newline.map_or(0, |newline| newline + 1));
-            piece.append(&mut line);
-            (line, start, window) = (piece, if newline.is_some() { 0 } else { from }, window.saturating_mul(4));
-        }
-        let mut values = serde_json::Deserializer::from_slice(&line).into_iter::<serde::de::IgnoredAny>();
-        Ok(if values.all(|value| value.is_ok()) { Surprise::NoLineEnd } else { Surprise::TornTail })
     }
 
     fn is_unsynced_from(&mut self, offset: u64) {
