@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::issue::quoted;
 use crate::record::{Body, Context, RecordId, SessionId, Usage};
 pub(crate) use loss::word_for;
 pub use loss::{Loss, LossKind, Losses, WORDS};
@@ -198,12 +199,17 @@ pub struct Adoption<'a> {
     pub from: (&'a SessionId, &'a RecordId),
 }
 
-/// The name of a file or folder that a session needs, where file systems take it: 255 bytes is the most that they do.
+/// No file system takes a longer name for a file or a folder.
+pub(crate) const FILE_NAME_LIMIT_BYTES: usize = 255;
+
+/// The name of a file or folder that a session needs, where file systems take it.
 pub(crate) fn file_name(name: String) -> Result<String, String> {
-    const NAME_LIMIT_BYTES: usize = 255;
     match name.len() {
-        0..=NAME_LIMIT_BYTES => Ok(name),
-        length => Err(format!("its name would have {length} bytes, and file systems take {NAME_LIMIT_BYTES}")),
+        0..=FILE_NAME_LIMIT_BYTES => Ok(name),
+        length => {
+            let name = quoted(&name);
+            Err(format!("{name} would be a name of {length} bytes, and file systems take {FILE_NAME_LIMIT_BYTES}"))
+        }
     }
 }
 

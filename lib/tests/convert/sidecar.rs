@@ -219,7 +219,7 @@ fn the_way_back_into_a_store_needs_no_name_of_a_file() {
         match back {
             Ok(back) => assert_eq!(fs::read(back.path).unwrap(), fs::read(&log).unwrap(), "{from}"),
             // A file that lies nowhere does not tell whom it was with.
-            Err(Error::BadName { why, .. }) => assert!(from == "fluux", "{from}: {why}"),
+            Err(Error::Misplaced { why }) => assert!(from == "fluux", "{from}: {why}"),
             Err(error) => panic!("{from}: {error}"),
         }
     }

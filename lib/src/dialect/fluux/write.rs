@@ -96,7 +96,10 @@ fn message(draft: &Draft<'_>, role: &str, said: &Said) -> Written {
     put("type", "message".into());
     put("role", role.into());
     let says_nothing = content.is_empty() && told.attachments.is_empty() && told.reaction.is_none();
-    if says_nothing && role == "assistant" {
+    if says_nothing {
+        if told.losses.iter().all(|loss| loss.what == Loss::SURROUNDINGS) {
+            told.lose("empty text");
+        }
         return Written { lines: Vec::new(), losses: told.losses };
     }
     put("content", content.into());
