@@ -106,10 +106,9 @@ impl Session {
         let id = self.id_for(how, back.as_ref());
         let store = self.store_for(how, host)?;
         let path = self.path_for(how, &store, &id, back.as_ref())?;
-        // Where a session is called after its place, it is called so from the beginning.
         let is_new_kind = back.is_none() && !self.stays(how);
         let is_placed = is_new_kind && matches!(how.target, Target::Store(_));
-        let id = how.to.session_of(&path).filter(|_| is_placed).map_or(id, SessionId);
+        let id = if is_placed { store.called(id, &path) } else { id };
         let staged = Staged::make(&Real, &path, &(host.new_id)())?;
         let (replayed, sidecar) = (|| {
             let replayed = self.write_as(how, &store, &id, back.as_ref(), staged.file())?;

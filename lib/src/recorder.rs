@@ -200,7 +200,7 @@ impl Recorder {
         let there = log.start_at(to)?;
         let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());
         let to = there.chain.tip.as_ref().map_or_else(|| to.clone(), |tip| tip.id.clone());
-        let piece = Piece { body: Body::Rewind(Rewind { from, reason }), on: On::Record(to), fragment: None };
+        let piece = Piece { on: On::Record(to), ..Piece::next(Body::Rewind(Rewind { from, reason })) };
         let wrote = log.write(vec![piece], ticket, Durability::Sync)?;
         log.start.stand(there);
         wrote.told()

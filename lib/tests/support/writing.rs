@@ -167,6 +167,7 @@ pub(crate) fn written_at_once(dialect: &dyn Dialect, bodies: &[Body]) -> String 
             at: (host.now)(),
             version: "1.2.3",
             body: &body,
+            responses: &[],
             context: &Context::default(),
             branches: false,
             sidechain: false,

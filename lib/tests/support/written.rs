@@ -67,6 +67,7 @@ pub(crate) fn write(dialect: &'static dyn Dialect, bodies: &[Body]) -> Made {
             at: at(number),
             version: "1.2.3",
             body,
+            responses: &[],
             context: &Default::default(),
             branches: false,
             sidechain: false,

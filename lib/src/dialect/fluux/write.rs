@@ -12,11 +12,12 @@ use super::room::{STANZA_ID, attachment, file_name, size_label};
 use super::{ARCHIVES, HISTORY, VERSION};
 use crate::message::{FilePart, Part};
 use crate::record::{Body, Context, RecordId, Said};
-use crate::writing::{Beginning, Draft, Grain, Line, Loss, Names, Shape, Writing, Written};
+use crate::writing::{Beginning, Draft, Grain, Line, Loss, Names, Shape, Writing, Written, archive_name};
 
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Turn,
     shape: Shape::Linear,
+    tells_session: |_| false,
     place,
     header,
     lines,
@@ -39,8 +40,7 @@ fn header(beginning: &Beginning<'_>) -> Vec<Line> {
 
 /// Beside the session that goes on: `sessions/20250208-190000.jsonl`, by the clock of Greenwich.
 fn archive(history: &Path, ended: Timestamp) -> Option<PathBuf> {
-    let name = format!("{}.jsonl", ended.strftime("%Y%m%d-%H%M%S"));
-    history.ends_with(HISTORY).then(|| history.with_file_name(ARCHIVES).join(name))
+    history.ends_with(HISTORY).then(|| history.with_file_name(ARCHIVES).join(archive_name(ended)))
 }
 
 /// An instant as the agent writes it: with its offset, and as many digits of a second as are needed, by threes.

@@ -20,6 +20,7 @@ use part::Speaker;
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Part,
     shape: Shape::Tree,
+    tells_session: |_| true,
     place,
     header: |_| Vec::new(),
     lines,
