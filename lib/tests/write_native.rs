@@ -3,31 +3,19 @@
 
 mod support;
 
-use scrollback::record::{Body, RecordId, Said, SessionId, Usage};
+use scrollback::record::{Body, RecordId, SessionId, Usage};
 use scrollback::session::Session;
-use scrollback::writing::{Draft, Tally};
+use scrollback::writing::Tally;
 use serde_json::json;
-use support::{corpus, logs_of, native, read, reading};
+use support::drafted::draft;
+use support::place::writing;
+use support::said::said_of;
+use support::{logs_of_all, native, read, reading};
 
 /// What is written for one record, read again; nothing where the format says that it cannot hold all of it.
 fn round(body: &Body) -> Option<(String, Body)> {
     let (session, id) = (SessionId::from("s"), RecordId::from("r"));
-    let written = (native().write().unwrap().lines)(&Draft {
-        session: &session,
-        id: &id,
-        parent: None,
-        answer: &id,
-        at: support::now(),
-        version: "1",
-        body,
-        responses: &[],
-        context: &Default::default(),
-        branches: false,
-        sidechain: false,
-        fragment: None,
-        forked_from: None,
-        new_id: &|| "x".to_owned(),
-    });
+    let written = (writing(native()).lines)(&draft(&session, &id, body, &|| "x".to_owned()));
     if !written.losses.is_empty() {
         return None;
     }
@@ -41,36 +29,26 @@ fn round(body: &Body) -> Option<(String, Body)> {
 
 /// Which piece of a stream a record was is no longer told once it is whole.
 fn whole(mut body: Body) -> Body {
-    if let Body::User(said)
-    | Body::Assistant(said)
-    | Body::ToolResult(said)
-    | Body::Attachment(said)
-    | Body::System(said) = &mut body
-    {
-        *said = Said { fragment: None, ..std::mem::take(said) };
-    }
+    said_of(&mut body).into_iter().for_each(|said| said.fragment = None);
     body
 }
 
 #[test]
 fn whatever_a_record_says_is_read_back_as_it_was() {
     let (mut count, mut lost) = (0, 0);
-    for dialect in ["native", "claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"] {
-        assert!(corpus().join(dialect).is_dir());
-        for (dialect, log) in logs_of(dialect) {
-            let session = Session::from_bytes(dialect, std::fs::read(&log).unwrap(), &reading());
-            for record in session.records() {
-                let body = whole(record.body().unwrap());
-                if matches!(body, Body::Other(_) | Body::Header(_)) {
-                    continue;
-                }
-                let Some((text, again)) = round(&body) else {
-                    lost += 1;
-                    continue;
-                };
-                assert_eq!(whole(again), body, "{}: {}\n{text}", log.display(), record.id());
-                count += 1;
+    for (dialect, log) in logs_of_all() {
+        let session = Session::from_bytes(dialect, std::fs::read(&log).unwrap(), &reading());
+        for record in session.records() {
+            let body = whole(record.body().unwrap());
+            if matches!(body, Body::Other(_) | Body::Header(_)) {
+                continue;
             }
+            let Some((text, again)) = round(&body) else {
+                lost += 1;
+                continue;
+            };
+            assert_eq!(whole(again), body, "{}: {}\n{text}", log.display(), record.id());
+            count += 1;
         }
     }
     assert!(count > 1000, "{count}");
@@ -97,7 +75,7 @@ fn metadata_json_has_the_keys_of_sage_in_their_order_and_keeps_the_others() {
         forked_from: None,
     };
     let begun = Tally { started: None, updated: None, title: None, prompts: None, model: None, ..tally.clone() };
-    let sidecar = native().write().unwrap().sidecar.unwrap();
+    let sidecar = writing(native()).sidecar.unwrap();
     let of_sage = json!({"mine": [1], "summary": "S", "state": "failed", "name": "N", "firstPrompt": "old"});
     let told = sidecar(Some(sidecar(Some(of_sage), &begun)), &tally);
     insta::assert_snapshot!(told, @r#"{"id":"s1","customTitle":"Tides","name":"N","firstPrompt":"first","lastPrompt":"last","summary":"S","createdAt":"2026-11-15T10:00:00Z","updatedAt":"2026-11-15T10:00:05Z","workingDirectory":"/home/ada/engine","gitBranch":"main","model":"m-1","version":"1.2.3","messageCount":6,"sizeBytes":1234,"state":"completed","tokenUsage":{"inputTokens":1},"mine":[1]}"#);

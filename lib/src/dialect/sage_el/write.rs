@@ -16,7 +16,7 @@ use crate::closed;
 use crate::message::Part;
 use crate::record::{Body, Compaction, Said, SessionId};
 use crate::writing::{
-    self, Adoption, Beginning, Draft, Grain, LossKind, Shape, Tally, Writing, Written, archive_name, file_name,
+    self, Adoption, Beginning, Draft, Grain, LossKind, Shape, Tally, Writing, Written, archive_name, file_name, is_uuid,
 };
 use telling::Telling;
 
@@ -41,7 +41,7 @@ fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
 /// `session_id` is a UUID. A session that is called after its folder is told by the folder: written down, the name would go
 /// into the archive with it, and two sessions would have it.
 fn tells_session(session: &SessionId) -> bool {
-    chain::is_uuid(session.as_str())
+    is_uuid(session.as_str())
 }
 
 fn lines(draft: &Draft<'_>) -> Written {
