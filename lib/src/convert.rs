@@ -34,7 +34,7 @@ use crate::record::SessionId;
 use crate::replace::{take_away, write_all};
 use crate::session::{NotFound, RecordRef, Session};
 use crate::source::Source;
-use crate::store::{FILE_NAME_LIMIT_BYTES, NewSession, Store};
+use crate::store::{NewSession, Store};
 use crate::writing::{LossKind, Shape};
 use kept::{Beside, Kept};
 use replay::Replayed;

@@ -5,7 +5,7 @@
 mod find;
 mod place;
 
-pub(crate) use place::{FILE_NAME_LIMIT_BYTES, check_name};
+pub(crate) use place::check_name;
 
 use std::fs;
 use std::io::ErrorKind;

@@ -228,12 +228,14 @@ pub struct Adoption<'a> {
     pub from: (&'a SessionId, &'a RecordId),
 }
 
-/// The name of a file or folder that a session needs, where file systems take it: 255 bytes is the most that they do.
+/// No file system takes a longer name for a file or a folder.
+pub(crate) const FILE_NAME_LIMIT_BYTES: usize = 255;
+
+/// The name of a file or folder that a session needs, where file systems take it.
 pub(crate) fn file_name(name: String) -> Result<String, String> {
-    const NAME_LIMIT_BYTES: usize = 255;
     match name.len() {
-        0..=NAME_LIMIT_BYTES => Ok(name),
-        length => Err(format!("its name would have {length} bytes, and file systems take {NAME_LIMIT_BYTES}")),
+        0..=FILE_NAME_LIMIT_BYTES => Ok(name),
+        length => Err(format!("its name would have {length} bytes, and file systems take {FILE_NAME_LIMIT_BYTES}")),
     }
 }
 

@@ -10,13 +10,10 @@ use crate::layout::Format;
 use crate::project;
 use crate::sidecar;
 use crate::source::Source;
-use crate::writing::Beginning;
+use crate::writing::{Beginning, FILE_NAME_LIMIT_BYTES};
 
 /// A name longer than this is no session's: with an ending it still is one name of a file.
 const NAME_LIMIT_BYTES: usize = 128;
-
-/// No file system takes a longer name.
-pub(crate) const FILE_NAME_LIMIT_BYTES: usize = 255;
 
 impl Store {
     /// The file of a new session: inside the store, whatever the names say.

@@ -89,19 +89,20 @@ fn message(draft: &Draft<'_>, role: &str, said: &Said) -> Written {
         "assistant" => told.last_words(),
         _ => told.all_words(),
     };
-    let id = said.metadata.get(STANZA_ID).and_then(Value::as_str).filter(|_| role == "user");
+    // Nothing is no message: the agent would pass over it.
+    if content.is_empty() && told.attachments.is_empty() && told.reaction.is_none() {
+        told.lose("empty message");
+        return Written { lines: Vec::new(), losses: told.losses };
+    }
+    let id = said.metadata.get(STANZA_ID).and_then(Value::as_str).filter(|id| role == "user" && !id.is_empty());
     let id = id.map_or_else(|| draft.id.clone(), RecordId::from);
     let mut line = Map::new();
     let mut put = |key: &str, value: Value| line.insert(key.to_owned(), value);
     put("type", "message".into());
     put("role", role.into());
-    let says_nothing = content.is_empty() && told.attachments.is_empty() && told.reaction.is_none();
-    if says_nothing && role == "assistant" {
-        return Written { lines: Vec::new(), losses: told.losses };
-    }
     put("content", content.into());
     put("msg_id", id.as_str().into());
-    if let Some(sender) = said.sender.as_deref().filter(|_| role == "user") {
+    if let Some(sender) = said.sender.as_deref().filter(|sender| role == "user" && !sender.is_empty()) {
         put("sender", sender.into());
     }
     put("ts", instant(draft.at).into());
