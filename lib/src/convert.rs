@@ -35,7 +35,7 @@ use crate::replace::{take_away, write_all};
 use crate::session::{NotFound, RecordRef, Session};
 use crate::source::Source;
 use crate::store::{NewSession, Store};
-use crate::writing::{LossKind, Shape};
+use crate::writing::{FILE_NAME_LIMIT_BYTES, LossKind, Shape};
 use kept::{Beside, Kept};
 use replay::Replayed;
 
@@ -233,7 +233,7 @@ impl Session {
             }
         }
         let told_before = replayed.losses.len();
-        compare::add_differences(&pairs, (self, &converted), &mut replayed.losses)?;
+        compare::add_differences(&pairs, (self, &converted), &mut replayed)?;
         if let Some(kept) = kept {
             // What differs in the lines that came back was told on the way here.
             let newer: HashSet<String> = self

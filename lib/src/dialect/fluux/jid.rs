@@ -20,7 +20,10 @@ pub fn bare_jid(jid: &str) -> Result<String, String> {
         return refuse("nothing stands before its resource");
     }
     if bare.len() > FILE_NAME_LIMIT_BYTES {
-        return Err(format!("the JID is {} bytes long; a folder's name has at most {FILE_NAME_LIMIT_BYTES}", bare.len()));
+        return Err(format!(
+            "the JID is {} bytes long; a folder's name has at most {FILE_NAME_LIMIT_BYTES}",
+            bare.len()
+        ));
     }
     if bare.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return refuse("it holds white space or a control character");

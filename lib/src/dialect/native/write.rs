@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::message::Part;
 use crate::record::{Body, RecordId, Said, TitleSource};
-use crate::writing::{Adoption, Beginning, Draft, Fragment, Grain, Names, Shape, Writing, Written};
+use crate::writing::{Adoption, Beginning, Draft, Fragment, Grain, Losses, Names, Shape, Writing, Written};
 use fields::Fields;
 
 pub(super) static WRITING: Writing = Writing {
@@ -44,7 +44,7 @@ fn lines(draft: &Draft<'_>) -> Written {
             line.begin_aside("file_history_snapshot", snapshot.message.as_ref());
             line.put("isSnapshotUpdate", false.into());
             line.put("snapshot", snapshot.states.clone());
-            return Written { lines: vec![line.names(Names::Side)], losses: Vec::new() };
+            return Written { lines: vec![line.names(Names::Side)], losses: Losses::default() };
         }
         Body::Title(title) => {
             line.begin("custom_title");
@@ -63,7 +63,7 @@ fn lines(draft: &Draft<'_>) -> Written {
                     line.put("titleSource", "manual".into());
                 }
             }
-            return Written { lines: vec![line.names(Names::Aside(draft.id.clone()))], losses: Vec::new() };
+            return Written { lines: vec![line.names(Names::Aside(draft.id.clone()))], losses: Losses::default() };
         }
         Body::Compaction(compaction) => line.compaction(compaction),
         Body::Rewind(rewind) => {
@@ -77,8 +77,8 @@ fn lines(draft: &Draft<'_>) -> Written {
             line.put("files", restore.files.clone());
             line.some("todos", restore.todos.as_ref());
         }
-        Body::Header(_) => return Written::nothing("a header"),
-        Body::Other(_) => return Written::nothing("a record of an unknown kind"),
+        Body::Header(_) => return Written::nothing("header"),
+        Body::Other(_) => return Written::nothing("unknown record"),
     }
     Written::link(draft.id, line.map.into())
 }
@@ -110,7 +110,7 @@ fn in_pieces(draft: &Draft<'_>, said: &Said) -> Written {
     let distinct: HashSet<&str> = ids.iter().copied().collect();
     if distinct.len() < ids.len() {
         // The reader takes a call that comes again for the first one, finished.
-        return written.without("a call with the id of another");
+        return written.without("id of a call");
     }
     written
 }
