@@ -208,7 +208,7 @@ impl Recorder {
         let there = log.start_at(to)?;
         let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());
         let to = there.chain.tip.as_ref().map_or_else(|| to.clone(), |tip| tip.id.clone());
-        let piece = Piece { body: Body::Rewind(Rewind { from, reason }), on: On::Record(to), fragment: None };
+        let piece = Piece { on: On::Record(to), ..Piece::next(Body::Rewind(Rewind { from, reason })) };
         // It belongs to what it goes back to.
         let left = std::mem::replace(&mut log.start.chain.sidechain, there.chain.sidechain);
         let wrote = log.write(vec![piece], ticket, Durability::Sync);

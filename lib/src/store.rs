@@ -7,7 +7,6 @@ mod place;
 
 pub use find::Listed;
 
-pub(crate) use crate::writing::FILE_NAME_LIMIT_BYTES;
 pub(crate) use place::check_name;
 
 use std::fs;
@@ -140,8 +139,7 @@ impl Store {
             return store.begin(new);
         }
         let (session, path, header) = self.prepare(&new)?;
-        // Where a session is called after its place, it is called so from the beginning.
-        let session = self.dialect.session_of(&path).map_or(session, SessionId);
+        let session = self.called(session, &path);
         let place = self.place(session, &path);
         let start = Start::fresh(&place, new.project);
         // Where a project has one session after another, what lies beside the log is older than this one.
@@ -161,6 +159,14 @@ impl Store {
         let mut log = Log::new(place, appender.staying(inside), start, sidecar);
         log.tell_sidecar();
         Ok(Recorder::new(log, self.options.clone()))
+    }
+
+    /// What a new session is called: where its place says that, so from the beginning.
+    pub(crate) fn called(&self, session: SessionId, path: &Path) -> SessionId {
+        if (self.writing.tells_session)(&session) {
+            return session;
+        }
+        self.dialect.session_of(path).map_or(session, SessionId)
     }
 
     /// Refuses what could not be begun; nothing is written.

@@ -175,6 +175,39 @@ fn the_blocks_of_an_answer_are_one_answer_and_cost_once() {
     assert_eq!(pen.session().requests().len(), 2);
 }
 
+/// The agent takes lines with one `message.id` for one message, on whatever branch they are.
+#[test]
+fn every_response_has_a_name_of_its_own_however_it_is_recorded() {
+    let text = |word: &str| Part::text(word);
+    let whole = vec![Part::StepStart, text("One."), text("More."), Part::StepStart, text("Two.")];
+    let answer = |parts: &[Part]| Body::Assistant(Said { parts: parts.to_vec(), ..model() });
+    let carried = ToolPart::dynamic("Bash", "c1", ToolState::done(json!({}), json!("ok")));
+    for (bodies, responses) in [
+        // A turn in one body, without results between its steps; two bodies; the same as a whole behind another.
+        (vec![answer(&whole)], vec![2, 1]),
+        (vec![answer(&whole[..3]), answer(&whole[4..])], vec![2, 1]),
+        (vec![answer(&whole), answer(&whole)], vec![2, 1, 2, 1]),
+        (vec![answer(&[text("One."), carried.into(), text("Two.")])], vec![2, 1]),
+    ] {
+        let mut pen = pen();
+        pen.say(user([text("Go.")]));
+        bodies.into_iter().for_each(|body| drop(pen.say(body)));
+        let lines = pen.lines();
+        let named: Vec<(&str, &str)> = lines
+            .iter()
+            .filter(|line| line["type"] == "assistant")
+            .map(|line| (line["message"]["id"].as_str().unwrap(), line["requestId"].as_str().unwrap()))
+            .collect();
+        let runs: Vec<usize> = named.chunk_by(|a, b| a == b).map(<[_]>::len).collect();
+        let distinct: std::collections::HashSet<_> = named.iter().collect();
+        assert_eq!((runs, distinct.len()), (responses.clone(), responses.len()), "{}", pen.text());
+    }
+    // A writer that is given the whole turn names its responses too.
+    let made = support::drafted::drafted(&ClaudeCode, &[answer(&whole)]);
+    let ids: Vec<&Value> = made.lines().iter().map(|line| &line["message"]["id"]).collect();
+    assert_eq!(ids, ["msg_r0", "msg_r0", "msg_r0-2"]);
+}
+
 #[test]
 fn what_the_format_cannot_hold_is_told() {
     let text = |text: &str| Part::text(text);

@@ -12,6 +12,7 @@ pub(crate) mod pen;
 pub(crate) mod place;
 pub(crate) mod said;
 pub(crate) mod story;
+pub(crate) mod valid;
 
 use std::path::{Path, PathBuf};
 
