@@ -3,6 +3,7 @@
 //! The recorder and the converter decide when something is written and where it hangs; a dialect says how one record of
 //! theirs looks in its format, and what of it the format cannot hold.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -219,6 +220,18 @@ pub(crate) fn file_name(name: String) -> Result<String, String> {
     match name.len() {
         0..=NAME_LIMIT_BYTES => Ok(name),
         length => Err(format!("its name would have {length} bytes, and file systems take {NAME_LIMIT_BYTES}")),
+    }
+}
+
+/// What a person is told of it.
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let became = match self.kind {
+            LossKind::Dropped => "is not kept",
+            LossKind::Renamed => "is kept as something else",
+            LossKind::Synthesised => "is made up",
+        };
+        write!(f, "{} {became}", self.what)
     }
 }
 

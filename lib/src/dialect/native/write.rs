@@ -111,6 +111,9 @@ fn in_pieces(draft: &Draft<'_>, said: &Said) -> Written {
     written
 }
 
+/// How many fields a line usually has: a map that grows by and by costs as much as all that is put into it.
+const USUAL_FIELDS: usize = 14;
+
 /// The fields of a line, in order.
 struct Fields<'d> {
     draft: &'d Draft<'d>,
@@ -119,7 +122,7 @@ struct Fields<'d> {
 
 impl<'d> Fields<'d> {
     fn new(draft: &'d Draft<'d>) -> Fields<'d> {
-        Fields { draft, map: Map::new() }
+        Fields { draft, map: Map::with_capacity(USUAL_FIELDS) }
     }
 
     /// A line that has no place in the chain and no name.
