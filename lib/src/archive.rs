@@ -134,6 +134,29 @@ impl Store {
         self.writing.archive.is_some_and(|archive| !goes_on(archive)) && source.store().is_some()
     }
 
+    /// Goes on with what went on last, or begins it: the session that goes on, where a format has one at a time, else the
+    /// newest of the project, or of those that tell of none.
+    pub fn carry_on(&self, new: NewSession<'_>) -> Result<Recorder> {
+        if self.writing.archive.is_some() {
+            return self.go_on(new, None).map(|(recorder, _)| recorder);
+        }
+        let project = project::of(new.project);
+        let rows = self.rows(&mut Vec::new()).filter(|(_, row)| row.parent_session.is_none());
+        let own = rows.filter(|(_, row)| row.project.as_ref().is_none_or(|told| Path::new(told) == project));
+        match own.max_by(|(_, a), (_, b)| a.updated.cmp(&b.updated).then_with(|| a.id.cmp(&b.id))) {
+            Some((source, _)) => self.resume_source(&source, None),
+            None => self.begin(new),
+        }
+    }
+
+    /// Begins a session. The one that goes on, where a format has one at a time, is ended before.
+    pub fn begin_anew(&self, new: NewSession<'_>) -> Result<Recorder> {
+        if let Some(current) = self.current(&new)? {
+            self.archive(&current, When::Now)?;
+        }
+        self.go_on(new, None).map(|(recorder, _)| recorder)
+    }
+
     /// Ends a session: its file goes where ended ones lie, and nothing there is overwritten.
     pub fn archive(&self, source: &Source, when: When) -> Result<Ended> {
         let cannot = |what: &str| Error::CannotHold { dialect: self.dialect.name(), what: what.to_owned() };
@@ -218,7 +241,7 @@ impl Store {
             };
             let locked = lock_log(&*self.disk, &*log, path)?;
             match log.is_at(path).at(path)? {
-                Standing::ThisFile => return Ok(Some((log, locked))),
+                Standing::ThisFile { .. } => return Ok(Some((log, locked))),
                 Standing::Nothing => return Ok(None),
                 Standing::AnotherFile => {}
             }
