@@ -4,7 +4,6 @@
 mod support;
 
 use std::fs;
-use std::io::Write;
 
 use serde_json::{Value, json};
 use support::{Ran, TestEnv};
@@ -13,11 +12,9 @@ const FLUUX: [&str; 4] = ["--dialect", "fluux", "--store", "memory"];
 
 /// Runs at another time than everybody else.
 fn at(env: &TestEnv, now: &str, args: &[&str], input: &str) -> Ran {
-    let mut child = env.command(&[args, &FLUUX].concat()).env("SCROLLBACK_NOW", now).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ran { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
+    let mut command = env.command(&[args, &FLUUX].concat());
+    command.env("SCROLLBACK_NOW", now);
+    env.ran(command, input.as_bytes())
 }
 
 fn fluux(env: &TestEnv, args: &[&str], input: &str) -> Ran {
@@ -55,7 +52,7 @@ fn a_session_is_ended_and_the_next_message_begins_another() {
     assert_eq!(said(&env, "alice@example.com/history.jsonl"), ["One", "Two"], "it is gone on with");
     let ended = fluux(&env, &[&["new", "--json"], &jid[..]].concat(), "");
     assert_eq!(ended.code, 0, "{}", ended.all());
-    let path = env.work().join("memory/alice@example.com/sessions/20261115-120000.jsonl");
+    let path = "$DIR/desk/memory/alice@example.com/sessions/20261115-120000.jsonl";
     assert_eq!(ended.json(), json!({"session": "alice@example.com:20261115-120000", "path": path}));
     let again = fluux(&env, &[&["new"], &jid[..]].concat(), "");
     assert_eq!(

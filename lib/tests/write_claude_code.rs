@@ -170,9 +170,10 @@ fn the_blocks_of_an_answer_are_one_answer_and_cost_once() {
     let lines = pen.lines();
     let ids: Vec<&Value> = lines[1..5].iter().map(|line| &line["message"]["id"]).collect();
     assert!(ids.iter().all(|id| *id == ids[0] && id.as_str().unwrap().starts_with("msg_")), "{ids:?}");
-    assert_eq!(session.requests().len(), 1);
+    let usage = model().usage.unwrap();
+    assert_eq!(session.requests().into_values().collect::<Vec<_>>(), [usage]);
     pen.say(Body::Assistant(Said { parts: vec![Part::text("Next.")], ..model() }));
-    assert_eq!(pen.session().requests().len(), 2);
+    assert_eq!(pen.session().requests().into_values().collect::<Vec<_>>(), [usage; 2]);
 }
 
 #[test]
