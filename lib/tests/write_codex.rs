@@ -485,7 +485,7 @@ fn what_has_no_place_is_told() {
     assert_eq!(
         lost,
         [
-            "dropped empty text, dropped file, renamed attachment, dropped unknown part, dropped surroundings, dropped todos, dropped sender, dropped metadata",
+            "dropped empty text, dropped file, renamed attachment, dropped unknown part, renamed sender, dropped surroundings, dropped todos, dropped metadata",
             "refused rewind",
             "refused restore",
             "refused snapshot",
@@ -499,7 +499,7 @@ fn what_has_no_place_is_told() {
         .iter()
         .map(|message| serde_json::to_value(&message.parts).unwrap()[0]["text"].clone())
         .collect();
-    assert_eq!(texts, ["hi", "faster"]);
+    assert_eq!(texts, ["alice@muc: hi", "faster"]);
 }
 
 #[test]
@@ -702,6 +702,11 @@ fn gist_of(body: &Body) -> Vec<String> {
         Part::Data(data) if who == "user" && ["attachment", "reaction"].contains(&&*data.kind) => {
             vec![format!("user: {}", data.data)]
         }
+        // What is no picture is told by its name.
+        Part::File(file) if who == "user" && !file.media_type.starts_with("image") => match &file.filename {
+            Some(name) => vec![format!("user: [file {name} ({})]", file.media_type)],
+            None => vec![format!("user: [file ({})]", file.media_type)],
+        },
         Part::Steering(steering) => gist_of(&Body::User(Said::from(steering.parts.clone()))),
         Part::Tool(call) => {
             let raw = match &call.state {
@@ -717,9 +722,13 @@ fn gist_of(body: &Body) -> Vec<String> {
         }
         _ => Vec::new(),
     };
-    let parts = said.parts.iter().flat_map(part);
+    let mut parts: Vec<String> = said.parts.iter().flat_map(part).collect();
+    let speaker = said.sender.as_deref().filter(|sender| who == "user" && sender.ends_with("@muc"));
+    if let (Some(speaker), Some(first)) = (speaker, parts.first_mut()) {
+        first.insert_str("user: ".len(), &format!("{}: ", speaker.replace(char::is_control, "\u{fffd}")));
+    }
     let results = said.results.iter().filter(|result| !result.preliminary);
-    parts.chain(results.map(|result| ended(result.outcome == Outcome::Done))).collect()
+    parts.into_iter().chain(results.map(|result| ended(result.outcome == Outcome::Done))).collect()
 }
 
 #[test]

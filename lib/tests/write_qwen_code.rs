@@ -150,7 +150,7 @@ fn a_line_has_what_the_agent_asks_for_and_nothing_that_says_nothing() {
     insta::assert_snapshot!(pen.lines()[0], @r#"{"uuid":"00000000-0000-7000-8000-000000000000","parentUuid":null,"sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.251Z","type":"user","provenance":"real_user","cwd":"/home/ada/engine/src","version":"1.2.3","message":{"role":"user","parts":[{"text":"When is high water?"}]}}"#);
     insta::assert_snapshot!(pen.lines()[2], @r#"{"uuid":"00000000-0000-7000-8000-000000000002","parentUuid":"00000000-0000-7000-8000-000000000001","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.253Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/engine/src","version":"1.2.3","message":{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"06:12\n18:40"}}}]},"toolCallResult":{"callId":"c1","exitCode":0,"status":"success","durationMs":12}}"#);
     insta::assert_snapshot!(pen.lines()[5], @r#"{"uuid":"00000000-0000-7000-8000-000000000005","parentUuid":"00000000-0000-7000-8000-000000000004","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.256Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/engine/src","version":"1.2.3","message":{"role":"user","parts":[{"functionResponse":{"id":"c3","name":"read_file","response":{"error":"not now"}}}]},"toolCallResult":{"callId":"c3","status":"cancelled"}}"#);
-    insta::assert_snapshot!(pen.lines()[8], @r#"{"uuid":"00000000-0000-7000-8000-000000000008","parentUuid":"00000000-0000-7000-8000-000000000007","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.259Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/engine/src","version":"1.2.3","message":{"role":"user","parts":[{"functionResponse":{"id":"c5","name":"read_file","response":{"output":{"rows":[1,2]}}}}]},"toolCallResult":{"callId":"c5","status":"success"}}"#);
+    insta::assert_snapshot!(pen.lines()[8], @r#"{"uuid":"00000000-0000-7000-8000-000000000008","parentUuid":"00000000-0000-7000-8000-000000000007","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.259Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/engine/src","version":"1.2.3","message":{"role":"user","parts":[{"functionResponse":{"id":"c5","name":"read_file","response":{"rows":[1,2]}}}]},"toolCallResult":{"callId":"c5","status":"success"}}"#);
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn the_model_sees_what_was_said() {
     {"role":"user","parts":[{"functionResponse":{"id":"c3","name":"read_file","response":{"error":"not now"}}}]}
     {"role":"model","parts":[{"functionCall":{"id":"c4","name":"look","args":{"path":"a.txt"}}},{"functionCall":{"id":"c5","name":"count","args":{"path":"a.txt"}}},{"functionCall":{"id":"c6","name":"half","args":{"path":"a.txt"}}}]}
     {"role":"user","parts":[{"functionResponse":{"id":"c4","name":"read_file","response":{"output":"a map"},"parts":[{"inlineData":{"mimeType":"image/png","data":"iVBORw=="}}]}}]}
-    {"role":"user","parts":[{"functionResponse":{"id":"c5","name":"read_file","response":{"output":{"rows":[1,2]}}}}]}
+    {"role":"user","parts":[{"functionResponse":{"id":"c5","name":"read_file","response":{"rows":[1,2]}}}]}
     {"role":"user","parts":[{"functionResponse":{"id":"c6","name":"read_file","response":{"error":"torn","output":"one of two"}}}]}
     {"role":"model","parts":[{"text":"ha"},{"text":"ha"}]}
     {"role":"user","parts":[{"text":"And this?"},{"inlineData":{"mimeType":"image/png","data":"iVBORw=="}},{"fileData":{"mimeType":"application/pdf","fileUri":"https://example.org/t.pdf","displayName":"t.pdf"}}]}
@@ -194,6 +194,8 @@ fn what_the_format_cannot_hold_is_told() {
         (user([text("")]), "refused empty text"),
         (user([text("Hi"), Part::reasoning("Hm.")]), "dropped thinking"),
         (user([Part::file("text/plain", "data:,hello")]), "dropped file"),
+        (user([Part::file("text/plain", "data:text/plain;base64,aGVsbG8=")]), "dropped file"),
+        (user([Part::file("application/zip", "https://example.org/a.zip")]), "dropped file"),
         (user([Part::file("image/*", "data:image/png;base64,AAAA")]), "renamed media type"),
         (user([Part::Data(DataPart { kind: "weather".into(), ..DataPart::default() })]), "refused data"),
         (user([Part::Other(json!({"type": "hologram"}))]), "refused unknown part"),
@@ -246,6 +248,55 @@ fn what_the_format_cannot_hold_is_told() {
         assert_eq!(pen.lost(), lost, "{body:?}");
         assert!(pen.history(View::Gemini).contains("Begin."), "{body:?}");
     }
+}
+
+/// The agent tells its model a text, or the whole response as JSON.
+#[test]
+fn what_a_tool_gave_back_is_written_as_the_agent_tells_it() {
+    let texts = json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]);
+    for (output, outcome, response, told, lost) in [
+        (json!({"ratio": 3.02}), Outcome::Done, json!({"ratio": 3.02}), r#"{"ratio":3.02}"#, ""),
+        (json!({"output": "1"}), Outcome::Done, json!({"output": r#"{"output":"1"}"#}), r#"{"output":"1"}"#, "renamed"),
+        (json!({"a": null}), Outcome::Done, json!({"output": r#"{"a":null}"#}), r#"{"a":null}"#, "renamed"),
+        (json!({}), Outcome::Done, json!({"output": "{}"}), "{}", "renamed"),
+        (json!([1, 2]), Outcome::Done, json!({"output": "[1,2]"}), "[1,2]", "renamed"),
+        (json!(4), Outcome::Done, json!({"output": "4"}), "4", "renamed"),
+        (texts, Outcome::Done, json!({"output": "a\nb"}), "a\nb", "renamed"),
+        (
+            json!({"a": 1}),
+            Outcome::Failed("torn".to_owned()),
+            json!({"error": "torn", "output": r#"{"a":1}"#}),
+            r#"{"a":1}"#,
+            "renamed",
+        ),
+        (json!(""), Outcome::Failed("torn".to_owned()), json!({"error": "torn"}), "torn", ""),
+    ] {
+        let mut pen = pen();
+        pen.say(user([Part::text("When?")]));
+        pen.say(Body::Assistant(Said { parts: vec![call("read_file", "c")], ..model() }));
+        pen.say(results([result("c", output.clone(), outcome)]));
+        assert_eq!(pen.lines()[2]["message"]["parts"][0]["functionResponse"]["response"], response, "{output}");
+        let lost = if lost.is_empty() { String::new() } else { format!("{lost} tool output") };
+        assert_eq!(pen.lost(), lost, "{output}");
+        let sent = pen.history(View::OpenAi);
+        let sent: Value = serde_json::from_str(sent.lines().last().unwrap()).unwrap();
+        assert_eq!(sent["content"], told, "{output}");
+    }
+}
+
+/// The agent puts results that stand in further records behind those of the first, and before them those that are missing.
+#[test]
+fn results_are_sent_in_the_order_of_the_agent() {
+    let mut pen = pen();
+    pen.say(user([Part::text("When?")]));
+    let calls = ["c1", "c2", "c3", "c4"].map(|id| call("read_file", id)).to_vec();
+    pen.say(Body::Assistant(Said { parts: calls, ..model() }));
+    for id in ["c3", "c4", "c1"] {
+        pen.say(results([result(id, "06:12", Outcome::Done)]));
+    }
+    let sent = pen.history(View::OpenAi);
+    let sent: Vec<Value> = sent.lines().skip(2).map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(sent.iter().map(|told| &told["tool_call_id"]).collect::<Vec<_>>(), ["c3", "c2", "c1", "c4"]);
 }
 
 #[test]
