@@ -55,7 +55,9 @@ impl<T: Clone + PartialEq> Untold<T> {
 
     fn tell<U>(&mut self, each: impl Fn(u64, T) -> U) -> Told<U> {
         let Untold { runs, is_short } = std::mem::take(self);
-        let calls = runs.into_iter().flat_map(|run| (run.first..=run.last).map(move |ticket| (ticket, run.came.clone())));
+        let calls = runs
+            .into_iter()
+            .flat_map(|run| (run.first..=run.last).map(move |ticket| (ticket, run.came.clone())));
         Told { calls: calls.map(|(ticket, came)| each(ticket, came)).collect(), is_short }
     }
 }

@@ -1,4 +1,6 @@
 //! Bodies of every kind, as a recorder or a converter hands them to a format of turns: for properties.
+//!
+//! It stands alone: the library's own tests take it too.
 
 use proptest::collection::vec;
 use proptest::option;
@@ -11,8 +13,6 @@ use scrollback::record::{
     ToolResult, Usage,
 };
 use serde_json::{Map, Value, json};
-
-use super::said::said_of;
 
 /// Any body.
 pub(crate) fn body() -> impl Strategy<Value = Body> {
@@ -38,7 +38,14 @@ pub(crate) fn body() -> impl Strategy<Value = Body> {
 pub(crate) fn several() -> impl Strategy<Value = Vec<Body>> {
     vec(body(), 0..6).prop_map(|mut bodies| {
         for (number, body) in bodies.iter_mut().enumerate() {
-            let Some(said) = said_of(body) else { continue };
+            let (Body::User(said)
+            | Body::Assistant(said)
+            | Body::ToolResult(said)
+            | Body::Attachment(said)
+            | Body::System(said)) = body
+            else {
+                continue;
+            };
             let calls = said.parts.iter_mut().filter_map(|part| match part {
                 Part::Tool(call) => Some(&mut call.call_id),
                 _ => None,
