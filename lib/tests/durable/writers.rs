@@ -61,17 +61,19 @@ fn a_reader_beside_a_writer_sees_whole_records_only() {
     let mut child = process("writer", folder.path(), 2).stdout(Stdio::null()).spawn().unwrap();
     let log = folder.path().join("sessions/shared/messages.jsonl");
     let (mut looks, mut seen) = (0, 1);
-    let mut ended = None;
-    while ended.is_none() {
-        ended = child.try_wait().unwrap();
+    let mut look = || {
         let session = Session::from_bytes(native(), std::fs::read(&log).unwrap(), &support::reading());
         // The end of the file may be a record that is being written.
         let wrong = session.issues().iter().filter(|issue| issue.kind != IssueKind::Torn).count();
         let records = session.records().len();
         assert!(wrong == 0 && records >= seen, "{:?}", session.issues());
         (looks, seen) = (looks + 1, records);
+    };
+    while child.try_wait().unwrap().is_none() {
+        look();
     }
-    assert!(ended.unwrap().success());
+    assert!(child.wait().unwrap().success());
+    look();
     assert_eq!(seen as u64, 1 + writers_share().0);
     assert!(looks > 2, "the writer was done before anybody looked");
 }
