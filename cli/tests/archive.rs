@@ -35,7 +35,7 @@ fn a_session_is_ended_and_the_next_message_begins_another() {
     assert_eq!(said(&env, "alice@example.com/history.jsonl"), ["One", "Two"], "it is gone on with");
     let ended = fluux(&env, &[&["new", "--json"], &jid[..]].concat(), "");
     assert_eq!(ended.code, 0, "{}", ended.all());
-    let path = env.work().join("memory/alice@example.com/sessions/20261115-120000.jsonl");
+    let path = "$DIR/desk/memory/alice@example.com/sessions/20261115-120000.jsonl";
     assert_eq!(ended.json(), json!({"session": "alice@example.com:20261115-120000", "path": path}));
     let again = fluux(&env, &[&["new"], &jid[..]].concat(), "");
     assert_eq!(

@@ -128,7 +128,6 @@ fn what_is_not_there_cannot_be_gone_on_with() {
     for (args, why) in [
         (["--resume", "nope"], "no session matches"),
         (["--checkpoint", "nope#x"], "no session matches"),
-        (["--store", "nowhere"], ""),
         (["--dialect", "nope"], "no dialect is called"),
         (["--id", "../x"], "is no name for a session"),
         (["--id=-x", "--json"], "it begins with a -"),
@@ -138,11 +137,6 @@ fn what_is_not_there_cannot_be_gone_on_with() {
         (["--dialect", "fluux"], "--jid names a person or a room"),
     ] {
         let ran = record(&env, &args, "{\"user\": \"q\"}\n");
-        if why.is_empty() {
-            assert_eq!(ran.code, 0, "{}", ran.all());
-            assert!(env.work().join("nowhere/sessions").is_dir());
-            continue;
-        }
         assert!(ran.all().contains(why), "{args:?}: {}", ran.all());
         assert_eq!(ran.code, 2, "{args:?}");
         assert!(sessions(&env).is_empty(), "{args:?}");
@@ -161,6 +155,15 @@ fn what_is_not_there_cannot_be_gone_on_with() {
         assert_eq!(ran.code, 2, "{}", ran.all());
     }
     assert_eq!(branch(&env, &named), ["user: q"]);
+}
+
+#[test]
+fn a_store_that_is_not_there_is_made() {
+    let env = TestEnv::new();
+    let ran = record(&env, &["--store", "nowhere/yet", "--id", "mine"], "{\"user\": \"q\"}\n");
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(env.work().join("nowhere/yet/sessions/mine/messages.jsonl").is_file());
+    assert!(sessions(&env).is_empty());
 }
 
 #[test]
@@ -309,11 +312,7 @@ fn record_with_room_for(env: &TestEnv, blocks: u32, args: &str, lines: &str) -> 
         .env("HOME", env.home())
         .env("PATH", "/usr/bin:/bin");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    drop(child.stdin.take().unwrap().write_all(lines.as_bytes()));
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    env.ran(command, lines.as_bytes())
 }
 
 #[cfg(target_os = "linux")]
@@ -492,11 +491,13 @@ fn what_a_step_takes_back_is_no_error() {
         let env = TestEnv::new();
         let ran = record(&env, &["--dialect", dialect, "--store", "store"], &lines.join("\n"));
         assert_eq!((ran.code, acks(&ran).len()), (0, lines.len()), "{dialect}: {}", ran.all());
+        let shown = env.run(&["show", "@", "--store", "store"]).out;
+        assert!(shown.contains("Right") && !shown.contains("Wrong"), "{dialect}: {shown}");
     }
 }
 
 #[test]
-fn a_long_stream_takes_no_longer_than_its_lines() {
+fn every_piece_of_a_long_stream_is_acknowledged_and_there() {
     let env = TestEnv::new();
     let delta = "{\"delta\": {\"text\": \"x \"}}\n";
     let ran = record(
@@ -505,6 +506,9 @@ fn a_long_stream_takes_no_longer_than_its_lines() {
         &format!("{{\"user\": \"q\"}}\n{}", delta.repeat(3000)),
     );
     assert_eq!((ran.code, acks(&ran).len()), (0, 3001), "{}", ran.err);
+    let shown = env.run(&["show", "@", "--store", "store", "--json"]).json();
+    let texts = shown["messages"][1]["parts"].as_array().unwrap().iter().filter_map(|part| part["text"].as_str());
+    assert_eq!(texts.collect::<String>(), "x ".repeat(3000));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! A session that was ended lies in the archive, whole; the next one begins where it lay.
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
+mod support;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use scrollback::recorder::Surprise;
 use scrollback::source::Source;
 use scrollback::store::{NewSession, Point, Store};
 use serde_json::{Value, json};
+use support::place::{files_below, host};
 
 const ALICE: &str = "alice@example.com";
 const HEADER: &str =
@@ -33,14 +36,9 @@ impl Place {
     fn of(dialect: &str, now: &str) -> Place {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(AtomicI64::new(0));
-        let (hands, ids) = (Arc::clone(&clock), AtomicI64::new(0));
-        let host = Host {
-            now: Arc::new(move || Timestamp::from_millisecond(hands.load(Ordering::Relaxed)).unwrap()),
-            new_id: Arc::new(move || format!("id-{}", ids.fetch_add(1, Ordering::Relaxed))),
-            cwd: PathBuf::from("/gone/engine"),
-            platform: "linux".to_owned(),
-            version: "test 1".to_owned(),
-        };
+        let hands = Arc::clone(&clock);
+        let now_by_it = move || Timestamp::from_millisecond(hands.load(Ordering::Relaxed)).unwrap();
+        let host = Host { now: Arc::new(now_by_it), ..host() };
         let dialect = dialect::named(dialect).unwrap();
         let store = Store::open(dialect, folder.path(), host).unwrap();
         let place = Place { folder, dialect, store, clock };
@@ -77,16 +75,7 @@ impl Place {
 
     /// Every file, below the store.
     fn files(&self) -> Vec<String> {
-        let (mut found, mut next) = (Vec::new(), vec![self.folder.path().to_path_buf()]);
-        while let Some(path) = next.pop() {
-            if path.is_dir() {
-                next.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-            } else {
-                found.push(path.strip_prefix(self.folder.path()).unwrap().display().to_string());
-            }
-        }
-        found.sort();
-        found
+        files_below(self.folder.path())
     }
 }
 
