@@ -14,7 +14,7 @@ use super::support::{cases, logs_of};
 use super::{ALL, convert, convert_head, folder, host, named, open, outline, seen, session, valid};
 
 /// A native session with two parallel calls of which one fails, thinking, an image, todos, usage, a title and a further prompt.
-fn rich(folder: &std::path::Path) -> Session {
+pub(super) fn rich(folder: &std::path::Path) -> Session {
     rich_by("beacon-2", folder)
 }
 
@@ -102,7 +102,7 @@ fn claude_gets_no_thinking_that_nobody_signed() {
 }
 
 /// Lines of a Claude session: a prompt, and then each of these as a record that hangs on the one before.
-fn claude_lines(messages: &[serde_json::Value]) -> Vec<String> {
+pub(super) fn claude_lines(messages: &[serde_json::Value]) -> Vec<String> {
     let id = |at: usize| format!("{at:08}-1111-4111-8111-111111111111");
     let line = |(at, message): (usize, &serde_json::Value)| {
         let parent = at.checked_sub(1).map(id);
@@ -137,24 +137,6 @@ fn a_result_that_shares_a_record_with_words_is_its_calls_result() {
         assert_eq!(calls, ["call sound: output-available"], "{to}");
         assert!(told.contains(&"user: Be quick.".to_owned()), "{to}: {told:?}");
         valid::check(&converted).unwrap();
-    }
-}
-
-#[test]
-fn the_title_that_counts_is_the_one_that_is_kept() {
-    let talk = claude_lines(&[json!({"role": "user", "content": "Name it."})]);
-    let lines = [
-        talk[0].as_str(),
-        r#"{"type":"custom-title","customTitle":"Mine","sessionId":"s"}"#,
-        r#"{"type":"ai-title","aiTitle":"Made up","sessionId":"s"}"#,
-    ];
-    for to in ["native", "qwen-code", "codex", "ai-sdk", "sage-el"] {
-        let folder = folder();
-        let source = session("claude-code", folder.path(), &lines);
-        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
-        let title = open(named(to), &converted.path).title().map(|title| title.text.clone());
-        let is_told = converted.losses.iter().any(|row| row.what == "title");
-        assert!(title.as_deref() == Some("Mine") || title.is_none() && is_told, "{to}: {title:?}");
     }
 }
 
