@@ -198,7 +198,7 @@ fn a_call_that_its_line_gives_no_id_is_said_once() {
     }
 }
 
-const BRANCHES: [&str; 5] = [
+pub(super) const BRANCHES: [&str; 5] = [
     r#"{"role":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"content":"Name it."}"#,
     r#"{"role":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","content":"Tides."}"#,
     r#"{"role":"user","uuid":"33333333-3333-4333-8333-333333333333","parentUuid":"22222222-2222-4222-8222-222222222222","content":"Longer."}"#,

@@ -3,9 +3,9 @@
 
 mod calls;
 mod further;
+mod losses;
 mod matrix;
 mod places;
-mod scan;
 mod sidecar;
 #[path = "../support/mod.rs"]
 mod support;
