@@ -4,6 +4,7 @@
 //! answer [text, call a, call b] · results [a, b] · answer [text]   ⇄   [step, text, a done, b done, step, text]
 //! ```
 
+use hashbrown::HashMap;
 use jiff::Timestamp;
 
 use crate::assemble::settle_in_turn;
@@ -87,6 +88,7 @@ impl Turn {
 pub fn steps(said: Said) -> Vec<Body> {
     let Said { parts, results, usage, .. } = said;
     let about = Said { parts: Vec::new(), results: Vec::new(), usage: None, ..said };
+    let results = named(results, &parts);
     let mut bodies = Vec::new();
     let mut step = Step::default();
     for part in parts {
@@ -116,6 +118,16 @@ pub fn steps(said: Said) -> Vec<Body> {
         last.usage = usage;
     }
     bodies
+}
+
+/// Results with the names of the tools that were called.
+fn named(mut results: Vec<ToolResult>, parts: &[Part]) -> Vec<ToolResult> {
+    let calls = parts.iter().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
+    let names: HashMap<&str, &str> = calls.map(|call| (call.call_id.as_str(), call.name.as_str())).collect();
+    for result in results.iter_mut().filter(|result| result.name.is_none()) {
+        result.name = names.get(result.call_id.as_str()).map(|name| (*name).to_owned());
+    }
+    results
 }
 
 #[derive(Default)]
