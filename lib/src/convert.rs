@@ -13,6 +13,7 @@ mod compare;
 mod kept;
 mod left_behind;
 mod pairing;
+mod path;
 mod place;
 mod replay;
 mod script;
@@ -127,7 +128,7 @@ impl Session {
         Ok(converted)
     }
 
-    /// What [`Session::convert`] would write, and what it would tell; nothing is written but in `scratch`, a folder for files on the way.
+    /// What [`Session::convert`] would write, and what it would tell; nothing is written but in `scratch`, a folder that is there.
     pub fn rehearse(&self, how: &Conversion<'_>, host: &Host, scratch: &Path) -> Result<(Converted, Vec<u8>)> {
         let way = Way::find(self, how, host)?;
         let path = scratch.join((host.new_id)());

@@ -30,7 +30,7 @@ use crate::writing::Shape;
 const ORIGINAL_LIMIT_BYTES: u64 = 256 * 1024 * 1024;
 
 /// A larger file is neither written nor read: the way back is converted then, as from any other file.
-const LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
+const LIMIT_BYTES: u64 = if cfg!(test) { 1024 } else { 1024 * 1024 * 1024 };
 
 const VERSION: u64 = 1;
 
@@ -190,7 +190,7 @@ impl Kept {
                 );
                 return Beside { other: Some(self), remark: Some(remark), ..Beside::default() };
             }
-            let back = if has_newer { self.as_lines(to) } else { self };
+            let back = if has_newer { self.into_lines(to) } else { self };
             return Beside { back: Some(back), ..Beside::default() };
         }
         let original = self.original();
@@ -242,7 +242,7 @@ impl Kept {
     }
 
     /// A document cannot be gone on with: each of its messages becomes a line, byte for byte but for the ends of lines.
-    fn as_lines(mut self, dialect: &'static dyn Dialect) -> Kept {
+    fn into_lines(mut self, dialect: &'static dyn Dialect) -> Kept {
         let original = self.original();
         let is_document = serde_json::from_slice::<serde::de::IgnoredAny>(&original).is_ok()
             && (self.lines.len() > 1 || original.trim_ascii_start().starts_with(b"["));
@@ -377,4 +377,32 @@ impl KeptLine {
 
 fn hash(bytes: &[u8]) -> String {
     format!("{:016x}", xxh3_64(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_not_be_read_back_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        for (length, is_written) in [(10, true), (LIMIT_BYTES as usize, false)] {
+            let kept = Kept {
+                version: VERSION,
+                from: Whose { dialect: "native".to_owned(), session: "s".to_owned() },
+                to: "codex".to_owned(),
+                converted_bytes: 0,
+                converted_hash: String::new(),
+                head: None,
+                ids: BTreeMap::new(),
+                original_hash: String::new(),
+                lines: vec![KeptLine::of(&vec![b'x'; length])],
+                closed: true,
+                before: None,
+            };
+            let written = kept.publish(&folder.path().join(length.to_string()), "new").unwrap();
+            assert_eq!(written.is_some_and(|path| path.is_file()), is_written, "{length}");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

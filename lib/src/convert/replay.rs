@@ -2,6 +2,7 @@
 
 mod go_on;
 mod tips;
+mod title;
 mod turn;
 
 use std::collections::BTreeMap;
@@ -12,12 +13,13 @@ use jiff::Timestamp;
 
 use super::answers::{answers, joined};
 use super::pairing::Pairing;
+use super::path::OnePath;
 use super::script::{Script, derived_id};
 use super::{Conversion, LossRow};
 use crate::append::Appender;
 use crate::error::{At, Error, Result};
 use crate::project;
-use crate::record::{Body, Kind, RecordId, Said, SessionId, Title, TitleSource, Usage};
+use crate::record::{Body, Kind, RecordId, Said, SessionId, Usage};
 use crate::recorder::{Ack, Durability, Log, Mode, Options, Place, Recorder, Saved, Start, Tip};
 use crate::replace::write_all;
 use crate::session::{RecordRef, Session};
@@ -25,6 +27,7 @@ use crate::store::{NewSession, Store, bytes};
 use crate::thinking::Triggers;
 use crate::writing::{Grain, Loss, LossKind, Shape};
 pub(super) use go_on::go_on;
+use title::{Called, title_record};
 use turn::goes_into_a_turn;
 
 /// What came of saying a session again.
@@ -52,8 +55,6 @@ pub(super) fn all(
     let head = session.head_called(how.head)?;
     let mut replay = Replay::begin(session, store, id, how.with, file)?;
     let branch = head.map(|head| session.branch(head).records).unwrap_or_default();
-    let is_title = |record: &RecordRef<'_>| record.kind() == Kind::Title;
-    let untitled = session.title().filter(|_| !session.records().any(|record| is_title(&record)));
     // No file leads into work beside its conversation: where that was chosen, it is the conversation.
     let chosen = head.filter(|head| how.head.is_some() && head.is_sidechain() && session.head() != Some(*head));
     if let Some(head) = chosen {
@@ -63,28 +64,16 @@ pub(super) fn all(
     if store.writing.shape == Shape::Tree && chosen.is_none() {
         let records: Vec<RecordRef<'_>> = session.records().collect();
         replay.say(&records)?;
-        replay.entitle(untitled, head)?;
+        replay.end_with_title(head)?;
         replay.end_at(head)?;
         // Where the head was chosen, what goes on from it goes on from there in the source, too.
         replay.told.head = how.head.and(head).map(|head| head.id().into_owned());
     } else {
         replay.told.head = head.map(|head| head.id().into_owned());
         replay.say_line(&branch, &session.records().collect::<Vec<_>>())?;
-        replay.entitle(untitled, head)?;
+        replay.end_with_title(head)?;
     }
     replay.finish()
-}
-
-/// The title beside the conversation that counts: the most binding, and of those the last.
-fn title_that_counts<'s>(records: &[RecordRef<'s>]) -> Result<Option<RecordRef<'s>>> {
-    let mut best = None;
-    for record in records.iter().filter(|record| record.kind() == Kind::Title && record.is_side()) {
-        let Body::Title(title) = record.body()? else { continue };
-        if best.is_none_or(|(source, _)| source <= title.source) {
-            best = Some((title.source, *record));
-        }
-    }
-    Ok(best.map(|(_, record)| record))
 }
 
 /// What answers cost, by their first records: what is told later counts for the answer before.
@@ -128,6 +117,8 @@ struct Replay<'s> {
     /// What the recorder holds of a turn that is not over.
     held: Vec<RecordRef<'s>>,
     pairing: Pairing,
+    path: OnePath,
+    called: Called,
     /// The last record of the chain that was written, and the last that is no work beside the conversation.
     last_link: Option<RecordId>,
     last_of_conversation: Option<RecordId>,
@@ -155,7 +146,7 @@ impl<'s> Replay<'s> {
         let mut start = Start::fresh(&place, &project::of(&store.host.cwd));
         start.tally.git_branch = session.git_branch().map(str::to_owned);
         let appender = Appender::create(store.disk.clone(), file, header)?;
-        Ok(Replay::over(script, Log::new(place, appender, start, None)))
+        Ok(Replay::over(session, script, Log::new(place, appender, start, None)))
     }
 
     /// Goes on behind bytes that are there already, as a recorder that resumes them does.
@@ -173,10 +164,10 @@ impl<'s> Replay<'s> {
         start.tally.git_branch = session.git_branch().or(before.git_branch()).map(str::to_owned);
         let appender = Appender::open(store.disk.clone(), file, Vec::new())?;
         script.know(before.records().map(|record| record.id().into_owned()));
-        Ok(Replay::over(script, Log::new(place, appender, start, None)))
+        Ok(Replay::over(session, script, Log::new(place, appender, start, None)))
     }
 
-    fn over(script: Script, log: Log) -> Replay<'s> {
+    fn over(session: &'s Session, script: Script, log: Log) -> Replay<'s> {
         let options = Options { durability: Some(Durability::Flush), triggers: Triggers::default() };
         let writing = log.place.writing;
         Replay {
@@ -191,6 +182,8 @@ impl<'s> Replay<'s> {
             costs: HashMap::new(),
             held: Vec::new(),
             pairing: Pairing::default(),
+            path: OnePath::default(),
+            called: Called::of(session),
             last_link: None,
             last_of_conversation: None,
         }
@@ -199,11 +192,17 @@ impl<'s> Replay<'s> {
     /// Says the records of the one branch that a format without branches holds, with the title that counts, and tells what of
     /// the others is left.
     fn say_line(&mut self, branch: &[RecordRef<'s>], records: &[RecordRef<'s>]) -> Result<()> {
-        let said: Vec<RecordRef<'s>> = branch.iter().copied().chain(title_that_counts(records)?).collect();
+        let title = records.first().map_or(Ok(None), |any| title_record(any.session))?;
+        let title = title.filter(|title| !branch.contains(title) && records.contains(title));
+        let said: Vec<RecordRef<'s>> = branch.iter().copied().chain(title).collect();
         self.say(&said)?;
         let is_said: HashSet<usize> = said.iter().map(|record| record.order()).collect();
         for record in records.iter().filter(|record| !is_said.contains(&record.order())) {
             let what = match () {
+                () if record.kind() == Kind::Title => {
+                    self.leave_title(*record)?;
+                    continue;
+                }
                 () if record.is_side() => beside(record.kind()),
                 () if record.is_sidechain() => "sidechain",
                 () => "another branch",
@@ -222,8 +221,7 @@ impl<'s> Replay<'s> {
             first_of.extend(members.iter().map(|member| (member.order(), *record)));
         }
         let group = |first: &RecordRef<'s>| answers.get(&first.order()).cloned().unwrap_or_else(|| vec![*first]);
-        let is_first = |record: &&RecordRef<'s>| first_of.get(&record.order()) == Some(*record);
-        records.iter().filter(is_first).for_each(|first| self.pairing.expect(&group(first)));
+        records.iter().for_each(|record| self.pairing.expect(*record));
         self.costs = costs_of(records, &first_of);
         let mut is_said: HashSet<usize> = HashSet::new();
         for record in records {
@@ -255,44 +253,26 @@ impl<'s> Replay<'s> {
         Ok(())
     }
 
-    /// Says the title of a session that no record of it tells: it stands beside the log, or in its header.
-    fn entitle(&mut self, title: Option<&Title>, head: Option<RecordRef<'s>>) -> Result<()> {
-        let is_given = |title: &&Title| match title.source {
-            TitleSource::Manual | TitleSource::Automatic | TitleSource::Summary => true,
-            TitleSource::Prompt | TitleSource::Id => false,
-        };
-        let (Some(title), Some(head)) = (title.filter(is_given), head) else { return Ok(()) };
-        self.end_turn()?;
-        self.script.add_to(head, head);
-        let tip = self.tips.get(&head.order()).cloned().or_else(|| self.recorder.tip().cloned());
-        self.branch_from(tip, head);
-        match self.recorder.record(Body::Title(title.clone())) {
-            Ok(Ack::Saved(saved)) => {
-                self.note(&head.id(), saved);
-                self.last_link = self.recorder.head().cloned();
-                self.keep_tip(&[head]);
-            }
-            Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
-            Err(error) => {
-                let what = not_held(error)?;
-                self.lose_all(head, &what, Kind::Title);
-            }
-        }
-        Ok(())
-    }
-
     /// Says one record, or one answer that the source wrote as several.
     fn say_one(&mut self, first: RecordRef<'s>, group: &[RecordRef<'s>]) -> Result<()> {
         let mut body = joined(group)?;
         self.fill_in(&mut body, first)?;
-        let mut mended = self.pairing.mend(&mut body, first.is_sidechain());
+        let mut mended = self.pairing.mend(&mut body, group);
         std::mem::take(&mut mended.losses).into_iter().for_each(|loss| self.lose_as(&first.id(), loss));
         if matches!(&body, Body::ToolResult(said) if said.results.is_empty() && said.parts.is_empty()) {
             self.pass_over(group);
             return Ok(());
         }
-        if matches!(&body, Body::Attachment(said) if self.grain == Grain::Turn && !said.to_model) {
-            self.lose(first, beside(Kind::Attachment));
+        let is_left_out = match &body {
+            // Nobody sees it on a branch, and where it became a record of the chain it would be a branch of its own.
+            Body::Attachment(_) | Body::System(_) if first.is_side() => true,
+            Body::Attachment(said) => self.grain == Grain::Turn && !said.to_model,
+            _ => false,
+        };
+        if is_left_out {
+            self.lose(first, beside(first.kind()));
+        }
+        if is_left_out || matches!(&body, Body::Title(title) if !self.takes_title(first, title)) {
             self.pass_over(group);
             return Ok(());
         }
@@ -307,13 +287,17 @@ impl<'s> Replay<'s> {
             self.end_turn()?;
         }
         self.script.turn_to(first, last);
+        let kind = body.kind();
+        let mut on = None;
         if self.shape == Shape::Tree {
             let tip = match first.parent() {
-                Some(parent) => self.tips.get(&parent.order()).cloned(),
+                Some(parent) if first.is_sidechain() => self.tips.get(&parent.order()).cloned(),
+                Some(parent) => self.tips.get(&parent.order()).map(|tip| self.path.end(tip.clone(), kind)),
                 // What stands beside the conversation begins none of its own, where it is written into one.
                 None if first.is_side() => self.recorder.tip().cloned(),
                 None => None,
             };
+            on = tip.clone().filter(|_| !first.is_sidechain() && !first.is_side());
             self.branch_from(tip, first);
         } else if let Some(tip) = self.tip_of_linear.take() {
             self.branch_from(Some(tip), first);
@@ -345,6 +329,9 @@ impl<'s> Replay<'s> {
                 self.note(&first.id(), saved);
                 if !first.is_side() {
                     self.follow(first);
+                }
+                if let (Some(on), Some(written)) = (on, self.recorder.tip()) {
+                    self.path.add(&on, kind, written);
                 }
             }
             Ok(Ack::Held { .. }) => {

@@ -8,31 +8,40 @@ use crate::error::{Error, Result};
 use crate::inside::Inside;
 use crate::layout::Format;
 use crate::project;
+use crate::record::SessionId;
 use crate::sidecar;
 use crate::source::Source;
-use crate::writing::Beginning;
+use crate::writing::{Beginning, file_name};
 
 /// A name longer than this is no session's: with an ending it still is one name of a file.
 const NAME_LIMIT_BYTES: usize = 128;
 
-/// No file system takes a longer name.
-pub(crate) const FILE_NAME_LIMIT_BYTES: usize = 255;
+/// An id that every format takes: where it has no file either, another id is no help.
+const ANY_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 impl Store {
     /// The file of a new session: inside the store, whatever the names say.
     pub(crate) fn path_of(&self, beginning: &Beginning<'_>) -> Result<PathBuf> {
         let bad = |why: String| Error::BadName { name: beginning.session.to_string(), why };
-        let below = (self.writing.place)(beginning).map_err(bad)?;
-        self.path_below(&below).map_err(|why| bad(why.to_owned()))
+        let below = (self.writing.place)(beginning).map_err(|why| {
+            let any = SessionId(ANY_ID.to_owned());
+            match (self.writing.place)(&Beginning { session: &any, ..*beginning }) {
+                Ok(_) => bad(why),
+                Err(why) => Error::Misplaced { why },
+            }
+        })?;
+        self.path_below(&below, beginning.session)
     }
 
-    /// A file of the store, unless its names or a link lead out of it.
-    pub(crate) fn path_below(&self, below: &Path) -> std::result::Result<PathBuf, &'static str> {
+    /// A session's file, unless its names or a link lead out of the store.
+    pub(crate) fn path_below(&self, below: &Path, session: &SessionId) -> Result<PathBuf> {
+        let leads_out = || Error::BadName { name: session.to_string(), why: "it leads out of the store".to_owned() };
         for part in below.components() {
             match part {
-                Component::Normal(name) if name.len() <= FILE_NAME_LIMIT_BYTES => {}
-                Component::Normal(_) => return Err("a name of over 255 bytes"),
-                _ => return Err("it leads out of the store"),
+                Component::Normal(name) => {
+                    file_name(name.to_string_lossy().into_owned()).map_err(|why| Error::Misplaced { why })?;
+                }
+                _ => return Err(leads_out()),
             }
         }
         let path = self.root.join(below);
@@ -41,7 +50,7 @@ impl Store {
         let root = fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
         match there(&path) {
             Some(folder) if folder.starts_with(&root) || root.starts_with(&folder) => Ok(path),
-            _ => Err("it leads out of the store"),
+            _ => Err(leads_out()),
         }
     }
 

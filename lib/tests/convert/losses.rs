@@ -43,7 +43,7 @@ fn the_page_lists_every_word() {
 #[test]
 fn what_stands_elsewhere_is_not_lost() {
     let logs = [
-        ("native", "native/tool-ends/messages.jsonl"),
+        ("native", "native/usage/messages.jsonl"),
         ("claude-code", "claude-code/real-full/session.jsonl"),
         ("codex", "codex/plain/rollout.jsonl"),
         ("codex", "codex/models-per-turn/rollout.jsonl"),
@@ -55,11 +55,7 @@ fn what_stands_elsewhere_is_not_lost() {
             .filter(|to| *to != from)
         {
             let folder = folder();
-            let log = corpus().join(log);
-            if !log.is_file() {
-                continue;
-            }
-            let source = open(named(from), &log);
+            let source = open(named(from), &corpus().join(log));
             let there = convert(&source, named(to), &folder.path().join("there.jsonl")).unwrap();
             for what in ["usage", "model", "tool call", "text", "answer"] {
                 assert_eq!(
@@ -111,14 +107,19 @@ fn the_table_of_the_page_says_what_happens() {
     type Made = fn(&Path) -> Session;
     let branches: Made = |folder| session("native", folder, &BRANCHES);
     let rich_one: Made = |folder| rich(folder);
-    let rows: [(&str, &[&str], Made); 7] = [
+    let documented: Made = |_| open(named("native"), &corpus().join("native/documented/messages.jsonl"));
+    let side: Made = |_| open(named("native"), &corpus().join("native/sidechain-inline/messages.jsonl"));
+    let rows: [(&str, &[&str], Made); 10] = [
         ("prompts and answers", &["prompt", "answer"], rich_one),
         ("calls and results", &["tool call", "tool result"], rich_one),
         ("thinking", &["thinking"], rich_one),
         ("images", &["image"], rich_one),
         ("model and usage", &["model", "usage"], rich_one),
         ("title", &["title"], rich_one),
+        ("todos, thinking mode", &["todos", "thinking mode"], documented),
         ("branches", &["another branch"], branches),
+        ("sidechains", &["sidechain"], side),
+        ("file snapshots", &["snapshot"], documented),
     ];
     let told = table("## What goes where");
     for (row, words, made) in rows {

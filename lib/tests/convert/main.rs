@@ -1,6 +1,7 @@
 //! A session of any dialect as a file of any other, and back.
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+mod calls;
 mod further;
 mod losses;
 mod matrix;
@@ -8,6 +9,7 @@ mod places;
 mod sidecar;
 #[path = "../support/mod.rs"]
 mod support;
+mod titles;
 mod valid;
 
 use std::path::Path;
@@ -50,7 +52,7 @@ fn convert_head(session: &Session, to: &'static dyn Dialect, file: &Path, head: 
     let how = Conversion { to, target: Target::File(file), head, with: None };
     match session.convert(&how, &host()) {
         // What is copied stays whose it is; nobody else's is somebody's.
-        Err(Error::BadName { .. }) => session.convert(&Conversion { with: Some("ada@example.org"), ..how }, &host()),
+        Err(Error::Misplaced { .. }) => session.convert(&Conversion { with: Some("ada@example.org"), ..how }, &host()),
         converted => converted,
     }
 }

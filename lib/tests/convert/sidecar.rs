@@ -5,10 +5,11 @@ use std::path::Path;
 
 use scrollback::convert::Converted;
 use scrollback::error::Error;
-use scrollback::record::{Kind, TitleSource};
+use scrollback::message::{Part, TextPart, ToolState};
+use scrollback::record::{Kind, Outcome, Said, TitleSource};
 use scrollback::store::Store;
 
-use super::support::corpus;
+use super::support::{corpus, said};
 use super::{convert, folder, host, named, open, outline};
 
 fn claude_log() -> std::path::PathBuf {
@@ -70,8 +71,7 @@ fn a_session_that_went_on_comes_back_with_what_is_new() {
 #[test]
 fn a_line_that_went_on_comes_back_to_a_line() {
     let folder = folder();
-    let log = corpus().join("fluux/real-room/history.jsonl");
-    let log = if log.is_file() { log } else { super::support::logs_of("fluux").swap_remove(0).1 };
+    let log = corpus().join("fluux/room/history.jsonl");
     let source = open(named("fluux"), &log);
     let there = convert(&source, named("native"), &folder.path().join("there.jsonl")).unwrap();
     let store = Store::open(named("native"), folder.path(), host()).unwrap();
@@ -145,15 +145,18 @@ fn a_call_that_was_made_meanwhile_keeps_its_result() {
             let source = scrollback::source::Source::file(named(to), &there.path);
             let mut recorder = store.resume_source(&source, None).unwrap();
             recorder.user("Look.").unwrap();
-            let call = ToolPart::call("p1", "read", serde_json::json!({}));
-            let parts = vec![Part::Tool(call)];
-            recorder.assistant(Said { parts, model: Some("m".to_owned()), ..Said::default() }).unwrap();
-            let output = serde_json::json!("ebb");
-            recorder.tool_result(ToolResult { call_id: "p1".to_owned(), output, ..ToolResult::default() }).unwrap();
+            let call = said::call("read", "p1", ToolState::called(serde_json::json!({})));
+            recorder
+                .assistant(Said {
+                    model: Some("m".to_owned()),
+                    ..said::said([Part::Text(TextPart { text: "I look.".to_owned(), ..TextPart::default() }), call])
+                })
+                .unwrap();
+            recorder.tool_result(said::result("p1", "ebb", Outcome::Done)).unwrap();
             recorder.close().unwrap();
             let back = convert(&open(named(to), &there.path), named(from), &folder.path().join("back.jsonl")).unwrap();
             let mut expected = outline(&before);
-            expected.extend(["user: Look.".to_owned(), "call read: output-available".to_owned()]);
+            expected.extend(["user: Look.", "assistant: I look.", "call read: output-available"].map(str::to_owned));
             assert_eq!(outline(&open(named(from), &back.path)), expected, "{from} → {to}");
         }
     }
@@ -303,10 +306,16 @@ fn a_sidecar_that_is_a_link_or_a_pipe_is_not_followed() {
     let folder = folder();
     let there = there(folder.path(), "codex");
     let sidecar = there.sidecar.unwrap();
-    fs::rename(&sidecar, folder.path().join("elsewhere")).unwrap();
-    std::os::unix::fs::symlink(folder.path().join("elsewhere"), &sidecar).unwrap();
-    let back = convert(&open(named("codex"), &there.path), named("claude-code"), &folder.path().join("back.jsonl"));
-    assert!(back.unwrap().remarks[0].contains("no regular file"));
+    let elsewhere = folder.path().join("elsewhere");
+    fs::rename(&sidecar, &elsewhere).unwrap();
+    let link = || std::os::unix::fs::symlink(&elsewhere, &sidecar).unwrap();
+    let pipe = || assert!(std::process::Command::new("mkfifo").arg(&sidecar).status().unwrap().success());
+    for (what, put) in [("link", &link as &dyn Fn()), ("pipe", &pipe)] {
+        put();
+        let back = convert(&open(named("codex"), &there.path), named("claude-code"), &folder.path().join(what));
+        assert!(back.unwrap().remarks[0].contains("no regular file"), "{what}");
+        fs::remove_file(&sidecar).unwrap();
+    }
 }
 
 #[test]
@@ -331,6 +340,7 @@ fn nothing_is_overwritten_and_nothing_stays_of_a_refusal() {
 #[test]
 fn a_place_that_holds_one_conversation_keeps_the_one_it_has() {
     let folder = folder();
+    // Both are of one project, and with one person.
     for to in ["sage-el", "fluux"] {
         let target = scrollback::convert::Target::Store(folder.path());
         let how = scrollback::convert::Conversion { to: named(to), target, head: None, with: Some("ada@example.org") };
@@ -338,12 +348,8 @@ fn a_place_that_holds_one_conversation_keeps_the_one_it_has() {
         let was = fs::read(&first.path).unwrap();
         let other = open(named("claude-code"), &corpus().join("claude-code/real-file-history/session.jsonl"));
         let how = scrollback::convert::Conversion { head: None, ..how };
-        match other.convert(&how, &host()) {
-            Err(Error::Exists(path)) => assert_eq!(path, first.path),
-            // Another project has another folder.
-            Ok(second) => assert_ne!(second.path, first.path),
-            Err(error) => panic!("{to}: {error}"),
-        }
+        let refused = other.convert(&how, &host());
+        assert!(matches!(&refused, Err(Error::Exists(path)) if *path == first.path), "{to}: {refused:?}");
         assert_eq!(fs::read(&first.path).unwrap(), was, "{to}");
     }
 }
@@ -363,7 +369,7 @@ fn the_way_back_into_a_store_needs_no_name_of_a_file() {
         match back {
             Ok(back) => assert_eq!(fs::read(back.path).unwrap(), fs::read(&log).unwrap(), "{from}"),
             // A file that lies nowhere does not tell whom it was with.
-            Err(Error::BadName { why, .. }) => assert!(from == "fluux", "{from}: {why}"),
+            Err(Error::Misplaced { why }) => assert!(from == "fluux", "{from}: {why}"),
             Err(error) => panic!("{from}: {error}"),
         }
     }

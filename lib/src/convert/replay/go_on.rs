@@ -9,7 +9,7 @@ use super::{Replay, Replayed};
 use crate::convert::kept::Kept;
 use crate::error::Result;
 use crate::reading::Reading;
-use crate::record::{Kind, RecordId, SessionId};
+use crate::record::{Kind, RecordId, SessionId, Title};
 use crate::recorder::{RECORDS_ASKED_FOR_CALLS, Tip};
 use crate::session::{RecordRef, Session};
 use crate::store::Store;
@@ -34,8 +34,7 @@ pub(in crate::convert) fn go_on(
     let mut last = None;
     let asked_for_calls = older.len().saturating_sub(RECORDS_ASKED_FOR_CALLS);
     for (at, record) in older.into_iter().enumerate() {
-        replay.pairing.expect(&[record]);
-        replay.pairing.count(record);
+        replay.pairing.know(record);
         if at >= asked_for_calls && record.kind() == Kind::Assistant {
             replay.recorder.expect_results(&record.body()?);
         }
@@ -53,8 +52,12 @@ pub(in crate::convert) fn go_on(
     }
     let end = before.head().map(|head| RecordId(head.id().into_owned()));
     (replay.last_link, replay.last_of_conversation) = (end.clone(), end);
+    // A name that was given since is said, where no record of its own says it.
+    let is_renamed = |title: &Title| before.title().is_none_or(|known| known.text != title.text);
+    let renamed = session.head().filter(|_| !newer.is_empty() && session.title().is_some_and(is_renamed));
     if replay.shape == Shape::Tree {
         replay.say(&newer)?;
+        replay.end_with_title(renamed)?;
         // A head that was only named leads, too; one that was never moved stays what it is in the original.
         let was = kept.as_converted(session);
         let is_moved = session.head().map(|head| head.id()) != was.head().map(|head| head.id());
@@ -64,6 +67,7 @@ pub(in crate::convert) fn go_on(
         let branch = session.head().map(|head| session.branch(head).records).unwrap_or_default();
         let branch: Vec<_> = branch.into_iter().filter(|record| kept.is_newer(*record)).collect();
         replay.say_line(&branch, &newer)?;
+        replay.end_with_title(renamed)?;
     }
     replay.finish()
 }
