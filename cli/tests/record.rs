@@ -342,6 +342,92 @@ fn what_did_not_fit_is_told_and_what_was_acknowledged_is_there() {
     assert_eq!(branch(&env, "mine"), ["user: small"]);
 }
 
+/// What is said in an event of several lines, however they end.
+#[test]
+fn the_data_of_an_event_is_joined_whatever_ends_its_lines() {
+    let whole = [
+        ": a stream",
+        "id: 1",
+        "data: {\"user\":",
+        "retry: 100",
+        "data:   \"one\"}",
+        "",
+        "event: message",
+        "data:{\"assistant\":",
+        ":",
+        "data",
+        "data:\"two [\\\"{\"",
+        "data: }",
+        "",
+        "data: {\"user\": \"three\"}",
+        "",
+    ];
+    let broken = ["data: {\"user\": \"torn", "", "data: \"nothing\"}", "data: {\"assistant\":", "{\"user\": \"four\"}"];
+    for end in ["\n", "\r\n", "\r"] {
+        for last in ["", end, &end.repeat(2)] {
+            let env = TestEnv::new();
+            let text = |lines: &[&str]| format!("{}{last}", lines.join(end));
+            let ran = record(&env, &["--id", "mine"], &text(&whole));
+            let mut seqs: Vec<u64> = acks(&ran).iter().map(|ack| ack["seq"].as_u64().unwrap()).collect();
+            seqs.sort_unstable();
+            assert_eq!(
+                (ran.code, seqs),
+                (0, vec![1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 14]),
+                "{end:?} {last:?}: {}",
+                ran.all()
+            );
+            let ids: Vec<Value> = acks(&ran).iter().filter_map(|ack| ack.get("id").cloned()).collect();
+            assert_eq!(ids.iter().collect::<std::collections::HashSet<_>>().len(), 3, "{}", ran.out);
+            assert_eq!(branch(&env, "mine"), ["user: one", "assistant: two [\"{", "user: three"]);
+            let ran = record(&env, &["--resume", "mine"], &text(&broken));
+            let refused: Vec<u64> = acks(&ran)
+                .iter()
+                .filter(|ack| ack["error"].is_string())
+                .map(|ack| ack["seq"].as_u64().unwrap())
+                .collect();
+            assert_eq!((ran.code, refused, acks(&ran).len()), (1, vec![1, 3, 4], 4), "{end:?} {last:?}: {}", ran.all());
+            assert_eq!(branch(&env, "mine").last().map(String::as_str), Some("user: four"), "{end:?} {last:?}");
+        }
+    }
+}
+
+#[test]
+fn an_event_is_acknowledged_before_the_next_one_comes() {
+    let env = TestEnv::new();
+    for end in ["\n", "\r"] {
+        let mut live = Live::start(&env, &[]);
+        write!(live.child.stdin.as_mut().unwrap(), "data: {{\"user\":{end}data: \"q\"}}{end}").unwrap();
+        for seq in 1..=2 {
+            let mut ack = String::new();
+            live.acks.read_line(&mut ack).unwrap();
+            assert!(ack.starts_with(&format!("{{\"seq\":{seq},\"id\":")), "{ack}");
+        }
+        drop(live.child.stdin.take());
+        assert_eq!(live.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_could_not_be_read_is_told_before_the_newest_is_gone_on_with() {
+    let env = TestEnv::new();
+    let shut = env.home().join(".local/share/scrollback/sessions/shut");
+    std::fs::create_dir_all(&shut).unwrap();
+    let log = shut.join("messages.jsonl");
+    std::os::unix::fs::symlink("messages.jsonl", &log).unwrap();
+    let ran = record(&env, &["--continue"], "{\"user\": \"q\"}\n");
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.all());
+    assert!(
+        ran.err.contains("/shut/") && ran.err.contains("hint: leave --continue out to begin a new session"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(record(&env, &["--id", "mine"], "{\"user\": \"q\"}\n").code, 0);
+    let ran = record(&env, &["--continue"], "{\"assistant\": \"a\"}\n");
+    assert_eq!((ran.code, session_of(&ran).as_str()), (0, "mine"), "{}", ran.all());
+    assert!(ran.err.starts_with("scrollback: ") && ran.err.contains("/shut/"), "{}", ran.err);
+}
+
 /// Every line that is not blank has exactly one answer, in every format, wherever the input ends.
 #[test]
 fn every_line_is_answered_once_wherever_the_input_ends() {

@@ -286,6 +286,61 @@ fn a_session_that_somebody_writes_to_is_warned_of() {
 }
 
 #[test]
+fn a_line_without_an_end_is_told_from_a_torn_one() {
+    let env = TestEnv::new();
+    let path = env.session("s1", talk().trim_end());
+    let ran = env.run(&["rename", "s1", "Whole"]);
+    assert!(
+        ran.err.contains("warning: the last record's line had no end; it got one, nothing else changed\n"),
+        "{}",
+        ran.err
+    );
+    assert!(fs::read_to_string(path).unwrap().starts_with(&format!("{}{{\"type\":\"custom_title\"", talk())));
+}
+
+#[test]
+fn the_demo_is_not_even_unpacked_for_a_command_that_writes() {
+    let env = TestEnv::new();
+    for args in [
+        &["record"][..],
+        &["new", "@"],
+        &["fork", "@"],
+        &["rewind", "@#x"],
+        &["rename", "@", "x"],
+        &["remove", "@"],
+        &["trash"],
+        &["import", "x.db"],
+    ] {
+        let mut command = env.command(&[args, &["--demo"]].concat());
+        let output = command.env("SCROLLBACK_HOME", "own").output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            (output.status.code(), told.as_str()),
+            (Some(2), "scrollback: the demo is only read\nhint: leave --demo out to write to a session of your own\n"),
+            "{args:?}"
+        );
+        assert!(!env.work().join("own").exists(), "{args:?}");
+    }
+}
+
+#[test]
+fn a_clock_that_is_set_to_no_time_stops_everything() {
+    let env = TestEnv::new();
+    for (now, is_known) in [("garbage", false), ("2026-11-15", false), ("", true), ("2026-11-15T12:00:00+01:00", true)]
+    {
+        for args in [&["record"][..], &["list"], &["--demo", "list"], &["man"]] {
+            let output = env.command(args).env("SCROLLBACK_NOW", now).output().unwrap();
+            let told = String::from_utf8(output.stderr).unwrap();
+            let expected = format!(
+                "scrollback: SCROLLBACK_NOW is {now:?}, which is no instant\nhint: say one, such as 2026-11-15T12:00:00Z, or unset it\n"
+            );
+            assert_eq!(told == expected, !is_known, "{now:?} {args:?}: {told}");
+            assert_eq!(output.status.code() == Some(2), !is_known, "{now:?} {args:?}: {told}");
+        }
+    }
+}
+
+#[test]
 fn a_torn_end_is_closed_and_told() {
     let env = TestEnv::new();
     let path = env.session("s1", &format!("{}{{\"type\":\"user\",\"uu", talk()));

@@ -246,7 +246,7 @@ fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
     13 refused: toolResult: an empty list
     14 refused: todos: todos is "none" and should be a list
     15 refused: usage: a usage without tokens; known: input, output, cacheRead, cacheWrite, reasoning, and the names of Anthropic and OpenAI
-    16 refused: usage: input is -1 and should be a whole number
+    16 refused: usage: input is -1 and should be a whole number, not negative
     17 refused: title: a title is one line of 1 to 500 characters
     18 refused: no record, or several, "nowhere"
     19 refused: delta: nothing goes on; known: text, reasoning, part, toolCalls, model, end

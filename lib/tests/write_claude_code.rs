@@ -174,6 +174,39 @@ fn the_blocks_of_an_answer_are_one_answer_and_cost_once() {
     assert_eq!(pen.session().requests().into_values().collect::<Vec<_>>(), [usage; 2]);
 }
 
+/// The agent takes lines with one `message.id` for one message, on whatever branch they are.
+#[test]
+fn every_response_has_a_name_of_its_own_however_it_is_recorded() {
+    let text = |word: &str| Part::text(word);
+    let whole = vec![Part::StepStart, text("One."), text("More."), Part::StepStart, text("Two.")];
+    let answer = |parts: &[Part]| Body::Assistant(Said { parts: parts.to_vec(), ..model() });
+    let carried = ToolPart::dynamic("Bash", "c1", ToolState::done(json!({}), json!("ok")));
+    for (bodies, responses) in [
+        // A turn in one body, without results between its steps; two bodies; the same as a whole behind another.
+        (vec![answer(&whole)], vec![2, 1]),
+        (vec![answer(&whole[..3]), answer(&whole[4..])], vec![2, 1]),
+        (vec![answer(&whole), answer(&whole)], vec![2, 1, 2, 1]),
+        (vec![answer(&[text("One."), carried.into(), text("Two.")])], vec![2, 1]),
+    ] {
+        let mut pen = pen();
+        pen.say(user([text("Go.")]));
+        bodies.into_iter().for_each(|body| drop(pen.say(body)));
+        let lines = pen.lines();
+        let named: Vec<(&str, &str)> = lines
+            .iter()
+            .filter(|line| line["type"] == "assistant")
+            .map(|line| (line["message"]["id"].as_str().unwrap(), line["requestId"].as_str().unwrap()))
+            .collect();
+        let runs: Vec<usize> = named.chunk_by(|a, b| a == b).map(<[_]>::len).collect();
+        let distinct: std::collections::HashSet<_> = named.iter().collect();
+        assert_eq!((runs, distinct.len()), (responses.clone(), responses.len()), "{}", pen.text());
+    }
+    // A writer that is given the whole turn names its responses too.
+    let made = support::drafted::drafted(&ClaudeCode, &[answer(&whole)]);
+    let ids: Vec<&Value> = made.lines().iter().map(|line| &line["message"]["id"]).collect();
+    assert_eq!(ids, ["msg_r0", "msg_r0", "msg_r0-2"]);
+}
+
 #[test]
 fn what_the_format_cannot_hold_is_told() {
     let text = |text: &str| Part::text(text);
@@ -193,24 +226,21 @@ fn what_the_format_cannot_hold_is_told() {
     );
     let cases: Vec<(Body, &str)> = vec![
         (user([]), "refused empty message"),
-        (user([text("")]), "refused empty text"),
+        (user([text("")]), "refused text"),
         (user([text("Hi"), unsigned.clone()]), "dropped thinking"),
         (user([Part::file("audio/mpeg", "data:audio/mpeg;base64,AAAA")]), "dropped file"),
         (user([Part::file("image/png", "https://example.org/a.png")]), "renamed media type"),
         (user([Part::file("text/plain", "data:,hello")]), "dropped file"),
-        (user([Part::Data(DataPart { kind: "weather".into(), ..DataPart::default() })]), "refused data"),
+        (user([Part::Data(DataPart { kind: "weather".into(), ..DataPart::default() })]), "refused data part"),
         (user([Part::Other(json!({"type": "hologram"}))]), "refused unknown part"),
         (Body::User(Said { parts: vec![text("Hi")], sender: Some("ada".into()), ..Said::default() }), "dropped sender"),
-        (
-            Body::User(Said { parts: vec![text("Hi")], todos: Some(vec![]), ..Said::default() }),
-            "dropped empty task list",
-        ),
+        (Body::User(Said { parts: vec![text("Hi")], todos: Some(vec![]), ..Said::default() }), "dropped todos"),
         (
             Body::User(Said {
                 thinking: Some(Thinking { level: None, disabled: true, triggers: vec![] }),
                 ..Said::default()
             }),
-            "renamed message without words",
+            "renamed empty message",
         ),
         (Body::Assistant(Said { parts: vec![unsigned.clone()], ..model() }), "refused thinking, usage"),
         (Body::Assistant(Said { parts: vec![unsigned, text("Hi")], ..model() }), "dropped thinking"),
@@ -218,7 +248,7 @@ fn what_the_format_cannot_hold_is_told() {
         (Body::Assistant(Said { parts: vec![steering], ..model() }), "renamed message inside another"),
         (
             Body::Assistant(Said { parts: vec![odd.into()], ..model() }),
-            "renamed tool input\nrenamed tool name\nrenamed id",
+            "renamed tool input\nrenamed tool name\nrenamed id of a call",
         ),
         (Body::Assistant(Said { parts: vec![asked.into()], ..model() }), "dropped approval"),
         (
@@ -469,7 +499,7 @@ fn todos_and_the_thinking_mode_are_known_when_the_session_goes_on() {
     pen.go_on(Point::Session(SESSION));
     assert_eq!(pen.recorder.standing_todos(), Some(&[todo][..]));
     assert_eq!(pen.recorder.standing_thinking(), Some(&thinking));
-    assert_eq!(pen.lost(), "renamed message without words");
+    assert_eq!(pen.lost(), "renamed empty message");
     assert_eq!(pen.history(View::Anthropic).lines().count(), 2);
 }
 

@@ -1,6 +1,8 @@
 //! A hermetic place to run the program in: own home, cleared environment, a clock that stands still.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub(crate) mod chats;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -340,7 +340,7 @@ impl Answer {
             (Whose::Earlier, Some(waiting)) => waiting.ticket,
             (Whose::Own | Whose::Earlier, _) => call.ticket,
         };
-        let piece = Piece { body: Body::Assistant(said), on, fragment };
+        let piece = Piece { on, fragment, ..Piece::next(Body::Assistant(said)) };
         let mut wrote = match call.log.write(vec![piece], ticket, durability) {
             Err(Error::CannotHold { what, .. }) => {
                 call.tickets.refuse(self.written(up_to), &what);

@@ -464,3 +464,6 @@ mod again;
 #[allow(dead_code, reason = "the other tests use the rest")]
 mod bodies;
 mod redacted;
+#[path = "../../tests/support/said.rs"]
+#[allow(dead_code, reason = "the other tests use the rest")]
+mod said;

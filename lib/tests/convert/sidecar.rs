@@ -18,27 +18,51 @@ fn there(folder: &Path, to: &str) -> Converted {
     convert(&open(named("claude-code"), &claude_log()), named(to), &folder.join(format!("{to}.jsonl"))).unwrap()
 }
 
-#[test]
-fn a_session_that_went_on_comes_back_with_what_is_new() {
-    for to in ["native", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"] {
-        let folder = folder();
-        let there = there(folder.path(), to);
+/// A session goes to another dialect, is gone on with there, comes back, and all that once more.
+fn there_on_and_back(from: &str, log: &Path, to: &str) {
+    let (folder, case) = (folder(), format!("{} → {to}", log.display()));
+    let mut source = log.to_path_buf();
+    for round in ["And then?", "And after that?"] {
+        let at = |name: &str| folder.path().join(format!("{name}-{}.jsonl", round.len()));
+        let before = open(named(from), &source);
+        let there = convert(&before, named(to), &at("there")).unwrap();
         let store = Store::open(named(to), folder.path(), host()).unwrap();
-        let source = scrollback::source::Source::file(named(to), &there.path);
-        let mut recorder = store.resume_source(&source, None).unwrap();
-        recorder.user("And then?").unwrap();
+        let source_there = scrollback::source::Source::file(named(to), &there.path);
+        let mut recorder = store.resume_source(&source_there, None).unwrap();
+        recorder.user(round).unwrap();
         recorder.assistant("Then it rained.").unwrap();
         recorder.close().unwrap();
-        let back = convert(&open(named(to), &there.path), named("claude-code"), &folder.path().join("back.jsonl"));
-        let back = back.unwrap();
-        let (was, is) = (fs::read(claude_log()).unwrap(), fs::read(&back.path).unwrap());
-        assert!(is.starts_with(&was), "{to}: the original bytes come first");
-        let (before, after) = (open(named("claude-code"), &claude_log()), open(named("claude-code"), &back.path));
+        let back = convert(&open(named(to), &there.path), named(from), &at("back")).unwrap();
+        let (was, is) = (fs::read(&source).unwrap(), fs::read(&back.path).unwrap());
+        let is_document = was.starts_with(b"[");
+        assert!(is_document || is.starts_with(was.trim_ascii_end()), "{case}: the original bytes come first");
+        let after = open(named(from), &back.path);
         let mut expected = outline(&before);
-        expected.extend(["user: And then?".to_owned(), "assistant: Then it rained.".to_owned()]);
-        assert_eq!(outline(&after), expected, "{to}");
-        assert_eq!(after.heads().len(), before.heads().len(), "{to}: it goes on from the head");
-        assert!(!after.has_errors(), "{to}: {:?}", after.issues());
+        expected.extend([format!("user: {round}"), "assistant: Then it rained.".to_owned()]);
+        assert_eq!(outline(&after), expected, "{case}");
+        assert_eq!(after.heads().len(), before.heads().len(), "{case}: it goes on from the head");
+        assert!(after.has_errors() == before.has_errors(), "{case}: {:?}", after.issues());
+        source = back.path;
+    }
+}
+
+#[test]
+fn a_session_that_went_on_comes_back_with_what_is_new() {
+    let cases = [
+        ("claude-code", "real-full/session.jsonl"),
+        // The model's answers to two prompts have the same name.
+        ("claude-code", "real-file-history/session.jsonl"),
+        // It went back, and on from elsewhere.
+        ("native", "every-kind/messages.jsonl"),
+        ("codex", "plain/rollout.jsonl"),
+        ("qwen-code", "real-full/session.jsonl"),
+        // One document.
+        ("ai-sdk", "seed-types/messages.json"),
+    ];
+    for (from, log) in cases {
+        for to in super::ALL.into_iter().filter(|to| *to != from) {
+            there_on_and_back(from, &corpus().join(from).join(log), to);
+        }
     }
 }
 
@@ -197,7 +221,7 @@ fn the_way_back_into_a_store_needs_no_name_of_a_file() {
         match back {
             Ok(back) => assert_eq!(fs::read(back.path).unwrap(), fs::read(&log).unwrap(), "{from}"),
             // A file that lies nowhere does not tell whom it was with.
-            Err(Error::BadName { why, .. }) => assert!(from == "fluux", "{from}: {why}"),
+            Err(Error::Misplaced { why }) => assert!(from == "fluux", "{from}: {why}"),
             Err(error) => panic!("{from}: {error}"),
         }
     }

@@ -13,6 +13,7 @@ pub(crate) mod place;
 pub(crate) mod random;
 pub(crate) mod said;
 pub(crate) mod story;
+pub(crate) mod valid;
 
 use std::path::{Path, PathBuf};
 

@@ -17,7 +17,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::place::{CWD, PROJECT, SESSION, begin, store};
-use super::{cases, logs_of_all, reading, sent};
+use super::{cases, logs_of_all, reading, sent, valid};
 
 /// An agent that writes.
 pub(crate) struct Pen {
@@ -132,6 +132,7 @@ impl Pen {
     /// What was written, read back, from its place and alike from a pipe. Nothing may be wrong with it but a call that nobody
     /// answered: a test may stop before a tool does.
     pub(crate) fn session(&self) -> Session {
+        valid::check(self.dialect.name(), &self.text()).unwrap();
         let session = self.store.load(self.id().as_str()).unwrap();
         let wrong = session.issues().iter().find(|issue| issue.kind != IssueKind::UnansweredCall);
         assert!(wrong.is_none(), "{wrong:?}\n{}", self.text());
@@ -256,6 +257,7 @@ fn rewritten(dialect: &'static dyn Dialect, mut check: impl FnMut(&str, &Session
 /// Whether a model would hear the same of a session and of what was written of it. Only what was wrong with the session
 /// may be wrong with that.
 fn of_same_history(session: &Session, pen: &Pen, view: View) -> bool {
+    valid::check(pen.dialect.name(), &pen.text()).unwrap();
     let written = pen.piped();
     for issue in written.issues() {
         let is_old = |known: &Issue| known.kind == issue.kind;
