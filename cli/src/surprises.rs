@@ -29,6 +29,7 @@ fn word(surprise: Surprise) -> &'static str {
         Surprise::Shortened => "shortened",
         Surprise::TornPiece => "torn-piece",
         Surprise::NoLocks => "no-locks",
+        Surprise::Forgotten => "forgotten",
         Surprise::NoSidecar => "no-sidecar",
     }
 }

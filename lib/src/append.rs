@@ -74,6 +74,8 @@ pub enum Surprise {
     InUse,
     /// Not every session could be looked into: a newer one may be among those.
     Unread,
+    /// Nobody asked for so long which held calls are on disk that the first of them are forgotten.
+    Forgotten,
 }
 
 impl Appender {
@@ -139,14 +141,6 @@ impl Appender {
 
     pub(crate) fn len(&self) -> Result<u64> {
         self.log.len().at(&self.path)
-    }
-
-    /// Everything that is in the file.
-    pub(crate) fn read(&self) -> Result<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(self.len()?).unwrap_or(usize::MAX)];
-        let read = fill(&*self.log, 0, &mut bytes).at(&self.path)?;
-        bytes.truncate(read);
-        Ok(bytes)
     }
 
     /// What happened to the log since it was last asked.
@@ -254,7 +248,7 @@ impl Appender {
                 Err(error) => return Err(error).at(&self.path),
             }
             (self.unsynced_from, self.ended_at, self.name) = (None, None, Name::Unsafe);
-            self.surprises.push(surprise);
+            self.surprise_once(surprise);
         }
         Err(Error::Busy(self.path.clone()))
     }
@@ -271,7 +265,7 @@ impl Appender {
         for _ in 0..WRITES_PER_LINE {
             let before = self.len()?;
             if self.ended_at.take_if(|ended_at| before < *ended_at).is_some() {
-                self.surprises.push(Surprise::Shortened);
+                self.surprise_once(Surprise::Shortened);
             }
             let torn = before > 0 && self.ended_at != Some(before) && !self.ends_in_newline(before)?;
             let mut bytes = Vec::with_capacity(1 + self.header.len() + lines.len());
@@ -317,7 +311,7 @@ impl Appender {
             // Where even one byte does not fit, the next append begins with it.
             drop(self.log.append(b"\n"));
         }
-        self.surprises.push(Surprise::TornPiece);
+        self.surprise_once(Surprise::TornPiece);
         Err(Error::Torn(self.path.clone()))
     }
 

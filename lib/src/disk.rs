@@ -7,6 +7,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use crate::error::Result;
+use crate::reading::Reading;
+use crate::session::Session;
+use crate::source::Source;
+
 #[cfg(test)]
 pub(crate) mod sim;
 #[cfg(test)]
@@ -43,6 +48,10 @@ pub(crate) trait Disk: Send + Sync {
     /// Whether two names are one file's. A disk where a file has one name only can say no.
     fn is_same_file(&self, _one: &Path, _other: &Path) -> bool {
         false
+    }
+    /// Reads a session that lies on it.
+    fn read_session(&self, source: &Source, reading: &Reading<'_>) -> Result<Session> {
+        Session::open(source, reading)
     }
     /// Waits for somebody else to let go of a lock.
     fn pause(&self, milliseconds: u64);
@@ -125,6 +134,7 @@ impl Disk for Real {
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {
+        #[cfg_attr(not(unix), expect(unused_mut, reason = "a mode is Unix's"))]
         let mut how = fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut how, 0o700);

@@ -3,6 +3,10 @@
 //! In the order in which to read the modules: what a record and a message are, what a dialect says, how a session is read,
 //! and what can be asked of it. The library prints nothing and reads neither the environment nor the clock.
 
+// Bodies for properties are written once, for the tests in this crate and for those beside it.
+#[cfg(test)]
+extern crate self as scrollback;
+
 pub mod issue;
 pub mod message;
 pub mod record;
@@ -22,6 +26,7 @@ pub mod project;
 mod rows;
 pub mod packed;
 pub mod source;
+mod open;
 pub mod folder;
 
 pub mod session;

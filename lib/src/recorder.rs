@@ -30,7 +30,7 @@ use draft::{On, Piece};
 pub(crate) use log::{Log, Mode, Place};
 pub(crate) use start::{RECORDS_ASKED_FOR_CALLS, Start, Tip};
 pub(crate) use telling::first_tally;
-use tickets::{Tickets, Whose};
+use tickets::{Tickets, Told, Whose};
 use turn::Turn;
 pub use turn::steps;
 
@@ -202,14 +202,23 @@ impl Recorder {
         let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());
         let to = there.chain.tip.as_ref().map_or_else(|| to.clone(), |tip| tip.id.clone());
         let piece = Piece { body: Body::Rewind(Rewind { from, reason }), on: On::Record(to), fragment: None };
-        let wrote = log.write(vec![piece], ticket, Durability::Sync)?;
+        // It belongs to what it goes back to.
+        let left = std::mem::replace(&mut log.start.chain.sidechain, there.chain.sidechain);
+        let wrote = log.write(vec![piece], ticket, Durability::Sync);
+        let wrote = wrote.inspect_err(|_| log.start.chain.sidechain = left)?;
         log.start.stand(there);
         wrote.told()
     }
 
-    /// Any record. A [`Body::Rewind`] says that the conversation goes on from where it stands; [`Recorder::rewind`] goes
-    /// there first.
+    /// Any record. A [`Body::Rewind`] hangs where the recorder stands, and that is what the conversation goes on from: for
+    /// whoever resumed there, and knows the head that was left. [`Recorder::rewind`] goes back from the head.
     pub fn record(&mut self, mut body: Body) -> Result<Ack> {
+        if let (Body::Rewind(Rewind { from: Some(from), .. }), Some(head)) = (&body, self.head())
+            && from == head
+        {
+            let why = "a step back from the head hangs on an earlier record: `rewind` is told which";
+            return Err(Error::NoPlace { record: from.to_string(), why });
+        }
         self.end_answer()?;
         let ticket = self.tickets.next();
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
@@ -294,14 +303,25 @@ impl Recorder {
         answer.release(&mut Call { ticket, log, tickets: &mut self.tickets })
     }
 
-    /// Calls that were held and are on disk now.
+    /// Calls that were held and are on disk now. Whoever waits for some asks now and then: what nobody asks for during ten
+    /// thousand answers is forgotten, and [`Surprise::Forgotten`] tells him who asks after that.
     pub fn settled(&mut self) -> Vec<Saved> {
-        std::mem::take(&mut self.tickets.settled)
+        let told = self.tickets.tell_settled();
+        self.tell(told)
     }
 
-    /// Calls that were held, and that the format turned out to have no place for.
+    /// Calls that were held, and that the format turned out to have no place for; remembered as long as
+    /// [`Recorder::settled`] remembers.
     pub fn refused(&mut self) -> Vec<Refused> {
-        std::mem::take(&mut self.tickets.refused)
+        let told = self.tickets.tell_refused();
+        self.tell(told)
+    }
+
+    fn tell<T>(&mut self, told: Told<T>) -> Vec<T> {
+        if told.is_short {
+            self.surprise(Surprise::Forgotten);
+        }
+        told.calls
     }
 
     /// Whether a `sync` failed, so that every call is refused until [`Recorder::reopen`] has saved what may be lost.

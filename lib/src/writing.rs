@@ -205,6 +205,12 @@ pub(crate) fn file_name(name: String) -> Result<String, String> {
     }
 }
 
+/// Whether a text is a UUID as programs write it: 8-4-4-4-12 hexadecimal digits.
+pub(crate) fn is_uuid(text: &str) -> bool {
+    let lengths = text.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
+}
+
 impl Written {
     /// One line that is a record of the chain.
     pub fn link(id: &RecordId, value: Value) -> Written {
@@ -225,5 +231,25 @@ impl Written {
     /// Notes what became of something.
     pub fn lose(&mut self, what: &str, kind: LossKind) {
         self.losses.push(Loss::of(what, kind));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_is_told_from_what_resembles_one() {
+        for (text, is_one) in [
+            ("4ccdaf53-7481-4244-80e4-5077653ba545", true),
+            ("4CCDAF53-7481-4244-80E4-5077653BA545", true),
+            ("4ccdaf537481424480e45077653ba545", false),
+            ("4ccdaf53-7481-4244-80e4-5077653ba54g", false),
+            ("4ccdaf53-7481-4244-80e4-5077653ba545-", false),
+            ("../../../../../../../../../etc/passwd", false),
+            ("", false),
+        ] {
+            assert_eq!(is_uuid(text), is_one, "{text}");
+        }
     }
 }

@@ -17,6 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::{Disk, OpenLog};
+use crate::error::At;
+use crate::reading::Reading;
+use crate::session::Session;
+use crate::source::Source;
 use content::Node;
 use open::SimLog;
 
@@ -187,6 +191,12 @@ impl Sim {
 }
 
 impl Disk for Sim {
+    fn read_session(&self, source: &Source, reading: &Reading<'_>) -> crate::error::Result<Session> {
+        drop(self.step().at(&source.path)?);
+        let bytes = self.read(&source.path.to_string_lossy()).unwrap_or_default();
+        Ok(Session::from_bytes(source.dialect, bytes, reading))
+    }
+
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenLog>> {
         let (mut state, _) = self.step()?;
         let node = state.file(path).ok_or(io::ErrorKind::NotFound)?;

@@ -146,6 +146,7 @@ impl fmt::Display for Surprise {
             Surprise::Shortened => "the session's file was cut short meanwhile; what stood there is gone",
             Surprise::TornPiece => "a record did not fit and a piece of it stayed in the file",
             Surprise::NoLocks => "this file system has no locks: let no other program write to the session",
+            Surprise::Forgotten => "not every call that had to wait is told of: nobody asked for too long",
             Surprise::NoSidecar => "the file beside the log could not be written; the log itself says everything",
         })
     }

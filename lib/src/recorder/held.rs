@@ -67,12 +67,7 @@ impl Recorder {
         match log.write(vec![Piece::next(body.clone())], ticket, Durability::Sync) {
             Ok(wrote) => {
                 tickets.retain(|ticket| whose == Whose::Earlier || *ticket != own);
-                let first = self.tickets.settled.len();
-                self.tickets.settle(tickets, &wrote, whose);
-                // Any of the turn's calls may have said what was lost.
-                for saved in self.tickets.settled.iter_mut().skip(first) {
-                    saved.losses.clone_from(&wrote.saved.losses);
-                }
+                self.tickets.settle_turn(tickets, &wrote);
                 Ok(Came::Wrote(wrote))
             }
             Err(Error::CannotHold { dialect, what }) => {

@@ -21,7 +21,7 @@ use crate::host::Host;
 use crate::intake::VALUE_LIMIT_BYTES;
 use crate::reading::Reading;
 use crate::record::{Body, Context, Kind, RecordId, SessionId};
-use crate::session::Session;
+use crate::source::Source;
 use crate::store::link_named;
 use crate::writing::{Names, Writing};
 
@@ -156,7 +156,7 @@ impl Log {
             // The file that counted so far is gone, or ended: this one begins with what was just written.
             (self.start.tally.messages, self.start.tally.started) = (0, None);
         }
-        self.surprises.extend(surprises);
+        surprises.into_iter().for_each(|surprise| self.surprise(surprise));
         self.start.chain = chain;
         self.start.at = Some(at);
         self.start.tally.updated = Some(at);
@@ -224,7 +224,10 @@ impl Log {
 
     pub(crate) fn surprise(&mut self, surprise: Surprise) {
         self.is_shared |= surprise == Surprise::InUse;
-        self.surprises.push(surprise);
+        // The same again is no news until somebody has asked.
+        if !self.surprises.contains(&surprise) {
+            self.surprises.push(surprise);
+        }
     }
 
     pub(crate) fn surprises(&mut self) -> Vec<Surprise> {
@@ -239,8 +242,8 @@ impl Log {
 
     /// Where a recording would stand at a record of this log.
     pub(crate) fn start_at(&self, record: &RecordId) -> Result<Start> {
-        let session =
-            Session::from_bytes(self.place.dialect, self.appender.read()?, &Reading::plain((self.place.host.now)()));
+        let source = Source::file(self.place.dialect, self.path());
+        let session = self.place.disk.read_session(&source, &Reading::plain((self.place.host.now)()))?;
         let found = link_named(&session, record.as_str())?;
         Start::at(&session, Some(found), &self.place, Path::new(&self.start.tally.project))
     }

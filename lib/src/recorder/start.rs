@@ -30,7 +30,7 @@ pub(crate) struct Start {
     /// The newest instant.
     pub(crate) at: Option<Timestamp>,
     pub(crate) tally: Tally,
-    /// The record whose cost was told last, and what all others cost: told again, it replaces what was told of it.
+    /// The answer whose cost was or would be told last, and what all others cost: told again, it replaces what was told of it.
     costed: Option<(RecordId, Option<Usage>)>,
 }
 
@@ -114,10 +114,14 @@ impl Start {
         start.chain.sidechain = head.is_sidechain();
         for record in branch.records.iter().rev().take(RECORDS_ASKED_FOR_CALLS) {
             if record.kind() == Kind::Assistant {
+                let body = record.body()?;
                 if start.chain.answered.is_none() {
-                    start.chain.answered = Some(Tip::of(*record)?);
+                    let tip = Tip::of(*record)?;
+                    let own = body.said().and_then(|said| said.usage).unwrap_or_default();
+                    start.costed = Some((tip.id.clone(), start.tally.usage.and_then(|all| all.since(own))));
+                    start.chain.answered = Some(tip);
                 }
-                if let Some(said) = record.body()?.said() {
+                if let Some(said) = body.said() {
                     start.expect_results(said);
                 }
             }
@@ -129,6 +133,7 @@ impl Start {
     pub(crate) fn stand(&mut self, there: Start) {
         (self.calls, self.todos, self.thinking) = (there.calls, there.todos, there.thinking);
         self.chain.answered = there.chain.answered;
+        (self.tally.usage, self.costed) = (there.tally.usage, there.costed);
     }
 
     /// Results of these calls may follow.

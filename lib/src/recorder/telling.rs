@@ -40,7 +40,7 @@ impl Log {
             }
             Sidecar::Nothing => self.sidecar_before.take(),
             // Somebody may want to mend it: what it should say is in the log.
-            Sidecar::Unclear => return self.surprises.push(Surprise::NoSidecar),
+            Sidecar::Unclear => return self.surprise(Surprise::NoSidecar),
         };
         let mut told = tell(before, &tally);
         redact::scrub(&mut told, &[]);
@@ -49,7 +49,7 @@ impl Log {
         let new_id = (self.place.host.new_id)();
         let inside = self.appender.check_inside();
         if inside.and_then(|()| replace(&*self.place.disk, &path, &new_id, &bytes, Keep::IfPossible)).is_err() {
-            return self.surprises.push(Surprise::NoSidecar);
+            return self.surprise(Surprise::NoSidecar);
         }
         self.title = Title::Told;
     }

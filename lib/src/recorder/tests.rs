@@ -460,3 +460,7 @@ fn a_turn_that_is_refused_after_a_failed_sync_is_still_held() {
 }
 
 mod again;
+#[path = "../../tests/support/bodies.rs"]
+#[allow(dead_code, reason = "the other tests use the rest")]
+mod bodies;
+mod redacted;

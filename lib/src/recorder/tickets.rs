@@ -1,9 +1,15 @@
 //! The calls of a recorder whose words are not told at once: which are on disk, which never can be, and which may be lost.
 
+use std::collections::VecDeque;
+
 use super::{Ack, Durability, Refused, Saved};
 use crate::error::{Error, Result};
 use crate::record::RecordId;
 use crate::writing::Losses;
+
+/// How many runs of calls are remembered until somebody asks: whoever waits for a call asks long before so many answers were given,
+/// and an agent that never asks must not pay for it.
+const UNTOLD_LIMIT: usize = 10_000;
 
 /// What became of calls that were held. A call is told once.
 #[derive(Default)]
@@ -11,8 +17,56 @@ pub(super) struct Tickets {
     last: u64,
     /// Their record is written, and may not survive a crash.
     pub(super) doubted: Vec<(u64, RecordId)>,
-    pub(super) settled: Vec<Saved>,
-    pub(super) refused: Vec<Refused>,
+    settled: Untold<(RecordId, Durability, Losses)>,
+    refused: Untold<String>,
+}
+
+/// What nobody has asked for yet: calls in a row of which the same is told are one run.
+struct Untold<T> {
+    runs: VecDeque<Run<T>>,
+    /// There were more than are remembered: the oldest are gone.
+    is_short: bool,
+}
+
+struct Run<T> {
+    first: u64,
+    last: u64,
+    came: T,
+}
+
+impl<T> Default for Untold<T> {
+    fn default() -> Untold<T> {
+        Untold { runs: VecDeque::new(), is_short: false }
+    }
+}
+
+impl<T: Clone + PartialEq> Untold<T> {
+    fn note(&mut self, ticket: u64, came: &T) {
+        if let Some(run) = self.runs.back_mut().filter(|run| run.last + 1 == ticket && run.came == *came) {
+            run.last = ticket;
+            return;
+        }
+        if self.runs.len() == UNTOLD_LIMIT {
+            self.runs.pop_front();
+            self.is_short = true;
+        }
+        self.runs.push_back(Run { first: ticket, last: ticket, came: came.clone() });
+    }
+
+    fn tell<U>(&mut self, each: impl Fn(u64, T) -> U) -> Told<U> {
+        let Untold { runs, is_short } = std::mem::take(self);
+        let calls = runs
+            .into_iter()
+            .flat_map(|run| (run.first..=run.last).map(move |ticket| (ticket, run.came.clone())));
+        Told { calls: calls.map(|(ticket, came)| each(ticket, came)).collect(), is_short }
+    }
+}
+
+/// What somebody is told who asks.
+pub(super) struct Told<T> {
+    pub(super) calls: Vec<T>,
+    /// Calls before these are forgotten: nobody had asked for too long.
+    pub(super) is_short: bool,
 }
 
 /// Lines that are in the file.
@@ -47,29 +101,55 @@ impl Tickets {
         self.last
     }
 
+    /// How many runs of calls wait for somebody to ask.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        self.settled.runs.len() + self.refused.runs.len()
+    }
+
     /// What was held is written. What the format lost is told once: to the call under way, or to the last that was held.
     pub(super) fn settle(&mut self, held: Vec<u64>, wrote: &Wrote, whose: Whose) {
+        let last = held.last().copied().filter(|_| whose == Whose::Earlier);
+        self.settle_each(held, wrote, |ticket| Some(ticket) == last);
+    }
+
+    /// A turn is written. Any of its calls may have said what was lost.
+    pub(super) fn settle_turn(&mut self, held: Vec<u64>, wrote: &Wrote) {
+        self.settle_each(held, wrote, |_| true);
+    }
+
+    fn settle_each(&mut self, held: Vec<u64>, wrote: &Wrote, is_told_losses: impl Fn(u64) -> bool) {
         let Saved { id, durability, losses, .. } = &wrote.saved;
         if wrote.doubt.is_some() {
             self.doubted.extend(held.into_iter().map(|ticket| (ticket, id.clone())));
             return;
         }
-        let first = self.settled.len();
-        let saved = |ticket| Saved { ticket, id: id.clone(), durability: *durability, losses: Losses::default() };
-        self.settled.extend(held.into_iter().map(saved));
-        if let (Whose::Earlier, Some(last)) = (whose, self.settled.get_mut(first..).and_then(<[Saved]>::last_mut)) {
-            last.losses.clone_from(losses);
+        let (whole, short) = ((id.clone(), *durability, Losses::default()), (id.clone(), *durability, losses.clone()));
+        for ticket in held {
+            self.settled.note(ticket, if is_told_losses(ticket) { &short } else { &whole });
         }
     }
 
     /// What was held can never be written.
     pub(super) fn refuse(&mut self, held: Vec<u64>, what: &str) {
-        self.refused.extend(held.into_iter().map(|ticket| Refused { ticket, what: what.to_owned() }));
+        let what = what.to_owned();
+        held.into_iter().for_each(|ticket| self.refused.note(ticket, &what));
     }
 
     /// What was in doubt is safe.
     pub(super) fn all_safe(&mut self) {
-        let saved = |(ticket, id)| Saved { ticket, id, durability: Durability::Sync, losses: Losses::default() };
-        self.settled.extend(self.doubted.drain(..).map(saved));
+        for (ticket, id) in self.doubted.drain(..) {
+            self.settled.note(ticket, &(id, Durability::Sync, Losses::default()));
+        }
+    }
+
+    /// Calls that are on disk and not told yet.
+    pub(super) fn tell_settled(&mut self) -> Told<Saved> {
+        self.settled.tell(|ticket, (id, durability, losses)| Saved { ticket, id, durability, losses })
+    }
+
+    /// Calls that can never be, and are not told yet.
+    pub(super) fn tell_refused(&mut self) -> Told<Refused> {
+        self.refused.tell(|ticket, what| Refused { ticket, what })
     }
 }

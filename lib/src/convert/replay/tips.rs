@@ -54,7 +54,12 @@ impl<'s> Replay<'s> {
         }
         self.script.add_to(head, head);
         match self.recorder.rewind(&to, None) {
-            Ok(_) => self.lose_as(&head.id(), Loss::synthesised("rewind")),
+            Ok(_) => {
+                self.lose_as(&head.id(), Loss::synthesised("rewind"));
+                // What goes on behind it goes on from there.
+                let step = self.recorder.tip().map(|tip| tip.id.to_string());
+                step.into_iter().for_each(|step| _ = self.told.ids.entry(step).or_insert(head.id().into_owned()));
+            }
             Err(error) => _ = not_held(error)?,
         }
         Ok(())

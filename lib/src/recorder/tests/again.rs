@@ -1,19 +1,19 @@
 //! What failed is tried again with the same words: each stands once, and every call is told once.
 
 use super::*;
-use crate::record::{Body, Kind, Snapshot, Title, ToolResult, Usage};
-use crate::recorder::Refused;
-use crate::redact;
+use crate::record::{Body, Kind, Rewind, Snapshot, Title, ToolResult, Usage};
+use crate::recorder::tickets::Tickets;
+use crate::recorder::{Refused, Surprise};
 
-fn written() -> impl Iterator<Item = &'static dyn Dialect> {
+pub(super) fn written() -> impl Iterator<Item = &'static dyn Dialect> {
     dialect::all().iter().copied().filter(|dialect| dialect.write().is_some())
 }
 
-fn text_of(machine: &Machine) -> String {
+pub(super) fn text_of(machine: &Machine) -> String {
     String::from_utf8(machine.sim.read(&machine.log()).unwrap_or_default()).unwrap()
 }
 
-fn answer_of(machine: &Machine) -> Said {
+pub(super) fn answer_of(machine: &Machine) -> Said {
     let session = machine.session();
     let record = session.records().find(|record| record.kind() == Kind::Assistant).unwrap();
     let Body::Assistant(said) = record.body().unwrap() else { panic!("it is an answer") };
@@ -222,10 +222,22 @@ fn the_sidecar_counts_what_a_reader_counts() {
     recorder.finish_answer(Some(usage)).unwrap();
     recorder.usage(usage).unwrap();
     recorder.close().unwrap();
-    let live = recorder.log.as_ref().unwrap().start.tally.clone();
-    let again = machine.start().unwrap();
-    let read = again.log.as_ref().unwrap().start.tally.clone();
-    assert_eq!((live.messages, live.usage), (read.messages, read.usage));
+    let mut again = machine.start().unwrap();
+    let first_answer = again.head().unwrap().clone();
+    // The same answer's cost again, by a process that did not give the answer.
+    again.usage(usage).unwrap();
+    let counted = |recorder: &Recorder| {
+        let tally = &recorder.log.as_ref().unwrap().start.tally;
+        (tally.messages, tally.usage)
+    };
+    assert_eq!(counted(&again), counted(&recorder));
+    again.user("second").unwrap();
+    again.assistant(Said { usage: Some(usage), ..Said::from("d") }).unwrap();
+    again.rewind(&first_answer, None).unwrap();
+    again.usage(usage).unwrap();
+    again.close().unwrap();
+    assert_eq!(counted(&again).1.and_then(|usage| usage.output), Some(6));
+    assert_eq!(counted(&machine.start().unwrap()), counted(&again));
 }
 
 #[test]
@@ -357,28 +369,6 @@ fn words_that_were_refused_and_not_said_again_are_told_as_missing() {
 }
 
 #[test]
-fn a_call_whose_end_is_held_back_is_told_when_that_is_written() {
-    let three = |text: &str| text.len().min(3);
-    redact::tests::RULES.set(Some(redact::Rules { scrub: |_| (), hold: three }));
-    let machine = Machine::new(&Native, 0);
-    let mut recorder = machine.start().unwrap();
-    recorder.user("first").unwrap();
-    let held = |ack: Result<Ack>| if let Ok(Ack::Held { ticket }) = ack { ticket } else { panic!("{ack:?}") };
-    let first = held(recorder.delta(Delta::Text("abcde".to_owned())));
-    assert!(text_of(&machine).contains("\"ab\""));
-    assert_eq!(recorder.settled(), []);
-    let second = held(recorder.delta(Delta::Text("fg".to_owned())));
-    assert_eq!(recorder.settled(), []);
-    let third = held(recorder.delta(Delta::Text("h".to_owned())));
-    assert_eq!(recorder.settled().iter().map(|saved| saved.ticket).collect::<Vec<_>>(), [first]);
-    recorder.release().unwrap();
-    assert_eq!(recorder.settled().iter().map(|saved| saved.ticket).collect::<Vec<_>>(), [second, third]);
-    recorder.finish_answer(None).unwrap();
-    redact::tests::RULES.set(None);
-    assert_eq!(answer_of(&machine).parts, [Part::text("abcdefgh")]);
-}
-
-#[test]
 fn a_title_given_by_another_program_stays_in_the_sidecar_and_an_unclear_one_is_left_alone() {
     let machine = Machine::new(&Native, 0);
     let mut recorder = machine.start().unwrap();
@@ -396,4 +386,63 @@ fn a_title_given_by_another_program_stays_in_the_sidecar_and_an_unclear_one_is_l
     assert_eq!(told(&machine)["customTitle"], "theirs");
     recorder.title("ours again").unwrap();
     assert_eq!(told(&machine)["customTitle"], "ours again");
+    assert_eq!(recorder.surprises(), []);
+
+    let sidecar = machine.log().replace("messages.jsonl", "metadata.json");
+    for unclear in ["{\"customTitle\": \"half", "[]", "", "\"a text\""] {
+        machine.sim.write(&sidecar, unclear.as_bytes());
+        for number in 0..3 {
+            recorder.title(format!("mine {number}").as_str()).unwrap();
+        }
+        recorder.close().unwrap();
+        assert_eq!(machine.sim.read(&sidecar).unwrap(), unclear.as_bytes());
+        assert_eq!(recorder.surprises(), [Surprise::NoSidecar], "{unclear}: it is told once");
+    }
+}
+
+#[test]
+fn what_nobody_asks_for_is_remembered_in_runs_and_not_for_ever() {
+    for dialect in written() {
+        let machine = Machine::new(dialect, 0);
+        let mut recorder = machine.start().unwrap();
+        recorder.user("first").unwrap();
+        let mut held = Vec::new();
+        for _ in 0..1_000 {
+            if let Ack::Held { ticket } = recorder.delta(Delta::Text("word ".to_owned())).unwrap() {
+                held.push(ticket);
+            }
+        }
+        recorder.end_turn().unwrap();
+        assert!(recorder.tickets.remembered() <= 2, "{}: {}", dialect.name(), recorder.tickets.remembered());
+        let settled: Vec<u64> = recorder.settled().into_iter().map(|saved| saved.ticket).collect();
+        assert_eq!(settled, held, "{}", dialect.name());
+    }
+    let mut tickets = Tickets::default();
+    let what = |number: u64| if number % 2 == 0 { "even" } else { "odd" };
+    (0..30_000).for_each(|number| tickets.refuse(vec![number], what(number)));
+    assert_eq!(tickets.remembered(), 10_000);
+    let told = tickets.tell_refused();
+    assert!(told.is_short);
+    let expected = (20_000..30_000).map(|ticket| Refused { ticket, what: what(ticket).to_owned() });
+    assert_eq!(told.calls, expected.collect::<Vec<_>>());
+    tickets.refuse(vec![1], "odd");
+    assert!(!tickets.tell_refused().is_short, "that calls are forgotten is told once");
+}
+
+#[test]
+fn a_step_back_hangs_where_the_recorder_stands_and_never_on_the_head_that_it_leaves() {
+    let machine = Machine::new(&Native, 0);
+    let mut recorder = machine.start().unwrap();
+    let first = recorder.user("first").unwrap().id().unwrap().clone();
+    let head = recorder.assistant("answer").unwrap().id().unwrap().clone();
+    let rewind = |from: &RecordId| Body::Rewind(Rewind { from: Some(from.clone()), reason: None });
+    let before = text_of(&machine);
+    let error = recorder.record(rewind(&head)).unwrap_err();
+    assert!(matches!(error, Error::NoPlace { .. }), "{error}");
+    assert_eq!(text_of(&machine), before);
+    let back = recorder.rewind(&first, None).unwrap().id().unwrap().clone();
+    let again = recorder.record(rewind(&head)).unwrap().id().unwrap().clone();
+    let session = machine.session();
+    let parent = |id: &RecordId| session.find(id.as_str()).unwrap().parent().unwrap().id().into_owned();
+    assert_eq!((parent(&back), parent(&again)), (first.0, back.0.clone()));
 }

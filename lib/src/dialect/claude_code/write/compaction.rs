@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Record, Voice};
-use crate::chain::{self, Fields, Losses, fields};
+use crate::chain::{self, Fields, Losses, Replaced, fields};
 use crate::record::{Body, Compaction, Said};
 
 impl Record<'_, '_> {
@@ -64,21 +64,14 @@ impl Record<'_, '_> {
             self.chain.own(summed_up(told.into()));
         }
         for (place, body) in bodies.iter().enumerate() {
-            match body {
-                Body::User(said) if Some(place) == at => {
+            match Replaced::by(body) {
+                Replaced::Told(said) if Some(place) == at => {
                     let summary = self.content(said);
                     summary.into_iter().for_each(|summary| self.chain.own(summed_up(summary)));
                 }
-                Body::User(said) | Body::Attachment(said) | Body::ToolResult(said) => self.prompt(said, Voice::Agent),
-                Body::Assistant(said) => self.answer(said),
-                Body::System(_)
-                | Body::Snapshot(_)
-                | Body::Title(_)
-                | Body::Compaction(_)
-                | Body::Rewind(_)
-                | Body::Restore(_)
-                | Body::Header(_)
-                | Body::Other(_) => self.losses().dropped("replaced history"),
+                Replaced::Told(said) => self.prompt(said, Voice::Agent),
+                Replaced::Answered(said) => self.answer(said),
+                Replaced::Unheard => self.losses().dropped(Replaced::LOST),
             }
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::context;
 use super::super::line::Payload;
 use super::script::Script;
-use crate::history::wire;
+use crate::history::{file_words, name_sender, wire};
 use crate::message::{Approval, FilePart, Part, ReasoningPart, TextPart, ToolKind, ToolPart, ToolState};
 use crate::record::{Outcome, Said, ToolResult};
 use crate::writing::word_for;
@@ -15,8 +15,15 @@ pub(super) const NAME_CHARS: usize = 64;
 
 impl Script<'_> {
     /// What somebody asks, and the event without which Codex does not list the session.
-    pub(super) fn prompt(&mut self, parts: &[Part]) {
-        let (pieces, words) = self.pieces(parts);
+    pub(super) fn prompt(&mut self, parts: &[Part], sender: Option<&str>) {
+        let mut pieces = self.pieces(parts);
+        match name_sender(sender, &mut pieces) {
+            true => self.rename("sender"),
+            false if sender.is_some() => self.drop("sender"),
+            false => {}
+        }
+        let texts = pieces.iter().filter_map(|piece| piece["text"].as_str());
+        let words = texts.collect::<Vec<_>>().join("\n");
         if pieces.is_empty() {
             return self.drop("empty message");
         }
@@ -33,7 +40,7 @@ impl Script<'_> {
 
     /// What the model is told again that nobody typed.
     pub(super) fn told(&mut self, said: &Said, what: &str) {
-        let (pieces, _) = self.pieces(&said.parts);
+        let pieces = self.pieces(&said.parts);
         if pieces.is_empty() {
             return self.drop(what);
         }
@@ -46,16 +53,16 @@ impl Script<'_> {
         self.lose_the_rest(said);
     }
 
-    /// Texts and pictures of a message that the model gets, and its words.
-    fn pieces(&mut self, parts: &[Part]) -> (Vec<Value>, String) {
-        let (mut pieces, mut words) = (Vec::new(), Vec::new());
+    /// Texts and pictures of a message that the model gets; of other files it gets the name.
+    fn pieces(&mut self, parts: &[Part]) -> Vec<Value> {
+        let mut pieces = Vec::new();
+        let text_piece = |text: &str| json!({"type": "input_text", "text": text});
         for part in parts {
             match part {
                 Part::Text(text) if text.text.is_empty() => self.drop("text"),
                 Part::Text(text) => {
                     self.lose_of_text(text);
-                    words.push(text.text.clone());
-                    pieces.push(json!({"type": "input_text", "text": text.text}));
+                    pieces.push(text_piece(&text.text));
                 }
                 Part::File(file) if file.media_type.starts_with("image") => {
                     self.lose_of_image(file);
@@ -64,12 +71,14 @@ impl Script<'_> {
                 // A room's files have no content, and a reaction is what was said.
                 Part::Data(data) if matches!(data.kind.as_str(), "attachment" | "reaction") => {
                     self.rename(&data.kind);
-                    words.push(data.data.to_string());
-                    pieces.push(json!({"type": "input_text", "text": data.data.to_string()}));
+                    pieces.push(text_piece(&data.data.to_string()));
+                }
+                Part::File(file) => {
+                    self.drop(word_for(part));
+                    pieces.push(text_piece(&file_words(file)));
                 }
                 Part::StepStart => {}
-                Part::File(_)
-                | Part::Reasoning(_)
+                Part::Reasoning(_)
                 | Part::ReasoningFile(_)
                 | Part::SourceUrl(_)
                 | Part::SourceDocument(_)
@@ -80,7 +89,7 @@ impl Script<'_> {
                 | Part::Other(_) => self.drop(word_for(part)),
             }
         }
-        (pieces, words.join("\n"))
+        pieces
     }
 
     pub(super) fn said_by_model(&mut self, part: &Part) {
@@ -96,7 +105,7 @@ impl Script<'_> {
             Part::Tool(call) => self.call(call),
             Part::Steering(steering) => {
                 self.rename(word_for(part));
-                self.prompt(&steering.parts);
+                self.prompt(&steering.parts, None);
             }
             // The items themselves tell where a response begins.
             Part::StepStart => {}

@@ -26,9 +26,9 @@ impl Script<'_> {
             Body::User(said) => {
                 said.results.iter().for_each(|result| self.result(result));
                 if !said.parts.is_empty() || said.results.is_empty() {
-                    self.prompt(&said.parts);
+                    self.prompt(&said.parts, said.sender.as_deref());
                 }
-                let rest = Said { results: Vec::new(), ..said.clone() };
+                let rest = Said { results: Vec::new(), sender: None, ..said.clone() };
                 self.lose_the_rest(&rest);
             }
             Body::Assistant(said) => self.answer(said),
@@ -161,7 +161,7 @@ impl Script<'_> {
             Some(bodies) => bodies.iter().for_each(|body| items.body(body)),
             None if compaction.keeps_prompts => {}
             None if summary.trim().is_empty() => return self.drop("compaction"),
-            None => items.prompt(&[Part::text(summary)]),
+            None => items.prompt(&[Part::text(summary)], None),
         }
         let is_item = |line: &Line| line.value["type"] == "response_item";
         let items_written = items.written.lines.into_iter().filter(is_item);
