@@ -1,6 +1,7 @@
 //! A session of any dialect as a file of any other, and back.
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+mod calls;
 mod further;
 mod losses;
 mod matrix;
@@ -8,6 +9,7 @@ mod places;
 mod sidecar;
 #[path = "../support/mod.rs"]
 mod support;
+mod titles;
 mod valid;
 
 use std::path::Path;
