@@ -156,8 +156,6 @@ fn of_a_turn_the_last_words_are_kept_and_the_rest_is_told() {
             "dropped thinking",
             "dropped tool call",
             "dropped tool result",
-            "dropped tool call",
-            "dropped tool result",
             "dropped model",
             "dropped usage",
             "dropped text",
@@ -192,7 +190,7 @@ fn files_are_told_by_name_type_and_size() {
             {"filename": "a.pdf", "mime_type": "application/pdf", "size": "unknown"},
         ])
     );
-    assert_eq!(written.lost_of(0), ["dropped image", "dropped file", "dropped file"]);
+    assert_eq!(written.lost_of(0), ["dropped image", "dropped file"]);
     written.session();
 }
 
@@ -250,9 +248,9 @@ fn what_a_message_says_beside_its_words_is_told() {
         written.lost_of(0),
         [
             "renamed reaction",
-            "dropped data reaction",
+            "dropped reaction",
             "renamed attachment",
-            "dropped data x",
+            "dropped data part",
             "dropped unknown part",
             "dropped surroundings",
             "dropped todos",

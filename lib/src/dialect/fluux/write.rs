@@ -12,7 +12,9 @@ use super::room::{STANZA_ID, attachment, file_name, size_label};
 use super::{ARCHIVES, HISTORY, VERSION};
 use crate::message::{FilePart, Part};
 use crate::record::{Body, Context, RecordId, Said};
-use crate::writing::{Beginning, Draft, Grain, Line, Loss, Losses, Names, Shape, Writing, Written, archive_name};
+use crate::writing::{
+    Beginning, Draft, Grain, Line, Loss, Losses, Names, Shape, Writing, Written, archive_name, word_for,
+};
 
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Turn,
@@ -167,7 +169,7 @@ impl<'a> Told<'a> {
             Part::SourceUrl(_) | Part::SourceDocument(_) => self.lose("source"),
             Part::Custom(_) => self.lose("custom part"),
             Part::Steering(_) => self.lose("message inside another"),
-            Part::Data(_) => self.lose("data part"),
+            Part::Data(_) => self.lose(word_for(part)),
             Part::Other(_) => self.lose("unknown part"),
         }
     }
