@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use crate::history::{name_sender, plain_id, told_result};
 use crate::message::{Part, ToolPart};
 use crate::record::{Body, Context, RecordId, Said, ToolResult};
-use crate::writing::{Adoption, Draft, Line, Loss, LossKind, Names, Written};
+use crate::writing::{Adoption, Draft, Line, Loss, Names, Written};
+pub(crate) use crate::writing::{Losses, word_for as name_of};
 
 /// What a line says, before it is hung up: all fields but those that every line has.
 pub(crate) type Fields = Map<String, Value>;
@@ -54,7 +55,7 @@ pub(crate) enum Replaced<'b> {
 
 impl Replaced<'_> {
     /// The word for such a body that the format has no place for.
-    pub(crate) const LOST: &'static str = "piece of a replaced history";
+    pub(crate) const LOST: &'static str = "replaced history";
 
     pub(crate) fn by(body: &Body) -> Replaced<'_> {
         match body {
@@ -72,40 +73,7 @@ impl Replaced<'_> {
     }
 }
 
-/// What a record's lines do not say, each thing once.
-#[derive(Default)]
-pub(crate) struct Losses(Vec<Loss>);
-
 impl Losses {
-    pub(crate) fn dropped(&mut self, what: &str) {
-        self.add(what, LossKind::Dropped);
-    }
-
-    pub(crate) fn renamed(&mut self, what: &str) {
-        self.add(what, LossKind::Renamed);
-    }
-
-    pub(crate) fn synthesised(&mut self, what: &str) {
-        self.add(what, LossKind::Synthesised);
-    }
-
-    pub(crate) fn dropped_if(&mut self, is_there: bool, what: &str) {
-        if is_there {
-            self.dropped(what);
-        }
-    }
-
-    pub(crate) fn take(&mut self, others: Losses) {
-        others.0.into_iter().for_each(|loss| self.add(&loss.what, loss.kind));
-    }
-
-    fn add(&mut self, what: &str, kind: LossKind) {
-        let loss = Loss { what: what.to_owned(), kind };
-        if !self.0.contains(&loss) {
-            self.0.push(loss);
-        }
-    }
-
     /// Who said it: in a room the words begin with the name, as the model is told.
     pub(crate) fn of_sender(&mut self, said: &Said, pieces: &mut [Value]) {
         let sender = said.sender.as_deref();
@@ -172,7 +140,7 @@ impl Chain {
             lines.push(Line { value, names: Names::Link(id.clone()) });
             parent = Some(id);
         }
-        Written { lines, losses: self.losses.0 }
+        Written { lines, losses: self.losses }
     }
 }
 
@@ -202,24 +170,6 @@ pub(crate) fn words(parts: &[Part], losses: &mut Losses) -> String {
         }
     }
     texts.join("\n")
-}
-
-/// What a part is called in a loss report.
-pub(crate) fn name_of(part: &Part) -> &'static str {
-    match part {
-        Part::Text(_) => "text",
-        Part::Reasoning(_) => "thinking",
-        Part::File(file) if file.media_type.starts_with("image") => "image",
-        Part::File(_) => "file",
-        Part::ReasoningFile(_) => "file of the reasoning",
-        Part::SourceUrl(_) | Part::SourceDocument(_) => "source",
-        Part::Custom(_) => "part of one provider",
-        Part::Steering(_) => "message inside another",
-        Part::StepStart => "step",
-        Part::Tool(_) => "tool call",
-        Part::Data(_) => "data",
-        Part::Other(_) => "unknown part",
-    }
 }
 
 /// The name of a tool as APIs take it: a call and its result get the same one.

@@ -110,9 +110,10 @@ impl Recorder {
     }
 
     /// Lets the next record hang on another one, or begin a conversation.
-    pub(crate) fn go_on_from(&mut self, tip: Option<Tip>, sidechain: bool) {
+    pub(crate) fn go_on_from(&mut self, tip: Option<Tip>, sidechain: bool, branches: bool) {
         if let Some(log) = &mut self.log {
-            (log.start.chain.tip, log.start.chain.sidechain) = (tip, sidechain);
+            let chain = &mut log.start.chain;
+            (chain.tip, chain.sidechain, chain.branches) = (tip, sidechain, branches);
         }
     }
 

@@ -7,7 +7,6 @@ use scrollback::record::{Body, RecordId, SessionId};
 use scrollback::session::Session;
 use support::drafted::draft;
 use support::place::writing;
-use support::said::said_of;
 use support::{logs_of_all, native, read, reading};
 
 /// What is written for one record, read again; nothing where the format says that it cannot hold all of it.
@@ -27,7 +26,7 @@ fn round(body: &Body) -> Option<(String, Body)> {
 
 /// Which piece of a stream a record was is no longer told once it is whole.
 fn whole(mut body: Body) -> Body {
-    said_of(&mut body).into_iter().for_each(|said| said.fragment = None);
+    body.said_mut().into_iter().for_each(|said| said.fragment = None);
     body
 }
 

@@ -17,7 +17,6 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use super::place::{CWD, PROJECT, SESSION, begin, store};
-use super::said::said_of;
 use super::{cases, logs_of_all, reading, sent};
 
 /// An agent that writes.
@@ -175,7 +174,7 @@ impl Pen {
         let session = self.session();
         let branch = session.branch(session.head().unwrap());
         let given = |mut body: Body| {
-            if let Some(said) = said_of(&mut body) {
+            if let Some(said) = body.said_mut() {
                 assert_eq!(said.context.cwd.as_deref(), Some(CWD));
                 said.context = Context::default();
             }
@@ -210,7 +209,7 @@ pub(crate) fn rewritten(dialect: &'static dyn Dialect, mut check: impl FnMut(&st
                     compaction.preserved = known.collect();
                 }
                 // It is said here, wherever that was.
-                body => said_of(body).into_iter().for_each(|said| said.context = Context::default()),
+                body => body.said_mut().into_iter().for_each(|said| said.context = Context::default()),
             }
             pen.put(body);
             ids.extend(pen.recorder.head().map(|id| (record.id().into_owned(), id.clone())));

@@ -48,15 +48,3 @@ pub(crate) fn title(text: &str, source: TitleSource) -> Body {
 pub(crate) fn todo(content: &str) -> Todo {
     Todo { content: content.to_owned(), status: "pending".to_owned(), active_form: None, extra: Map::new() }
 }
-
-/// What a body says, to be changed, where it says something.
-pub(crate) fn said_of(body: &mut Body) -> Option<&mut Said> {
-    match body {
-        Body::User(said)
-        | Body::Assistant(said)
-        | Body::ToolResult(said)
-        | Body::Attachment(said)
-        | Body::System(said) => Some(said),
-        _ => None,
-    }
-}

@@ -9,7 +9,7 @@ use crate::record::{Body, Compaction, Said};
 impl Record<'_, '_> {
     pub(super) fn compaction(&mut self, compaction: &Compaction) {
         self.losses()
-            .dropped_if(compaction.keeps_prompts && compaction.replacement.is_none(), "prompts that are kept");
+            .dropped_if(compaction.keeps_prompts && compaction.replacement.is_none(), "kept records");
         if compaction.cuts {
             let line = self.boundary(compaction);
             self.chain.own(line);

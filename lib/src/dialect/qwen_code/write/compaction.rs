@@ -14,7 +14,7 @@ impl Record<'_> {
     pub(super) fn compaction(&mut self, compaction: &Compaction) {
         let bodies = compaction.replacement.as_deref().filter(|bodies| !bodies.is_empty());
         let is_kept = !compaction.preserved.is_empty() || compaction.keeps_prompts;
-        self.losses().dropped_if(is_kept && bodies.is_none(), "what is kept of before");
+        self.losses().dropped_if(is_kept && bodies.is_none(), "kept records");
         let mut info = fields(json!({"compressionStatus": COMPRESSED}));
         for (key, tokens) in
             [("originalTokenCount", compaction.tokens_before), ("newTokenCount", compaction.tokens_after)]
@@ -30,7 +30,7 @@ impl Record<'_> {
         };
         let mut payload = fields(json!({"info": info}));
         if history.is_empty() {
-            self.losses().dropped("cut of a compaction");
+            self.losses().dropped("compaction facts");
         } else {
             payload.insert("compressedHistory".to_owned(), history.into());
         }
@@ -47,7 +47,7 @@ impl Record<'_> {
             Replaced::Unheard => record.losses().dropped(Replaced::LOST),
         }
         let (said, losses) = lines.into_fields();
-        self.losses().take(losses);
+        self.losses().extend(losses);
         said.into_iter().filter_map(|mut line| line.shift_remove("message")).collect()
     }
 }

@@ -15,7 +15,7 @@ impl Record<'_> {
         self.losses().of_said(said);
         self.losses().dropped_if(said.context.user_type.is_some(), Loss::SURROUNDINGS);
         self.losses().dropped_if(said.todos.is_some(), "todos");
-        self.losses().dropped_if(said.thinking.is_some(), "thinking level");
+        self.losses().dropped_if(said.thinking.is_some(), "thinking mode");
     }
 
     /// What is said to the model: the results first, each a record of its own, then the words.
@@ -27,7 +27,7 @@ impl Record<'_> {
             self.losses().renamed("instruction");
         }
         let is_of_none = |note: &ToolNote| said.results.iter().all(|result| result.call_id != note.call_id);
-        self.losses().dropped_if(said.notes.iter().any(is_of_none), "notes of a run");
+        self.losses().dropped_if(said.notes.iter().any(is_of_none), "note of a run");
         for result in &said.results {
             let line = self.result(result, &said.notes);
             line.into_iter().for_each(|line| self.chain.own(line));
@@ -84,7 +84,7 @@ impl Record<'_> {
     pub(super) fn answer(&mut self, said: &Said) {
         self.leave(said);
         self.losses().of_sender(said, &mut []);
-        self.losses().dropped_if(!said.notes.is_empty(), "notes of a run");
+        self.losses().dropped_if(!said.notes.is_empty(), "note of a run");
         let mut results = said.results.clone();
         for parts in chain::responses(said) {
             let spoken = parts.iter().filter(|part| !matches!(part, Part::Steering(_)));
@@ -125,8 +125,7 @@ impl Record<'_> {
         line.extend(said.model.as_deref().map(|model| ("model".to_owned(), model.into())));
         line.insert("message".to_owned(), json!({"role": "model", "parts": parts}));
         if let Some(usage) = said.usage {
-            self.losses()
-                .dropped_if(usage.cache_write.is_some_and(|tokens| tokens > 0), "tokens put into a cache");
+            self.losses().dropped_if(usage.cache_write.is_some_and(|tokens| tokens > 0), "cache tokens");
             line.insert("usageMetadata".to_owned(), tokens(usage));
         }
         line
@@ -140,10 +139,10 @@ impl Record<'_> {
         self.losses()
             .dropped_if(said.model.is_some() || said.usage.is_some(), "model and usage of a failure");
         if matches!(body, Body::Assistant(_)) {
-            self.losses().renamed("answer that failed");
+            self.losses().renamed("error");
         }
         if said.error.as_deref() != Some("turn_result") {
-            self.losses().renamed("kind of a failure");
+            self.losses().renamed("kind of an error");
         }
         let words = chain::words(&said.parts, self.losses());
         let error = json!({"message": words, "code": said.error});

@@ -23,7 +23,7 @@ pub(super) fn of(part: &Part, speaker: Speaker, losses: &mut Losses) -> Option<V
         Part::Text(said) => {
             losses.dropped_if(said.citations.is_some(), "citations");
             losses.dropped_if(!said.extra.is_empty(), "details of a part");
-            losses.dropped_if(said.text.is_empty(), "empty text");
+            losses.dropped_if(said.text.is_empty(), "text");
             let text = (!said.text.is_empty()).then(|| json!({"text": said.text}))?;
             Some(signed(text, said.provider_metadata.as_ref(), losses))
         }
@@ -81,7 +81,7 @@ fn signed(mut part: Value, metadata: Option<&Map<String, Value>>, losses: &mut L
 fn function_call(call: &ToolPart, losses: &mut Losses) -> Value {
     losses.of_call(call);
     if call.provider_executed == Some(true) {
-        losses.renamed("call that a provider ran");
+        losses.renamed("call of a provider");
     }
     let raw = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.as_ref() } else { None };
     if call.input().or(raw).is_some_and(|input| !input.is_object() && !input.is_null()) {
