@@ -37,6 +37,7 @@ pub(crate) fn draft<'a>(
         at: at(0),
         version: VERSION,
         body,
+        responses: &[],
         context: NOWHERE,
         branches: false,
         sidechain: false,
