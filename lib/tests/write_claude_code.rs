@@ -227,24 +227,21 @@ fn what_the_format_cannot_hold_is_told() {
     );
     let cases: Vec<(Body, &str)> = vec![
         (user([]), "refused empty message"),
-        (user([text("")]), "refused empty text"),
+        (user([text("")]), "refused text"),
         (user([text("Hi"), unsigned.clone()]), "dropped thinking"),
         (user([Part::file("audio/mpeg", "data:audio/mpeg;base64,AAAA")]), "dropped file"),
         (user([Part::file("image/png", "https://example.org/a.png")]), "renamed media type"),
         (user([Part::file("text/plain", "data:,hello")]), "dropped file"),
-        (user([Part::Data(DataPart { kind: "weather".into(), ..DataPart::default() })]), "refused data"),
+        (user([Part::Data(DataPart { kind: "weather".into(), ..DataPart::default() })]), "refused data part"),
         (user([Part::Other(json!({"type": "hologram"}))]), "refused unknown part"),
         (Body::User(Said { parts: vec![text("Hi")], sender: Some("ada".into()), ..Said::default() }), "dropped sender"),
-        (
-            Body::User(Said { parts: vec![text("Hi")], todos: Some(vec![]), ..Said::default() }),
-            "dropped empty task list",
-        ),
+        (Body::User(Said { parts: vec![text("Hi")], todos: Some(vec![]), ..Said::default() }), "dropped todos"),
         (
             Body::User(Said {
                 thinking: Some(Thinking { level: None, disabled: true, triggers: vec![] }),
                 ..Said::default()
             }),
-            "renamed message without words",
+            "renamed empty message",
         ),
         (Body::Assistant(Said { parts: vec![unsigned.clone()], ..model() }), "refused thinking, usage"),
         (Body::Assistant(Said { parts: vec![unsigned, text("Hi")], ..model() }), "dropped thinking"),
@@ -252,7 +249,7 @@ fn what_the_format_cannot_hold_is_told() {
         (Body::Assistant(Said { parts: vec![steering], ..model() }), "renamed message inside another"),
         (
             Body::Assistant(Said { parts: vec![odd.into()], ..model() }),
-            "renamed tool input\nrenamed tool name\nrenamed id",
+            "renamed tool input\nrenamed tool name\nrenamed id of a call",
         ),
         (Body::Assistant(Said { parts: vec![asked.into()], ..model() }), "dropped approval"),
         (
@@ -509,7 +506,7 @@ fn todos_and_the_thinking_mode_are_known_when_the_session_goes_on() {
     pen.go_on(Point::Session(SESSION));
     assert_eq!(pen.recorder.standing_todos(), Some(&[todo][..]));
     assert_eq!(pen.recorder.standing_thinking(), Some(&thinking));
-    assert_eq!(pen.lost(), "renamed message without words");
+    assert_eq!(pen.lost(), "renamed empty message");
     assert_eq!(pen.history(View::Anthropic).lines().count(), 2);
 }
 

@@ -100,7 +100,7 @@ fn a_line_always_says_something_and_what_stands_in_for_a_text_is_told() {
     insta::assert_snapshot!(check(Body::Assistant(said(two))), @r#"
     r0 assistant: "[calls Read, calls Bash]" {"id":"c1","name":"Read","args":{"path":"a"}} {"id":"c2","name":"Bash","args":{},"success":false,"error":"not today"}
     dropped approval
-    renamed denied
+    renamed denial
     synthesised text
     "#);
     let picture = Part::file("image/png", "data:image/png;base64,AAAA");
@@ -113,10 +113,10 @@ fn a_line_always_says_something_and_what_stands_in_for_a_text_is_told() {
     r0 user: "See"
     dropped image
     "#);
-    insta::assert_snapshot!(check(Body::User(said(vec![Part::text("")]))), @"dropped message");
+    insta::assert_snapshot!(check(Body::User(said(vec![Part::text("")]))), @"dropped empty message");
     insta::assert_snapshot!(check(Body::Assistant(said(vec![Part::StepStart, Part::reasoning("Hm.")]))), @r#"
     dropped thinking
-    dropped message
+    dropped empty message
     "#);
 }
 
@@ -139,9 +139,9 @@ fn calls_say_how_they_ended() {
     };
     insta::assert_snapshot!(check(Body::Assistant(said)), @r#"
     r0 assistant: "Four." {"id":"c1","name":"Bash","args":{},"result":"ok","success":true,"duration_ms":3} {"id":"c2","name":"Bash","args":{},"result":"half","success":false,"error":"broke","duration_ms":3} {"id":"c3","name":"Bash","args":{},"success":false,"error":"the tool failed","duration_ms":3} {"id":"c4","name":"Bash","args":{},"success":false,"error":"denied","duration_ms":3}
-    synthesised error of a tool
+    synthesised reason of a failure
     dropped approval
-    renamed denied
+    renamed denial
     "#);
 }
 
@@ -160,7 +160,7 @@ fn results_of_calls_elsewhere_are_calls_of_their_own_and_words_between_are_the_u
     r0 assistant: "One"
     made-0 user: "Faster."
     made-1 assistant: "two"
-    renamed steering message
+    renamed message inside another
     "#);
 }
 
@@ -177,14 +177,14 @@ fn what_has_no_line_of_its_own_is_renamed_or_dropped_and_told() {
     insta::assert_snapshot!(check(notice(Some("overloaded"), false)), @r#"
     r0 system: "Mind."
     renamed error
-    dropped kind of error
+    dropped kind of an error
     "#);
     let failure = Said { error: Some("overloaded".into()), ..Said::default() };
     insta::assert_snapshot!(check(Body::System(failure)), @r#"
     r0 system: "[error overloaded]"
     renamed error
     synthesised text
-    dropped kind of error
+    dropped kind of an error
     "#);
     let summary = |summary: Option<&str>| {
         Body::Compaction(Compaction { summary: summary.map(str::to_owned), cuts: true, ..Compaction::default() })
