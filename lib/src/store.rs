@@ -5,6 +5,8 @@
 mod find;
 mod place;
 
+pub use find::Listed;
+
 pub(crate) use place::check_name;
 
 use std::fs;
@@ -231,7 +233,7 @@ impl Store {
     pub fn resume(&self, project: &Path, point: Point<'_>) -> Result<Recorder> {
         match point {
             Point::Latest => {
-                let (newest, errors) = self.newest(project);
+                let (newest, errors) = self.newest(project, |source| !self.is_ended(source));
                 // Where nothing else is known, what could not be read is the reason.
                 let Some(newest) = newest else {
                     return Err(errors.into_iter().next().unwrap_or(Error::NoSession(None)));
@@ -249,8 +251,7 @@ impl Store {
 
     /// Goes on with a session that was found, at its head or at any record.
     pub fn resume_source(&self, source: &Source, record: Option<&str>) -> Result<Recorder> {
-        self.check_log(source)?;
-        self.check_inside(source)?;
+        self.check_source(source)?;
         let session = self.read(source)?;
         let head = match record {
             Some(name) => Some(self.place_to_go_on(&session, name)?),
@@ -304,6 +305,13 @@ impl Store {
     pub fn remove(&self, session: &str, data: &Path) -> Result<Removed> {
         let source = self.source(session)?;
         self.trash_of(&source, data).remove(&self.read(&source)?)
+    }
+
+    /// Refuses a session that cannot be gone on with; nothing is written.
+    pub fn check_source(&self, source: &Source) -> Result<()> {
+        self.check_log(source)?;
+        self.check_inside(source)?;
+        if self.is_ended(source) { Err(Error::Ended(source.name())) } else { Ok(()) }
     }
 
     /// Refuses a record that the session cannot go on from.

@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::issue::quoted;
 use crate::record::{Body, Context, RecordId, SessionId, Usage};
 pub(crate) use loss::word_for;
 pub use loss::{Loss, LossKind, Losses, WORDS};
@@ -111,6 +112,8 @@ pub struct Draft<'a> {
     pub fragment: Option<Fragment>,
     /// The session that this one's first record came from.
     pub forked_from: Option<(&'a SessionId, &'a RecordId)>,
+    /// What the reader calls the last line of the file, where that line tells it: a format may number its lines.
+    pub last: Option<&'a RecordId>,
     /// Makes ids for what else the format wants named.
     pub new_id: &'a dyn Fn() -> String,
 }
@@ -218,7 +221,10 @@ pub(crate) const FILE_NAME_LIMIT_BYTES: usize = 255;
 pub(crate) fn file_name(name: String) -> Result<String, String> {
     match name.len() {
         0..=FILE_NAME_LIMIT_BYTES => Ok(name),
-        length => Err(format!("its name would have {length} bytes, and file systems take {FILE_NAME_LIMIT_BYTES}")),
+        length => {
+            let name = quoted(&name);
+            Err(format!("{name} would be a name of {length} bytes, and file systems take {FILE_NAME_LIMIT_BYTES}"))
+        }
     }
 }
 

@@ -11,12 +11,13 @@ use hashbrown::{HashMap, HashSet};
 
 use super::answers::{answers, joined};
 use super::pairing::Pairing;
+use super::path::OnePath;
 use super::script::{Script, derived_id};
 use super::{Conversion, LossRow};
 use crate::append::Appender;
 use crate::error::{Error, Result};
 use crate::project;
-use crate::record::{Body, Kind, RecordId, Said, SessionId, Usage};
+use crate::record::{Body, Kind, RecordId, Said, SessionId, Title, TitleSource, Usage};
 use crate::recorder::{Ack, Durability, Log, Mode, Options, Recorder, Saved, Start, Tip};
 use crate::session::{RecordRef, Session};
 use crate::store::{NewSession, Store, bytes};
@@ -50,9 +51,12 @@ pub(super) fn all(
     let head = session.head_called(how.head)?;
     let mut replay = Replay::begin(session, store, id, how.with, file)?;
     let branch = head.map(|head| session.branch(head).records).unwrap_or_default();
+    let is_title = |record: &RecordRef<'_>| record.kind() == Kind::Title;
+    let untitled = session.title().filter(|_| !session.records().any(|record| is_title(&record)));
     if store.writing.shape == Shape::Tree {
         let records: Vec<RecordRef<'_>> = session.records().collect();
         replay.say(&records)?;
+        replay.entitle(untitled, head)?;
         replay.end_at(head)?;
     } else {
         replay.told.head = head.map(|head| head.id().into_owned());
@@ -61,6 +65,7 @@ pub(super) fn all(
         let records: Vec<RecordRef<'_>> = branch.iter().copied().chain(title_that_counts(session)?).collect();
         records.iter().for_each(|record| on_branch[record.order()] = true);
         replay.say(&records)?;
+        replay.entitle(untitled, head)?;
         for record in session.records().filter(|record| !on_branch[record.order()]) {
             let what = match () {
                 () if record.is_side() => beside(record.kind()),
@@ -116,6 +121,7 @@ struct Replay<'s> {
     /// What the recorder holds of a turn that is not over.
     held: Vec<RecordRef<'s>>,
     pairing: Pairing,
+    path: OnePath,
     /// The last record of the chain that was written, and the last that is no work beside the conversation.
     last_link: Option<RecordId>,
     last_of_conversation: Option<RecordId>,
@@ -170,6 +176,7 @@ impl<'s> Replay<'s> {
             costs: HashMap::new(),
             held: Vec::new(),
             pairing: Pairing::default(),
+            path: OnePath::default(),
             last_link: None,
             last_of_conversation: None,
         })
@@ -217,6 +224,32 @@ impl<'s> Replay<'s> {
         Ok(())
     }
 
+    /// Says the title of a session that no record of it tells: it stands beside the log, or in its header.
+    fn entitle(&mut self, title: Option<&Title>, head: Option<RecordRef<'s>>) -> Result<()> {
+        let is_given = |title: &&Title| match title.source {
+            TitleSource::Manual | TitleSource::Automatic | TitleSource::Summary => true,
+            TitleSource::Prompt | TitleSource::Id => false,
+        };
+        let (Some(title), Some(head)) = (title.filter(is_given), head) else { return Ok(()) };
+        self.end_turn()?;
+        self.script.add_to(head, head);
+        let tip = self.tips.get(&head.order()).cloned().or_else(|| self.recorder.tip().cloned());
+        self.branch_from(tip, head);
+        match self.recorder.record(Body::Title(title.clone())) {
+            Ok(Ack::Saved(saved)) => {
+                self.note(&head.id(), saved);
+                self.last_link = self.recorder.head().cloned();
+                self.keep_tip(&[head]);
+            }
+            Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
+            Err(error) => {
+                let what = not_held(error)?;
+                self.lose_all(head, &what, Kind::Title);
+            }
+        }
+        Ok(())
+    }
+
     /// Says one record, or one answer that the source wrote as several.
     fn say_one(&mut self, first: RecordRef<'s>, group: &[RecordRef<'s>]) -> Result<()> {
         let mut body = joined(group)?;
@@ -243,13 +276,17 @@ impl<'s> Replay<'s> {
             self.end_turn()?;
         }
         self.script.turn_to(first, last);
+        let kind = body.kind();
+        let mut on = None;
         if self.shape == Shape::Tree {
             let tip = match first.parent() {
-                Some(parent) => self.tips.get(&parent.order()).cloned(),
+                Some(parent) if first.is_sidechain() => self.tips.get(&parent.order()).cloned(),
+                Some(parent) => self.tips.get(&parent.order()).map(|tip| self.path.end(tip.clone(), kind)),
                 // What stands beside the conversation begins none of its own, where it is written into one.
                 None if first.is_side() => self.recorder.tip().cloned(),
                 None => None,
             };
+            on = tip.clone().filter(|_| !first.is_sidechain() && !first.is_side());
             self.branch_from(tip, first);
         } else if let Some(tip) = self.tip_of_linear.take() {
             self.branch_from(Some(tip), first);
@@ -281,6 +318,9 @@ impl<'s> Replay<'s> {
                 self.note(&first.id(), saved);
                 if !first.is_side() {
                     self.follow(first);
+                }
+                if let (Some(on), Some(written)) = (on, self.recorder.tip()) {
+                    self.path.add(&on, kind, written);
                 }
             }
             Ok(Ack::Held { .. }) => {

@@ -95,8 +95,15 @@ impl Log {
             sidechain: chain.sidechain,
             fragment,
             forked_from: forked_from.as_ref().map(|(session, record)| (session, record)),
+            last: chain.last.as_ref(),
             new_id: &*host.new_id,
         });
+        if let Some(line) = written.lines.last() {
+            chain.last = match &line.names {
+                Names::Link(id) | Names::Aside(id) => Some(id.clone()),
+                Names::Place | Names::Side => None,
+            };
+        }
         let ids = [Some(&id), parent.as_ref(), chain.answer.as_ref()].map(|id| id.map(RecordId::as_str));
         let known = redact::ids_of(&body, ids.into_iter().chain([Some(session.as_str())]));
         let is_link = |line: &&Line| matches!(line.names, Names::Link(_) | Names::Place);

@@ -2,9 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 mod further;
+mod losses;
 mod matrix;
 mod places;
-mod scan;
 mod sidecar;
 #[path = "../support/mod.rs"]
 mod support;

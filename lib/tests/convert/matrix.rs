@@ -8,6 +8,7 @@ use scrollback::dialect::Dialect;
 use scrollback::error::Error;
 use scrollback::message::Part;
 use scrollback::session::Session;
+use scrollback::writing::WORDS;
 use serde_json::Value;
 
 use super::support::{self, logs_of};
@@ -66,6 +67,9 @@ fn there_and_back(from: &'static dyn Dialect, log: &Path, to: &'static dyn Diale
         return Err(format!("a difference without a loss\n{before:?}\n{after:?}"));
     }
     untold(&source, &converted, &there)?;
+    if let Some(row) = there.losses.iter().find(|row| !WORDS.iter().any(|(word, _)| *word == row.what)) {
+        return Err(format!("a word that nobody explains: {row:?}"));
+    }
     let back = convert(&converted, from, &folder.path().join("back.jsonl"))
         .map_err(|error| format!("no way back: {error}"))?;
     if std::fs::read(&back.path).unwrap() != std::fs::read(log).unwrap() {

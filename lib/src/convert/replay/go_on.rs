@@ -50,6 +50,9 @@ pub(in crate::convert) fn go_on(
     }
     replay.last_of_conversation = before.head().map(|head| RecordId(head.id().into_owned()));
     replay.tip_of_linear = before.head().map(Tip::of).transpose()?;
+    replay
+        .recorder
+        .go_on_behind(before.records().next_back().map(|last| RecordId(last.id().into_owned())));
     replay.say(&newer)?;
     replay.finish()
 }

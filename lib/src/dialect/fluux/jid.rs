@@ -19,6 +19,9 @@ pub fn bare_jid(jid: &str) -> Result<String, String> {
     if bare.is_empty() {
         return refuse("nothing stands before its resource");
     }
+    if bare.starts_with('@') || bare.ends_with('@') {
+        return refuse("something stands before and behind an @");
+    }
     if bare.len() > FILE_NAME_LIMIT_BYTES {
         return Err(format!(
             "the JID is {} bytes long; a folder's name has at most {FILE_NAME_LIMIT_BYTES}",
@@ -73,6 +76,10 @@ mod tests {
             ("alice\0@example.com", None),
             ("alice@example.com\n", None),
             (" alice@example.com", None),
+            ("@example.com", None),
+            ("alice@/phone", None),
+            ("Alice@Example.COM/Phone", Some("Alice@Example.COM")),
+            ("a%2F..%2Fb@example.com", Some("a%2F..%2Fb@example.com")),
         ] {
             assert_eq!(bare_jid(jid).ok().as_deref(), expected, "{jid:?}");
         }

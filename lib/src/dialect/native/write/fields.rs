@@ -8,6 +8,9 @@ use crate::message::Part;
 use crate::record::{Body, Compaction, Context, RecordId, Said, ToolNote, Usage};
 use crate::writing::{Draft, Line, Names};
 
+/// How many fields a line usually has: a map that grows by and by costs as much as all that is put into it.
+const USUAL_FIELDS: usize = 14;
+
 /// The fields of a line, in order.
 pub(super) struct Fields<'d> {
     draft: &'d Draft<'d>,
@@ -16,7 +19,7 @@ pub(super) struct Fields<'d> {
 
 impl<'d> Fields<'d> {
     pub(super) fn new(draft: &'d Draft<'d>) -> Fields<'d> {
-        Fields { draft, map: Map::new() }
+        Fields { draft, map: Map::with_capacity(USUAL_FIELDS) }
     }
 
     /// A line that has no place in the chain and no name, and is about a message.
