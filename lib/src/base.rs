@@ -3,10 +3,10 @@
 //! A base that is not there, or ends too early, is a gap.
 
 use crate::ids::Sym;
+use crate::open::OpenFile;
 use crate::reading::{Reading, open_within};
 use crate::session::{RecordRef, Session};
 use crate::skeleton::{BaseGap, Control, ControlKind, Entry, Flags, KeyEntry, PREVIOUS, Place, ROOT, Skeleton};
-use crate::source::OpenFile;
 
 /// The session that this one begins in. A line tells it when it is whole, not while it is pending.
 pub(crate) enum Base {

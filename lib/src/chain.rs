@@ -1,11 +1,12 @@
 //! Lines that say one record of a tree: each hangs on the one before it. For dialects whose records name parents by `uuid`.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::history::{name_sender, plain_id, told_result};
 use crate::message::{Part, ToolPart};
-use crate::record::{RecordId, Said, ToolResult};
-use crate::writing::{Draft, Line, Loss, LossKind, Names, Written};
+use crate::record::{Body, Context, RecordId, Said, ToolResult};
+use crate::writing::{Adoption, Draft, Line, Loss, Names, Written};
+pub(crate) use crate::writing::{Losses, word_for as name_of};
 
 /// What a line says, before it is hung up: all fields but those that every line has.
 pub(crate) type Fields = Map<String, Value>;
@@ -34,40 +35,45 @@ pub(crate) struct Hung<'d> {
     pub(crate) parent: Option<&'d RecordId>,
 }
 
-/// What a record's lines do not say, each thing once.
-#[derive(Default)]
-pub(crate) struct Losses(Vec<Loss>);
+impl<'d> Hung<'d> {
+    /// Where it was said: what the record itself tells of that, else what is known besides.
+    pub(crate) fn told(&self, of: fn(&Context) -> Option<&String>) -> Option<&'d str> {
+        let own = self.draft.body.said().map(|said| &said.context);
+        own.and_then(of).or(of(self.draft.context)).map(String::as_str)
+    }
+}
+
+/// Who speaks in a body that a compaction put in the place of the history.
+pub(crate) enum Replaced<'b> {
+    /// The model was told.
+    Told(&'b Said),
+    /// The model spoke.
+    Answered(&'b Said),
+    /// The model heard nothing of it.
+    Unheard,
+}
+
+impl Replaced<'_> {
+    /// The word for such a body that the format has no place for.
+    pub(crate) const LOST: &'static str = "replaced history";
+
+    pub(crate) fn by(body: &Body) -> Replaced<'_> {
+        match body {
+            Body::User(said) | Body::Attachment(said) | Body::ToolResult(said) => Replaced::Told(said),
+            Body::Assistant(said) => Replaced::Answered(said),
+            Body::System(_)
+            | Body::Snapshot(_)
+            | Body::Title(_)
+            | Body::Compaction(_)
+            | Body::Rewind(_)
+            | Body::Restore(_)
+            | Body::Header(_)
+            | Body::Other(_) => Replaced::Unheard,
+        }
+    }
+}
 
 impl Losses {
-    pub(crate) fn dropped(&mut self, what: &str) {
-        self.add(what, LossKind::Dropped);
-    }
-
-    pub(crate) fn renamed(&mut self, what: &str) {
-        self.add(what, LossKind::Renamed);
-    }
-
-    pub(crate) fn synthesised(&mut self, what: &str) {
-        self.add(what, LossKind::Synthesised);
-    }
-
-    pub(crate) fn dropped_if(&mut self, is_there: bool, what: &str) {
-        if is_there {
-            self.dropped(what);
-        }
-    }
-
-    pub(crate) fn take(&mut self, others: Losses) {
-        others.0.into_iter().for_each(|loss| self.add(&loss.what, loss.kind));
-    }
-
-    fn add(&mut self, what: &str, kind: LossKind) {
-        let loss = Loss { what: what.to_owned(), kind };
-        if !self.0.contains(&loss) {
-            self.0.push(loss);
-        }
-    }
-
     /// Who said it: in a room the words begin with the name, as the model is told.
     pub(crate) fn of_sender(&mut self, said: &Said, pieces: &mut [Value]) {
         let sender = said.sender.as_deref();
@@ -134,7 +140,7 @@ impl Chain {
             lines.push(Line { value, names: Names::Link(id.clone()) });
             parent = Some(id);
         }
-        Written { lines, losses: self.losses.0 }
+        Written { lines, losses: self.losses }
     }
 }
 
@@ -166,24 +172,6 @@ pub(crate) fn words(parts: &[Part], losses: &mut Losses) -> String {
     texts.join("\n")
 }
 
-/// What a part is called in a loss report.
-pub(crate) fn name_of(part: &Part) -> &'static str {
-    match part {
-        Part::Text(_) => "text",
-        Part::Reasoning(_) => "thinking",
-        Part::File(file) if file.media_type.starts_with("image") => "image",
-        Part::File(_) => "file",
-        Part::ReasoningFile(_) => "file of the reasoning",
-        Part::SourceUrl(_) | Part::SourceDocument(_) => "source",
-        Part::Custom(_) => "part of one provider",
-        Part::Steering(_) => "message inside another",
-        Part::StepStart => "step",
-        Part::Tool(_) => "tool call",
-        Part::Data(_) => "data",
-        Part::Other(_) => "unknown part",
-    }
-}
-
 /// The name of a tool as APIs take it: a call and its result get the same one.
 pub(crate) fn plain_name(name: &str, most: usize) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
@@ -195,9 +183,19 @@ pub(crate) fn plain_name(name: &str, most: usize) -> String {
     }
 }
 
-/// An instant as JavaScript programs write it.
-pub(crate) fn instant(at: jiff::Timestamp) -> String {
-    format!("{at:.3}")
+/// The texts that say something, as fields.
+pub(crate) fn texts<const N: usize>(told: [(&str, Option<&str>); N]) -> Fields {
+    let said = told.into_iter().filter_map(|(key, text)| Some((key, text.filter(|text| !text.is_empty())?)));
+    said.map(|(key, text)| (key.to_owned(), text.into())).collect()
+}
+
+/// A record that another session takes over hangs there on something else, and tells where it comes from.
+pub(crate) fn take_over(line: &mut Fields, parent: &str, adoption: &Adoption<'_>) {
+    if line.get("uuid").is_some_and(Value::is_string) {
+        line.insert(parent.to_owned(), json!(adoption.parent));
+        let (session, record) = adoption.from;
+        line.insert("forkedFrom".to_owned(), json!({"sessionId": session, "messageUuid": record}));
+    }
 }
 
 /// The fields of a JSON object.
@@ -205,42 +203,5 @@ pub(crate) fn fields(value: Value) -> Fields {
     match value {
         Value::Object(fields) => fields,
         _ => Fields::new(),
-    }
-}
-
-/// Whether a text is a UUID as programs write it: 8-4-4-4-12 hexadecimal digits.
-pub(crate) fn is_uuid(text: &str) -> bool {
-    let groups: Vec<&str> = text.split('-').collect();
-    let is_hex = |group: &&str| group.bytes().all(|byte| byte.is_ascii_hexdigit());
-    groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) && groups.iter().all(is_hex)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_uuid_is_told_from_what_resembles_one() {
-        for (text, is_one) in [
-            ("4ccdaf53-7481-4244-80e4-5077653ba545", true),
-            ("4CCDAF53-7481-4244-80E4-5077653BA545", true),
-            ("4ccdaf537481424480e45077653ba545", false),
-            ("4ccdaf53-7481-4244-80e4-5077653ba54g", false),
-            ("4ccdaf53-7481-4244-80e4-5077653ba545-", false),
-            ("../../../../../../../../../etc/passwd", false),
-            ("", false),
-        ] {
-            assert_eq!(is_uuid(text), is_one, "{text}");
-        }
-    }
-
-    #[test]
-    fn an_instant_has_three_digits_whatever_it_is() {
-        for (at, said) in [
-            ("2026-11-15T12:00:00Z", "2026-11-15T12:00:00.000Z"),
-            ("2026-11-15T12:00:00.123987Z", "2026-11-15T12:00:00.123Z"),
-        ] {
-            assert_eq!(instant(at.parse().unwrap()), said);
-        }
     }
 }

@@ -35,12 +35,12 @@ pub(crate) fn closed(said: &Said, written: &mut Written) -> Closed {
     let mut strays = Vec::new();
     for (call, left) in results.into_iter().filter(|(_, left)| !left.is_empty()) {
         match called.contains(&call) {
-            true => written.lose("second tool result", LossKind::Dropped),
+            true => written.lose("another result of the same call", LossKind::Dropped),
             false => strays.extend(left),
         }
     }
     if said.notes.iter().any(|note| !called.contains(&note.call_id)) {
-        written.lose("tool note", LossKind::Dropped);
+        written.lose("note of a run", LossKind::Dropped);
     }
     strays.sort_by_key(|(order, _)| *order);
     annotate(said.notes.clone(), &mut parts);

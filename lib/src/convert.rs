@@ -234,7 +234,7 @@ impl Session {
             }
         }
         let told_before = replayed.losses.len();
-        compare::add_differences(&pairs, (self, &converted), &mut replayed.losses)?;
+        compare::add_differences(&pairs, (self, &converted), &mut replayed)?;
         if let Some(kept) = kept {
             // What differs in the lines that came back was told on the way here.
             let newer: HashSet<String> = self

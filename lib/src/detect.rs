@@ -11,11 +11,11 @@ use crate::home::Home;
 use crate::intake::{Grain, VALUE_LIMIT_BYTES};
 use crate::layout::Format;
 use crate::mend;
+use crate::open::open_file;
 use crate::packed::{self, Packing};
 use crate::record::Kind;
 use crate::recover::{self, Piece};
 use crate::rows::has_rows;
-use crate::source::open_file;
 
 /// How many values are asked: agents begin with records of their own kinds.
 const VALUES_ASKED: usize = 64;

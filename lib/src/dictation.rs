@@ -25,7 +25,7 @@ use crate::record::{Body, Kind, RecordId, Thinking, Todo, ToolResult, Usage};
 use crate::recorder::{Ack, Delta, Durability, Recorder, Saved, Unsaved};
 use crate::session::Session;
 use crate::source::Source;
-use crate::writing::{Loss, LossKind};
+use crate::writing::{Loss, Losses};
 
 /// A longer line is refused: what it says could not be read back.
 pub const LINE_LIMIT_BYTES: usize = crate::intake::VALUE_LIMIT_BYTES;
@@ -240,7 +240,7 @@ impl Dictation {
             was_answering && recorder.is_answering() && !matches!(again, Saying::Delta(_) | Saying::Result(_));
         match written {
             Some(Unsaved { ticket, id: Some(id), kind }) if !is_other && kinds.contains(&kind) => {
-                Ok(Ack::Saved(Saved { ticket, id, durability: Durability::Sync, losses: Vec::new() }))
+                Ok(Ack::Saved(Saved { ticket, id, durability: Durability::Sync, losses: Losses::default() }))
             }
             _ => self.say_once(again, recorder),
         }
@@ -313,11 +313,11 @@ impl Heard {
     }
 
     fn lose(&mut self, what: impl Into<String>) {
-        self.losses.push(Loss { what: what.into(), kind: LossKind::Dropped });
+        self.losses.push(Loss::dropped(&what.into()));
     }
 
     fn mended(&mut self, what: &str) {
-        self.losses.push(Loss { what: what.to_owned(), kind: LossKind::Renamed });
+        self.losses.push(Loss::renamed(what));
     }
 }
 

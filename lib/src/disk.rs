@@ -137,6 +137,7 @@ impl Disk for Real {
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {
+        #[cfg_attr(not(unix), expect(unused_mut, reason = "a mode is Unix's"))]
         let mut how = fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut how, 0o700);

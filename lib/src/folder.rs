@@ -14,7 +14,8 @@ use crate::dialect::{self, Dialect};
 use crate::error::{At, Error, Result};
 use crate::home::Home;
 use crate::layout::{KEPT_ENDING, Layout};
-use crate::source::{Source, open_file};
+use crate::open::open_file;
+use crate::source::Source;
 
 /// What a session's file may be called: everything else is passed over unseen.
 const ENDINGS: [&str; 7] = ["jsonl", "json", "zst", "gz", "db", "sqlite", "sqlite3"];

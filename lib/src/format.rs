@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use crate::dialect::Dialect;
 use crate::layout::{Format, Layout};
 use crate::mend;
-use crate::source::head_of;
+use crate::open::head_of;
 
 /// What every SQLite database begins with.
 pub(crate) const DATABASE_MAGIC: &[u8] = b"SQLite format 3\0";

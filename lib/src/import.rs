@@ -13,10 +13,11 @@ use crate::error::{At, Error, Result};
 use crate::host::Host;
 use crate::layout::Format;
 use crate::message::Part;
+use crate::open::open_file;
 use crate::reading::Reading;
 use crate::record::{Body, Kind, SessionId};
 use crate::session::Session;
-use crate::source::{Source, open_file};
+use crate::source::Source;
 
 /// Whether anything is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,6 +26,7 @@ pub mod project;
 mod rows;
 pub mod packed;
 pub mod source;
+mod open;
 pub mod folder;
 
 pub mod session;

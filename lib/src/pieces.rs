@@ -10,9 +10,9 @@ use crate::dialect::{Dialect, Event};
 use crate::error::Result;
 use crate::intake::{Goal, Grain, Intake, Position};
 use crate::issue::IssueKind;
+use crate::open::{Bytes, OpenFile};
 use crate::session::Session;
 use crate::skeleton::{Place, Skeleton, Stand};
-use crate::source::{Bytes, OpenFile};
 
 /// How a large file is cut.
 #[derive(Clone, Copy)]
@@ -207,7 +207,7 @@ mod tests {
             for (pieces, line_limit_bytes) in [(1, 100_000), (2, 100_000), (7, 64), (16, 100_000)] {
                 let mut session = Session::from_bytes(&Native, Vec::new(), &reading);
                 session.tail.judged = None;
-                let files = crate::source::Files::memory(log.clone().into_bytes());
+                let files = crate::open::Files::memory(log.clone().into_bytes());
                 session
                     .take_pieces(&files.0[0], Cut { piece_bytes, pieces, line_limit_bytes })
                     .expect("memory is read");

@@ -16,6 +16,7 @@ use crate::intake::{Grain, Position};
 use crate::issue::{IssueKind, quoted};
 use crate::layout::{Format, Layout};
 use crate::mend;
+use crate::open::{Contents, Files, OpenFile, head_of, open_file};
 use crate::packed;
 use crate::pieces::CUT;
 use crate::project;
@@ -23,7 +24,7 @@ use crate::rows::Content;
 use crate::session::Session;
 use crate::sidecar;
 use crate::skeleton::{Place, Skeleton, Stand};
-use crate::source::{Contents, Files, OpenFile, Source, head_of, open_file};
+use crate::source::Source;
 use crate::tail::Tail;
 use crate::tree::Bridge;
 

@@ -167,7 +167,7 @@ impl Body {
     }
 
     /// The same, to be changed.
-    pub(crate) fn said_mut(&mut self) -> Option<&mut Said> {
+    pub fn said_mut(&mut self) -> Option<&mut Said> {
         match self {
             Body::User(said)
             | Body::Assistant(said)

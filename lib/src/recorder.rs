@@ -77,9 +77,10 @@ impl Recorder {
     }
 
     /// Lets the next record hang on another one, or begin a conversation.
-    pub(crate) fn go_on_from(&mut self, tip: Option<Tip>, sidechain: bool) {
+    pub(crate) fn go_on_from(&mut self, tip: Option<Tip>, sidechain: bool, branches: bool) {
         if let Some(log) = &mut self.log {
-            (log.start.chain.tip, log.start.chain.sidechain) = (tip, sidechain);
+            let chain = &mut log.start.chain;
+            (chain.tip, chain.sidechain, chain.branches) = (tip, sidechain, branches);
         }
     }
 
@@ -158,7 +159,10 @@ impl Recorder {
         let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());
         let to = there.chain.tip.as_ref().map_or_else(|| to.clone(), |tip| tip.id.clone());
         let piece = Piece { body: Body::Rewind(Rewind { from, reason }), on: On::Record(to), fragment: None };
-        let wrote = log.write(vec![piece], ticket, Durability::Sync)?;
+        // It belongs to what it goes back to.
+        let left = std::mem::replace(&mut log.start.chain.sidechain, there.chain.sidechain);
+        let wrote = log.write(vec![piece], ticket, Durability::Sync);
+        let wrote = wrote.inspect_err(|_| log.start.chain.sidechain = left)?;
         log.start.stand(there);
         wrote.told()
     }

@@ -46,7 +46,23 @@ impl Session {
         self.requests_where(|_| true)
     }
 
+    /// What the session's own requests cost, by the order of the record that tells it or stands before what tells it.
+    pub(crate) fn costs(&self) -> HashMap<usize, Usage> {
+        let owners = self.owners();
+        let mut costs: HashMap<usize, Usage> = HashMap::new();
+        for (entry, usage) in self.told_where(|_| true).into_values() {
+            let owner = owners.get(entry as usize).copied().flatten();
+            owner.into_iter().for_each(|owner| costs.entry(owner as usize).or_default().add(usage));
+        }
+        costs
+    }
+
     fn requests_where(&self, wanted: impl Fn(u32) -> bool) -> HashMap<Request, Usage> {
+        self.told_where(wanted).into_iter().map(|(request, (_, usage))| (request, usage)).collect()
+    }
+
+    /// Each request with what it cost, and the entry that says so.
+    fn told_where(&self, wanted: impl Fn(u32) -> bool) -> HashMap<Request, (u32, Usage)> {
         let repeats = self.derived.tree.issues.iter().filter(|found| found.kind == IssueKind::DuplicateLine);
         let repeats: HashSet<u32> = repeats.map(|found| found.entry).collect();
         let inherited = |entry: u32| self.skeleton.entries[entry as usize].flags.has(Flags::INHERITED);
@@ -59,12 +75,12 @@ impl Session {
         // Running totals count up to the first record that tells the cost of one request: an older version wrote them.
         let first = self.skeleton.usages.iter().find(|told| own(told.entry)).map_or(u32::MAX, |told| told.entry);
         let totals = self.skeleton.growth.iter().take_while(|told| told.entry < first);
-        let mut requests: HashMap<Request, Usage> = HashMap::new();
+        let mut requests: HashMap<Request, (u32, Usage)> = HashMap::new();
         for told in totals.chain(&self.skeleton.usages).filter(|told| own(told.entry) && wanted(told.entry)) {
             let request = told.request.map_or_else(|| Request::Record(record(told.entry)), Request::Named);
-            let known = requests.entry(request).or_insert(told.usage);
-            if joins || told.request.is_none() || told.usage.output >= known.output {
-                *known = told.usage;
+            let known = requests.entry(request).or_insert((told.entry, told.usage));
+            if joins || told.request.is_none() || told.usage.output >= known.1.output {
+                *known = (told.entry, told.usage);
             }
         }
         requests

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::dialect::{Dialect, Event};
 use crate::disk::Disk;
-use crate::source::head_of;
+use crate::open::head_of;
 
 /// A sidecar is a few lines; more is not one.
 pub(crate) const LIMIT_BYTES: u64 = 4 * 1024 * 1024;

@@ -23,9 +23,9 @@ use crate::conversation::Conversation;
 use crate::detect;
 use crate::error::Result;
 use crate::message::{Message, Role};
+use crate::open::Contents;
 use crate::reading::Reading;
 use crate::session::{Branch, Session};
-use crate::source::Contents;
 
 /// What changed in the messages of a session's newest branch.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,10 +6,10 @@ use crate::base::{Base, Origin};
 use crate::format;
 use crate::intake::{Goal, Grain, Intake, Position, VALUE_LIMIT_BYTES};
 use crate::layout::Format;
+use crate::open::Contents;
 use crate::reading::Reading;
 use crate::session::Session;
 use crate::skeleton::Mark;
-use crate::source::Contents;
 use crate::tree::Bridge;
 
 /// The end of a file, still growing.

@@ -38,6 +38,11 @@ pub(crate) fn is_iso_8601(moment: &Moment<'_>) -> bool {
     matches!(moment, Moment::Text(text) if parse(text).is_some())
 }
 
+/// An instant as JavaScript programs write it: three digits of a second.
+pub(crate) fn millis(at: Timestamp) -> String {
+    format!("{at:.3}")
+}
+
 fn parse(text: &str) -> Option<Timestamp> {
     text.parse::<Timestamp>().ok().or_else(|| {
         let civil: DateTime = text.parse().ok()?;
@@ -68,5 +73,15 @@ mod tests {
         assert_eq!(read(&Moment::Millis(i64::MAX), now), Told::Unreadable);
         assert_eq!(at("2026-06-02T00:00:01Z"), Told::Future);
         assert_eq!(at("2026-06-01T23:00:00Z"), Told::At(1_780_354_800_000_000));
+    }
+
+    #[test]
+    fn an_instant_has_three_digits_whatever_it_is() {
+        for (at, said) in [
+            ("2026-11-15T12:00:00Z", "2026-11-15T12:00:00.000Z"),
+            ("2026-11-15T12:00:00.123987Z", "2026-11-15T12:00:00.123Z"),
+        ] {
+            assert_eq!(millis(at.parse().unwrap()), said);
+        }
     }
 }

@@ -3,7 +3,8 @@
 //! The recorder and the converter decide when something is written and where it hangs; a dialect says how one record of
 //! theirs looks in its format, and what of it the format cannot hold.
 
-use std::fmt;
+mod loss;
+
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -11,6 +12,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::record::{Body, Context, RecordId, SessionId, Usage};
+pub(crate) use loss::word_for;
+pub use loss::{Loss, LossKind, Losses, WORDS};
 
 /// How a dialect writes. See [`crate::dialect::Dialect::write`].
 pub struct Writing {
@@ -123,7 +126,7 @@ pub struct Written {
     /// The lines, in order; none where the format cannot hold the record at all.
     pub lines: Vec<Line>,
     /// What the format cannot hold of it, holds under another name, or had to be made up.
-    pub losses: Vec<Loss>,
+    pub losses: Losses,
 }
 
 /// One line of a session's file.
@@ -146,27 +149,6 @@ pub enum Names {
     Aside(RecordId),
     /// Nothing that others hang on: it is called after its place.
     Side,
-}
-
-/// One thing that a format could not hold as it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Loss {
-    /// What: `thinking`, `todos`, `tool result`, `image`, `id` …
-    pub what: String,
-    /// What became of it.
-    pub kind: LossKind,
-}
-
-/// What became of something that a format could not hold as it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LossKind {
-    /// It is not in the file.
-    Dropped,
-    /// It is there as something else.
-    Renamed,
-    /// The format asks for it and nobody said it: it was made up.
-    Synthesised,
 }
 
 /// What a session's sidecar repeats of the log.
@@ -223,42 +205,16 @@ pub(crate) fn file_name(name: String) -> Result<String, String> {
     }
 }
 
-/// What a person is told of it.
-impl fmt::Display for Loss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let became = match self.kind {
-            LossKind::Dropped => "is not kept",
-            LossKind::Renamed => "is kept as something else",
-            LossKind::Synthesised => "is made up",
-        };
-        write!(f, "{} {became}", self.what)
-    }
-}
-
-impl Loss {
-    /// The word for where a message was said. A recorder fills that in: what nobody said, nobody misses.
-    pub const SURROUNDINGS: &str = "surroundings";
-
-    /// It is not in the file.
-    pub fn dropped(what: &str) -> Loss {
-        Loss { what: what.to_owned(), kind: LossKind::Dropped }
-    }
-
-    /// It is there as something else.
-    pub fn renamed(what: &str) -> Loss {
-        Loss { what: what.to_owned(), kind: LossKind::Renamed }
-    }
-
-    /// It was made up.
-    pub fn synthesised(what: &str) -> Loss {
-        Loss { what: what.to_owned(), kind: LossKind::Synthesised }
-    }
+/// Whether a text is a UUID as programs write it: 8-4-4-4-12 hexadecimal digits.
+pub(crate) fn is_uuid(text: &str) -> bool {
+    let lengths = text.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
 impl Written {
     /// One line that is a record of the chain.
     pub fn link(id: &RecordId, value: Value) -> Written {
-        Written { lines: vec![Line { value, names: Names::Link(id.clone()) }], losses: Vec::new() }
+        Written { lines: vec![Line { value, names: Names::Link(id.clone()) }], losses: Losses::default() }
     }
 
     /// Nothing: the format has no place for it.
@@ -272,11 +228,28 @@ impl Written {
         self
     }
 
-    /// Notes what became of something; the same is noted once.
+    /// Notes what became of something.
     pub fn lose(&mut self, what: &str, kind: LossKind) {
-        let loss = Loss { what: what.to_owned(), kind };
-        if !self.losses.contains(&loss) {
-            self.losses.push(loss);
+        self.losses.push(Loss::of(what, kind));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_is_told_from_what_resembles_one() {
+        for (text, is_one) in [
+            ("4ccdaf53-7481-4244-80e4-5077653ba545", true),
+            ("4CCDAF53-7481-4244-80E4-5077653BA545", true),
+            ("4ccdaf537481424480e45077653ba545", false),
+            ("4ccdaf53-7481-4244-80e4-5077653ba54g", false),
+            ("4ccdaf53-7481-4244-80e4-5077653ba545-", false),
+            ("../../../../../../../../../etc/passwd", false),
+            ("", false),
+        ] {
+            assert_eq!(is_uuid(text), is_one, "{text}");
         }
     }
 }

@@ -104,7 +104,7 @@ fn the_newest_sdk_takes_every_line_that_we_write() {
     let mut cases = Map::new();
     for number in 0..200 {
         let bodies = support::bodies::several().new_tree(&mut runner).unwrap().current();
-        let made = support::written::write(ai_sdk, &bodies);
+        let made = support::drafted::drafted(ai_sdk, &bodies);
         if !made.lines().is_empty() {
             cases.insert(number.to_string(), case(Sdk::V7, json!(made.lines())));
         }

@@ -11,7 +11,8 @@ use scrollback::dialect::ClaudeCode;
 use scrollback::history::View;
 use scrollback::session::Session;
 use scrollback::source::Source;
-use support::oracle::{difference, messages, of_anthropic, told};
+use support::oracle::{difference, of_anthropic, told};
+use support::sent;
 
 /// Where the agent adds something of its own: it closes a broken end with an answer that nobody gave.
 const NOT_HISTORY: &str = "A: No response requested.";
@@ -21,7 +22,7 @@ fn we_send_what_claude_code_sends_and_nothing_else() {
     let mut wrong = Vec::new();
     for case in cases() {
         let theirs: Vec<String> = told(&case).into_iter().filter(|line| line != NOT_HISTORY).collect();
-        let ours = of_anthropic(&messages(&read(&case), View::Anthropic));
+        let ours = of_anthropic(&sent(&read(&case), View::Anthropic));
         assert!(!theirs.is_empty(), "{}: nothing to compare", case.display());
         wrong.extend(difference(&theirs, &ours).map(|how| format!("{}: {how}", case.display())));
     }
@@ -33,7 +34,7 @@ fn we_send_what_claude_code_sends_and_nothing_else() {
 fn the_users_words_are_the_same_to_the_last_line_feed() {
     let mut seams = 0;
     for case in cases() {
-        let ours = of_anthropic(&messages(&read(&case), View::Anthropic));
+        let ours = of_anthropic(&sent(&read(&case), View::Anthropic));
         let theirs: Vec<String> = told(&case).into_iter().filter(|line| line != NOT_HISTORY).collect();
         let pairs = theirs.iter().zip(&ours).filter(|(theirs, _)| theirs.starts_with("U: ") && !theirs.contains('…'));
         for (theirs, ours) in pairs {

@@ -14,7 +14,7 @@ use scrollback::history::View;
 use scrollback::reading::Reading;
 use scrollback::session::Session;
 use scrollback::source::Source;
-use support::oracle::{difference, messages, of_responses, told};
+use support::oracle::{difference, of_responses, told};
 use support::reading;
 
 /// Where we are better: Codex sends a line that stands there twice twice.
@@ -108,5 +108,5 @@ fn open(case: &Path) -> Session {
 }
 
 fn sent(session: &Session) -> Vec<String> {
-    of_responses(&messages(session, View::OpenAiResponses))
+    of_responses(&support::sent(session, View::OpenAiResponses))
 }

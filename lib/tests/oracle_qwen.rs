@@ -13,7 +13,7 @@ use scrollback::reading::Reading;
 use scrollback::session::Session;
 use scrollback::source::Source;
 use serde_json::Value;
-use support::oracle::messages;
+use support::sent;
 
 /// Where the agent itself is wrong: it joins a line that stands there twice with itself.
 const DOUBLED: &[(&str, &str, &str)] = &[("exp__f-dup-line", "A1 first answerA1 first answer", "A1 first answer")];
@@ -25,7 +25,7 @@ const NEUTRAL: (&str, usize) = ("/home/dev/w/", 6);
 #[test]
 fn our_contents_are_what_qwen_code_sends() {
     for case in cases() {
-        let ours: Vec<String> = messages(&read(&case), View::Gemini).iter().flat_map(lines).collect();
+        let ours: Vec<String> = sent(&read(&case), View::Gemini).iter().flat_map(lines).collect();
         let theirs = told(&case);
         let same = ours.len() == theirs.len() && ours.iter().zip(&theirs).all(|(ours, theirs)| is_line(ours, theirs));
         assert!(same, "{}\n{theirs:#?}\n{ours:#?}", case.display());
@@ -77,7 +77,7 @@ fn is_line(ours: &str, theirs: &str) -> bool {
 fn our_chat_messages_are_what_qwen_code_sends() {
     for case in cases() {
         let theirs = told(&case);
-        let ours: Vec<String> = messages(&read(&case), View::OpenAi).iter().flat_map(chat_lines).collect();
+        let ours: Vec<String> = sent(&read(&case), View::OpenAi).iter().flat_map(chat_lines).collect();
         let same = ours.len() == theirs.len() && ours.iter().zip(&theirs).all(|(ours, theirs)| is_line(ours, theirs));
         assert!(same, "{}\n{theirs:#?}\n{ours:#?}", case.display());
     }

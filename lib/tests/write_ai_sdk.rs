@@ -7,34 +7,27 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use scrollback::dialect::{self, Dialect};
-use scrollback::message::{Approval, Message, Part, Role, Sdk, ToolPart, ToolState, takes};
+use scrollback::message::{Approval, Message, Part, Role, Sdk, ToolState, takes};
 use scrollback::record::{
-    Body, Compaction, Context, Outcome, Rewind, Said, SessionId, Thinking, Title, TitleSource, Todo, ToolResult, Usage,
+    Body, Compaction, Context, Outcome, Rewind, Said, SessionId, Thinking, TitleSource, ToolResult, Usage,
 };
-use scrollback::store::{Point, Store};
-use scrollback::writing::{Adoption, Beginning};
-use serde_json::{Map, Value, json};
+use scrollback::store::Point;
+use scrollback::writing::Adoption;
+use serde_json::{Value, json};
 use support::bodies;
-use support::writing;
-use support::written::{at, plain, write};
+use support::drafted::{at, drafted, plain};
+use support::place::{CWD, SESSION, begin, beginning, store, writing};
+use support::said::{self, call, said, title, todo};
 
 fn ai_sdk() -> &'static dyn Dialect {
     dialect::named("ai-sdk").unwrap()
-}
-
-fn says(parts: Vec<Part>) -> Said {
-    Said { parts, ..Said::default() }
-}
-
-fn call(name: &str, id: &str, state: ToolState) -> Part {
-    ToolPart::dynamic(name, id, state).into()
 }
 
 /// A prompt with a picture, and a turn of two responses with calls side by side that ended in every way.
 fn talk() -> Vec<Body> {
     let approval = Approval { id: "ask".into(), approved: Some(false), ..Approval::default() };
     let refused = ToolState::OutputDenied { input: json!({"path": "/etc"}), approval };
-    let turn = says(vec![
+    let turn = said(vec![
         Part::reasoning("They want a list."),
         Part::text("Let me look."),
         call("Read", "c1", ToolState::done(json!({"path": "a.el"}), json!("(provide 'a)"))),
@@ -44,14 +37,13 @@ fn talk() -> Vec<Body> {
         Part::text("There is one file."),
     ]);
     let usage = Usage { input: Some(10), output: Some(4), cache_read: Some(7), reasoning: Some(2), ..Usage::default() };
-    let todo = Todo { content: "x".into(), status: "pending".into(), active_form: None, extra: Map::new() };
     let thinking = Thinking { level: Some("high".into()), disabled: false, triggers: Vec::new() };
     let context = Context { cwd: Some("/w".into()), git_branch: Some("main".into()), ..Context::default() };
-    let asked = says(vec![Part::text("What is there?"), Part::file("image/png", "data:image/png;base64,AAAA")]);
+    let asked = said(vec![Part::text("What is there?"), Part::file("image/png", "data:image/png;base64,AAAA")]);
     vec![
         Body::User(Said {
             context,
-            todos: Some(vec![todo]),
+            todos: Some(vec![todo("x")]),
             thinking: Some(thinking),
             sender: Some("ada".into()),
             ..asked
@@ -62,13 +54,13 @@ fn talk() -> Vec<Body> {
 
 #[test]
 fn a_turn_is_one_message_and_nothing_of_it_is_lost() {
-    let made = write(ai_sdk(), &talk());
+    let made = drafted(ai_sdk(), &talk());
     let lines: Vec<String> = made.lines().iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
     {"id":"r0","role":"user","metadata":{"timestamp":"2026-11-15T10:00:00.25Z","cwd":"/w","gitBranch":"main","todos":[{"content":"x","status":"pending"}],"thinking":{"level":"high","disabled":false,"triggers":[]},"sender":"ada"},"parts":[{"type":"text","text":"What is there?"},{"type":"file","mediaType":"image/png","url":"data:image/png;base64,AAAA"}]}
     {"id":"r1","role":"assistant","metadata":{"timestamp":"2026-11-15T10:00:01.25Z","model":"m-1","usage":{"input":10,"output":4,"cacheRead":7,"reasoning":2}},"parts":[{"type":"step-start"},{"type":"reasoning","text":"They want a list.","state":"done"},{"type":"text","text":"Let me look.","state":"done"},{"type":"dynamic-tool","toolName":"Read","toolCallId":"c1","state":"output-available","input":{"path":"a.el"},"output":"(provide 'a)"},{"type":"dynamic-tool","toolName":"Bash","toolCallId":"c2","state":"output-error","input":{"command":"ls x"},"errorText":"no such file"},{"type":"dynamic-tool","toolName":"Write","toolCallId":"c3","state":"output-denied","input":{"path":"/etc"},"approval":{"id":"ask","approved":false}},{"type":"step-start"},{"type":"text","text":"There is one file.","state":"done"}]}
     "#);
-    assert!(made.losses(0).is_empty() && made.losses(1).is_empty());
+    assert!(made.lost_of(0).is_empty() && made.lost_of(1).is_empty());
     assert_eq!((made.session.cwd(), made.session.git_branch()), (Some("/w"), Some("main")));
     for (number, (body, expected)) in made.bodies().iter().zip(talk()).enumerate() {
         let (said, expected) = (body.said().unwrap(), expected.said().unwrap().clone());
@@ -90,7 +82,7 @@ fn a_turn_is_one_message_and_nothing_of_it_is_lost() {
 /// Only SDK 5 knows of no call that was refused.
 #[test]
 fn a_usual_turn_is_one_for_every_sdk() {
-    let made = write(ai_sdk(), &talk());
+    let made = drafted(ai_sdk(), &talk());
     for line in made.lines() {
         for sdk in [Sdk::V6, Sdk::V7] {
             assert_eq!(takes(line, sdk), Ok(()));
@@ -103,7 +95,7 @@ fn a_usual_turn_is_one_for_every_sdk() {
 
 /// One body: the messages it becomes, without their times, and what is lost.
 fn check(body: Body) -> String {
-    let made = write(ai_sdk(), &[body]);
+    let made = drafted(ai_sdk(), &[body]);
     let line = |line: &&Value| {
         let mut line = (*line).clone();
         assert_eq!(line["metadata"].as_object_mut().unwrap().shift_remove("timestamp"), Some(json!(at(0))));
@@ -112,30 +104,29 @@ fn check(body: Body) -> String {
         let text = |key: &str| line[key].as_str().unwrap().to_owned();
         format!("{} {} {}{}", text("id"), text("role"), about, parts.concat())
     };
-    let told: Vec<String> = made.lines().iter().map(line).chain(made.losses(0)).collect();
+    let told: Vec<String> = made.lines().iter().map(line).chain(made.lost_of(0)).collect();
     told.join("\n")
 }
 
 fn result(call_id: &str, output: Value, outcome: Outcome) -> ToolResult {
-    let (name, about) = (Some("Bash".to_owned()), Map::new());
-    ToolResult { call_id: call_id.into(), name, output, outcome, preliminary: false, duration_ms: Some(3), about }
+    ToolResult { name: Some("Bash".to_owned()), duration_ms: Some(3), ..said::result(call_id, output, outcome) }
 }
 
 #[test]
 fn results_close_their_calls_and_those_of_calls_elsewhere_stand_alone() {
-    let said = Said {
+    let calls = Said {
         results: vec![
             result("c2", json!("half"), Outcome::Failed("broke".into())),
             result("c9", json!("late"), Outcome::Done),
             result("c1", json!("ok"), Outcome::Done),
         ],
-        ..says(vec![
+        ..said(vec![
             Part::StepStart,
             call("Bash", "c1", ToolState::called(json!({}))),
             call("Bash", "c2", ToolState::called(json!({}))),
         ])
     };
-    insta::assert_snapshot!(check(Body::Assistant(said)), @r#"
+    insta::assert_snapshot!(check(Body::Assistant(calls)), @r#"
     r0 assistant {}
       {"type":"step-start"}
       {"type":"dynamic-tool","toolName":"Bash","toolCallId":"c1","state":"output-available","input":{},"output":"ok","callProviderMetadata":{"scrollback":{"durationMs":3}}}
@@ -144,7 +135,7 @@ fn results_close_their_calls_and_those_of_calls_elsewhere_stand_alone() {
     renamed tool result
     "#);
     let stray =
-        || Said { results: vec![result("c9", json!("late"), Outcome::Done)], ..says(vec![Part::text("Stop!")]) };
+        || Said { results: vec![result("c9", json!("late"), Outcome::Done)], ..said(vec![Part::text("Stop!")]) };
     insta::assert_snapshot!(check(Body::ToolResult(stray())), @r#"
     r0 assistant {}
       {"type":"steering-message","id":"r0","parts":[{"type":"text","text":"Stop!"}]}
@@ -163,7 +154,7 @@ fn results_close_their_calls_and_those_of_calls_elsewhere_stand_alone() {
 #[test]
 fn what_is_no_message_of_the_sdk_is_a_line_across_the_page_or_dropped_and_told() {
     let notice = |error: Option<&str>, to_model| {
-        Body::System(Said { error: error.map(str::to_owned), to_model, ..says(vec![Part::text("Mind.")]) })
+        Body::System(Said { error: error.map(str::to_owned), to_model, ..said(vec![Part::text("Mind.")]) })
     };
     insta::assert_snapshot!(check(notice(None, true)), @r#"
     r0 system {}
@@ -191,49 +182,49 @@ fn what_is_no_message_of_the_sdk_is_a_line_across_the_page_or_dropped_and_told()
       {"type":"data-rewind","data":{"from":"x","record":"r0"}}
     renamed rewind
     "#);
-    insta::assert_snapshot!(check(Body::Title(Title { text: "T".into(), source: TitleSource::Manual })), @"dropped title");
+    insta::assert_snapshot!(check(title("T", TitleSource::Manual)), @"dropped title");
     insta::assert_snapshot!(check(Body::Other(json!({"type": "mystery"}))), @"dropped unknown record");
 }
 
 #[test]
 fn what_the_sdk_does_not_take_is_kept_in_a_form_that_it_takes() {
     let hologram = Part::Other(json!({"type": "hologram", "depth": 3}));
-    insta::assert_snapshot!(check(Body::User(says(vec![hologram]))), @r#"
+    insta::assert_snapshot!(check(Body::User(said(vec![hologram]))), @r#"
     r0 user {}
       {"type":"data-unknown","data":{"part":{"type":"hologram","depth":3}}}
     renamed unknown part
     "#);
-    insta::assert_snapshot!(check(Body::User(says(Vec::new()))), @r#"
+    insta::assert_snapshot!(check(Body::User(said(Vec::new()))), @r#"
     r0 user {}
       {"type":"text","text":""}
     synthesised text
     "#);
-    insta::assert_snapshot!(check(Body::Assistant(says(Vec::new()))), @"r0 assistant {}");
+    insta::assert_snapshot!(check(Body::Assistant(said(Vec::new()))), @"r0 assistant {}");
 }
 
 /// An agent's own metadata may use our keys for something else: what we know is what is read.
 #[test]
 fn our_own_keys_in_an_agents_metadata_cannot_lie_about_the_message() {
     let metadata = json!({"timestamp": "soon", "model": 7, "usage": {"input": 99}, "priority": 1});
-    let said = Said {
+    let lying = Said {
         metadata: metadata.as_object().cloned().unwrap(),
         model: Some("m-1".into()),
         usage: Some(Usage { input: Some(1), ..Usage::default() }),
-        ..says(vec![Part::text("Hi.")])
+        ..said(vec![Part::text("Hi.")])
     };
-    insta::assert_snapshot!(check(Body::User(said)), @r#"
+    insta::assert_snapshot!(check(Body::User(lying)), @r#"
     r0 user {"priority":1,"model":"m-1","usage":{"input":1}}
       {"type":"text","text":"Hi."}
     dropped metadata
     "#);
     // In the SDK's names, and with the time in another zone, they are true.
     let metadata = json!({"createdAt": "2026-11-15T11:00:00.25+01:00", "totalUsage": {"inputTokens": 1, "pages": 2}});
-    let said = Said {
+    let true_ones = Said {
         metadata: metadata.as_object().cloned().unwrap(),
         usage: Some(Usage { input: Some(1), ..Usage::default() }),
-        ..says(vec![Part::text("Hi.")])
+        ..said(vec![Part::text("Hi.")])
     };
-    insta::assert_snapshot!(check(Body::User(said)), @r#"
+    insta::assert_snapshot!(check(Body::User(true_ones)), @r#"
     r0 user {"createdAt":"2026-11-15T11:00:00.25+01:00","totalUsage":{"inputTokens":1,"pages":2},"usage":{"input":1}}
       {"type":"text","text":"Hi."}
     "#);
@@ -241,9 +232,9 @@ fn our_own_keys_in_an_agents_metadata_cannot_lie_about_the_message() {
 
 #[test]
 fn a_turn_of_very_many_responses_goes_on_in_further_messages_and_costs_what_it_cost_once() {
-    let parts = (0..250).flat_map(|number| [Part::StepStart, Part::text(format!("{number}"))]).collect();
+    let parts = (0..250).flat_map(|number| [Part::StepStart, Part::text(format!("{number}"))]);
     let usage = Some(Usage { output: Some(500), ..Usage::default() });
-    let made = write(ai_sdk(), &[Body::Assistant(Said { usage, ..says(parts) })]);
+    let made = drafted(ai_sdk(), &[Body::Assistant(Said { usage, ..said(parts) })]);
     let messages = support::messages(&made.session);
     let about = |message: &Message, key: &str| message.metadata.as_ref().unwrap().get(key).cloned();
     let facts: Vec<_> = messages
@@ -255,21 +246,7 @@ fn a_turn_of_very_many_responses_goes_on_in_further_messages_and_costs_what_it_c
 
 #[test]
 fn a_session_has_a_file_of_its_name() {
-    let place = |session: &str| {
-        let (session, dir) = (SessionId::from(session), Path::new("/w"));
-        let (git_branch, with, forked_from) = (None, None, None);
-        let beginning = Beginning {
-            session: &session,
-            project: dir,
-            cwd: dir,
-            at: at(0),
-            version: "",
-            git_branch,
-            with,
-            forked_from,
-        };
-        (ai_sdk().write().unwrap().place)(&beginning)
-    };
+    let place = |session: &str| (writing(ai_sdk()).place)(&beginning(&SessionId::from(session)));
     assert_eq!(place("a-1").unwrap(), Path::new("chats/a-1.jsonl"));
     assert!(place(&"s".repeat(249)).is_ok());
     assert_eq!(place(&"s".repeat(250)).unwrap_err(), "its name would have 256 bytes, and file systems take 255");
@@ -279,37 +256,33 @@ fn a_session_has_a_file_of_its_name() {
 fn a_message_that_another_session_takes_over_stays_as_it_is() {
     let (session, from) = (SessionId::from("new"), (&SessionId::from("old"), &"u".into()));
     let line = json!({"id": "u", "role": "user", "parts": [], "mine": 1});
-    let adopt = ai_sdk().write().unwrap().adopt.unwrap();
+    let adopt = writing(ai_sdk()).adopt.unwrap();
     assert_eq!(adopt(line.clone(), &Adoption { session: &session, parent: None, from }), line);
 }
 
 /// An agent at work, its process ended and begun again.
 #[test]
 fn what_an_agent_records_is_a_list_of_messages() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(ai_sdk(), folder.path(), writing::host()).unwrap();
-    let mut recorder = writing::begin(&store).unwrap();
+    let (_folder, store) = store(ai_sdk());
+    let mut recorder = begin(&store).unwrap();
     recorder.user("What is there?").unwrap();
     let called = |id: &str| call("Bash", id, ToolState::called(json!({"command": "ls"})));
     recorder
-        .assistant(says(vec![Part::reasoning("Hm."), Part::text("Let me look."), called("c1"), called("c2")]))
+        .assistant(said(vec![Part::reasoning("Hm."), Part::text("Let me look."), called("c1"), called("c2")]))
         .unwrap();
     for (id, outcome) in [("c2", Outcome::Failed("no".into())), ("c1", Outcome::Done)] {
-        recorder
-            .tool_result(Said { results: vec![result(id, json!("ok"), outcome)], ..Said::default() })
-            .unwrap();
+        recorder.tool_result(result(id, json!("ok"), outcome)).unwrap();
     }
     recorder.assistant("One file.").unwrap();
     recorder.close().unwrap();
-    let mut recorder = store.resume(Path::new("/home/ada/engine/src"), Point::Latest).unwrap();
-    let todo = Todo { content: "x".into(), status: "pending".into(), active_form: None, extra: Map::new() };
-    recorder.todos(vec![todo]).unwrap();
+    let mut recorder = store.resume(Path::new(CWD), Point::Latest).unwrap();
+    recorder.todos(vec![todo("x")]).unwrap();
     recorder.user("Thanks.").unwrap();
     let path = recorder.path().unwrap().to_owned();
-    assert!(path.ends_with(format!("chats/{}.jsonl", writing::SESSION)), "{path:?}");
+    assert!(path.ends_with(format!("chats/{}.jsonl", SESSION)), "{path:?}");
     recorder.close().unwrap();
 
-    let session = store.load(writing::SESSION).unwrap();
+    let session = store.load(SESSION).unwrap();
     assert!(session.issues().is_empty(), "{:?}", session.issues());
     let messages = support::messages(&session);
     let roles: Vec<Role> = messages.iter().map(|message| message.role).collect();
@@ -321,7 +294,7 @@ fn what_an_agent_records_is_a_list_of_messages() {
         [json!(null), done.clone(), done.clone(), json!("output-available"), json!("output-error"), json!(null), done]
     );
     assert_eq!(messages[2].metadata.as_ref().unwrap()["todos"], json!([{"content": "x", "status": "pending"}]));
-    assert_eq!(session.cwd(), Some("/home/ada/engine/src"));
+    assert_eq!(session.cwd(), Some(CWD));
 }
 
 fn role_of(body: &Body) -> Option<Role> {
@@ -338,7 +311,7 @@ proptest! {
 
     #[test]
     fn the_sdk_takes_every_line(bodies in bodies::several()) {
-        let made = write(ai_sdk(), &bodies);
+        let made = drafted(ai_sdk(), &bodies);
         for line in made.lines() {
             prop_assert_eq!(takes(line, Sdk::V7), Ok(()));
         }
@@ -360,7 +333,7 @@ proptest! {
             _ => Body::System(said.clone()),
         };
         let role = role_of(&body).unwrap();
-        let made = write(ai_sdk(), &[body]);
+        let made = drafted(ai_sdk(), &[body]);
         if !made.records[0].losses.is_empty() {
             return Ok(());
         }

@@ -5,21 +5,23 @@ mod support;
 
 use std::path::Path;
 
-use scrollback::dialect::{ClaudeCode, Dialect};
+use scrollback::dialect::ClaudeCode;
 use scrollback::history::View;
 use scrollback::message::{
     Approval, DataPart, FilePart, Part, ReasoningPart, SourceUrlPart, SteeringPart, TextPart, ToolPart, ToolState,
 };
 use scrollback::record::{
-    Body, Compaction, Outcome, RecordId, Restore, Rewind, Said, SessionId, Snapshot, Thinking, Title, TitleSource,
-    Todo, ToolResult, Usage,
+    Body, Compaction, Outcome, RecordId, Restore, Rewind, Said, SessionId, Snapshot, Thinking, TitleSource, Todo,
+    ToolResult, Usage,
 };
 use scrollback::recorder::Delta;
 use scrollback::session::Session;
 use scrollback::store::Point;
 use scrollback::writing::{Adoption, Beginning};
 use serde_json::{Map, Value, json};
-use support::pen::{Pen, SESSION, user};
+use support::pen::{Pen, of_same_history, rewritten};
+use support::place::{SESSION, beginning, writing};
+use support::said::{result, results, title, user};
 
 fn pen() -> Pen {
     Pen::new(&ClaudeCode)
@@ -38,26 +40,6 @@ fn thought(text: &str) -> Part {
 
 fn call(name: &str, id: &str) -> Part {
     ToolPart::dynamic(name, id, ToolState::called(json!({"path": "a.txt"}))).into()
-}
-
-fn result(call: &str, output: impl Into<Value>, outcome: Outcome) -> ToolResult {
-    ToolResult {
-        call_id: call.to_owned(),
-        name: None,
-        output: output.into(),
-        outcome,
-        preliminary: false,
-        duration_ms: None,
-        about: Map::new(),
-    }
-}
-
-fn results(results: impl IntoIterator<Item = ToolResult>) -> Body {
-    Body::ToolResult(Said { results: results.into_iter().collect(), ..Said::default() })
-}
-
-fn title(text: &str, source: TitleSource) -> Body {
-    Body::Title(Title { text: text.to_owned(), source })
 }
 
 /// A conversation with everything that the format holds as it is.
@@ -155,10 +137,10 @@ fn a_line_has_what_the_agent_asks_for_and_nothing_that_says_nothing() {
             line.as_object().unwrap().iter().filter(|(_, value)| is_empty(value)).map(|(key, _)| key).collect();
         assert!(empty.iter().all(|key| *key == "parentUuid"), "{empty:?}: {line}");
     }
-    insta::assert_snapshot!(pen.lines()[0], @r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"When is high water?"},"uuid":"00000000-0000-4000-8000-000000000000","timestamp":"2026-11-10T09:00:01.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
-    insta::assert_snapshot!(pen.lines()[2], @r#"{"parentUuid":"00000000-0000-4000-8000-000000000001","isSidechain":false,"type":"assistant","message":{"id":"msg_00000000-0000-4000-8000-000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"Let me look."}],"model":"claude-opus-5-5"},"requestId":"req_00000000-0000-4000-8000-000000000001","uuid":"00000000-0000-4000-8000-000000000002","timestamp":"2026-11-10T09:00:02.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
-    insta::assert_snapshot!(pen.lines()[5], @r#"{"parentUuid":"00000000-0000-4000-8000-000000000004","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"06:12\n18:40"}]},"toolUseResult":{"durationMs":12,"exitCode":0,"agentId":"a7"},"uuid":"00000000-0000-4000-8000-000000000005","timestamp":"2026-11-10T09:00:03.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
-    insta::assert_snapshot!(pen.lines()[6], @r#"{"parentUuid":"00000000-0000-4000-8000-000000000005","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c2","content":"no such file","is_error":true}]},"toolUseResult":"Error: no such file","uuid":"00000000-0000-4000-8000-000000000006","timestamp":"2026-11-10T09:00:04.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
+    insta::assert_snapshot!(pen.lines()[0], @r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"When is high water?"},"uuid":"00000000-0000-7000-8000-000000000000","timestamp":"2026-11-14T23:59:58.251Z","userType":"external","cwd":"/home/ada/engine/src","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
+    insta::assert_snapshot!(pen.lines()[2], @r#"{"parentUuid":"00000000-0000-7000-8000-000000000001","isSidechain":false,"type":"assistant","message":{"id":"msg_00000000-0000-7000-8000-000000000001","type":"message","role":"assistant","content":[{"type":"text","text":"Let me look."}],"model":"claude-opus-5-5"},"requestId":"req_00000000-0000-7000-8000-000000000001","uuid":"00000000-0000-7000-8000-000000000002","timestamp":"2026-11-14T23:59:58.252Z","userType":"external","cwd":"/home/ada/engine/src","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
+    insta::assert_snapshot!(pen.lines()[5], @r#"{"parentUuid":"00000000-0000-7000-8000-000000000004","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"06:12\n18:40"}]},"toolUseResult":{"durationMs":12,"exitCode":0,"agentId":"a7"},"uuid":"00000000-0000-7000-8000-000000000005","timestamp":"2026-11-14T23:59:58.253Z","userType":"external","cwd":"/home/ada/engine/src","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
+    insta::assert_snapshot!(pen.lines()[6], @r#"{"parentUuid":"00000000-0000-7000-8000-000000000005","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c2","content":"no such file","is_error":true}]},"toolUseResult":"Error: no such file","uuid":"00000000-0000-7000-8000-000000000006","timestamp":"2026-11-14T23:59:58.254Z","userType":"external","cwd":"/home/ada/engine/src","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
 }
 
 #[test]
@@ -367,8 +349,8 @@ fn a_compaction_is_a_cut_and_a_summary() {
     }));
     pen.say(user([Part::text("Three")]));
     assert_eq!(pen.lost(), "");
-    insta::assert_snapshot!(pen.lines()[3], @r#"{"parentUuid":null,"logicalParentUuid":"00000000-0000-4000-8000-000000000002","isSidechain":false,"type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"level":"info","compactMetadata":{"trigger":"manual","preTokens":1000,"postTokens":50,"preservedSegment":{"headUuid":"00000000-0000-4000-8000-000000000002","anchorUuid":"00000000-0000-4000-8000-000000000003","tailUuid":"00000000-0000-4000-8000-000000000002"},"preservedMessages":{"anchorUuid":"00000000-0000-4000-8000-000000000003","uuids":["00000000-0000-4000-8000-000000000002"]}},"uuid":"00000000-0000-4000-8000-000000000004","timestamp":"2026-11-10T09:00:04.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
-    insta::assert_snapshot!(pen.lines()[4], @r#"{"parentUuid":"00000000-0000-4000-8000-000000000004","isSidechain":false,"type":"user","message":{"role":"user","content":"One was asked."},"isCompactSummary":true,"isVisibleInTranscriptOnly":true,"uuid":"00000000-0000-4000-8000-000000000003","timestamp":"2026-11-10T09:00:04.000Z","userType":"external","cwd":"/home/ada/tide-tables","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
+    insta::assert_snapshot!(pen.lines()[3], @r#"{"parentUuid":null,"logicalParentUuid":"00000000-0000-7000-8000-000000000002","isSidechain":false,"type":"system","subtype":"compact_boundary","content":"Conversation compacted","isMeta":false,"level":"info","compactMetadata":{"trigger":"manual","preTokens":1000,"postTokens":50,"preservedSegment":{"headUuid":"00000000-0000-7000-8000-000000000002","anchorUuid":"00000000-0000-7000-8000-000000000003","tailUuid":"00000000-0000-7000-8000-000000000002"},"preservedMessages":{"anchorUuid":"00000000-0000-7000-8000-000000000003","uuids":["00000000-0000-7000-8000-000000000002"]}},"uuid":"00000000-0000-7000-8000-000000000004","timestamp":"2026-11-14T23:59:58.254Z","userType":"external","cwd":"/home/ada/engine/src","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
+    insta::assert_snapshot!(pen.lines()[4], @r#"{"parentUuid":"00000000-0000-7000-8000-000000000004","isSidechain":false,"type":"user","message":{"role":"user","content":"One was asked."},"isCompactSummary":true,"isVisibleInTranscriptOnly":true,"uuid":"00000000-0000-7000-8000-000000000003","timestamp":"2026-11-14T23:59:58.254Z","userType":"external","cwd":"/home/ada/engine/src","sessionId":"5e551000-0000-4000-8000-000000000001","version":"1.2.3"}"#);
     insta::assert_snapshot!(pen.history(View::Anthropic), @r#"{"role":"user","content":[{"type":"text","text":"One was asked.\n"},{"type":"text","text":"Two\n"},{"type":"text","text":"Three"}]}"#);
     let session = pen.session();
     assert_eq!(session.branch(session.head().unwrap()).records.len(), 6, "what came before stays on the branch");
@@ -501,18 +483,8 @@ fn todos_and_the_thinking_mode_are_known_when_the_session_goes_on() {
 #[test]
 fn a_session_lies_where_the_agent_looks_for_it() {
     let place = |session: &str, cwd: &str| {
-        let session = SessionId(session.to_owned());
-        let beginning = Beginning {
-            session: &session,
-            project: Path::new(cwd),
-            cwd: Path::new(cwd),
-            at: support::now(),
-            version: "1",
-            git_branch: None,
-            with: None,
-            forked_from: None,
-        };
-        (ClaudeCode.write().unwrap().place)(&beginning)
+        let (session, cwd) = (SessionId::from(session), Path::new(cwd));
+        (writing(&ClaudeCode).place)(&Beginning { project: cwd, cwd, ..beginning(&session) })
     };
     let path = place(SESSION, "/home/ada/my.proj_1").unwrap();
     assert_eq!(path, Path::new("projects/-home-ada-my-proj-1").join(format!("{SESSION}.jsonl")));
@@ -529,7 +501,7 @@ fn a_fork_takes_lines_over_and_changes_only_who_and_what_they_hang_on() {
     let (id, parent) = (RecordId("u2".to_owned()), RecordId("u1".to_owned()));
     let adopt = |line: Value, parent: Option<&RecordId>| {
         let adoption = Adoption { session: &new, parent, from: (&old, &id) };
-        (ClaudeCode.write().unwrap().adopt.unwrap())(line, &adoption)
+        writing(&ClaudeCode).adopt.unwrap()(line, &adoption)
     };
     let line = json!({"parentUuid": "gone", "zebra": {"b": 1, "a": 2}, "type": "user", "uuid": "u2", "sessionId": SESSION, "message": {"role": "user", "content": "Hi"}});
     insta::assert_snapshot!(adopt(line.clone(), Some(&parent)), @r#"{"parentUuid":"u1","zebra":{"b":1,"a":2},"type":"user","uuid":"u2","sessionId":"5e551000-0000-4000-8000-00000000000f","message":{"role":"user","content":"Hi"},"forkedFrom":{"sessionId":"5e551000-0000-4000-8000-000000000001","messageUuid":"u2"}}"#);
@@ -552,8 +524,8 @@ fn a_fork_takes_lines_over_and_changes_only_who_and_what_they_hang_on() {
 #[test]
 fn every_session_can_be_written() {
     let mut compared = 0;
-    support::pen::rewritten(&ClaudeCode, |case, session, pen| {
-        let same = support::pen::of_same_history(session, pen, View::Anthropic);
+    rewritten(&ClaudeCode, |case, session, pen| {
+        let same = of_same_history(session, pen, View::Anthropic);
         // The order of its lines tells which calls were made at once: that is not ours to say.
         if pen.lost().is_empty() && session.dialect().name() != "claude-code" {
             assert!(same, "{case}");

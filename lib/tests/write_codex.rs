@@ -9,12 +9,12 @@ use proptest::prelude::*;
 use scrollback::dialect::{self, Dialect};
 use scrollback::error::Error;
 use scrollback::fork::Fork;
-use scrollback::history::{History, View};
+use scrollback::history::View;
 use scrollback::issue::IssueKind;
 use scrollback::message::{Message, Part, ReasoningPart, SteeringPart, ToolPart, ToolState};
 use scrollback::record::{
-    Body, Compaction, Context, Kind, Outcome, RecordId, Restore, Rewind, Said, SessionId, Snapshot, Title, TitleSource,
-    Todo, ToolResult, Usage,
+    Body, Compaction, Context, Kind, Outcome, RecordId, Restore, Rewind, Said, SessionId, Snapshot, TitleSource,
+    ToolResult, Usage,
 };
 use scrollback::recorder::Delta;
 use scrollback::session::{Session, State};
@@ -22,44 +22,26 @@ use scrollback::source::Source;
 use scrollback::store::{Point, Store};
 use scrollback::writing::Adoption;
 use serde_json::{Map, Value, json};
-use support::writing::{Log, SESSION, begin, beginning, host, log, writing, written_at_once};
-use support::{messages, parts};
+use support::drafted::text_of;
+use support::pen::{self, Pen};
+use support::place::{SESSION, begin, beginning, host, writing};
+use support::said::{answer, call, result, results, said, title, todo, user};
+use support::{logs_of_all, messages, parts};
 
 fn codex() -> &'static dyn Dialect {
     dialect::named("codex").unwrap()
 }
 
-fn wrote(bodies: &[Body]) -> Log {
-    log(codex(), bodies)
-}
-
-fn said(parts: impl IntoIterator<Item = Part>) -> Said {
-    Said { parts: parts.into_iter().collect(), ..Said::default() }
-}
-
-fn user(text: &str) -> Body {
-    Body::User(said([Part::text(text)]))
-}
-
-fn answer(text: &str) -> Body {
-    Body::Assistant(said([Part::text(text)]))
+fn wrote(bodies: &[Body]) -> Pen {
+    pen::wrote(codex(), bodies)
 }
 
 fn called(name: &str, id: &str, input: Value) -> Part {
-    ToolPart::dynamic(name, id, ToolState::called(input)).into()
+    call(name, id, ToolState::called(input))
 }
 
 fn gave(call_id: &str, output: impl Into<Value>, outcome: Outcome) -> Body {
-    let result = ToolResult {
-        call_id: call_id.to_owned(),
-        name: None,
-        output: output.into(),
-        outcome,
-        preliminary: false,
-        duration_ms: None,
-        about: Map::new(),
-    };
-    Body::ToolResult(Said { results: vec![result], ..Said::default() })
+    results([result(call_id, output, outcome)])
 }
 
 /// The bodies of the chain, as they are read back.
@@ -68,8 +50,7 @@ fn bodies(session: &Session) -> Vec<Body> {
 }
 
 fn sent(session: &Session) -> Vec<Value> {
-    let history = History::of(session, session.head().unwrap()).unwrap();
-    View::OpenAiResponses.messages(&history).unwrap().0
+    support::sent(session, View::OpenAiResponses)
 }
 
 #[test]
@@ -89,7 +70,7 @@ fn the_file_lies_where_codex_looks_and_is_named_by_the_session() {
 fn the_header_has_what_codex_asks_for_and_a_fork_tells_its_origin() {
     let session = SessionId::from(SESSION);
     let header = (writing(codex()).header)(&beginning(&session)).remove(0).value.to_string();
-    insta::assert_snapshot!(header, @r#"{"timestamp":"2026-11-14T23:59:58.250Z","type":"session_meta","payload":{"id":"01a1e0f7-bc87-7ea3-9152-fdcfa4291034","timestamp":"2026-11-14T23:59:58.250Z","cwd":"/home/ada/engine/src","originator":"scrollback","cli_version":"1.2.3","git":{"branch":"main"}}}"#);
+    insta::assert_snapshot!(header, @r#"{"timestamp":"2026-11-14T23:59:58.250Z","type":"session_meta","payload":{"id":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.250Z","cwd":"/home/ada/engine/src","originator":"scrollback","cli_version":"1.2.3","git":{"branch":"main"}}}"#);
     let from = SessionId::from("5a1e0f70-bc87-7ea3-9152-fdcfa4291034");
     let record = RecordId::from("at-0");
     let fork =
@@ -131,7 +112,7 @@ fn a_conversation_comes_back_as_it_was_said() {
         .enumerate()
         .for_each(|(at, part)| expected.insert(1 + at, Body::Assistant(said([part]))));
     assert_eq!(bodies(&session), expected);
-    assert!(written.lost_nothing());
+    assert!(written.lost().is_empty());
     assert_eq!(session.state(&session.branch(session.head().unwrap())), State::Clean);
     let seen = messages(&session);
     assert_eq!(seen.len(), 4);
@@ -147,7 +128,7 @@ fn every_line_has_the_least_that_codex_asks_for_and_nothing_empty() {
     let written = wrote(&[
         user("hi"),
         Body::Assistant(Said { usage: Some(usage), model: Some("m".to_owned()), ..said([Part::text("ho")]) }),
-        Body::Title(Title { text: "Greetings".to_owned(), source: TitleSource::Manual }),
+        title("Greetings", TitleSource::Manual),
     ]);
     for line in written.lines() {
         let keys: Vec<&str> = line.as_object().unwrap().keys().map(String::as_str).collect();
@@ -161,8 +142,8 @@ fn every_line_has_the_least_that_codex_asks_for_and_nothing_empty() {
     {"timestamp":"2026-11-14T23:59:58.252Z","type":"turn_context","payload":{"model":"m","cwd":"/home/ada/engine/src"}}
     {"timestamp":"2026-11-14T23:59:58.252Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ho"}]}}
     {"timestamp":"2026-11-14T23:59:58.252Z","type":"event_msg","payload":{"type":"agent_message","message":"ho"}}
-    {"timestamp":"2026-11-14T23:59:58.252Z","type":"token_usage_record","payload":{"thread_id":"01a1e0f7-bc87-7ea3-9152-fdcfa4291034","response_id":"00000000-0000-7000-8000-000000000001","usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15}}}
-    {"timestamp":"2026-11-14T23:59:58.253Z","type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"01a1e0f7-bc87-7ea3-9152-fdcfa4291034","thread_name":"Greetings"}}
+    {"timestamp":"2026-11-14T23:59:58.252Z","type":"token_usage_record","payload":{"thread_id":"5e551000-0000-4000-8000-000000000001","response_id":"00000000-0000-7000-8000-000000000001","usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15}}}
+    {"timestamp":"2026-11-14T23:59:58.253Z","type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"5e551000-0000-4000-8000-000000000001","thread_name":"Greetings"}}
     "#);
 }
 
@@ -181,7 +162,7 @@ fn a_prompt_is_told_twice_once_for_the_model_and_once_for_the_list() {
     ]);
     assert_eq!(parts(&session, 0), expected);
     assert_eq!(messages(&session).len(), 1);
-    assert!(written.lost_nothing());
+    assert!(written.lost().is_empty());
 }
 
 #[test]
@@ -201,7 +182,7 @@ fn what_was_told_to_the_model_again_stays_context() {
     let Body::Attachment(renamed) = &read[1] else { panic!("{read:?}") };
     assert!(renamed.instructs);
     assert_eq!(
-        (written.lost(0), written.lost(1), written.lost(2)),
+        (written.lost_of(0), written.lost_of(1), written.lost_of(2)),
         (vec![], vec!["renamed context".to_owned()], vec!["refused context".to_owned()])
     );
     assert_eq!(read.len(), 2);
@@ -279,7 +260,7 @@ fn results_keep_how_the_tool_ended() {
         let written = wrote(&[user("go"), call, gave("c1", output.clone(), outcome.clone())]);
         let read = bodies(&written.session());
         assert_eq!(read[2], gave("c1", read_output, read_outcome), "{output} {outcome:?}");
-        assert_eq!(written.lost(2).join(", "), lost, "{output} {outcome:?}");
+        assert_eq!(written.lost_of(2).join(", "), lost, "{output} {outcome:?}");
         let item = written.lines().pop().unwrap()["payload"]["output"].clone();
         assert!(item.is_string() || item.is_array(), "Codex takes a text or a list: {item}");
     }
@@ -317,8 +298,8 @@ fn a_call_that_carries_its_result_becomes_both() {
     assert_eq!(inputs, [json!({"a": 1}), json!({"a": 1}), json!("{\"a\":"), json!({}), json!("free text"), json!({})]);
     let results = read.iter().filter(|body| matches!(body, Body::ToolResult(_))).count();
     assert_eq!(results, 3);
-    assert!(written.lost(1).contains(&"synthesised tool input".to_owned()));
-    assert!(written.lost(1).contains(&"renamed unfinished call".to_owned()));
+    assert!(written.lost_of(1).contains(&"synthesised tool input".to_owned()));
+    assert!(written.lost_of(1).contains(&"renamed unfinished call".to_owned()));
 }
 
 #[test]
@@ -328,7 +309,7 @@ fn results_that_stand_in_the_answer_or_beside_the_next_words_are_written_once() 
     let answered = Said { results: results(gave("c1", "one", Outcome::Done)), ..calls };
     let beside = Said { results: results(gave("c2", "two", Outcome::Done)), ..said([Part::text("And be quick.")]) };
     let written = wrote(&[user("go"), Body::Assistant(answered), Body::User(beside)]);
-    assert!(written.lost_nothing());
+    assert!(written.lost().is_empty());
     let kinds: Vec<Kind> =
         written.session().records().filter(|record| !record.is_side()).map(|record| record.kind()).collect();
     let expected =
@@ -341,8 +322,8 @@ fn names_and_ids_that_the_api_refuses_are_renamed_alike_in_call_and_result() {
     let long = "x".repeat(80);
     let call = Body::Assistant(said([called("mcp server.tool", &long, json!({}))]));
     let written = wrote(&[user("go"), call, gave(&long, "ok", Outcome::Done)]);
-    assert_eq!(written.lost(1), ["renamed call id", "renamed tool name"]);
-    assert_eq!(written.lost(2), ["renamed call id"]);
+    assert_eq!(written.lost_of(1), ["renamed call id", "renamed tool name"]);
+    assert_eq!(written.lost_of(2), ["renamed call id"]);
     let session = written.session();
     let sent = sent(&session);
     assert_eq!((&sent[1]["name"], &sent[1]["call_id"]), (&json!("mcp_server_tool"), &sent[2]["call_id"]));
@@ -359,7 +340,7 @@ fn thoughts_keep_what_the_provider_sealed() {
         written.lines()[3]["payload"],
         json!({"type": "reasoning", "summary": [], "encrypted_content": "SEALED"})
     );
-    assert_eq!(written.lost(1), ["dropped metadata"]);
+    assert_eq!(written.lost_of(1), ["dropped metadata"]);
     assert_eq!(sent(&written.session())[1]["encrypted_content"], "SEALED");
 }
 
@@ -424,7 +405,7 @@ fn a_compaction_puts_its_summary_in_the_place_of_what_came_before() {
         let texts: Vec<String> =
             sent(&session).iter().map(|item| item["content"][0]["text"].as_str().unwrap().to_owned()).collect();
         assert_eq!(session.records().filter(|record| record.kind() == Kind::Compaction).count(), 1);
-        (texts, written.lost(2))
+        (texts, written.lost_of(2))
     };
     let plain = Compaction { summary: Some("They counted.".to_owned()), cuts: true, ..Compaction::default() };
     let (texts, lost) = summed(plain.clone());
@@ -443,18 +424,17 @@ fn a_compaction_puts_its_summary_in_the_place_of_what_came_before() {
     let (texts, lost) = summed(replaced);
     assert_eq!((texts, lost), (vec!["kept".to_owned(), "said".to_owned(), "three".to_owned()], vec![]));
     let nothing = wrote(&[Body::Compaction(Compaction { summary: None, ..plain })]);
-    assert_eq!((nothing.lines().len(), nothing.lost(0)), (1, vec!["refused compaction".to_owned()]));
+    assert_eq!((nothing.lines().len(), nothing.lost_of(0)), (1, vec!["refused compaction".to_owned()]));
 }
 
 #[test]
 fn titles_notices_and_failures_have_their_events() {
-    let title = |source| Body::Title(Title { text: "Engines".to_owned(), source });
     let notice = |text: &str, error: Option<&str>| {
         Body::System(Said { error: error.map(str::to_owned), ..said([Part::text(text)]) })
     };
     let written = wrote(&[
-        title(TitleSource::Manual),
-        title(TitleSource::Automatic),
+        title("Engines", TitleSource::Manual),
+        title("Engines", TitleSource::Automatic),
         notice("switched", None),
         notice("overloaded", Some("api_error")),
         Body::System(said([])),
@@ -467,15 +447,14 @@ fn titles_notices_and_failures_have_their_events() {
         .map(|line| line["payload"]["type"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(events, ["thread_name_updated", "thread_name_updated", "warning", "error", "message", "user_message"]);
-    let lost: Vec<String> = (0..5).map(|body| written.lost(body).join(", ")).collect();
+    let lost: Vec<String> = (0..5).map(|body| written.lost_of(body).join(", ")).collect();
     assert_eq!(lost, ["", "renamed title source", "renamed notice", "renamed error", "refused notice"]);
 }
 
 #[test]
 fn what_has_no_place_is_told() {
-    let todo = Todo { content: "x".to_owned(), status: "pending".to_owned(), active_form: None, extra: Map::new() };
     let everything = Said {
-        todos: Some(vec![todo]),
+        todos: Some(vec![todo("x")]),
         sender: Some("alice@muc".to_owned()),
         context: Context { cwd: Some("/x".to_owned()), ..Context::default() },
         metadata: Map::from_iter([("a".to_owned(), json!(1))]),
@@ -502,11 +481,11 @@ fn what_has_no_place_is_told() {
         ])),
         Body::User(said([])),
     ]);
-    let lost: Vec<String> = (0..8).map(|body| written.lost(body).join(", ")).collect();
+    let lost: Vec<String> = (0..8).map(|body| written.lost_of(body).join(", ")).collect();
     assert_eq!(
         lost,
         [
-            "dropped empty text, dropped file, renamed attachment, dropped unknown part, dropped surroundings, dropped todos, dropped sender, dropped metadata",
+            "dropped empty text, dropped file, renamed attachment, dropped unknown part, renamed sender, dropped surroundings, dropped todos, dropped metadata",
             "refused rewind",
             "refused restore",
             "refused snapshot",
@@ -520,7 +499,7 @@ fn what_has_no_place_is_told() {
         .iter()
         .map(|message| serde_json::to_value(&message.parts).unwrap()[0]["text"].clone())
         .collect();
-    assert_eq!(texts, ["hi", "faster"]);
+    assert_eq!(texts, ["alice@muc: hi", "faster"]);
 }
 
 #[test]
@@ -544,7 +523,7 @@ fn a_fork_is_a_session_of_its_own_that_tells_its_origin() {
 fn a_fork_leaves_behind_what_was_taken_back() {
     let written = wrote(&[user("one"), answer("two"), user("three"), answer("four")]);
     let back = json!({"timestamp": "2026-11-14T23:59:59Z", "type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}});
-    std::fs::write(&written.path, format!("{}{back}\n", written.text())).unwrap();
+    std::fs::write(written.path(), format!("{}{back}\n", written.text())).unwrap();
     let mut recorder = written.store.resume(Path::new("/"), Point::Session(SESSION)).unwrap();
     recorder.user("five").unwrap();
     recorder.close().unwrap();
@@ -616,8 +595,7 @@ fn an_answer_that_comes_in_pieces_is_an_item_a_part_and_its_cost_counts_once() {
     recorder.tool_result(gave("c1", "ok", Outcome::Done).said().unwrap().clone()).unwrap();
     recorder.assistant("Four.").unwrap();
     recorder.usage(usage).unwrap();
-    let todo = Todo { content: "x".to_owned(), status: "pending".to_owned(), active_form: None, extra: Map::new() };
-    assert!(matches!(recorder.todos(vec![todo]), Err(Error::CannotHold { what, .. }) if what == "todos"));
+    assert!(matches!(recorder.todos(vec![todo("x")]), Err(Error::CannotHold { what, .. }) if what == "todos"));
     recorder.close().unwrap();
     let session = written.session();
     let read = bodies(&session);
@@ -686,7 +664,7 @@ proptest! {
     fn any_words_come_back_as_they_were(asked in tricky(), told in tricky(), given in tricky(), why in tricky()) {
         prop_assume!(!asked.is_empty() && !told.is_empty());
         let calls = Body::Assistant(said([called("t", "c1", json!({"a": told.as_str()})), called("t", "c2", Value::from(asked.as_str()))]));
-        let bodies_written = [user(&asked), answer(&told), calls, gave("c1", given.as_str(), Outcome::Done), gave("c2", given.as_str(), Outcome::Failed(why))];
+        let bodies_written = [user(asked.as_str()), answer(told.as_str()), calls, gave("c1", given.as_str(), Outcome::Done), gave("c2", given.as_str(), Outcome::Failed(why))];
         let read = bodies(&wrote(&bodies_written).session());
         prop_assert_eq!(&read[..2], &bodies_written[..2]);
         let inputs: Vec<Option<&Value>> = read[2..4].iter().map(|body| match &body.said().unwrap().parts[0] {
@@ -724,6 +702,11 @@ fn gist_of(body: &Body) -> Vec<String> {
         Part::Data(data) if who == "user" && ["attachment", "reaction"].contains(&&*data.kind) => {
             vec![format!("user: {}", data.data)]
         }
+        // What is no picture is told by its name.
+        Part::File(file) if who == "user" && !file.media_type.starts_with("image") => match &file.filename {
+            Some(name) => vec![format!("user: [file {name} ({})]", file.media_type)],
+            None => vec![format!("user: [file ({})]", file.media_type)],
+        },
         Part::Steering(steering) => gist_of(&Body::User(Said::from(steering.parts.clone()))),
         Part::Tool(call) => {
             let raw = match &call.state {
@@ -739,27 +722,27 @@ fn gist_of(body: &Body) -> Vec<String> {
         }
         _ => Vec::new(),
     };
-    let parts = said.parts.iter().flat_map(part);
+    let mut parts: Vec<String> = said.parts.iter().flat_map(part).collect();
+    let speaker = said.sender.as_deref().filter(|sender| who == "user" && sender.ends_with("@muc"));
+    if let (Some(speaker), Some(first)) = (speaker, parts.first_mut()) {
+        first.insert_str("user: ".len(), &format!("{}: ", speaker.replace(char::is_control, "\u{fffd}")));
+    }
     let results = said.results.iter().filter(|result| !result.preliminary);
-    parts.chain(results.map(|result| ended(result.outcome == Outcome::Done))).collect()
+    parts.into_iter().chain(results.map(|result| ended(result.outcome == Outcome::Done))).collect()
 }
 
 #[test]
 fn sessions_of_every_agent_can_be_written_and_say_the_same() {
     let mut seen = 0;
-    for name in ["native", "claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"] {
-        for (dialect, path) in support::logs_of(name) {
-            let session = Session::open(&Source::file(dialect, &path), &support::reading()).unwrap();
-            let Some(head) = session.head() else { continue };
-            let bodies: Vec<Body> = session.branch(head).records.iter().map(|record| record.body().unwrap()).collect();
-            let text = written_at_once(codex(), &bodies);
-            let read = Session::from_bytes(codex(), text.clone().into_bytes(), &support::reading());
-            assert_eq!(gist(&read), gist(&session), "{}\n{text}", path.display());
-            let known = [IssueKind::UnansweredCall, IssueKind::OrphanResult, IssueKind::DuplicateResult];
-            let wrong = read.issues().iter().find(|issue| !known.contains(&issue.kind));
-            assert!(wrong.is_none(), "{} {wrong:?}", path.display());
-            seen += 1;
-        }
+    for (dialect, path) in logs_of_all() {
+        let session = Session::open(&Source::file(dialect, &path), &support::reading()).unwrap();
+        let Some(text) = text_of(codex(), &session) else { continue };
+        let read = Session::from_bytes(codex(), text.clone().into_bytes(), &support::reading());
+        assert_eq!(gist(&read), gist(&session), "{}\n{text}", path.display());
+        let known = [IssueKind::UnansweredCall, IssueKind::OrphanResult, IssueKind::DuplicateResult];
+        let wrong = read.issues().iter().find(|issue| !known.contains(&issue.kind));
+        assert!(wrong.is_none(), "{} {wrong:?}", path.display());
+        seen += 1;
     }
     assert!(seen > 300, "the corpus is gone: {seen}");
 }

@@ -11,11 +11,10 @@ use scrollback::dialect::fluux_room::{Reaction, SharedFile, Speaker, Stanza};
 use scrollback::dialect::{self, Dialect};
 use scrollback::error::Error;
 use scrollback::fork::Fork;
-use scrollback::history::{History, View};
-use scrollback::message::{Part, ToolPart, ToolState};
+use scrollback::history::View;
+use scrollback::message::{Part, ToolState};
 use scrollback::record::{
-    Body, Compaction, Context, Outcome, Restore, Rewind, Said, SessionId, Snapshot, Title, TitleSource, ToolResult,
-    Usage,
+    Body, Compaction, Context, Outcome, Restore, Rewind, Said, SessionId, Snapshot, TitleSource, Usage,
 };
 use scrollback::recorder::Ack;
 use scrollback::session::Session;
@@ -23,8 +22,11 @@ use scrollback::source::Source;
 use scrollback::store::Point;
 use scrollback::writing::Beginning;
 use serde_json::{Map, Value, json};
-use support::messages;
-use support::writing::{Log, SESSION, beginning, log, writing, written_at_once};
+use support::drafted::text_of;
+use support::pen::{self, Pen};
+use support::place::{SESSION, beginning, writing};
+use support::said::{answer, call, result, results, said, title};
+use support::{logs_of_all, messages};
 
 const THUMB: &str = "\u{1F44D}";
 
@@ -32,16 +34,8 @@ fn fluux() -> &'static dyn Dialect {
     dialect::named("fluux").unwrap()
 }
 
-fn wrote(bodies: &[Body]) -> Log {
-    log(fluux(), bodies)
-}
-
-fn said(parts: impl IntoIterator<Item = Part>) -> Said {
-    Said { parts: parts.into_iter().collect(), ..Said::default() }
-}
-
-fn answer(text: &str) -> Body {
-    Body::Assistant(said([Part::text(text)]))
+fn wrote(bodies: &[Body]) -> Pen {
+    pen::wrote(fluux(), bodies)
 }
 
 fn stanza(from: Speaker, body: &str) -> Stanza {
@@ -53,8 +47,7 @@ fn alice() -> Speaker {
 }
 
 fn sent(session: &Session) -> Vec<Value> {
-    let history = History::of(session, session.head().unwrap()).unwrap();
-    View::Fluux.messages(&history).unwrap().0
+    support::sent(session, View::Fluux)
 }
 
 #[test]
@@ -105,7 +98,7 @@ fn a_chat_of_two_is_written_as_the_agent_writes_it() {
     {"type":"message","role":"user","content":"","msg_id":"00000000-0000-7000-8000-000000000003","sender":"alice@example.com","ts":"2026-11-14T23:59:58.254+00:00","reaction":{"message_id":"stanza-2","emojis":["👍"]}}
     "#);
     let session = written.session();
-    assert!(written.lost_nothing());
+    assert!(written.lost().is_empty());
     assert_eq!(
         session.find("stanza-2").unwrap().body().unwrap(),
         Body::User(Said { metadata: Map::new(), ..shared.said() })
@@ -139,7 +132,7 @@ fn in_a_room_everybody_is_named_and_the_agent_is_not() {
 
 #[test]
 fn of_a_turn_the_last_words_are_kept_and_the_rest_is_told() {
-    let call = |id: &str, state| Part::from(ToolPart::dynamic("read", id, state));
+    let call = |id: &str, state| call("read", id, state);
     let turn = said([
         Part::StepStart,
         Part::reasoning("hm"),
@@ -158,7 +151,7 @@ fn of_a_turn_the_last_words_are_kept_and_the_rest_is_told() {
     let texts: Vec<Value> = sent(&session).into_iter().map(|mut message| message["content"].take()).collect();
     assert_eq!(texts, ["It says x.\nAnd no.", "Wait."]);
     assert_eq!(
-        written.lost(0),
+        written.lost_of(0),
         [
             "dropped thinking",
             "dropped tool call",
@@ -172,7 +165,7 @@ fn of_a_turn_the_last_words_are_kept_and_the_rest_is_told() {
         ]
     );
     assert_eq!(
-        (written.lost(1), written.lost(2)),
+        (written.lost_of(1), written.lost_of(2)),
         (vec!["dropped tool call".to_owned()], vec!["refused tool call".to_owned()])
     );
 }
@@ -199,26 +192,17 @@ fn files_are_told_by_name_type_and_size() {
             {"filename": "a.pdf", "mime_type": "application/pdf", "size": "unknown"},
         ])
     );
-    assert_eq!(written.lost(0), ["dropped image", "dropped file", "dropped file"]);
+    assert_eq!(written.lost_of(0), ["dropped image", "dropped file", "dropped file"]);
     written.session();
 }
 
 #[test]
 fn what_has_no_place_is_told_and_leaves_no_line() {
-    let result = ToolResult {
-        call_id: "c".to_owned(),
-        name: None,
-        output: Value::Null,
-        outcome: Outcome::Done,
-        preliminary: false,
-        duration_ms: None,
-        about: Map::new(),
-    };
     let written = wrote(&[
         Body::System(said([Part::text("be kind")])),
-        Body::ToolResult(Said { results: vec![result], ..Said::default() }),
+        results([result("c", Value::Null, Outcome::Done)]),
         Body::Attachment(said([Part::text("x")])),
-        Body::Title(Title { text: "t".to_owned(), source: TitleSource::Manual }),
+        title("t", TitleSource::Manual),
         Body::Compaction(Compaction::default()),
         Body::Snapshot(Snapshot::default()),
         Body::Rewind(Rewind::default()),
@@ -227,7 +211,7 @@ fn what_has_no_place_is_told_and_leaves_no_line() {
         Body::Other(json!({"type": "x"})),
     ]);
     assert_eq!(written.lines().len(), 1);
-    let lost: Vec<String> = (0..10).flat_map(|body| written.lost(body)).collect();
+    let lost: Vec<String> = (0..10).flat_map(|body| written.lost_of(body)).collect();
     assert_eq!(
         lost,
         [
@@ -263,7 +247,7 @@ fn what_a_message_says_beside_its_words_is_told() {
     };
     let written = wrote(&[Body::User(everything)]);
     assert_eq!(
-        written.lost(0),
+        written.lost_of(0),
         [
             "renamed reaction",
             "dropped data reaction",
@@ -302,21 +286,12 @@ fn an_instant_has_as_many_digits_as_it_needs() {
 #[test]
 fn a_turn_is_on_disk_when_the_model_has_spoken_last() {
     let written = wrote(&[Body::User(stanza(alice(), "What is in it?").said())]);
-    assert_eq!(written.id.as_str(), "alice@example.com");
+    assert_eq!(written.id().as_str(), "alice@example.com");
     let mut recorder = written.store.resume(Path::new("/"), Point::Session("alice@example.com")).unwrap();
-    let call = Part::from(ToolPart::dynamic("read", "c1", ToolState::called(json!({}))));
+    let call = call("read", "c1", ToolState::called(json!({})));
     let held = recorder.assistant(vec![Part::text("Let me look."), call]).unwrap();
     assert!(matches!(held, Ack::Held { .. }));
-    let result = ToolResult {
-        call_id: "c1".to_owned(),
-        name: None,
-        output: "x".into(),
-        outcome: Outcome::Done,
-        preliminary: false,
-        duration_ms: None,
-        about: Map::new(),
-    };
-    assert!(matches!(recorder.tool_result(result).unwrap(), Ack::Held { .. }));
+    assert!(matches!(recorder.tool_result(result("c1", "x", Outcome::Done)).unwrap(), Ack::Held { .. }));
     assert_eq!(recorder.unsaved().len(), 2);
     let Ack::Saved(saved) = recorder.assistant("It says x.").unwrap() else { panic!("the turn is over") };
     let lost: Vec<&str> = saved.losses.iter().map(|loss| loss.what.as_str()).collect();
@@ -347,17 +322,13 @@ fn sessions_of_every_agent_can_be_written_and_every_prompt_is_there() {
         texts.collect()
     };
     let mut seen = 0;
-    for name in ["native", "claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"] {
-        for (dialect, path) in support::logs_of(name) {
-            let session = Session::open(&Source::file(dialect, &path), &support::reading()).unwrap();
-            let Some(head) = session.head() else { continue };
-            let bodies: Vec<Body> = session.branch(head).records.iter().map(|record| record.body().unwrap()).collect();
-            let text = written_at_once(fluux(), &bodies);
-            let read = Session::from_bytes(fluux(), text.clone().into_bytes(), &support::reading());
-            assert!(read.issues().is_empty(), "{} {:?}\n{text}", path.display(), read.issues());
-            assert_eq!(prompts(&read), prompts(&session), "{}\n{text}", path.display());
-            seen += 1;
-        }
+    for (dialect, path) in logs_of_all() {
+        let session = Session::open(&Source::file(dialect, &path), &support::reading()).unwrap();
+        let Some(text) = text_of(fluux(), &session) else { continue };
+        let read = Session::from_bytes(fluux(), text.clone().into_bytes(), &support::reading());
+        assert!(read.issues().is_empty(), "{} {:?}\n{text}", path.display(), read.issues());
+        assert_eq!(prompts(&read), prompts(&session), "{}\n{text}", path.display());
+        seen += 1;
     }
     assert!(seen > 300, "the corpus is gone: {seen}");
 }

@@ -3,29 +3,16 @@
 
 mod support;
 
-use scrollback::record::{Body, RecordId, Said, SessionId};
+use scrollback::record::{Body, RecordId, SessionId};
 use scrollback::session::Session;
-use scrollback::writing::Draft;
-use support::{corpus, logs_of, native, read, reading};
+use support::drafted::draft;
+use support::place::writing;
+use support::{logs_of_all, native, read, reading};
 
 /// What is written for one record, read again; nothing where the format says that it cannot hold all of it.
 fn round(body: &Body) -> Option<(String, Body)> {
     let (session, id) = (SessionId::from("s"), RecordId::from("r"));
-    let written = (native().write().unwrap().lines)(&Draft {
-        session: &session,
-        id: &id,
-        parent: None,
-        answer: &id,
-        at: support::now(),
-        version: "1",
-        body,
-        context: &Default::default(),
-        branches: false,
-        sidechain: false,
-        fragment: None,
-        forked_from: None,
-        new_id: &|| "x".to_owned(),
-    });
+    let written = (writing(native()).lines)(&draft(&session, &id, body, &|| "x".to_owned()));
     if !written.losses.is_empty() {
         return None;
     }
@@ -39,36 +26,26 @@ fn round(body: &Body) -> Option<(String, Body)> {
 
 /// Which piece of a stream a record was is no longer told once it is whole.
 fn whole(mut body: Body) -> Body {
-    if let Body::User(said)
-    | Body::Assistant(said)
-    | Body::ToolResult(said)
-    | Body::Attachment(said)
-    | Body::System(said) = &mut body
-    {
-        *said = Said { fragment: None, ..std::mem::take(said) };
-    }
+    body.said_mut().into_iter().for_each(|said| said.fragment = None);
     body
 }
 
 #[test]
 fn whatever_a_record_says_is_read_back_as_it_was() {
     let (mut count, mut lost) = (0, 0);
-    for dialect in ["native", "claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"] {
-        assert!(corpus().join(dialect).is_dir());
-        for (dialect, log) in logs_of(dialect) {
-            let session = Session::from_bytes(dialect, std::fs::read(&log).unwrap(), &reading());
-            for record in session.records() {
-                let body = whole(record.body().unwrap());
-                if matches!(body, Body::Other(_) | Body::Header(_)) {
-                    continue;
-                }
-                let Some((text, again)) = round(&body) else {
-                    lost += 1;
-                    continue;
-                };
-                assert_eq!(whole(again), body, "{}: {}\n{text}", log.display(), record.id());
-                count += 1;
+    for (dialect, log) in logs_of_all() {
+        let session = Session::from_bytes(dialect, std::fs::read(&log).unwrap(), &reading());
+        for record in session.records() {
+            let body = whole(record.body().unwrap());
+            if matches!(body, Body::Other(_) | Body::Header(_)) {
+                continue;
             }
+            let Some((text, again)) = round(&body) else {
+                lost += 1;
+                continue;
+            };
+            assert_eq!(whole(again), body, "{}: {}\n{text}", log.display(), record.id());
+            count += 1;
         }
     }
     assert!(count > 1000, "{count}");

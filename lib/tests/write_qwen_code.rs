@@ -5,18 +5,20 @@ mod support;
 
 use std::path::Path;
 
-use scrollback::dialect::{Dialect, QwenCode};
+use scrollback::dialect::QwenCode;
 use scrollback::history::View;
 use scrollback::message::{DataPart, FilePart, Part, ReasoningPart, SteeringPart, ToolPart, ToolState};
 use scrollback::record::{
-    Body, Compaction, Outcome, RecordId, Restore, Rewind, Said, SessionId, Snapshot, Thinking, Title, TitleSource,
-    ToolNote, ToolResult, Usage,
+    Body, Compaction, Outcome, RecordId, Restore, Rewind, Said, SessionId, Snapshot, Thinking, TitleSource, ToolNote,
+    ToolResult, Usage,
 };
 use scrollback::recorder::Delta;
 use scrollback::session::Session;
 use scrollback::writing::{Adoption, Beginning};
 use serde_json::{Map, Value, json};
-use support::pen::{Pen, SESSION, user};
+use support::pen::{Pen, of_same_history, rewritten};
+use support::place::{SESSION, beginning, writing};
+use support::said::{self, results, title, user};
 
 fn pen() -> Pen {
     Pen::new(&QwenCode)
@@ -37,23 +39,7 @@ fn call(name: &str, id: &str) -> Part {
 }
 
 fn result(call: &str, output: impl Into<Value>, outcome: Outcome) -> ToolResult {
-    ToolResult {
-        call_id: call.to_owned(),
-        name: Some("read_file".to_owned()),
-        output: output.into(),
-        outcome,
-        preliminary: false,
-        duration_ms: None,
-        about: Map::new(),
-    }
-}
-
-fn results(results: impl IntoIterator<Item = ToolResult>) -> Body {
-    Body::ToolResult(Said { results: results.into_iter().collect(), ..Said::default() })
-}
-
-fn title(text: &str, source: TitleSource) -> Body {
-    Body::Title(Title { text: text.to_owned(), source })
+    ToolResult { name: Some("read_file".to_owned()), ..said::result(call, output, outcome) }
 }
 
 /// A conversation with everything that the format holds as it is.
@@ -161,10 +147,10 @@ fn a_line_has_what_the_agent_asks_for_and_nothing_that_says_nothing() {
             line.as_object().unwrap().iter().filter(|(_, value)| is_empty(value)).map(|(key, _)| key).collect();
         assert!(empty.iter().all(|key| *key == "parentUuid"), "{empty:?}: {line}");
     }
-    insta::assert_snapshot!(pen.lines()[0], @r#"{"uuid":"00000000-0000-4000-8000-000000000000","parentUuid":null,"sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:01.000Z","type":"user","provenance":"real_user","cwd":"/home/ada/tide-tables","version":"1.2.3","message":{"role":"user","parts":[{"text":"When is high water?"}]}}"#);
-    insta::assert_snapshot!(pen.lines()[2], @r#"{"uuid":"00000000-0000-4000-8000-000000000002","parentUuid":"00000000-0000-4000-8000-000000000001","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:03.000Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/tide-tables","version":"1.2.3","message":{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"06:12\n18:40"}}}]},"toolCallResult":{"callId":"c1","exitCode":0,"status":"success","durationMs":12}}"#);
-    insta::assert_snapshot!(pen.lines()[5], @r#"{"uuid":"00000000-0000-4000-8000-000000000005","parentUuid":"00000000-0000-4000-8000-000000000004","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:06.000Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/tide-tables","version":"1.2.3","message":{"role":"user","parts":[{"functionResponse":{"id":"c3","name":"read_file","response":{"error":"not now"}}}]},"toolCallResult":{"callId":"c3","status":"cancelled"}}"#);
-    insta::assert_snapshot!(pen.lines()[8], @r#"{"uuid":"00000000-0000-4000-8000-000000000008","parentUuid":"00000000-0000-4000-8000-000000000007","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:09.000Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/tide-tables","version":"1.2.3","message":{"role":"user","parts":[{"functionResponse":{"id":"c5","name":"read_file","response":{"output":{"rows":[1,2]}}}}]},"toolCallResult":{"callId":"c5","status":"success"}}"#);
+    insta::assert_snapshot!(pen.lines()[0], @r#"{"uuid":"00000000-0000-7000-8000-000000000000","parentUuid":null,"sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.251Z","type":"user","provenance":"real_user","cwd":"/home/ada/engine/src","version":"1.2.3","message":{"role":"user","parts":[{"text":"When is high water?"}]}}"#);
+    insta::assert_snapshot!(pen.lines()[2], @r#"{"uuid":"00000000-0000-7000-8000-000000000002","parentUuid":"00000000-0000-7000-8000-000000000001","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.253Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/engine/src","version":"1.2.3","message":{"role":"user","parts":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"06:12\n18:40"}}}]},"toolCallResult":{"callId":"c1","exitCode":0,"status":"success","durationMs":12}}"#);
+    insta::assert_snapshot!(pen.lines()[5], @r#"{"uuid":"00000000-0000-7000-8000-000000000005","parentUuid":"00000000-0000-7000-8000-000000000004","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.256Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/engine/src","version":"1.2.3","message":{"role":"user","parts":[{"functionResponse":{"id":"c3","name":"read_file","response":{"error":"not now"}}}]},"toolCallResult":{"callId":"c3","status":"cancelled"}}"#);
+    insta::assert_snapshot!(pen.lines()[8], @r#"{"uuid":"00000000-0000-7000-8000-000000000008","parentUuid":"00000000-0000-7000-8000-000000000007","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.259Z","type":"tool_result","provenance":"tool_result","cwd":"/home/ada/engine/src","version":"1.2.3","message":{"role":"user","parts":[{"functionResponse":{"id":"c5","name":"read_file","response":{"rows":[1,2]}}}]},"toolCallResult":{"callId":"c5","status":"success"}}"#);
 }
 
 #[test]
@@ -180,7 +166,7 @@ fn the_model_sees_what_was_said() {
     {"role":"user","parts":[{"functionResponse":{"id":"c3","name":"read_file","response":{"error":"not now"}}}]}
     {"role":"model","parts":[{"functionCall":{"id":"c4","name":"look","args":{"path":"a.txt"}}},{"functionCall":{"id":"c5","name":"count","args":{"path":"a.txt"}}},{"functionCall":{"id":"c6","name":"half","args":{"path":"a.txt"}}}]}
     {"role":"user","parts":[{"functionResponse":{"id":"c4","name":"read_file","response":{"output":"a map"},"parts":[{"inlineData":{"mimeType":"image/png","data":"iVBORw=="}}]}}]}
-    {"role":"user","parts":[{"functionResponse":{"id":"c5","name":"read_file","response":{"output":{"rows":[1,2]}}}}]}
+    {"role":"user","parts":[{"functionResponse":{"id":"c5","name":"read_file","response":{"rows":[1,2]}}}]}
     {"role":"user","parts":[{"functionResponse":{"id":"c6","name":"read_file","response":{"error":"torn","output":"one of two"}}}]}
     {"role":"model","parts":[{"text":"ha"},{"text":"ha"}]}
     {"role":"user","parts":[{"text":"And this?"},{"inlineData":{"mimeType":"image/png","data":"iVBORw=="}},{"fileData":{"mimeType":"application/pdf","fileUri":"https://example.org/t.pdf","displayName":"t.pdf"}}]}
@@ -208,6 +194,8 @@ fn what_the_format_cannot_hold_is_told() {
         (user([text("")]), "refused empty text"),
         (user([text("Hi"), Part::reasoning("Hm.")]), "dropped thinking"),
         (user([Part::file("text/plain", "data:,hello")]), "dropped file"),
+        (user([Part::file("text/plain", "data:text/plain;base64,aGVsbG8=")]), "dropped file"),
+        (user([Part::file("application/zip", "https://example.org/a.zip")]), "dropped file"),
         (user([Part::file("image/*", "data:image/png;base64,AAAA")]), "renamed media type"),
         (user([Part::Data(DataPart { kind: "weather".into(), ..DataPart::default() })]), "refused data"),
         (user([Part::Other(json!({"type": "hologram"}))]), "refused unknown part"),
@@ -262,6 +250,55 @@ fn what_the_format_cannot_hold_is_told() {
     }
 }
 
+/// The agent tells its model a text, or the whole response as JSON.
+#[test]
+fn what_a_tool_gave_back_is_written_as_the_agent_tells_it() {
+    let texts = json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]);
+    for (output, outcome, response, told, lost) in [
+        (json!({"ratio": 3.02}), Outcome::Done, json!({"ratio": 3.02}), r#"{"ratio":3.02}"#, ""),
+        (json!({"output": "1"}), Outcome::Done, json!({"output": r#"{"output":"1"}"#}), r#"{"output":"1"}"#, "renamed"),
+        (json!({"a": null}), Outcome::Done, json!({"output": r#"{"a":null}"#}), r#"{"a":null}"#, "renamed"),
+        (json!({}), Outcome::Done, json!({"output": "{}"}), "{}", "renamed"),
+        (json!([1, 2]), Outcome::Done, json!({"output": "[1,2]"}), "[1,2]", "renamed"),
+        (json!(4), Outcome::Done, json!({"output": "4"}), "4", "renamed"),
+        (texts, Outcome::Done, json!({"output": "a\nb"}), "a\nb", "renamed"),
+        (
+            json!({"a": 1}),
+            Outcome::Failed("torn".to_owned()),
+            json!({"error": "torn", "output": r#"{"a":1}"#}),
+            r#"{"a":1}"#,
+            "renamed",
+        ),
+        (json!(""), Outcome::Failed("torn".to_owned()), json!({"error": "torn"}), "torn", ""),
+    ] {
+        let mut pen = pen();
+        pen.say(user([Part::text("When?")]));
+        pen.say(Body::Assistant(Said { parts: vec![call("read_file", "c")], ..model() }));
+        pen.say(results([result("c", output.clone(), outcome)]));
+        assert_eq!(pen.lines()[2]["message"]["parts"][0]["functionResponse"]["response"], response, "{output}");
+        let lost = if lost.is_empty() { String::new() } else { format!("{lost} tool output") };
+        assert_eq!(pen.lost(), lost, "{output}");
+        let sent = pen.history(View::OpenAi);
+        let sent: Value = serde_json::from_str(sent.lines().last().unwrap()).unwrap();
+        assert_eq!(sent["content"], told, "{output}");
+    }
+}
+
+/// The agent puts results that stand in further records behind those of the first, and before them those that are missing.
+#[test]
+fn results_are_sent_in_the_order_of_the_agent() {
+    let mut pen = pen();
+    pen.say(user([Part::text("When?")]));
+    let calls = ["c1", "c2", "c3", "c4"].map(|id| call("read_file", id)).to_vec();
+    pen.say(Body::Assistant(Said { parts: calls, ..model() }));
+    for id in ["c3", "c4", "c1"] {
+        pen.say(results([result(id, "06:12", Outcome::Done)]));
+    }
+    let sent = pen.history(View::OpenAi);
+    let sent: Vec<Value> = sent.lines().skip(2).map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(sent.iter().map(|told| &told["tool_call_id"]).collect::<Vec<_>>(), ["c3", "c2", "c1", "c4"]);
+}
+
 #[test]
 fn a_call_that_carries_its_result_is_a_call_and_a_result() {
     let done = ToolPart::dynamic("read_file", "c1", ToolState::done(json!({}), "06:12"));
@@ -310,7 +347,7 @@ fn a_compaction_stands_for_what_came_before() {
         pen
     };
     let pen = read(of_summary.clone());
-    insta::assert_snapshot!(pen.lines()[2], @r#"{"uuid":"00000000-0000-4000-8000-000000000002","parentUuid":"00000000-0000-4000-8000-000000000001","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:03.000Z","type":"system","subtype":"chat_compression","provenance":"system","cwd":"/home/ada/tide-tables","version":"1.2.3","systemPayload":{"info":{"compressionStatus":1,"originalTokenCount":1000,"newTokenCount":50,"triggerReason":"manual"},"compressedHistory":[{"role":"user","parts":[{"text":"One was asked."}]}]}}"#);
+    insta::assert_snapshot!(pen.lines()[2], @r#"{"uuid":"00000000-0000-7000-8000-000000000002","parentUuid":"00000000-0000-7000-8000-000000000001","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.253Z","type":"system","subtype":"chat_compression","provenance":"system","cwd":"/home/ada/engine/src","version":"1.2.3","systemPayload":{"info":{"compressionStatus":1,"originalTokenCount":1000,"newTokenCount":50,"triggerReason":"manual"},"compressedHistory":[{"role":"user","parts":[{"text":"One was asked."}]}]}}"#);
     insta::assert_snapshot!(pen.history(View::Gemini), @r#"
     {"role":"user","parts":[{"text":"One was asked."}]}
     {"role":"user","parts":[{"text":"Two"}]}
@@ -363,24 +400,14 @@ fn a_streamed_answer_is_one_record() {
     let parts = vec![Part::reasoning("Hm."), Part::text("ha"), Part::text("ha"), call("read_file", "c1")];
     assert_eq!(pen.bodies()[1], Body::Assistant(Said { parts, ..model() }));
     assert_eq!((pen.bodies().len(), pen.lines().len()), (3, 7));
-    insta::assert_snapshot!(pen.lines()[5], @r#"{"uuid":"00000000-0000-4000-8000-000000000001","parentUuid":"00000000-0000-4000-8000-000000000000","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-10T09:00:06.000Z","type":"assistant","provenance":"assistant_output","cwd":"/home/ada/tide-tables","version":"1.2.3","fragment":{"seq":4,"part":4},"message":{"role":"model","parts":[]},"usageMetadata":{"promptTokenCount":110,"candidatesTokenCount":20,"thoughtsTokenCount":5,"totalTokenCount":130,"cachedContentTokenCount":100}}"#);
+    insta::assert_snapshot!(pen.lines()[5], @r#"{"uuid":"00000000-0000-7000-8000-000000000001","parentUuid":"00000000-0000-7000-8000-000000000000","sessionId":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.256Z","type":"assistant","provenance":"assistant_output","cwd":"/home/ada/engine/src","version":"1.2.3","fragment":{"seq":4,"part":4},"message":{"role":"model","parts":[]},"usageMetadata":{"promptTokenCount":110,"candidatesTokenCount":20,"thoughtsTokenCount":5,"totalTokenCount":130,"cachedContentTokenCount":100}}"#);
 }
 
 #[test]
 fn a_session_lies_where_the_agent_looks_for_it() {
     let place = |session: &str, cwd: &str| {
-        let session = SessionId(session.to_owned());
-        let beginning = Beginning {
-            session: &session,
-            project: Path::new(cwd),
-            cwd: Path::new(cwd),
-            at: support::now(),
-            version: "1",
-            git_branch: None,
-            with: None,
-            forked_from: None,
-        };
-        (QwenCode.write().unwrap().place)(&beginning)
+        let (session, cwd) = (SessionId::from(session), Path::new(cwd));
+        (writing(&QwenCode).place)(&Beginning { project: cwd, cwd, ..beginning(&session) })
     };
     let path = place(SESSION, "/home/ada/my.proj_1").unwrap();
     assert_eq!(path, Path::new("projects/-home-ada-my-proj-1/chats").join(format!("{SESSION}.jsonl")));
@@ -406,7 +433,7 @@ fn a_fork_takes_lines_over_and_changes_only_who_and_what_they_hang_on() {
     let (id, parent) = (RecordId("u2".to_owned()), RecordId("u1".to_owned()));
     let adopt = |line: Value, parent: Option<&RecordId>| {
         let adoption = Adoption { session: &new, parent, from: (&old, &id) };
-        (QwenCode.write().unwrap().adopt.unwrap())(line, &adoption)
+        writing(&QwenCode).adopt.unwrap()(line, &adoption)
     };
     let line = json!({"uuid": "u2", "parentUuid": "gone", "zebra": {"b": 1, "a": 2}, "sessionId": SESSION, "type": "user", "message": {"role": "user", "parts": [{"text": "Hi"}]}});
     insta::assert_snapshot!(adopt(line.clone(), Some(&parent)), @r#"{"uuid":"u2","parentUuid":"u1","zebra":{"b":1,"a":2},"sessionId":"5e551000-0000-4000-8000-00000000000f","type":"user","message":{"role":"user","parts":[{"text":"Hi"}]},"forkedFrom":{"sessionId":"5e551000-0000-4000-8000-000000000001","messageUuid":"u2"}}"#);
@@ -438,8 +465,8 @@ fn what_an_answer_cost_moves_nothing() {
 #[test]
 fn every_session_can_be_written() {
     let mut compared = 0;
-    support::pen::rewritten(&QwenCode, |case, session, pen| {
-        let same = support::pen::of_same_history(session, pen, View::Anthropic);
+    rewritten(&QwenCode, |case, session, pen| {
+        let same = of_same_history(session, pen, View::Anthropic);
         // The order of its lines tells which calls were made at once: that is not ours to say.
         if pen.lost().is_empty() && session.dialect().name() != "claude-code" {
             assert!(same, "{case}");

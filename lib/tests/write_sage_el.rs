@@ -10,26 +10,19 @@ use scrollback::dialect::{self, Dialect};
 use scrollback::message::{Approval, Part, Role, SteeringPart, ToolPart, ToolState};
 use scrollback::profile::Profile;
 use scrollback::record::{
-    Body, Compaction, Context, Kind, Outcome, RecordId, Rewind, Said, SessionId, Thinking, Title, TitleSource, Todo,
-    ToolResult, Usage,
+    Body, Compaction, Context, Kind, Outcome, RecordId, Rewind, Said, SessionId, Thinking, TitleSource, ToolResult,
+    Usage,
 };
-use scrollback::store::{Point, Store};
+use scrollback::store::Point;
 use scrollback::writing::{Adoption, Beginning, Draft, Tally};
 use serde_json::{Map, Value, json};
 use support::bodies;
-use support::writing;
-use support::written::{Made, at, plain, write};
+use support::drafted::{Drafted, at, draft, drafted, plain};
+use support::place::{PROJECT, begin, beginning, store, writing};
+use support::said::{self, call, said, title, todo};
 
 fn sage() -> &'static dyn Dialect {
     dialect::named("sage-el").unwrap()
-}
-
-fn says(parts: Vec<Part>) -> Said {
-    Said { parts, ..Said::default() }
-}
-
-fn call(name: &str, id: &str, state: ToolState) -> Part {
-    ToolPart::dynamic(name, id, state).into()
 }
 
 fn denied(input: Value, reason: &str) -> ToolState {
@@ -42,7 +35,7 @@ fn denied(input: Value, reason: &str) -> ToolState {
 fn talk() -> Vec<Body> {
     let mut ran = ToolPart::dynamic("Bash", "c2", ToolState::failed(json!({"command": "ls x"}), "no such file"));
     ran.call_provider_metadata = json!({"scrollback": {"durationMs": 12}}).as_object().cloned();
-    let turn = says(vec![
+    let turn = said(vec![
         Part::StepStart,
         Part::text("Let me look."),
         call("Read", "c1", ToolState::done(json!({"path": "a.el"}), json!("(provide 'a)"))),
@@ -53,22 +46,22 @@ fn talk() -> Vec<Body> {
     let usage = Usage { input: Some(10), output: Some(4), cache_read: Some(7), ..Usage::default() };
     let context = Context { cwd: Some("/w".into()), git_branch: Some("main".into()), ..Context::default() };
     vec![
-        Body::User(Said { context, ..says(vec![Part::text("What is there?")]) }),
+        Body::User(Said { context, ..said(vec![Part::text("What is there?")]) }),
         Body::Assistant(Said { model: Some("m-1".into()), usage: Some(usage), ..turn }),
     ]
 }
 
 #[test]
 fn a_turn_is_a_line_for_each_response_and_reads_back_as_it_was() {
-    let made = write(sage(), &talk());
+    let made = drafted(sage(), &talk());
     let lines: Vec<String> = made.lines().iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"
-    {"role":"user","content":"What is there?","timestamp":"2026-11-15T10:00:00.25Z","uuid":"r0","session_id":"5e551011-0000-7000-8000-000000000001","cwd":"/w","gitBranch":"main","version":"1.2.3"}
-    {"role":"assistant","content":"Let me look.","timestamp":"2026-11-15T10:00:01.25Z","uuid":"r1","session_id":"5e551011-0000-7000-8000-000000000001","tool_calls":[{"id":"c1","name":"Read","args":{"path":"a.el"},"result":"(provide 'a)","success":true},{"id":"c2","name":"Bash","args":{"command":"ls x"},"success":false,"error":"no such file","duration_ms":12}],"tokens":{"estimated":3},"model":"m-1","version":"1.2.3"}
-    {"role":"assistant","content":"There is one file.","timestamp":"2026-11-15T10:00:01.25Z","uuid":"made-0","session_id":"5e551011-0000-7000-8000-000000000001","tokens":{"estimated":5},"usage":{"input_tokens":10,"output_tokens":4,"cache_read_tokens":7},"model":"m-1","version":"1.2.3"}
+    {"role":"user","content":"What is there?","timestamp":"2026-11-15T10:00:00.25Z","uuid":"r0","session_id":"5e551000-0000-4000-8000-000000000001","cwd":"/w","gitBranch":"main","version":"1.2.3"}
+    {"role":"assistant","content":"Let me look.","timestamp":"2026-11-15T10:00:01.25Z","uuid":"r1","session_id":"5e551000-0000-4000-8000-000000000001","tool_calls":[{"id":"c1","name":"Read","args":{"path":"a.el"},"result":"(provide 'a)","success":true},{"id":"c2","name":"Bash","args":{"command":"ls x"},"success":false,"error":"no such file","duration_ms":12}],"tokens":{"estimated":3},"model":"m-1","version":"1.2.3"}
+    {"role":"assistant","content":"There is one file.","timestamp":"2026-11-15T10:00:01.25Z","uuid":"made-0","session_id":"5e551000-0000-4000-8000-000000000001","tokens":{"estimated":5},"usage":{"input_tokens":10,"output_tokens":4,"cache_read_tokens":7},"model":"m-1","version":"1.2.3"}
     "#);
-    assert!(made.losses(0).is_empty() && made.losses(1).is_empty());
-    assert_eq!(made.session.id().as_str(), "5e551011-0000-7000-8000-000000000001");
+    assert!(made.lost_of(0).is_empty() && made.lost_of(1).is_empty());
+    assert_eq!(made.session.id().as_str(), "5e551000-0000-4000-8000-000000000001");
     let messages = support::messages(&made.session);
     let [Body::User(asked), Body::Assistant(turn)] = &talk()[..] else { panic!() };
     assert_eq!(plain(&messages[0].parts), plain(&asked.parts));
@@ -83,20 +76,19 @@ fn a_turn_is_a_line_for_each_response_and_reads_back_as_it_was() {
 
 /// One body: the lines it becomes, `role: content`, with the calls' names, and what is lost.
 fn check(body: Body) -> String {
-    let made = write(sage(), &[body]);
+    let made = drafted(sage(), &[body]);
     let line = |line: &&Value| {
         let text = |key: &str| line[key].as_str().unwrap().to_owned();
         let calls = line["tool_calls"].as_array().map(Vec::as_slice).unwrap_or_default();
         let calls: Vec<String> = calls.iter().map(|call| format!(" {call}")).collect();
         format!("{} {}: {:?}{}", text("uuid"), text("role"), text("content"), calls.concat())
     };
-    let told: Vec<String> = made.lines().iter().map(line).chain(made.losses(0)).collect();
+    let told: Vec<String> = made.lines().iter().map(line).chain(made.lost_of(0)).collect();
     told.join("\n")
 }
 
 fn result(call_id: &str, output: Value, outcome: Outcome) -> ToolResult {
-    let (name, about) = (Some("Bash".to_owned()), Map::new());
-    ToolResult { call_id: call_id.into(), name, output, outcome, preliminary: false, duration_ms: Some(3), about }
+    ToolResult { name: Some("Bash".to_owned()), duration_ms: Some(3), ..said::result(call_id, output, outcome) }
 }
 
 #[test]
@@ -105,24 +97,24 @@ fn a_line_always_says_something_and_what_stands_in_for_a_text_is_told() {
         call("Read", "c1", ToolState::called(json!({"path": "a"}))),
         call("Bash", "c2", denied(json!({}), "not today")),
     ];
-    insta::assert_snapshot!(check(Body::Assistant(says(two))), @r#"
+    insta::assert_snapshot!(check(Body::Assistant(said(two))), @r#"
     r0 assistant: "[calls Read, calls Bash]" {"id":"c1","name":"Read","args":{"path":"a"}} {"id":"c2","name":"Bash","args":{},"success":false,"error":"not today"}
     dropped approval
     renamed denied
     synthesised text
     "#);
     let picture = Part::file("image/png", "data:image/png;base64,AAAA");
-    insta::assert_snapshot!(check(Body::User(says(vec![picture.clone()]))), @r#"
+    insta::assert_snapshot!(check(Body::User(said(vec![picture.clone()]))), @r#"
     r0 user: "[image image/png]"
     dropped image
     synthesised text
     "#);
-    insta::assert_snapshot!(check(Body::User(says(vec![Part::text("See"), picture]))), @r#"
+    insta::assert_snapshot!(check(Body::User(said(vec![Part::text("See"), picture]))), @r#"
     r0 user: "See"
     dropped image
     "#);
-    insta::assert_snapshot!(check(Body::User(says(vec![Part::text("")]))), @"dropped message");
-    insta::assert_snapshot!(check(Body::Assistant(says(vec![Part::StepStart, Part::reasoning("Hm.")]))), @r#"
+    insta::assert_snapshot!(check(Body::User(said(vec![Part::text("")]))), @"dropped message");
+    insta::assert_snapshot!(check(Body::Assistant(said(vec![Part::StepStart, Part::reasoning("Hm.")]))), @r#"
     dropped thinking
     dropped message
     "#);
@@ -137,7 +129,7 @@ fn calls_say_how_they_ended() {
             result("c3", Value::Null, Outcome::Failed(String::new())),
             result("c4", Value::Null, Outcome::Denied(None)),
         ],
-        ..says(vec![
+        ..said(vec![
             Part::text("Four."),
             call("Bash", "c1", ToolState::called(json!({}))),
             call("Bash", "c2", ToolState::called(json!({}))),
@@ -155,7 +147,7 @@ fn calls_say_how_they_ended() {
 
 #[test]
 fn results_of_calls_elsewhere_are_calls_of_their_own_and_words_between_are_the_users() {
-    let stray = Said { results: vec![result("c9", json!("late"), Outcome::Done)], ..says(vec![Part::text("Stop!")]) };
+    let stray = Said { results: vec![result("c9", json!("late"), Outcome::Done)], ..said(vec![Part::text("Stop!")]) };
     insta::assert_snapshot!(check(Body::ToolResult(stray)), @r#"
     made-0 assistant: "[result of Bash]" {"id":"c9-result","name":"Bash","args":null,"result":"late","success":true,"duration_ms":3}
     r0 user: "Stop!"
@@ -164,7 +156,7 @@ fn results_of_calls_elsewhere_are_calls_of_their_own_and_words_between_are_the_u
     "#);
     let steering = SteeringPart { id: "s".into(), parts: vec![Part::text("Faster.")], extra: Map::new() };
     let turn = vec![Part::text("One"), Part::Steering(steering), Part::text("two")];
-    insta::assert_snapshot!(check(Body::Assistant(says(turn))), @r#"
+    insta::assert_snapshot!(check(Body::Assistant(said(turn))), @r#"
     r0 assistant: "One"
     made-0 user: "Faster."
     made-1 assistant: "two"
@@ -175,7 +167,7 @@ fn results_of_calls_elsewhere_are_calls_of_their_own_and_words_between_are_the_u
 #[test]
 fn what_has_no_line_of_its_own_is_renamed_or_dropped_and_told() {
     let notice = |error: Option<&str>, to_model| {
-        Body::System(Said { error: error.map(str::to_owned), to_model, ..says(vec![Part::text("Mind.")]) })
+        Body::System(Said { error: error.map(str::to_owned), to_model, ..said(vec![Part::text("Mind.")]) })
     };
     insta::assert_snapshot!(check(notice(None, true)), @r#"r0 system: "Mind.""#);
     insta::assert_snapshot!(check(notice(None, false)), @r#"
@@ -202,15 +194,14 @@ fn what_has_no_line_of_its_own_is_renamed_or_dropped_and_told() {
     renamed compaction
     "#);
     insta::assert_snapshot!(check(summary(None)), @"dropped compaction");
-    insta::assert_snapshot!(check(Body::Title(Title { text: "T".into(), source: TitleSource::Manual })), @"dropped title");
+    insta::assert_snapshot!(check(title("T", TitleSource::Manual)), @"dropped title");
     insta::assert_snapshot!(check(Body::Rewind(Rewind::default())), @"dropped rewind");
-    let todo = Todo { content: "x".into(), status: "pending".into(), active_form: None, extra: Map::new() };
     let thinking = Thinking { level: None, disabled: true, triggers: Vec::new() };
     let state = Said {
-        todos: Some(vec![todo]),
+        todos: Some(vec![todo("x")]),
         thinking: Some(thinking),
         sender: Some("ada".into()),
-        ..says(vec![Part::text("Go.")])
+        ..said(vec![Part::text("Go.")])
     };
     insta::assert_snapshot!(check(Body::User(state)), @r#"
     r0 user: "Go."
@@ -223,22 +214,9 @@ fn what_has_no_line_of_its_own_is_renamed_or_dropped_and_told() {
 #[test]
 fn work_beside_the_conversation_is_not_put_into_it() {
     let (session, id) = (SessionId::from("s"), RecordId::from("r"));
-    let body = Body::User(says(vec![Part::text("Count.")]));
-    let written = (sage().write().unwrap().lines)(&Draft {
-        session: &session,
-        id: &id,
-        parent: None,
-        answer: &id,
-        at: at(0),
-        version: "",
-        body: &body,
-        context: &Default::default(),
-        branches: false,
-        sidechain: true,
-        fragment: None,
-        forked_from: None,
-        new_id: &|| "made".to_owned(),
-    });
+    let body = said::user("Count.");
+    let new_id = || "made".to_owned();
+    let written = (writing(sage()).lines)(&Draft { sidechain: true, ..draft(&session, &id, &body, &new_id) });
     assert!(written.lines.is_empty());
     assert_eq!(written.losses[0].what, "sidechain");
 }
@@ -247,10 +225,7 @@ fn work_beside_the_conversation_is_not_put_into_it() {
 fn a_project_has_one_file_in_a_folder_that_is_called_after_it() {
     let place = |project: &str| {
         let (session, project) = (SessionId::from("s"), Path::new(project));
-        let (cwd, at, version) = (project, at(0), "1");
-        let (git_branch, with, forked_from) = (None, None, None);
-        let beginning = Beginning { session: &session, project, cwd, at, version, git_branch, with, forked_from };
-        (sage().write().unwrap().place)(&beginning)
+        (writing(sage()).place)(&Beginning { project, ..beginning(&session) })
     };
     for (project, folder) in [
         ("/home/user/github.com/repo", "-home-user-github-com-repo"),
@@ -287,7 +262,7 @@ fn tally() -> Tally {
 
 #[test]
 fn metadata_json_is_kept_true_and_keeps_what_else_it_says() {
-    let sidecar = sage().write().unwrap().sidecar.unwrap();
+    let sidecar = writing(sage()).sidecar.unwrap();
     let fresh = sidecar(None, &tally());
     let expected = json!({
         "project_dir": "/home/user/project",
@@ -314,9 +289,8 @@ fn metadata_json_is_kept_true_and_keeps_what_else_it_says() {
 #[test]
 fn a_line_that_another_session_takes_over_changes_only_its_session() {
     let (session, from) = (SessionId::from("new"), (&SessionId::from("old"), &RecordId::from("u")));
-    let adopt = |line: Value| {
-        (sage().write().unwrap().adopt.unwrap())(line, &Adoption { session: &session, parent: None, from })
-    };
+    let adopt =
+        |line: Value| (writing(sage()).adopt.unwrap())(line, &Adoption { session: &session, parent: None, from });
     let line = json!({"role": "user", "content": "x", "mine": {"a": 1}, "session_id": "old", "uuid": "u"});
     let expected = json!({"role": "user", "content": "x", "mine": {"a": 1}, "session_id": "new", "uuid": "u"});
     assert_eq!(adopt(line), expected);
@@ -327,22 +301,19 @@ fn a_line_that_another_session_takes_over_changes_only_its_session() {
 /// An agent at work, its process ended and begun again.
 #[test]
 fn what_an_agent_records_is_one_conversation_with_true_metadata() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(sage(), folder.path(), writing::host()).unwrap();
-    let mut recorder = writing::begin(&store).unwrap();
+    let (_folder, store) = store(sage());
+    let mut recorder = begin(&store).unwrap();
     recorder.user("What is there?").unwrap();
     let called = |id: &str| call("Bash", id, ToolState::called(json!({"command": "ls"})));
-    recorder.assistant(says(vec![Part::text("Let me look."), called("c1"), called("c2")])).unwrap();
+    recorder.assistant(said(vec![Part::text("Let me look."), called("c1"), called("c2")])).unwrap();
     for (id, outcome) in [("c2", Outcome::Failed("no".into())), ("c1", Outcome::Done)] {
-        recorder
-            .tool_result(Said { results: vec![result(id, json!("ok"), outcome)], ..Said::default() })
-            .unwrap();
+        recorder.tool_result(result(id, json!("ok"), outcome)).unwrap();
     }
     recorder.assistant("One file.").unwrap();
     // It is the project's one conversation, and called after it; an archive must not be called the same.
     assert_eq!(recorder.session().unwrap().as_str(), "home-ada-engine");
     recorder.close().unwrap();
-    let mut recorder = store.resume(Path::new("/home/ada/engine"), Point::Session("home-ada-engine")).unwrap();
+    let mut recorder = store.resume(Path::new(PROJECT), Point::Session("home-ada-engine")).unwrap();
     recorder.user("Thanks.").unwrap();
     let path = recorder.path().unwrap().to_owned();
     assert!(path.ends_with("projects/-home-ada-engine/conversation.jsonl"), "{path:?}");
@@ -376,7 +347,7 @@ fn what_an_agent_records_is_one_conversation_with_true_metadata() {
     );
     let text = std::fs::read_to_string(&path).unwrap();
     let about: Value = serde_json::from_slice(&std::fs::read(path.with_file_name("metadata.json")).unwrap()).unwrap();
-    assert_eq!(about["project_dir"], "/home/ada/engine");
+    assert_eq!(about["project_dir"], PROJECT);
     assert_eq!((&about["message_count"], &about["total_size"]), (&json!(text.lines().count()), &json!(text.len())));
     for line in text.lines() {
         assert!(!line.contains("session_id"));
@@ -386,7 +357,7 @@ fn what_an_agent_records_is_one_conversation_with_true_metadata() {
 
 #[test]
 fn an_ended_conversation_goes_into_the_history_of_its_project() {
-    let archive = sage().write().unwrap().archive.unwrap();
+    let archive = writing(sage()).archive.unwrap();
     let conversation = Path::new("/s/projects/-p/conversation.jsonl");
     let place = archive(conversation, at(7)).unwrap();
     assert_eq!(place, Path::new("/s/projects/-p/history/20261115-100007.jsonl"));
@@ -394,7 +365,7 @@ fn an_ended_conversation_goes_into_the_history_of_its_project() {
 }
 
 /// How many calls all lines have.
-fn calls(made: &Made) -> usize {
+fn calls(made: &Drafted) -> usize {
     made.lines().iter().map(|line| line["tool_calls"].as_array().map_or(0, Vec::len)).sum()
 }
 
@@ -403,7 +374,7 @@ proptest! {
 
     #[test]
     fn every_line_keeps_the_rules_of_sage(bodies in bodies::several()) {
-        let made = write(sage(), &bodies);
+        let made = drafted(sage(), &bodies);
         for line in made.lines() {
             prop_assert_eq!(Profile::SageEl.faults(&line.to_string()), []);
         }
@@ -414,7 +385,7 @@ proptest! {
 
     #[test]
     fn no_word_and_no_call_is_lost(said in bodies::said()) {
-        let made = write(sage(), &[Body::Assistant(said.clone())]);
+        let made = drafted(sage(), &[Body::Assistant(said.clone())]);
         for part in &said.parts {
             if let Part::Text(text) = part {
                 let is_there = made.lines().iter().any(|line| line["content"].as_str().unwrap().contains(&text.text));
@@ -435,7 +406,7 @@ proptest! {
             1 => (Body::Assistant(said.clone()), Kind::Assistant),
             _ => (Body::System(said.clone()), Kind::System),
         };
-        let made = write(sage(), &[body]);
+        let made = drafted(sage(), &[body]);
         if !made.records[0].losses.is_empty() {
             return Ok(());
         }

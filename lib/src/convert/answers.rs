@@ -9,14 +9,15 @@ use crate::skeleton::KeyRole;
 
 /// The answers that were written as several records, each by its first.
 pub(super) fn answers<'s>(records: &[RecordRef<'s>]) -> HashMap<usize, Vec<RecordRef<'s>>> {
-    let mut groups: HashMap<u64, usize> = HashMap::new();
+    let turns = turns(records);
+    let mut groups: HashMap<(u64, Option<usize>), usize> = HashMap::new();
     let mut answers: HashMap<usize, Vec<RecordRef<'s>>> = HashMap::new();
     let mut items: Option<usize> = None;
     for record in records {
         let is_item = record.kind() == Kind::Assistant && record.is_item();
         let first = if let Some(group) = record.keys(KeyRole::Group).next().filter(|_| record.kind() == Kind::Assistant)
         {
-            Some(*groups.entry(group).or_insert(record.order()))
+            Some(*groups.entry((group, turns.get(&record.order()).copied())).or_insert(record.order()))
         } else if is_item {
             Some(*items.get_or_insert(record.order()))
         } else {
@@ -31,6 +32,20 @@ pub(super) fn answers<'s>(records: &[RecordRef<'s>]) -> HashMap<usize, Vec<Recor
     }
     answers.retain(|_, members| members.len() > 1);
     answers
+}
+
+/// The prompt that each record comes after: a name that a model gives twice is not one answer to two prompts.
+///
+/// What hangs on nothing that was seen comes after the prompt that stands before it.
+fn turns(records: &[RecordRef<'_>]) -> HashMap<usize, usize> {
+    let mut turns = HashMap::new();
+    let mut last = None;
+    for record in records {
+        let above = record.parent().and_then(|parent| turns.get(&parent.order()).copied());
+        last = if record.kind() == Kind::User { Some(record.order()) } else { above.or(last) };
+        turns.extend(last.map(|last| (record.order(), last)));
+    }
+    turns
 }
 
 /// What several records of one answer say together.

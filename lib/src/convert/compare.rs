@@ -1,18 +1,25 @@
 //! What a converted session says otherwise than its source, found by reading it back.
 //!
-//! Writers tell their losses; this finds the ones that nobody told, so that a conversion without a loss is one without a difference.
+//! Writers tell their losses (`compare/told.rs`); this finds the ones that nobody told, so that a conversion without a loss is one
+//! without a difference. A branch is compared as a whole: what only stands in another message is not lost.
+
+mod told;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::LossRow;
+use super::replay::Replayed;
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::message::{Message, Part, Role};
+use crate::record::Usage;
 use crate::session::{RecordRef, Session};
-use crate::writing::{Loss, LossKind};
+use crate::writing::{Loss, LossKind, word_for};
+use told::Told;
 
 /// A message is looked for among so many that follow: more are not lost or made up between two that stay.
 const MESSAGES_AHEAD: usize = 8;
@@ -20,185 +27,242 @@ const MESSAGES_AHEAD: usize = 8;
 /// So many branches are read back; a session with more is taken for one that differs.
 const BRANCHES_COMPARED: usize = 32;
 
-/// Losses that are a whole record. Others are of a record that is there.
-const WHOLE_RECORDS: [&str; 20] = [
-    "prompt",
-    "answer",
-    "tool result",
-    "another result of the same call",
-    "context",
-    "attachment",
-    "notice",
-    "snapshot",
-    "title",
-    "compaction",
-    "rewind",
-    "restore",
-    "header",
-    "a header",
-    "unknown record",
-    "a record of an unknown kind",
-    "sidechain",
-    "another branch",
-    "message without words",
-    "tool call",
-];
-
-/// Names that losses have for the same thing as far as a message shows it.
-const SAME: [&[&str]; 6] = [
-    &["surroundings", "cwd", "gitBranch", "platform", "user type"],
-    &["thinking", "reasoning", "signature", "id"],
-    &["file", "image", "media type", "file name", "attachment"],
-    &["text", "texts", "empty text", "citations", "sender", "message without words", "reaction"],
-    &[
-        "tool call",
-        "tool input",
-        "tool output",
-        "tool name",
-        "tool result",
-        "id",
-        "preliminary result",
-        "reason of a failure",
-        "call that a provider ran",
-        "note of a run",
-        "duration",
-    ],
-    &["steering-message", "steering message", "message inside another"],
-];
-
 /// Adds what the converted session says otherwise on the branch of each of these pairs of heads.
 pub(super) fn add_differences(
     pairs: &[(RecordRef<'_>, RecordRef<'_>)],
     sessions: (&Session, &Session),
-    losses: &mut Vec<LossRow>,
+    replayed: &mut Replayed,
 ) -> Result<()> {
     let (source, converted) = sessions;
-    let mut told = Told { known: HashSet::new(), told_of: HashSet::new(), compared: HashSet::new(), rows: Vec::new() };
-    for row in losses.iter() {
-        told.known.insert((row.record.clone(), row.what.clone()));
-        if row.kind == LossKind::Dropped && WHOLE_RECORDS.contains(&row.what.as_str()) {
-            told.told_of.insert(row.record.clone());
-        }
-    }
+    let mut comparison = Comparison {
+        told: Told::new(&replayed.losses),
+        names: &replayed.ids,
+        compared: HashSet::new(),
+        made_up: HashSet::new(),
+        compares_usage: false,
+    };
     for (head, now) in pairs.iter().take(BRANCHES_COMPARED) {
-        told.branch(*head, *now)?;
+        comparison.branch(*head, *now)?;
     }
     if let Some((head, _)) = pairs.get(BRANCHES_COMPARED) {
-        told.rows.push(row(&head.id(), "branches that were not compared", LossKind::Renamed));
+        comparison.told.push(&[&head.id()], "branch that was not compared", LossKind::Renamed);
     }
     let title = |session: &Session| session.title().map(|title| (title.text.clone(), title.source));
     let (before, after) = (title(source), title(converted));
-    if before != after {
+    if before != after && !comparison.told.anywhere("title") {
         let record = pairs.first().map(|(head, _)| head.id().into_owned()).unwrap_or_default();
-        let is_told = losses.iter().any(|row| row.what == "title");
-        told.rows
-            .extend((!is_told).then(|| row(&record, "title", changed(before.is_some(), after.is_some()))));
+        comparison.told.push(&[&record], "title", changed(before.is_some(), after.is_some()));
     }
-    losses.append(&mut told.rows);
+    let found = comparison.told.found;
+    replayed.losses.extend(found);
     Ok(())
 }
 
-struct Told {
-    /// Records and what is known to be otherwise in them.
-    known: HashSet<(String, String)>,
-    /// Records that are known to be left out as a whole.
-    told_of: HashSet<String>,
+struct Comparison<'a> {
+    told: Told,
+    /// What records of the converted session are called in the source, where that differs.
+    names: &'a BTreeMap<String, String>,
     /// Messages that an earlier branch had too, by the first of their records.
     compared: HashSet<String>,
-    rows: Vec<LossRow>,
+    made_up: HashSet<String>,
+    /// What the branch cost is not the same.
+    compares_usage: bool,
 }
 
-impl Told {
+/// What does not stand where it stood on a branch. It may stand elsewhere.
+#[derive(Default)]
+struct Unmatched {
+    /// Messages that are nowhere, each with its parts.
+    dropped: Vec<Stray>,
+    /// Messages that nobody said.
+    made_up: Vec<Stray>,
+    /// Messages that are there with other parts: what is gone, what is new.
+    changed: Vec<(Stray, Stray)>,
+}
+
+/// Parts of one message that are not in its counterpart.
+struct Stray {
+    records: Vec<String>,
+    role: Role,
+    parts: Vec<(u64, &'static str)>,
+}
+
+impl Comparison<'_> {
     fn branch(&mut self, head: RecordRef<'_>, now: RecordRef<'_>) -> Result<()> {
         let (before, after) = (head.session.branch(head), now.session.branch(now));
+        // Where a format tells the cost is its own business: what counts is what the branch cost.
+        let (cost, costs) = (head.session.usage_of(&before), now.session.usage_of(&after));
+        self.compares_usage = tokens(cost) != tokens(costs);
         let (before, after) = (Conversation::new(&before), Conversation::new(&after));
         let mut before = Window { messages: before.messages(0..before.len()), seen: VecDeque::new() };
         let mut after = Window { messages: after.messages(0..after.len()), seen: VecDeque::new() };
         let mut last = head.id().into_owned();
+        let mut unmatched = Unmatched::default();
         loop {
             before.fill()?;
             after.fill()?;
             let (dropped, made_up) = steps(&before.seen, &after.seen);
-            for message in before.seen.drain(..dropped) {
-                self.whole(&message, LossKind::Dropped);
-            }
-            for message in after.seen.drain(..made_up) {
-                self.push(&[last.as_str()], of_role(message.role), LossKind::Synthesised);
-            }
+            before.seen.drain(..dropped).for_each(|message| self.drop(&message, &mut unmatched));
+            after.seen.drain(..made_up).for_each(|message| self.make_up(&message, &last, &mut unmatched));
             match (before.seen.pop_front(), after.seen.pop_front()) {
                 (Some(was), Some(is)) => {
                     last.clone_from(&was.id);
                     if self.compared.insert(was.id.clone()) {
-                        self.message(&was, &is);
+                        self.message(&was, &is, &mut unmatched);
                     }
                 }
-                (Some(was), None) => self.whole(&was, LossKind::Dropped),
-                (None, Some(is)) => self.push(&[last.as_str()], of_role(is.role), LossKind::Synthesised),
-                (None, None) => return Ok(()),
+                (Some(was), None) => self.drop(&was, &mut unmatched),
+                (None, Some(is)) => self.make_up(&is, &last, &mut unmatched),
+                (None, None) => break,
             }
         }
+        self.settle(unmatched);
+        if self.compares_usage && !self.told.anywhere("usage") {
+            self.told.push(&[&head.id()], "usage", changed(cost.is_some(), costs.is_some()));
+        }
+        Ok(())
     }
 
-    /// A message that is nowhere: its records may have told so.
-    fn whole(&mut self, message: &Message, kind: LossKind) {
-        let records = records(message);
-        if self.compared.insert(message.id.clone()) && !records.iter().any(|record| self.told_of.contains(*record)) {
-            self.push(&records, of_role(message.role), kind);
+    fn drop(&mut self, message: &Message, unmatched: &mut Unmatched) {
+        if self.compared.insert(message.id.clone()) {
+            unmatched.dropped.push(Stray::of(message, records(message)));
         }
     }
 
-    fn message(&mut self, was: &Message, is: &Message) {
+    fn make_up(&mut self, message: &Message, after: &str, unmatched: &mut Unmatched) {
+        if self.made_up.insert(message.id.clone()) {
+            let records = records(message).into_iter();
+            let mut records: Vec<String> = records.filter_map(|record| self.names.get(&record).cloned()).collect();
+            if records.is_empty() {
+                records.push(after.to_owned());
+            }
+            unmatched.made_up.push(Stray::of(message, records));
+        }
+    }
+
+    fn message(&mut self, was: &Message, is: &Message, unmatched: &mut Unmatched) {
         let records = records(was);
+        let names: Vec<&str> = records.iter().map(String::as_str).collect();
         if was.role != is.role {
-            self.push(&records, "role", LossKind::Renamed);
+            self.told.push(&names, "role", LossKind::Renamed);
         }
         let none = Map::new();
         let (before, after) = (was.metadata.as_ref().unwrap_or(&none), is.metadata.as_ref().unwrap_or(&none));
         for key in before.keys().chain(after.keys().filter(|key| !before.contains_key(*key))) {
-            let ours = key == "records" || key == "continues";
-            if !ours && before.get(key) != after.get(key) {
-                self.push(&records, name_of_key(key), changed(before.contains_key(key), after.contains_key(key)));
+            let Some(word) = word_of_key(key).filter(|word| *word != "usage" || self.compares_usage) else { continue };
+            if before.get(key) != after.get(key) {
+                self.told.push(&names, word, changed(before.contains_key(key), after.contains_key(key)));
             }
         }
         if was.extra != is.extra {
-            self.push(&records, "unknown keys", changed(!was.extra.is_empty(), !is.extra.is_empty()));
+            self.told.push(&names, "metadata", changed(!was.extra.is_empty(), !is.extra.is_empty()));
         }
-        self.parts(&records, was, is);
+        self.parts(records, was, is, unmatched);
     }
 
-    /// Parts that are the same go out; what is left of a kind became another of that kind, is gone, or is new.
-    fn parts(&mut self, records: &[&str], was: &Message, is: &Message) {
-        let values = |message: &Message| message.parts.iter().map(comparable).collect::<Vec<Value>>();
-        let (before, after) = (values(was), values(is));
-        if before == after {
+    /// Parts that are the same go out.
+    fn parts(&mut self, records: Vec<String>, was: &Message, is: &Message, unmatched: &mut Unmatched) {
+        let (mut gone, mut new) = (Stray::of(was, records.clone()), Stray::of(is, records));
+        if gone.parts == new.parts {
             return;
         }
-        let gone = left_over(&before, &after);
-        let mut new = left_over(&after, &before);
-        if gone.is_empty() && new.is_empty() {
-            self.push(records, "order of parts", LossKind::Renamed);
+        // An answer begins with a step, whether that is written or not.
+        let begins = |stray: &Stray| stray.parts.first().is_some_and(|(_, word)| *word == "step");
+        match (begins(&gone), begins(&new)) {
+            (true, false) => drop(gone.parts.remove(0)),
+            (false, true) => drop(new.parts.remove(0)),
+            (true, true) | (false, false) => {}
         }
-        for (name, count) in gone {
-            let became = new.get(&name).copied().unwrap_or_default().min(count);
-            new.entry(name.clone()).and_modify(|left| *left -= became);
-            (0..became).for_each(|_| self.push(records, &name, LossKind::Renamed));
-            (became..count).for_each(|_| self.push(records, &name, LossKind::Dropped));
+        let count = |parts: &[Part]| parts.iter().filter(|part| matches!(part, Part::Text(_))).count();
+        if count(&was.parts) != count(&is.parts) && all_words(was) == all_words(is) {
+            self.told.push(&gone.names(), "several texts", LossKind::Renamed);
+            [&mut gone, &mut new].into_iter().for_each(|stray| stray.parts.retain(|(_, word)| *word != "text"));
         }
-        for (name, count) in new {
-            (0..count).for_each(|_| self.push(records, &name, LossKind::Synthesised));
+        let is_same = gone.parts == new.parts;
+        let (left, right) = (left_over(&gone.parts, &new.parts), left_over(&new.parts, &gone.parts));
+        if left.is_empty() && right.is_empty() && !is_same {
+            self.told.push(&gone.names(), "order of parts", LossKind::Renamed);
         }
+        (gone.parts, new.parts) = (left, right);
+        unmatched.changed.push((gone, new));
     }
 
-    fn push(&mut self, records: &[&str], what: &str, kind: LossKind) {
-        let Some(first) = records.first() else { return };
-        let same = SAME.iter().filter(|names| names.contains(&what)).flat_map(|names| names.iter().copied());
-        let names: Vec<&str> = same.chain([what]).collect();
-        let is_told =
-            |record: &&str| names.iter().any(|name| self.known.contains(&((*record).to_owned(), (*name).to_owned())));
-        if !records.iter().any(is_told) {
-            self.rows.push(row(first, what, kind));
+    /// What is gone here and new there went there; of the rest, what is left of a kind became another of that kind, is gone, or is new.
+    fn settle(&mut self, unmatched: Unmatched) {
+        let Unmatched { mut dropped, mut made_up, changed } = unmatched;
+        let (mut gone, mut new): (Vec<Stray>, Vec<Stray>) = changed.into_iter().unzip();
+        let whole = |strays: &[Stray]| strays.iter().map(|stray| stray.parts.len()).collect::<Vec<_>>();
+        let (dropped_whole, made_up_whole) = (whole(&dropped), whole(&made_up));
+        let here = counts(gone.iter().chain(&dropped));
+        let there = counts(new.iter().chain(&made_up));
+        let moved = |counts: &HashMap<u64, usize>| -> HashMap<u64, usize> {
+            let both = |(hash, count): (&u64, &usize)| Some((*hash, (*count).min(*counts.get(hash)?)));
+            there.iter().filter_map(both).collect()
+        };
+        let moved = moved(&here);
+        [(&mut gone, &mut dropped), (&mut new, &mut made_up)].into_iter().for_each(|(parts, messages)| {
+            let mut moved = moved.clone();
+            parts.iter_mut().chain(messages).for_each(|stray| stray.take_out(&mut moved));
+        });
+        for (stray, all) in dropped.iter().zip(dropped_whole) {
+            let is_elsewhere = all > 0 && stray.parts.is_empty();
+            if !is_elsewhere && !self.told.covers(&stray.names(), &stray.words()) {
+                self.told.push(&stray.names(), word_of_role(stray.role), LossKind::Dropped);
+            }
+        }
+        for (stray, all) in made_up.iter().zip(made_up_whole) {
+            let is_elsewhere = all > 0 && stray.parts.iter().all(|(_, word)| *word == "step");
+            if !is_elsewhere && !self.told.is_otherwise(&stray.names()) {
+                self.told.push(&stray.names(), word_of_role(stray.role), LossKind::Synthesised);
+            }
+        }
+        for (gone, new) in gone.iter().zip(&new) {
+            let mut left = new.words();
+            for (word, count) in gone.words() {
+                let became = left.get(word).copied().unwrap_or_default().min(count);
+                left.entry(word).and_modify(|left| *left -= became);
+                self.told.push_parts(&gone.names(), word, LossKind::Renamed, became);
+                self.told.push_parts(&gone.names(), word, LossKind::Dropped, count - became);
+            }
+            for (word, count) in left {
+                self.told.push_parts(&gone.names(), word, LossKind::Synthesised, count);
+            }
         }
     }
+}
+
+impl Stray {
+    fn of(message: &Message, records: Vec<String>) -> Stray {
+        let told = |part: &Part| (xxh3_64(comparable(part).to_string().as_bytes()), word_for(part));
+        Stray { records, role: message.role, parts: message.parts.iter().map(told).collect() }
+    }
+
+    fn names(&self) -> Vec<&str> {
+        self.records.iter().map(String::as_str).collect()
+    }
+
+    /// How many parts there are of each kind.
+    fn words(&self) -> BTreeMap<&'static str, usize> {
+        let mut words = BTreeMap::new();
+        self.parts.iter().for_each(|(_, word)| *words.entry(*word).or_default() += 1);
+        words
+    }
+
+    fn take_out(&mut self, moved: &mut HashMap<u64, usize>) {
+        self.parts.retain(|(hash, _)| match moved.get_mut(hash).filter(|left| **left > 0) {
+            Some(left) => {
+                *left -= 1;
+                false
+            }
+            None => true,
+        });
+    }
+}
+
+fn counts<'s>(strays: impl Iterator<Item = &'s Stray>) -> HashMap<u64, usize> {
+    let mut counts = HashMap::new();
+    strays.flat_map(|stray| &stray.parts).for_each(|(hash, _)| *counts.entry(*hash).or_default() += 1);
+    counts
 }
 
 /// Messages of a branch, of which the next few are known.
@@ -247,18 +311,27 @@ fn words(message: &Message) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The kinds of parts that are in the first list and not in the second, and how many of each.
-fn left_over(of: &[Value], without: &[Value]) -> BTreeMap<String, usize> {
-    let mut there: HashMap<String, usize> = HashMap::new();
-    without.iter().for_each(|part| *there.entry(part.to_string()).or_default() += 1);
-    let mut left = BTreeMap::new();
-    for part in of {
-        match there.get_mut(&part.to_string()).filter(|count| **count > 0) {
-            Some(count) => *count -= 1,
-            None => *left.entry(name_of_part(part)).or_default() += 1,
+/// All that is said in a message, however it is cut into parts.
+fn all_words(message: &Message) -> String {
+    let texts = message.parts.iter().filter_map(|part| match part {
+        Part::Text(text) => Some(text.text.as_str()),
+        _ => None,
+    });
+    texts.flat_map(str::split_whitespace).collect()
+}
+
+/// The parts that are in the first list and not in the second.
+fn left_over(of: &[(u64, &'static str)], without: &[(u64, &'static str)]) -> Vec<(u64, &'static str)> {
+    let mut there: HashMap<u64, usize> = HashMap::new();
+    without.iter().for_each(|(hash, _)| *there.entry(*hash).or_default() += 1);
+    let is_left = |(hash, _): &&(u64, &'static str)| match there.get_mut(hash).filter(|count| **count > 0) {
+        Some(count) => {
+            *count -= 1;
+            false
         }
-    }
-    left
+        None => true,
+    };
+    of.iter().filter(is_left).copied().collect()
 }
 
 /// A part without the names of records, which are other ones in another file.
@@ -268,39 +341,49 @@ fn comparable(part: &Part) -> Value {
     if let Some(data) = value.get_mut("data").and_then(Value::as_object_mut).filter(|_| is_data) {
         data.shift_remove("record");
     }
+    // Words that are in a file are whole, whether that is said or not.
+    if let (Part::Text(_) | Part::Reasoning(_), Some(object)) = (part, value.as_object_mut()) {
+        object.shift_remove("state");
+    }
     if let (Part::Steering(_), Some(object)) = (part, value.as_object_mut()) {
         object.shift_remove("id");
     }
     value
 }
 
-fn records(message: &Message) -> Vec<&str> {
+/// Tokens of each kind: none told are none used.
+fn tokens(usage: Option<Usage>) -> [u64; 5] {
+    let Usage { input, output, cache_read, cache_write, reasoning, .. } = usage.unwrap_or_default();
+    [input, output, cache_read, cache_write, reasoning].map(Option::unwrap_or_default)
+}
+
+fn records(message: &Message) -> Vec<String> {
     let listed = message.metadata.as_ref().and_then(|metadata| metadata.get("records")).and_then(Value::as_array);
-    let listed: Vec<&str> = listed.into_iter().flatten().filter_map(Value::as_str).collect();
-    if listed.is_empty() { vec![message.id.as_str()] } else { listed }
+    let listed: Vec<String> = listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
+    if listed.is_empty() { vec![message.id.clone()] } else { listed }
 }
 
-fn of_role(role: Role) -> &'static str {
+fn word_of_role(role: Role) -> &'static str {
     match role {
-        Role::System => "message of the agent",
-        Role::User => "message of a person",
-        Role::Assistant => "message of the model",
+        Role::System => "notice",
+        Role::User => "prompt",
+        Role::Assistant => "answer",
     }
 }
 
-fn name_of_key(key: &str) -> &str {
+/// The word for what a message says under a key of its metadata; nothing for what only our reader says there.
+fn word_of_key(key: &str) -> Option<&'static str> {
     match key {
-        "cwd" | "gitBranch" => Loss::SURROUNDINGS,
-        key => key,
-    }
-}
-
-fn name_of_part(part: &Value) -> String {
-    match part["type"].as_str().unwrap_or("unknown part") {
-        "reasoning" => "thinking".to_owned(),
-        "step-start" => "step".to_owned(),
-        kind if kind == "dynamic-tool" || kind.starts_with("tool-") => "tool call".to_owned(),
-        kind => kind.strip_prefix("data-").unwrap_or(kind).to_owned(),
+        "records" | "continues" => None,
+        "cwd" | "gitBranch" | "platform" | "userType" => Some(Loss::SURROUNDINGS),
+        "timestamp" => Some("timestamp"),
+        "model" => Some("model"),
+        "usage" => Some("usage"),
+        "todos" => Some("todos"),
+        "thinking" => Some("thinking mode"),
+        "sender" => Some("sender"),
+        "error" => Some("error"),
+        _ => Some("metadata"),
     }
 }
 
@@ -312,6 +395,7 @@ fn changed(was: bool, is: bool) -> LossKind {
     }
 }
 
-fn row(record: &str, what: &str, kind: LossKind) -> LossRow {
-    LossRow { record: record.to_owned(), what: what.to_owned(), kind, count: 1 }
+/// A loss that was found.
+fn row(record: &str, what: &str, kind: LossKind, count: u64) -> LossRow {
+    LossRow { record: record.to_owned(), what: what.to_owned(), kind, count }
 }

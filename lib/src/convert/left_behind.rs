@@ -22,7 +22,7 @@ pub(super) fn rows(session: &Session, is_new_kind: bool) -> Vec<LossRow> {
         ("sub-agent session", sub_agents),
         ("blobs", blobs),
         ("base", only_copied(inherited.min(1))),
-        ("snapshots", only_copied(companions)),
+        ("snapshot", only_copied(companions)),
     ];
     let row = |(what, count): (&str, u64)| LossRow {
         record: record.clone(),

@@ -113,7 +113,7 @@ fn distinguish(parts: &mut [Part], mended: &mut Mended) {
             call.call_id = format!("{own}_{number}");
         }
         if number > 1 {
-            mended.losses.push(Loss::renamed("id"));
+            mended.losses.push(Loss::renamed("id of a call"));
         }
     }
 }

@@ -1,26 +1,29 @@
 //! The records of a session, said again to a recorder of another dialect.
 
-use std::borrow::Cow;
+mod go_on;
+mod tips;
+mod turn;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use hashbrown::{HashMap, HashSet};
 
 use super::answers::{answers, joined};
-use super::kept::Kept;
 use super::pairing::Pairing;
 use super::script::{Script, derived_id};
 use super::{Conversion, LossRow};
 use crate::append::Appender;
 use crate::error::{Error, Result};
 use crate::project;
-use crate::reading::Reading;
-use crate::record::{Body, Kind, RecordId, Said, SessionId};
-use crate::recorder::{Ack, Durability, Log, Mode, Options, RECORDS_ASKED_FOR_CALLS, Recorder, Saved, Start, Tip};
+use crate::record::{Body, Kind, RecordId, Said, SessionId, Usage};
+use crate::recorder::{Ack, Durability, Log, Mode, Options, Recorder, Saved, Start, Tip};
 use crate::session::{RecordRef, Session};
 use crate::store::{NewSession, Store, bytes};
 use crate::thinking::Triggers;
 use crate::writing::{Grain, Loss, Shape};
+pub(super) use go_on::go_on;
+use turn::goes_into_a_turn;
 
 /// What came of saying a session again.
 #[derive(Default)]
@@ -70,39 +73,6 @@ pub(super) fn all(
     replay.finish()
 }
 
-/// Says what was added to a converted session, behind the lines that its sidecar kept.
-pub(super) fn go_on(session: &Session, kept: &Kept, store: &Store, id: &SessionId, file: &Path) -> Result<Replayed> {
-    let mut replay = Replay::begin_with(session, store, id, &kept.original(), file)?;
-    let before = Session::from_bytes(store.dialect, kept.original(), &Reading::plain(replay.script.now()));
-    // Records are looked for by their whole names, each once: the beginning of a name can be another record's.
-    let by_name: HashMap<Cow<'_, str>, RecordRef<'_>> = before.records().map(|record| (record.id(), record)).collect();
-    let head = kept.head().and_then(|head| by_name.get(head).copied()).or(before.head());
-    let (newer, older): (Vec<_>, Vec<_>) = session.records().partition(|record| kept.is_newer(*record));
-    let mut last = None;
-    let asked_for_calls = older.len().saturating_sub(RECORDS_ASKED_FOR_CALLS);
-    for (at, record) in older.into_iter().enumerate() {
-        replay.pairing.expect(&[record]);
-        replay.pairing.count(record);
-        if at >= asked_for_calls && record.kind() == Kind::Assistant {
-            replay.recorder.expect_results(&record.body()?);
-        }
-        if record.is_side() {
-            continue;
-        }
-        last = Some(record.order());
-        if let Some(original) = by_name.get(kept.original_of(&record.id()).as_str()) {
-            replay.tips.insert(record.order(), Tip::of(*original)?);
-        }
-    }
-    // A line of records ends where the branch ended that it was made of.
-    if let (Some(last), Some(head)) = (last, head) {
-        replay.tips.entry(last).or_insert(Tip::of(head)?);
-    }
-    replay.tip_of_linear = before.head().map(Tip::of).transpose()?;
-    replay.say(&newer)?;
-    replay.finish()
-}
-
 /// The title beside the conversation that counts: the most binding, and of those the last.
 fn title_that_counts(session: &Session) -> Result<Option<RecordRef<'_>>> {
     let mut best = None;
@@ -115,6 +85,22 @@ fn title_that_counts(session: &Session) -> Result<Option<RecordRef<'_>>> {
     Ok(best.map(|(_, record)| record))
 }
 
+/// What answers cost, by their first records: what is told later counts for the answer before.
+fn costs_of<'s>(records: &[RecordRef<'s>], first_of: &HashMap<usize, RecordRef<'s>>) -> HashMap<usize, Usage> {
+    let mut told = records.first().map(|record| record.session.costs()).unwrap_or_default();
+    let mut costs: HashMap<usize, Usage> = HashMap::new();
+    let mut answer = None;
+    for record in records {
+        if record.kind() == Kind::Assistant {
+            answer = first_of.get(&record.order()).map(|first| first.order());
+        }
+        if let (Some(answer), Some(cost)) = (answer, told.remove(&record.order())) {
+            costs.entry(answer).or_default().add(cost);
+        }
+    }
+    costs
+}
+
 /// A recorder whose clock and ids are the source's.
 struct Replay<'s> {
     recorder: Recorder,
@@ -125,11 +111,14 @@ struct Replay<'s> {
     tips: HashMap<usize, Tip>,
     tip_of_linear: Option<Tip>,
     told: Replayed,
+    /// What answers cost, by their first records.
+    costs: HashMap<usize, Usage>,
     /// What the recorder holds of a turn that is not over.
     held: Vec<RecordRef<'s>>,
     pairing: Pairing,
-    /// The last record of the chain that was written.
+    /// The last record of the chain that was written, and the last that is no work beside the conversation.
     last_link: Option<RecordId>,
+    last_of_conversation: Option<RecordId>,
 }
 
 impl<'s> Replay<'s> {
@@ -178,9 +167,11 @@ impl<'s> Replay<'s> {
             tips: HashMap::new(),
             tip_of_linear: None,
             told: Replayed::default(),
+            costs: HashMap::new(),
             held: Vec::new(),
             pairing: Pairing::default(),
             last_link: None,
+            last_of_conversation: None,
         })
     }
 
@@ -195,6 +186,7 @@ impl<'s> Replay<'s> {
         let group = |first: &RecordRef<'s>| answers.get(&first.order()).cloned().unwrap_or_else(|| vec![*first]);
         let is_first = |record: &&RecordRef<'s>| first_of.get(&record.order()) == Some(*record);
         records.iter().filter(is_first).for_each(|first| self.pairing.expect(&group(first)));
+        self.costs = costs_of(records, &first_of);
         let mut is_said: HashSet<usize> = HashSet::new();
         for record in records {
             // A record that stands before its parent waits for it; a circle is cut where it is entered.
@@ -214,12 +206,29 @@ impl<'s> Replay<'s> {
         Ok(())
     }
 
+    /// What an answer's own lines do not tell, but others beside them: which model gave it, and what it cost.
+    fn fill_in(&mut self, body: &mut Body, first: RecordRef<'s>) -> Result<()> {
+        let cost = self.costs.remove(&first.order());
+        let Body::Assistant(said) = body else { return Ok(()) };
+        said.usage = said.usage.or(cost);
+        if let (None, Some(surroundings)) = (&said.model, first.surroundings()) {
+            said.model = surroundings.body()?.said().and_then(|said| said.model.clone());
+        }
+        Ok(())
+    }
+
     /// Says one record, or one answer that the source wrote as several.
     fn say_one(&mut self, first: RecordRef<'s>, group: &[RecordRef<'s>]) -> Result<()> {
         let mut body = joined(group)?;
+        self.fill_in(&mut body, first)?;
         let mut mended = self.pairing.mend(&mut body, first.is_sidechain());
         std::mem::take(&mut mended.losses).into_iter().for_each(|loss| self.lose_as(&first.id(), loss));
         if matches!(&body, Body::ToolResult(said) if said.results.is_empty() && said.parts.is_empty()) {
+            self.pass_over(group);
+            return Ok(());
+        }
+        if matches!(&body, Body::Attachment(said) if self.grain == Grain::Turn && !said.to_model) {
+            self.lose(first, beside(Kind::Attachment));
             self.pass_over(group);
             return Ok(());
         }
@@ -241,9 +250,9 @@ impl<'s> Replay<'s> {
                 None if first.is_side() => self.recorder.tip().cloned(),
                 None => None,
             };
-            self.recorder.go_on_from(tip, first.is_sidechain());
+            self.branch_from(tip, first);
         } else if let Some(tip) = self.tip_of_linear.take() {
-            self.recorder.go_on_from(Some(tip), first.is_sidechain());
+            self.branch_from(Some(tip), first);
         }
         if !mended.calls.is_empty() {
             self.script.add_to(first, first);
@@ -271,7 +280,7 @@ impl<'s> Replay<'s> {
             Ok(Ack::Saved(saved)) => {
                 self.note(&first.id(), saved);
                 if !first.is_side() {
-                    self.last_link = self.recorder.head().cloned();
+                    self.follow(first);
                 }
             }
             Ok(Ack::Held { .. }) => {
@@ -281,93 +290,10 @@ impl<'s> Replay<'s> {
             Ok(Ack::NotRecorded) => {}
             Err(error) => {
                 let what = not_held(error)?;
-                self.lose(first, if what.is_empty() { beside(first.kind()) } else { &what });
+                self.lose_all(first, &what, first.kind());
             }
         }
         self.keep_tip(group);
-        Ok(())
-    }
-
-    /// Results that share a record with somebody's words: where a turn is one message, they belong to it and the words end it.
-    fn results_beside_words(&self, body: &mut Body) -> Option<Body> {
-        let (Body::User(said) | Body::Attachment(said)) = body else { return None };
-        if self.grain != Grain::Turn || said.results.is_empty() {
-            return None;
-        }
-        let (results, context) = (std::mem::take(&mut said.results), said.context.clone());
-        Some(Body::ToolResult(Said { results, context, ..Said::default() }))
-    }
-
-    /// Adds a part of a record to the turn that is held.
-    fn say_into_turn(&mut self, of: RecordRef<'s>, body: Body) -> Result<()> {
-        if body.said().is_some_and(|said| said.parts.is_empty() && said.results.is_empty()) {
-            return Ok(());
-        }
-        match self.recorder.record(body) {
-            Ok(Ack::Held { .. }) if self.held.is_empty() => self.held.push(of),
-            Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
-            Ok(Ack::Saved(saved)) => self.note(&of.id(), saved),
-            Err(error) => {
-                let what = not_held(error)?;
-                self.lose(of, if what.is_empty() { beside(Kind::ToolResult) } else { &what });
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes the turn that is held, as what its first record is.
-    fn end_turn(&mut self) -> Result<()> {
-        let held = std::mem::take(&mut self.held);
-        let Some(first) = held.first().copied() else { return Ok(()) };
-        self.script.turn_to(first, first);
-        match self.recorder.end_turn() {
-            Ok(()) => {
-                let losses = self.recorder.settled().into_iter().find(|saved| !saved.losses.is_empty());
-                losses.into_iter().for_each(|saved| self.note(&first.id(), saved));
-                self.told.has_said = true;
-                self.last_link = self.recorder.head().cloned();
-            }
-            Err(error) => {
-                not_held(error)?;
-                held.iter().for_each(|record| self.lose(*record, beside(record.kind())));
-            }
-        }
-        self.keep_tip(&held);
-        Ok(())
-    }
-
-    /// What hangs on records that are not said hangs on what they hung on.
-    fn pass_over(&mut self, group: &[RecordRef<'s>]) {
-        let above = group.first().and_then(|first| first.parent());
-        if let Some(tip) = above.and_then(|above| self.tips.get(&above.order()).cloned()) {
-            self.tips.extend(group.iter().map(|record| (record.order(), tip.clone())));
-        }
-    }
-
-    /// What hangs on these records hangs on what was written last.
-    fn keep_tip(&mut self, group: &[RecordRef<'_>]) {
-        if let Some(tip) = self.recorder.tip() {
-            if let Some(last) = group.iter().rfind(|record| !record.is_side() && record.id() != tip.id.as_str()) {
-                self.told.ids.insert(tip.id.to_string(), last.id().into_owned());
-            }
-            self.tips
-                .extend(group.iter().filter(|record| !record.is_side()).map(|record| (record.order(), tip.clone())));
-        }
-    }
-
-    /// The last link of the file is its head: where that is another record, going on from it is said.
-    fn end_at(&mut self, head: Option<RecordRef<'_>>) -> Result<()> {
-        self.end_turn()?;
-        let Some(head) = head else { return Ok(()) };
-        let Some(to) = self.tips.get(&head.order()).map(|tip| tip.id.clone()) else { return Ok(()) };
-        if self.last_link.as_ref().is_none_or(|last| *last == to) {
-            return Ok(());
-        }
-        self.script.add_to(head, head);
-        match self.recorder.rewind(&to, None) {
-            Ok(_) => self.lose_as(&head.id(), Loss::synthesised("step back to the head")),
-            Err(error) => _ = not_held(error)?,
-        }
         Ok(())
     }
 
@@ -377,12 +303,20 @@ impl<'s> Replay<'s> {
     }
 
     fn lose_as(&mut self, record: &str, loss: Loss) {
-        let Loss { what, kind } = loss;
-        self.told.losses.push(LossRow { record: record.to_owned(), what, kind, count: 1 });
+        let Loss { what, kind, count } = loss;
+        self.told.losses.push(LossRow { record: record.to_owned(), what, kind, count });
     }
 
     fn lose(&mut self, record: RecordRef<'_>, what: &str) {
         self.lose_as(&record.id(), Loss::dropped(what));
+    }
+
+    /// A record that has no place, with what its writer said of it: words with commas between them.
+    fn lose_all(&mut self, record: RecordRef<'_>, words: &str, kind: Kind) {
+        match words {
+            "" => self.lose(record, beside(kind)),
+            words => words.split(", ").for_each(|word| self.lose(record, word)),
+        }
     }
 
     fn finish(mut self) -> Result<Replayed> {
@@ -390,24 +324,6 @@ impl<'s> Replay<'s> {
         self.recorder.sync()?;
         self.told.tips = self.tips.into_iter().map(|(order, tip)| (order, tip.id.0)).collect();
         Ok(self.told)
-    }
-}
-
-/// Whether the turn that a format of turns holds goes on: it takes the body in, or leaves it beside or out.
-fn goes_into_a_turn(body: &Body) -> bool {
-    match body {
-        Body::Assistant(_)
-        | Body::ToolResult(_)
-        | Body::Title(_)
-        | Body::Snapshot(_)
-        | Body::Header(_)
-        | Body::Other(_) => true,
-        Body::User(_)
-        | Body::Attachment(_)
-        | Body::System(_)
-        | Body::Compaction(_)
-        | Body::Rewind(_)
-        | Body::Restore(_) => false,
     }
 }
 

@@ -8,6 +8,9 @@ use crate::message::{Role, ToolPart, ToolState};
 use crate::record::{Outcome, ToolResult};
 use crate::session::RecordRef;
 
+/// The dialect of the agent that sends the results of the first record as they stand, behind them those that are missing, then the rest.
+const GATHERS: &str = "qwen-code";
+
 /// A turn, and for an answer what its calls gave back.
 pub(super) struct Draft<'s> {
     pub(super) turn: Turn<'s>,
@@ -18,11 +21,11 @@ pub(super) struct Draft<'s> {
 }
 
 impl<'s> Draft<'s> {
-    /// The results of its calls, in the order of the calls; a call without one gets a failed one.
+    /// The results of its calls, in the order of the calls or in the agent's own; a call without one gets a failed one.
     pub(super) fn close(&mut self, notes: &mut Vec<Note>) -> Option<Turn<'s>> {
         let last = self.turn.records.last().copied();
         let mut turn = Turn { role: Role::User, origin: Origin::Results, ..blank() };
-        let mut told = HashSet::new();
+        let (mut told, mut places) = (HashSet::new(), Vec::new());
         for (at, item) in self.turn.items.iter().enumerate() {
             let Item::Call(call) = item else { continue };
             let result = match self.results.get_mut(at).and_then(Option::take).map(|result| *result) {
@@ -32,11 +35,13 @@ impl<'s> Draft<'s> {
                         notes.push(Note::new(record, what));
                     }
                     turn.records.extend(told.insert(record.order()).then_some(record));
+                    places.push(Some(record.order()));
                     result
                 }
                 None => {
                     let what = format!("call {} has no result; it is closed by a failed one", call.call_id);
                     notes.extend(last.map(|record| Note::new(record, what)));
+                    places.push(None);
                     closing()
                 }
             };
@@ -46,9 +51,25 @@ impl<'s> Draft<'s> {
         if turn.records.is_empty() {
             turn.records.extend(last);
         }
+        if last.is_some_and(|record| record.session.dialect().name() == GATHERS) {
+            gather(&mut turn.items, &places);
+        }
         turn.items.shrink_to_fit();
         (!turn.items.is_empty()).then_some(turn)
     }
+}
+
+/// Puts results in the order in which they are sent; `places` are those of their records.
+fn gather(items: &mut Vec<Item>, places: &[Option<usize>]) {
+    let first = places.iter().flatten().min();
+    let rank = |place: &Option<usize>| match place {
+        Some(at) if Some(at) == first => 0,
+        None => 1,
+        Some(_) => 2,
+    };
+    let mut ranked: Vec<(u8, Item)> = places.iter().map(rank).zip(items.drain(..)).collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    items.extend(ranked.into_iter().map(|(_, item)| item));
 }
 
 /// An answer that says nothing yet.

@@ -111,7 +111,10 @@ fn of_file(file: &FilePart, turn: &Turn<'_>, out: &mut Out<'_>) -> Value {
         }
         _ => {
             out.note(turn, format!("a file of type {:?} is only named", file.media_type));
-            json!({"type": "text", "text": file_words(file)})
+            let is_of_agent = turn.records.first().is_some_and(|record| record.session.dialect().name() == THINKS);
+            let words =
+                if is_of_agent && !is_image { format!("[document: {}]", file.media_type) } else { file_words(file) };
+            json!({"type": "text", "text": words})
         }
     }
 }

@@ -52,6 +52,12 @@ impl From<Vec<Part>> for Said {
     }
 }
 
+impl<const N: usize> From<[Part; N]> for Said {
+    fn from(parts: [Part; N]) -> Said {
+        Said { parts: parts.into(), ..Said::default() }
+    }
+}
+
 impl From<ToolResult> for Said {
     fn from(result: ToolResult) -> Said {
         Said { results: vec![result], ..Said::default() }

@@ -8,7 +8,7 @@ use crate::append::Surprise;
 use crate::message::{Part, ReasoningPart, StreamState, TextPart};
 use crate::record::{Body, Kind, RecordId, Said};
 use crate::thinking::Triggers;
-use crate::writing::Loss;
+use crate::writing::Losses;
 
 /// How a recorder works. [`Options::usual`] is right for most agents.
 #[derive(Debug, Clone)]
@@ -160,7 +160,7 @@ pub struct Saved {
     /// What it survives.
     pub durability: Durability,
     /// What of it the format could not hold.
-    pub losses: Vec<Loss>,
+    pub losses: Losses,
 }
 
 /// A call that was held, and whose record cannot be written.

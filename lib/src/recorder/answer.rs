@@ -16,7 +16,7 @@ use crate::assemble::settle_in_turn;
 use crate::error::{Error, Result};
 use crate::message::Part;
 use crate::record::{Body, Said, ToolResult, Usage};
-use crate::writing::{Fragment, Grain, Loss, LossKind};
+use crate::writing::{Fragment, Grain, Loss, Losses};
 
 /// What an answer's metadata says where words of it could not be written and were not said again.
 const TEXT_MISSING: &str = "textMissing";
@@ -41,7 +41,7 @@ pub(super) struct Answer {
     /// What is known and not written yet.
     pub(super) about: Said,
     /// Pieces that the format has no place for: the next one that it has tells of them.
-    pub(super) lost: Vec<Loss>,
+    pub(super) lost: Losses,
     /// Calls whose pieces are not on disk.
     waiting: Waiting,
     /// Words that were refused, until they are said again.
@@ -258,7 +258,7 @@ impl Answer {
             }
             // The call stands in the file as it was made.
             Grain::Part | Grain::Block if is_known => match self.told(Came::Nothing, call)? {
-                Ack::Saved(saved) => Ack::Saved(Saved { losses: vec![Loss::dropped("a change of a call")], ..saved }),
+                Ack::Saved(saved) => Ack::Saved(Saved { losses: Loss::dropped("change of a call").into(), ..saved }),
                 ack @ (Ack::Held { .. } | Ack::NotRecorded) => ack,
             },
             Grain::Fragment | Grain::Part | Grain::Block => {
@@ -301,7 +301,7 @@ impl Answer {
         let mut wrote = match call.log.write(vec![piece], ticket, durability) {
             Err(Error::CannotHold { what, .. }) => {
                 call.tickets.refuse(self.waiting.written(up_to), &what);
-                self.lost.push(Loss { what: what.clone(), kind: LossKind::Dropped });
+                self.lost.push(Loss::dropped(&what));
                 return Ok(Came::CannotHold(what));
             }
             wrote => wrote?,
@@ -327,7 +327,7 @@ impl Answer {
             }
             // The call only marks a place in what is on disk.
             (Came::Nothing, Some(id)) if call.grain() != Grain::Turn => {
-                let (ticket, losses) = (call.ticket, Vec::new());
+                let (ticket, losses) = (call.ticket, Losses::default());
                 Ok(Ack::Saved(Saved { ticket, id, durability: Durability::Flush, losses }))
             }
             (Came::Nothing, _) => Ok(self.hold(call.ticket)),

@@ -8,7 +8,7 @@ use super::start::{Chain, Tip};
 use crate::error::{Error, Result};
 use crate::record::{Body, Context, Kind, RecordId};
 use crate::redact;
-use crate::writing::{Draft, Fragment, Line, Loss, Names};
+use crate::writing::{Draft, Fragment, Line, Loss, Losses, Names};
 
 /// One body to write, and where it hangs.
 pub(crate) struct Piece {
@@ -49,7 +49,7 @@ pub(super) struct Batch {
     pub(super) bytes: Vec<u8>,
     /// Where each line begins, and what it names.
     pub(super) names: Vec<(usize, Names)>,
-    pub(super) losses: Vec<Loss>,
+    pub(super) losses: Losses,
     /// What they say, for whoever remembers it once it is written.
     pub(super) bodies: Vec<(RecordId, Body)>,
     /// How many new messages the reader will find.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::{Ack, Durability, Refused, Saved};
 use crate::error::{Error, Result};
 use crate::record::RecordId;
-use crate::writing::Loss;
+use crate::writing::Losses;
 
 /// How many runs of calls are remembered until somebody asks: whoever waits for a call asks long before so many answers were given,
 /// and an agent that never asks must not pay for it.
@@ -17,7 +17,7 @@ pub(super) struct Tickets {
     last: u64,
     /// Their record is written, and may not survive a crash.
     pub(super) doubted: Vec<(u64, RecordId)>,
-    settled: Untold<(RecordId, Durability, Vec<Loss>)>,
+    settled: Untold<(RecordId, Durability, Losses)>,
     refused: Untold<String>,
 }
 
@@ -124,7 +124,7 @@ impl Tickets {
             self.doubted.extend(held.into_iter().map(|ticket| (ticket, id.clone())));
             return;
         }
-        let (whole, short) = ((id.clone(), *durability, Vec::new()), (id.clone(), *durability, losses.clone()));
+        let (whole, short) = ((id.clone(), *durability, Losses::default()), (id.clone(), *durability, losses.clone()));
         for ticket in held {
             self.settled.note(ticket, if is_told_losses(ticket) { &short } else { &whole });
         }
@@ -139,7 +139,7 @@ impl Tickets {
     /// What was in doubt is safe.
     pub(super) fn all_safe(&mut self) {
         for (ticket, id) in self.doubted.drain(..) {
-            self.settled.note(ticket, &(id, Durability::Sync, Vec::new()));
+            self.settled.note(ticket, &(id, Durability::Sync, Losses::default()));
         }
     }
 

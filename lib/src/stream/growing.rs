@@ -8,9 +8,10 @@ use crate::detect;
 use crate::error::{Error, Result};
 use crate::home::Home;
 use crate::layout::Format;
+use crate::open::{Contents, open_file};
 use crate::reading::{Page, Reading};
 use crate::session::Session;
-use crate::source::{Contents, Source, open_file};
+use crate::source::Source;
 
 /// How much is read at a time.
 const CHUNK_BYTES: u64 = 1024 * 1024;

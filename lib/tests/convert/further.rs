@@ -246,6 +246,31 @@ fn branches_stay_where_there_are_some_and_a_head_can_be_chosen() {
     assert!(!folder.path().join("x.jsonl").exists());
 }
 
+/// A step back to a chosen head is nobody's side work, whatever was said last, and what follows it follows the head.
+#[test]
+fn what_went_on_from_a_chosen_head_comes_back_to_it() {
+    let beside = r#"{"role":"user","uuid":"66666666-6666-4666-8666-666666666666","parentUuid":"55555555-5555-4555-8555-555555555555","isSidechain":true,"content":"Look."}"#;
+    for to in ["claude-code", "qwen-code", "codex"] {
+        let folder = folder();
+        let source = session("native", folder.path(), &[&BRANCHES[..], &[beside]].concat());
+        let there = convert_head(&source, named(to), &folder.path().join("there.jsonl"), Some("33333333")).unwrap();
+        let mut expected = vec!["user: Name it.", "assistant: Tides.", "user: Longer."];
+        assert_eq!(outline(&open(named(to), &there.path)), expected, "{to}");
+        let store = Store::open(named(to), folder.path(), host()).unwrap();
+        let mut recorder =
+            store.resume_source(&scrollback::source::Source::file(named(to), &there.path), None).unwrap();
+        recorder.user("And then?").unwrap();
+        recorder.close().unwrap();
+        expected.push("user: And then?");
+        let there = open(named(to), &there.path);
+        assert_eq!(outline(&there), expected, "{to}");
+        let back = convert(&there, named("native"), &folder.path().join("back.jsonl")).unwrap();
+        let back = open(named("native"), &back.path);
+        assert_eq!(outline(&back), expected, "{to}");
+        assert_eq!(back.heads().len(), 2, "{to}");
+    }
+}
+
 #[test]
 fn a_call_that_waits_goes_on_waiting() {
     let lines = [

@@ -4,6 +4,7 @@
 mod further;
 mod matrix;
 mod places;
+mod scan;
 mod sidecar;
 #[path = "../support/mod.rs"]
 mod support;

@@ -36,14 +36,7 @@ pub(crate) fn body() -> impl Strategy<Value = Body> {
 pub(crate) fn several() -> impl Strategy<Value = Vec<Body>> {
     vec(body(), 0..6).prop_map(|mut bodies| {
         for (number, body) in bodies.iter_mut().enumerate() {
-            let (Body::User(said)
-            | Body::Assistant(said)
-            | Body::ToolResult(said)
-            | Body::Attachment(said)
-            | Body::System(said)) = body
-            else {
-                continue;
-            };
+            let Some(said) = body.said_mut() else { continue };
             let calls = said.parts.iter_mut().filter_map(|part| match part {
                 Part::Tool(call) => Some(&mut call.call_id),
                 _ => None,

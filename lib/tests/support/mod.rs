@@ -1,18 +1,23 @@
 //! What the integration tests share: a fixed clock, reading of bytes, and the sentence that describes a session.
+//!
+//! A test that writes takes its words from `said` (or, for properties, from `bodies`) and gives them to a pen, which records
+//! them in a store of its `place`, or has them `drafted` where no disk is asked for.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub(crate) mod apis;
 pub(crate) mod bodies;
+pub(crate) mod drafted;
 pub(crate) mod oracle;
 pub(crate) mod pen;
+pub(crate) mod place;
+pub(crate) mod said;
 pub(crate) mod story;
-pub(crate) mod writing;
-pub(crate) mod written;
 
 use std::path::{Path, PathBuf};
 
 use scrollback::conversation::Conversation;
 use scrollback::dialect::{self, Dialect};
+use scrollback::history::{History, View};
 use scrollback::message::Message;
 use scrollback::reading::Reading;
 use scrollback::session::Session;
@@ -62,6 +67,11 @@ pub(crate) fn logs_of(name: &str) -> Vec<(&'static dyn Dialect, PathBuf)> {
     logs.sort();
     assert!(logs.len() >= 20, "the corpus is gone");
     logs.into_iter().map(|log| (dialect, log)).collect()
+}
+
+/// Every log of every dialect's corpus.
+pub(crate) fn logs_of_all() -> Vec<(&'static dyn Dialect, PathBuf)> {
+    dialect::all().iter().flat_map(|dialect| logs_of(dialect.name())).collect()
 }
 
 /// How many cases a property runs: few at a push, many under `cargo xtask torture`.
@@ -122,6 +132,12 @@ mod erased {
             serde_json::to_value(self).unwrap().as_str().unwrap().to_owned()
         }
     }
+}
+
+/// What an agent sends to a model to go on from the newest branch.
+pub(crate) fn sent(session: &Session, view: View) -> Vec<Value> {
+    let history = History::of(session, session.head().unwrap()).unwrap();
+    view.messages(&history).unwrap().0
 }
 
 /// The messages of the newest branch.

@@ -8,15 +8,8 @@
 
 use std::path::Path;
 
-use scrollback::history::{History, NO_RESULT, View};
-use scrollback::session::Session;
+use scrollback::history::NO_RESULT;
 use serde_json::Value;
-
-/// What a view says of a session's default branch.
-pub(crate) fn messages(session: &Session, view: View) -> Vec<Value> {
-    let history = History::of(session, session.head().unwrap()).unwrap();
-    view.messages(&history).unwrap().0
-}
 
 /// What the agent sent, line by line, but for context and the prompt of the resume itself.
 pub(crate) fn told(case: &Path) -> Vec<String> {

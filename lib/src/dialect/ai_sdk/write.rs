@@ -17,7 +17,7 @@ use crate::lenient::Moment;
 use crate::message::{Message, Part, Role, Sdk, SteeringPart};
 use crate::record::{Body, RecordId, Said};
 use crate::time::{self, Told};
-use crate::writing::{Beginning, Draft, Grain, Line, LossKind, Names, Shape, Writing, Written, file_name};
+use crate::writing::{Beginning, Draft, Grain, Line, LossKind, Names, Shape, Writing, Written, file_name, word_for};
 
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Turn,
@@ -56,15 +56,15 @@ fn lines(draft: &Draft<'_>) -> Written {
             writing.say(role, said);
         }
         Body::Attachment(said) if said.to_model => {
-            writing.written.lose("attachment", LossKind::Renamed);
+            writing.written.lose("context", LossKind::Renamed);
             writing.say(Role::System, said);
         }
-        Body::Attachment(_) => return Written::nothing("attachment"),
+        Body::Attachment(_) => return Written::nothing("context"),
         // The SDK sends no data to a model: for it nothing is cut and nothing was taken back.
         Body::Compaction(compaction) => {
             writing.written.lose("compaction", LossKind::Renamed);
             if compaction.replacement.is_some() {
-                writing.written.lose("replacement of a compaction", LossKind::Dropped);
+                writing.written.lose("replaced history", LossKind::Dropped);
             }
             writing.divide(divider::compaction(draft.id.as_str(), compaction), &Said::default());
         }
@@ -142,7 +142,7 @@ impl Messages<'_> {
     /// The parts of a record that tells of no failure, or only that there was one.
     fn closed(&mut self, said: &Said) -> Closed {
         if said.error.is_some() {
-            self.written.lose("kind of error", LossKind::Dropped);
+            self.written.lose("kind of an error", LossKind::Dropped);
         }
         let closed = closed::closed(said, &mut self.written);
         if !closed.strays.is_empty() {
@@ -155,7 +155,7 @@ impl Messages<'_> {
     fn fail(&mut self, said: &Said) {
         self.written.lose("error", LossKind::Renamed);
         for part in said.parts.iter().filter(|part| !matches!(part, Part::Text(_))) {
-            self.written.lose(name(part), LossKind::Dropped);
+            self.written.lose(word_for(part), LossKind::Dropped);
         }
         if !said.results.is_empty() || !said.notes.is_empty() {
             self.written.lose("tool result", LossKind::Dropped);
@@ -177,7 +177,7 @@ impl Messages<'_> {
             self.written.lose("text", LossKind::Synthesised);
         }
         for (_, before) in message.parts.iter().zip(&told).filter(|(now, before)| now != before) {
-            self.written.lose(name(before), LossKind::Renamed);
+            self.written.lose(word_for(before), LossKind::Renamed);
         }
         // Our messages are JSON already: text keys only, so this cannot fail.
         let value = serde_json::to_value(&message).unwrap_or_default();
@@ -248,21 +248,4 @@ fn pages(parts: Vec<Part>) -> Vec<Vec<Part>> {
         }
     }
     pages
-}
-
-/// What a loss calls a part.
-fn name(part: &Part) -> &'static str {
-    match part {
-        Part::Text(_) => "text",
-        Part::Reasoning(_) => "thinking",
-        Part::File(_) => "file",
-        Part::ReasoningFile(_) => "file of thinking",
-        Part::SourceUrl(_) | Part::SourceDocument(_) => "source",
-        Part::Custom(_) => "custom part",
-        Part::Steering(_) => "steering message",
-        Part::StepStart => "step",
-        Part::Tool(_) => "tool call",
-        Part::Data(_) => "data part",
-        Part::Other(_) => "unknown part",
-    }
 }

@@ -13,8 +13,9 @@ use serde_json::{Value, json};
 use super::NO_MODEL;
 use super::folder::folder_name;
 use crate::chain::{self, Chain, Fields, Hung, Losses, fields};
-use crate::record::{Body, Context, RecordId, Rewind, Said, Snapshot, Title, TitleSource};
-use crate::writing::{Adoption, Beginning, Draft, Grain, Shape, Writing, Written};
+use crate::record::{Body, RecordId, Rewind, Said, Snapshot, Title, TitleSource};
+use crate::time;
+use crate::writing::{Adoption, Beginning, Draft, Grain, Shape, Writing, Written, is_uuid};
 use message::state;
 
 pub(super) static WRITING: Writing = Writing {
@@ -34,7 +35,7 @@ const LAST_PROMPT_CHARS: usize = 200;
 /// The agent looks for sessions in the folder of its working directory alone, and only for UUIDs.
 fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
     let session = beginning.session.as_str();
-    if !chain::is_uuid(session) {
+    if !is_uuid(session) {
         return Err("Claude Code opens only sessions whose id is a UUID".to_owned());
     }
     let folder = folder_name(&beginning.cwd.to_string_lossy());
@@ -182,19 +183,15 @@ fn hang(hung: &Hung<'_>, said: Fields) -> Value {
     line.insert("isSidechain".to_owned(), draft.sidechain.into());
     line.extend(said);
     line.insert("uuid".to_owned(), json!(id));
-    line.insert("timestamp".to_owned(), chain::instant(draft.at).into());
-    let own = draft.body.said().map(|said| &said.context);
-    let told = |of: fn(&Context) -> Option<&String>| own.and_then(of).or(of(draft.context)).cloned();
-    let user_type = told(|context| context.user_type.as_ref()).unwrap_or_else(|| "external".to_owned());
+    line.insert("timestamp".to_owned(), time::millis(draft.at).into());
+    let user_type = hung.told(|context| context.user_type.as_ref()).unwrap_or("external");
     line.insert("userType".to_owned(), user_type.into());
-    for (key, text) in [
-        ("cwd", told(|context| context.cwd.as_ref())),
-        ("sessionId", Some(draft.session.to_string())),
-        ("version", Some(draft.version.to_owned())),
-        ("gitBranch", told(|context| context.git_branch.as_ref())),
-    ] {
-        line.extend(text.filter(|text| !text.is_empty()).map(|text| (key.to_owned(), text.into())));
-    }
+    line.extend(chain::texts([
+        ("cwd", hung.told(|context| context.cwd.as_ref())),
+        ("sessionId", Some(draft.session.as_str())),
+        ("version", Some(draft.version)),
+        ("gitBranch", hung.told(|context| context.git_branch.as_ref())),
+    ]));
     line.into()
 }
 
@@ -203,12 +200,7 @@ fn adopt(mut line: Value, adoption: &Adoption<'_>) -> Value {
     if let Some(session) = fields.get_mut("sessionId") {
         *session = json!(adoption.session);
     }
-    if fields.get("uuid").is_some_and(Value::is_string) {
-        let begins_tree = fields.get("subtype").is_some_and(|subtype| subtype == "compact_boundary");
-        let parent = if begins_tree { "logicalParentUuid" } else { "parentUuid" };
-        fields.insert(parent.to_owned(), json!(adoption.parent));
-        let (session, record) = adoption.from;
-        fields.insert("forkedFrom".to_owned(), json!({"sessionId": session, "messageUuid": record}));
-    }
+    let begins_tree = fields.get("subtype").is_some_and(|subtype| subtype == "compact_boundary");
+    chain::take_over(fields, if begins_tree { "logicalParentUuid" } else { "parentUuid" }, adoption);
     line
 }

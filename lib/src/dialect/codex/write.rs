@@ -13,7 +13,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::RolloutFileName;
-use crate::writing::{Adoption, Beginning, Draft, Grain, Line, Names, Shape, Writing, Written};
+use crate::time;
+use crate::writing::{Adoption, Beginning, Draft, Grain, Line, Names, Shape, Writing, Written, is_uuid};
 use script::Script;
 
 pub(super) static WRITING: Writing = Writing {
@@ -45,14 +46,8 @@ fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
     Ok(PathBuf::from(day).join(name))
 }
 
-/// `01a1e0f7-bc87-7ea3-9152-fdcfa4291034`: groups of hexadecimal digits.
-fn is_uuid(id: &str) -> bool {
-    let lengths = id.split('-').map(str::len);
-    lengths.eq([8, 4, 4, 4, 12]) && id.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
-}
-
 fn header(beginning: &Beginning<'_>) -> Vec<Line> {
-    let at = instant(beginning.at);
+    let at = time::millis(beginning.at);
     let mut meta = json!({
         "id": beginning.session.as_str(),
         "timestamp": at,
@@ -88,12 +83,8 @@ fn adopt(mut line: Value, to: &Adoption<'_>) -> Value {
     line
 }
 
-fn instant(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string()
-}
-
 fn line(at: Timestamp, kind: &str, payload: Value, names: Names) -> Line {
-    Line { value: json!({"timestamp": instant(at), "type": kind, "payload": payload}), names }
+    Line { value: json!({"timestamp": time::millis(at), "type": kind, "payload": payload}), names }
 }
 
 fn lines(draft: &Draft<'_>) -> Written {

@@ -12,7 +12,7 @@ use super::room::{STANZA_ID, attachment, file_name, size_label};
 use super::{ARCHIVES, HISTORY, VERSION};
 use crate::message::{FilePart, Part};
 use crate::record::{Body, Context, RecordId, Said};
-use crate::writing::{Beginning, Draft, Grain, Line, Loss, Names, Shape, Writing, Written};
+use crate::writing::{Beginning, Draft, Grain, Line, Loss, Losses, Names, Shape, Writing, Written};
 
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Turn,
@@ -122,7 +122,7 @@ struct Told<'a> {
     steps: usize,
     attachments: Vec<Value>,
     reaction: Option<Value>,
-    losses: Vec<Loss>,
+    losses: Losses,
 }
 
 impl<'a> Told<'a> {
@@ -131,7 +131,7 @@ impl<'a> Told<'a> {
             Part::Text(text) => {
                 self.words.extend((!text.text.is_empty()).then_some((self.steps, text.text.as_str())));
                 if text.citations.is_some() || text.provider_metadata.is_some() || !text.extra.is_empty() {
-                    self.lose("metadata");
+                    self.lose("details of a part");
                 }
             }
             Part::Tool(call) => {
@@ -162,11 +162,11 @@ impl<'a> Told<'a> {
                 None => self.lose("reaction"),
             },
             Part::Reasoning(_) => self.lose("thinking"),
-            Part::ReasoningFile(_) => self.lose("thinking"),
+            Part::ReasoningFile(_) => self.lose("file of thinking"),
             Part::SourceUrl(_) | Part::SourceDocument(_) => self.lose("source"),
             Part::Custom(_) => self.lose("custom part"),
-            Part::Steering(_) => self.lose("steering message"),
-            Part::Data(data) => self.lose(&format!("data {}", data.kind)),
+            Part::Steering(_) => self.lose("message inside another"),
+            Part::Data(_) => self.lose("data part"),
             Part::Other(_) => self.lose("unknown part"),
         }
     }
@@ -193,7 +193,7 @@ impl<'a> Told<'a> {
 
     fn all_words(&mut self) -> String {
         if self.words.len() > 1 {
-            self.losses.push(Loss::renamed("texts"));
+            self.losses.push(Loss::renamed("several texts"));
         }
         self.words.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n")
     }
@@ -213,7 +213,7 @@ impl<'a> Told<'a> {
         let metadata = said.metadata.keys().any(|key| of_assistant || key != STANZA_ID);
         let lost = [
             (!said.results.is_empty(), "tool result"),
-            (!said.notes.is_empty(), "notes"),
+            (!said.notes.is_empty(), "note of a run"),
             (said.model.is_some(), "model"),
             (said.usage.is_some(), "usage"),
             (said.context != Context::default(), Loss::SURROUNDINGS),

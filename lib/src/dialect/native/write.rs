@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 use super::FORMAT;
 use crate::message::{Approval, Part, ToolKind, ToolPart, ToolState};
 use crate::record::{Body, Compaction, Context, Outcome, RecordId, Said, TitleSource, ToolNote, ToolResult, Usage};
-use crate::writing::{Adoption, Beginning, Draft, Fragment, Grain, Line, Names, Shape, Tally, Writing, Written};
+use crate::writing::{
+    Adoption, Beginning, Draft, Fragment, Grain, Line, Losses, Names, Shape, Tally, Writing, Written,
+};
 
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Fragment,
@@ -40,7 +42,7 @@ fn lines(draft: &Draft<'_>) -> Written {
             line.put("messageId", json!(snapshot.message));
             line.put("isSnapshotUpdate", false.into());
             line.put("snapshot", snapshot.states.clone());
-            return Written { lines: vec![line.names(Names::Side)], losses: Vec::new() };
+            return Written { lines: vec![line.names(Names::Side)], losses: Losses::default() };
         }
         Body::Title(title) => {
             line.begin("custom_title");
@@ -59,7 +61,7 @@ fn lines(draft: &Draft<'_>) -> Written {
                     line.put("titleSource", "manual".into());
                 }
             }
-            return Written { lines: vec![line.names(Names::Aside(draft.id.clone()))], losses: Vec::new() };
+            return Written { lines: vec![line.names(Names::Aside(draft.id.clone()))], losses: Losses::default() };
         }
         Body::Compaction(compaction) => line.compaction(compaction),
         Body::Rewind(rewind) => {
@@ -73,8 +75,8 @@ fn lines(draft: &Draft<'_>) -> Written {
             line.put("files", restore.files.clone());
             line.some("todos", restore.todos.as_ref());
         }
-        Body::Header(_) => return Written::nothing("a header"),
-        Body::Other(_) => return Written::nothing("a record of an unknown kind"),
+        Body::Header(_) => return Written::nothing("header"),
+        Body::Other(_) => return Written::nothing("unknown record"),
     }
     Written::link(draft.id, line.map.into())
 }
@@ -106,7 +108,7 @@ fn in_pieces(draft: &Draft<'_>, said: &Said) -> Written {
     let distinct: HashSet<&str> = ids.iter().copied().collect();
     if distinct.len() < ids.len() {
         // The reader takes a call that comes again for the first one, finished.
-        return written.without("a call with the id of another");
+        return written.without("id of a call");
     }
     written
 }

@@ -44,10 +44,10 @@ fn lines(draft: &Draft<'_>) -> Written {
         Body::System(said) => notice(draft, said),
         Body::Attachment(said) if said.to_model => {
             let mut telling = Telling::of("system", said);
-            telling.written.lose("attachment", LossKind::Renamed);
+            telling.written.lose("context", LossKind::Renamed);
             telling.finish(draft)
         }
-        Body::Attachment(_) => Written::nothing("attachment"),
+        Body::Attachment(_) => Written::nothing("context"),
         Body::Compaction(compaction) => summary(draft, compaction),
         Body::Snapshot(_) => Written::nothing("snapshot"),
         Body::Title(_) => Written::nothing("title"),

@@ -340,7 +340,7 @@ fn what_nobody_asks_for_is_remembered_in_runs_and_not_for_ever() {
         assert_eq!(settled, held, "{}", dialect.name());
     }
     let mut tickets = Tickets::default();
-    let what = |number: u64| if number % 2 == 0 { "even" } else { "odd" };
+    let what = |number: u64| if number.is_multiple_of(2) { "even" } else { "odd" };
     (0..30_000).for_each(|number| tickets.refuse(vec![number], what(number)));
     assert_eq!(tickets.remembered(), 10_000);
     let told = tickets.tell_refused();

@@ -13,11 +13,11 @@ use crate::redact::{self, Rules};
 /// Every string that was looked at ends in it.
 const MARK: char = '¶';
 
-/// The strings of a JSON value that nobody looked at: keys too, but not what signatures say.
+/// The strings of a JSON value that nobody looked at: keys too, but not what signatures say, and an empty one hides nothing.
 fn unmarked(value: &Value) -> Vec<String> {
     const SIGNATURES: [&str; 4] = ["signature¶", "thoughtSignature¶", "encrypted_content¶", "encryptedContent¶"];
     let (mut unmarked, mut open) = (Vec::new(), vec![value]);
-    let mut look = |text: &String| unmarked.extend((!text.ends_with(MARK)).then(|| text.clone()));
+    let mut look = |text: &String| unmarked.extend((!text.is_empty() && !text.ends_with(MARK)).then(|| text.clone()));
     while let Some(value) = open.pop() {
         match value {
             Value::String(text) => look(text),

@@ -58,7 +58,7 @@ fn text(said: &TextPart, speaker: Speaker, losses: &mut Losses) -> Option<Value>
     losses.dropped_if(said.provider_metadata.is_some(), "provider metadata");
     losses.dropped_if(!said.extra.is_empty(), "details of a part");
     if said.text.is_empty() {
-        losses.dropped("empty text");
+        losses.dropped("text");
         return None;
     }
     let mut block = json!({"type": "text", "text": said.text});
@@ -98,7 +98,7 @@ fn tool_use(call: &ToolPart, losses: &mut Losses) -> Value {
     losses.of_call(call);
     losses.dropped_if(call.call_provider_metadata.is_some(), "provider metadata");
     if call.provider_executed == Some(true) {
-        losses.renamed("call that a provider ran");
+        losses.renamed("call of a provider");
     }
     let raw = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.as_ref() } else { None };
     if call.input().or(raw).is_some_and(|input| !input.is_object() && !input.is_null()) {
@@ -115,7 +115,7 @@ fn tool_use(call: &ToolPart, losses: &mut Losses) -> Value {
 fn call_id(id: &str, losses: &mut Losses) -> String {
     let plain = plain_id(id, ID_CHARS);
     if plain != id {
-        losses.renamed("id");
+        losses.renamed("id of a call");
     }
     plain.into_owned()
 }

@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{Record, Voice};
-use crate::chain::{self, Fields, Losses, fields};
+use crate::chain::{self, Fields, Losses, Replaced, fields};
 use crate::record::{Body, Compaction, Said};
 
 impl Record<'_, '_> {
     pub(super) fn compaction(&mut self, compaction: &Compaction) {
         self.losses()
-            .dropped_if(compaction.keeps_prompts && compaction.replacement.is_none(), "prompts that are kept");
+            .dropped_if(compaction.keeps_prompts && compaction.replacement.is_none(), "kept records");
         if compaction.cuts {
             let line = self.boundary(compaction);
             self.chain.own(line);
@@ -64,21 +64,14 @@ impl Record<'_, '_> {
             self.chain.own(summed_up(told.into()));
         }
         for (place, body) in bodies.iter().enumerate() {
-            match body {
-                Body::User(said) if Some(place) == at => {
+            match Replaced::by(body) {
+                Replaced::Told(said) if Some(place) == at => {
                     let summary = self.content(said);
                     summary.into_iter().for_each(|summary| self.chain.own(summed_up(summary)));
                 }
-                Body::User(said) | Body::Attachment(said) | Body::ToolResult(said) => self.prompt(said, Voice::Agent),
-                Body::Assistant(said) => self.answer(said),
-                Body::System(_)
-                | Body::Snapshot(_)
-                | Body::Title(_)
-                | Body::Compaction(_)
-                | Body::Rewind(_)
-                | Body::Restore(_)
-                | Body::Header(_)
-                | Body::Other(_) => self.losses().dropped("piece of a replaced history"),
+                Replaced::Told(said) => self.prompt(said, Voice::Agent),
+                Replaced::Answered(said) => self.answer(said),
+                Replaced::Unheard => self.losses().dropped(Replaced::LOST),
             }
         }
     }

@@ -12,7 +12,7 @@ impl Record<'_, '_> {
     /// What is said to the model: the results first, each a line of its own, then the words.
     pub(super) fn prompt(&mut self, said: &Said, voice: Voice) {
         self.losses().of_said(said);
-        self.losses().dropped_if(!said.notes.is_empty(), "notes of a run");
+        self.losses().dropped_if(!said.notes.is_empty(), "note of a run");
         self.losses()
             .dropped_if(said.usage.is_some() || said.model.is_some(), "model and usage of a prompt");
         if said.instructs {
@@ -59,7 +59,7 @@ impl Record<'_, '_> {
         let run = run(result);
         match (&result.outcome, run.is_empty()) {
             (Outcome::Denied(_), is_all) => {
-                self.losses().dropped_if(!is_all, "details of a run");
+                self.losses().dropped_if(!is_all, "note of a run");
                 line.insert("toolUseResult".to_owned(), "User rejected tool use".into());
             }
             (Outcome::Failed(why), true) => _ = line.insert("toolUseResult".to_owned(), format!("Error: {why}").into()),
@@ -67,7 +67,7 @@ impl Record<'_, '_> {
             (Outcome::Done | Outcome::Failed(_), false) => _ = line.insert("toolUseResult".to_owned(), run.into()),
         }
         let is_told = |key: &String| matches!(key.as_str(), "interrupted" | "exitCode" | "session");
-        self.losses().dropped_if(!result.about.keys().all(is_told), "details of a run");
+        self.losses().dropped_if(!result.about.keys().all(is_told), "note of a run");
         Some(line)
     }
 
@@ -77,7 +77,7 @@ impl Record<'_, '_> {
             self.losses().dropped_if(said.parts.is_empty() && said.results.is_empty(), "empty message");
             return;
         }
-        self.losses().renamed("message without words");
+        self.losses().renamed("empty message");
         let todos = said.todos.as_deref().unwrap_or_default();
         let list = json!({"type": "todo", "content": todos, "itemCount": todos.len()});
         let mut line = fields(json!({"type": "attachment", "attachment": list}));
@@ -89,7 +89,7 @@ impl Record<'_, '_> {
     pub(super) fn answer(&mut self, said: &Said) {
         self.losses().of_said(said);
         self.losses().of_sender(said, &mut []);
-        self.losses().dropped_if(!said.notes.is_empty(), "notes of a run");
+        self.losses().dropped_if(!said.notes.is_empty(), "note of a run");
         let mut state = state(said, self.losses());
         let mut results = said.results.clone();
         for parts in chain::responses(said) {
@@ -154,9 +154,9 @@ impl Record<'_, '_> {
     pub(super) fn failure(&mut self, said: &Said) {
         self.losses().of_said(said);
         self.losses().of_sender(said, &mut []);
-        let is_of_model =
-            matches!(self.draft.body, Body::Assistant(_)) && (said.model.is_some() || said.usage.is_some());
-        self.losses().dropped_if(is_of_model, "model and usage of a failure");
+        let is_of_model = matches!(self.draft.body, Body::Assistant(_));
+        self.losses().dropped_if(is_of_model && said.model.is_some(), "model");
+        self.losses().dropped_if(is_of_model && said.usage.is_some(), "usage");
         self.losses().dropped_if(!said.results.is_empty() || !said.notes.is_empty(), "tool result");
         if matches!(self.draft.body, Body::System(_)) {
             self.losses().renamed("notice");
@@ -206,7 +206,7 @@ pub(super) fn state(said: &Said, losses: &mut Losses) -> Fields {
     let mut state = Fields::new();
     if let Some(todos) = &said.todos {
         // Every prompt of the agent has an empty list, whatever the list is.
-        losses.dropped_if(todos.is_empty(), "empty task list");
+        losses.dropped_if(todos.is_empty(), "todos");
         state.extend((!todos.is_empty()).then(|| ("todos".to_owned(), json!(todos))));
     }
     if let Some(thinking) = &said.thinking {

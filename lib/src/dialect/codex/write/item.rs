@@ -5,37 +5,25 @@ use serde_json::{Value, json};
 use super::super::context;
 use super::super::line::Payload;
 use super::script::Script;
-use crate::history::wire;
+use crate::history::{file_words, name_sender, wire};
 use crate::message::{Approval, FilePart, Part, ReasoningPart, TextPart, ToolKind, ToolPart, ToolState};
 use crate::record::{Outcome, Said, ToolResult};
+use crate::writing::word_for;
 
 /// What the API takes for names and ids of calls.
 pub(super) const NAME_CHARS: usize = 64;
 
-/// The word for a part in a loss.
-pub(super) fn name(part: &Part) -> &'static str {
-    match part {
-        Part::Text(_) => "text",
-        Part::Reasoning(_) | Part::ReasoningFile(_) => "thinking",
-        Part::File(file) => file_name(file),
-        Part::SourceUrl(_) | Part::SourceDocument(_) => "source",
-        Part::Custom(_) => "custom part",
-        Part::Steering(_) => "steering message",
-        Part::StepStart => "step",
-        Part::Tool(_) => "tool call",
-        Part::Data(_) => "data",
-        Part::Other(_) => "unknown part",
-    }
-}
-
-fn file_name(file: &FilePart) -> &'static str {
-    if file.media_type.starts_with("image") { "image" } else { "file" }
-}
-
 impl Script<'_> {
     /// What somebody asks, and the event without which Codex does not list the session.
-    pub(super) fn prompt(&mut self, parts: &[Part]) {
-        let (pieces, words) = self.pieces(parts);
+    pub(super) fn prompt(&mut self, parts: &[Part], sender: Option<&str>) {
+        let mut pieces = self.pieces(parts);
+        match name_sender(sender, &mut pieces) {
+            true => self.rename("sender"),
+            false if sender.is_some() => self.drop("sender"),
+            false => {}
+        }
+        let texts = pieces.iter().filter_map(|piece| piece["text"].as_str());
+        let words = texts.collect::<Vec<_>>().join("\n");
         if pieces.is_empty() {
             return self.drop("empty message");
         }
@@ -52,7 +40,7 @@ impl Script<'_> {
 
     /// What the model is told again that nobody typed.
     pub(super) fn told(&mut self, said: &Said, what: &str) {
-        let (pieces, _) = self.pieces(&said.parts);
+        let pieces = self.pieces(&said.parts);
         if pieces.is_empty() {
             return self.drop(what);
         }
@@ -65,16 +53,16 @@ impl Script<'_> {
         self.lose_the_rest(said);
     }
 
-    /// Texts and pictures of a message that the model gets, and its words.
-    fn pieces(&mut self, parts: &[Part]) -> (Vec<Value>, String) {
-        let (mut pieces, mut words) = (Vec::new(), Vec::new());
+    /// Texts and pictures of a message that the model gets; of other files it gets the name.
+    fn pieces(&mut self, parts: &[Part]) -> Vec<Value> {
+        let mut pieces = Vec::new();
+        let text_piece = |text: &str| json!({"type": "input_text", "text": text});
         for part in parts {
             match part {
-                Part::Text(text) if text.text.is_empty() => self.drop("empty text"),
+                Part::Text(text) if text.text.is_empty() => self.drop("text"),
                 Part::Text(text) => {
                     self.lose_of_text(text);
-                    words.push(text.text.clone());
-                    pieces.push(json!({"type": "input_text", "text": text.text}));
+                    pieces.push(text_piece(&text.text));
                 }
                 Part::File(file) if file.media_type.starts_with("image") => {
                     self.lose_of_image(file);
@@ -83,12 +71,14 @@ impl Script<'_> {
                 // A room's files have no content, and a reaction is what was said.
                 Part::Data(data) if matches!(data.kind.as_str(), "attachment" | "reaction") => {
                     self.rename(&data.kind);
-                    words.push(data.data.to_string());
-                    pieces.push(json!({"type": "input_text", "text": data.data.to_string()}));
+                    pieces.push(text_piece(&data.data.to_string()));
+                }
+                Part::File(file) => {
+                    self.drop(word_for(part));
+                    pieces.push(text_piece(&file_words(file)));
                 }
                 Part::StepStart => {}
-                Part::File(_)
-                | Part::Reasoning(_)
+                Part::Reasoning(_)
                 | Part::ReasoningFile(_)
                 | Part::SourceUrl(_)
                 | Part::SourceDocument(_)
@@ -96,15 +86,15 @@ impl Script<'_> {
                 | Part::Steering(_)
                 | Part::Tool(_)
                 | Part::Data(_)
-                | Part::Other(_) => self.drop(name(part)),
+                | Part::Other(_) => self.drop(word_for(part)),
             }
         }
-        (pieces, words.join("\n"))
+        pieces
     }
 
     pub(super) fn said_by_model(&mut self, part: &Part) {
         match part {
-            Part::Text(text) if text.text.is_empty() => self.drop("empty text"),
+            Part::Text(text) if text.text.is_empty() => self.drop("text"),
             Part::Text(text) => {
                 self.lose_of_text(text);
                 let content = json!([{"type": "output_text", "text": text.text}]);
@@ -114,8 +104,8 @@ impl Script<'_> {
             Part::Reasoning(thought) => self.thought(thought),
             Part::Tool(call) => self.call(call),
             Part::Steering(steering) => {
-                self.rename(name(part));
-                self.prompt(&steering.parts);
+                self.rename(word_for(part));
+                self.prompt(&steering.parts, None);
             }
             // The items themselves tell where a response begins.
             Part::StepStart => {}
@@ -125,7 +115,7 @@ impl Script<'_> {
             | Part::SourceDocument(_)
             | Part::Custom(_)
             | Part::Data(_)
-            | Part::Other(_) => self.drop(name(part)),
+            | Part::Other(_) => self.drop(word_for(part)),
         }
     }
 
@@ -160,7 +150,7 @@ impl Script<'_> {
     fn call(&mut self, call: &ToolPart) {
         let (id, tool) = (wire::id(&call.call_id, NAME_CHARS), wire::tool_name(&call.name, NAME_CHARS));
         if id != call.call_id {
-            self.rename("call id");
+            self.rename("id of a call");
         }
         if tool != call.name {
             self.rename("tool name");
@@ -188,20 +178,20 @@ impl Script<'_> {
         });
         let more = [&call.result_provider_metadata, &call.tool_metadata].into_iter().flatten().count();
         if more > 0 || !only_namespace || call.title.is_some() || !call.extra.is_empty() {
-            self.drop("tool metadata");
+            self.drop("details of a call");
         }
         if call.provider_executed == Some(true) {
-            self.rename("call of the provider");
+            self.rename("call of a provider");
         }
         if call.kind == ToolKind::Static {
-            self.rename("static tool");
+            self.rename("details of a call");
         }
         self.outcome(call);
     }
 
     fn outcome(&mut self, call: &ToolPart) {
         let (output, outcome, approval) = match &call.state {
-            ToolState::InputStreaming { .. } => return self.rename("unfinished call"),
+            ToolState::InputStreaming { .. } => return self.rename("state of a call"),
             ToolState::InputAvailable { .. } => return,
             ToolState::ApprovalRequested { .. } | ToolState::ApprovalResponded { .. } => return self.drop("approval"),
             ToolState::OutputAvailable { preliminary: Some(true), .. } => return self.drop("preliminary result"),

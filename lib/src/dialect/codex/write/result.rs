@@ -29,11 +29,11 @@ impl Script<'_> {
         };
         let id = wire::id(&result.call_id, NAME_CHARS);
         if id != result.call_id {
-            self.rename("call id");
+            self.rename("id of a call");
         }
         let read = read(&output);
         if read.as_ref().is_none_or(|read| read.about != result.about) {
-            self.drop("notes");
+            self.drop("note of a run");
         }
         if result.duration_ms.is_some() && read.is_none_or(|read| read.duration_ms != result.duration_ms) {
             self.drop("duration");

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use super::super::kind::Item;
-use super::{item, line};
+use super::line;
 use crate::message::Part;
 use crate::record::{Body, Compaction, Context, Said, Title, TitleSource, Usage};
-use crate::writing::{Draft, Line, Loss, Names, Written};
+use crate::writing::{Draft, Line, Loss, Names, Written, word_for};
 
 /// The lines of one record, as far as they are written.
 pub(super) struct Script<'d> {
@@ -26,14 +26,14 @@ impl Script<'_> {
             Body::User(said) => {
                 said.results.iter().for_each(|result| self.result(result));
                 if !said.parts.is_empty() || said.results.is_empty() {
-                    self.prompt(&said.parts);
+                    self.prompt(&said.parts, said.sender.as_deref());
                 }
-                let rest = Said { results: Vec::new(), ..said.clone() };
+                let rest = Said { results: Vec::new(), sender: None, ..said.clone() };
                 self.lose_the_rest(&rest);
             }
             Body::Assistant(said) => self.answer(said),
             Body::ToolResult(said) => {
-                said.parts.iter().for_each(|part| self.drop(item::name(part)));
+                said.parts.iter().for_each(|part| self.drop(word_for(part)));
                 said.results.iter().for_each(|result| self.result(result));
                 let rest = Said { results: Vec::new(), ..said.clone() };
                 self.lose_the_rest(&rest);
@@ -161,7 +161,7 @@ impl Script<'_> {
             Some(bodies) => bodies.iter().for_each(|body| items.body(body)),
             None if compaction.keeps_prompts => {}
             None if summary.trim().is_empty() => return self.drop("compaction"),
-            None => items.prompt(&[Part::text(summary)]),
+            None => items.prompt(&[Part::text(summary)], None),
         }
         let is_item = |line: &Line| line.value["type"] == "response_item";
         let items_written = items.written.lines.into_iter().filter(is_item);
@@ -173,7 +173,7 @@ impl Script<'_> {
         self.written.losses.append(&mut items.written.losses);
         let told =
             compaction.trigger.is_some() || compaction.tokens_before.is_some() || compaction.tokens_after.is_some();
-        let lost = [(told, "compaction facts"), (!compaction.preserved.is_empty(), "preserved records")];
+        let lost = [(told, "compaction facts"), (!compaction.preserved.is_empty(), "kept records")];
         lost.into_iter().filter(|(is, _)| *is).for_each(|(_, what)| self.drop(what));
     }
 
@@ -181,7 +181,7 @@ impl Script<'_> {
     pub(super) fn lose_the_rest(&mut self, said: &Said) {
         let lost = [
             (!said.results.is_empty(), "tool result"),
-            (!said.notes.is_empty(), "notes"),
+            (!said.notes.is_empty(), "note of a run"),
             (said.model.is_some(), "model"),
             (said.usage.is_some(), "usage"),
             (said.context != Context::default(), Loss::SURROUNDINGS),

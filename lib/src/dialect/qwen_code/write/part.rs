@@ -23,7 +23,7 @@ pub(super) fn of(part: &Part, speaker: Speaker, losses: &mut Losses) -> Option<V
         Part::Text(said) => {
             losses.dropped_if(said.citations.is_some(), "citations");
             losses.dropped_if(!said.extra.is_empty(), "details of a part");
-            losses.dropped_if(said.text.is_empty(), "empty text");
+            losses.dropped_if(said.text.is_empty(), "text");
             let text = (!said.text.is_empty()).then(|| json!({"text": said.text}))?;
             Some(signed(text, said.provider_metadata.as_ref(), losses))
         }
@@ -81,7 +81,7 @@ fn signed(mut part: Value, metadata: Option<&Map<String, Value>>, losses: &mut L
 fn function_call(call: &ToolPart, losses: &mut Losses) -> Value {
     losses.of_call(call);
     if call.provider_executed == Some(true) {
-        losses.renamed("call that a provider ran");
+        losses.renamed("call of a provider");
     }
     let raw = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.as_ref() } else { None };
     if call.input().or(raw).is_some_and(|input| !input.is_object() && !input.is_null()) {
@@ -99,13 +99,19 @@ fn name(name: &str, losses: &mut Losses) -> String {
     plain
 }
 
-/// A file, in the part or where it is; words for one whose content is written in a way that the API does not take.
+/// The kinds of files that the agent sends, as far as its model takes them. Of any other it tells the model no more than the type.
+fn is_sent(media_type: &str) -> bool {
+    let media = ["image", "audio", "video"];
+    media_type == "application/pdf" || media.iter().any(|kind| media_type.split('/').next() == Some(*kind))
+}
+
+/// A file, in the part or where it is; words for one whose content the agent would not send.
 fn blob(file: &FilePart, losses: &mut Losses) -> Value {
     losses.dropped_if(!file.extra.is_empty(), "details of a part");
     losses.dropped_if(file.provider_reference.is_some(), "provider metadata");
     let mut blob = Map::new();
     let kind = match data_url(&file.url) {
-        Some((media_type, data)) => {
+        Some((media_type, data)) if is_sent(media_type) => {
             if media_type != file.media_type {
                 losses.renamed("media type");
             }
@@ -113,44 +119,30 @@ fn blob(file: &FilePart, losses: &mut Losses) -> Value {
             blob.insert("data".to_owned(), data.into());
             "inlineData"
         }
-        None if file.url.starts_with("data:") || file.url.is_empty() => {
-            losses.dropped(if file.media_type.starts_with("image") { "image" } else { "file" });
-            return json!({"text": file_words(file)});
-        }
-        None => {
+        None if is_sent(&file.media_type) && !file.url.starts_with("data:") && !file.url.is_empty() => {
             blob.insert("mimeType".to_owned(), file.media_type.as_str().into());
             blob.insert("fileUri".to_owned(), file.url.as_str().into());
             "fileData"
+        }
+        Some(_) | None => {
+            losses.dropped(if file.media_type.starts_with("image") { "image" } else { "file" });
+            return json!({"text": file_words(file)});
         }
     };
     blob.extend(file.filename.as_deref().map(|name| ("displayName".to_owned(), name.into())));
     json!({kind: blob})
 }
 
-/// The part that answers a call: `output` is what the tool returned, `error` why it did not.
+/// The part that answers a call. The agent tells its model the text `output`, else the text `error`, else the whole response as JSON.
 pub(super) fn function_response(result: &ToolResult, losses: &mut Losses) -> Value {
-    let mut response = Map::new();
     let (output, files) = output(result, losses);
-    let why = match &result.outcome {
-        Outcome::Done => None,
-        Outcome::Failed(why) => Some((why.as_str(), "[the tool failed]")),
-        Outcome::Denied(why) => Some((why.as_deref().unwrap_or_default(), "[the call was not allowed]")),
-    };
-    // Where there is an output, the agent sends that and not the error: an empty one would hide it.
-    let says_more = !output.is_null() && why.is_none_or(|(why, _)| output != why && output != "");
-    if let Some((why, otherwise)) = why {
-        if why.is_empty() {
-            losses.synthesised("reason of a failure");
+    let response = match &result.outcome {
+        Outcome::Done => done(output, losses),
+        Outcome::Failed(why) => failed(output, why, "[the tool failed]", losses),
+        Outcome::Denied(why) => {
+            failed(output, why.as_deref().unwrap_or_default(), "[the call was not allowed]", losses)
         }
-        response.insert("error".to_owned(), if why.is_empty() { otherwise } else { why }.into());
-    } else if output.is_null() {
-        // The model is told that nothing came back.
-        losses.renamed("tool output");
-        response.insert("output".to_owned(), "".into());
-    }
-    if says_more {
-        response.insert("output".to_owned(), output);
-    }
+    };
     if result.name.is_none() {
         losses.synthesised("tool name");
     }
@@ -162,13 +154,48 @@ pub(super) fn function_response(result: &ToolResult, losses: &mut Losses) -> Val
     json!({"functionResponse": function})
 }
 
-/// What a tool gave back: any JSON, and the files among it apart from that.
+fn done(output: Value, losses: &mut Losses) -> Value {
+    let is_plain = |fields: &Map<String, Value>| {
+        !["output", "error"].iter().any(|key| fields.contains_key(*key)) && !fields.values().all(Value::is_null)
+    };
+    match output {
+        Value::String(_) => json!({"output": output}),
+        // The whole response is the output where it names none.
+        Value::Object(fields) if is_plain(&fields) => fields.into(),
+        other => json!({"output": words(other, losses)}),
+    }
+}
+
+/// Where there is an output, the agent sends that and not the error: an empty one would hide it.
+fn failed(output: Value, why: &str, otherwise: &str, losses: &mut Losses) -> Value {
+    if why.is_empty() {
+        losses.synthesised("reason of a failure");
+    }
+    let mut response = json!({"error": if why.is_empty() { otherwise } else { why }});
+    if !output.is_null() && output != why && output != "" {
+        response["output"] = words(output, losses).into();
+    }
+    response
+}
+
+/// What a tool gave back that is no text, as one.
+fn words(output: Value, losses: &mut Losses) -> String {
+    match output {
+        Value::String(text) => text,
+        // The model is told that nothing came back.
+        other => {
+            losses.renamed("tool output");
+            if other.is_null() { String::new() } else { other.to_string() }
+        }
+    }
+}
+
+/// What a tool gave back: any JSON, or a text and files.
 fn output(result: &ToolResult, losses: &mut Losses) -> (Value, Vec<Value>) {
-    let parts = if result.output.is_array() { given(result) } else { Vec::new() };
-    if !parts.iter().any(|part| matches!(part, Part::File(_))) {
+    if !result.output.is_array() {
         return (result.output.clone(), Vec::new());
     }
-    let (mut texts, mut files, mut read_back) = (Vec::new(), Vec::new(), Vec::new());
+    let (parts, mut texts, mut files, mut read_back) = (given(result), Vec::new(), Vec::new(), Vec::new());
     for part in &parts {
         read_back.extend(serde_json::to_value(part));
         match part {
@@ -177,7 +204,7 @@ fn output(result: &ToolResult, losses: &mut Losses) -> (Value, Vec<Value>) {
             other => losses.dropped(name_of(other)),
         }
     }
-    let is_in_order = matches!(parts.first(), Some(Part::Text(_))) && texts.len() == 1;
+    let is_in_order = matches!(parts.first(), Some(Part::Text(_))) && texts.len() == 1 && !files.is_empty();
     if !is_in_order || Value::from(read_back) != result.output {
         losses.renamed("tool output");
     }

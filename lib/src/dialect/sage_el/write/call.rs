@@ -9,16 +9,16 @@ use crate::writing::{LossKind, Written};
 pub(super) fn value(tool: &ToolPart, id: String, written: &mut Written) -> Value {
     let (ours, is_all) = ours(tool);
     if !is_all {
-        written.lose("tool metadata", LossKind::Dropped);
+        written.lose("details of a call", LossKind::Dropped);
     }
     if tool.kind == ToolKind::Static {
-        written.lose("kind of tool", LossKind::Dropped);
+        written.lose("details of a call", LossKind::Dropped);
     }
     if tool.approval().is_some() {
         written.lose("approval", LossKind::Dropped);
     }
     if tool.name.is_empty() {
-        written.lose("name of a tool", LossKind::Synthesised);
+        written.lose("tool name", LossKind::Synthesised);
     }
     let name = if tool.name.is_empty() { "unknown" } else { &tool.name };
     let mut call = Map::new();
@@ -41,22 +41,22 @@ fn outcome(tool: &ToolPart, output: Option<&Value>, call: &mut Map<String, Value
         | ToolState::ApprovalResponded { .. } => written.lose("state of a call", LossKind::Renamed),
         ToolState::OutputAvailable { output, preliminary, .. } => {
             if *preliminary == Some(true) {
-                written.lose("preliminary", LossKind::Dropped);
+                written.lose("preliminary result", LossKind::Dropped);
             }
             call.insert("result".to_owned(), output.clone().unwrap_or_default());
             call.insert("success".to_owned(), true.into());
         }
         ToolState::OutputError { input, raw_input, error_text, .. } => {
             if let (None, Some(raw)) = (input, raw_input) {
-                written.lose("raw input", LossKind::Renamed);
+                written.lose("tool input", LossKind::Renamed);
                 call.insert("args".to_owned(), raw.clone());
             } else if raw_input.is_some() {
-                written.lose("raw input", LossKind::Dropped);
+                written.lose("tool input", LossKind::Dropped);
             }
             failed(error_text, output, call, written);
         }
         ToolState::OutputDenied { approval, .. } => {
-            written.lose("denied", LossKind::Renamed);
+            written.lose("denial", LossKind::Renamed);
             let reason = approval.reason.as_deref().filter(|reason| !reason.is_empty());
             failed(reason.unwrap_or("denied"), output, call, written);
         }
@@ -67,7 +67,7 @@ fn outcome(tool: &ToolPart, output: Option<&Value>, call: &mut Map<String, Value
 fn failed(error: &str, output: Option<&Value>, call: &mut Map<String, Value>, written: &mut Written) {
     let told = if error.is_empty() { "the tool failed" } else { error };
     if error.is_empty() {
-        written.lose("error of a tool", LossKind::Synthesised);
+        written.lose("reason of a failure", LossKind::Synthesised);
     }
     if let Some(output) = output {
         call.insert("result".to_owned(), output.clone());

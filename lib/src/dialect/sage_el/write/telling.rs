@@ -100,13 +100,13 @@ impl<'a> Telling<'a> {
     fn text(&mut self, part: &'a TextPart) {
         let TextPart { text, citations, state: _, provider_metadata, extra } = part;
         if citations.is_some() || provider_metadata.is_some() || !extra.is_empty() {
-            self.written.lose("text metadata", LossKind::Dropped);
+            self.written.lose("details of a part", LossKind::Dropped);
         }
         if text.is_empty() {
             return;
         }
         if !self.calls.is_empty() {
-            self.written.lose("order of text and calls", LossKind::Renamed);
+            self.written.lose("order of parts", LossKind::Renamed);
         }
         self.texts.push(text);
     }
@@ -120,7 +120,7 @@ impl<'a> Telling<'a> {
 
     /// What the person said in between is a line of theirs.
     fn steering(&mut self, steering: &'a SteeringPart) {
-        self.written.lose("steering message", LossKind::Renamed);
+        self.written.lose("message inside another", LossKind::Renamed);
         self.end_response(self.role);
         for part in &steering.parts {
             match part {
@@ -166,10 +166,10 @@ impl<'a> Telling<'a> {
             ("sender", sender.is_some()),
             ("metadata", !metadata.is_empty()),
             ("reasoning tokens", usage.is_some_and(|usage| usage.reasoning.is_some())),
-            ("kind of error", error.is_some()),
+            ("kind of an error", error.is_some()),
             ("usage", self.told.is_empty() && usage.is_some()),
             // Nothing that the rules let stand.
-            ("message", self.told.is_empty()),
+            ("empty message", self.told.is_empty()),
         ];
         for (what, _) in lost.into_iter().filter(|(_, is_lost)| *is_lost) {
             self.written.lose(what, LossKind::Dropped);

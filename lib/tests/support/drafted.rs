@@ -1,31 +1,67 @@
-//! Bodies written in a dialect, as a recorder would have it done, and read back.
+//! Lines as a dialect writes them, without a recorder and a disk: for many sessions, and for what no recorder would say.
 
 use std::cell::Cell;
 
+use jiff::{SignedDuration, Timestamp};
 use scrollback::dialect::Dialect;
 use scrollback::issue::{Issue, IssueKind};
 use scrollback::message::{Part, ToolKind, ToolState};
-use scrollback::record::{Body, RecordId, SessionId};
+use scrollback::record::{Body, Context, RecordId, SessionId};
+use scrollback::recorder::steps;
 use scrollback::session::Session;
 use scrollback::writing::{Draft, LossKind, Names, Written};
 use serde_json::Value;
 
+use super::place::{SESSION, VERSION, beginning, host, writing};
+
+const NOWHERE: &Context = &Context { cwd: None, git_branch: None, platform: None, user_type: None };
+
+/// The moment of the nth record.
+pub(crate) fn at(record: usize) -> Timestamp {
+    let start: Timestamp = "2026-11-15T10:00:00.25Z".parse().unwrap();
+    start + SignedDuration::from_secs(record as i64)
+}
+
+/// A body about to be written, the first of its session.
+pub(crate) fn draft<'a>(
+    session: &'a SessionId,
+    id: &'a RecordId,
+    body: &'a Body,
+    new_id: &'a dyn Fn() -> String,
+) -> Draft<'a> {
+    Draft {
+        session,
+        id,
+        parent: None,
+        answer: id,
+        at: at(0),
+        version: VERSION,
+        body,
+        context: NOWHERE,
+        branches: false,
+        sidechain: false,
+        fragment: None,
+        forked_from: None,
+        new_id,
+    }
+}
+
 /// What became of some bodies.
-pub(crate) struct Made {
+pub(crate) struct Drafted {
     /// Each body's lines and losses.
     pub(crate) records: Vec<Written>,
     /// The file, read back.
     pub(crate) session: Session,
 }
 
-impl Made {
+impl Drafted {
     /// The lines of all of them.
     pub(crate) fn lines(&self) -> Vec<&Value> {
         self.records.iter().flat_map(|record| &record.lines).map(|line| &line.value).collect()
     }
 
     /// What was lost of one of them: `dropped image`, …
-    pub(crate) fn losses(&self, record: usize) -> Vec<String> {
+    pub(crate) fn lost_of(&self, record: usize) -> Vec<String> {
         let word = |kind| match kind {
             LossKind::Dropped => "dropped",
             LossKind::Renamed => "renamed",
@@ -44,36 +80,17 @@ impl Made {
     }
 }
 
-/// The moment of the nth record.
-pub(crate) fn at(record: usize) -> jiff::Timestamp {
-    let start: jiff::Timestamp = "2026-11-15T10:00:00.25Z".parse().unwrap();
-    start + jiff::SignedDuration::from_secs(record as i64)
-}
-
 /// Writes the bodies one after another, `r0`, `r1`, …; the reader must call each line what the writer says.
-pub(crate) fn write(dialect: &'static dyn Dialect, bodies: &[Body]) -> Made {
-    let session = SessionId::from("5e551011-0000-7000-8000-000000000001");
+pub(crate) fn drafted(dialect: &'static dyn Dialect, bodies: &[Body]) -> Drafted {
+    let session = SessionId::from(SESSION);
     let made_up = Cell::new(0);
     let new_id = || format!("made-{}", made_up.replace(made_up.get() + 1));
     let mut records = Vec::new();
     let mut parent: Option<RecordId> = None;
     for (number, body) in bodies.iter().enumerate() {
         let id = RecordId(format!("r{number}"));
-        let written = (dialect.write().unwrap().lines)(&Draft {
-            session: &session,
-            id: &id,
-            parent: parent.as_ref(),
-            answer: &id,
-            at: at(number),
-            version: "1.2.3",
-            body,
-            context: &Default::default(),
-            branches: false,
-            sidechain: false,
-            fragment: None,
-            forked_from: None,
-            new_id: &new_id,
-        });
+        let draft = Draft { parent: parent.as_ref(), at: at(number), ..draft(&session, &id, body, &new_id) };
+        let written = (writing(dialect).lines)(&draft);
         if let Some(Names::Link(last)) = written.lines.last().map(|line| line.names.clone()) {
             parent = Some(last);
         }
@@ -87,7 +104,24 @@ pub(crate) fn write(dialect: &'static dyn Dialect, bodies: &[Body]) -> Made {
     // That a call has no result is nothing that a writer could help.
     let is_wrong = |issue: &&Issue| issue.kind != IssueKind::UnansweredCall;
     assert_eq!(session.issues().iter().find(is_wrong), None);
-    Made { records, session }
+    Drafted { records, session }
+}
+
+/// The newest branch of a session as a file of this dialect: header and all, answers response by response.
+pub(crate) fn text_of(dialect: &dyn Dialect, session: &Session) -> Option<String> {
+    let branch = session.branch(session.head()?);
+    let (session, host) = (SessionId::from(SESSION), host());
+    let mut lines = (writing(dialect).header)(&beginning(&session));
+    let bodies = branch.records.iter().flat_map(|record| match record.body().unwrap() {
+        Body::Assistant(said) => steps(said),
+        other => vec![other],
+    });
+    for body in bodies {
+        let id = RecordId((host.new_id)());
+        let draft = Draft { at: (host.now)(), ..draft(&session, &id, &body, &*host.new_id) };
+        lines.extend((writing(dialect).lines)(&draft).lines);
+    }
+    Some(lines.iter().map(|line| format!("{}\n", line.value)).collect())
 }
 
 /// Parts as every format of turns must give them back: where a response begins is another question, a text that is said is

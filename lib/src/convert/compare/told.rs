@@ -1,0 +1,152 @@
+//! What writers told of records, set against what is found: the same thing is reported once.
+
+use std::collections::BTreeMap;
+
+use hashbrown::{HashMap, HashSet};
+
+use super::row;
+use crate::convert::LossRow;
+use crate::writing::LossKind;
+
+/// Losses that are a whole record. Others are of a record that is there.
+const WHOLE_RECORDS: [&str; 15] = [
+    "prompt",
+    "answer",
+    "tool result",
+    "context",
+    "instruction",
+    "notice",
+    "snapshot",
+    "title",
+    "compaction",
+    "rewind",
+    "restore",
+    "header",
+    "unknown record",
+    "sidechain",
+    "another branch",
+];
+
+/// Words for the same difference as far as a message shows it: the first is what is found, the others what a writer may call it.
+const SAME: [&[&str]; 13] = [
+    &["surroundings"],
+    &["thinking", "provider metadata", "details of a part"],
+    &["file", "image", "media type", "file name", "attachment", "provider metadata", "details of a part"],
+    &["image", "file", "media type", "file name", "attachment", "provider metadata", "details of a part"],
+    &[
+        "text",
+        "several texts",
+        "citations",
+        "sender",
+        "reaction",
+        "attachment",
+        "image",
+        "file",
+        "data part",
+        "empty message",
+        "message inside another",
+        "provider metadata",
+        "details of a part",
+    ],
+    &[
+        "tool call",
+        "tool input",
+        "tool output",
+        "tool name",
+        "tool result",
+        "id of a call",
+        "preliminary result",
+        "another result of the same call",
+        "reason of a failure",
+        "call of a provider",
+        "note of a run",
+        "duration",
+        "exit code",
+        "details of a call",
+        "state of a call",
+        "approval",
+        "denial",
+        "provider metadata",
+    ],
+    &["usage", "reasoning tokens", "cache tokens"],
+    &["error", "kind of an error", "notice"],
+    &["compaction", "compaction facts", "kept records", "replaced history"],
+    &["rewind", "reason of a rewind"],
+    &["title", "title source"],
+    &["role", "instruction", "context", "notice"],
+    &["several texts", "text", "message inside another"],
+];
+
+pub(super) struct Told {
+    /// What was told of a record, and how often.
+    known: HashMap<String, Vec<(String, u64)>>,
+    words: HashSet<String>,
+    /// Records that are known to be left out, or to be something else, as a whole.
+    whole: HashMap<String, LossKind>,
+    /// What nobody told.
+    pub(super) found: Vec<LossRow>,
+}
+
+impl Told {
+    pub(super) fn new(losses: &[LossRow]) -> Told {
+        let mut told = Told { known: HashMap::new(), words: HashSet::new(), whole: HashMap::new(), found: Vec::new() };
+        for row in losses {
+            told.known.entry(row.record.clone()).or_default().push((row.what.clone(), row.count));
+            told.words.insert(row.what.clone());
+            if row.kind != LossKind::Synthesised && WHOLE_RECORDS.contains(&row.what.as_str()) {
+                told.whole.insert(row.record.clone(), row.kind);
+            }
+        }
+        told
+    }
+
+    /// Whether a word was said of any record.
+    pub(super) fn anywhere(&self, what: &str) -> bool {
+        let is_found = |word: &&str| self.found.iter().any(|row| row.what == **word);
+        same(what).any(|word| self.words.contains(word) || is_found(&word))
+    }
+
+    /// Whether a message that is nowhere was told of: each of its records as a whole, or each of its parts.
+    pub(super) fn covers(&self, records: &[&str], parts: &BTreeMap<&'static str, usize>) -> bool {
+        let of_parts =
+            || parts.iter().all(|(word, count)| *word == "step" || self.count(records, word) >= *count as u64);
+        records.iter().all(|record| self.whole.contains_key(*record)) || (!parts.is_empty() && of_parts())
+    }
+
+    /// Whether records are known to be there as something else.
+    pub(super) fn is_otherwise(&self, records: &[&str]) -> bool {
+        records.iter().any(|record| self.whole.get(*record) == Some(&LossKind::Renamed))
+    }
+
+    /// A difference that a message has once.
+    pub(super) fn push(&mut self, records: &[&str], what: &str, kind: LossKind) {
+        if self.count(records, what) == 0 {
+            self.add(records, what, kind, 1);
+        }
+    }
+
+    /// Parts that differ: those that nobody told of.
+    pub(super) fn push_parts(&mut self, records: &[&str], what: &str, kind: LossKind, count: usize) {
+        let untold = (count as u64).saturating_sub(self.count(records, what));
+        if untold > 0 {
+            self.add(records, what, kind, untold);
+        }
+    }
+
+    fn add(&mut self, records: &[&str], what: &str, kind: LossKind, count: u64) {
+        self.found.extend(records.first().map(|first| row(first, what, kind, count)));
+    }
+
+    /// How often these records are said to differ in this.
+    fn count(&self, records: &[&str], what: &str) -> u64 {
+        let names: Vec<&str> = same(what).collect();
+        let told = records.iter().filter_map(|record| self.known.get(*record)).flatten();
+        told.filter(|(word, _)| names.contains(&word.as_str())).map(|(_, count)| count).sum()
+    }
+}
+
+/// The words that stand for a difference.
+fn same(what: &str) -> impl Iterator<Item = &str> {
+    let names = SAME.iter().find(|names| names.first() == Some(&what)).copied().unwrap_or_default();
+    [what].into_iter().chain(names.iter().copied())
+}

@@ -1,0 +1,67 @@
+//! Where records hang in the new file.
+
+use super::{Replay, not_held};
+use crate::error::Result;
+use crate::recorder::Tip;
+use crate::session::RecordRef;
+use crate::writing::Loss;
+
+impl<'s> Replay<'s> {
+    /// Goes on from a record. Where that is not the one that was written last, it is told that the next one leads.
+    pub(super) fn branch_from(&mut self, tip: Option<Tip>, next: RecordRef<'s>) {
+        let is_of_conversation = !next.is_side() && !next.is_sidechain();
+        let leads = self
+            .last_of_conversation
+            .as_ref()
+            .is_some_and(|last| tip.as_ref().is_none_or(|tip| tip.id != *last));
+        self.recorder.go_on_from(tip, next.is_sidechain(), leads && is_of_conversation);
+    }
+
+    /// A record was written that others can hang on.
+    pub(super) fn follow(&mut self, written: RecordRef<'s>) {
+        self.last_link = self.recorder.head().cloned();
+        if !written.is_sidechain() {
+            self.last_of_conversation.clone_from(&self.last_link);
+        }
+    }
+
+    /// What hangs on records that are not said hangs on what they hung on.
+    pub(super) fn pass_over(&mut self, group: &[RecordRef<'s>]) {
+        let above = group.first().and_then(|first| first.parent());
+        if let Some(tip) = above.and_then(|above| self.tips.get(&above.order()).cloned()) {
+            self.tips.extend(group.iter().map(|record| (record.order(), tip.clone())));
+        }
+    }
+
+    /// What hangs on these records hangs on what was written last.
+    pub(super) fn keep_tip(&mut self, group: &[RecordRef<'_>]) {
+        if let Some(tip) = self.recorder.tip() {
+            if let Some(last) = group.iter().rfind(|record| !record.is_side() && record.id() != tip.id.as_str()) {
+                self.told.ids.insert(tip.id.to_string(), last.id().into_owned());
+            }
+            self.tips
+                .extend(group.iter().filter(|record| !record.is_side()).map(|record| (record.order(), tip.clone())));
+        }
+    }
+
+    /// The last link of the file is its head: where that is another record, going on from it is said.
+    pub(super) fn end_at(&mut self, head: Option<RecordRef<'_>>) -> Result<()> {
+        self.end_turn()?;
+        let Some(head) = head else { return Ok(()) };
+        let Some(to) = self.tips.get(&head.order()).map(|tip| tip.id.clone()) else { return Ok(()) };
+        if self.last_link.as_ref().is_none_or(|last| *last == to) {
+            return Ok(());
+        }
+        self.script.add_to(head, head);
+        match self.recorder.rewind(&to, None) {
+            Ok(_) => {
+                self.lose_as(&head.id(), Loss::synthesised("rewind"));
+                // What goes on behind it goes on from there.
+                let step = self.recorder.tip().map(|tip| tip.id.to_string());
+                step.into_iter().for_each(|step| _ = self.told.ids.entry(step).or_insert(head.id().into_owned()));
+            }
+            Err(error) => _ = not_held(error)?,
+        }
+        Ok(())
+    }
+}

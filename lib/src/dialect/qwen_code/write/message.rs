@@ -1,0 +1,184 @@
+//! What was said, as records: prompts, answers, results, failures and notices.
+
+use serde_json::{Value, json};
+
+use super::part::{self, Speaker};
+use super::{Record, Voice};
+use crate::chain::{self, Fields, fields};
+use crate::message::Part;
+use crate::record::{Body, Outcome, Said, ToolNote, ToolResult, Usage};
+use crate::writing::Loss;
+
+impl Record<'_> {
+    /// What was said, and has no place here.
+    fn leave(&mut self, said: &Said) {
+        self.losses().of_said(said);
+        self.losses().dropped_if(said.context.user_type.is_some(), Loss::SURROUNDINGS);
+        self.losses().dropped_if(said.todos.is_some(), "todos");
+        self.losses().dropped_if(said.thinking.is_some(), "thinking mode");
+    }
+
+    /// What is said to the model: the results first, each a record of its own, then the words.
+    pub(super) fn prompt(&mut self, said: &Said, voice: Voice) {
+        self.leave(said);
+        self.losses()
+            .dropped_if(said.usage.is_some() || said.model.is_some(), "model and usage of a prompt");
+        if said.instructs {
+            self.losses().renamed("instruction");
+        }
+        let is_of_none = |note: &ToolNote| said.results.iter().all(|result| result.call_id != note.call_id);
+        self.losses().dropped_if(said.notes.iter().any(is_of_none), "note of a run");
+        for result in &said.results {
+            let line = self.result(result, &said.notes);
+            line.into_iter().for_each(|line| self.chain.own(line));
+        }
+        match self.spoken(said, voice) {
+            Some(line) => self.chain.own(line),
+            None => {
+                let is_mute = said.parts.is_empty() && said.results.is_empty() && said.todos.is_none();
+                self.losses().dropped_if(is_mute && said.thinking.is_none(), "empty message");
+            }
+        }
+    }
+
+    fn spoken(&mut self, said: &Said, voice: Voice) -> Option<Fields> {
+        let mut parts: Vec<Value> =
+            said.parts.iter().filter_map(|part| part::of(part, Speaker::User, self.losses())).collect();
+        self.losses().of_sender(said, &mut parts);
+        let about = match voice {
+            Voice::Person => json!({"type": "user", "provenance": "real_user"}),
+            Voice::MidTurn => json!({"type": "user", "subtype": "mid_turn_user_message", "provenance": "real_user"}),
+            Voice::Agent => json!({"type": "user", "subtype": "notification", "provenance": "system"}),
+        };
+        let mut line = fields(about);
+        line.insert("message".to_owned(), json!({"role": "user", "parts": parts}));
+        (!parts.is_empty()).then_some(line)
+    }
+
+    fn result(&mut self, result: &ToolResult, notes: &[ToolNote]) -> Option<Fields> {
+        if result.preliminary {
+            self.losses().dropped("preliminary result");
+            return None;
+        }
+        let response = part::function_response(result, self.losses());
+        let mut run = fields(json!({"callId": result.call_id}));
+        let noted = notes.iter().filter(|note| note.call_id == result.call_id);
+        noted.for_each(|note| run.extend(note.about.clone()));
+        run.extend(result.about.clone());
+        let status = match &result.outcome {
+            Outcome::Done => "success",
+            Outcome::Failed(_) => "error",
+            Outcome::Denied(_) => "cancelled",
+        };
+        run.insert("status".to_owned(), status.into());
+        run.extend(result.duration_ms.map(|duration| ("durationMs".to_owned(), duration.into())));
+        Some(fields(json!({
+            "type": "tool_result",
+            "provenance": "tool_result",
+            "message": {"role": "user", "parts": [response]},
+            "toolCallResult": run,
+        })))
+    }
+
+    /// One record for each response of the model, behind it the results that its calls carry.
+    pub(super) fn answer(&mut self, said: &Said) {
+        self.leave(said);
+        self.losses().of_sender(said, &mut []);
+        self.losses().dropped_if(!said.notes.is_empty(), "note of a run");
+        let mut results = said.results.clone();
+        for parts in chain::responses(said) {
+            let spoken = parts.iter().filter(|part| !matches!(part, Part::Steering(_)));
+            let said_parts: Vec<Value> =
+                spoken.filter_map(|part| part::of(part, Speaker::Model, self.losses())).collect();
+            if !said_parts.is_empty() {
+                let line = self.response(said, said_parts);
+                self.chain.own(line);
+            }
+            results.extend(chain::carried(parts));
+            for result in results.drain(..) {
+                let line = self.result(&result, &[]);
+                line.into_iter().for_each(|line| self.chain.follows(line));
+            }
+            for part in parts {
+                let Part::Steering(steering) = part else { continue };
+                self.losses().renamed("message inside another");
+                let spoken = Said { parts: steering.parts.clone(), ..Said::default() };
+                let line = self.spoken(&spoken, Voice::MidTurn);
+                line.into_iter().for_each(|line| self.chain.follows(line));
+            }
+        }
+        if self.chain.is_empty() && said.usage.is_some() {
+            let line = self.response(said, Vec::new());
+            self.chain.own(line);
+        }
+        for result in results {
+            let line = self.result(&result, &[]);
+            line.into_iter().for_each(|line| self.chain.own(line));
+        }
+        let says_more = !said.parts.is_empty() || said.todos.is_some() || said.thinking.is_some();
+        let is_mute = self.chain.is_empty() && !says_more;
+        self.losses().dropped_if(is_mute, "empty message");
+    }
+
+    fn response(&mut self, said: &Said, parts: Vec<Value>) -> Fields {
+        let mut line = fields(json!({"type": "assistant", "provenance": "assistant_output"}));
+        line.extend(said.model.as_deref().map(|model| ("model".to_owned(), model.into())));
+        line.insert("message".to_owned(), json!({"role": "model", "parts": parts}));
+        if let Some(usage) = said.usage {
+            self.losses().dropped_if(usage.cache_write.is_some_and(|tokens| tokens > 0), "cache tokens");
+            line.insert("usageMetadata".to_owned(), tokens(usage));
+        }
+        line
+    }
+
+    /// What went wrong, as the end of a turn.
+    pub(super) fn failure(&mut self, said: &Said, body: &Body) {
+        self.leave(said);
+        self.losses().of_sender(said, &mut []);
+        self.losses().dropped_if(!said.results.is_empty() || !said.notes.is_empty(), "tool result");
+        self.losses()
+            .dropped_if(said.model.is_some() || said.usage.is_some(), "model and usage of a failure");
+        if matches!(body, Body::Assistant(_)) {
+            self.losses().renamed("error");
+        }
+        if said.error.as_deref() != Some("turn_result") {
+            self.losses().renamed("kind of an error");
+        }
+        let words = chain::words(&said.parts, self.losses());
+        let error = json!({"message": words, "code": said.error});
+        self.notices("turn_result", json!({"state": "error", "error": error}));
+    }
+
+    /// The agent shows what a command showed; nothing else of its own is for people.
+    pub(super) fn notice(&mut self, said: &Said) {
+        self.leave(said);
+        self.losses().of_sender(said, &mut []);
+        let words = chain::words(&said.parts, self.losses());
+        if words.is_empty() {
+            self.losses().dropped_if(said.parts.is_empty() && said.todos.is_none(), "empty message");
+            return;
+        }
+        let shown = json!([{"type": "info", "text": words}]);
+        self.notices("slash_command", json!({"phase": "result", "rawCommand": "", "outputHistoryItems": shown}));
+    }
+}
+
+/// The tokens of a request: what was sent includes what a cache held.
+fn tokens(usage: Usage) -> Value {
+    let sent = match (usage.input, usage.cache_read) {
+        (None, None) => None,
+        (input, cached) => Some(input.unwrap_or(0).saturating_add(cached.unwrap_or(0))),
+    };
+    let total = sent.unwrap_or(0).checked_add(usage.output.unwrap_or(0));
+    let mut tokens = Fields::new();
+    for (key, count) in [
+        ("promptTokenCount", sent),
+        ("candidatesTokenCount", usage.output),
+        ("thoughtsTokenCount", usage.reasoning),
+        ("totalTokenCount", total.filter(|_| sent.is_some() || usage.output.is_some())),
+        ("cachedContentTokenCount", usage.cache_read),
+    ] {
+        tokens.extend(count.map(|count| (key.to_owned(), count.into())));
+    }
+    tokens.into()
+}

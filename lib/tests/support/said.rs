@@ -1,0 +1,50 @@
+//! Bodies in a few words: who says what.
+
+use scrollback::message::{Part, ToolPart, ToolState};
+use scrollback::record::{Body, Outcome, Said, Title, TitleSource, Todo, ToolResult};
+use serde_json::{Map, Value};
+
+pub(crate) fn said(parts: impl IntoIterator<Item = Part>) -> Said {
+    Said { parts: parts.into_iter().collect(), ..Said::default() }
+}
+
+/// The person says something: a text, or parts.
+pub(crate) fn user(said: impl Into<Said>) -> Body {
+    Body::User(said.into())
+}
+
+/// The model says something.
+pub(crate) fn answer(said: impl Into<Said>) -> Body {
+    Body::Assistant(said.into())
+}
+
+pub(crate) fn call(name: &str, id: &str, state: ToolState) -> Part {
+    ToolPart::dynamic(name, id, state).into()
+}
+
+/// How a call ended: all that most tests ask of a result.
+pub(crate) fn result(call_id: &str, output: impl Into<Value>, outcome: Outcome) -> ToolResult {
+    ToolResult {
+        call_id: call_id.to_owned(),
+        name: None,
+        output: output.into(),
+        outcome,
+        preliminary: false,
+        duration_ms: None,
+        about: Map::new(),
+    }
+}
+
+/// Tools answer.
+pub(crate) fn results(results: impl IntoIterator<Item = ToolResult>) -> Body {
+    Body::ToolResult(results.into_iter().collect::<Vec<_>>().into())
+}
+
+pub(crate) fn title(text: &str, source: TitleSource) -> Body {
+    Body::Title(Title { text: text.to_owned(), source })
+}
+
+/// Something still to be done.
+pub(crate) fn todo(content: &str) -> Todo {
+    Todo { content: content.to_owned(), status: "pending".to_owned(), active_form: None, extra: Map::new() }
+}
