@@ -102,6 +102,8 @@ fn there_and_back_is_the_same_file() {
     fs::write(env.work().join("there.jsonl.scrollback.json"), "{}").unwrap();
     let told = env.run(&["convert", "./there.jsonl", "--to", "native", "-o", "again.jsonl"]);
     assert!(told.err.contains("warning: there.jsonl.scrollback.json is passed over"), "{}", told.err);
+    let piped = env.run(&["convert", "./there.jsonl", "--to", "native", "-o", "-"]);
+    assert!(piped.err.contains("warning: there.jsonl.scrollback.json is passed over"), "{}", piped.err);
 }
 
 #[test]

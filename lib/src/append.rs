@@ -6,6 +6,8 @@
 //!            ▼ header first         ▼ first       ▼ wrote behind it, close the piece with LF
 //! ```
 
+mod open_end;
+
 use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,6 +16,7 @@ use std::sync::Arc;
 use crate::disk::{Appended, Disk, Locked, OpenLog, Standing};
 use crate::error::{At, Error, Result};
 use crate::inside::Inside;
+use open_end::open_end;
 
 /// How long to wait for another writer: first, at once, in all. A lock is held for one write, so that more is somebody who
 /// hangs; among many writers it is free for moments only, so that it is asked for often.
@@ -57,8 +60,10 @@ enum Name {
 /// Something that happened to the log behind our back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Surprise {
-    /// The file does not end in a whole line: it was closed with LF.
+    /// The file ended inside a record: that piece was closed with LF.
     TornTail,
+    /// The file ended behind a record whose line had no end: it got its LF.
+    NoLineEnd,
     /// Another file has its name now: that one is written to.
     Replaced,
     /// Nothing had its name any more: it was begun anew.
@@ -270,8 +275,9 @@ impl Appender {
             if self.ended_at.take_if(|ended_at| before < *ended_at).is_some() {
                 self.surprise_once(Surprise::Shortened);
             }
-            let torn = before > 0 && self.ended_at != Some(before) && !self.ends_in_newline(before)?;
-            let first: &[u8] = match (torn, before) {
+            let is_open = before > 0 && self.ended_at != Some(before) && !self.ends_in_newline(before)?;
+            let surprise = if is_open { Some(open_end(&*self.log, before).at(&self.path)?) } else { None };
+            let first: &[u8] = match (is_open, before) {
                 (true, _) => b"\n",
                 (false, 0) => &self.header,
                 (false, _) => b"",
@@ -286,7 +292,7 @@ impl Appender {
             self.is_unsynced_from(start);
             if taken == bytes.len() {
                 self.ended_at = Some(end);
-                self.surprises.extend(torn.then_some(Surprise::TornTail));
+                self.surprises.extend(surprise);
                 return Ok(end.saturating_sub(lines.len() as u64));
             }
             self.take_back(start, end)?;

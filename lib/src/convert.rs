@@ -13,17 +13,19 @@ mod compare;
 mod kept;
 mod left_behind;
 mod pairing;
+mod path;
+mod place;
 mod replay;
 mod script;
 
-use std::path::{Component, Path, PathBuf};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 use hashbrown::{HashMap, HashSet};
-use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::dialect::Dialect;
-use crate::disk::{Disk, Real};
+use crate::disk::Real;
 use crate::error::{At, Error, Result};
 use crate::fork::Staged;
 use crate::host::Host;
@@ -31,12 +33,12 @@ use crate::layout::Format;
 use crate::project;
 use crate::reading::Reading;
 use crate::record::SessionId;
-use crate::replace::{take_away, write_all};
+use crate::replace::take_away;
 use crate::session::{NotFound, RecordRef, Session};
 use crate::source::Source;
-use crate::store::{FILE_NAME_LIMIT_BYTES, NewSession, Store};
 use crate::writing::{LossKind, Shape};
-use kept::{Beside, Kept};
+use kept::Kept;
+use place::Way;
 use replay::Replayed;
 
 /// Where a converted session goes.
@@ -97,88 +99,51 @@ impl Session {
     ///
     /// The same dialect gives the same bytes; a session that was converted before gives back what its sidecar kept.
     pub fn convert(&self, how: &Conversion<'_>, host: &Host) -> Result<Converted> {
-        if !self.whole() {
-            let what = "a session that was read in part".to_owned();
-            return Err(Error::CannotHold { dialect: how.to.name(), what });
-        }
-        let Beside { back, other, remark } = Kept::beside(self, how.to);
-        self.check_head(how, back.as_ref())?;
-        let id = self.id_for(how, back.as_ref());
-        let store = self.store_for(how, host)?;
-        let path = self.path_for(how, &store, &id, back.as_ref())?;
-        // Where a session is called after its place, it is called so from the beginning.
-        let is_new_kind = back.is_none() && !self.stays(how);
-        let is_placed = is_new_kind && matches!(how.target, Target::Store(_));
-        let id = how.to.session_of(&path).filter(|_| is_placed).map_or(id, SessionId);
-        let staged = Staged::make(&Real, &path, &(host.new_id)())?;
-        let (replayed, sidecar) = (|| {
-            let replayed = self.write_as(how, &store, &id, back.as_ref(), staged.file())?;
-            let kept = self.kept_for(how, back, other, &replayed, staged.file())?;
-            let sidecar = kept.map(|kept| publish_beside(&kept, &path, &(host.new_id)())).transpose()?;
+        let way = Way::find(self, how, host)?;
+        let staged = Staged::make(&Real, &way.path, &(host.new_id)())?;
+        let written = (|| {
+            let mut replayed = self.write_as(how, &way, staged.file())?;
+            let kept = self.kept_for(how, &way, &replayed, staged.file())?;
+            let sidecar = kept.map(|kept| kept.publish(&way.path, &(host.new_id)())).transpose()?.flatten();
+            if sidecar.is_none() && way.is_new_kind && !self.is_rows() {
+                replayed.losses.push(self.lost_beside("original", 1));
+            }
             // The file comes last: where it is, all of it is.
             staged
                 .publish()
                 .inspect_err(|_| drop(sidecar.as_deref().map(|sidecar| take_away(&Real, sidecar))))?;
             Ok((replayed, sidecar))
-        })()
-        .inspect_err(|_| staged.clean_up())?;
-        let mut remarks: Vec<String> = remark.into_iter().collect();
-        if sidecar.is_none() && is_new_kind {
-            remarks.push("the original is too large, or no file of its own, to be kept beside it".to_owned());
-        }
-        let mut losses = replayed.losses;
-        losses.extend(left_behind::rows(self, is_new_kind));
+        })();
+        let (replayed, sidecar) = written.inspect_err(|_| staged.clean_up())?;
+        let mut converted = self.told(&way, replayed);
+        converted.sidecar = sidecar;
         if let Target::Store(_) = how.target {
-            let described = store.describe(self, &id, &path, &project::of(&store.host.cwd));
-            remarks.extend(described.err().map(|error| format!("the file beside it was not written: {error}")));
+            let store = &way.store;
+            let described = store.describe(self, &converted.session, &converted.path, &project::of(&store.host.cwd));
+            converted
+                .remarks
+                .extend(described.err().map(|error| format!("the file beside it was not written: {error}")));
         }
-        Ok(Converted { session: id, path, sidecar, losses: rows(losses), remarks })
+        Ok(converted)
     }
 
-    /// Whether this session was made of one of `to`, and can become that one again.
-    pub fn comes_from(&self, to: &'static dyn Dialect) -> bool {
-        Kept::beside(self, to).back.is_some()
-    }
-
-    /// The bytes that [`Session::convert`] would write, and what they do not say; `scratch` is a folder for files on the way.
-    pub fn converted_bytes(
-        &self,
-        how: &Conversion<'_>,
-        host: &Host,
-        scratch: &Path,
-    ) -> Result<(Vec<u8>, Vec<LossRow>)> {
-        let how = Conversion { target: Target::Store(scratch), ..*how };
-        let Beside { back, .. } = Kept::beside(self, how.to);
-        self.check_head(&how, back.as_ref())?;
-        let id = self.id_for(&how, back.as_ref());
-        let store = self.store_for(&how, host)?;
+    /// What [`Session::convert`] would write, and what it would tell; nothing is written but in `scratch`, a folder that is there.
+    pub fn rehearse(&self, how: &Conversion<'_>, host: &Host, scratch: &Path) -> Result<(Converted, Vec<u8>)> {
+        let way = Way::find(self, how, host)?;
         let path = scratch.join((host.new_id)());
         let staged = Staged::make(&Real, &path, &(host.new_id)())?;
-        let written = self.write_as(&how, &store, &id, back.as_ref(), staged.file());
-        let is_new_kind = back.is_none() && !self.stays(&how);
-        let bytes = written.and_then(|mut replayed| {
-            replayed.losses.extend(left_behind::rows(self, is_new_kind));
-            Ok((std::fs::read(staged.file()).at(&path)?, rows(replayed.losses)))
-        });
+        let written = self.write_as(how, &way, staged.file());
+        let read = written.and_then(|replayed| Ok((replayed, std::fs::read(staged.file()).at(&path)?)));
         staged.clean_up();
-        bytes
+        let (replayed, bytes) = read?;
+        Ok((self.told(&way, replayed), bytes))
     }
 
-    /// Lines that are copied are copied with all their branches.
-    fn check_head(&self, how: &Conversion<'_>, back: Option<&Kept>) -> Result<()> {
-        match how.head {
-            Some(_) if back.is_some() || self.stays(how) => Err(Error::CopiedWhole),
-            Some(_) | None => Ok(()),
-        }
-    }
-
-    /// What the new session is called: as it was called before, or always the same for the same source.
-    fn id_for(&self, how: &Conversion<'_>, back: Option<&Kept>) -> SessionId {
-        match back {
-            Some(kept) => kept.session(),
-            None if self.stays(how) => self.id(),
-            None => script::derived_id(self.id().as_str(), how.to.name()),
-        }
+    fn told(&self, way: &Way, replayed: Replayed) -> Converted {
+        let mut losses = replayed.losses;
+        losses.extend(left_behind::rows(self, way.is_new_kind));
+        let remarks = way.remark.iter().cloned().collect();
+        Converted { session: way.id.clone(), path: way.path.clone(), sidecar: None, losses: rows(losses), remarks }
     }
 
     /// Whether the bytes can stay as they are. Rows of a database have none.
@@ -187,31 +152,30 @@ impl Session {
     }
 
     /// What goes into the file beside the new one.
-    fn kept_for(
+    fn kept_for<'w>(
         &self,
         how: &Conversion<'_>,
-        back: Option<Kept>,
-        other: Option<Kept>,
+        way: &'w Way,
         replayed: &Replayed,
         file: &Path,
-    ) -> Result<Option<Kept>> {
-        match back {
+    ) -> Result<Option<Cow<'w, Kept>>> {
+        match &way.back {
             // What came back was made of another one, and can go on to it.
-            Some(mut back) => Ok(back.take_before()),
-            None if self.stays(how) => Ok(other),
-            None => Kept::of(self, how.to, file, replayed, other),
+            Some(back) => Ok(back.before().map(Cow::Borrowed)),
+            None if self.stays(how) => Ok(way.other.as_ref().map(Cow::Borrowed)),
+            None => Ok(Kept::of(self, how.to, file, replayed, way.other.as_ref())?.map(Cow::Owned)),
         }
     }
 
+    /// Something of no record in particular.
+    fn lost_beside(&self, what: &str, count: u64) -> LossRow {
+        let record = self.head().map(|head| head.id().into_owned()).unwrap_or_default();
+        LossRow { record, what: what.to_owned(), kind: LossKind::Dropped, count }
+    }
+
     /// Writes the new file, reads it back, and tells what it does not say as the source does.
-    fn write_as(
-        &self,
-        how: &Conversion<'_>,
-        store: &Store,
-        id: &SessionId,
-        kept: Option<&Kept>,
-        file: &Path,
-    ) -> Result<Replayed> {
+    fn write_as(&self, how: &Conversion<'_>, way: &Way, file: &Path) -> Result<Replayed> {
+        let (store, id, kept) = (&way.store, &way.id, way.back.as_ref());
         if self.stays(how) {
             return self.copy_to(file).map(|()| Replayed::default());
         }
@@ -256,76 +220,6 @@ impl Session {
         matches!(self.source.layout.format, Format::Rows(_))
     }
 
-    /// What the new session would be called, and its file. One that is there is refused.
-    pub fn destination(&self, how: &Conversion<'_>, host: &Host) -> Result<(SessionId, PathBuf)> {
-        let same = how.to.name() == self.dialect().name();
-        let id = if same { self.id() } else { script::derived_id(self.id().as_str(), how.to.name()) };
-        let path = self.path_for(how, &self.store_for(how, host)?, &id, None)?;
-        Ok((id, path))
-    }
-
-    /// The store that the new file is made for: it works where and when the source did.
-    fn store_for(&self, how: &Conversion<'_>, host: &Host) -> Result<Store> {
-        let is_a_place = |cwd: &PathBuf| cwd.is_absolute() && !cwd.as_os_str().as_encoded_bytes().contains(&0);
-        let cwd = self.cwd().map(PathBuf::from).filter(is_a_place).unwrap_or_else(|| host.cwd.clone());
-        // Another program's version is none of this one's.
-        let own_version = self.agent_version().filter(|_| how.to.name() == self.dialect().name());
-        let version = own_version.map_or_else(|| host.version.clone(), str::to_owned);
-        let root = match how.target {
-            Target::Store(root) => host.cwd.join(root),
-            Target::File(file) => host.cwd.join(file).parent().map(Path::to_path_buf).unwrap_or_default(),
-        };
-        let started = self.started();
-        let now = host.now.clone();
-        let now = std::sync::Arc::new(move || started.unwrap_or_else(|| now()));
-        Store::open(how.to, &root, Host { now, cwd, version, ..host.clone() })
-    }
-
-    fn path_for(&self, how: &Conversion<'_>, store: &Store, id: &SessionId, back: Option<&Kept>) -> Result<PathBuf> {
-        let path = match how.target {
-            Target::File(file) => store.root.join(file.file_name().unwrap_or_default()),
-            Target::Store(_) => {
-                let project = project::of(&store.host.cwd);
-                let with = how.with.map(str::to_owned).or_else(|| self.with_before(how, back));
-                let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
-                let place = |id: &SessionId| store.path_of(&store.beginning(id, &new, self.git_branch())?);
-                // What another file calls itself may be no name for one.
-                let fresh = script::derived_id(self.id().as_str(), how.to.name());
-                let path = place(id).or_else(|_| place(&fresh))?;
-                let is_known = back.is_some() || self.stays(how);
-                let ended = is_known.then(|| ended_place(store, &path, id)).flatten();
-                let path = ended.unwrap_or(path);
-                // Where the place tells the instant and the source does not, it was another one the last time.
-                if self.started().is_none()
-                    && let Ok(known) = store.source(id.as_str())
-                {
-                    return Err(Error::Exists(known.path));
-                }
-                store.check_folder(&path, &project)?;
-                path
-            }
-        };
-        let name = kept::path(&path).file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if name.len() > FILE_NAME_LIMIT_BYTES {
-            let why = format!("with the file beside it, {} bytes are too long for a name", name.len());
-            return Err(Error::BadName { name: path.file_name().unwrap_or_default().to_string_lossy().into(), why });
-        }
-        let taken = [path.clone(), kept::path(&path)].into_iter().find(|path| store.disk.exists(path));
-        taken.map_or(Ok(path), |taken| Err(Error::Exists(taken)))
-    }
-
-    /// Whom a session was with that becomes what it is or was.
-    fn with_before(&self, how: &Conversion<'_>, back: Option<&Kept>) -> Option<String> {
-        match back {
-            Some(kept) => {
-                let before = Session::from_bytes(how.to, kept.original(), &Reading::plain(Timestamp::UNIX_EPOCH));
-                Some(before.with().unwrap_or(kept.called()).to_owned())
-            }
-            None if self.stays(how) => self.with().map(str::to_owned),
-            None => None,
-        }
-    }
-
     fn copy_to(&self, file: &Path) -> Result<()> {
         let Some(own) = self.files.0.first() else { return Ok(()) };
         let mut copy = std::fs::File::create(file).at(file)?;
@@ -340,31 +234,6 @@ impl Session {
             NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
         })
     }
-}
-
-/// Where a session that was ended lies, if its name says so: not where the one lies that goes on.
-fn ended_place(store: &Store, going_on: &Path, id: &SessionId) -> Option<PathBuf> {
-    let current = store.dialect.session_of(going_on).filter(|current| current != id.as_str())?;
-    let name = id.as_str().strip_prefix(current.as_str())?.strip_prefix(':')?;
-    let mut parts = Path::new(name).components();
-    let is_plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
-    let ended = (store.writing.archive?)(going_on, Timestamp::UNIX_EPOCH).filter(|_| is_plain)?;
-    let place = ended.with_file_name(format!("{name}.{}", ended.extension()?.to_string_lossy()));
-    (store.dialect.session_of(&place).as_deref() == Some(id.as_str())).then_some(place)
-}
-
-/// Writes the file beside a converted one. One that is there is refused.
-fn publish_beside(kept: &Kept, path: &Path, new_id: &str) -> Result<PathBuf> {
-    let sidecar = kept::path(path);
-    let staged = Staged::make(&Real, &sidecar, new_id)?;
-    let written = (|| {
-        let file = Real.create(staged.file()).at(staged.file())?;
-        write_all(&*file, &kept.to_bytes(), staged.file())?;
-        file.sync().at(staged.file())?;
-        staged.publish()
-    })();
-    written.inspect_err(|_| staged.clean_up())?;
-    Ok(sidecar)
 }
 
 /// Losses of one record and one kind as one row, in the order of the records.

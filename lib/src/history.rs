@@ -13,7 +13,6 @@ mod anthropic;
 mod closing;
 mod draft;
 mod fluux;
-mod unique;
 mod gemini;
 mod last;
 mod openai;
@@ -22,13 +21,15 @@ mod pieces;
 mod resume;
 mod start;
 mod text;
+mod unique;
 pub(crate) mod wire;
 
 pub(crate) use closing::told_result;
 pub(crate) use pieces::{IMAGES, data_url, file_words, given, is_web_address};
 pub(crate) use resume::standing;
 pub use resume::{Resume, prepare_resume};
-pub(crate) use wire::{id as plain_id, name_sender};
+pub(crate) use unique::UniqueIds;
+pub(crate) use wire::{id as plain_id, in_a_room, name_sender};
 
 use std::str::FromStr;
 

@@ -2,9 +2,11 @@
 //!
 //! A row that names its log is imported from the log, as it is read from there.
 
-use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
 
+use jiff::Timestamp;
 use rayon::prelude::*;
 
 use crate::convert::{Conversion, Converted, Target};
@@ -15,17 +17,17 @@ use crate::layout::Format;
 use crate::message::Part;
 use crate::open::open_file;
 use crate::reading::Reading;
-use crate::record::{Body, Kind, SessionId};
+use crate::record::{Body, Kind};
 use crate::session::Session;
 use crate::source::Source;
 
 /// Whether anything is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Run {
+pub enum Run<'a> {
     /// It is.
     Import,
-    /// It is only told what would be.
-    Rehearsal,
+    /// It is only told what would be; this is a folder for files on the way.
+    Rehearsal(&'a Path),
 }
 
 /// What came of one session of a database.
@@ -34,12 +36,7 @@ pub enum Imported {
     /// It is a native session now.
     New(Converted),
     /// It would be one.
-    Would {
-        /// What it would be called.
-        session: SessionId,
-        /// Its file.
-        path: PathBuf,
-    },
+    Would(Converted),
     /// It was imported before.
     Known(PathBuf),
     /// It was imported before, and more has come since, or says something else now. What was imported is not changed.
@@ -61,26 +58,36 @@ pub fn sessions(database: &Path) -> Result<Vec<Source>> {
 }
 
 /// Brings sessions into a native store, on all cores: each waits for the disk.
-pub fn import(sources: &[Source], store: &Path, host: &Host, run: Run) -> Vec<Result<Imported>> {
+pub fn import(sources: &[Source], store: &Path, host: &Host, run: Run<'_>) -> Vec<Result<Imported>> {
     sources.par_iter().map(|source| import_one(source, store, host, run)).collect()
 }
 
-fn import_one(source: &Source, store: &Path, host: &Host, run: Run) -> Result<Imported> {
+fn import_one(source: &Source, store: &Path, host: &Host, run: Run<'_>) -> Result<Imported> {
     let session = Session::open(source, &Reading::plain((host.now)()))?;
     // What nobody understands cannot be said again.
     if session.records().all(|record| matches!(record.kind(), Kind::Header | Kind::Other)) {
         return Ok(Imported::Empty);
     }
     let how = Conversion { to: &Native, target: Target::Store(store), head: None, with: None };
+    let host = &host_of(source, host);
     let done = match run {
         Run::Import => session.convert(&how, host).map(Imported::New),
-        Run::Rehearsal => session.destination(&how, host).map(|(session, path)| Imported::Would { session, path }),
+        Run::Rehearsal(scratch) => session.rehearse(&how, host, scratch).map(|(told, _)| Imported::Would(told)),
     };
     match done {
         Err(Error::Nothing(_)) => Ok(Imported::Empty),
         Err(Error::Exists(path)) => Ok(compared(&session, path, host)),
         done => done,
     }
+}
+
+/// Where and when a row was written that does not tell it: where the database lies, when it was last changed. Not here, and not now.
+fn host_of(source: &Source, host: &Host) -> Host {
+    let cwd = source.path.parent().filter(|folder| folder.is_absolute()).unwrap_or(&host.cwd).to_path_buf();
+    let changed = fs::metadata(&source.path).and_then(|found| found.modified()).ok();
+    let changed = changed.and_then(|changed| Timestamp::try_from(changed).ok());
+    let now = changed.map_or_else(|| host.now.clone(), |changed| Arc::new(move || changed) as _);
+    Host { cwd, now, ..host.clone() }
 }
 
 /// Whether what has the session's place is the session.

@@ -84,6 +84,13 @@ impl Recorder {
         }
     }
 
+    /// What the last line of the file is called, though it was not written here.
+    pub(crate) fn go_on_behind(&mut self, last: Option<RecordId>) {
+        if let Some(log) = &mut self.log {
+            log.start.chain.last = last;
+        }
+    }
+
     /// Results of a body's calls may follow, though it was not written here.
     pub(crate) fn expect_results(&mut self, body: &Body) {
         if let (Some(log), Some(said)) = (&mut self.log, body.said()) {
@@ -158,7 +165,7 @@ impl Recorder {
         let there = log.start_at(to)?;
         let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());
         let to = there.chain.tip.as_ref().map_or_else(|| to.clone(), |tip| tip.id.clone());
-        let piece = Piece { body: Body::Rewind(Rewind { from, reason }), on: On::Record(to), fragment: None };
+        let piece = Piece { on: On::Record(to), ..Piece::next(Body::Rewind(Rewind { from, reason })) };
         // It belongs to what it goes back to.
         let left = std::mem::replace(&mut log.start.chain.sidechain, there.chain.sidechain);
         let wrote = log.write(vec![piece], ticket, Durability::Sync);

@@ -5,29 +5,24 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use scrollback::dialect;
 use scrollback::error::Error;
 use scrollback::host::Host;
 use scrollback::import::{self, Imported, Run};
+use scrollback::message::Part;
 use scrollback::reading::Reading;
 use scrollback::session::Session;
 use scrollback::source::Source;
 use scrollback::store::Store;
+use scrollback::writing::LossKind;
 use serde_json::Value;
+use support::native;
+use support::place::host_at;
 
 fn host() -> Host {
-    let ids = AtomicU64::new(0);
-    Host {
-        now: Arc::new(now),
-        new_id: Arc::new(move || format!("new-{}", ids.fetch_add(1, Ordering::Relaxed))),
-        cwd: PathBuf::from("/gone/tides"),
-        platform: "linux".to_owned(),
-        version: "test 1".to_owned(),
-    }
+    host_at(now())
 }
 
 fn now() -> Timestamp {
@@ -35,7 +30,7 @@ fn now() -> Timestamp {
 }
 
 fn open(path: &Path) -> Session {
-    Session::open(&Source::file(dialect::named("native").unwrap(), path), &Reading::plain(now())).unwrap()
+    Session::open(&Source::file(native(), path), &Reading::plain(now())).unwrap()
 }
 
 fn branch(session: &Session) -> Vec<String> {
@@ -46,7 +41,6 @@ fn branch(session: &Session) -> Vec<String> {
 /// Every native case: plain messages, documented and shipped Sage, broken ones too.
 #[test]
 fn recording_into_an_older_session_keeps_every_byte_and_goes_on_from_its_head() {
-    let native = dialect::named("native").unwrap();
     let mut tried = 0;
     for case in fs::read_dir(support::corpus().join("native")).unwrap() {
         let case = case.unwrap().path();
@@ -60,8 +54,8 @@ fn recording_into_an_older_session_keeps_every_byte_and_goes_on_from_its_head() 
         }
         let log = folder.join("messages.jsonl");
         let chain = branch(&open(&log));
-        let source = Source::file(native, &log);
-        let mut recorder = Store::open(native, store.path(), host()).unwrap().resume_source(&source, None).unwrap();
+        let source = Source::file(native(), &log);
+        let mut recorder = Store::open(native(), store.path(), host()).unwrap().resume_source(&source, None).unwrap();
         let asked = recorder.user("And tomorrow?").unwrap().id().unwrap().to_string();
         let answered = recorder.assistant("At 04:58.").unwrap().id().unwrap().to_string();
         recorder.close().unwrap();
@@ -98,7 +92,14 @@ fn row(id: &str, prompt: &str, result: &str) -> String {
     )
 }
 
-fn import_all(database: &Path, run: Run) -> Vec<Imported> {
+/// A folder for files on the way, beside a database.
+fn scratch(database: &Path) -> PathBuf {
+    let scratch = database.with_file_name("scratch");
+    fs::create_dir_all(&scratch).unwrap();
+    scratch
+}
+
+fn import_all(database: &Path, run: Run<'_>) -> Vec<Imported> {
     let store = database.with_file_name("store");
     let rows = import::sessions(database).unwrap();
     import::import(&rows, &store, &host(), run).into_iter().map(Result::unwrap).collect()
@@ -108,7 +109,7 @@ fn import_all(database: &Path, run: Run) -> Vec<Imported> {
 fn words(imported: &[Imported]) -> Vec<&'static str> {
     let word = |one: &Imported| match one {
         Imported::New(_) => "new",
-        Imported::Would { .. } => "would",
+        Imported::Would(_) => "would",
         Imported::Known(_) => "known",
         Imported::Grown(_) => "grown",
         Imported::Taken(_) => "taken",
@@ -120,14 +121,15 @@ fn words(imported: &[Imported]) -> Vec<&'static str> {
 #[test]
 fn rows_become_sessions_once() {
     let (_folder, path) = database(&(row("a1", "Go.", "Done.") + &row("a2", "Stop.", "Stopped.")));
-    let rehearsed = import_all(&path, Run::Rehearsal);
+    let scratch = scratch(&path);
+    let rehearsed = import_all(&path, Run::Rehearsal(&scratch));
     assert_eq!(words(&rehearsed), ["would", "would"]);
     assert!(!path.with_file_name("store").exists());
     let first = import_all(&path, Run::Import);
     assert_eq!(words(&first), ["new", "new"]);
     for (done, would) in first.iter().zip(&rehearsed) {
-        let (Imported::New(done), Imported::Would { session, path }) = (done, would) else { panic!("{done:?}") };
-        assert_eq!((&done.session, &done.path), (session, path));
+        let (Imported::New(done), Imported::Would(would)) = (done, would) else { panic!("{done:?}") };
+        assert_eq!((&done.session, &done.path, &done.losses), (&would.session, &would.path, &would.losses));
         let session = open(&done.path);
         assert_eq!(session.records().len(), 2);
         assert_eq!(session.usage().unwrap().output, Some(34));
@@ -135,7 +137,7 @@ fn rows_become_sessions_once() {
         assert_eq!(session.updated(), Some("2025-11-01T10:01:00Z".parse().unwrap()));
     }
     assert_eq!(words(&import_all(&path, Run::Import)), ["known", "known"]);
-    assert_eq!(words(&import_all(&path, Run::Rehearsal)), ["known", "known"]);
+    assert_eq!(words(&import_all(&path, Run::Rehearsal(&scratch))), ["known", "known"]);
     let change = "UPDATE agents SET completed_at = '2025-11-02T10:00:00Z' WHERE id = 'a1'; UPDATE agents SET prompt = 'Other.' WHERE id = 'a2';";
     rusqlite::Connection::open(&path).unwrap().execute_batch(change).unwrap();
     assert_eq!(words(&import_all(&path, Run::Import)), ["grown", "taken"]);
@@ -161,6 +163,8 @@ fn a_row_with_a_readable_log_is_imported_from_the_log() {
     let parts =
         |session: &Session| support::messages(session).into_iter().map(|message| message.parts).collect::<Vec<_>>();
     assert_eq!(parts(&open(&of_log.path)), parts(&log));
+    let Imported::New(of_row) = &imported[1] else { panic!("{imported:?}") };
+    assert_eq!(parts(&open(&of_row.path))[0], [Part::text("p")], "a log that is gone leaves what the row says");
 }
 
 #[test]
@@ -169,14 +173,38 @@ fn odd_rows_are_imported_as_far_as_they_say_anything() {
                 INSERT INTO agents (id, prompt) VALUES (NULL, 'one'), ('', 'two'), ('../../x', 'three'), (x'ff', 'four'); \
                 INSERT INTO agents (id, prompt, status, created_at) VALUES ('b', x'ff41', 9, 1761991200);";
     let (folder, path) = database(rows);
+    let rehearsed = import_all(&path, Run::Rehearsal(&scratch(&path)));
     let imported = import_all(&path, Run::Import);
+    assert_eq!(
+        words(&rehearsed),
+        words(&imported).iter().map(|word| if *word == "new" { "would" } else { *word }).collect::<Vec<_>>()
+    );
     assert_eq!(words(&imported), ["empty", "empty", "empty", "empty", "empty", "new", "new", "new", "new", "new"]);
     assert_eq!(words(&import_all(&path, Run::Import))[5..], ["known"; 5]);
     let names: Vec<String> = fs::read_dir(folder.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
         .collect();
-    assert!(names.iter().all(|name| name == "store" || name == "smithers.db"), "{names:?}");
+    assert!(names.iter().all(|name| ["store", "scratch", "smithers.db"].contains(&name.as_str())), "{names:?}");
+}
+
+#[test]
+fn a_row_that_tells_no_time_and_no_place_has_those_of_its_database() {
+    let (folder, path) = database("INSERT INTO agents (id, prompt, result) VALUES ('a', 'Go.', 'Gone.');");
+    let changed = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_700_000_000);
+    fs::File::options().write(true).open(&path).unwrap().set_modified(changed).unwrap();
+    let imported = import_all(&path, Run::Import);
+    let Imported::New(done) = &imported[0] else { panic!("{imported:?}") };
+    let session = open(&done.path);
+    assert_eq!(session.updated(), Some(Timestamp::try_from(changed).unwrap()));
+    let store = Store::open(dialect::named("native").unwrap(), &path.with_file_name("store"), host()).unwrap();
+    let row = store.list(None).rows.swap_remove(0);
+    assert_eq!(row.project.map(PathBuf::from), Some(folder.path().to_path_buf()));
+    assert!(
+        done.losses.iter().any(|row| row.what == "timestamp" && row.kind == LossKind::Synthesised),
+        "{:?}",
+        done.losses
+    );
 }
 
 #[test]

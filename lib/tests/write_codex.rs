@@ -299,7 +299,7 @@ fn a_call_that_carries_its_result_becomes_both() {
     let results = read.iter().filter(|body| matches!(body, Body::ToolResult(_))).count();
     assert_eq!(results, 3);
     assert!(written.lost_of(1).contains(&"synthesised tool input".to_owned()));
-    assert!(written.lost_of(1).contains(&"renamed unfinished call".to_owned()));
+    assert!(written.lost_of(1).contains(&"renamed state of a call".to_owned()));
 }
 
 #[test]
@@ -322,8 +322,8 @@ fn names_and_ids_that_the_api_refuses_are_renamed_alike_in_call_and_result() {
     let long = "x".repeat(80);
     let call = Body::Assistant(said([called("mcp server.tool", &long, json!({}))]));
     let written = wrote(&[user("go"), call, gave(&long, "ok", Outcome::Done)]);
-    assert_eq!(written.lost_of(1), ["renamed call id", "renamed tool name"]);
-    assert_eq!(written.lost_of(2), ["renamed call id"]);
+    assert_eq!(written.lost_of(1), ["renamed id of a call", "renamed tool name"]);
+    assert_eq!(written.lost_of(2), ["renamed id of a call"]);
     let session = written.session();
     let sent = sent(&session);
     assert_eq!((&sent[1]["name"], &sent[1]["call_id"]), (&json!("mcp_server_tool"), &sent[2]["call_id"]));
@@ -419,7 +419,7 @@ fn a_compaction_puts_its_summary_in_the_place_of_what_came_before() {
     let (texts, lost) = summed(told);
     assert_eq!(texts[0], "one");
     assert_eq!(texts.last().unwrap(), "three");
-    assert_eq!(lost, ["dropped compaction facts", "dropped preserved records"]);
+    assert_eq!(lost, ["dropped compaction facts", "dropped kept records"]);
     let replaced = Compaction { replacement: Some(vec![user("kept"), answer("said")]), ..plain.clone() };
     let (texts, lost) = summed(replaced);
     assert_eq!((texts, lost), (vec!["kept".to_owned(), "said".to_owned(), "three".to_owned()], vec![]));
@@ -449,6 +449,35 @@ fn titles_notices_and_failures_have_their_events() {
     assert_eq!(events, ["thread_name_updated", "thread_name_updated", "warning", "error", "message", "user_message"]);
     let lost: Vec<String> = (0..5).map(|body| written.lost_of(body).join(", ")).collect();
     assert_eq!(lost, ["", "renamed title source", "renamed notice", "renamed error", "refused notice"]);
+}
+
+/// Codex does not go on with a file whose lines are numbered when its last one is not.
+#[test]
+fn in_a_file_with_numbered_lines_the_numbers_go_on() {
+    let mut pen = wrote(&[user("one"), answer("two")]);
+    pen.recorder.finish().unwrap();
+    let number = |(at, mut line): (usize, Value)| {
+        line["ordinal"] = at.into();
+        format!("{line}\n")
+    };
+    let numbered: String = pen.lines().into_iter().enumerate().map(number).collect();
+    std::fs::write(pen.path(), &numbered).unwrap();
+    pen.go_on(Point::Session(SESSION));
+    pen.say(user("three"));
+    let head = pen.say(Body::Assistant(Said { model: Some("m".to_owned()), ..said([Part::text("four")]) }));
+    pen.go_on(Point::Session(SESSION));
+    pen.say(title("Numbers", TitleSource::Manual));
+    assert!(pen.text().starts_with(&numbered));
+    let ordinals: Vec<u64> = pen.lines().iter().map(|line| line["ordinal"].as_u64().unwrap()).collect();
+    assert_eq!(ordinals, (0..ordinals.len() as u64).collect::<Vec<_>>());
+    assert_eq!((pen.head(), pen.session().issues().len()), (head.clone(), 0));
+    assert!(head.as_str().starts_with("ord-"), "{head}");
+    insta::assert_snapshot!(pen.lines().last().unwrap(), @r#"{"timestamp":"2026-11-14T23:59:58.265Z","ordinal":10,"type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"5e551000-0000-4000-8000-000000000001","thread_name":"Numbers"}}"#);
+    // A file without numbers stays without.
+    let mut plain = wrote(&[user("one")]);
+    plain.go_on(Point::Session(SESSION));
+    plain.say(answer("two"));
+    assert!(plain.lines().iter().all(|line| line.get("ordinal").is_none()));
 }
 
 #[test]
@@ -485,13 +514,13 @@ fn what_has_no_place_is_told() {
     assert_eq!(
         lost,
         [
-            "dropped empty text, dropped file, renamed attachment, dropped unknown part, renamed sender, dropped surroundings, dropped todos, dropped metadata",
+            "dropped text, dropped file, renamed attachment, dropped unknown part, renamed sender, dropped surroundings, dropped todos, dropped metadata",
             "refused rewind",
             "refused restore",
             "refused snapshot",
             "refused unknown record",
             "refused header",
-            "renamed steering message, dropped image, dropped data",
+            "renamed message inside another, dropped image, dropped data part",
             "refused empty message",
         ]
     );

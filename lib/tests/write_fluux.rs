@@ -161,7 +161,7 @@ fn of_a_turn_the_last_words_are_kept_and_the_rest_is_told() {
             "dropped model",
             "dropped usage",
             "dropped text",
-            "renamed texts",
+            "renamed several texts",
         ]
     );
     assert_eq!(

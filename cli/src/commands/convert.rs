@@ -60,8 +60,7 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     let head = args.head.as_deref().or(named.record.as_deref());
     let head = head.map(|record| name::record(&session, record)).transpose()?;
     let head = head.map(|record| record.id().into_owned());
-    let is_copied = session.dialect().name() == to.name() || session.comes_from(to);
-    let with = whom(to, args.jid.as_deref(), is_copied)?;
+    let with = whom(to, args.jid.as_deref())?;
     let with = with.as_deref();
     let mut host = ctx.host()?;
     host.cwd.clone_from(&ctx.typed_in);
@@ -69,12 +68,10 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     let target = args.output.as_deref().map_or(Target::Store(&root), Target::File);
     let how = Conversion { to, target, head: head.as_deref(), with };
     if args.output.as_deref() == Some(Path::new("-")) {
-        return to_stdout(&session, &how, &host, ctx);
+        return to_stdout(&session, how, &host, ctx);
     }
-    let converted = session.convert(&how, &host).map_err(|error| not_converted(&session, error))?;
-    for remark in &converted.remarks {
-        ctx.caution("sidecar", remark)?;
-    }
+    let converted = session.convert(&how, &host).map_err(|error| not_converted(&session, &how, error))?;
+    remark(&converted, ctx)?;
     tell(&session, to, &converted, ctx)?;
     if args.output.is_none() && global.store.is_none() && !ctx.json {
         go_on_hint(to, &converted, &session, ctx)?;
@@ -82,9 +79,17 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     Ok(ExitCode::SUCCESS)
 }
 
+fn remark(converted: &Converted, ctx: &mut Ctx) -> Result<(), Failure> {
+    converted.remarks.iter().try_for_each(|remark| ctx.caution("sidecar", remark))
+}
+
 /// Of a file that nobody understands, it is not the target that has no place for it.
-fn not_converted(session: &Session, error: Error) -> Failure {
+fn not_converted(session: &Session, how: &Conversion<'_>, error: Error) -> Failure {
     match error {
+        Error::BadName { .. } if how.to.name() == "fluux" && how.with.is_none() => {
+            let failure = Failure::new(FailureKind::Usage, "a fluux session is with somebody");
+            failure.hint("--jid JID names the person or the room")
+        }
         Error::Nothing(_) if session.dialect().name() == "unknown" => {
             let failure = Failure::new(FailureKind::Usage, "this is no known agent's format");
             failure.hint("--dialect says whose it is; `scrollback show` shows what can be read of it")
@@ -106,30 +111,34 @@ fn target_dialect(name: &str) -> Result<&'static dyn Dialect, Failure> {
     })
 }
 
-/// Whom the new session is with: fluux asks for it, and a copy knows it.
-fn whom(to: &dyn Dialect, jid: Option<&str>, is_copied: bool) -> Result<Option<String>, Failure> {
-    let misuse = |message: &str, hint: &str| Err(Failure::new(FailureKind::Usage, message).hint(hint));
+/// Whom the new session is with. Fluux asks for it, and a session that was one before knows it.
+fn whom(to: &dyn Dialect, jid: Option<&str>) -> Result<Option<String>, Failure> {
     match (to.name(), jid) {
         ("fluux", Some(jid)) => with_whom(to, Some(jid)),
-        ("fluux", None) if !is_copied => {
-            misuse("a fluux session is with somebody", "--jid JID names the person or the room")
+        (_, Some(_)) => {
+            let failure = Failure::new(FailureKind::Usage, "--jid is for sessions of Fluux Agent");
+            Err(failure.hint("say --to fluux, or leave --jid out"))
         }
-        (_, Some(_)) => misuse("--jid is for sessions of Fluux Agent", "say --to fluux, or leave --jid out"),
         (_, None) => Ok(None),
     }
 }
 
 /// The new session's lines go where a program reads them, and what they do not say beside them.
-fn to_stdout(session: &Session, how: &Conversion<'_>, host: &Host, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let converted = session.converted_bytes(how, host, &std::env::temp_dir());
-    let (bytes, losses) = converted.map_err(|error| not_converted(session, error))?;
+fn to_stdout(session: &Session, how: Conversion<'_>, host: &Host, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let scratch = std::env::temp_dir();
+    let nowhere = scratch.join((host.new_id)());
+    let how = Conversion { target: Target::File(&nowhere), ..how };
+    let converted = session.rehearse(&how, host, &scratch);
+    let (converted, bytes) = converted.map_err(|error| not_converted(session, &how, error))?;
     ctx.out.write_all(&bytes)?;
     ctx.out.flush()?;
+    remark(&converted, ctx)?;
+    let losses = &converted.losses;
     if ctx.json {
         json::compact(&mut ctx.err, &json!({"path": "-", "losses": losses}))?;
         writeln!(ctx.err)?;
     } else {
-        let table = table(&losses, ctx.look.width, Paint { colour: false });
+        let table = table(losses, ctx.look.width, Paint { colour: false });
         write!(ctx.err, "{table}")?;
     }
     Ok(ExitCode::SUCCESS)

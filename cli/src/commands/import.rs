@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use scrollback::convert::LossRow;
+use scrollback::convert::{Converted, LossRow};
 use scrollback::dialect;
 use scrollback::import::{self, Imported, Run};
 use scrollback::writing::LossKind;
@@ -78,7 +78,8 @@ pub(crate) fn run(args: &ImportArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     if rows.is_empty() {
         return Err(Failure::new(FailureKind::NotFound, "there are no sessions in this database"));
     }
-    let how = if args.dry_run { Run::Rehearsal } else { Run::Import };
+    let scratch = std::env::temp_dir();
+    let how = if args.dry_run { Run::Rehearsal(&scratch) } else { Run::Import };
     let shows_progress = ctx.err_on_terminal && !ctx.json;
     let mut done = Vec::with_capacity(rows.len());
     for some in rows.chunks(ROWS_PER_LOOK) {
@@ -95,13 +96,15 @@ pub(crate) fn run(args: &ImportArgs, global: &Global, ctx: &mut Ctx) -> Result<E
 }
 
 fn one(row: String, imported: scrollback::error::Result<Imported>) -> RowDone {
-    let of = |outcome, session, path| RowDone { row, outcome, session, path, losses: Vec::new(), error: None };
+    let of =
+        &|outcome, session, path| RowDone { row: row.clone(), outcome, session, path, losses: Vec::new(), error: None };
+    let converted_as = |outcome, converted: Converted| RowDone {
+        losses: converted.losses,
+        ..of(outcome, Some(converted.session.to_string()), Some(converted.path))
+    };
     match imported {
-        Ok(Imported::New(converted)) => RowDone {
-            losses: converted.losses,
-            ..of(Outcome::Imported, Some(converted.session.to_string()), Some(converted.path))
-        },
-        Ok(Imported::Would { session, path }) => of(Outcome::WouldImport, Some(session.to_string()), Some(path)),
+        Ok(Imported::New(converted)) => converted_as(Outcome::Imported, converted),
+        Ok(Imported::Would(converted)) => converted_as(Outcome::WouldImport, converted),
         Ok(Imported::Known(path)) => of(Outcome::Known, None, Some(path)),
         Ok(Imported::Grown(path)) => of(Outcome::Grown, None, Some(path)),
         Ok(Imported::Taken(path)) => of(Outcome::Taken, None, Some(path)),

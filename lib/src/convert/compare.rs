@@ -3,9 +3,10 @@
 //! Writers tell their losses (`compare/told.rs`); this finds the ones that nobody told, so that a conversion without a loss is one
 //! without a difference. A branch is compared as a whole: what only stands in another message is not lost.
 
+mod align;
 mod told;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
@@ -19,10 +20,8 @@ use crate::message::{Message, Part, Role};
 use crate::record::Usage;
 use crate::session::{RecordRef, Session};
 use crate::writing::{Loss, LossKind, word_for};
+use align::{Window, steps};
 use told::Told;
-
-/// A message is looked for among so many that follow: more are not lost or made up between two that stay.
-const MESSAGES_AHEAD: usize = 8;
 
 /// So many branches are read back; a session with more is taken for one that differs.
 const BRANCHES_COMPARED: usize = 32;
@@ -94,8 +93,8 @@ impl Comparison<'_> {
         let (cost, costs) = (head.session.usage_of(&before), now.session.usage_of(&after));
         self.compares_usage = tokens(cost) != tokens(costs);
         let (before, after) = (Conversation::new(&before), Conversation::new(&after));
-        let mut before = Window { messages: before.messages(0..before.len()), seen: VecDeque::new() };
-        let mut after = Window { messages: after.messages(0..after.len()), seen: VecDeque::new() };
+        let mut before = Window::new(before.messages(0..before.len()));
+        let mut after = Window::new(after.messages(0..after.len()));
         let mut last = head.id().into_owned();
         let mut unmatched = Unmatched::default();
         loop {
@@ -265,52 +264,6 @@ fn counts<'s>(strays: impl Iterator<Item = &'s Stray>) -> HashMap<u64, usize> {
     counts
 }
 
-/// Messages of a branch, of which the next few are known.
-struct Window<I> {
-    messages: I,
-    seen: VecDeque<Message>,
-}
-
-impl<I: Iterator<Item = Result<Message>>> Window<I> {
-    fn fill(&mut self) -> Result<()> {
-        while self.seen.len() <= MESSAGES_AHEAD {
-            let Some(message) = self.messages.next().transpose()? else { break };
-            self.seen.push_back(message);
-        }
-        Ok(())
-    }
-}
-
-/// How many of each go before two messages that are one and the same.
-fn steps(before: &VecDeque<Message>, after: &VecDeque<Message>) -> (usize, usize) {
-    let (Some(was), Some(is)) = (before.front(), after.front()) else { return (0, 0) };
-    if looks_like(was, is) {
-        return (0, 0);
-    }
-    let made_up = after.iter().position(|message| looks_like(was, message));
-    let dropped = before.iter().position(|message| looks_like(message, is));
-    match (dropped, made_up) {
-        (Some(dropped), Some(made_up)) if dropped > made_up => (0, made_up),
-        (Some(dropped), _) => (dropped, 0),
-        (None, Some(made_up)) => (0, made_up),
-        // Nothing like either follows: one became the other, or both stand alone.
-        (None, None) if was.role == is.role => (0, 0),
-        (None, None) => (1, 0),
-    }
-}
-
-fn looks_like(one: &Message, other: &Message) -> bool {
-    one.role == other.role && words(one).eq(words(other))
-}
-
-fn words(message: &Message) -> impl Iterator<Item = &str> {
-    message.parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.text.trim()),
-        Part::Tool(call) => Some(call.name.as_str()),
-        _ => None,
-    })
-}
-
 /// All that is said in a message, however it is cut into parts.
 fn all_words(message: &Message) -> String {
     let texts = message.parts.iter().filter_map(|part| match part {
@@ -344,6 +297,18 @@ fn comparable(part: &Part) -> Value {
     // Words that are in a file are whole, whether that is said or not.
     if let (Part::Text(_) | Part::Reasoning(_), Some(object)) = (part, value.as_object_mut()) {
         object.shift_remove("state");
+    }
+    // A note that a run went well or not says what the state says.
+    if let (Part::Tool(_), Some(call)) = (part, value.as_object_mut())
+        && let Some(metadata) = call.get_mut("callProviderMetadata").and_then(Value::as_object_mut)
+    {
+        if let Some(ours) = metadata.get_mut("scrollback").and_then(Value::as_object_mut) {
+            ours.shift_remove("status");
+        }
+        metadata.retain(|_, facts| facts.as_object().is_none_or(|facts| !facts.is_empty()));
+        if metadata.is_empty() {
+            call.shift_remove("callProviderMetadata");
+        }
     }
     if let (Part::Steering(_), Some(object)) = (part, value.as_object_mut()) {
         object.shift_remove("id");

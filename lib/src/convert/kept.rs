@@ -6,28 +6,34 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use hashbrown::HashMap;
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::replay::Replayed;
 use crate::dialect::Dialect;
+use crate::disk::{Disk, Real};
 use crate::error::{At, Result};
+use crate::fork::Staged;
 pub(super) use crate::layout::kept_beside as path;
+use crate::reading::Reading;
 use crate::record::SessionId;
+use crate::replace::write_all;
 use crate::session::{RecordRef, Session};
 
 /// A larger original is not kept: it is in memory three times on the way.
 const ORIGINAL_LIMIT_BYTES: u64 = 256 * 1024 * 1024;
 
-/// A larger file is read into no memory: the way back is converted then, as from any other file.
-const LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
+/// A larger file is neither written nor read: the way back is converted then, as from any other file.
+const LIMIT_BYTES: u64 = if cfg!(test) { 1024 } else { 1024 * 1024 * 1024 };
 
 const VERSION: u64 = 1;
 
 /// What a sidecar says.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Kept {
     version: u64,
@@ -53,14 +59,14 @@ pub(super) struct Kept {
     before: Option<Box<Kept>>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Whose {
     dialect: String,
     session: String,
 }
 
 /// A line of the original; one that is no text as its bytes.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 #[serde(untagged)]
 enum KeptLine {
     Text(String),
@@ -85,7 +91,7 @@ impl Kept {
         to: &dyn Dialect,
         converted: &Path,
         told: &Replayed,
-        before: Option<Kept>,
+        before: Option<&Kept>,
     ) -> Result<Option<Kept>> {
         let Some(file) = source.files.0.first().filter(|_| !source.is_rows()) else { return Ok(None) };
         let length = file.len()?;
@@ -107,12 +113,12 @@ impl Kept {
             original_hash: hash(&original),
             lines: lines.map(KeptLine::of).collect(),
             closed,
-            before: before.map(Box::new),
+            before: before.cloned().map(Box::new),
         }))
     }
 
     /// What lies beside a session that is about to become one of `to`.
-    pub(super) fn beside(session: &Session, to: &dyn Dialect) -> Beside {
+    pub(super) fn beside(session: &Session, to: &'static dyn Dialect) -> Beside {
         let path = path(session.path());
         let Ok(found) = fs::symlink_metadata(&path) else { return Beside::default() };
         let not_believed = |why: &str| {
@@ -161,13 +167,11 @@ impl Kept {
     }
 
     /// The way to a dialect: one step back, or two where nothing was added since.
-    fn towards(mut self, session: &Session, to: &dyn Dialect) -> Beside {
+    fn towards(mut self, session: &Session, to: &'static dyn Dialect) -> Beside {
         let has_newer = session.records().any(|record| self.is_newer(record));
-        // A document cannot be gone on with line by line.
-        let is_lines =
-            self.lines.len() > 1 || matches!(self.lines.first(), Some(KeptLine::Text(line)) if line.starts_with('{'));
-        if self.from.dialect == to.name() && (is_lines || !has_newer) {
-            return Beside { back: Some(self), ..Beside::default() };
+        if self.from.dialect == to.name() {
+            let back = if has_newer { self.into_lines(to) } else { self };
+            return Beside { back: Some(back), ..Beside::default() };
         }
         let original = self.original();
         let is_two_back = |before: &Kept| {
@@ -181,6 +185,31 @@ impl Kept {
             return Beside { back, ..Beside::default() };
         }
         Beside { other: Some(self), ..Beside::default() }
+    }
+
+    /// A document cannot be gone on with: each of its messages becomes a line, byte for byte but for the ends of lines.
+    fn into_lines(mut self, dialect: &'static dyn Dialect) -> Kept {
+        let original = self.original();
+        let is_document = serde_json::from_slice::<serde::de::IgnoredAny>(&original).is_ok()
+            && (self.lines.len() > 1 || original.trim_ascii_start().starts_with(b"["));
+        if !is_document {
+            return self;
+        }
+        let document = Session::from_bytes(dialect, original, &Reading::plain(Timestamp::UNIX_EPOCH));
+        let (mut lines, mut names, mut offset) = (Vec::new(), HashMap::new(), 0);
+        for record in document.records().filter(|record| !record.is_side()) {
+            let Some(mut line) = record.raw().ok().and_then(|raw| raw.into_iter().next()) else { continue };
+            line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
+            if record.id() == record.place().name() {
+                names.insert(record.id().into_owned(), format!("at-{offset}"));
+            }
+            offset += line.len() + 1;
+            lines.push(KeptLine::of(&line));
+        }
+        let renamed = |name: &mut String| name.clone_from(names.get(name.as_str()).unwrap_or(&name.clone()));
+        self.ids.values_mut().chain(&mut self.head).for_each(renamed);
+        (self.lines, self.closed) = (lines, true);
+        self
     }
 
     /// The same, as it was written down.
@@ -199,8 +228,8 @@ impl Kept {
     }
 
     /// What the original itself was made of.
-    pub(super) fn take_before(&mut self) -> Option<Kept> {
-        self.before.take().map(|before| *before)
+    pub(super) fn before(&self) -> Option<&Kept> {
+        self.before.as_deref()
     }
 
     /// The original's bytes.
@@ -222,10 +251,23 @@ impl Kept {
         self.ids.get(id).cloned().unwrap_or_else(|| id.to_owned())
     }
 
-    pub(super) fn to_bytes(&self) -> Vec<u8> {
+    /// Writes the file beside a converted one. One that is there is refused, and one that would not be read back is not written.
+    pub(super) fn publish(&self, converted: &Path, new_id: &str) -> Result<Option<PathBuf>> {
         let mut bytes = serde_json::to_vec(self).unwrap_or_default();
         bytes.push(b'\n');
-        bytes
+        if bytes.len() as u64 > LIMIT_BYTES {
+            return Ok(None);
+        }
+        let sidecar = path(converted);
+        let staged = Staged::make(&Real, &sidecar, new_id)?;
+        let written = (|| {
+            let file = Real.create(staged.file()).at(staged.file())?;
+            write_all(&*file, &bytes, staged.file())?;
+            file.sync().at(staged.file())?;
+            staged.publish()
+        })();
+        written.inspect_err(|_| staged.clean_up())?;
+        Ok(Some(sidecar))
     }
 }
 
@@ -247,4 +289,32 @@ impl KeptLine {
 
 fn hash(bytes: &[u8]) -> String {
     format!("{:016x}", xxh3_64(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_not_be_read_back_is_not_written() {
+        let folder = tempfile::tempdir().unwrap();
+        for (length, is_written) in [(10, true), (LIMIT_BYTES as usize, false)] {
+            let kept = Kept {
+                version: VERSION,
+                from: Whose { dialect: "native".to_owned(), session: "s".to_owned() },
+                to: "codex".to_owned(),
+                converted_bytes: 0,
+                converted_hash: String::new(),
+                head: None,
+                ids: BTreeMap::new(),
+                original_hash: String::new(),
+                lines: vec![KeptLine::of(&vec![b'x'; length])],
+                closed: true,
+                before: None,
+            };
+            let written = kept.publish(&folder.path().join(length.to_string()), "new").unwrap();
+            assert_eq!(written.is_some_and(|path| path.is_file()), is_written, "{length}");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
 }

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use super::LossRow;
 use crate::session::Session;
 use crate::trash::belongings;
-use crate::writing::LossKind;
 
 /// So many files and folders are counted: a session has a handful, and a folder is anybody's to fill.
 const FILES_COUNTED: u64 = 10_000;
@@ -17,20 +16,14 @@ pub(super) fn rows(session: &Session, is_new_kind: bool) -> Vec<LossRow> {
     let inherited = session.records().filter(|record| record.is_inherited()).count() as u64;
     let companions = session.files.0.len().saturating_sub(1) as u64;
     let only_copied = |count: u64| if is_new_kind { 0 } else { count };
-    let record = session.head().map(|head| head.id().into_owned()).unwrap_or_default();
     let found = [
         ("sub-agent session", sub_agents),
         ("blobs", blobs),
         ("base", only_copied(inherited.min(1))),
         ("snapshot", only_copied(companions)),
     ];
-    let row = |(what, count): (&str, u64)| LossRow {
-        record: record.clone(),
-        what: what.to_owned(),
-        kind: LossKind::Dropped,
-        count,
-    };
-    found.into_iter().filter(|(_, count)| *count > 0).map(row).collect()
+    let found = found.into_iter().filter(|(_, count)| *count > 0);
+    found.map(|(what, count)| session.lost_beside(what, count)).collect()
 }
 
 /// The sub-agents' sessions and the other files in the folders that are this session's.

@@ -1,26 +1,48 @@
 //! Calls and results that do not pair up in the source, made to pair up: other agents refuse what theirs let pass.
 //!
-//! A result without a call gets one, a further result of a call stays behind, and two calls of one answer with the same id
-//! become two ids. Each is a loss. Calls that wait for their results go on waiting.
+//! Every call gets an id of its own, and a result goes to the call that people see it with: the next open one of its id in the
+//! last turn of its branch that made one. A result without a call gets one, and a further result of a call stays behind. Each is
+//! a loss. Calls that wait for their results go on waiting.
+
+use std::collections::{BTreeSet, VecDeque};
 
 use hashbrown::{HashMap, HashSet};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::history::UniqueIds;
 use crate::message::{Part, ToolPart, ToolState};
-use crate::record::{Body, Said, ToolResult};
+use crate::record::{Body, Kind, Said, ToolResult};
 use crate::session::RecordRef;
 use crate::skeleton::KeyRole;
 use crate::writing::Loss;
 
-/// A call by the hash of its id; a side conversation's calls are its own.
-type Call = (u64, bool);
+/// So many records before a result are asked for its call, where several have its id: a turn is seldom longer.
+const RECORDS_BEFORE_A_RESULT: usize = 10_000;
 
-/// Which calls are made by all that is said, and how many results they were given so far.
+/// A call by the hash of its id; a side conversation's calls are its own.
+type Called = (u64, bool);
+
+/// The calls that were said so far, and which of them have their results.
 #[derive(Default)]
 pub(super) struct Pairing {
-    called: HashMap<Call, usize>,
-    answered: HashMap<Call, usize>,
+    calls: Vec<Call>,
+    /// The calls of an id that a record makes, or another record of the same answer.
+    made_by: HashMap<(Called, usize), Vec<usize>>,
+    /// The last call of each id.
+    last: HashMap<Called, usize>,
+    /// Ids that several calls have.
+    shared: HashSet<Called>,
+    /// Calls that are still to be said, and what those are called whose results came before them.
+    expected: HashSet<Called>,
+    answered_early: HashMap<Called, VecDeque<Option<String>>>,
+    ids: UniqueIds,
+}
+
+struct Call {
+    /// What it is called now, where that is another id.
+    id: Option<String>,
+    is_answered: bool,
 }
 
 /// What it took to make one body pair up.
@@ -32,43 +54,36 @@ pub(super) struct Mended {
 }
 
 impl Pairing {
-    /// Learns the calls of records that are one answer.
-    pub(super) fn expect(&mut self, answer: &[RecordRef<'_>]) {
-        let keys = answer.iter().flat_map(|record| {
-            let sidechain = record.is_sidechain();
-            record.keys(KeyRole::Call).map(move |hash| (hash, sidechain))
-        });
-        let calls: HashSet<Call> = keys.collect();
-        calls.into_iter().for_each(|call| *self.called.entry(call).or_default() += 1);
+    /// Learns the calls of a record that is still to be said.
+    pub(super) fn expect(&mut self, record: RecordRef<'_>) {
+        self.expected.extend(record.keys(KeyRole::Call).map(|hash| (hash, record.is_sidechain())));
     }
 
-    /// Counts the results of a record that is in the file already.
-    pub(super) fn count(&mut self, record: RecordRef<'_>) {
+    /// Learns the calls and results of a record that is in the file already.
+    pub(super) fn know(&mut self, record: RecordRef<'_>) {
+        for hash in record.keys(KeyRole::Call) {
+            self.ids.know(hash);
+            self.add((hash, record.is_sidechain()), &[record], Call { id: None, is_answered: false });
+        }
         for hash in record.keys(KeyRole::Result) {
-            *self.answered.entry((hash, record.is_sidechain())).or_default() += 1;
+            if let Some(call) = self.open_call((hash, record.is_sidechain()), record) {
+                self.calls[call].is_answered = true;
+            }
         }
     }
 
-    pub(super) fn mend(&mut self, body: &mut Body, sidechain: bool) -> Mended {
+    /// Makes the body of some records pair up with what was said before it.
+    pub(super) fn mend(&mut self, body: &mut Body, records: &[RecordRef<'_>]) -> Mended {
         let mut mended = Mended::default();
         match body {
             Body::Assistant(said) => {
-                distinguish(&mut said.parts, &mut mended);
-                for part in &said.parts {
-                    let Part::Tool(call) = part else { continue };
-                    let key = named(&call.call_id, sidechain);
-                    // Where calls have no names, a record tells them only when it is looked into.
-                    self.called.entry(key).or_insert(1);
-                    if !call.is_open() {
-                        *self.answered.entry(key).or_default() += 1;
-                    }
-                }
-                self.results(said, sidechain, &mut mended);
+                self.make_calls(&mut said.parts, records, &mut mended);
+                self.give_results(said, records, &mut mended);
                 // The answer itself can make the call.
                 said.parts.append(&mut mended.calls);
             }
             Body::User(said) | Body::ToolResult(said) | Body::Attachment(said) | Body::System(said) => {
-                self.results(said, sidechain, &mut mended);
+                self.give_results(said, records, &mut mended);
             }
             Body::Snapshot(_)
             | Body::Title(_)
@@ -81,48 +96,123 @@ impl Pairing {
         mended
     }
 
-    fn results(&mut self, said: &mut Said, sidechain: bool, mended: &mut Mended) {
-        said.results.retain(|result| {
-            let call = named(&result.call_id, sidechain);
-            let called = *self.called.entry(call).or_insert_with(|| {
-                mended.calls.push(call_of(result));
-                mended.losses.push(Loss::synthesised("tool call"));
-                1
-            });
-            let answered = self.answered.entry(call).or_default();
-            let stays = result.preliminary || *answered < called;
-            if !stays {
-                mended.losses.push(Loss::dropped("another result of the same call"));
-            } else if !result.preliminary {
-                *answered += 1;
+    fn make_calls(&mut self, parts: &mut [Part], records: &[RecordRef<'_>], mended: &mut Mended) {
+        for part in parts {
+            let Part::Tool(call) = part else { continue };
+            let called = named(&call.call_id, records);
+            let early = self.answered_early.get_mut(&called).and_then(VecDeque::pop_front);
+            let is_answered = early.is_some() || !call.is_open();
+            let id = early.unwrap_or_else(|| self.ids.other_than(&call.call_id));
+            if let Some(id) = &id {
+                call.call_id.clone_from(id);
+                mended.losses.push(Loss::renamed("id of a call"));
             }
-            stays
+            self.add(called, records, Call { id, is_answered });
+        }
+    }
+
+    fn give_results(&mut self, said: &mut Said, records: &[RecordRef<'_>], mended: &mut Mended) {
+        let mut renamed: HashMap<String, Option<String>> = HashMap::new();
+        said.results.retain_mut(|result| {
+            let Some(id) = self.take_result(result, records, mended) else {
+                mended.losses.push(Loss::dropped("another result of the same call"));
+                return false;
+            };
+            renamed.insert(result.call_id.clone(), id.clone());
+            result.call_id = id.unwrap_or(std::mem::take(&mut result.call_id));
+            true
         });
+        for note in &mut said.notes {
+            let of_result = renamed.get(&note.call_id).cloned();
+            let last = || self.calls.get(*self.last.get(&named(&note.call_id, records))?)?.id.clone();
+            note.call_id = of_result.unwrap_or_else(last).unwrap_or(std::mem::take(&mut note.call_id));
+        }
+    }
+
+    /// What the call of a result is called now, where that is another id; nothing where the call has its result.
+    fn take_result(
+        &mut self,
+        result: &ToolResult,
+        records: &[RecordRef<'_>],
+        mended: &mut Mended,
+    ) -> Option<Option<String>> {
+        let called = named(&result.call_id, records);
+        let Some(last) = self.last.get(&called) else {
+            let id = self.ids.other_than(&result.call_id);
+            if self.expected.contains(&called) {
+                self.answered_early.entry(called).or_default().push_back(id.clone());
+                return Some(id);
+            }
+            mended.calls.push(call_of(result, id.as_deref()));
+            mended.losses.push(Loss::synthesised("tool call"));
+            self.add(called, records, Call { id: id.clone(), is_answered: !result.preliminary });
+            return Some(id);
+        };
+        let open = records.first().and_then(|record| self.open_call(called, *record));
+        match self.calls.get_mut(open.unwrap_or(*last)) {
+            Some(call) if open.is_some() || result.preliminary => {
+                call.is_answered |= !result.preliminary;
+                Some(call.id.clone())
+            }
+            Some(_) | None => None,
+        }
+    }
+
+    fn add(&mut self, called: Called, records: &[RecordRef<'_>], call: Call) {
+        let at = self.calls.len();
+        self.calls.push(call);
+        for record in records {
+            self.made_by.entry((called, record.order())).or_default().push(at);
+        }
+        if self.last.insert(called, at).is_some() {
+            self.shared.insert(called);
+        }
+    }
+
+    /// The call that a record's result of this id belongs to, if it has none.
+    fn open_call(&self, called: Called, record: RecordRef<'_>) -> Option<usize> {
+        let mut of_turn: BTreeSet<usize> = BTreeSet::new();
+        if self.shared.contains(&called) {
+            let before = std::iter::successors(Some(record), |record| record.parent());
+            for record in before.take(RECORDS_BEFORE_A_RESULT) {
+                of_turn.extend(self.made_by.get(&(called, record.order())).into_iter().flatten());
+                if !of_turn.is_empty() && begins_a_turn(record) {
+                    break;
+                }
+            }
+        }
+        // Where no record before it makes the call, the last one does.
+        if of_turn.is_empty() {
+            of_turn.extend(self.last.get(&called));
+        }
+        of_turn.into_iter().find(|call| !self.calls[*call].is_answered)
     }
 }
 
-/// Gives calls of one answer that share an id each their own.
-fn distinguish(parts: &mut [Part], mended: &mut Mended) {
-    let mut ids: HashSet<String> = HashSet::new();
-    for part in parts {
-        let Part::Tool(call) = part else { continue };
-        let mut number = 1;
-        let own = call.call_id.clone();
-        while !ids.insert(call.call_id.clone()) {
-            number += 1;
-            call.call_id = format!("{own}_{number}");
-        }
-        if number > 1 {
-            mended.losses.push(Loss::renamed("id of a call"));
-        }
+/// Whether people see a new message begin with a record.
+fn begins_a_turn(record: RecordRef<'_>) -> bool {
+    match record.kind() {
+        Kind::User => true,
+        Kind::System => !record.is_failure(),
+        Kind::Assistant => record.is_message(),
+        Kind::ToolResult
+        | Kind::Attachment
+        | Kind::Snapshot
+        | Kind::Title
+        | Kind::Compaction
+        | Kind::Rewind
+        | Kind::Restore
+        | Kind::Header
+        | Kind::Other => false,
     }
 }
 
-fn call_of(result: &ToolResult) -> Part {
+fn call_of(result: &ToolResult, id: Option<&str>) -> Part {
     let name = result.name.clone().unwrap_or_else(|| "unknown".to_owned());
-    ToolPart::dynamic(name, result.call_id.clone(), ToolState::called(Value::Object(Default::default()))).into()
+    let id = id.unwrap_or(&result.call_id);
+    ToolPart::dynamic(name, id, ToolState::called(Value::Object(Default::default()))).into()
 }
 
-fn named(call: &str, sidechain: bool) -> Call {
-    (xxh3_64(call.as_bytes()), sidechain)
+fn named(call: &str, records: &[RecordRef<'_>]) -> Called {
+    (xxh3_64(call.as_bytes()), records.first().is_some_and(|record| record.is_sidechain()))
 }

@@ -2,6 +2,7 @@
 
 mod go_on;
 mod tips;
+mod title;
 mod turn;
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::answers::{answers, joined};
 use super::pairing::Pairing;
+use super::path::OnePath;
 use super::script::{Script, derived_id};
 use super::{Conversion, LossRow};
 use crate::append::Appender;
@@ -23,6 +25,7 @@ use crate::store::{NewSession, Store, bytes};
 use crate::thinking::Triggers;
 use crate::writing::{Grain, Loss, Shape};
 pub(super) use go_on::go_on;
+use title::{Called, title_record};
 use turn::goes_into_a_turn;
 
 /// What came of saying a session again.
@@ -53,15 +56,22 @@ pub(super) fn all(
     if store.writing.shape == Shape::Tree {
         let records: Vec<RecordRef<'_>> = session.records().collect();
         replay.say(&records)?;
+        replay.end_with_title(head)?;
         replay.end_at(head)?;
     } else {
         replay.told.head = head.map(|head| head.id().into_owned());
         let mut on_branch = vec![false; session.records().len()];
         branch.iter().for_each(|record| on_branch[record.order()] = true);
-        let records: Vec<RecordRef<'_>> = branch.iter().copied().chain(title_that_counts(session)?).collect();
+        let title = title_record(session)?.filter(|title| !on_branch[title.order()]);
+        let records: Vec<RecordRef<'_>> = branch.iter().copied().chain(title).collect();
         records.iter().for_each(|record| on_branch[record.order()] = true);
         replay.say(&records)?;
+        replay.end_with_title(head)?;
         for record in session.records().filter(|record| !on_branch[record.order()]) {
+            if record.kind() == Kind::Title {
+                replay.leave_title(record)?;
+                continue;
+            }
             let what = match () {
                 () if record.is_side() => beside(record.kind()),
                 () if record.is_sidechain() => "sidechain",
@@ -71,18 +81,6 @@ pub(super) fn all(
         }
     }
     replay.finish()
-}
-
-/// The title beside the conversation that counts: the most binding, and of those the last.
-fn title_that_counts(session: &Session) -> Result<Option<RecordRef<'_>>> {
-    let mut best = None;
-    for record in session.records().filter(|record| record.kind() == Kind::Title && record.is_side()) {
-        let Body::Title(title) = record.body()? else { continue };
-        if best.is_none_or(|(source, _)| source <= title.source) {
-            best = Some((title.source, record));
-        }
-    }
-    Ok(best.map(|(_, record)| record))
 }
 
 /// What answers cost, by their first records: what is told later counts for the answer before.
@@ -116,6 +114,8 @@ struct Replay<'s> {
     /// What the recorder holds of a turn that is not over.
     held: Vec<RecordRef<'s>>,
     pairing: Pairing,
+    path: OnePath,
+    called: Called,
     /// The last record of the chain that was written, and the last that is no work beside the conversation.
     last_link: Option<RecordId>,
     last_of_conversation: Option<RecordId>,
@@ -170,6 +170,8 @@ impl<'s> Replay<'s> {
             costs: HashMap::new(),
             held: Vec::new(),
             pairing: Pairing::default(),
+            path: OnePath::default(),
+            called: Called::of(session),
             last_link: None,
             last_of_conversation: None,
         })
@@ -184,8 +186,7 @@ impl<'s> Replay<'s> {
             first_of.extend(members.iter().map(|member| (member.order(), *record)));
         }
         let group = |first: &RecordRef<'s>| answers.get(&first.order()).cloned().unwrap_or_else(|| vec![*first]);
-        let is_first = |record: &&RecordRef<'s>| first_of.get(&record.order()) == Some(*record);
-        records.iter().filter(is_first).for_each(|first| self.pairing.expect(&group(first)));
+        records.iter().for_each(|record| self.pairing.expect(*record));
         self.costs = costs_of(records, &first_of);
         let mut is_said: HashSet<usize> = HashSet::new();
         for record in records {
@@ -221,14 +222,22 @@ impl<'s> Replay<'s> {
     fn say_one(&mut self, first: RecordRef<'s>, group: &[RecordRef<'s>]) -> Result<()> {
         let mut body = joined(group)?;
         self.fill_in(&mut body, first)?;
-        let mut mended = self.pairing.mend(&mut body, first.is_sidechain());
+        let mut mended = self.pairing.mend(&mut body, group);
         std::mem::take(&mut mended.losses).into_iter().for_each(|loss| self.lose_as(&first.id(), loss));
         if matches!(&body, Body::ToolResult(said) if said.results.is_empty() && said.parts.is_empty()) {
             self.pass_over(group);
             return Ok(());
         }
-        if matches!(&body, Body::Attachment(said) if self.grain == Grain::Turn && !said.to_model) {
-            self.lose(first, beside(Kind::Attachment));
+        let is_left_out = match &body {
+            // Nobody sees it on a branch, and where it became a record of the chain it would be a branch of its own.
+            Body::Attachment(_) | Body::System(_) if first.is_side() => true,
+            Body::Attachment(said) => self.grain == Grain::Turn && !said.to_model,
+            _ => false,
+        };
+        if is_left_out {
+            self.lose(first, beside(first.kind()));
+        }
+        if is_left_out || matches!(&body, Body::Title(title) if !self.takes_title(first, title)) {
             self.pass_over(group);
             return Ok(());
         }
@@ -243,13 +252,17 @@ impl<'s> Replay<'s> {
             self.end_turn()?;
         }
         self.script.turn_to(first, last);
+        let kind = body.kind();
+        let mut on = None;
         if self.shape == Shape::Tree {
             let tip = match first.parent() {
-                Some(parent) => self.tips.get(&parent.order()).cloned(),
+                Some(parent) if first.is_sidechain() => self.tips.get(&parent.order()).cloned(),
+                Some(parent) => self.tips.get(&parent.order()).map(|tip| self.path.end(tip.clone(), kind)),
                 // What stands beside the conversation begins none of its own, where it is written into one.
                 None if first.is_side() => self.recorder.tip().cloned(),
                 None => None,
             };
+            on = tip.clone().filter(|_| !first.is_sidechain() && !first.is_side());
             self.branch_from(tip, first);
         } else if let Some(tip) = self.tip_of_linear.take() {
             self.branch_from(Some(tip), first);
@@ -281,6 +294,9 @@ impl<'s> Replay<'s> {
                 self.note(&first.id(), saved);
                 if !first.is_side() {
                     self.follow(first);
+                }
+                if let (Some(on), Some(written)) = (on, self.recorder.tip()) {
+                    self.path.add(&on, kind, written);
                 }
             }
             Ok(Ack::Held { .. }) => {

@@ -190,6 +190,7 @@ impl fmt::Display for Surprise {
             Surprise::InUse => "another program wrote to this session in the last minute, and may go on",
             Surprise::Unread => "not every session could be read: a newer one may be among those",
             Surprise::TornTail => "the file ended inside a record; that piece was closed, nothing else changed",
+            Surprise::NoLineEnd => "the last record's line had no end; it got one, nothing else changed",
             Surprise::Replaced => "another file took the session's name meanwhile; that one is written to now",
             Surprise::Deleted => "the session's file was deleted meanwhile; it was begun anew",
             Surprise::Shortened => "the session's file was cut short meanwhile; what stood there is gone",

@@ -297,7 +297,7 @@ impl Answer {
         (said.todos, said.thinking, said.metadata) = (about.todos, about.thinking, about.metadata);
         let earlier = self.waiting.tickets().next_back().filter(|_| whose == Whose::Earlier);
         let ticket = earlier.unwrap_or(call.ticket);
-        let piece = Piece { body: Body::Assistant(said), on, fragment };
+        let piece = Piece { on, fragment, ..Piece::next(Body::Assistant(said)) };
         let mut wrote = match call.log.write(vec![piece], ticket, durability) {
             Err(Error::CannotHold { what, .. }) => {
                 call.tickets.refuse(self.waiting.written(up_to), &what);

@@ -277,7 +277,7 @@ impl Log {
     }
 
     /// Now; a clock that was set back stands still until it has caught up.
-    fn clock(&self) -> Timestamp {
+    pub(super) fn clock(&self) -> Timestamp {
         let now = (self.place.host.now)();
         match self.place.mode {
             Mode::Live => self.start.at.map_or(now, |last| now.max(last)),

@@ -409,4 +409,7 @@ mod unsaved;
 #[allow(dead_code, reason = "the other tests use the rest")]
 mod bodies;
 mod redacted;
+#[path = "../../tests/support/said.rs"]
+#[allow(dead_code, reason = "the other tests use the rest")]
+mod said;
 mod sidecar;

@@ -1,13 +1,15 @@
 //! A session of any dialect as a file of any other, and back.
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+mod calls;
 mod further;
+mod losses;
 mod matrix;
 mod places;
-mod scan;
 mod sidecar;
 #[path = "../support/mod.rs"]
 mod support;
+mod titles;
 mod valid;
 
 use std::path::Path;

@@ -8,6 +8,7 @@ use scrollback::dialect::Dialect;
 use scrollback::error::Error;
 use scrollback::message::Part;
 use scrollback::session::Session;
+use scrollback::writing::WORDS;
 use serde_json::Value;
 
 use super::support::{self, logs_of};
@@ -66,6 +67,9 @@ fn there_and_back(from: &'static dyn Dialect, log: &Path, to: &'static dyn Diale
         return Err(format!("a difference without a loss\n{before:?}\n{after:?}"));
     }
     untold(&source, &converted, &there)?;
+    if let Some(row) = there.losses.iter().find(|row| !WORDS.iter().any(|(word, _)| *word == row.what)) {
+        return Err(format!("a word that nobody explains: {row:?}"));
+    }
     let back = convert(&converted, from, &folder.path().join("back.jsonl"))
         .map_err(|error| format!("no way back: {error}"))?;
     if std::fs::read(&back.path).unwrap() != std::fs::read(log).unwrap() {
@@ -77,6 +81,60 @@ fn there_and_back(from: &'static dyn Dialect, log: &Path, to: &'static dyn Diale
         Ok(plain) => valid::check(&open(from, &plain.path)).map_err(|why| format!("not valid on the way back: {why}")),
         Err(Error::Nothing(_)) if !has_something(&converted) => Ok(()),
         Err(error) => Err(format!("no way back without the sidecar: {error}")),
+    }
+}
+
+#[test]
+fn what_it_cost_what_it_is_called_and_its_branches_stay() {
+    let is_full = support::cases(0, 1) == 1;
+    let mut wrong = Vec::new();
+    for (turn, (dialect, log)) in ALL.into_iter().flat_map(logs_of).enumerate() {
+        let source = open(dialect, &log);
+        let has_more = source.usage().is_some() || source.title().is_some() || source.heads().len() > 1;
+        let ways = ALL.into_iter().filter(|to| *to != dialect.name()).enumerate();
+        for (_, to) in ways.filter(|(way, _)| is_full || has_more || turn % 6 == *way) {
+            let folder = folder();
+            let Ok(there) = convert(&source, named(to), &folder.path().join("there.jsonl")) else { continue };
+            let why = stays(&source, &open(named(to), &there.path), &there);
+            wrong.extend(why.err().map(|why| format!("{} → {to}: {why}", log.display())));
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong[..wrong.len().min(40)].join("\n"));
+}
+
+/// What a session is besides its messages.
+fn stays(source: &Session, converted: &Session, there: &Converted) -> Result<(), String> {
+    let to = converted.dialect().name();
+    let is_told = |what: &str| there.losses.iter().any(|row| row.what == what);
+    let is_tree = ["native", "claude-code", "qwen-code"].contains(&to);
+    let (Some(head), Some(now)) = (source.head(), converted.head()) else { return Ok(()) };
+    let (before, after) = match is_tree {
+        true => (source.usage(), converted.usage()),
+        false => (source.usage_of(&source.branch(head)), converted.usage_of(&converted.branch(now))),
+    };
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    for (what, before, after) in [
+        ("usage", before.input, after.input),
+        ("usage", before.output, after.output),
+        ("cache tokens", before.cache_read, after.cache_read),
+        ("cache tokens", before.cache_write, after.cache_write),
+        ("reasoning tokens", before.reasoning, after.reasoning),
+    ] {
+        let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+        let may_be_lost = to == "fluux" || what != "usage";
+        if before != after && !(may_be_lost && (is_told(what) || is_told("usage"))) {
+            return Err(format!("{what}: {before} became {after}"));
+        }
+    }
+    let titles = [source, converted].map(|session| session.title().map(|title| title.text.clone()));
+    let has_titles = !["sage-el", "fluux", "ai-sdk"].contains(&to);
+    if titles[0] != titles[1] && (has_titles || titles[1].is_some() || !is_told("title")) {
+        return Err(format!("the title: {titles:?}"));
+    }
+    let heads = [source, converted].map(|session| session.heads().len());
+    match is_tree && heads[0] < heads[1] || !is_tree && heads[1] > 1 {
+        true => Err(format!("{} heads became {}", heads[0], heads[1])),
+        false => Ok(()),
     }
 }
 

@@ -18,35 +18,58 @@ fn there(folder: &Path, to: &str) -> Converted {
     convert(&open(named("claude-code"), &claude_log()), named(to), &folder.join(format!("{to}.jsonl"))).unwrap()
 }
 
-#[test]
-fn a_session_that_went_on_comes_back_with_what_is_new() {
-    for to in ["native", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"] {
-        let folder = folder();
-        let there = there(folder.path(), to);
+/// A session goes to another dialect, is gone on with there, comes back, and all that once more.
+fn there_on_and_back(from: &str, log: &Path, to: &str) {
+    let (folder, case) = (folder(), format!("{} → {to}", log.display()));
+    let mut source = log.to_path_buf();
+    for round in ["And then?", "And after that?"] {
+        let at = |name: &str| folder.path().join(format!("{name}-{}.jsonl", round.len()));
+        let before = open(named(from), &source);
+        let there = convert(&before, named(to), &at("there")).unwrap();
         let store = Store::open(named(to), folder.path(), host()).unwrap();
-        let source = scrollback::source::Source::file(named(to), &there.path);
-        let mut recorder = store.resume_source(&source, None).unwrap();
-        recorder.user("And then?").unwrap();
+        let source_there = scrollback::source::Source::file(named(to), &there.path);
+        let mut recorder = store.resume_source(&source_there, None).unwrap();
+        recorder.user(round).unwrap();
         recorder.assistant("Then it rained.").unwrap();
         recorder.close().unwrap();
-        let back = convert(&open(named(to), &there.path), named("claude-code"), &folder.path().join("back.jsonl"));
-        let back = back.unwrap();
-        let (was, is) = (fs::read(claude_log()).unwrap(), fs::read(&back.path).unwrap());
-        assert!(is.starts_with(&was), "{to}: the original bytes come first");
-        let (before, after) = (open(named("claude-code"), &claude_log()), open(named("claude-code"), &back.path));
+        let back = convert(&open(named(to), &there.path), named(from), &at("back")).unwrap();
+        let (was, is) = (fs::read(&source).unwrap(), fs::read(&back.path).unwrap());
+        let is_document = was.starts_with(b"[");
+        assert!(is_document || is.starts_with(was.trim_ascii_end()), "{case}: the original bytes come first");
+        let after = open(named(from), &back.path);
         let mut expected = outline(&before);
-        expected.extend(["user: And then?".to_owned(), "assistant: Then it rained.".to_owned()]);
-        assert_eq!(outline(&after), expected, "{to}");
-        assert_eq!(after.heads().len(), before.heads().len(), "{to}: it goes on from the head");
-        assert!(!after.has_errors(), "{to}: {:?}", after.issues());
+        expected.extend([format!("user: {round}"), "assistant: Then it rained.".to_owned()]);
+        assert_eq!(outline(&after), expected, "{case}");
+        assert_eq!(after.heads().len(), before.heads().len(), "{case}: it goes on from the head");
+        assert!(after.has_errors() == before.has_errors(), "{case}: {:?}", after.issues());
+        source = back.path;
+    }
+}
+
+#[test]
+fn a_session_that_went_on_comes_back_with_what_is_new() {
+    let cases = [
+        ("claude-code", "real-full/session.jsonl"),
+        // The model's answers to two prompts have the same name.
+        ("claude-code", "real-file-history/session.jsonl"),
+        // It went back, and on from elsewhere.
+        ("native", "every-kind/messages.jsonl"),
+        ("codex", "plain/rollout.jsonl"),
+        ("qwen-code", "real-full/session.jsonl"),
+        // One document.
+        ("ai-sdk", "seed-types/messages.json"),
+    ];
+    for (from, log) in cases {
+        for to in super::ALL.into_iter().filter(|to| *to != from) {
+            there_on_and_back(from, &corpus().join(from).join(log), to);
+        }
     }
 }
 
 #[test]
 fn a_line_that_went_on_comes_back_to_a_line() {
     let folder = folder();
-    let log = corpus().join("fluux/real-room/history.jsonl");
-    let log = if log.is_file() { log } else { super::support::logs_of("fluux").swap_remove(0).1 };
+    let log = corpus().join("fluux/room/history.jsonl");
     let source = open(named("fluux"), &log);
     let there = convert(&source, named("native"), &folder.path().join("there.jsonl")).unwrap();
     let store = Store::open(named("native"), folder.path(), host()).unwrap();
@@ -135,10 +158,16 @@ fn a_sidecar_that_is_a_link_or_a_pipe_is_not_followed() {
     let folder = folder();
     let there = there(folder.path(), "codex");
     let sidecar = there.sidecar.unwrap();
-    fs::rename(&sidecar, folder.path().join("elsewhere")).unwrap();
-    std::os::unix::fs::symlink(folder.path().join("elsewhere"), &sidecar).unwrap();
-    let back = convert(&open(named("codex"), &there.path), named("claude-code"), &folder.path().join("back.jsonl"));
-    assert!(back.unwrap().remarks[0].contains("no regular file"));
+    let elsewhere = folder.path().join("elsewhere");
+    fs::rename(&sidecar, &elsewhere).unwrap();
+    let link = || std::os::unix::fs::symlink(&elsewhere, &sidecar).unwrap();
+    let pipe = || assert!(std::process::Command::new("mkfifo").arg(&sidecar).status().unwrap().success());
+    for (what, put) in [("link", &link as &dyn Fn()), ("pipe", &pipe)] {
+        put();
+        let back = convert(&open(named("codex"), &there.path), named("claude-code"), &folder.path().join(what));
+        assert!(back.unwrap().remarks[0].contains("no regular file"), "{what}");
+        fs::remove_file(&sidecar).unwrap();
+    }
 }
 
 #[test]
@@ -163,6 +192,7 @@ fn nothing_is_overwritten_and_nothing_stays_of_a_refusal() {
 #[test]
 fn a_place_that_holds_one_conversation_keeps_the_one_it_has() {
     let folder = folder();
+    // Both are of one project, and with one person.
     for to in ["sage-el", "fluux"] {
         let target = scrollback::convert::Target::Store(folder.path());
         let how = scrollback::convert::Conversion { to: named(to), target, head: None, with: Some("ada@example.org") };
@@ -170,12 +200,8 @@ fn a_place_that_holds_one_conversation_keeps_the_one_it_has() {
         let was = fs::read(&first.path).unwrap();
         let other = open(named("claude-code"), &corpus().join("claude-code/real-file-history/session.jsonl"));
         let how = scrollback::convert::Conversion { head: None, ..how };
-        match other.convert(&how, &host()) {
-            Err(Error::Exists(path)) => assert_eq!(path, first.path),
-            // Another project has another folder.
-            Ok(second) => assert_ne!(second.path, first.path),
-            Err(error) => panic!("{to}: {error}"),
-        }
+        let refused = other.convert(&how, &host());
+        assert!(matches!(&refused, Err(Error::Exists(path)) if *path == first.path), "{to}: {refused:?}");
         assert_eq!(fs::read(&first.path).unwrap(), was, "{to}");
     }
 }
@@ -195,7 +221,7 @@ fn the_way_back_into_a_store_needs_no_name_of_a_file() {
         match back {
             Ok(back) => assert_eq!(fs::read(back.path).unwrap(), fs::read(&log).unwrap(), "{from}"),
             // A file that lies nowhere does not tell whom it was with.
-            Err(Error::BadName { why, .. }) => assert!(from == "fluux", "{from}: {why}"),
+            Err(Error::Misplaced { why }) => assert!(from == "fluux", "{from}: {why}"),
             Err(error) => panic!("{from}: {error}"),
         }
     }

@@ -9,7 +9,7 @@ use super::{Replay, Replayed};
 use crate::convert::kept::Kept;
 use crate::error::Result;
 use crate::reading::Reading;
-use crate::record::{Kind, RecordId, SessionId};
+use crate::record::{Kind, RecordId, SessionId, Title};
 use crate::recorder::{RECORDS_ASKED_FOR_CALLS, Tip};
 use crate::session::{RecordRef, Session};
 use crate::store::Store;
@@ -31,8 +31,7 @@ pub(in crate::convert) fn go_on(
     let mut last = None;
     let asked_for_calls = older.len().saturating_sub(RECORDS_ASKED_FOR_CALLS);
     for (at, record) in older.into_iter().enumerate() {
-        replay.pairing.expect(&[record]);
-        replay.pairing.count(record);
+        replay.pairing.know(record);
         if at >= asked_for_calls && record.kind() == Kind::Assistant {
             replay.recorder.expect_results(&record.body()?);
         }
@@ -50,6 +49,14 @@ pub(in crate::convert) fn go_on(
     }
     replay.last_of_conversation = before.head().map(|head| RecordId(head.id().into_owned()));
     replay.tip_of_linear = before.head().map(Tip::of).transpose()?;
+    replay
+        .recorder
+        .go_on_behind(before.records().next_back().map(|last| RecordId(last.id().into_owned())));
     replay.say(&newer)?;
+    // A name that was given since is said, where no record of its own says it.
+    let is_renamed = |title: &Title| before.title().is_none_or(|known| known.text != title.text);
+    if !newer.is_empty() && session.title().is_some_and(is_renamed) {
+        replay.end_with_title(session.head())?;
+    }
     replay.finish()
 }

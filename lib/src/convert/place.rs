@@ -1,0 +1,137 @@
+//! Where a converted session goes, what it is called there, and what it is made for.
+
+use std::path::{Component, Path, PathBuf};
+
+use jiff::Timestamp;
+
+use super::kept::{self, Beside, Kept};
+use super::{Conversion, Target, script};
+use crate::error::{Error, Result};
+use crate::host::Host;
+use crate::project;
+use crate::reading::Reading;
+use crate::record::SessionId;
+use crate::session::Session;
+use crate::store::{NewSession, Store};
+use crate::writing::FILE_NAME_LIMIT_BYTES;
+
+/// The way that a session takes.
+pub(super) struct Way {
+    /// What was kept of the session that it becomes again.
+    pub(super) back: Option<Kept>,
+    /// What was kept of another one: it goes along.
+    pub(super) other: Option<Kept>,
+    /// Why what lies beside it was not believed.
+    pub(super) remark: Option<String>,
+    /// It becomes what it never was.
+    pub(super) is_new_kind: bool,
+    pub(super) id: SessionId,
+    pub(super) store: Store,
+    pub(super) path: PathBuf,
+}
+
+impl Way {
+    pub(super) fn find(session: &Session, how: &Conversion<'_>, host: &Host) -> Result<Way> {
+        if !session.whole() {
+            let what = "a session that was read in part".to_owned();
+            return Err(Error::CannotHold { dialect: how.to.name(), what });
+        }
+        let Beside { back, other, remark } = Kept::beside(session, how.to);
+        // Lines that are copied are copied with all their branches.
+        if how.head.is_some() && (back.is_some() || session.stays(how)) {
+            return Err(Error::CopiedWhole);
+        }
+        let id = session.id_for(how, back.as_ref());
+        let store = session.store_for(how, host)?;
+        let path = session.path_for(how, &store, &id, back.as_ref())?;
+        let is_new_kind = back.is_none() && !session.stays(how);
+        // Where a session is called after its place, it is called so from the beginning.
+        let is_placed = is_new_kind && matches!(how.target, Target::Store(_));
+        let id = if is_placed { store.called(id, &path) } else { id };
+        Ok(Way { back, other, remark, is_new_kind, id, store, path })
+    }
+}
+
+impl Session {
+    /// What the new session is called: as it was called before, or always the same for the same source.
+    fn id_for(&self, how: &Conversion<'_>, back: Option<&Kept>) -> SessionId {
+        match back {
+            Some(kept) => kept.session(),
+            None if self.stays(how) => self.id(),
+            None => script::derived_id(self.id().as_str(), how.to.name()),
+        }
+    }
+
+    /// The store that the new file is made for: it works where and when the source did.
+    pub(super) fn store_for(&self, how: &Conversion<'_>, host: &Host) -> Result<Store> {
+        let is_a_place = |cwd: &PathBuf| cwd.is_absolute() && !cwd.as_os_str().as_encoded_bytes().contains(&0);
+        let cwd = self.cwd().map(PathBuf::from).filter(is_a_place).unwrap_or_else(|| host.cwd.clone());
+        // Another program's version is none of this one's.
+        let own_version = self.agent_version().filter(|_| how.to.name() == self.dialect().name());
+        let version = own_version.map_or_else(|| host.version.clone(), str::to_owned);
+        let root = match how.target {
+            Target::Store(root) => host.cwd.join(root),
+            Target::File(file) => host.cwd.join(file).parent().map(Path::to_path_buf).unwrap_or_default(),
+        };
+        let started = self.started();
+        let now = host.now.clone();
+        let now = std::sync::Arc::new(move || started.unwrap_or_else(|| now()));
+        Store::open(how.to, &root, Host { now, cwd, version, ..host.clone() })
+    }
+
+    fn path_for(&self, how: &Conversion<'_>, store: &Store, id: &SessionId, back: Option<&Kept>) -> Result<PathBuf> {
+        let path = match how.target {
+            Target::File(file) => store.root.join(file.file_name().unwrap_or_default()),
+            Target::Store(_) => {
+                let project = project::of(&store.host.cwd);
+                let with = how.with.map(str::to_owned).or_else(|| self.with_before(how, back));
+                let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
+                let place = |id: &SessionId| store.path_of(&store.beginning(id, &new, self.git_branch())?);
+                // What another file calls itself may be no name for one.
+                let fresh = script::derived_id(self.id().as_str(), how.to.name());
+                let path = place(id).or_else(|_| place(&fresh))?;
+                let is_known = back.is_some() || self.stays(how);
+                let ended = is_known.then(|| ended_place(store, &path, id)).flatten();
+                let path = ended.unwrap_or(path);
+                // Where the place tells the instant and the source does not, it was another one the last time.
+                if self.started().is_none()
+                    && let Ok(known) = store.source(id.as_str())
+                {
+                    return Err(Error::Exists(known.path));
+                }
+                store.check_folder(&path, &project)?;
+                path
+            }
+        };
+        let name = kept::path(&path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name.len() > FILE_NAME_LIMIT_BYTES {
+            let why = format!("with the file beside it, {} bytes are too long for a name", name.len());
+            return Err(Error::BadName { name: path.file_name().unwrap_or_default().to_string_lossy().into(), why });
+        }
+        let taken = [path.clone(), kept::path(&path)].into_iter().find(|path| store.disk.exists(path));
+        taken.map_or(Ok(path), |taken| Err(Error::Exists(taken)))
+    }
+
+    /// Whom a session was with that becomes what it is or was.
+    fn with_before(&self, how: &Conversion<'_>, back: Option<&Kept>) -> Option<String> {
+        match back {
+            Some(kept) => {
+                let before = Session::from_bytes(how.to, kept.original(), &Reading::plain(Timestamp::UNIX_EPOCH));
+                Some(before.with().unwrap_or(kept.called()).to_owned())
+            }
+            None if self.stays(how) => self.with().map(str::to_owned),
+            None => None,
+        }
+    }
+}
+
+/// Where a session that was ended lies, if its name says so: not where the one lies that goes on.
+fn ended_place(store: &Store, going_on: &Path, id: &SessionId) -> Option<PathBuf> {
+    let current = store.dialect.session_of(going_on).filter(|current| current != id.as_str())?;
+    let name = id.as_str().strip_prefix(current.as_str())?.strip_prefix(':')?;
+    let mut parts = Path::new(name).components();
+    let is_plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
+    let ended = (store.writing.archive?)(going_on, Timestamp::UNIX_EPOCH).filter(|_| is_plain)?;
+    let place = ended.with_file_name(format!("{name}.{}", ended.extension()?.to_string_lossy()));
+    (store.dialect.session_of(&place).as_deref() == Some(id.as_str())).then_some(place)
+}
