@@ -36,9 +36,9 @@ fn calls_that_share_an_id_keep_their_results() {
         &[("First.", &["c", "c"], &[("c", "one"), ("c", "two")]), ("Then.", &["c_2"], &[("c_2", "three")])],
         &[("First.", &["c"], &[("c", "one")]), ("Then.", &["d"], &[("d", "two"), ("c", "again")])],
     ];
-    for (case, to) in (0..cases.len()).flat_map(|case| {
-        ["native", "codex", "qwen-code", "sage-el", "ai-sdk"].into_iter().map(move |to| (case, to))
-    }) {
+    for (case, to) in (0..cases.len())
+        .flat_map(|case| ["native", "codex", "qwen-code", "sage-el", "ai-sdk"].into_iter().map(move |to| (case, to)))
+    {
         let mut messages = Vec::new();
         for (at, (prompt, made, given)) in cases[case].iter().enumerate() {
             if !prompt.is_empty() {

@@ -9,7 +9,7 @@ use super::FORMAT;
 use crate::message::{Approval, Part, ToolKind, ToolPart, ToolState};
 use crate::record::{Body, Compaction, Context, Outcome, RecordId, Said, TitleSource, ToolNote, ToolResult, Usage};
 use crate::writing::{
-    Adoption, Beginning, Draft, Fragment, Grain, Line, Losses, Names, Shape, Tally, Writing, Written,
+    Adoption, Beginning, Draft, End, Fragment, Grain, Line, Losses, Names, Shape, Tally, Writing, Written,
 };
 
 pub(super) static WRITING: Writing = Writing {
@@ -434,7 +434,12 @@ fn sidecar(before: Option<Value>, tally: &Tally) -> Value {
     put("version", tally.version.as_str().into());
     put("messageCount", tally.messages.into());
     put("sizeBytes", tally.size_bytes.into());
-    put("state", if tally.is_open { "active" } else { "completed" }.into());
+    let state = match tally.end {
+        End::Failed if !tally.is_open => "failed",
+        End::Closed if !tally.is_open => "completed",
+        End::Closed | End::BrokenOff | End::Failed => "active",
+    };
+    put("state", state.into());
     put("tokenUsage", tally.usage.map_or(Value::Null, usage));
     put("forkedFrom", json!(tally.forked_from));
     told.into()
