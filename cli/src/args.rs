@@ -62,6 +62,32 @@ pub(crate) enum Command {
     Man,
 }
 
+impl Command {
+    /// Whether it is aimed at a session, or at a place for one, to write there. `convert` may write elsewhere.
+    pub(crate) fn writes(&self) -> bool {
+        match self {
+            Command::Record(_)
+            | Command::New(_)
+            | Command::Fork(_)
+            | Command::Rewind(_)
+            | Command::Rename(_)
+            | Command::Remove(_)
+            | Command::Trash(_)
+            | Command::Import(_) => true,
+            Command::List(_)
+            | Command::Show(_)
+            | Command::Tree(_)
+            | Command::Tail(_)
+            | Command::History(_)
+            | Command::ExtractTools(_)
+            | Command::Convert(_)
+            | Command::Doctor(_)
+            | Command::Completions(_)
+            | Command::Man => false,
+        }
+    }
+}
+
 #[derive(Args, Debug, Clone)]
 pub(crate) struct Global {
     /// Print JSON instead of text

@@ -25,6 +25,9 @@ const WIDEST_COLUMNS: usize = 120;
 /// The width when nobody tells one.
 const PIPE_COLUMNS: usize = 100;
 
+/// Tests and screenshots need a clock that stands still.
+const CLOCK_VARIABLE: &str = "SCROLLBACK_NOW";
+
 /// One run of the program.
 pub(crate) struct Ctx {
     pub(crate) home: Home,
@@ -67,8 +70,7 @@ impl Ctx {
             cwd: std::env::current_dir().unwrap_or_default(),
             vars: vars.clone(),
         };
-        // Tests and screenshots need a clock that stands still.
-        let now = var("SCROLLBACK_NOW").and_then(|now| now.parse().ok()).unwrap_or_else(Timestamp::now);
+        let now = var(CLOCK_VARIABLE).and_then(|now| now.parse().ok()).unwrap_or_else(Timestamp::now);
         Ctx {
             typed_in: home.cwd.clone(),
             home,
@@ -102,9 +104,26 @@ impl Ctx {
         Ctx::system(&global)
     }
 
+    /// Refuses a clock that was set to no time.
+    pub(crate) fn check_clock(&self) -> Result<(), Failure> {
+        let set = self.home.vars.get(CLOCK_VARIABLE).filter(|now| !now.is_empty());
+        match set.filter(|now| now.parse::<Timestamp>().is_err()) {
+            None => Ok(()),
+            Some(now) => {
+                Err(Failure::new(FailureKind::Usage, format!("{CLOCK_VARIABLE} is {now:?}, which is no instant"))
+                    .hint("say one, such as 2026-11-15T12:00:00Z, or unset it"))
+            }
+        }
+    }
+
+    /// Whether tests and screenshots have stopped the clock.
+    fn clock_stands(&self) -> bool {
+        self.home.vars.get(CLOCK_VARIABLE).is_some_and(|now| !now.is_empty())
+    }
+
     /// Looks at the clock again, in a command that runs for long.
     pub(crate) fn look_at_the_clock(&mut self) {
-        if !self.home.vars.contains_key("SCROLLBACK_NOW") {
+        if !self.clock_stands() {
             self.now = Timestamp::now();
         }
     }
@@ -113,7 +132,7 @@ impl Ctx {
     pub(crate) fn host(&self) -> Result<Host, Failure> {
         let mut host = Host::system(concat!("scrollback ", env!("CARGO_PKG_VERSION")))?;
         host.cwd.clone_from(&self.home.cwd);
-        if self.home.vars.contains_key("SCROLLBACK_NOW") {
+        if self.clock_stands() {
             let now = self.now;
             host.now = Arc::new(move || now);
         }

@@ -1,6 +1,6 @@
 //! Lines that come in on standard input, read beside the work: while nothing comes, what is held back can be written.
 
-use std::io::{self, BufRead, Read};
+use std::io::{self, BufRead};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use scrollback::dictation::LINE_LIMIT_BYTES;
 
 use crate::failure::{Failure, FailureKind};
+use crate::sse::{FIELD_HEAD_BYTES, is_field};
 
 /// Lines that are read ahead: few, since one may be large.
 const READ_AHEAD: usize = 8;
@@ -52,10 +53,11 @@ impl Lines {
     }
 }
 
-fn read_all(mut input: impl BufRead, sender: &SyncSender<Came>) {
+fn read_all(input: impl BufRead, sender: &SyncSender<Came>) {
+    let mut input = Input { input, ended: End::Lf };
     let mut number = 0;
     loop {
-        let came = match read_line(&mut input) {
+        let came = match input.line() {
             Ok(Some(Taken::Line(line))) => {
                 number += 1;
                 Came::Line(number, line)
@@ -79,21 +81,69 @@ enum Taken {
     TooLong,
 }
 
-fn read_line(input: &mut impl BufRead) -> io::Result<Option<Taken>> {
-    let mut line = Vec::new();
-    input.by_ref().take(LINE_LIMIT_BYTES as u64).read_until(b'\n', &mut line)?;
-    if line.is_empty() {
-        return Ok(None);
+/// Lines end with LF; those of server-sent events also with CR, which in JSON is white space.
+struct Input<R> {
+    input: R,
+    /// How the line before ended.
+    ended: End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Lf,
+    Cr,
+}
+
+impl<R: BufRead> Input<R> {
+    /// The next line without its end.
+    fn line(&mut self) -> io::Result<Option<Taken>> {
+        let after = std::mem::replace(&mut self.ended, End::Lf);
+        if after == End::Cr && self.piece()?.first() == Some(&b'\n') {
+            self.input.consume(1);
+        }
+        let (mut line, mut is_too_long) = (Vec::new(), false);
+        loop {
+            let piece = self.piece()?;
+            if piece.is_empty() {
+                return Ok((!line.is_empty()).then(|| taken(line, is_too_long)));
+            }
+            let end = piece.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let (content, byte) =
+                (piece.get(..end.unwrap_or(piece.len())), end.and_then(|end| piece.get(end)).copied());
+            line.extend_from_slice(content.unwrap_or_default());
+            let passed = end.map_or(piece.len(), |end| end + 1);
+            self.input.consume(passed);
+            match byte {
+                Some(b'\n') => return Ok(Some(taken(line, is_too_long))),
+                Some(_) if is_field(&line) || line.is_empty() && after == End::Cr => {
+                    self.ended = End::Cr;
+                    return Ok(Some(taken(line, is_too_long)));
+                }
+                Some(white_space) => line.push(white_space),
+                None => {}
+            }
+            is_too_long |= line.len() > LINE_LIMIT_BYTES;
+            if is_too_long {
+                line.truncate(FIELD_HEAD_BYTES);
+            }
+        }
     }
-    if line.len() < LINE_LIMIT_BYTES || line.ends_with(b"\n") {
-        return Ok(Some(Taken::Line(line)));
+
+    /// What can be read now; nothing at the end.
+    fn piece(&mut self) -> io::Result<&[u8]> {
+        loop {
+            match self.input.fill_buf() {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+                Ok(_) => break,
+            }
+        }
+        self.input.fill_buf()
     }
-    line = Vec::new();
-    const PIECE_BYTES: u64 = 1024 * 1024;
-    while input.by_ref().take(PIECE_BYTES).read_until(b'\n', &mut line)? > 0 && !line.ends_with(b"\n") {
-        line.clear();
-    }
-    Ok(Some(Taken::TooLong))
+}
+
+fn taken(line: Vec<u8>, is_too_long: bool) -> Taken {
+    if is_too_long { Taken::TooLong } else { Taken::Line(line) }
 }
 
 /// The first Ctrl-C or SIGTERM asks for an end, the second one makes it.

@@ -80,13 +80,19 @@ impl From<scrollback::error::Error> for Failure {
                 std::io::ErrorKind::PermissionDenied => "you may not; look at its owner and mode",
                 std::io::ErrorKind::IsADirectory => "name a session file",
                 std::io::ErrorKind::InvalidInput => "sessions are written only to regular files, never through links",
-                std::io::ErrorKind::StorageFull => "make room, then run the command again; nothing was lost",
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                    "what was there is as it was: delete or move something on that disk (`df -h` shows it), then run the command again"
+                }
+                std::io::ErrorKind::FileTooLarge => "no file may be larger there: a new session is a new file",
+                std::io::ErrorKind::InvalidFilename => {
+                    "a name in it is too long, or has a character that is not allowed there"
+                }
                 std::io::ErrorKind::ReadOnlyFilesystem => "nothing can be written there",
                 _ => "is that the right path?",
             },
             Error::NotAFile(_) => "pipe it in instead: … | scrollback show -",
             Error::Changed(_) => "another program rewrote it; run the command again",
-            Error::NoSessions(_) => "--dialect says whose it is; docs/dialects tells which tables are known",
+            Error::NoSessions(_) => "docs/dialects tells which tables are known",
             Error::SeveralSessions { .. } => {
                 "add #ID to the path; `scrollback list --store` with this file shows the ids"
             }
@@ -104,6 +110,12 @@ impl From<scrollback::error::Error> for Failure {
                 "leave the record out; `scrollback fork SESSION#RECORD` makes a branch a session of its own"
             }
             Error::BadName { .. } => "choose a plain one, or leave it out and a fresh one is made",
+            Error::Misplaced { .. } => {
+                "--project DIR and --jid JID say where a session lies; native takes every directory"
+            }
+            Error::Ended(_) => {
+                "say its --jid or --project to go on with the session that followed; `scrollback convert` makes a copy that goes on"
+            }
             Error::TooLong { .. } => "write large contents to a file and record its path",
             Error::NoSession(_) => "`scrollback list --all` shows every session",
             Error::NoRecord { .. } => "`scrollback tree SESSION` shows every record",
@@ -126,6 +138,8 @@ pub(crate) fn kind_of(error: &scrollback::error::Error) -> FailureKind {
         | Error::Nothing(_)
         | Error::CopiedWhole
         | Error::BadName { .. }
+        | Error::Misplaced { .. }
+        | Error::Ended(_)
         | Error::TooLong { .. }
         | Error::NoSession(_)
         | Error::NoRecord { .. }
@@ -142,5 +156,28 @@ pub(crate) fn kind_of(error: &scrollback::error::Error) -> FailureKind {
         | Error::Torn(_)
         | Error::Unsaved { .. }
         | Error::Database { .. } => FailureKind::Io,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error as IoError, ErrorKind};
+
+    use super::*;
+
+    #[test]
+    fn what_the_system_refuses_comes_with_what_to_do() {
+        for (kind, hint) in [
+            (ErrorKind::StorageFull, "delete or move something on that disk"),
+            (ErrorKind::QuotaExceeded, "delete or move something on that disk"),
+            (ErrorKind::FileTooLarge, "a new session is a new file"),
+            (ErrorKind::InvalidFilename, "a name in it is too long"),
+            (ErrorKind::PermissionDenied, "look at its owner and mode"),
+        ] {
+            let error = scrollback::error::Error::Io { path: "log".into(), source: IoError::from(kind) };
+            let failure = Failure::from(error);
+            assert!(failure.hint.as_deref().is_some_and(|told| told.contains(hint)), "{failure:?}");
+            assert_eq!(failure.exit_code(), 2);
+        }
     }
 }

@@ -24,6 +24,7 @@ fn word(surprise: Surprise) -> &'static str {
         Surprise::InUse => "in-use",
         Surprise::Unread => "unread",
         Surprise::TornTail => "torn-tail",
+        Surprise::NoLineEnd => "no-line-end",
         Surprise::Replaced => "replaced",
         Surprise::Deleted => "deleted",
         Surprise::Shortened => "shortened",

@@ -13,7 +13,8 @@ use serde::Serialize;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::{Located, SessionName};
+use crate::located::Located;
+use crate::name::SessionName;
 
 /// A session that may be written.
 pub(crate) struct Writable {
@@ -47,7 +48,6 @@ pub(crate) fn refuse_demo(ctx: &Ctx) -> Result<(), Failure> {
 impl Writable {
     /// Finds and reads the session that was named.
     pub(crate) fn find(name: &SessionName, global: &Global, ctx: &mut Ctx) -> Result<Writable, Failure> {
-        refuse_demo(ctx)?;
         let named = name.resolve(global, ctx)?;
         let Located::Source(source) = named.located else {
             let failure = Failure::new(FailureKind::Usage, "what is piped in cannot be written to");

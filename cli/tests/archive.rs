@@ -1,33 +1,13 @@
-//! `new`, and `record` for agents that have one session at a time: ended, idle, gone on with, with somebody or in a room.
+//! `new`, and `record` for agents that have one session at a time: ended, idle, gone on with.
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 mod support;
 
 use std::fs;
-use std::io::Write;
 
 use serde_json::{Value, json};
-use support::{Ran, TestEnv};
-
-const FLUUX: [&str; 4] = ["--dialect", "fluux", "--store", "memory"];
-
-/// Runs at another time than everybody else.
-fn at(env: &TestEnv, now: &str, args: &[&str], input: &str) -> Ran {
-    let mut child = env.command(&[args, &FLUUX].concat()).env("SCROLLBACK_NOW", now).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    Ran { code: output.status.code().unwrap(), out: text(output.stdout), err: text(output.stderr) }
-}
-
-fn fluux(env: &TestEnv, args: &[&str], input: &str) -> Ran {
-    at(env, "2026-11-15T12:00:00Z", args, input)
-}
-
-fn lines(env: &TestEnv, path: &str) -> Vec<Value> {
-    let text = fs::read_to_string(env.work().join("memory").join(path)).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
+use support::TestEnv;
+use support::chats::{at, fluux, lines};
 
 /// What is said in a file of the store.
 fn said(env: &TestEnv, path: &str) -> Vec<String> {
@@ -55,7 +35,7 @@ fn a_session_is_ended_and_the_next_message_begins_another() {
     assert_eq!(said(&env, "alice@example.com/history.jsonl"), ["One", "Two"], "it is gone on with");
     let ended = fluux(&env, &[&["new", "--json"], &jid[..]].concat(), "");
     assert_eq!(ended.code, 0, "{}", ended.all());
-    let path = env.work().join("memory/alice@example.com/sessions/20261115-120000.jsonl");
+    let path = "$DIR/desk/memory/alice@example.com/sessions/20261115-120000.jsonl";
     assert_eq!(ended.json(), json!({"session": "alice@example.com:20261115-120000", "path": path}));
     let again = fluux(&env, &[&["new"], &jid[..]].concat(), "");
     assert_eq!(
@@ -74,8 +54,25 @@ fn a_session_is_ended_and_the_next_message_begins_another() {
     let shown =
         env.run(&["show", "alice@example.com:20261115-120000", "--store", "memory", "--dialect", "fluux", "--json"]);
     assert_eq!(shown.json()["messages"].as_array().unwrap().len(), 2, "{}", shown.all());
-    let archive = fluux(&env, &["new", "memory/alice@example.com/sessions/20261115-120000.jsonl"], "");
-    assert_eq!(archive.code, 2, "{}", archive.all());
+    let kept = lines(&env, "alice@example.com/sessions/20261115-120000.jsonl");
+    let path = "memory/alice@example.com/sessions/20261115-120000.jsonl";
+    for args in [
+        &["new", path][..],
+        &["new", "alice@example.com:20261115-120000"],
+        &["new", "@"],
+        &["record", "--resume", path],
+        &["record", "--resume", "alice@example.com:20261115-120000"],
+        &["record", "--resume", "@"],
+    ] {
+        let refused = fluux(&env, args, "");
+        assert_eq!(
+            refused.all(),
+            "[exit 2]\nscrollback: session \"alice@example.com:20261115-120000\" was ended: it lies in the archive\n\
+             hint: say its --jid or --project to go on with the session that followed; `scrollback convert` makes a copy that goes on\n",
+            "{args:?}"
+        );
+    }
+    assert_eq!(lines(&env, "alice@example.com/sessions/20261115-120000.jsonl"), kept);
 }
 
 #[test]
@@ -118,7 +115,12 @@ fn what_cannot_be_ended_is_told_with_a_hint() {
         ),
         (
             &["record", "--idle-minutes", "5"],
-            "native sessions are not ended: there can be any number of them",
+            "native sessions do not end by themselves",
+            "--idle-minutes is for --dialect fluux",
+        ),
+        (
+            &["record", "--idle-minutes", "1", "--dialect", "sage-el"],
+            "sage-el sessions do not end by themselves",
             "--idle-minutes is for --dialect fluux",
         ),
         (
@@ -162,63 +164,6 @@ fn an_idle_session_is_ended_before_the_next_message() {
     // The clock was set back: nothing is idle.
     assert_eq!(run("2026-11-15T10:00:00Z", "30", "{\"message\": \"Five\"}").err.matches("idle").count(), 0);
     assert_eq!(archives(&env, "a@b").len(), 1);
-}
-
-#[test]
-fn messages_of_a_room_are_stored_clean() {
-    let env = TestEnv::new();
-    let room = "lobby@conference.example.com";
-    let input = [
-        json!({"message": {"body": "  See https://f.example/1/a.png?x=1 \n\n\n and  https://f.example/1/a.png?x=1 ", "from": format!("{room}/alice"), "id": "s1",
-            "oob": [{"url": "https://f.example/1/a.png?x=1", "mimeType": "image/png", "size": 500}]}}),
-        json!({"message": {"body": "https://f.example/b", "from": format!("{room}/bob/at/home"), "room": true, "oob": "https://f.example/b"}}),
-        json!({"message": {"from": format!("{room}/alice"), "reaction": {"messageId": "s1", "emojis": ["\u{1F44D}"]}}}),
-        json!({"assistant": "Nice."}),
-        json!({"message": {"body": "The subject", "from": room}}),
-        json!({"message": {"from": format!("{room}/alice")}}),
-        json!({"message": {"body": "x", "from": format!("{room}/alice"), "oob": [7]}}),
-        json!({"message": {"body": "x", "from": "/alice"}}),
-    ];
-    let ran = fluux(&env, &["record", "--jid", room], &input.map(|line| line.to_string()).join("\n"));
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    let refused: Vec<Value> = ran.out.lines().skip(4).map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(refused.iter().map(|ack| ack["seq"].as_u64().unwrap()).collect::<Vec<_>>(), [5, 6, 7, 8], "{}", ran.out);
-    assert!(refused.iter().all(|ack| ack["error"].as_str().unwrap().starts_with("message: ")));
-    let without_time = lines(&env, &format!("{room}/history.jsonl")).into_iter().skip(1).map(|mut line| {
-        line.as_object_mut().unwrap().shift_remove("ts");
-        if line["msg_id"] != "s1" {
-            line.as_object_mut().unwrap().shift_remove("msg_id");
-        }
-        line
-    });
-    assert_eq!(
-        without_time.collect::<Vec<_>>(),
-        [
-            json!({"type": "message", "role": "user", "content": "See\nand", "msg_id": "s1", "sender": "alice@muc",
-                "attachments": [{"filename": "a.png", "mime_type": "image/png", "size": "500B"}]}),
-            json!({"type": "message", "role": "user", "content": "", "sender": "bob/at/home@muc",
-                "attachments": [{"filename": "b", "mime_type": "unknown", "size": "unknown"}]}),
-            json!({"type": "message", "role": "user", "content": "", "sender": "alice@muc",
-                "reaction": {"message_id": "s1", "emojis": ["\u{1F44D}"]}}),
-            json!({"type": "message", "role": "assistant", "content": "Nice."}),
-        ]
-    );
-}
-
-#[test]
-fn somebody_in_a_chat_of_two_is_called_by_the_bare_jid() {
-    let env = TestEnv::new();
-    let input = "{\"message\": {\"body\": \"a\", \"from\": \"Alice@example.com/phone\"}}\n{\"message\": \"b\"}\n\
-                 {\"message\": {\"body\": \"c\", \"room\": false, \"mood\": 1}}\n";
-    let ran = fluux(&env, &["record", "--jid", "alice@example.com/desk"], input);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert!(ran.out.lines().last().unwrap().contains("\"what\":\"mood\""), "{}", ran.out);
-    let senders: Vec<Value> = lines(&env, "alice@example.com/history.jsonl")
-        .into_iter()
-        .skip(1)
-        .map(|line| line["sender"].clone())
-        .collect();
-    assert_eq!(senders, ["Alice@example.com", "alice@example.com", "alice@example.com"]);
 }
 
 #[test]

@@ -128,7 +128,6 @@ fn what_is_not_there_cannot_be_gone_on_with() {
     for (args, why) in [
         (["--resume", "nope"], "no session matches"),
         (["--checkpoint", "nope#x"], "no session matches"),
-        (["--store", "nowhere"], ""),
         (["--dialect", "nope"], "no dialect is called"),
         (["--id", "../x"], "is no name for a session"),
         (["--id=-x", "--json"], "it begins with a -"),
@@ -138,11 +137,6 @@ fn what_is_not_there_cannot_be_gone_on_with() {
         (["--dialect", "fluux"], "--jid names a person or a room"),
     ] {
         let ran = record(&env, &args, "{\"user\": \"q\"}\n");
-        if why.is_empty() {
-            assert_eq!(ran.code, 0, "{}", ran.all());
-            assert!(env.work().join("nowhere/sessions").is_dir());
-            continue;
-        }
         assert!(ran.all().contains(why), "{args:?}: {}", ran.all());
         assert_eq!(ran.code, 2, "{args:?}");
         assert!(sessions(&env).is_empty(), "{args:?}");
@@ -161,6 +155,15 @@ fn what_is_not_there_cannot_be_gone_on_with() {
         assert_eq!(ran.code, 2, "{}", ran.all());
     }
     assert_eq!(branch(&env, &named), ["user: q"]);
+}
+
+#[test]
+fn a_store_that_is_not_there_is_made() {
+    let env = TestEnv::new();
+    let ran = record(&env, &["--store", "nowhere/yet", "--id", "mine"], "{\"user\": \"q\"}\n");
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(env.work().join("nowhere/yet/sessions/mine/messages.jsonl").is_file());
+    assert!(sessions(&env).is_empty());
 }
 
 #[test]
@@ -309,11 +312,7 @@ fn record_with_room_for(env: &TestEnv, blocks: u32, args: &str, lines: &str) -> 
         .env("HOME", env.home())
         .env("PATH", "/usr/bin:/bin");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    drop(child.stdin.take().unwrap().write_all(lines.as_bytes()));
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    env.ran(command, lines.as_bytes())
 }
 
 #[cfg(target_os = "linux")]
@@ -341,6 +340,92 @@ fn what_did_not_fit_is_told_and_what_was_acknowledged_is_there() {
     let told = acks(&ran);
     assert!(told.iter().filter(|ack| ack["error"].is_string()).count() == 2 && told[1]["id"].is_string(), "{told:?}");
     assert_eq!(branch(&env, "mine"), ["user: small"]);
+}
+
+/// What is said in an event of several lines, however they end.
+#[test]
+fn the_data_of_an_event_is_joined_whatever_ends_its_lines() {
+    let whole = [
+        ": a stream",
+        "id: 1",
+        "data: {\"user\":",
+        "retry: 100",
+        "data:   \"one\"}",
+        "",
+        "event: message",
+        "data:{\"assistant\":",
+        ":",
+        "data",
+        "data:\"two [\\\"{\"",
+        "data: }",
+        "",
+        "data: {\"user\": \"three\"}",
+        "",
+    ];
+    let broken = ["data: {\"user\": \"torn", "", "data: \"nothing\"}", "data: {\"assistant\":", "{\"user\": \"four\"}"];
+    for end in ["\n", "\r\n", "\r"] {
+        for last in ["", end, &end.repeat(2)] {
+            let env = TestEnv::new();
+            let text = |lines: &[&str]| format!("{}{last}", lines.join(end));
+            let ran = record(&env, &["--id", "mine"], &text(&whole));
+            let mut seqs: Vec<u64> = acks(&ran).iter().map(|ack| ack["seq"].as_u64().unwrap()).collect();
+            seqs.sort_unstable();
+            assert_eq!(
+                (ran.code, seqs),
+                (0, vec![1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 14]),
+                "{end:?} {last:?}: {}",
+                ran.all()
+            );
+            let ids: Vec<Value> = acks(&ran).iter().filter_map(|ack| ack.get("id").cloned()).collect();
+            assert_eq!(ids.iter().collect::<std::collections::HashSet<_>>().len(), 3, "{}", ran.out);
+            assert_eq!(branch(&env, "mine"), ["user: one", "assistant: two [\"{", "user: three"]);
+            let ran = record(&env, &["--resume", "mine"], &text(&broken));
+            let refused: Vec<u64> = acks(&ran)
+                .iter()
+                .filter(|ack| ack["error"].is_string())
+                .map(|ack| ack["seq"].as_u64().unwrap())
+                .collect();
+            assert_eq!((ran.code, refused, acks(&ran).len()), (1, vec![1, 3, 4], 4), "{end:?} {last:?}: {}", ran.all());
+            assert_eq!(branch(&env, "mine").last().map(String::as_str), Some("user: four"), "{end:?} {last:?}");
+        }
+    }
+}
+
+#[test]
+fn an_event_is_acknowledged_before_the_next_one_comes() {
+    let env = TestEnv::new();
+    for end in ["\n", "\r"] {
+        let mut live = Live::start(&env, &[]);
+        write!(live.child.stdin.as_mut().unwrap(), "data: {{\"user\":{end}data: \"q\"}}{end}").unwrap();
+        for seq in 1..=2 {
+            let mut ack = String::new();
+            live.acks.read_line(&mut ack).unwrap();
+            assert!(ack.starts_with(&format!("{{\"seq\":{seq},\"id\":")), "{ack}");
+        }
+        drop(live.child.stdin.take());
+        assert_eq!(live.child.wait().unwrap().code(), Some(0));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn what_could_not_be_read_is_told_before_the_newest_is_gone_on_with() {
+    let env = TestEnv::new();
+    let shut = env.home().join(".local/share/scrollback/sessions/shut");
+    std::fs::create_dir_all(&shut).unwrap();
+    let log = shut.join("messages.jsonl");
+    std::os::unix::fs::symlink("messages.jsonl", &log).unwrap();
+    let ran = record(&env, &["--continue"], "{\"user\": \"q\"}\n");
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.all());
+    assert!(
+        ran.err.contains("/shut/") && ran.err.contains("hint: leave --continue out to begin a new session"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(record(&env, &["--id", "mine"], "{\"user\": \"q\"}\n").code, 0);
+    let ran = record(&env, &["--continue"], "{\"assistant\": \"a\"}\n");
+    assert_eq!((ran.code, session_of(&ran).as_str()), (0, "mine"), "{}", ran.all());
+    assert!(ran.err.starts_with("scrollback: ") && ran.err.contains("/shut/"), "{}", ran.err);
 }
 
 /// Every line that is not blank has exactly one answer, in every format, wherever the input ends.
@@ -406,11 +491,13 @@ fn what_a_step_takes_back_is_no_error() {
         let env = TestEnv::new();
         let ran = record(&env, &["--dialect", dialect, "--store", "store"], &lines.join("\n"));
         assert_eq!((ran.code, acks(&ran).len()), (0, lines.len()), "{dialect}: {}", ran.all());
+        let shown = env.run(&["show", "@", "--store", "store"]).out;
+        assert!(shown.contains("Right") && !shown.contains("Wrong"), "{dialect}: {shown}");
     }
 }
 
 #[test]
-fn a_long_stream_takes_no_longer_than_its_lines() {
+fn every_piece_of_a_long_stream_is_acknowledged_and_there() {
     let env = TestEnv::new();
     let delta = "{\"delta\": {\"text\": \"x \"}}\n";
     let ran = record(
@@ -419,6 +506,9 @@ fn a_long_stream_takes_no_longer_than_its_lines() {
         &format!("{{\"user\": \"q\"}}\n{}", delta.repeat(3000)),
     );
     assert_eq!((ran.code, acks(&ran).len()), (0, 3001), "{}", ran.err);
+    let shown = env.run(&["show", "@", "--store", "store", "--json"]).json();
+    let texts = shown["messages"][1]["parts"].as_array().unwrap().iter().filter_map(|part| part["text"].as_str());
+    assert_eq!(texts.collect::<String>(), "x ".repeat(3000));
 }
 
 #[test]

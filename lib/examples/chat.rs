@@ -14,75 +14,46 @@ mod tools;
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::Path;
 use std::process::ExitCode;
 
-use model::{Answer, Failure, Model};
-use options::{HELP, Options, Start};
-use scrollback::archive::When;
-use scrollback::dialect::Dialect;
-use scrollback::error::Error;
+use model::{Failure, Model};
+use options::{HELP, Options};
 use scrollback::fork::Fork;
-use scrollback::history::{History, Item, Origin, Turn, prepare_resume};
+use scrollback::history::{History, prepare_resume};
 use scrollback::host::Host;
-use scrollback::message::{Part, Role};
+use scrollback::message::Part;
 use scrollback::project;
-use scrollback::reading::Reading;
-use scrollback::record::{Kind, RecordId, Todo};
-use scrollback::recorder::{Ack, Delta, Recorder, Saved, Surprise};
-use scrollback::session::{RecordRef, Session};
-use scrollback::source::Source;
+use scrollback::record::{Body, Kind, RecordId, Said, Todo};
+use scrollback::recorder::{Ack, Delta, Recorder};
 use scrollback::store::{NewSession, Point, Store};
-use scrollback::writing::LossKind;
 use serde_json::json;
 
 /// Answers to one prompt: a model that goes on calling tools is stopped.
 const STEPS_LIMIT: usize = 50;
 
 pub(crate) fn main() -> ExitCode {
-    match run(&mut std::env::args().skip(1)) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("{failure}");
-            ExitCode::from(2)
-        }
-    }
+    let Err(failure) = run(&mut std::env::args().skip(1)) else { return ExitCode::SUCCESS };
+    eprintln!("{failure}");
+    ExitCode::from(2)
 }
 
 pub(crate) fn run(args: &mut dyn Iterator<Item = String>) -> Result<(), Failure> {
-    match options::read(args)? {
-        Some(options) => chat(options),
-        None => {
-            println!("{HELP}");
-            Ok(())
-        }
-    }
-}
-
-fn chat(options: Options) -> Result<(), Failure> {
+    let Some(Options { resume, is_continued, dialect, store, with, prints_acks, model }) = options::read(args)? else {
+        println!("{HELP}");
+        return Ok(());
+    };
     let host = Host::system("chat 1.0")?;
     let project = project::of(&host.cwd);
-    let store = Store::open(options.dialect, &options.store, host.clone())?;
-    let new = NewSession { with: options.with.as_deref(), ..NewSession::of(&project) };
-    let recorder = match &options.start {
-        // Where a format has one session at a time, for each project or person, that one goes on in any case.
-        Start::Continue if !has_one_at_a_time(options.dialect) => match newest(&store, &project) {
-            Some(session) => store.resume(&project, Point::Session(&session))?,
-            None => store.begin(new)?,
-        },
-        Start::New | Start::Continue => store.go_on(new, None)?.0,
-        Start::Resume(session) => store.resume(&project, Point::Session(session))?,
-        Start::Checkpoint(session, record) => store.resume(&project, Point::Message { session, record })?,
+    let store = Store::open(dialect, &store, host.clone())?;
+    let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
+    let recorder = match resume.as_deref().map(|point| point.split_once('#').ok_or(point)) {
+        Some(Ok((session, record))) => store.resume(&project, Point::Message { session, record })?,
+        Some(Err(session)) => store.resume(&project, Point::Session(session))?,
+        None if is_continued => store.carry_on(new)?,
+        None => store.go_on(new, None)?.0,
     };
-    let mut chat = Chat {
-        host,
-        store,
-        new,
-        recorder,
-        prints_acks: options.prints_acks,
-        held: HashMap::new(),
-        lost: BTreeSet::new(),
-    };
+    let (held, lost) = (HashMap::new(), BTreeSet::new());
+    let mut chat = Chat { host, store, new, recorder, prints_acks, held, lost };
     chat.greet()?;
     let is_asked = std::io::stdin().is_terminal();
     let mut lines = std::io::stdin().lock().lines();
@@ -96,33 +67,17 @@ fn chat(options: Options) -> Result<(), Failure> {
             "" => Ok(()),
             "/quit" => break,
             // Where it fails, the next words are not for the old session.
-            "/new" => {
-                chat.begin_anew()?;
-                Ok(())
-            }
+            "/new" => Ok(chat.change(|chat| Ok(chat.store.begin_anew(chat.new)?))?),
             command if command.starts_with('/') => chat.command(command),
-            prompt => chat.turn(prompt, &options.model),
+            prompt => chat.turn(prompt, &model),
         };
         if let Err(failure) = done {
             eprintln!("{failure}");
         }
     }
     chat.recorder.finish()?;
-    chat.acknowledge(Ack::NotRecorded, "");
+    chat.tell(Ack::NotRecorded, "");
     Ok(())
-}
-
-fn has_one_at_a_time(dialect: &dyn Dialect) -> bool {
-    dialect.write().is_some_and(|writing| writing.archive.is_some())
-}
-
-/// The newest session of the project, or of those that tell of none.
-fn newest(store: &Store, project: &Path) -> Option<String> {
-    let project = project.to_string_lossy();
-    let of_project = |row: &Option<String>| row.as_ref().is_none_or(|row| *row == project);
-    let mut rows = store.list(None).rows.into_iter();
-    rows.find(|row| row.parent_session.is_none() && of_project(&row.project))
-        .map(|row| row.id.to_string())
 }
 
 struct Chat<'a> {
@@ -141,9 +96,9 @@ impl Chat<'_> {
     /// Tells what the session is and how it ended last time.
     fn greet(&mut self) -> Result<(), Failure> {
         println!("Session {}", self.recorder.session().map(ToString::to_string).unwrap_or_default());
-        self.acknowledge(Ack::NotRecorded, "");
-        let session = self.session()?;
-        if let Some(head) = self.head(&session) {
+        self.tell(Ack::NotRecorded, "");
+        let session = self.recorder.read()?;
+        if let Some(head) = self.recorder.head_in(&session) {
             println!("{}", History::of(&session, head)?.notice);
         }
         Ok(())
@@ -151,63 +106,62 @@ impl Chat<'_> {
 
     /// One prompt, and all that the model says and does about it.
     fn turn(&mut self, prompt: &str, model: &Model) -> Result<(), Failure> {
-        if self.recorder.unsaved().iter().any(|unsaved| unsaved.id.is_some()) {
+        if self.recorder.is_in_doubt() {
             self.recorder.reopen()?;
         }
         let ack = self.recorder.user(prompt)?;
-        self.acknowledge(ack, prompt);
-        let session = self.session()?;
-        let mut history = History::of(&session, self.head(&session).ok_or("the session is empty")?)?;
+        self.tell(ack, prompt);
+        let session = self.recorder.read()?;
+        let mut history = History::of(&session, self.recorder.head_in(&session).ok_or("the session is empty")?)?;
         for _ in 0..STEPS_LIMIT {
-            let (messages, _) = model.view().messages(&history)?;
-            let answer = self.listen(model, &messages)?;
-            let is_call = |part: Part| if let Part::Tool(call) = part { Item::Call(call) } else { Item::Part(part) };
-            let items: Vec<Item> = answer.parts.into_iter().map(is_call).collect();
-            let mut results = Vec::new();
-            for item in &items {
-                let Item::Call(call) = item else { continue };
+            let answer = self.listen(model, &model.view().messages(&history)?.0)?;
+            history.add(Body::Assistant(answer.clone()));
+            let mut calls =
+                answer.parts.iter().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
+            let Some(first) = calls.next() else { return Ok(()) };
+            for call in std::iter::once(first).chain(calls) {
                 let result = tools::run(call, &self.host.cwd);
-                println!("[{} {}]", call.name, plain(&result.output.to_string()));
+                println!("[{} {}]", plain(&call.name), plain(&result.output.to_string()));
                 let ack = self.recorder.tool_result(result.clone())?;
-                self.acknowledge(ack, &result.call_id);
-                results.push(Item::Result(result));
-            }
-            let is_over = results.is_empty();
-            history.turns.push(said(Role::Assistant, Origin::Answer, items, answer.model));
-            history.turns.push(said(Role::User, Origin::Results, results, None));
-            if is_over {
-                return Ok(());
+                self.tell(ack, &call.call_id);
+                history.add(Body::ToolResult(result.into()));
             }
         }
         Err("the model did not come to an end".into())
     }
 
     /// Records an answer as it comes. What came of one that breaks off is kept.
-    fn listen(&mut self, model: &Model, messages: &[serde_json::Value]) -> Result<Answer, Failure> {
-        let mut answer = Answer::default();
-        let heard = model.answer(messages, &mut |delta| {
-            answer.add(&delta);
-            let said = match &delta {
-                Delta::Text(text) | Delta::Reasoning(text) => text.clone(),
-                Delta::Part(Part::Tool(call)) => call.call_id.clone(),
+    fn listen(&mut self, model: &Model, messages: &[serde_json::Value]) -> Result<Said, Failure> {
+        let mut answer = Said::default();
+        let heard = model.answer(messages, &mut |mut delta| {
+            let said = match &mut delta {
+                Delta::Text(text) => {
+                    print!("{}", plain(text));
+                    std::io::stdout().flush()?;
+                    text.clone()
+                }
+                Delta::Reasoning(text) => text.clone(),
+                Delta::Part(Part::Tool(call)) => {
+                    if call.call_id.is_empty() {
+                        call.call_id = format!("call-{}", (self.host.new_id)());
+                    }
+                    call.call_id.clone()
+                }
                 Delta::Part(_) | Delta::Model(_) | Delta::End(_) | Delta::About(_) => String::new(),
             };
-            if let Delta::Text(text) = &delta {
-                print!("{}", plain(text));
-                std::io::stdout().flush()?;
-            }
+            delta.clone().add_to(&mut answer);
             let ack = self.recorder.delta(delta)?;
-            self.acknowledge(ack, &said);
+            self.tell(ack, &said);
             Ok(())
         });
         println!();
         if self.recorder.is_answering() {
             let ack = self.recorder.finish_answer(heard.as_ref().ok().copied())?;
-            self.acknowledge(ack, "");
+            self.tell(ack, "");
         }
         if let Err(failure) = &heard {
             let ack = self.recorder.error("api_error", &failure.to_string())?;
-            self.acknowledge(ack, "");
+            self.tell(ack, "");
         }
         heard.map(|_| answer)
     }
@@ -215,61 +169,51 @@ impl Chat<'_> {
     fn command(&mut self, line: &str) -> Result<(), Failure> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match (word, rest.trim()) {
-            ("/rewind", to) => {
-                let session = self.session()?;
-                let to = match to.parse() {
-                    Ok(prompts) => self.before_prompts(&session, prompts).ok_or("there is nothing before that")?,
-                    Err(_) => session.find(to).map_err(|_| format!("no record {to:?}"))?,
-                };
-                let to = RecordId(to.id().into_owned());
-                let ack = self.recorder.rewind(&to, None)?;
-                println!("Going on from {to}");
-                self.acknowledge(ack, "");
-                Ok(())
-            }
-            ("/fork", _) => {
-                self.recorder.finish()?;
-                let session = self.session()?;
-                let head = self.recorder.head().map(RecordId::as_str);
-                let forked = self.store.fork(&session, Fork { head, id: None })?;
-                self.go_on_with(self.store.resume(self.new.project, Point::Session(forked.session.as_str()))?)
-            }
-            ("/title", "") => Err("/title is followed by the title".into()),
+            ("/rewind", to) => self.rewind(to)?,
+            ("/fork", _) => self.change(|chat| {
+                let head = chat.recorder.head().map(RecordId::as_str);
+                let forked = chat.store.fork(&chat.recorder.read()?, Fork { head, id: None })?;
+                Ok(chat.store.resume(chat.new.project, Point::Session(forked.session.as_str()))?)
+            })?,
+            ("/title", "") => return Err("/title is followed by the title".into()),
             ("/title", title) => {
                 let ack = self.recorder.title(title)?;
-                self.acknowledge(ack, title);
-                Ok(())
+                self.tell(ack, title);
             }
-            ("/todos", change) => self.todos(change),
+            ("/todos", change) => self.todos(change)?,
             ("/export", _) => {
-                let session = self.session()?;
-                let head = self.head(&session).ok_or("the session is empty")?;
+                let session = self.recorder.read()?;
+                let head = self.recorder.head_in(&session).ok_or("the session is empty")?;
                 println!("{}", serde_json::to_string(&prepare_resume(&session, head)?.messages)?);
-                Ok(())
             }
-            ("/help", _) => {
-                println!("{HELP}");
-                Ok(())
-            }
-            _ => Err(format!("no command {word}; /help lists them").into()),
+            ("/help", _) => println!("{HELP}"),
+            _ => return Err(format!("no command {word}; /help lists them").into()),
         }
+        Ok(())
     }
 
-    fn begin_anew(&mut self) -> Result<(), Failure> {
+    /// Goes on with another session. The one so far is closed before that is found.
+    fn change(&mut self, to: impl FnOnce(&Self) -> Result<Recorder, Failure>) -> Result<(), Failure> {
         self.recorder.finish()?;
-        // Where a format has one session at a time, it goes to where ended ones lie.
-        if let Some(current) = self.store.current(&self.new)? {
-            self.store.archive(&current, When::Now)?;
-        }
-        self.go_on_with(self.store.go_on(self.new, None)?.0)
+        self.tell(Ack::NotRecorded, "");
+        self.recorder = to(self)?;
+        self.greet()
     }
 
-    fn go_on_with(&mut self, recorder: Recorder) -> Result<(), Failure> {
-        self.acknowledge(Ack::NotRecorded, "");
-        self.recorder = recorder;
-        // Whoever wrote to it a moment ago was us.
-        self.warn(|surprise| *surprise != Surprise::InUse);
-        self.greet()
+    /// Goes back to a record, or to before the prompt so many prompts ago. What is left behind stays a branch.
+    fn rewind(&mut self, to: &str) -> Result<(), Failure> {
+        let session = self.recorder.read()?;
+        let branch = self.recorder.head_in(&session).map(|head| session.branch(head));
+        let prompts = branch.iter().flat_map(|branch| branch.records.iter().rev()).filter(|it| it.kind() == Kind::User);
+        let to = match to.parse::<usize>() {
+            Ok(count) => count.checked_sub(1).and_then(|at| prompts.into_iter().nth(at)?.parent()),
+            Err(_) => session.find(to).ok(),
+        };
+        let to = RecordId(to.ok_or("there is no such place")?.id().into_owned());
+        let ack = self.recorder.rewind(&to, None)?;
+        println!("Going on from {to}");
+        self.tell(ack, "");
+        Ok(())
     }
 
     /// Shows the task list, adds to it, or marks one task as done.
@@ -284,77 +228,28 @@ impl Chat<'_> {
                 todos.iter().for_each(|todo| println!("[{}] {}", plain(&todo.status), plain(&todo.content)));
                 return Ok(());
             }
-            Err(_) => {
-                let (content, status) = (change.to_owned(), "pending".to_owned());
-                todos.push(Todo { content, status, active_form: None, extra: serde_json::Map::new() });
-            }
+            Err(_) => todos.push(Todo::pending(change)),
         }
         let ack = self.recorder.todos(todos)?;
-        self.acknowledge(ack, "");
+        self.tell(ack, "");
         Ok(())
     }
 
-    /// The record that the prompt so many prompts back follows.
-    fn before_prompts<'s>(&self, session: &'s Session, prompts: usize) -> Option<RecordRef<'s>> {
-        let branch = session.branch(self.head(session)?);
-        let mut asked = branch.records.into_iter().rev().filter(|record| record.kind() == Kind::User);
-        asked.nth(prompts.checked_sub(1)?)?.parent()
-    }
-
-    /// The session as it is on disk.
-    fn session(&self) -> Result<Session, Failure> {
-        let file = self.recorder.path().zip(self.recorder.dialect());
-        let (path, dialect) = file.ok_or(Error::NoSession(None))?;
-        Ok(Session::open(&Source::file(dialect, path), &Reading::plain((self.host.now)()))?)
-    }
-
-    fn head<'s>(&self, session: &'s Session) -> Option<RecordRef<'s>> {
-        self.recorder.head().map_or_else(|| session.head(), |head| session.find(head.as_str()).ok())
-    }
-
-    /// Tells what is on disk now: of the call that was just made, and of those that had to wait.
-    fn acknowledge(&mut self, ack: Ack, said: &str) {
-        match ack {
-            Ack::Saved(saved) => self.tell(&saved, said),
-            Ack::Held { ticket } => drop(self.held.insert(ticket, said.to_owned())),
-            Ack::NotRecorded => {}
-        }
-        for saved in self.recorder.settled() {
+    /// Tells what is on disk now, what the format could not hold of it, and what happened to the file behind our back.
+    fn tell(&mut self, ack: Ack, said: &str) {
+        self.held.extend(ack.ticket().map(|ticket| (ticket, said.to_owned())));
+        for saved in self.recorder.saved_by(ack) {
             let said = self.held.remove(&saved.ticket).unwrap_or_default();
-            self.tell(&saved, &said);
+            if self.prints_acks {
+                let session = self.recorder.session();
+                println!("\n{}", json!({"session": session, "id": saved.id, "said": said, "losses": saved.losses}));
+            }
+            for loss in saved.losses.iter().filter(|loss| self.lost.insert(loss.what.clone())) {
+                eprintln!("(in this format: {})", plain(&loss.to_string()));
+            }
         }
-        self.warn(|_| true);
+        self.recorder.surprises().iter().for_each(|surprise| eprintln!("warning: {surprise}"));
     }
-
-    /// Tells what happened to the file behind our back.
-    fn warn(&mut self, is_told: impl Fn(&Surprise) -> bool) {
-        let surprises = self.recorder.surprises();
-        surprises
-            .iter()
-            .filter(|surprise| is_told(surprise))
-            .for_each(|surprise| eprintln!("warning: {surprise}"));
-    }
-
-    fn tell(&mut self, saved: &Saved, said: &str) {
-        let losses = &saved.losses;
-        if self.prints_acks {
-            let session = self.recorder.session();
-            println!("\n{}", json!({"session": session, "id": saved.id, "said": said, "losses": losses}));
-        }
-        for loss in losses.iter().filter(|loss| self.lost.insert(loss.what.clone())) {
-            let became = match loss.kind {
-                LossKind::Dropped => "is not kept",
-                LossKind::Renamed => "is kept as something else",
-                LossKind::Synthesised => "is made up",
-            };
-            eprintln!("(in this format: {} {became})", plain(&loss.what));
-        }
-    }
-}
-
-/// What the model is told of a turn that may not be on disk yet.
-fn said<'s>(role: Role, origin: Origin, items: Vec<Item>, model: Option<String>) -> Turn<'s> {
-    Turn { role, origin, items, records: Vec::new(), model, sender: None }
 }
 
 /// What a model or a file says, without what would move a terminal's cursor.

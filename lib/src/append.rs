@@ -6,6 +6,9 @@
 //!            ▼ header first         ▼ first       ▼ wrote behind it, close the piece with LF
 //! ```
 
+mod open_end;
+
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,6 +16,7 @@ use std::sync::Arc;
 use crate::disk::{Appended, Disk, Locked, OpenLog, Standing};
 use crate::error::{At, Error, Result};
 use crate::inside::Inside;
+use open_end::open_end;
 
 /// How long to wait for another writer: first, at once, in all. A lock is held for one write, so that more is somebody who
 /// hangs; among many writers it is free for moments only, so that it is asked for often.
@@ -56,8 +60,10 @@ enum Name {
 /// Something that happened to the log behind our back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Surprise {
-    /// The file does not end in a whole line: it was closed with LF.
+    /// The file ended inside a record: that piece was closed with LF.
     TornTail,
+    /// The file ended behind a record whose line had no end: it got its LF.
+    NoLineEnd,
     /// Another file has its name now: that one is written to.
     Replaced,
     /// Nothing had its name any more: it was begun anew.
@@ -150,7 +156,7 @@ impl Appender {
 
     /// Appends whole lines, all or nothing, and tells where the first of them stands.
     pub(crate) fn append(&mut self, lines: &[u8]) -> Result<u64> {
-        self.locked(|appender| appender.write(lines))
+        self.locked(|appender, length| appender.write(length, lines))
     }
 
     /// Makes everything that was appended survive a crash.
@@ -170,7 +176,7 @@ impl Appender {
     /// written again are carried by the next one. That holds for headers and line ends too.
     pub(crate) fn write_again(&mut self, lines: &mut [(u64, Vec<u8>)]) -> Result<()> {
         self.ended_at = None;
-        if !matches!(self.log.is_at(&self.path), Ok(Standing::ThisFile)) {
+        if !matches!(self.log.is_at(&self.path), Ok(Standing::ThisFile { .. })) {
             self.unsynced_from = None;
         }
         match self.disk.open(&self.path) {
@@ -180,8 +186,7 @@ impl Appender {
             Err(error) => return Err(error).at(&self.path),
         }
         self.name = Name::Unsafe;
-        self.locked(|appender| {
-            let end = appender.len()?;
+        self.locked(|appender, end| {
             let mut missing = Vec::new();
             for (offset, line) in lines {
                 let mut there = vec![0; line.len()];
@@ -194,7 +199,8 @@ impl Appender {
             }
             appender.rewrite(end)?;
             for (offset, line) in missing {
-                *offset = appender.write(line)?;
+                let length = appender.len()?;
+                *offset = appender.write(length, line)?;
             }
             Ok(())
         })
@@ -216,25 +222,27 @@ impl Appender {
         Ok(())
     }
 
-    fn locked<T>(&mut self, work: impl FnOnce(&mut Appender) -> Result<T>) -> Result<T> {
-        let worked = self.lock_in_place().and_then(|()| work(self));
+    /// Does something with the file that has the name, and its length, while nobody else does.
+    fn locked<T>(&mut self, work: impl FnOnce(&mut Appender, u64) -> Result<T>) -> Result<T> {
+        let worked = self.lock_in_place().and_then(|length| work(self, length));
         // A lock that cannot be given back goes with the handle; what was written is written.
         drop(self.log.unlock());
         worked
     }
 
-    /// Locks the file that the path names now, and goes on there.
-    fn lock_in_place(&mut self) -> Result<()> {
+    /// Locks the file that the path names now, goes on there, and tells how long it is.
+    fn lock_in_place(&mut self) -> Result<u64> {
         for _ in 0..FILES_FOLLOWED {
             self.lock()?;
             let standing = self.log.is_at(&self.path).at(&self.path)?;
-            if standing != Standing::ThisFile {
-                self.check_inside()?;
-            }
             let (surprise, log) = match standing {
-                Standing::ThisFile => return Ok(()),
-                Standing::AnotherFile => (Surprise::Replaced, self.disk.open(&self.path)),
+                Standing::ThisFile { length } => return Ok(length),
+                Standing::AnotherFile => {
+                    self.check_inside()?;
+                    (Surprise::Replaced, self.disk.open(&self.path))
+                }
                 Standing::Nothing => {
+                    self.check_inside()?;
                     make_folders(&*self.disk, &self.path)?;
                     (Surprise::Deleted, self.disk.create(&self.path))
                 }
@@ -261,20 +269,21 @@ impl Appender {
     }
 
     /// One write of whole lines at the end of the file; the caller holds the lock.
-    fn write(&mut self, lines: &[u8]) -> Result<u64> {
+    fn write(&mut self, length: u64, lines: &[u8]) -> Result<u64> {
+        let mut before = length;
         for _ in 0..WRITES_PER_LINE {
-            let before = self.len()?;
             if self.ended_at.take_if(|ended_at| before < *ended_at).is_some() {
                 self.surprise_once(Surprise::Shortened);
             }
-            let torn = before > 0 && self.ended_at != Some(before) && !self.ends_in_newline(before)?;
-            let mut bytes = Vec::with_capacity(1 + self.header.len() + lines.len());
-            if torn {
-                bytes.push(b'\n');
-            } else if before == 0 {
-                bytes.extend_from_slice(&self.header);
-            }
-            bytes.extend_from_slice(lines);
+            let is_open = before > 0 && self.ended_at != Some(before) && !self.ends_in_newline(before)?;
+            let surprise = if is_open { Some(open_end(&*self.log, before).at(&self.path)?) } else { None };
+            let first: &[u8] = match (is_open, before) {
+                (true, _) => b"\n",
+                (false, 0) => &self.header,
+                (false, _) => b"",
+            };
+            // Most lines are written as they are.
+            let bytes = if first.is_empty() { Cow::Borrowed(lines) } else { Cow::Owned([first, lines].concat()) };
             if bytes.is_empty() {
                 return Ok(before);
             }
@@ -283,10 +292,11 @@ impl Appender {
             self.is_unsynced_from(start);
             if taken == bytes.len() {
                 self.ended_at = Some(end);
-                self.surprises.extend(torn.then_some(Surprise::TornTail));
+                self.surprises.extend(surprise);
                 return Ok(end.saturating_sub(lines.len() as u64));
             }
             self.take_back(start, end)?;
+            before = self.len()?;
         }
         Err(io::Error::from(io::ErrorKind::StorageFull)).at(&self.path)
     }

@@ -28,8 +28,8 @@ use crate::store::{NewSession, Store};
 /// A log that is replaced again each time that we have found it is not one to move.
 const FILES_FOLLOWED: usize = 100;
 
-/// A name has the second in it; where this many in a row are taken, something else is wrong.
-const NAMES_TRIED: i64 = 1_000;
+/// A name has the second in it; where those of a whole day are taken, something else is wrong.
+const NAMES_TRIED: i64 = 24 * 60 * 60;
 
 /// When a session is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,11 +126,45 @@ impl Store {
         Err(Error::Busy(self.root.clone()))
     }
 
+    /// Whether a session was ended: it lies among those, and nothing is added to it any more.
+    pub fn is_ended(&self, source: &Source) -> bool {
+        let goes_on =
+            |archive: fn(&Path, Timestamp) -> Option<PathBuf>| archive(&source.path, (self.host.now)()).is_some();
+        // A file that lies in no store was not ended there.
+        self.writing.archive.is_some_and(|archive| !goes_on(archive)) && source.store().is_some()
+    }
+
+    /// Goes on with what went on last, or begins it: the session that goes on, where a format has one at a time, else the
+    /// newest of the project, or of those that tell of none.
+    pub fn carry_on(&self, new: NewSession<'_>) -> Result<Recorder> {
+        if self.writing.archive.is_some() {
+            return self.go_on(new, None).map(|(recorder, _)| recorder);
+        }
+        let project = project::of(new.project);
+        let rows = self.rows(&mut Vec::new()).filter(|(_, row)| row.parent_session.is_none());
+        let own = rows.filter(|(_, row)| row.project.as_ref().is_none_or(|told| Path::new(told) == project));
+        match own.max_by(|(_, a), (_, b)| a.updated.cmp(&b.updated).then_with(|| a.id.cmp(&b.id))) {
+            Some((source, _)) => self.resume_source(&source, None),
+            None => self.begin(new),
+        }
+    }
+
+    /// Begins a session. The one that goes on, where a format has one at a time, is ended before.
+    pub fn begin_anew(&self, new: NewSession<'_>) -> Result<Recorder> {
+        if let Some(current) = self.current(&new)? {
+            self.archive(&current, When::Now)?;
+        }
+        self.go_on(new, None).map(|(recorder, _)| recorder)
+    }
+
     /// Ends a session: its file goes where ended ones lie, and nothing there is overwritten.
     pub fn archive(&self, source: &Source, when: When) -> Result<Ended> {
         let cannot = |what: &str| Error::CannotHold { dialect: self.dialect.name(), what: what.to_owned() };
         let Some(archive) = self.writing.archive else { return Err(cannot("an archive of ended sessions")) };
         self.check_log(source)?;
+        if self.is_ended(source) {
+            return Err(Error::Ended(source.name()));
+        }
         let (path, now) = (&source.path, (self.host.now)());
         let name = |ended| archive(path, ended).ok_or_else(|| cannot("an end of a session that is not going on"));
         check_inside(path, &name(now)?)?;
@@ -207,7 +241,7 @@ impl Store {
             };
             let locked = lock_log(&*self.disk, &*log, path)?;
             match log.is_at(path).at(path)? {
-                Standing::ThisFile => return Ok(Some((log, locked))),
+                Standing::ThisFile { .. } => return Ok(Some((log, locked))),
                 Standing::Nothing => return Ok(None),
                 Standing::AnotherFile => {}
             }
@@ -228,9 +262,9 @@ fn move_away(
 ) -> Result<PathBuf> {
     log.sync().at(path)?;
     let mut to = name(ended)?;
+    make_folders(disk, &to)?;
     for later in 0..NAMES_TRIED {
         to = name(ended.saturating_add(SignedDuration::from_secs(later)).unwrap_or(ended))?;
-        make_folders(disk, &to)?;
         match claim(disk, path, &to) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             moved => moved.at(&to)?,

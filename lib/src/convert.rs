@@ -13,6 +13,7 @@ mod compare;
 mod kept;
 mod left_behind;
 mod pairing;
+mod path;
 mod place;
 mod replay;
 mod script;

@@ -100,7 +100,10 @@ pub(crate) enum Locked {
 /// What a path names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    ThisFile,
+    /// And how long that is: whoever asks for the one is about to ask for the other.
+    ThisFile {
+        length: u64,
+    },
     AnotherFile,
     Nothing,
 }
@@ -117,7 +120,7 @@ impl Disk for Real {
         let file = OpenOptions::new().read(true).append(true).open(path)?;
         let log = RealLog::of(file)?;
         match log.is_at(path)? {
-            Standing::ThisFile => Ok(Box::new(log)),
+            Standing::ThisFile { .. } => Ok(Box::new(log)),
             Standing::AnotherFile | Standing::Nothing => Err(not_a_file()),
         }
     }
@@ -281,7 +284,8 @@ impl OpenLog for RealLog {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Standing::Nothing),
             Err(error) => return Err(error),
         };
-        Ok(if same_file(&self.known, &there) { Standing::ThisFile } else { Standing::AnotherFile })
+        let length = there.len();
+        Ok(if same_file(&self.known, &there) { Standing::ThisFile { length } } else { Standing::AnotherFile })
     }
 }
 

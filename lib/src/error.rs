@@ -68,6 +68,13 @@ pub enum Error {
         /// Why not.
         why: String,
     },
+    /// No file can be made for a session here: its directory, or whom it is with, gives no name for one.
+    Misplaced {
+        /// What is wrong with which of them.
+        why: String,
+    },
+    /// A session that was ended: nothing is added to it any more.
+    Ended(String),
     /// A record that is larger than what is read back.
     TooLong {
         /// Its bytes.
@@ -128,6 +135,8 @@ impl fmt::Display for Error {
             Error::Nothing(dialect) => write!(f, "nothing of it can be written as {dialect}"),
             Error::CopiedWhole => write!(f, "the session is copied as it is, with all its branches"),
             Error::BadName { name, why } => write!(f, "{} is no name for a session: {why}", crate::issue::quoted(name)),
+            Error::Misplaced { why } => write!(f, "no session can be begun there: {why}"),
+            Error::Ended(name) => write!(f, "session {} was ended: it lies in the archive", crate::issue::quoted(name)),
             Error::TooLong { bytes } => write!(f, "a record of {bytes} bytes is longer than what is read back"),
             Error::NoSession(Some(name)) => write!(f, "no session {}", crate::issue::quoted(name)),
             Error::NoSession(None) => write!(f, "no session of this project"),
@@ -161,6 +170,8 @@ impl std::error::Error for Error {
             | Error::Nothing(_)
             | Error::CopiedWhole
             | Error::BadName { .. }
+            | Error::Misplaced { .. }
+            | Error::Ended(_)
             | Error::TooLong { .. }
             | Error::NoSession(_)
             | Error::NoRecord { .. }

@@ -157,7 +157,7 @@ impl Store {
                 records += 1;
             }
         }
-        out.finish()?;
+        out.finish((self.host.now)())?;
         let nothing = || Error::NoPlace { record: from.to_string(), why: "it holds no record" };
         Ok((last.ok_or_else(nothing)?, records))
     }

@@ -29,7 +29,7 @@ pub(crate) use pieces::{IMAGES, data_url, file_words, given, is_web_address};
 pub(crate) use resume::standing;
 pub use resume::{Resume, prepare_resume};
 pub(crate) use unique::UniqueIds;
-pub(crate) use wire::{id as plain_id, name_sender};
+pub(crate) use wire::{id as plain_id, in_a_room, name_sender};
 
 use std::str::FromStr;
 
@@ -37,7 +37,7 @@ use serde_json::Value;
 
 use crate::error::Result;
 use crate::message::{Part, Role, ToolPart};
-use crate::record::{RecordId, ToolResult};
+use crate::record::{Body, RecordId, Said, ToolResult};
 use crate::session::{RecordRef, Session, State};
 
 /// The result that closes a call without one (reading rule 8).
@@ -140,6 +140,34 @@ impl<'s> History<'s> {
     /// The same with the context that the agent put in, where it did so.
     pub fn with_context(session: &'s Session, head: RecordRef<'s>) -> Result<History<'s>> {
         start::history(session, head, start::Context::Kept)
+    }
+}
+
+impl History<'_> {
+    /// Adds what was said since and may not be on disk yet: an answer, or what a tool gave back to it.
+    pub fn add(&mut self, body: Body) {
+        let (role, origin, said) = match body {
+            Body::Assistant(said) => (Role::Assistant, Origin::Answer, said),
+            Body::ToolResult(said) => (Role::User, Origin::Results, said),
+            Body::User(said) => (Role::User, Origin::Prompt, said),
+            Body::System(_)
+            | Body::Attachment(_)
+            | Body::Snapshot(_)
+            | Body::Title(_)
+            | Body::Compaction(_)
+            | Body::Rewind(_)
+            | Body::Restore(_)
+            | Body::Header(_)
+            | Body::Other(_) => return,
+        };
+        let Said { parts, results, model, sender, .. } = said;
+        let item = |part| if let Part::Tool(call) = part { Item::Call(call) } else { Item::Part(part) };
+        let items = parts.into_iter().map(item).chain(results.into_iter().map(Item::Result));
+        match self.turns.last_mut() {
+            // Results of one answer are given back together.
+            Some(turn) if (turn.origin, origin) == (Origin::Results, Origin::Results) => turn.items.extend(items),
+            _ => self.turns.push(Turn { role, origin, items: items.collect(), records: Vec::new(), model, sender }),
+        }
     }
 }
 

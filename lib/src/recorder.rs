@@ -5,6 +5,8 @@
 
 mod ack;
 mod answer;
+mod api_stream;
+mod asked;
 mod blocks;
 mod draft;
 mod held;
@@ -13,24 +15,25 @@ mod start;
 mod telling;
 mod tickets;
 mod turn;
+mod words;
 
 pub use crate::append::Surprise;
-use crate::dialect::{Dialect, Repeated};
+use crate::dialect::Repeated;
 use crate::error::{Error, Result};
 use crate::message::Part;
 use crate::record::{
-    Body, Compaction, Kind, RecordId, Restore, Rewind, Said, SessionId, Snapshot, Thinking, Title, Todo, ToolResult,
-    Usage,
+    Body, Compaction, RecordId, Restore, Rewind, Said, Snapshot, Thinking, Title, Todo, ToolResult, Usage,
 };
 use crate::writing::{Grain, Shape};
 pub use ack::{Ack, Delta, Durability, Options, Refused, Saved, Unsaved};
 use answer::{Answer, Call};
+pub use api_stream::{Api, ApiStream, BrokenOff};
 use blocks::blocks;
 use draft::{On, Piece};
 pub(crate) use log::{Log, Mode, Place};
 pub(crate) use start::{RECORDS_ASKED_FOR_CALLS, Start, Tip};
 pub(crate) use telling::first_tally;
-use tickets::{Tickets, Told, Whose};
+use tickets::{Tickets, Whose};
 use turn::Turn;
 pub use turn::steps;
 
@@ -73,42 +76,6 @@ impl Recorder {
         Recorder { log: Some(log), options, tickets: Tickets::default(), turn: None, answer: None }
     }
 
-    /// The session that is recorded.
-    pub fn session(&self) -> Option<&SessionId> {
-        self.log.as_ref().map(|log| &log.place.session)
-    }
-
-    /// The file that is written.
-    pub fn path(&self) -> Option<&std::path::Path> {
-        self.log.as_ref().map(Log::path)
-    }
-
-    /// The format that is written.
-    pub fn dialect(&self) -> Option<&'static dyn Dialect> {
-        self.log.as_ref().map(|log| log.place.dialect)
-    }
-
-    /// What the clock says.
-    pub(crate) fn now(&self) -> jiff::Timestamp {
-        self.log.as_ref().map_or(jiff::Timestamp::UNIX_EPOCH, |log| (log.place.host.now)())
-    }
-
-    /// Whether the newest record is more than so many minutes old.
-    pub fn is_idle_for(&self, minutes: u32) -> bool {
-        let limit = jiff::SignedDuration::from_mins(i64::from(minutes));
-        let last = self.log.as_ref().and_then(|log| log.start.at);
-        last.is_some_and(|last| self.now().duration_since(last) > limit)
-    }
-
-    /// The record that the next one hangs on.
-    pub fn head(&self) -> Option<&RecordId> {
-        self.log.as_ref().and_then(|log| log.start.chain.tip.as_ref()).map(|tip| &tip.id)
-    }
-
-    pub(crate) fn tip(&self) -> Option<&Tip> {
-        self.log.as_ref().and_then(|log| log.start.chain.tip.as_ref())
-    }
-
     /// Lets the next record hang on another one, or begin a conversation.
     pub(crate) fn go_on_from(&mut self, tip: Option<Tip>, sidechain: bool, branches: bool) {
         if let Some(log) = &mut self.log {
@@ -117,21 +84,18 @@ impl Recorder {
         }
     }
 
+    /// What the last line of the file is called, though it was not written here.
+    pub(crate) fn go_on_behind(&mut self, last: Option<RecordId>) {
+        if let Some(log) = &mut self.log {
+            log.start.chain.last = last;
+        }
+    }
+
     /// Results of a body's calls may follow, though it was not written here.
     pub(crate) fn expect_results(&mut self, body: &Body) {
         if let (Some(log), Some(said)) = (&mut self.log, body.said()) {
             log.start.expect_results(said);
         }
-    }
-
-    /// The task list as it stands at the head.
-    pub fn standing_todos(&self) -> Option<&[Todo]> {
-        self.log.as_ref().and_then(|log| log.start.todos.as_deref())
-    }
-
-    /// The thinking mode as it stands at the head.
-    pub fn standing_thinking(&self) -> Option<&Thinking> {
-        self.log.as_ref().and_then(|log| log.start.thinking.as_ref())
     }
 
     /// Somebody said something to the agent.
@@ -201,7 +165,7 @@ impl Recorder {
         let there = log.start_at(to)?;
         let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());
         let to = there.chain.tip.as_ref().map_or_else(|| to.clone(), |tip| tip.id.clone());
-        let piece = Piece { body: Body::Rewind(Rewind { from, reason }), on: On::Record(to), fragment: None };
+        let piece = Piece { on: On::Record(to), ..Piece::next(Body::Rewind(Rewind { from, reason })) };
         // It belongs to what it goes back to.
         let left = std::mem::replace(&mut log.start.chain.sidechain, there.chain.sidechain);
         let wrote = log.write(vec![piece], ticket, Durability::Sync);
@@ -284,11 +248,6 @@ impl Recorder {
         }
     }
 
-    /// Whether an answer that comes in pieces is not whole yet.
-    pub fn is_answering(&self) -> bool {
-        self.answer.is_some()
-    }
-
     /// Forgets what is held of an answer that will not be finished, and refuses its calls; what is on disk stays.
     pub fn drop_answer(&mut self) {
         if let Some(answer) = self.answer.take() {
@@ -303,56 +262,10 @@ impl Recorder {
         answer.release(&mut Call { ticket, log, tickets: &mut self.tickets })
     }
 
-    /// Calls that were held and are on disk now. Whoever waits for some asks now and then: what nobody asks for during ten
-    /// thousand answers is forgotten, and [`Surprise::Forgotten`] tells him who asks after that.
-    pub fn settled(&mut self) -> Vec<Saved> {
-        let told = self.tickets.tell_settled();
-        self.tell(told)
-    }
-
-    /// Calls that were held, and that the format turned out to have no place for; remembered as long as
-    /// [`Recorder::settled`] remembers.
-    pub fn refused(&mut self) -> Vec<Refused> {
-        let told = self.tickets.tell_refused();
-        self.tell(told)
-    }
-
-    fn tell<T>(&mut self, told: Told<T>) -> Vec<T> {
-        if told.is_short {
-            self.surprise(Surprise::Forgotten);
-        }
-        told.calls
-    }
-
-    /// Whether a `sync` failed, so that every call is refused until [`Recorder::reopen`] has saved what may be lost.
-    pub fn is_in_doubt(&self) -> bool {
-        self.log.as_ref().is_some_and(|log| log.check().is_err())
-    }
-
-    /// Calls whose records are not safe: held ones, and after a failed `sync` all since the last good one.
-    pub fn unsaved(&self) -> Vec<Unsaved> {
-        let lost = self.log.iter().flat_map(Log::unsaved);
-        let held = self.turn.iter().flat_map(|(_, tickets)| tickets).copied();
-        let streamed = self.answer.iter().flat_map(Answer::tickets);
-        let held = held.chain(streamed).map(|ticket| Unsaved { ticket, id: None, kind: Kind::Assistant });
-        let mut unsaved: Vec<Unsaved> = lost.chain(held).collect();
-        for (ticket, id) in &self.tickets.doubted {
-            if !unsaved.iter().any(|known| known.ticket == *ticket) {
-                unsaved.push(Unsaved { ticket: *ticket, id: Some(id.clone()), kind: Kind::Assistant });
-            }
-        }
-        unsaved
-    }
-
     pub(crate) fn surprise(&mut self, surprise: Surprise) {
         if let Some(log) = &mut self.log {
             log.surprise(surprise);
         }
-    }
-
-    /// What happened to the log since it was last asked, behind our back.
-    pub fn surprises(&mut self) -> Vec<Surprise> {
-        self.log.as_mut().map(Log::surprises).unwrap_or_default()
     }
 
     /// Makes everything so far survive the death of the machine.

@@ -5,7 +5,9 @@
 mod find;
 mod place;
 
-pub(crate) use place::{FILE_NAME_LIMIT_BYTES, check_name};
+pub use find::Listed;
+
+pub(crate) use place::check_name;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -137,8 +139,7 @@ impl Store {
             return store.begin(new);
         }
         let (session, path, header) = self.prepare(&new)?;
-        // Where a session is called after its place, it is called so from the beginning.
-        let session = self.dialect.session_of(&path).map_or(session, SessionId);
+        let session = self.called(session, &path);
         let place = self.place(session, &path);
         let start = Start::fresh(&place, new.project);
         // Where a project has one session after another, what lies beside the log is older than this one.
@@ -158,6 +159,14 @@ impl Store {
         let mut log = Log::new(place, appender.staying(inside), start, sidecar);
         log.tell_sidecar();
         Ok(Recorder::new(log, self.options.clone()))
+    }
+
+    /// What a new session is called: where its place says that, so from the beginning.
+    pub(crate) fn called(&self, session: SessionId, path: &Path) -> SessionId {
+        if (self.writing.tells_session)(&session) {
+            return session;
+        }
+        self.dialect.session_of(path).map_or(session, SessionId)
     }
 
     /// Refuses what could not be begun; nothing is written.
@@ -224,7 +233,7 @@ impl Store {
     pub fn resume(&self, project: &Path, point: Point<'_>) -> Result<Recorder> {
         match point {
             Point::Latest => {
-                let (newest, errors) = self.newest(project);
+                let (newest, errors) = self.newest(project, |source| !self.is_ended(source));
                 // Where nothing else is known, what could not be read is the reason.
                 let Some(newest) = newest else {
                     return Err(errors.into_iter().next().unwrap_or(Error::NoSession(None)));
@@ -242,8 +251,7 @@ impl Store {
 
     /// Goes on with a session that was found, at its head or at any record.
     pub fn resume_source(&self, source: &Source, record: Option<&str>) -> Result<Recorder> {
-        self.check_log(source)?;
-        self.check_inside(source)?;
+        self.check_source(source)?;
         let session = self.read(source)?;
         let head = match record {
             Some(name) => Some(self.place_to_go_on(&session, name)?),
@@ -297,6 +305,13 @@ impl Store {
     pub fn remove(&self, session: &str, data: &Path) -> Result<Removed> {
         let source = self.source(session)?;
         self.trash_of(&source, data).remove(&self.read(&source)?)
+    }
+
+    /// Refuses a session that cannot be gone on with; nothing is written.
+    pub fn check_source(&self, source: &Source) -> Result<()> {
+        self.check_log(source)?;
+        self.check_inside(source)?;
+        if self.is_ended(source) { Err(Error::Ended(source.name())) } else { Ok(()) }
     }
 
     /// Refuses a record that the session cannot go on from.

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::issue::quoted;
 use crate::record::{Body, Context, RecordId, SessionId, Usage};
 pub(crate) use loss::word_for;
 pub use loss::{Loss, LossKind, Losses, WORDS};
@@ -21,6 +22,8 @@ pub struct Writing {
     pub grain: Grain,
     /// Whether a record can hang on any other.
     pub shape: Shape,
+    /// Whether the lines of a session say that it is called so; else its place does, and it is called after that.
+    pub tells_session: fn(&SessionId) -> bool,
     /// The file of a new session, below the store; or why there can be none.
     pub place: fn(&Beginning<'_>) -> Result<PathBuf, String>,
     /// The lines that a new file begins with.
@@ -97,6 +100,8 @@ pub struct Draft<'a> {
     pub version: &'a str,
     /// What it says.
     pub body: &'a Body,
+    /// Of a turn: the responses that its steps are, in their order. The body tells the last model and what all of them cost.
+    pub responses: &'a [Response],
     /// Where it is said: for bodies that do not tell it themselves.
     pub context: &'a Context,
     /// It goes on from another record than the head. Where a format names its head, that must be said.
@@ -107,8 +112,21 @@ pub struct Draft<'a> {
     pub fragment: Option<Fragment>,
     /// The session that this one's first record came from.
     pub forked_from: Option<(&'a SessionId, &'a RecordId)>,
+    /// What the reader calls the last line of the file, where that line tells it: a format may number its lines.
+    pub last: Option<&'a RecordId>,
     /// Makes ids for what else the format wants named.
     pub new_id: &'a dyn Fn() -> String,
+}
+
+/// One response of a model in a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// When it was whole.
+    pub at: Timestamp,
+    /// The model that gave it.
+    pub model: Option<String>,
+    /// What it cost.
+    pub usage: Option<Usage>,
 }
 
 /// Which piece of a record a line is.
@@ -209,13 +227,34 @@ pub struct Adoption<'a> {
     pub from: (&'a SessionId, &'a RecordId),
 }
 
-/// The name of a file or folder that a session needs, where file systems take it: 255 bytes is the most that they do.
+/// No file system takes a longer name for a file or a folder.
+pub(crate) const FILE_NAME_LIMIT_BYTES: usize = 255;
+
+/// The name of a file or folder that a session needs, where file systems take it.
 pub(crate) fn file_name(name: String) -> Result<String, String> {
-    const NAME_LIMIT_BYTES: usize = 255;
     match name.len() {
-        0..=NAME_LIMIT_BYTES => Ok(name),
-        length => Err(format!("its name would have {length} bytes, and file systems take {NAME_LIMIT_BYTES}")),
+        0..=FILE_NAME_LIMIT_BYTES => Ok(name),
+        length => {
+            let name = quoted(&name);
+            Err(format!("{name} would be a name of {length} bytes, and file systems take {FILE_NAME_LIMIT_BYTES}"))
+        }
     }
+}
+
+/// The file of a session that was ended, called after that second by the clock of Greenwich.
+pub(crate) fn archive_name(ended: Timestamp) -> String {
+    format!("{}.jsonl", ended.strftime("%Y%m%d-%H%M%S"))
+}
+
+/// What the file beside a log says: what we know, in the order of the format, then what else it said before.
+pub(crate) fn sidecar<const N: usize>(known: [(&str, Option<Value>); N], mut before: Map<String, Value>) -> Value {
+    let mut told = Map::new();
+    for (key, value) in known {
+        before.shift_remove(key);
+        told.extend(value.map(|value| (key.to_owned(), value)));
+    }
+    told.extend(before);
+    told.into()
 }
 
 /// Whether a text is a UUID as programs write it: 8-4-4-4-12 hexadecimal digits.

@@ -1,6 +1,8 @@
 //! A session that was ended lies in the archive, whole; the next one begins where it lay.
 #![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
+mod support;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,8 +15,9 @@ use scrollback::error::Error;
 use scrollback::host::Host;
 use scrollback::recorder::Surprise;
 use scrollback::source::Source;
-use scrollback::store::{NewSession, Store};
+use scrollback::store::{NewSession, Point, Store};
 use serde_json::{Value, json};
+use support::place::{files_below, host};
 
 const ALICE: &str = "alice@example.com";
 const HEADER: &str =
@@ -33,14 +36,9 @@ impl Place {
     fn of(dialect: &str, now: &str) -> Place {
         let folder = tempfile::tempdir().unwrap();
         let clock = Arc::new(AtomicI64::new(0));
-        let (hands, ids) = (Arc::clone(&clock), AtomicI64::new(0));
-        let host = Host {
-            now: Arc::new(move || Timestamp::from_millisecond(hands.load(Ordering::Relaxed)).unwrap()),
-            new_id: Arc::new(move || format!("id-{}", ids.fetch_add(1, Ordering::Relaxed))),
-            cwd: PathBuf::from("/gone/engine"),
-            platform: "linux".to_owned(),
-            version: "test 1".to_owned(),
-        };
+        let hands = Arc::clone(&clock);
+        let now_by_it = move || Timestamp::from_millisecond(hands.load(Ordering::Relaxed)).unwrap();
+        let host = Host { now: Arc::new(now_by_it), ..host() };
         let dialect = dialect::named(dialect).unwrap();
         let store = Store::open(dialect, folder.path(), host).unwrap();
         let place = Place { folder, dialect, store, clock };
@@ -77,16 +75,7 @@ impl Place {
 
     /// Every file, below the store.
     fn files(&self) -> Vec<String> {
-        let (mut found, mut next) = (Vec::new(), vec![self.folder.path().to_path_buf()]);
-        while let Some(path) = next.pop() {
-            if path.is_dir() {
-                next.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-            } else {
-                found.push(path.strip_prefix(self.folder.path()).unwrap().display().to_string());
-            }
-        }
-        found.sort();
-        found
+        files_below(self.folder.path())
     }
 }
 
@@ -359,10 +348,57 @@ fn a_session_is_not_begun_beside_what_cannot_be_looked_into() {
 fn only_a_session_that_goes_on_is_ended() {
     let place = Place::of("fluux", "2025-02-08T19:00:00Z");
     let ended = place.put("alice@example.com/sessions/20250101-000000.jsonl", HELLO);
-    assert!(matches!(place.store.archive(&ended, When::Now), Err(Error::CannotHold { .. })));
+    assert!(matches!(place.store.archive(&ended, When::Now), Err(Error::Ended(_))));
     let native = Place::of("native", "2025-02-08T19:00:00Z");
     let source = native.put("sessions/s/messages.jsonl", "{}\n");
     assert!(matches!(native.store.archive(&source, When::Now), Err(Error::CannotHold { .. })));
+}
+
+#[test]
+fn nothing_is_added_to_a_session_that_was_ended() {
+    for (dialect, log, ended) in [
+        ("fluux", "alice@example.com/history.jsonl", "alice@example.com/sessions/20250208-190000.jsonl"),
+        ("sage-el", "projects/-gone-engine/conversation.jsonl", "projects/-gone-engine/history/20250208-190000.jsonl"),
+    ] {
+        let place = Place::of(dialect, "2025-02-08T19:00:00Z");
+        let project = Path::new("/gone/engine");
+        let new = NewSession { with: Some(ALICE).filter(|_| dialect == "fluux"), ..NewSession::of(project) };
+        place.store.begin(new).unwrap().user("One").unwrap();
+        let source = place.source(log);
+        assert!(!place.store.is_ended(&source));
+        let session = archived(place.end(log)).session;
+        let (source, text) = (place.source(ended), place.read(ended));
+        assert!(place.store.is_ended(&source));
+        let by_source = place.store.resume_source(&source, None).err();
+        let by_name = place.store.resume(project, Point::Session(session.as_str())).err();
+        for refused in [by_source, by_name] {
+            assert!(matches!(&refused, Some(Error::Ended(name)) if name == session.as_str()), "{refused:?}");
+        }
+        assert!(matches!(place.store.resume(project, Point::Latest).err(), Some(Error::NoSession(None))));
+        assert_eq!((place.read(ended), place.path(log).exists()), (text.clone(), false), "{dialect}");
+        assert!(place.store.load(session.as_str()).is_ok(), "it is read as before");
+        // A file that lies in no archive is nobody's ended session.
+        place.put("copy.jsonl", &text);
+        assert!(place.store.resume_source(&place.source("copy.jsonl"), None).is_ok(), "{dialect}");
+    }
+}
+
+#[test]
+fn whom_or_what_there_is_no_place_for_is_named() {
+    let long = format!("/gone/{}", "d".repeat(300));
+    let folder = format!("\"-gone-{}\"…", "d".repeat(74));
+    for (dialect, id, with, project, expected) in [
+        ("fluux", None, Some("../eve"), "/gone", "no session can be begun there: \"../eve\" is no JID that names a folder: it would leave the store".to_owned()),
+        ("fluux", None, None, "/gone", "no session can be begun there: a Fluux session is with somebody: a person's or a room's JID is needed".to_owned()),
+        ("sage-el", None, None, &long, format!("no session can be begun there: {folder} would be a name of 306 bytes, and file systems take 255")),
+        ("qwen-code", None, None, &long, "no session can be begun there: the path of the directory is longer than 255 bytes: qwen records nothing there".to_owned()),
+        ("claude-code", Some("mine"), None, "/gone", "\"mine\" is no name for a session: Claude Code opens only sessions whose id is a UUID".to_owned()),
+    ] {
+        let place = Place::of(dialect, "2025-02-08T19:00:00Z");
+        let new = NewSession { id, with, project: Path::new(project) };
+        assert_eq!(place.store.begin(new).err().map(|error| error.to_string()), Some(expected), "{dialect}");
+        assert!(place.files().is_empty(), "{dialect}");
+    }
 }
 
 #[cfg(unix)]

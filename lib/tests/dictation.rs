@@ -4,35 +4,18 @@
 mod support;
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
-use jiff::Timestamp;
 use scrollback::dictation::Dictation;
-use scrollback::host::Host;
 use scrollback::issue::Severity;
 use scrollback::message::{Message, Part, Role, Sdk, ToolState};
-use scrollback::reading::Reading;
 use scrollback::record::{Body, Said};
-use scrollback::recorder::{Ack, Durability, Options, Recorder};
+use scrollback::recorder::{Ack, Recorder};
 use scrollback::session::Session;
 use scrollback::source::Source;
-use scrollback::store::Store;
 use scrollback::stream::{Chunks, Update};
 use serde_json::{Value, json};
-
-const PROJECT: &str = "/gone/tides";
-
-fn host() -> Host {
-    let (seconds, ids) = (Arc::new(AtomicI64::new(1_790_000_000)), Arc::new(AtomicU64::new(0)));
-    Host {
-        now: Arc::new(move || Timestamp::from_second(seconds.fetch_add(1, Ordering::Relaxed)).unwrap()),
-        new_id: Arc::new(move || format!("id-{}", ids.fetch_add(1, Ordering::Relaxed))),
-        cwd: PROJECT.into(),
-        platform: "linux".to_owned(),
-        version: "test 1".to_owned(),
-    }
-}
+use support::place::{CWD, PROJECT, store};
+use support::reading;
 
 /// What was recorded of some lines, and what was said to them.
 struct Recorded {
@@ -43,10 +26,7 @@ struct Recorded {
 }
 
 fn record_quietly(lines: &[&[u8]]) -> Recorded {
-    let folder = tempfile::tempdir().unwrap();
-    // Whether it survives the machine's death is not asked here.
-    let options = Options { durability: Some(Durability::Flush), ..Options::usual() };
-    let store = Store::open(support::native(), folder.path(), host()).unwrap().with_options(options);
+    let (folder, store) = store(support::native());
     let mut recorder = store.create(Path::new(PROJECT)).unwrap();
     let (mut dictation, mut said) = (Dictation::default(), Vec::new());
     for (at, line) in lines.iter().enumerate() {
@@ -75,7 +55,7 @@ fn record_quietly(lines: &[&[u8]]) -> Recorded {
     }
     let path = recorder.path().unwrap().to_path_buf();
     recorder.close().unwrap();
-    let session = Session::open(&Source::file(support::native(), &path), &Reading::plain(Timestamp::MAX)).unwrap();
+    let session = Session::open(&Source::file(support::native(), &path), &reading()).unwrap();
     Recorded { session, said, _folder: folder }
 }
 
@@ -266,7 +246,7 @@ fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
     13 refused: toolResult: an empty list
     14 refused: todos: todos is "none" and should be a list
     15 refused: usage: a usage without tokens; known: input, output, cacheRead, cacheWrite, reasoning, and the names of Anthropic and OpenAI
-    16 refused: usage: input is -1 and should be a whole number
+    16 refused: usage: input is -1 and should be a whole number, not negative
     17 refused: title: a title is one line of 1 to 500 characters
     18 refused: no record, or several, "nowhere"
     19 refused: delta: nothing goes on; known: text, reasoning, part, toolCalls, model, end
@@ -504,7 +484,7 @@ fn nobody_speaks_in_our_name() {
     assert_eq!(lost[16..], ["2 Dropped: metadata.model", "3 Dropped: parentSessionId"]);
     assert_eq!(recorded.session.parent_session(), None);
     let said = messages(&recorded.session);
-    assert_eq!(said[0].metadata.as_ref().unwrap()["cwd"], PROJECT);
+    assert_eq!(said[0].metadata.as_ref().unwrap()["cwd"], CWD);
 }
 
 #[test]
@@ -596,11 +576,9 @@ fn deep_and_long_lines_stop_nothing() {
 /// Chunks that we print for a session are that session again when they are dictated.
 #[test]
 fn our_own_chunks_give_the_same_messages_back() {
-    let others = ["claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"];
-    let native = support::logs().into_iter().map(|log| (support::native(), log));
     let mut compared = 0;
-    for (dialect, log) in native.chain(others.into_iter().flat_map(support::logs_of)) {
-        let session = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
+    for (dialect, log) in support::logs_of_all() {
+        let session = Session::open(&Source::file(dialect, &log), &reading()).unwrap();
         let messages = messages(&session);
         if repeats_a_call(&messages) {
             continue; // Which result is whose cannot be said by ids then.

@@ -5,39 +5,19 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use jiff::Timestamp;
 use proptest::prelude::*;
-use scrollback::dialect::{self, Dialect};
+use scrollback::dialect;
 use scrollback::error::Error;
 use scrollback::fork::{Fork, Forked};
-use scrollback::host::Host;
-use scrollback::reading::Reading;
 use scrollback::record::Kind;
 use scrollback::session::Session;
 use scrollback::source::Source;
 use scrollback::store::Store;
 use serde_json::{Value, json};
+use support::place::host;
+use support::{native, reading};
 use tempfile::TempDir;
-
-const NOW: i64 = 1_790_000_000;
-
-fn native() -> &'static dyn Dialect {
-    dialect::named("native").unwrap()
-}
-
-fn host() -> Host {
-    let ids = Arc::new(AtomicU64::new(0));
-    Host {
-        now: Arc::new(|| Timestamp::from_second(NOW).unwrap()),
-        new_id: Arc::new(move || format!("id-{}", ids.fetch_add(1, Ordering::Relaxed))),
-        cwd: "/gone/elsewhere".into(),
-        platform: "linux".to_owned(),
-        version: "test 1".to_owned(),
-    }
-}
 
 /// A store with one session, called s1.
 struct Place {
@@ -58,8 +38,7 @@ impl Place {
     }
 
     fn read(&self, session: &str) -> Session {
-        let reading = Reading::plain(Timestamp::from_second(NOW).unwrap());
-        Session::open(&Source::file(native(), &self.file(session)), &reading).unwrap()
+        Session::open(&Source::file(native(), &self.file(session)), &reading()).unwrap()
     }
 
     fn fork(&self, head: Option<&str>, id: Option<&str>) -> Result<Forked, Error> {
@@ -307,8 +286,7 @@ fn a_session_of_another_dialect_is_refused() {
 }
 
 #[test]
-fn names_that_clash_with_places_are_refused_or_right() {
-    // A record that calls itself after a place which is not its own.
+fn a_record_that_is_called_after_another_place_keeps_its_name() {
     let log = [line("user", "at-7", None, "x"), line("assistant", "a", Some("at-7"), "y")].concat();
     let place = place(&log);
     assert_eq!(outline(&place.forked(None)), ["at-7 < -", "a < at-7"]);
@@ -353,7 +331,7 @@ fn whatever_an_agent_wrote_is_forked_to_the_same_conversation() {
         }
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(dialect, folder.path(), host()).unwrap();
-        let source = Session::open(&Source::file(dialect, &log), &support::reading()).unwrap();
+        let source = Session::open(&Source::file(dialect, &log), &reading()).unwrap();
         let id = "0c61f09d-25b8-4e37-9a4d-8e7b50f3a780";
         let bodies = |session: &Session| -> Vec<_> {
             let branch = session.branch(session.head().unwrap());
@@ -366,7 +344,7 @@ fn whatever_an_agent_wrote_is_forked_to_the_same_conversation() {
             (Some(head), Err(Error::NoPlace { .. })) if head.is_side() => {}
             (None, Err(Error::NoPlace { .. })) => assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0),
             (Some(_), Ok(forked)) => {
-                let fork = Session::open(&Source::file(dialect, &forked.path), &support::reading()).unwrap();
+                let fork = Session::open(&Source::file(dialect, &forked.path), &reading()).unwrap();
                 let cwd = |session: &Session| session.cwd().filter(|_| source.cwd().is_some()).map(str::to_owned);
                 let told = |session: &Session| (session.title().cloned(), cwd(session));
                 let same = bodies(&fork) == bodies(&source) && told(&fork) == told(&source);

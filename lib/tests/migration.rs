@@ -5,30 +5,24 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 use scrollback::dialect;
 use scrollback::error::Error;
 use scrollback::host::Host;
 use scrollback::import::{self, Imported, Run};
+use scrollback::message::Part;
 use scrollback::reading::Reading;
 use scrollback::session::Session;
 use scrollback::source::Source;
 use scrollback::store::Store;
 use scrollback::writing::LossKind;
 use serde_json::Value;
+use support::native;
+use support::place::host_at;
 
 fn host() -> Host {
-    let ids = AtomicU64::new(0);
-    Host {
-        now: Arc::new(now),
-        new_id: Arc::new(move || format!("new-{}", ids.fetch_add(1, Ordering::Relaxed))),
-        cwd: PathBuf::from("/gone/tides"),
-        platform: "linux".to_owned(),
-        version: "test 1".to_owned(),
-    }
+    host_at(now())
 }
 
 fn now() -> Timestamp {
@@ -36,7 +30,7 @@ fn now() -> Timestamp {
 }
 
 fn open(path: &Path) -> Session {
-    Session::open(&Source::file(dialect::named("native").unwrap(), path), &Reading::plain(now())).unwrap()
+    Session::open(&Source::file(native(), path), &Reading::plain(now())).unwrap()
 }
 
 fn branch(session: &Session) -> Vec<String> {
@@ -47,7 +41,6 @@ fn branch(session: &Session) -> Vec<String> {
 /// Every native case: plain messages, documented and shipped Sage, broken ones too.
 #[test]
 fn recording_into_an_older_session_keeps_every_byte_and_goes_on_from_its_head() {
-    let native = dialect::named("native").unwrap();
     let mut tried = 0;
     for case in fs::read_dir(support::corpus().join("native")).unwrap() {
         let case = case.unwrap().path();
@@ -61,8 +54,8 @@ fn recording_into_an_older_session_keeps_every_byte_and_goes_on_from_its_head() 
         }
         let log = folder.join("messages.jsonl");
         let chain = branch(&open(&log));
-        let source = Source::file(native, &log);
-        let mut recorder = Store::open(native, store.path(), host()).unwrap().resume_source(&source, None).unwrap();
+        let source = Source::file(native(), &log);
+        let mut recorder = Store::open(native(), store.path(), host()).unwrap().resume_source(&source, None).unwrap();
         let asked = recorder.user("And tomorrow?").unwrap().id().unwrap().to_string();
         let answered = recorder.assistant("At 04:58.").unwrap().id().unwrap().to_string();
         recorder.close().unwrap();
@@ -170,6 +163,8 @@ fn a_row_with_a_readable_log_is_imported_from_the_log() {
     let parts =
         |session: &Session| support::messages(session).into_iter().map(|message| message.parts).collect::<Vec<_>>();
     assert_eq!(parts(&open(&of_log.path)), parts(&log));
+    let Imported::New(of_row) = &imported[1] else { panic!("{imported:?}") };
+    assert_eq!(parts(&open(&of_row.path))[0], [Part::text("p")], "a log that is gone leaves what the row says");
 }
 
 #[test]

@@ -9,10 +9,14 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 use scrollback::dialect::{self, Dialect};
 use scrollback::history::{History, View};
+use scrollback::message::ToolState;
+use scrollback::record::{Body, Outcome};
 use scrollback::session::{RecordRef, Session};
 use scrollback::source::Source;
 use serde_json::{Value, json};
 use support::apis::complaints;
+use support::pen::wrote;
+use support::said::{call, result, results, said, user};
 use support::{cases, corpus, reading};
 
 #[test]
@@ -249,4 +253,24 @@ fn what_an_api_does_not_take_is_found_out() {
     }
     let right = json!([hello(), answer(json!([call("c1")])), user(json!([result("c1")]))]);
     assert_eq!(complaints("anthropic", "native", &right), [] as [&str; 0]);
+}
+
+/// Tools answer as they are done, and agents send that on, each in its own order.
+#[test]
+fn results_stand_in_the_order_in_which_the_agent_sends_them() {
+    for (dialect, view, key, order) in [
+        ("claude-code", View::Anthropic, "tool_use_id", ["c3", "c4", "c1", "c2"]),
+        ("codex", View::OpenAiResponses, "call_id", ["c3", "c4", "c1", "c2"]),
+        ("qwen-code", View::OpenAi, "tool_call_id", ["c3", "c1", "c2", "c4"]),
+        ("native", View::OpenAi, "tool_call_id", ["c1", "c2", "c3", "c4"]),
+    ] {
+        let calls = ["c1", "c2", "c3", "c4"].map(|id| call("sound", id, ToolState::called(json!({"at": 1}))));
+        let came = ["c3", "c4", "c1", "c2"].map(|id| results([result(id, "four", Outcome::Done)]));
+        let bodies = [user("How deep?"), Body::Assistant(said(calls))].into_iter().chain(came);
+        let pen = wrote(dialect::named(dialect).unwrap(), &bodies.collect::<Vec<_>>());
+        let told = pen.history(view);
+        let key = format!("\"{key}\":\"");
+        let ids: Vec<&str> = told.split(&key).skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert_eq!(ids[ids.len() - 4..], order, "{dialect}");
+    }
 }

@@ -1,39 +1,27 @@
 //! The recorder and the store on a real disk: what a call said is what a reader finds.
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
-use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+mod support;
 
-use jiff::Timestamp;
-use scrollback::dialect::{self, Dialect};
+use std::path::Path;
+
 use scrollback::error::Error;
 use scrollback::host::Host;
-use scrollback::message::{Part, ToolPart, ToolState};
-use scrollback::record::{Kind, Outcome, RecordId, Said, Thinking, Todo, ToolResult, Usage};
+use scrollback::message::{Part, ToolState};
+use scrollback::record::{Kind, Outcome, RecordId, Said, Thinking, ToolResult, Usage};
 use scrollback::recorder::{Ack, Delta, Durability, Options, Recorder, Surprise};
 use scrollback::session::{Session, State};
 use scrollback::store::{NewSession, Point, Store};
 use scrollback::thinking::Triggers;
-use serde_json::{Map, json};
+use serde_json::json;
+use support::native;
+use support::place::PROJECT;
+use support::said::{self, todo};
 use tempfile::TempDir;
 
-const PROJECT: &str = "/gone/tides";
-
-fn native() -> &'static dyn Dialect {
-    dialect::named("native").unwrap()
-}
-
-/// A clock that goes a second on at each look, and ids that count.
+/// An agent that works where its project is.
 fn host() -> Host {
-    let (seconds, ids) = (Arc::new(AtomicI64::new(1_790_000_000)), Arc::new(AtomicU64::new(0)));
-    Host {
-        now: Arc::new(move || Timestamp::from_second(seconds.fetch_add(1, Ordering::Relaxed)).unwrap()),
-        new_id: Arc::new(move || format!("id-{}", ids.fetch_add(1, Ordering::Relaxed))),
-        cwd: PROJECT.into(),
-        platform: "linux".to_owned(),
-        version: "test 1".to_owned(),
-    }
+    Host { cwd: PROJECT.into(), ..support::place::host() }
 }
 
 struct Place {
@@ -62,23 +50,11 @@ fn id(ack: &Ack) -> RecordId {
 }
 
 fn call(id: &str) -> Part {
-    ToolPart::dynamic("read_file", id, ToolState::called(json!({"path": "tides.rs"}))).into()
+    said::call("read_file", id, ToolState::called(json!({"path": "tides.rs"})))
 }
 
 fn result(id: &str, outcome: Outcome) -> ToolResult {
-    ToolResult {
-        call_id: id.to_owned(),
-        name: None,
-        output: "fn main() {}".into(),
-        outcome,
-        preliminary: false,
-        duration_ms: Some(14),
-        about: Map::new(),
-    }
-}
-
-fn todo(content: &str) -> Todo {
-    Todo { content: content.to_owned(), status: "pending".to_owned(), active_form: None, extra: Map::new() }
+    ToolResult { duration_ms: Some(14), ..said::result(id, "fn main() {}", outcome) }
 }
 
 /// The branch of the head, a line a record: its kind and its words.
@@ -141,11 +117,10 @@ fn a_stream_is_one_record_and_every_piece_is_on_disk() {
     let place = place();
     let mut recorder = place.create();
     recorder.user("Why?").unwrap();
-    for (count, piece) in ["Hi", "gh wa", "ter."].into_iter().enumerate() {
+    for (piece, so_far) in [("Hi", "Hi"), ("gh wa", "High wa"), ("ter.", "High water.")] {
         let ack = recorder.delta(Delta::Text(piece.to_owned())).unwrap();
         assert!(ack.id().is_some(), "{ack:?}");
-        let session = place.session();
-        assert_eq!(session.records().len(), 2, "after piece {count}");
+        assert_eq!(outline(&place.session()), ["user: Why?".to_owned(), format!("assistant: {so_far}")]);
     }
     recorder.delta(Delta::Reasoning("Hm".to_owned())).unwrap();
     recorder.delta(Delta::Part(call("c1"))).unwrap();
@@ -303,12 +278,11 @@ fn what_an_answer_cost_may_be_told_after_its_tools_have_answered() {
 #[cfg(unix)]
 #[test]
 fn a_folder_that_becomes_a_link_out_of_the_store_is_not_followed() {
-    let native = dialect::named("native").unwrap();
     for has_log in [true, false] {
         let folder = tempfile::tempdir().unwrap();
         let (root, out) = (folder.path().join("store"), folder.path().join("out"));
-        let store = Store::open(native, &root, Host::system("test 1").unwrap()).unwrap();
-        let mut recorder = store.create(std::path::Path::new("/gone")).unwrap();
+        let store = Store::open(native(), &root, host()).unwrap();
+        let mut recorder = store.create(Path::new(PROJECT)).unwrap();
         recorder.user("Hi").unwrap();
         let session = recorder.path().unwrap().parent().unwrap().to_path_buf();
         std::fs::rename(&session, folder.path().join("away")).unwrap();
@@ -330,8 +304,8 @@ fn a_folder_that_becomes_a_link_out_of_the_store_is_not_followed() {
 fn a_session_that_cannot_be_read_is_told_of() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
-    let (native, project) = (dialect::named("native").unwrap(), std::path::Path::new("/gone"));
-    let store = Store::open(native, folder.path(), Host::system("test 1").unwrap()).unwrap();
+    let project = Path::new(PROJECT);
+    let store = Store::open(native(), folder.path(), host()).unwrap();
     let begin = |id: &str| {
         let mut recorder = store.begin(NewSession { id: Some(id), ..NewSession::of(project) }).unwrap();
         recorder.user("Hi").unwrap();

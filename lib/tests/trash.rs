@@ -1,38 +1,27 @@
 //! The trash: what is removed can be put back, whole, where it was; and what somebody wrote into the trash is not believed.
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
+mod support;
+
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use jiff::Timestamp;
 use scrollback::dialect;
 use scrollback::error::Error;
-use scrollback::host::Host;
-use scrollback::reading::Reading;
 use scrollback::session::Session;
 use scrollback::source::Source;
 use scrollback::store::{NewSession, Store};
 use scrollback::trash::{Removed, Trash};
 use serde_json::{Value, json};
+use support::place::{files_below, host_at};
+use support::{native, now, reading};
 use tempfile::TempDir;
 
-const NOW: i64 = 1_790_000_000;
 const USER: &str =
     "{\"type\":\"user\",\"uuid\":\"u\",\"sessionId\":\"s1\",\"message\":{\"role\":\"user\",\"content\":\"Hi\"}}\n";
 
-fn host() -> Host {
-    Host {
-        now: Arc::new(|| Timestamp::from_second(NOW).unwrap()),
-        new_id: Arc::new(|| "fresh".to_owned()),
-        cwd: "/gone".into(),
-        platform: "linux".to_owned(),
-        version: "test 1".to_owned(),
-    }
-}
-
 struct Place {
-    folder: TempDir,
+    _folder: TempDir,
     root: PathBuf,
     trash: Trash,
 }
@@ -46,14 +35,14 @@ fn place(files: &[(&str, &str)]) -> Place {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    let trash = Trash::open(&root.join("trash"), host());
-    Place { folder, root, trash }
+    let trash = Trash::open(&root.join("trash"), host_at(now()));
+    Place { _folder: folder, root, trash }
 }
 
 impl Place {
     fn session(&self, dialect: &str, path: &str) -> Session {
         let source = Source::file(dialect::named(dialect).unwrap(), &self.root.join(path));
-        Session::open(&source, &Reading::plain(Timestamp::from_second(NOW).unwrap())).unwrap()
+        Session::open(&source, &reading()).unwrap()
     }
 
     fn remove(&self, dialect: &str, path: &str) -> Result<Removed, Error> {
@@ -62,16 +51,7 @@ impl Place {
 
     /// Every file, as a path below the folder.
     fn files(&self) -> Vec<String> {
-        let (mut found, mut next) = (Vec::new(), vec![self.root.clone()]);
-        while let Some(path) = next.pop() {
-            if path.is_dir() {
-                next.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
-            } else {
-                found.push(path.strip_prefix(&self.root).unwrap().display().to_string());
-            }
-        }
-        found.sort();
-        found
+        files_below(&self.root)
     }
 
     fn origin(&self, id: &str) -> Value {
@@ -119,7 +99,7 @@ fn a_native_session_goes_with_its_folder_and_comes_back() {
     let folder = place.root.join("sessions/s1");
     assert_eq!(
         place.origin("s1"),
-        json!({"dialect": "native", "session": "s1", "title": "Greetings", "path": path, "removed": "2026-09-21T14:13:20Z",
+        json!({"dialect": "native", "session": "s1", "title": "Greetings", "path": path, "removed": "2026-11-15T12:00:00Z",
             "files": [{"path": folder, "name": "s1"}]})
     );
     let listed = place.trash.list();
@@ -301,7 +281,7 @@ fn a_session_that_is_being_written_is_busy() {
 #[cfg(unix)]
 #[test]
 fn a_link_is_not_followed() {
-    let place = place(&[("real/messages.jsonl", USER), ("sessions/s2/x", "")]);
+    let place = place(&[("real/messages.jsonl", USER), ("real/notes.txt", "mine"), ("sessions/s2/x", "")]);
     std::os::unix::fs::symlink(place.root.join("real/messages.jsonl"), place.root.join("sessions/s2/messages.jsonl"))
         .unwrap();
     assert!(place.remove("native", "sessions/s2/messages.jsonl").is_err());
@@ -309,7 +289,7 @@ fn a_link_is_not_followed() {
     // The folder of a session may be a link: then its files are moved, and what else lies there stays.
     std::os::unix::fs::symlink(place.root.join("real"), place.root.join("sessions/s1")).unwrap();
     let removed = place.remove("native", "sessions/s1/messages.jsonl").unwrap();
-    assert!(!place.root.join("real/messages.jsonl").exists());
+    assert!(!place.root.join("real/messages.jsonl").exists() && place.root.join("real/notes.txt").exists());
     place.trash.restore(&removed.id).unwrap();
     assert_eq!(fs::read_to_string(place.root.join("sessions/s1/messages.jsonl")).unwrap(), USER);
 }
@@ -324,7 +304,6 @@ fn a_trash_that_cannot_be_made_moves_nothing() {
     assert_eq!(place.files(), before);
     let listed = place.trash.list();
     assert_eq!((listed.removed.len(), listed.errors.len()), (0, 1));
-    assert!(Path::new(&place.folder.path()).exists());
 }
 
 #[test]
@@ -380,7 +359,7 @@ fn nothing_is_moved_through_a_link_out_of_the_store() {
 #[test]
 fn a_session_that_a_recorder_has_open_stays() {
     let place = place(&[]);
-    let store = Store::open(dialect::named("native").unwrap(), &place.root, host()).unwrap();
+    let store = Store::open(native(), &place.root, host_at(now())).unwrap();
     let mut recorder = store.begin(NewSession { id: Some("s1"), ..NewSession::of(Path::new("/gone")) }).unwrap();
     recorder.user("Hi").unwrap();
     let refused = store.remove("s1", &place.root);

@@ -249,7 +249,8 @@ fn a_session_has_a_file_of_its_name() {
     let place = |session: &str| (writing(ai_sdk()).place)(&beginning(&SessionId::from(session)));
     assert_eq!(place("a-1").unwrap(), Path::new("chats/a-1.jsonl"));
     assert!(place(&"s".repeat(249)).is_ok());
-    assert_eq!(place(&"s".repeat(250)).unwrap_err(), "its name would have 256 bytes, and file systems take 255");
+    let why = place(&"s".repeat(250)).unwrap_err();
+    assert!(why.ends_with("… would be a name of 256 bytes, and file systems take 255"), "{why}");
 }
 
 #[test]

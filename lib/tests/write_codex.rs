@@ -451,6 +451,35 @@ fn titles_notices_and_failures_have_their_events() {
     assert_eq!(lost, ["", "renamed title source", "renamed notice", "renamed error", "refused notice"]);
 }
 
+/// Codex does not go on with a file whose lines are numbered when its last one is not.
+#[test]
+fn in_a_file_with_numbered_lines_the_numbers_go_on() {
+    let mut pen = wrote(&[user("one"), answer("two")]);
+    pen.recorder.finish().unwrap();
+    let number = |(at, mut line): (usize, Value)| {
+        line["ordinal"] = at.into();
+        format!("{line}\n")
+    };
+    let numbered: String = pen.lines().into_iter().enumerate().map(number).collect();
+    std::fs::write(pen.path(), &numbered).unwrap();
+    pen.go_on(Point::Session(SESSION));
+    pen.say(user("three"));
+    let head = pen.say(Body::Assistant(Said { model: Some("m".to_owned()), ..said([Part::text("four")]) }));
+    pen.go_on(Point::Session(SESSION));
+    pen.say(title("Numbers", TitleSource::Manual));
+    assert!(pen.text().starts_with(&numbered));
+    let ordinals: Vec<u64> = pen.lines().iter().map(|line| line["ordinal"].as_u64().unwrap()).collect();
+    assert_eq!(ordinals, (0..ordinals.len() as u64).collect::<Vec<_>>());
+    assert_eq!((pen.head(), pen.session().issues().len()), (head.clone(), 0));
+    assert!(head.as_str().starts_with("ord-"), "{head}");
+    insta::assert_snapshot!(pen.lines().last().unwrap(), @r#"{"timestamp":"2026-11-14T23:59:58.265Z","ordinal":10,"type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"5e551000-0000-4000-8000-000000000001","thread_name":"Numbers"}}"#);
+    // A file without numbers stays without.
+    let mut plain = wrote(&[user("one")]);
+    plain.go_on(Point::Session(SESSION));
+    plain.say(answer("two"));
+    assert!(plain.lines().iter().all(|line| line.get("ordinal").is_none()));
+}
+
 #[test]
 fn what_has_no_place_is_told() {
     let everything = Said {
@@ -485,7 +514,7 @@ fn what_has_no_place_is_told() {
     assert_eq!(
         lost,
         [
-            "dropped text, dropped file, renamed attachment, dropped unknown part, dropped surroundings, dropped todos, dropped sender, dropped metadata",
+            "dropped text, dropped file, renamed attachment, dropped unknown part, renamed sender, dropped surroundings, dropped todos, dropped metadata",
             "refused rewind",
             "refused restore",
             "refused snapshot",

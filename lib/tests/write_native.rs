@@ -3,8 +3,10 @@
 
 mod support;
 
-use scrollback::record::{Body, RecordId, SessionId};
+use scrollback::record::{Body, RecordId, SessionId, Usage};
 use scrollback::session::Session;
+use scrollback::writing::Tally;
+use serde_json::json;
 use support::drafted::draft;
 use support::place::writing;
 use support::{logs_of_all, native, read, reading};
@@ -50,4 +52,32 @@ fn whatever_a_record_says_is_read_back_as_it_was() {
     }
     assert!(count > 1000, "{count}");
     assert_eq!(lost, 1, "only a message that uses one id for many calls");
+}
+
+#[test]
+fn metadata_json_has_the_keys_of_sage_in_their_order_and_keeps_the_others() {
+    let tally = Tally {
+        session: "s1".into(),
+        project: "/home/ada".into(),
+        cwd: "/home/ada/engine".into(),
+        git_branch: Some("main".into()),
+        version: "1.2.3".into(),
+        started: "2026-11-15T10:00:00Z".parse().ok(),
+        updated: "2026-11-15T10:00:05Z".parse().ok(),
+        title: Some("Tides".into()),
+        prompts: Some(("first".into(), "last".into())),
+        model: Some("m-1".into()),
+        messages: 6,
+        size_bytes: 1234,
+        usage: Some(Usage { input: Some(1), ..Usage::default() }),
+        is_open: false,
+        forked_from: None,
+    };
+    let begun = Tally { started: None, updated: None, title: None, prompts: None, model: None, ..tally.clone() };
+    let sidecar = writing(native()).sidecar.unwrap();
+    let of_sage = json!({"mine": [1], "summary": "S", "state": "failed", "name": "N", "firstPrompt": "old"});
+    let told = sidecar(Some(sidecar(Some(of_sage), &begun)), &tally);
+    insta::assert_snapshot!(told, @r#"{"id":"s1","customTitle":"Tides","name":"N","firstPrompt":"first","lastPrompt":"last","summary":"S","createdAt":"2026-11-15T10:00:00Z","updatedAt":"2026-11-15T10:00:05Z","workingDirectory":"/home/ada/engine","gitBranch":"main","model":"m-1","version":"1.2.3","messageCount":6,"sizeBytes":1234,"state":"completed","tokenUsage":{"inputTokens":1},"mine":[1]}"#);
+    let gone = sidecar(Some(told), &Tally { title: None, ..tally });
+    assert!(gone.get("customTitle").is_none(), "what is known no more is not told");
 }

@@ -205,9 +205,9 @@ fn what_has_no_line_of_its_own_is_renamed_or_dropped_and_told() {
     };
     insta::assert_snapshot!(check(Body::User(state)), @r#"
     r0 user: "Go."
+    dropped sender
     dropped todos
     dropped thinking mode
-    dropped sender
     "#);
 }
 
@@ -237,7 +237,7 @@ fn a_project_has_one_file_in_a_folder_that_is_called_after_it() {
     }
     assert!(place(&format!("/{}", "d".repeat(254))).is_ok());
     let why = place(&format!("/{}", "d".repeat(255))).unwrap_err();
-    assert_eq!(why, "its name would have 256 bytes, and file systems take 255");
+    assert_eq!(why, format!("\"-{}\"… would be a name of 256 bytes, and file systems take 255", "d".repeat(79)));
 }
 
 fn tally() -> Tally {
@@ -272,7 +272,9 @@ fn metadata_json_is_kept_true_and_keeps_what_else_it_says() {
         "message_count": 6,
         "total_size": 1234,
     });
-    assert_eq!(fresh, expected);
+    assert_eq!(fresh.to_string(), expected.to_string(), "in the documented order");
+    let begun = sidecar(None, &Tally { started: None, updated: None, ..tally() });
+    assert_eq!(sidecar(Some(begun), &tally()).to_string(), expected.to_string(), "whenever a key became known");
     let earlier = json!({
         "tca_name": "sage.el", "project_dir": "~/project/", "message_count": 99, "created_at": "2026-01-11T17:00:00-0500",
         "mine": [1],
@@ -311,17 +313,17 @@ fn what_an_agent_records_is_one_conversation_with_true_metadata() {
         recorder.tool_result(result(id, json!("ok"), outcome)).unwrap();
     }
     recorder.assistant("One file.").unwrap();
-    // It is the project's one conversation, and called after it; an archive must not be called the same.
-    assert_eq!(recorder.session().unwrap().as_str(), "home-ada-engine");
+    // It is the project's one conversation now, and will be one of its archives: it has a name of its own.
+    let id = recorder.session().unwrap().to_string();
     recorder.close().unwrap();
-    let mut recorder = store.resume(Path::new(PROJECT), Point::Session("home-ada-engine")).unwrap();
+    let mut recorder = store.resume(Path::new(PROJECT), Point::Session(&id)).unwrap();
     recorder.user("Thanks.").unwrap();
     let path = recorder.path().unwrap().to_owned();
     assert!(path.ends_with("projects/-home-ada-engine/conversation.jsonl"), "{path:?}");
     assert!(recorder.rewind(&"x".into(), None).is_err());
     recorder.close().unwrap();
 
-    let session = store.load("home-ada-engine").unwrap();
+    let session = store.load(&id).unwrap();
     assert!(session.issues().is_empty(), "{:?}", session.issues());
     let told: Vec<(Role, Vec<String>)> = support::messages(&session)
         .into_iter()
@@ -350,10 +352,84 @@ fn what_an_agent_records_is_one_conversation_with_true_metadata() {
     let about: Value = serde_json::from_slice(&std::fs::read(path.with_file_name("metadata.json")).unwrap()).unwrap();
     assert_eq!(about["project_dir"], PROJECT);
     assert_eq!((&about["message_count"], &about["total_size"]), (&json!(text.lines().count()), &json!(text.len())));
+    let keys: Vec<&String> = about.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["project_dir", "created_at", "updated_at", "message_count", "total_size"]);
+    let times: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["timestamp"].take()).collect();
+    assert_eq!([&about["created_at"], &about["updated_at"]], [&times[0], &times[times.len() - 1]]);
     for line in text.lines() {
-        assert!(!line.contains("session_id"));
+        assert!(line.contains(&format!(r#""session_id":"{id}""#)), "{line}");
         assert_eq!(Profile::SageEl.faults(line), []);
     }
+}
+
+/// What the lines of a session say of its answers: model, what they cost, and whether they are as old as they say.
+#[test]
+fn each_response_of_a_turn_has_its_own_model_time_and_cost() {
+    let usage = |input| Some(Usage { input: Some(input), ..Usage::default() });
+    let called = call("Bash", "c1", ToolState::called(json!({})));
+    let answer = |parts, model: &str, input| Said { model: Some(model.into()), usage: usage(input), ..said(parts) };
+    let thought = Part::reasoning("Hm.");
+    for (answers, expected) in [
+        (
+            vec![
+                answer(vec![Part::text("One."), called.clone()], "m-1", 1),
+                answer(vec![Part::text("Two.")], "m-2", 2),
+            ],
+            vec![("One.", json!("m-1"), json!(1)), ("Two.", json!("m-2"), json!(2))],
+        ),
+        // A response that no line tells of cost something all the same.
+        (
+            vec![
+                answer(vec![Part::text("One."), called.clone()], "m-1", 1),
+                answer(vec![thought.clone()], "m-2", 2),
+                answer(vec![Part::text("Two.")], "m-3", 4),
+            ],
+            vec![("One.", json!("m-1"), json!(3)), ("Two.", json!("m-3"), json!(4))],
+        ),
+        (
+            vec![answer(vec![thought, called], "m-1", 1), answer(vec![Part::text("Two.")], "m-2", 2)],
+            vec![("[calls Bash]", json!("m-1"), json!(1)), ("Two.", json!("m-2"), json!(2))],
+        ),
+    ] {
+        let (_folder, store) = store(sage());
+        let mut recorder = begin(&store).unwrap();
+        recorder.user("Go.").unwrap();
+        for (at, answer) in answers.into_iter().enumerate() {
+            recorder.assistant(answer).unwrap();
+            if at == 0 {
+                recorder.tool_result(result("c1", json!("ok"), Outcome::Done)).unwrap();
+            }
+        }
+        let path = recorder.path().unwrap().to_owned();
+        recorder.close().unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines: Vec<Value> = text.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
+        let told =
+            |line: &Value| (line["content"].clone(), line["model"].clone(), line["usage"]["input_tokens"].clone());
+        let expected: Vec<_> = expected.into_iter().map(|(text, model, input)| (json!(text), model, input)).collect();
+        assert_eq!(lines.iter().map(told).collect::<Vec<_>>(), expected, "{text}");
+        assert!(lines[0]["timestamp"].as_str() < lines[1]["timestamp"].as_str(), "{text}");
+    }
+}
+
+#[test]
+fn who_speaks_in_a_room_is_told_as_a_model_is_told() {
+    let speak = |parts, sender: &str| Body::User(Said { sender: Some(sender.into()), ..said(parts) });
+    let image = serde_json::from_value(json!({"type": "file", "mediaType": "image/png", "url": "data:,x"})).unwrap();
+    let made = drafted(
+        sage(),
+        &[
+            speak(vec![Part::text("Anyone around?")], "alice@muc"),
+            speak(vec![image], "bob@muc"),
+            speak(vec![Part::text("Hi.")], "ada@example.org"),
+        ],
+    );
+    let words: Vec<&Value> = made.lines().into_iter().map(|line| &line["content"]).collect();
+    assert_eq!(words, ["alice@muc: Anyone around?", "bob@muc: [image image/png]", "Hi."]);
+    assert_eq!(made.lost_of(0), ["renamed sender"]);
+    assert!(made.lost_of(1).contains(&"renamed sender".to_owned()));
+    assert_eq!(made.lost_of(2), ["dropped sender"]);
 }
 
 #[test]

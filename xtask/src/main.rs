@@ -21,7 +21,8 @@ Usage: cargo xtask <COMMAND>
   test                               install what the tests need; check house rules, format, lints and docs; run all tests
   torture [--seed N] [--minutes M]   run the property tests at full size, at most M minutes (default 60)
   bench [--full] [--generator FILE]  measure limits, ourselves and installed peers, as Markdown
-  agents [--bless] [FOLDER]          let the real agents go on with sessions that we wrote; with --bless, write the table down
+  agents [--bless] [FOLDER]          let the real agents go on with sessions that we wrote; with --bless, write the table down;
+                                     with --only WORD, the rows with that word
   corpus [--bless]                   read every corpus case; with --bless, rewrite what is expected of it
   tidy                               check the house rules only";
 

@@ -27,6 +27,7 @@ use clap::CommandFactory;
 use crate::args::{Cli, Command};
 use crate::ctx::Ctx;
 use crate::failure::Failure;
+use crate::writable;
 
 /// Nothing was found, or something is wrong with what was.
 pub(crate) const FOUND_PROBLEMS: u8 = 1;
@@ -39,7 +40,11 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     if cli.version {
         return version::run(ctx);
     }
+    ctx.check_clock()?;
     if cli.global.demo {
+        if cli.command.as_ref().is_some_and(Command::writes) {
+            writable::refuse_demo(ctx)?;
+        }
         ctx.enter_demo()?;
     }
     match &cli.command {

@@ -31,7 +31,6 @@ pub(crate) struct NewArgs {
 }
 
 pub(crate) fn run(args: &NewArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    writable::refuse_demo(ctx)?;
     let (store, source) = match &args.session {
         Some(name) => {
             let writable = Writable::find(name, global, ctx)?;

@@ -1,27 +1,23 @@
 //! `record`: what an agent says on standard input becomes a session, line by line.
 
-use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use scrollback::archive::Archived;
 use scrollback::dialect;
-use scrollback::dictation::{Dictation, Heard, Saying};
-use scrollback::error::Error;
-use scrollback::record::{Body, Title};
-use scrollback::recorder::{Durability, Options, Recorder};
-use scrollback::store::{NewSession, Store};
+use scrollback::record::Title;
+use scrollback::recorder::{Durability, Options};
+use scrollback::store::{Listed, NewSession, Store};
 use scrollback::thinking::Triggers;
 
-use crate::acks::{Acks, Line};
 use crate::args::Global;
 use crate::ctx::Ctx;
-use crate::dictated::{Came, Lines};
-use crate::failure::{self, Failure, FailureKind};
+use crate::destination::{Destination, Start};
+use crate::dictated::Lines;
+use crate::failure::{Failure, FailureKind};
 use crate::name::{self, SessionName};
+use crate::recording::Recording;
 use crate::scope;
-use crate::surprises;
 use crate::writable::{self, Writable};
 
 /// Record what an agent says, line by line
@@ -74,93 +70,29 @@ enum Survives {
     Flush,
 }
 
-/// The session to record to, before anything was said.
-struct Plan {
-    store: Store,
-    start: Start,
-}
-
-enum Start {
-    New {
-        id: Option<String>,
-        project: PathBuf,
-    },
-    /// The one session that a project or a person has at a time.
-    Current {
-        project: PathBuf,
-        with: Option<String>,
-        idle_minutes: Option<u32>,
-    },
-    GoOn {
-        session: Box<Writable>,
-        record: Option<String>,
-    },
-}
-
 pub(crate) fn run(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    writable::refuse_demo(ctx)?;
     let title = args.title.as_deref().map(title_of).transpose()?;
-    let plan = plan(args, global, ctx)?;
-    let dictation = match &plan.start {
-        Start::Current { with: Some(jid), .. } => Dictation::with(jid),
-        Start::Current { with: None, .. } | Start::New { .. } | Start::GoOn { .. } => Dictation::default(),
-    };
-    let mut recording = Recording {
-        plan,
-        title,
-        recorder: None,
-        dictation,
-        is_new: false,
-        early: VecDeque::new(),
-        unwritten: Vec::new(),
-        acks: Acks::default(),
-        failed: false,
-        has_problems: false,
-    };
-    let lines = Lines::of_stdin()?;
-    loop {
-        match lines.next() {
-            Came::Line(seq, line) => recording.line(seq, &line, ctx),
-            Came::TooLong(seq) => recording.acks.refuse(seq, "the line is longer than what is read back", &mut ctx.out),
-            Came::Nothing => recording.release(ctx),
-            Came::End => break,
-            Came::Failed(error) => {
-                told(ctx.warn(&Failure::new(FailureKind::Io, format!("standard input: {error}"))));
-                recording.failed = true;
-                break;
-            }
-        }
-    }
-    recording.end(ctx)
+    let destination = destination(args, global, ctx)?;
+    Recording::of(destination, title).listen(&Lines::of_stdin()?, ctx)
 }
 
-/// Where the words will go; nothing is written yet.
-fn plan(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Plan, Failure> {
+/// Where the words will go; nothing is written yet, and what could not be is told before anything is said.
+fn destination(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Destination, Failure> {
     let durability = args.durability.map(|survives| match survives {
         Survives::Sync => Durability::Sync,
         Survives::Flush => Durability::Flush,
     });
     let triggers = if args.thinking_words { Triggers::usual() } else { Triggers::default() };
     let options = Options { durability, triggers };
-    let named = args.resume.as_ref().or(args.checkpoint.as_ref());
-    if let Some(name) = named {
-        let session = Writable::find(name, global, ctx).map_err(misused)?;
-        let store = session.store_for(args.agent.as_deref())?.with_options(options);
-        let record = match (&session.record, &args.checkpoint) {
-            (None, Some(_)) => {
-                let failure = Failure::new(FailureKind::Usage, "--checkpoint names no record");
-                return Err(failure.hint(format!("say {}#RECORD; `scrollback tree` shows every record", session.id())));
-            }
-            (Some(record), _) => Some(name::record(&session.session, record).map_err(misused)?.id().into_owned()),
-            (None, None) => None,
-        };
-        if let Some(record) = &record {
-            store.check_place(&session.session, record)?;
-        }
-        return Ok(Plan { store, start: Start::GoOn { session: Box::new(session), record } });
+    if let Some(name) = args.resume.as_ref().or(args.checkpoint.as_ref()) {
+        return named(name, options, args, global, ctx);
     }
     let dialect = scope::dialect(global)?.or_else(|| dialect::named("native"));
     let dialect = dialect.ok_or_else(|| Failure::new(FailureKind::Usage, "no dialect was named"))?;
+    if args.idle_minutes > 0 && dialect.name() != "fluux" {
+        let message = format!("{} sessions do not end by themselves", dialect.name());
+        return Err(Failure::new(FailureKind::Usage, message).hint("--idle-minutes is for --dialect fluux"));
+    }
     let with = writable::with_whom(dialect, args.jid.as_deref())?;
     let (store, project) = writable::place_for(dialect, args.agent.as_deref(), global, ctx)?;
     let store = store.with_options(options);
@@ -169,32 +101,75 @@ fn plan(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Plan, Failu
             let message = format!("a {} session is called after its place", dialect.name());
             return Err(Failure::new(FailureKind::Usage, message).hint("leave --id out"));
         }
-        // What cannot be gone on with or begun is told before anything is said.
-        let current = store.current(&NewSession { with: with.as_deref(), ..NewSession::of(&project) })?;
-        if current.is_none() {
-            store.check(NewSession { with: with.as_deref(), ..NewSession::of(&project) })?;
-        }
-        if args.goes_on && current.is_none() {
-            ctx.caution("new-session", "there is no session to go on with: a new one begins")?;
-        }
-        let idle_minutes = Some(args.idle_minutes).filter(|minutes| *minutes > 0);
-        return Ok(Plan { store, start: Start::Current { project, with, idle_minutes } });
-    }
-    if args.idle_minutes > 0 {
-        let message = format!("{} sessions are not ended: there can be any number of them", dialect.name());
-        return Err(Failure::new(FailureKind::Usage, message).hint("--idle-minutes is for --dialect fluux"));
+        return current(store, project, with, args, ctx);
     }
     if args.goes_on {
-        let listed = store.list(Some(&project));
-        if let Some(newest) = listed.rows.iter().find(|row| row.parent_session.is_none()) {
-            let source = store.source(newest.id.as_str())?;
-            let session = Box::new(Writable::of(source, None, global, ctx)?);
-            return Ok(Plan { store, start: Start::GoOn { session, record: None } });
+        if let Some(session) = newest(&store, &project, global, ctx)? {
+            return Ok(Destination { store, start: Start::GoOn { session: Box::new(session), record: None } });
         }
         ctx.caution("new-session", "there is no session of this project to go on with: a new one begins")?;
     }
     store.check(NewSession { id: args.id.as_deref(), ..NewSession::of(&project) })?;
-    Ok(Plan { store, start: Start::New { id: args.id.clone(), project } })
+    Ok(Destination { store, start: Start::New { id: args.id.clone(), project } })
+}
+
+/// A session that was named, at its head or at a record.
+fn named(
+    name: &SessionName,
+    options: Options,
+    args: &RecordArgs,
+    global: &Global,
+    ctx: &mut Ctx,
+) -> Result<Destination, Failure> {
+    let session = Writable::find(name, global, ctx).map_err(misused)?;
+    let store = session.store_for(args.agent.as_deref())?.with_options(options);
+    store.check_source(&session.source)?;
+    let record = match (&session.record, &args.checkpoint) {
+        (None, Some(_)) => {
+            let failure = Failure::new(FailureKind::Usage, "--checkpoint names no record");
+            return Err(failure.hint(format!("say {}#RECORD; `scrollback tree` shows every record", session.id())));
+        }
+        (Some(record), _) => Some(name::record(&session.session, record).map_err(misused)?.id().into_owned()),
+        (None, None) => None,
+    };
+    if let Some(record) = &record {
+        store.check_place(&session.session, record)?;
+    }
+    Ok(Destination { store, start: Start::GoOn { session: Box::new(session), record } })
+}
+
+/// The one session that a project or a person has, there already or not.
+fn current(
+    store: Store,
+    project: PathBuf,
+    with: Option<String>,
+    args: &RecordArgs,
+    ctx: &mut Ctx,
+) -> Result<Destination, Failure> {
+    let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
+    if store.current(&new)?.is_none() {
+        store.check(new)?;
+        if args.goes_on {
+            ctx.caution("new-session", "there is no session to go on with: a new one begins")?;
+        }
+    }
+    let idle_minutes = Some(args.idle_minutes).filter(|minutes| *minutes > 0);
+    Ok(Destination { store, start: Start::Current { project, with, idle_minutes } })
+}
+
+/// The newest session of a project. What cannot be read may be newer: that is told, and where there is no other, it is the answer.
+fn newest(store: &Store, project: &Path, global: &Global, ctx: &mut Ctx) -> Result<Option<Writable>, Failure> {
+    let Listed { rows, errors } = store.list(Some(project));
+    let newest = rows.iter().find(|row| row.parent_session.is_none());
+    for error in errors {
+        let failure = Failure::from(error);
+        if newest.is_none() {
+            return Err(failure.hint("leave --continue out to begin a new session"));
+        }
+        ctx.warn(&failure)?;
+    }
+    let Some(newest) = newest else { return Ok(None) };
+    Ok(Some(Writable::of(store.source(newest.id.as_str())?, None, global, ctx)?))
 }
 
 fn title_of(text: &str) -> Result<String, Failure> {
@@ -204,264 +179,4 @@ fn title_of(text: &str) -> Result<String, Failure> {
 /// A session that is not there is no answer of "nothing found": the command cannot do what it was asked for.
 fn misused(failure: Failure) -> Failure {
     Failure { kind: if failure.kind == FailureKind::NotFound { FailureKind::Usage } else { failure.kind }, ..failure }
-}
-
-/// What is being recorded.
-struct Recording {
-    plan: Plan,
-    /// A title that is not written yet.
-    title: Option<String>,
-    recorder: Option<Recorder>,
-    /// The recorder's session was begun here, and no line of it is recorded yet.
-    is_new: bool,
-    dictation: Dictation,
-    /// What frames the first answer and came before anything was said.
-    early: VecDeque<Saying>,
-    /// Lines whose words come with a later one.
-    unwritten: Vec<Line>,
-    acks: Acks,
-    /// The world said no.
-    failed: bool,
-    /// Something that was asked for beside the lines was not done.
-    has_problems: bool,
-}
-
-impl Recording {
-    fn line(&mut self, seq: u64, line: &[u8], ctx: &mut Ctx) {
-        if line.trim_ascii().is_empty() {
-            return;
-        }
-        match self.dictation.hear(line) {
-            Ok(heard) => self.heard(seq, heard, ctx),
-            Err(refused) => self.acks.refuse(seq, &refused.to_string(), &mut ctx.out),
-        }
-    }
-
-    fn heard(&mut self, seq: u64, heard: Heard, ctx: &mut Ctx) {
-        heard.notes.iter().for_each(|note| told(ctx.note(note)));
-        let mut line = Line::new(seq, heard.losses);
-        let mut said = Ok(());
-        if self.recorder.is_none() && !heard.sayings.iter().any(Saying::is_said) {
-            self.early.extend(heard.sayings);
-        } else {
-            said = self.record(heard.sayings, &mut line, ctx);
-        }
-        let earlier = if heard.releases { std::mem::take(&mut self.unwritten) } else { Vec::new() };
-        match said {
-            Ok(()) => {
-                earlier.into_iter().for_each(|earlier| self.acks.add(line.also(earlier), &mut ctx.out));
-                if heard.waits {
-                    self.unwritten.push(line);
-                } else {
-                    self.acks.add(line, &mut ctx.out);
-                }
-            }
-            Err(error) => {
-                self.failed |= is_the_worlds(&error);
-                let lost = earlier.into_iter().chain([line]);
-                lost.for_each(|lost| self.acks.refuse(lost.seq(), &error.to_string(), &mut ctx.out));
-                self.take_back(ctx);
-            }
-        }
-        self.settle(ctx);
-    }
-
-    /// Says what a line says, and notes what came of it.
-    fn record(&mut self, sayings: Vec<Saying>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
-        let asks = |saying: &Saying| matches!(saying, Saying::Body(body) if matches!(**body, Body::User(_)));
-        if sayings.iter().any(asks) {
-            self.end_when_idle(ctx);
-        }
-        self.begin(ctx)?;
-        self.give_title(ctx);
-        let said = self.say(sayings, line, ctx);
-        self.is_new &= said.is_err();
-        // What an earlier line waited for is told first.
-        let settled = self.recorder.as_mut().map(Recorder::settled).unwrap_or_default();
-        line.settle(&settled);
-        self.acks.settle(&settled, &mut ctx.out);
-        self.acks
-            .refuse_held(&self.recorder.as_mut().map(Recorder::refused).unwrap_or_default(), &mut ctx.out);
-        said
-    }
-
-    fn say(&mut self, sayings: Vec<Saying>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
-        let Some(recorder) = &mut self.recorder else { return Ok(()) };
-        while let Some(saying) = self.early.front() {
-            line.note(self.dictation.say(saying.clone(), recorder)?);
-            self.early.pop_front();
-        }
-        for saying in sayings {
-            let takes_back = matches!(saying, Saying::Reset);
-            let before = if takes_back { recorder.unsaved() } else { Vec::new() };
-            line.note(self.dictation.say(saying, recorder)?);
-            if takes_back {
-                let still: Vec<u64> = recorder.unsaved().iter().map(|unsaved| unsaved.ticket).collect();
-                let gone = before.iter().map(|unsaved| unsaved.ticket).filter(|ticket| !still.contains(ticket));
-                self.acks.settle(&recorder.settled(), &mut ctx.out);
-                self.acks.take_back(&gone.collect::<Vec<u64>>(), &mut ctx.out);
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes away a session that was begun for a line that could not be written: the next one begins it.
-    fn take_back(&mut self, ctx: &mut Ctx) {
-        if let Some(mut recorder) = self.recorder.take_if(|_| self.is_new) {
-            told(surprises::tell(&mut recorder, ctx));
-            match self.plan.store.take_back(recorder) {
-                Ok(None) => self.acks.of_session(""),
-                Ok(stays) => self.recorder = stays,
-                Err(error) => told(ctx.warn(&error.into())),
-            }
-        }
-    }
-
-    /// Opens the session with the first words.
-    fn begin(&mut self, ctx: &mut Ctx) -> Result<(), Error> {
-        if self.recorder.is_some() {
-            return Ok(());
-        }
-        let store = &self.plan.store;
-        let mut recorder = match &self.plan.start {
-            Start::New { id, project } => {
-                self.is_new = true;
-                store.begin(NewSession { id: id.as_deref(), ..NewSession::of(project) })?
-            }
-            Start::GoOn { session, record } => store.resume_source(&session.source, record.as_deref())?,
-            Start::Current { project, with, idle_minutes } => {
-                let new = NewSession { with: with.as_deref(), ..NewSession::of(project) };
-                self.is_new = store.current(&new)?.is_none();
-                let (recorder, archived) = store.go_on(new, *idle_minutes)?;
-                if let Some(Archived { session, path, surprises }) = archived {
-                    told(surprises::tell_all(&surprises, ctx));
-                    let text =
-                        format!("the session was idle: it is ended, called {session} now, in {}", path.display());
-                    told(ctx.caution("archived", &text));
-                }
-                recorder
-            }
-        };
-        told(surprises::tell(&mut recorder, ctx));
-        let session = recorder.session().map(ToString::to_string).unwrap_or_default();
-        self.acks.of_session(&session);
-        if let Some(path) = recorder.path() {
-            told(ctx.note(&format!("Recording to {}", path.display())));
-            told(ctx.note(&format!("Go on later with: scrollback record --resume {session}")));
-        }
-        self.recorder = Some(recorder);
-        Ok(())
-    }
-
-    /// Writes the title that was asked for; a disk that takes it not now may take it with the next line.
-    fn give_title(&mut self, ctx: &mut Ctx) {
-        let (Some(title), Some(recorder)) = (&self.title, &mut self.recorder) else { return };
-        match recorder.title(title.as_str()) {
-            Ok(_) => self.title = None,
-            Err(error) if is_the_worlds(&error) => {}
-            Err(error) => {
-                self.title = None;
-                self.has_problems = true;
-                told(ctx.warn(&error.into()));
-            }
-        }
-    }
-
-    /// Lets go of a session that was idle: the next words end it and begin another.
-    fn end_when_idle(&mut self, ctx: &mut Ctx) {
-        let Start::Current { idle_minutes: Some(minutes), .. } = self.plan.start else { return };
-        let Some(recorder) = self.recorder.as_mut().filter(|recorder| recorder.is_idle_for(minutes)) else { return };
-        let finished = recorder.finish();
-        self.settle(ctx);
-        if finished.is_ok() {
-            self.recorder = None;
-        }
-    }
-
-    fn settle(&mut self, ctx: &mut Ctx) {
-        let Some(recorder) = &mut self.recorder else { return };
-        self.acks.settle(&recorder.settled(), &mut ctx.out);
-        told(surprises::tell(recorder, ctx));
-    }
-
-    fn release(&mut self, ctx: &mut Ctx) {
-        let Some(recorder) = &mut self.recorder else { return };
-        if let Err(error) = recorder.release() {
-            self.failed |= is_the_worlds(&error);
-        }
-        self.settle(ctx);
-    }
-
-    /// Says what never became whole, writes what is held, and tells how it went: no line stays without an answer.
-    fn end(mut self, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-        self.end_words(ctx);
-        if self.recorder.is_some() {
-            self.give_title(ctx);
-        }
-        if let Some(recorder) = &mut self.recorder {
-            let finished = recorder.finish().or_else(|error| match error {
-                // The disk may promise at the second time what it did not at the first.
-                Error::Unsaved { .. } => recorder.reopen().and_then(|()| recorder.finish()),
-                error => Err(error),
-            });
-            self.acks.settle(&recorder.settled(), &mut ctx.out);
-            self.acks.refuse_held(&recorder.refused(), &mut ctx.out);
-            told(surprises::tell(recorder, ctx));
-            if let Err(error) = finished {
-                self.failed |= is_the_worlds(&error);
-                self.acks.refuse_rest(&error.to_string(), &mut ctx.out);
-                told(ctx.warn(&Failure::from(error).hint("what was not acknowledged is not saved")));
-            }
-        }
-        self.acks.refuse_rest("the input ended, and nothing came of it", &mut ctx.out);
-        if self.title.is_some() && self.acks.saved > 0 {
-            self.has_problems = true;
-            let failure = Failure::new(FailureKind::Io, "the title could not be written");
-            told(ctx.warn(&failure.hint("`scrollback rename` gives the session its title")));
-        }
-        let has_problems = self.acks.refused > 0 || self.has_problems;
-        let code = match (self.failed && self.acks.saved == 0, has_problems || self.failed) {
-            (true, _) => super::FAILED,
-            (false, false) => 0,
-            (false, true) => super::FOUND_PROBLEMS,
-        };
-        match self.acks.unheard() {
-            Some(failure) => Err(failure),
-            None => Ok(ExitCode::from(code)),
-        }
-    }
-
-    /// The input is over: what waited for more of it is said as it is.
-    fn end_words(&mut self, ctx: &mut Ctx) {
-        let heard = self.dictation.end();
-        let waiting = std::mem::take(&mut self.unwritten);
-        let mut last = Line::new(0, Vec::new());
-        let is_said = self.recorder.is_some() || heard.sayings.iter().any(Saying::is_said);
-        let said = if is_said { self.record(heard.sayings, &mut last, ctx) } else { Ok(()) };
-        match said {
-            Ok(()) if last.is_recorded() => {
-                waiting.into_iter().for_each(|line| self.acks.add(last.also(line), &mut ctx.out));
-            }
-            Ok(()) => {
-                let why = "the input ended before what it says was whole";
-                waiting.iter().for_each(|line| self.acks.refuse(line.seq(), why, &mut ctx.out));
-            }
-            Err(error) => {
-                self.failed |= is_the_worlds(&error);
-                waiting.iter().for_each(|line| self.acks.refuse(line.seq(), &error.to_string(), &mut ctx.out));
-                told(ctx.warn(&Failure::from(error).hint("what was not acknowledged is not saved")));
-                self.take_back(ctx);
-            }
-        }
-    }
-}
-
-/// Whether the system said no, and not we.
-fn is_the_worlds(error: &Error) -> bool {
-    failure::kind_of(error) == FailureKind::Io
-}
-
-/// What could not be told stops no recording.
-fn told(result: Result<(), Failure>) {
-    drop(result);
 }

@@ -17,7 +17,8 @@ use crate::writable::{Done, Writable};
 /// Move sessions into the trash
 ///
 /// Moves the files of each session, what describes it and its sub-agents' sessions with it. `trash` lists what was removed, `trash restore` puts it back;
-/// nothing in the trash expires.
+/// nothing in the trash expires. Close the agent first: one that still has a session open, and has been silent for more than a minute, is not noticed,
+/// and what it writes next begins the session anew.
 #[derive(clap::Args, Debug)]
 pub(crate) struct RemoveArgs {
     /// Session id, unique beginning, @, or a path (can be repeated)

@@ -1,6 +1,8 @@
 //! A hermetic place to run the program in: own home, cleared environment, a clock that stands still.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub(crate) mod chats;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -57,7 +59,29 @@ impl TestEnv {
     }
 
     pub(crate) fn run_with(&self, args: &[&str], input: &[u8]) -> Ran {
-        let mut child = self.command(args).spawn().unwrap();
+        self.ran(self.command(args), input)
+    }
+
+    /// Runs as somebody who may not do everything, where whoever runs the tests may, as root does.
+    #[cfg(unix)]
+    pub(crate) fn run_as_anybody(&self, args: &[&str]) -> Ran {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt};
+        use std::os::unix::process::CommandExt;
+        const NOBODY: u32 = 65_534;
+        let mut command = self.command(args);
+        if std::fs::metadata(self.dir.path()).unwrap().uid() == 0 {
+            std::fs::set_permissions(self.dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+            // Nobody else may come to where the program was built.
+            let program = self.dir.path().join("scrollback");
+            std::fs::copy(env!("CARGO_BIN_EXE_scrollback"), &program).unwrap();
+            command = self.with(Command::new(program), args);
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        self.ran(command, b"")
+    }
+
+    pub(crate) fn ran(&self, mut command: Command, input: &[u8]) -> Ran {
+        let mut child = command.spawn().unwrap();
         // A program that does not read its input closes it: that is no failure of the test.
         drop(child.stdin.take().unwrap().write_all(input));
         let output = child.wait_with_output().unwrap();
@@ -66,7 +90,10 @@ impl TestEnv {
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_scrollback"));
+        self.with(Command::new(env!("CARGO_BIN_EXE_scrollback")), args)
+    }
+
+    fn with(&self, mut command: Command, args: &[&str]) -> Command {
         command.args(args).current_dir(self.work()).env_clear();
         command.env("HOME", self.home()).env("TZ", "UTC").env("COLUMNS", "100");
         command.env("SCROLLBACK_NOW", "2026-11-15T12:00:00Z");

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use scrollback::dialect::{self, Dialect};
-use scrollback::history::View;
 
 use super::model::{Failure, Model};
 
@@ -26,7 +25,9 @@ Only http:// is spoken: for https start a proxy on this machine.
 
 /// What was typed.
 pub(crate) struct Options {
-    pub(crate) start: Start,
+    /// A session, or a record of one as `ID#RECORD`.
+    pub(crate) resume: Option<String>,
+    pub(crate) is_continued: bool,
     pub(crate) dialect: &'static dyn Dialect,
     pub(crate) store: PathBuf,
     pub(crate) with: Option<String>,
@@ -34,28 +35,15 @@ pub(crate) struct Options {
     pub(crate) model: Model,
 }
 
-pub(crate) enum Start {
-    New,
-    Continue,
-    Resume(String),
-    Checkpoint(String, String),
-}
-
 /// Nothing where help is wanted.
 pub(crate) fn read(args: &mut dyn Iterator<Item = String>) -> Result<Option<Options>, Failure> {
-    let var = |name: &str| std::env::var(name).unwrap_or_default();
-    let (mut start, mut store, mut script, mut with, mut prints_acks) = (Start::New, None, None, None, false);
-    let mut format = "native".to_owned();
+    let (mut resume, mut store, mut script, mut with) = (None, None, None, None);
+    let (mut format, mut is_continued, mut prints_acks) = ("native".to_owned(), false, false);
     while let Some(option) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{option} is followed by nothing; see --help"));
         match option.as_str() {
-            "--continue" => start = Start::Continue,
-            "--resume" => start = Start::Resume(value()?),
-            "--checkpoint" => {
-                let point = value()?;
-                let (session, record) = point.split_once('#').ok_or("--checkpoint wants ID#RECORD")?;
-                start = Start::Checkpoint(session.to_owned(), record.to_owned());
-            }
+            "--continue" => is_continued = true,
+            "--resume" | "--checkpoint" => resume = Some(value()?),
             "--format" => format = value()?,
             "--store" => store = Some(PathBuf::from(value()?)),
             "--with" => with = Some(value()?),
@@ -65,20 +53,11 @@ pub(crate) fn read(args: &mut dyn Iterator<Item = String>) -> Result<Option<Opti
             _ => return Err(format!("no option {option}; see --help").into()),
         }
     }
-    let usual = || (format == "native").then(|| Path::new(&var("HOME")).join(".local/share/scrollback"));
-    let model = match script {
-        Some(file) => Model::Script(serde_json::from_slice(&std::fs::read(file)?)?),
-        None if var("ANTHROPIC_BASE_URL").is_empty() => {
-            Model::endpoint(View::OpenAi, &var("OPENAI_BASE_URL"), var("OPENAI_API_KEY"), var("MODEL"))?
-        }
-        None => Model::endpoint(View::Anthropic, &var("ANTHROPIC_BASE_URL"), var("ANTHROPIC_API_KEY"), var("MODEL"))?,
-    };
-    Ok(Some(Options {
-        start,
-        dialect: dialect::named(&format).ok_or_else(|| format!("no format {format:?}; see --help"))?,
-        store: store.or_else(usual).ok_or_else(|| format!("--format {format} needs --store"))?,
-        with,
-        prints_acks,
-        model,
-    }))
+    let home = || Some(Path::new(&std::env::var_os("HOME")?).join(".local/share/scrollback"));
+    let store = store.or_else(|| home().filter(|_| format == "native"));
+    let store = store.ok_or_else(|| format!("--format {format} needs --store"))?;
+    let dialect = dialect::named(&format).ok_or_else(|| format!("no format {format:?}; see --help"))?;
+    let play = |file| Ok(Model::Script(serde_json::from_slice(&std::fs::read(file)?)?));
+    let model = script.map_or_else(Model::named, play)?;
+    Ok(Some(Options { resume, is_continued, dialect, store, with, prints_acks, model }))
 }

@@ -241,11 +241,40 @@ fn the_next_record_after_any_cut_starts_on_a_fresh_line() {
         assert_eq!(&now[..cut], &whole[..cut], "cut at {cut}");
         assert!(offset == 0 || now[offset - 1] == b'\n', "cut at {cut}");
         assert_eq!(&now[offset..], line("next", 10), "cut at {cut}");
-        let torn = cut > 0 && whole[cut - 1] != b'\n';
-        assert_eq!(appender.surprises(), if torn { vec![Surprise::TornTail] } else { vec![] }, "cut at {cut}");
+        let expected = match (cut.checked_sub(1).map(|last| whole[last]), whole.get(cut)) {
+            (None | Some(b'\n'), _) => vec![],
+            (Some(_), Some(b'\n')) => vec![Surprise::NoLineEnd],
+            (Some(_), _) => vec![Surprise::TornTail],
+        };
+        assert_eq!(appender.surprises(), expected, "cut at {cut}");
         let mut expected = ids(&whole[..cut]);
         expected.insert("next".to_owned());
         assert_eq!(ids(&now), expected, "cut at {cut}");
+    }
+}
+
+#[test]
+fn an_open_end_is_told_by_what_it_is() {
+    let long = String::from_utf8(line("long", 100_000)).unwrap();
+    for (end, expected) in [
+        ("{\"a\":1}", Surprise::NoLineEnd),
+        ("{\"a\":1}\r", Surprise::NoLineEnd),
+        ("{\"a\":1}{\"b\":2}", Surprise::NoLineEnd),
+        ("{\"a\":1}{\"b\":", Surprise::TornTail),
+        ("{\"a\":\"}", Surprise::TornTail),
+        ("rubbish", Surprise::TornTail),
+        ("\0\0\0", Surprise::TornTail),
+        ("{\"a\":\"\u{e9}\"}", Surprise::NoLineEnd),
+        (long.trim_end(), Surprise::NoLineEnd),
+        (&long[..long.len() / 2], Surprise::TornTail),
+    ] {
+        for before in ["", "{\"first\":0}\n", "torn\n"] {
+            let sim = disk(0);
+            sim.write(LOG, format!("{before}{end}").as_bytes());
+            let mut appender = open(&sim).unwrap();
+            appender.append(&line("next", 10)).unwrap();
+            assert_eq!(appender.surprises(), [expected], "{before:?} {:.40}", end);
+        }
     }
 }
 

@@ -170,7 +170,7 @@ impl Kept {
     fn towards(mut self, session: &Session, to: &'static dyn Dialect) -> Beside {
         let has_newer = session.records().any(|record| self.is_newer(record));
         if self.from.dialect == to.name() {
-            let back = if has_newer { self.as_lines(to) } else { self };
+            let back = if has_newer { self.into_lines(to) } else { self };
             return Beside { back: Some(back), ..Beside::default() };
         }
         let original = self.original();
@@ -188,7 +188,7 @@ impl Kept {
     }
 
     /// A document cannot be gone on with: each of its messages becomes a line, byte for byte but for the ends of lines.
-    fn as_lines(mut self, dialect: &'static dyn Dialect) -> Kept {
+    fn into_lines(mut self, dialect: &'static dyn Dialect) -> Kept {
         let original = self.original();
         let is_document = serde_json::from_slice::<serde::de::IgnoredAny>(&original).is_ok()
             && (self.lines.len() > 1 || original.trim_ascii_start().starts_with(b"["));

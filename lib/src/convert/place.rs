@@ -12,7 +12,8 @@ use crate::project;
 use crate::reading::Reading;
 use crate::record::SessionId;
 use crate::session::Session;
-use crate::store::{FILE_NAME_LIMIT_BYTES, NewSession, Store};
+use crate::store::{NewSession, Store};
+use crate::writing::FILE_NAME_LIMIT_BYTES;
 
 /// The way that a session takes.
 pub(super) struct Way {
@@ -46,7 +47,7 @@ impl Way {
         let is_new_kind = back.is_none() && !session.stays(how);
         // Where a session is called after its place, it is called so from the beginning.
         let is_placed = is_new_kind && matches!(how.target, Target::Store(_));
-        let id = how.to.session_of(&path).filter(|_| is_placed).map_or(id, SessionId);
+        let id = if is_placed { store.called(id, &path) } else { id };
         Ok(Way { back, other, remark, is_new_kind, id, store, path })
     }
 }

@@ -12,6 +12,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::answers::{answers, joined};
 use super::pairing::Pairing;
+use super::path::OnePath;
 use super::script::{Script, derived_id};
 use super::{Conversion, LossRow};
 use crate::append::Appender;
@@ -113,6 +114,7 @@ struct Replay<'s> {
     /// What the recorder holds of a turn that is not over.
     held: Vec<RecordRef<'s>>,
     pairing: Pairing,
+    path: OnePath,
     called: Called,
     /// The last record of the chain that was written, and the last that is no work beside the conversation.
     last_link: Option<RecordId>,
@@ -168,6 +170,7 @@ impl<'s> Replay<'s> {
             costs: HashMap::new(),
             held: Vec::new(),
             pairing: Pairing::default(),
+            path: OnePath::default(),
             called: Called::of(session),
             last_link: None,
             last_of_conversation: None,
@@ -250,13 +253,17 @@ impl<'s> Replay<'s> {
             self.end_turn()?;
         }
         self.script.turn_to(first, last);
+        let kind = body.kind();
+        let mut on = None;
         if self.shape == Shape::Tree {
             let tip = match first.parent() {
-                Some(parent) => self.tips.get(&parent.order()).cloned(),
+                Some(parent) if first.is_sidechain() => self.tips.get(&parent.order()).cloned(),
+                Some(parent) => self.tips.get(&parent.order()).map(|tip| self.path.end(tip.clone(), kind)),
                 // What stands beside the conversation begins none of its own, where it is written into one.
                 None if first.is_side() => self.recorder.tip().cloned(),
                 None => None,
             };
+            on = tip.clone().filter(|_| !first.is_sidechain() && !first.is_side());
             self.branch_from(tip, first);
         } else if let Some(tip) = self.tip_of_linear.take() {
             self.branch_from(Some(tip), first);
@@ -288,6 +295,9 @@ impl<'s> Replay<'s> {
                 self.note(&first.id(), saved);
                 if !first.is_side() {
                     self.follow(first);
+                }
+                if let (Some(on), Some(written)) = (on, self.recorder.tip()) {
+                    self.path.add(&on, kind, written);
                 }
             }
             Ok(Ack::Held { .. }) => {

@@ -29,7 +29,7 @@ impl Fields {
             None => Ok(None),
             Some(value) => match value.as_u64().or_else(|| whole(value.as_f64()?)) {
                 Some(count) => Ok(Some(count)),
-                None => Err(wrong(names, "a whole number", &value)),
+                None => Err(wrong(names, "a whole number, not negative", &value)),
             },
         }
     }

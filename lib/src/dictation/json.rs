@@ -15,7 +15,11 @@ const EXACT_DIGITS: usize = 15;
 pub(super) fn object(line: &[u8], heard: &mut Heard) -> Result<Option<Map<String, Value>>, Refused> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
     // What server-sent events have beside their data.
-    let field = |name: &[u8]| line.strip_prefix(name).and_then(|rest| rest.strip_prefix(b":")).map(<[u8]>::trim_ascii);
+    let field = |name: &[u8]| match line.strip_prefix(name)? {
+        // A field that says nothing may have no colon.
+        b"" => Some(b"".as_slice()),
+        rest => rest.strip_prefix(b":").map(<[u8]>::trim_ascii),
+    };
     if line.starts_with(b":") || [b"event".as_slice(), b"id", b"retry"].into_iter().any(|name| field(name).is_some()) {
         return Ok(None);
     }

@@ -38,14 +38,16 @@ pub(super) fn hear(value: Value, heard: &mut Heard) -> Result<(), Refused> {
     let body = fields.text(&["body"])?.unwrap_or_default();
     let from = fields.needed(&["from"])?;
     let room = match (fields.flag(&["room"])?, fields.text(&["type"])?.as_deref()) {
+        // It says again what could not be delivered.
+        (_, Some("error")) => return Err(Refused::because("its type is error: it came back, and nobody says it")),
         (Some(room), _) => room,
         (None, Some("groupchat")) => true,
         (None, Some("chat")) => false,
         (None, Some(_) | None) => is_room(&from),
     };
     let id = fields.text(&["id"])?;
-    let files = fields.any(&["oob"]).map(files).transpose()?.unwrap_or_default();
-    let reaction = fields.any(&["reaction"]).map(reaction).transpose()?;
+    let files = fields.any(&["oob"]).map(|oob| files(oob, heard)).transpose()?.unwrap_or_default();
+    let reaction = fields.any(&["reaction"]).map(|value| reaction(value, heard)).transpose()?;
     if body.trim().is_empty() && files.is_empty() && reaction.is_none() {
         return Err(Refused::because("nothing is said: body, oob or reaction is missing"));
     }
@@ -73,30 +75,50 @@ fn is_room(from: &str) -> bool {
     ROOM_DOMAINS.iter().any(|known| known.eq_ignore_ascii_case(label))
 }
 
-fn files(value: Value) -> Result<Vec<SharedFile>, Refused> {
+fn files(value: Value, heard: &mut Heard) -> Result<Vec<SharedFile>, Refused> {
     let list = if let Value::Array(list) = value { list } else { vec![value] };
-    let file = |value| match value {
-        Value::String(url) => Ok(SharedFile { url, mime_type: None, size_bytes: None }),
-        Value::Object(object) => {
-            let mut fields = Fields(object);
-            let url = fields.needed(&["url"])?;
-            let mime_type = fields.text(&["mimeType", "mime_type", "mediaType"])?;
-            Ok(SharedFile { url, mime_type, size_bytes: fields.count(&["size", "sizeBytes"])? })
+    let mut files = Vec::new();
+    for value in list {
+        let file = match value {
+            Value::String(url) => SharedFile { url, mime_type: None, size_bytes: None },
+            Value::Object(object) => {
+                let mut fields = Fields(object);
+                let url = fields.needed(&["url"])?;
+                let mime_type = fields.text(&["mimeType", "mime_type", "mediaType"])?;
+                let size_bytes = fields.count(&["size", "sizeBytes"])?;
+                fields.0.keys().for_each(|key| heard.lose(format!("oob {key}")));
+                SharedFile { url, mime_type, size_bytes }
+            }
+            other => return Err(wrong(&["oob"], "a list of addresses", &other)),
+        };
+        if file.url.trim().is_empty() {
+            heard.lose("oob without an address");
+        } else {
+            files.push(file);
         }
-        other => Err(wrong(&["oob"], "a list of addresses", &other)),
-    };
-    list.into_iter().map(file).collect()
+    }
+    Ok(files)
 }
 
-fn reaction(value: Value) -> Result<Reaction, Refused> {
+fn reaction(value: Value, heard: &mut Heard) -> Result<Reaction, Refused> {
     let Value::Object(object) = value else { return Err(wrong(&["reaction"], "an object", &value)) };
     let mut fields = Fields(object);
     let message_id = fields.needed(&["messageId", "message_id"])?;
-    let emojis = match fields.any(&["emojis", "emoji"]) {
+    if message_id.is_empty() {
+        return Err(Refused::because("messageId is empty: a reaction is to a message"));
+    }
+    let mut emojis = match fields.any(&["emojis", "emoji"]) {
         None => Vec::new(),
         Some(Value::String(emoji)) => vec![emoji],
         Some(list) => serde_json::from_value(list.clone()).map_err(|_| wrong(&["emojis"], "a list of texts", &list))?,
     };
+    // An empty one is none; of all being empty it must not be made that the person takes back what was there.
+    let told = emojis.len();
+    emojis.retain(|emoji| !emoji.trim().is_empty());
+    if emojis.is_empty() && told > 0 {
+        return Err(Refused::because("emojis is a list of empty texts"));
+    }
+    fields.0.keys().for_each(|key| heard.lose(format!("reaction {key}")));
     Ok(Reaction { message_id, emojis })
 }
 

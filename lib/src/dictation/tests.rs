@@ -79,7 +79,7 @@ fn a_line_is_acknowledged_when_its_sync_failed_and_the_second_did_not() {
     let mut dictation = Dictation::default();
     say(&mut dictation, &mut recorder, r#"{"user": "one"}"#);
     // Lock, is_at, len, append and unlock come before the sync.
-    sim.at(sim.steps() + 5, Event::Fails(io::ErrorKind::Other));
+    sim.at(sim.steps() + 4, Event::Fails(io::ErrorKind::Other));
     let acks = say(&mut dictation, &mut recorder, r#"{"user": "two"}"#);
     let [Ack::Saved(saved)] = &acks[..] else { panic!("{acks:?}") };
     assert_eq!((Some(&saved.id), saved.durability), (recorder.head(), Durability::Sync));

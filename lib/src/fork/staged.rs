@@ -2,9 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 use crate::append::make_folders;
 use crate::disk::{Disk, OpenLog};
 use crate::error::{At, Error, Result};
+use crate::in_use::marked;
 use crate::replace::{beside, take_away, write_all};
 
 /// Lines are gathered to writes of about this size: a session may have a million of them.
@@ -82,8 +85,11 @@ impl<'a> Out<'a> {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Result<()> {
+    /// The file is whole, and nobody writes to it any more.
+    pub(super) fn finish(mut self, at: Timestamp) -> Result<()> {
         self.flush()?;
+        // A disk that keeps no such times has no marks.
+        drop(self.log.set_written(marked(at)));
         self.log.sync().at(self.path)
     }
 }

@@ -8,8 +8,11 @@ use crate::message::{Role, ToolPart, ToolState};
 use crate::record::{Outcome, ToolResult};
 use crate::session::RecordRef;
 
-/// The dialect of the agent that sends the results of the first record as they stand, behind them those that are missing, then the rest.
+/// The dialect of the agent that sends the results of the first record, behind them those that are missing, then the rest as called.
 const GATHERS: &str = "qwen-code";
+
+/// The dialects of agents that send results in the order in which they came.
+const AS_THEY_CAME: [&str; 2] = ["claude-code", "codex"];
 
 /// A turn, and for an answer what its calls gave back.
 pub(super) struct Draft<'s> {
@@ -51,23 +54,25 @@ impl<'s> Draft<'s> {
         if turn.records.is_empty() {
             turn.records.extend(last);
         }
-        if last.is_some_and(|record| record.session.dialect().name() == GATHERS) {
-            gather(&mut turn.items, &places);
+        if let Some(record) = last {
+            arrange(&mut turn.items, &places, record.session.dialect().name());
         }
         turn.items.shrink_to_fit();
         (!turn.items.is_empty()).then_some(turn)
     }
 }
 
-/// Puts results in the order in which they are sent; `places` are those of their records.
-fn gather(items: &mut Vec<Item>, places: &[Option<usize>]) {
-    let first = places.iter().flatten().min();
+/// Puts results, which stand as called, in the order in which the agent sends them; `places` are those of their records.
+fn arrange(items: &mut Vec<Item>, places: &[Option<usize>], dialect: &str) {
+    let first = places.iter().flatten().min().copied();
     let rank = |place: &Option<usize>| match place {
-        Some(at) if Some(at) == first => 0,
+        place if AS_THEY_CAME.contains(&dialect) => place.unwrap_or(usize::MAX),
+        _ if dialect != GATHERS => 0,
+        Some(at) if Some(*at) == first => 0,
         None => 1,
         Some(_) => 2,
     };
-    let mut ranked: Vec<(u8, Item)> = places.iter().map(rank).zip(items.drain(..)).collect();
+    let mut ranked: Vec<(usize, Item)> = places.iter().map(rank).zip(items.drain(..)).collect();
     ranked.sort_by_key(|(rank, _)| *rank);
     items.extend(ranked.into_iter().map(|(_, item)| item));
 }

@@ -52,11 +52,16 @@ pub(super) fn name_speaker(turn: &Turn<'_>, pieces: &mut [Value]) {
 
 /// The same, for anybody; true when it was said.
 pub(crate) fn name_sender(sender: Option<&str>, pieces: &mut [Value]) -> bool {
-    let Some(sender) = sender.filter(|sender| sender.ends_with(IN_A_ROOM)) else { return false };
+    let Some(name) = in_a_room(sender) else { return false };
     let first = pieces.iter_mut().find_map(|piece| piece.get_mut("text"));
     if let Some(Value::String(text)) = first {
-        text.insert_str(0, &format!("{}: ", one_line(sender)));
+        text.insert_str(0, &name);
         return true;
     }
     false
+}
+
+/// What somebody's words begin with in a room.
+pub(crate) fn in_a_room(sender: Option<&str>) -> Option<String> {
+    sender.filter(|sender| sender.ends_with(IN_A_ROOM)).map(|sender| format!("{}: ", one_line(sender)))
 }

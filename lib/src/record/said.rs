@@ -1,7 +1,9 @@
 //! What is said in a line of code: a text, parts or results as a message.
 
-use super::{Said, Title, TitleSource, ToolResult};
-use crate::message::Part;
+use serde_json::{Map, Value};
+
+use super::{Outcome, Said, Title, TitleSource, Todo, ToolResult};
+use crate::message::{Part, ToolPart};
 
 impl Said {
     /// The calls that wait for their results: the id and the tool's name of each.
@@ -10,6 +12,25 @@ impl Said {
             Part::Tool(call) if call.is_open() => Some((call.call_id.as_str(), call.name.as_str())),
             _ => None,
         })
+    }
+}
+
+impl ToolResult {
+    /// What a tool gave back to a call, or why it failed.
+    pub fn of(call: &ToolPart, done: Result<Value, String>) -> ToolResult {
+        let (output, outcome) = match done {
+            Ok(output) => (output, Outcome::Done),
+            Err(why) => (why.as_str().into(), Outcome::Failed(why)),
+        };
+        let (call_id, name) = (call.call_id.clone(), Some(call.name.clone()));
+        ToolResult { call_id, name, output, outcome, preliminary: false, duration_ms: None, about: Map::new() }
+    }
+}
+
+impl Todo {
+    /// Something that is still to be done.
+    pub fn pending(content: impl Into<String>) -> Todo {
+        Todo { content: content.into(), status: "pending".to_owned(), active_form: None, extra: Map::new() }
     }
 }
 

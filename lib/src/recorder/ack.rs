@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::append::Surprise;
-use crate::message::Part;
+use crate::message::{Part, ReasoningPart, StreamState, TextPart};
 use crate::record::{Body, Kind, RecordId, Said};
 use crate::thinking::Triggers;
 use crate::writing::Losses;
@@ -42,6 +42,47 @@ pub enum Delta {
     Part(Part),
     /// What else is known of the answer: its task list, its thinking mode, its metadata.
     About(Box<Said>),
+}
+
+impl Delta {
+    /// Adds the piece to what is known of the answer. A text or thinking that may go on is `streaming`.
+    pub fn add_to(self, said: &mut Said) {
+        let goes_on = Some(StreamState::Streaming);
+        match (self, said.parts.last_mut()) {
+            (Delta::Text(more), Some(Part::Text(part))) if part.state == goes_on => part.text.push_str(&more),
+            (Delta::Reasoning(more), Some(Part::Reasoning(part))) if part.state == goes_on => part.text.push_str(&more),
+            (Delta::End(about), Some(Part::Text(part))) => (part.state, part.provider_metadata) = (None, about),
+            (Delta::End(about), Some(Part::Reasoning(part))) => (part.state, part.provider_metadata) = (None, about),
+            (Delta::End(_), _) => {}
+            (Delta::Text(text), _) => {
+                said.parts.push(Part::Text(TextPart { text, state: goes_on, ..TextPart::default() }));
+            }
+            (Delta::Reasoning(text), _) => {
+                said.parts.push(Part::Reasoning(ReasoningPart { text, state: goes_on, ..ReasoningPart::default() }));
+            }
+            (Delta::Part(part), _) => put(&mut said.parts, part),
+            (Delta::Model(model), _) => said.model = Some(model),
+            (Delta::About(more), _) => said.know(*more),
+        }
+    }
+}
+
+/// Adds a part, or puts a call in the place of what was known of it.
+pub(super) fn put(parts: &mut Vec<Part>, part: Part) {
+    let is_same = |known: &Part| matches!((known, &part), (Part::Tool(a), Part::Tool(b)) if a.call_id == b.call_id);
+    match parts.iter_mut().find(|known| is_same(known)) {
+        Some(known) => *known = part,
+        None => parts.push(part),
+    }
+}
+
+impl Said {
+    /// Adds what else is known: its task list, its thinking mode, its metadata.
+    pub(super) fn know(&mut self, more: Said) {
+        self.todos = more.todos.or(self.todos.take());
+        self.thinking = more.thinking.or(self.thinking.take());
+        self.metadata.extend(more.metadata);
+    }
 }
 
 /// What a record survives once the call has returned.
@@ -99,6 +140,14 @@ impl Ack {
             Ack::Held { .. } | Ack::NotRecorded => None,
         }
     }
+
+    /// What names the call.
+    pub fn ticket(&self) -> Option<u64> {
+        match self {
+            Ack::Saved(Saved { ticket, .. }) | Ack::Held { ticket } => Some(*ticket),
+            Ack::NotRecorded => None,
+        }
+    }
 }
 
 /// A call whose record is on disk.
@@ -141,6 +190,7 @@ impl fmt::Display for Surprise {
             Surprise::InUse => "another program wrote to this session in the last minute, and may go on",
             Surprise::Unread => "not every session could be read: a newer one may be among those",
             Surprise::TornTail => "the file ended inside a record; that piece was closed, nothing else changed",
+            Surprise::NoLineEnd => "the last record's line had no end; it got one, nothing else changed",
             Surprise::Replaced => "another file took the session's name meanwhile; that one is written to now",
             Surprise::Deleted => "the session's file was deleted meanwhile; it was begun anew",
             Surprise::Shortened => "the session's file was cut short meanwhile; what stood there is gone",

@@ -5,16 +5,17 @@
 
 use serde_json::{Map, Value};
 
+use super::ack::put;
 use super::draft::{On, Piece};
 use super::log::Log;
 use super::start::Tip;
 use super::tickets::{Tickets, Whose, Wrote};
+use super::words::{Kind, Open, Waiting};
 use super::{Ack, Delta, Durability, Saved};
 use crate::assemble::settle_in_turn;
 use crate::error::{Error, Result};
-use crate::message::{Part, ReasoningPart, TextPart};
+use crate::message::Part;
 use crate::record::{Body, Said, ToolResult, Usage};
-use crate::redact::Held;
 use crate::writing::{Fragment, Grain, Loss, Losses};
 
 /// What an answer's metadata says where words of it could not be written and were not said again.
@@ -42,16 +43,9 @@ pub(super) struct Answer {
     /// Pieces that the format has no place for: the next one that it has tells of them.
     pub(super) lost: Losses,
     /// Calls whose pieces are not on disk.
-    waiting: Vec<Waiting>,
+    waiting: Waiting,
     /// Words that were refused, until they are said again.
     missing: Option<(Kind, String)>,
-}
-
-/// A call that waits for its words to be written.
-struct Waiting {
-    ticket: u64,
-    /// Where they end in the open part.
-    end: usize,
 }
 
 /// The call that is under way.
@@ -59,32 +53,6 @@ pub(super) struct Call<'r> {
     pub(super) ticket: u64,
     pub(super) log: &'r mut Log,
     pub(super) tickets: &'r mut Tickets,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Text,
-    Reasoning,
-}
-
-/// A text or a thinking that goes on.
-#[derive(Clone)]
-struct Open {
-    kind: Kind,
-    held: Held,
-    /// How many bytes of it came.
-    came: usize,
-    /// What a coarser grain has not written.
-    text: String,
-}
-
-impl Open {
-    fn part(&self, text: String) -> Part {
-        match self.kind {
-            Kind::Reasoning => Part::Reasoning(ReasoningPart { text, ..ReasoningPart::default() }),
-            Kind::Text => Part::Text(TextPart { text, ..TextPart::default() }),
-        }
-    }
 }
 
 /// What came of a piece.
@@ -115,7 +83,7 @@ pub(super) enum Ended {
 
 impl Answer {
     pub(super) fn tickets(&self) -> impl Iterator<Item = u64> + '_ {
-        self.waiting.iter().map(|waiting| waiting.ticket)
+        self.waiting.tickets()
     }
 
     /// Takes a piece of the answer.
@@ -132,9 +100,7 @@ impl Answer {
                 self.told(came, call)
             }
             Delta::About(more) => {
-                self.about.todos = more.todos.or(self.about.todos.take());
-                self.about.thinking = more.thinking.or(self.about.thinking.take());
-                self.about.metadata.extend(more.metadata);
+                self.about.know(*more);
                 Ok(self.hold(call.ticket))
             }
             Delta::Part(part) => {
@@ -181,7 +147,7 @@ impl Answer {
         let doubt = if durability == Durability::Sync { call.log.sync().err() } else { None };
         let losses = std::mem::take(&mut self.lost);
         let wrote = Wrote { saved: Saved { ticket: call.ticket, id, durability, losses }, doubt };
-        call.tickets.settle(self.written(usize::MAX), &wrote, whose);
+        call.tickets.settle(self.waiting.written(usize::MAX), &wrote, whose);
         Ok(Ended::Whole(wrote))
     }
 
@@ -214,13 +180,7 @@ impl Answer {
             self.about.metadata.insert(TEXT_MISSING.to_owned(), true.into());
         }
         let Some(open) = &self.open else { return Ok(Came::Nothing) };
-        let text = open.text.clone() + &open.held.clone().release();
-        let (is_empty, mut part) = (text.is_empty() && about.is_none(), open.part(text));
-        match &mut part {
-            Part::Text(part) => part.provider_metadata = about,
-            Part::Reasoning(part) => part.provider_metadata = about,
-            _ => {}
-        }
+        let (part, is_empty) = open.rest(about);
         let came = match call.grain() {
             Grain::Turn => {
                 self.parts.push(part);
@@ -233,7 +193,7 @@ impl Answer {
         };
         self.open = None;
         self.part += 1;
-        self.waiting.iter_mut().for_each(|waiting| waiting.end = 0);
+        self.waiting.begin_anew();
         Ok(came)
     }
 
@@ -268,8 +228,7 @@ impl Answer {
         }
         let is_fine = call.grain() == Grain::Fragment;
         let before = self.open.clone().filter(|_| is_fine);
-        let begin = || Open { kind, held: Held::default(), came: 0, text: String::new() };
-        let open = self.open.get_or_insert_with(begin);
+        let open = self.open.get_or_insert_with(|| Open::begin(kind));
         let safe = open.held.push(text);
         open.came += text.len();
         if !is_fine {
@@ -336,14 +295,12 @@ impl Answer {
         };
         let about = self.about.clone();
         (said.todos, said.thinking, said.metadata) = (about.todos, about.thinking, about.metadata);
-        let ticket = match (whose, self.waiting.last()) {
-            (Whose::Earlier, Some(waiting)) => waiting.ticket,
-            (Whose::Own | Whose::Earlier, _) => call.ticket,
-        };
-        let piece = Piece { body: Body::Assistant(said), on, fragment };
+        let earlier = self.waiting.tickets().next_back().filter(|_| whose == Whose::Earlier);
+        let ticket = earlier.unwrap_or(call.ticket);
+        let piece = Piece { on, fragment, ..Piece::next(Body::Assistant(said)) };
         let mut wrote = match call.log.write(vec![piece], ticket, durability) {
             Err(Error::CannotHold { what, .. }) => {
-                call.tickets.refuse(self.written(up_to), &what);
+                call.tickets.refuse(self.waiting.written(up_to), &what);
                 self.lost.push(Loss::dropped(&what));
                 return Ok(Came::CannotHold(what));
             }
@@ -355,13 +312,8 @@ impl Answer {
         let chain = &call.log.start.chain;
         let answered = chain.answered.clone().filter(|answered| answered.id == wrote.saved.id);
         self.record = answered.or(self.record.take()).or_else(|| chain.tip.clone());
-        call.tickets.settle(self.written(up_to), &wrote, whose);
+        call.tickets.settle(self.waiting.written(up_to), &wrote, whose);
         Ok(Came::Wrote(wrote))
-    }
-
-    /// The calls that no longer wait once the open part is written so far.
-    fn written(&mut self, up_to: usize) -> Vec<u64> {
-        self.waiting.extract_if(.., |waiting| waiting.end <= up_to).map(|waiting| waiting.ticket).collect()
     }
 
     /// What the call under way is told.
@@ -383,23 +335,12 @@ impl Answer {
     }
 
     fn hold(&mut self, ticket: u64) -> Ack {
-        let end = self.open.as_ref().map_or(0, |open| open.came);
-        self.waiting.push(Waiting { ticket, end });
-        Ack::Held { ticket }
+        self.waiting.hold(ticket, self.open.as_ref())
     }
 }
 
 impl Call<'_> {
     fn grain(&self) -> Grain {
         self.log.place.writing.grain
-    }
-}
-
-/// Adds a part, or puts a call in the place of what was known of it.
-fn put(parts: &mut Vec<Part>, part: Part) {
-    let is_same = |known: &Part| matches!((known, &part), (Part::Tool(a), Part::Tool(b)) if a.call_id == b.call_id);
-    match parts.iter_mut().find(|known| is_same(known)) {
-        Some(known) => *known = part,
-        None => parts.push(part),
     }
 }

@@ -8,13 +8,15 @@ use super::start::{Chain, Tip};
 use crate::error::{Error, Result};
 use crate::record::{Body, Context, Kind, RecordId};
 use crate::redact;
-use crate::writing::{Draft, Fragment, Line, Loss, Losses, Names};
+use crate::writing::{Draft, Fragment, Line, Loss, Losses, Names, Response};
 
 /// One body to write, and where it hangs.
 pub(crate) struct Piece {
     pub(crate) body: Body,
     pub(crate) on: On,
     pub(crate) fragment: Option<Fragment>,
+    /// Of a turn: what is known of each of its responses.
+    pub(crate) responses: Vec<Response>,
 }
 
 /// What a piece hangs on.
@@ -32,7 +34,7 @@ pub(crate) enum On {
 impl Piece {
     /// A whole record after the last one.
     pub(crate) fn next(body: Body) -> Piece {
-        Piece { body, on: On::Tip, fragment: None }
+        Piece { body, on: On::Tip, fragment: None, responses: Vec::new() }
     }
 
     /// The blocks of one answer or of its results, after the last record.
@@ -61,7 +63,7 @@ pub(super) struct Batch {
 impl Log {
     /// Adds the lines of one piece to the batch, and follows it with what the next one hangs on.
     pub(super) fn draft(&self, piece: Piece, at: Timestamp, chain: &mut Chain, batch: &mut Batch) -> Result<()> {
-        let Piece { mut body, on, fragment } = piece;
+        let Piece { mut body, on, fragment, responses } = piece;
         let tells_surroundings = body.said().is_some_and(|said| said.context != Context::default());
         self.fill_in(&mut body, &self.start.calls);
         let kind = body.kind();
@@ -87,13 +89,21 @@ impl Log {
             at,
             version: &host.version,
             body: &body,
+            responses: &responses,
             context: &self.context,
             branches,
             sidechain: chain.sidechain,
             fragment,
             forked_from: forked_from.as_ref().map(|(session, record)| (session, record)),
+            last: chain.last.as_ref(),
             new_id: &*host.new_id,
         });
+        if let Some(line) = written.lines.last() {
+            chain.last = match &line.names {
+                Names::Link(id) | Names::Aside(id) => Some(id.clone()),
+                Names::Place | Names::Side => None,
+            };
+        }
         let ids = [Some(&id), parent.as_ref(), chain.answer.as_ref()].map(|id| id.map(RecordId::as_str));
         let known = redact::ids_of(&body, ids.into_iter().chain([Some(session.as_str())]));
         let is_link = |line: &&Line| matches!(line.names, Names::Link(_) | Names::Place);

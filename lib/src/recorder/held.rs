@@ -1,8 +1,11 @@
 //! What is not written yet: a turn of a format that writes only whole ones, an answer that ends; and what is added to the
 //! message before.
 
+use jiff::Timestamp;
+
 use super::answer::{Answer, Call, Ended};
 use super::draft::{On, Piece};
+use super::log::Log;
 use super::tickets::{Whose, Wrote};
 use super::turn::Turn;
 use super::{Ack, Durability, Mode, Recorder};
@@ -63,8 +66,8 @@ impl Recorder {
     fn write_turn(&mut self, whose: Whose, own: u64) -> Result<Came> {
         let (Some(log), Some((turn, mut tickets))) = (&mut self.log, self.turn.take()) else { return Ok(Came::Held) };
         let ticket = tickets.last().copied().unwrap_or_default();
-        let body = turn.into_body();
-        match log.write(vec![Piece::next(body.clone())], ticket, Durability::Sync) {
+        let (body, responses) = turn.clone().into_body();
+        match log.write(vec![Piece { responses, ..Piece::next(body) }], ticket, Durability::Sync) {
             Ok(wrote) => {
                 tickets.retain(|ticket| whose == Whose::Earlier || *ticket != own);
                 self.tickets.settle_turn(tickets, &wrote);
@@ -76,7 +79,7 @@ impl Recorder {
                 Ok(Came::CannotHold(Error::CannotHold { dialect, what }))
             }
             Err(error) => {
-                self.turn = Some((Turn::of(body), tickets));
+                self.turn = Some((turn, tickets));
                 Err(error)
             }
         }
@@ -84,9 +87,11 @@ impl Recorder {
 
     pub(super) fn record_in_turn(&mut self, body: Body, ticket: u64) -> Result<Ack> {
         match body {
-            Body::Assistant(said) => self.add_to_turn(|turn| turn.answer(said), vec![ticket], Whose::Own)?.told(ticket),
+            Body::Assistant(said) => {
+                self.add_to_turn(|turn, at| turn.answer(said, at), vec![ticket], Whose::Own)?.told(ticket)
+            }
             Body::ToolResult(said) => {
-                self.add_to_turn(|turn| turn.results(said), vec![ticket], Whose::Own)?.told(ticket)
+                self.add_to_turn(|turn, _| turn.results(said), vec![ticket], Whose::Own)?.told(ticket)
             }
             // They say something about the session, not in the conversation.
             body @ (Body::Title(_) | Body::Snapshot(_) | Body::Header(_)) => {
@@ -108,11 +113,12 @@ impl Recorder {
     }
 
     /// Adds to the turn, and writes it when it is over. A failure leaves it as it was.
-    fn add_to_turn(&mut self, add: impl FnOnce(&mut Turn), more: Vec<u64>, whose: Whose) -> Result<Came> {
+    fn add_to_turn(&mut self, add: impl FnOnce(&mut Turn, Timestamp), more: Vec<u64>, whose: Whose) -> Result<Came> {
+        let Some(at) = self.log.as_ref().map(Log::clock) else { return Ok(Came::Held) };
         let before = self.turn.clone();
         let own = more.last().copied().unwrap_or_default();
         let (turn, tickets) = self.turn.get_or_insert_default();
-        add(turn);
+        add(turn, at);
         tickets.extend(more);
         // What is said again is known to go on until somebody else speaks.
         let is_live = self.log.as_ref().is_some_and(|log| log.place.mode == Mode::Live);
@@ -159,7 +165,7 @@ impl Recorder {
         let said = Said { parts: answer.parts.clone(), model: answer.model.clone(), usage, ..answer.about.clone() };
         let own = (whose == Whose::Own).then_some(ticket);
         let tickets = answer.tickets().chain(own).collect();
-        match self.add_to_turn(|turn| turn.answer(said), tickets, whose) {
+        match self.add_to_turn(|turn, at| turn.answer(said, at), tickets, whose) {
             Ok(came) => came.told(ticket),
             Err(error) => {
                 self.answer = Some(answer);
@@ -228,7 +234,7 @@ impl Recorder {
         };
         let piece = if log.joins() {
             let fragment = Some(Fragment { seq: answered.lines, part: answered.lines });
-            Piece { body: Body::Assistant(said), on: On::Again(answered), fragment }
+            Piece { on: On::Again(answered), fragment, ..Piece::next(Body::Assistant(said)) }
         } else {
             Piece::next(Body::Assistant(said))
         };
@@ -263,7 +269,7 @@ impl Recorder {
         let piece = match (body, tip) {
             (Some(body), Some(tip)) => {
                 let fragment = Some(Fragment { seq: tip.lines, part: tip.lines });
-                Piece { body, on: On::Again(tip), fragment }
+                Piece { on: On::Again(tip), fragment, ..Piece::next(body) }
             }
             _ => Piece::next(Body::System(said)),
         };

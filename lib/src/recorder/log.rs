@@ -28,6 +28,9 @@ use crate::writing::{Names, Writing};
 /// Records since the last good `sync` are kept in memory; one is forced before they are more than this.
 const UNSYNCED_LIMIT_BYTES: usize = 8 * 1024 * 1024;
 
+/// The lines of a call are put together in one buffer after another's; one that was larger than this is not kept.
+const BUFFER_LIMIT_BYTES: usize = 64 * 1024;
+
 /// Where a log is, and what it is written with.
 pub(crate) struct Place {
     pub(crate) dialect: &'static dyn Dialect,
@@ -59,6 +62,8 @@ pub(crate) struct Log {
     pub(super) context: Context,
     unsynced: Vec<Unsynced>,
     unsynced_bytes: usize,
+    /// Where lines are put together.
+    buffer: Vec<u8>,
     /// A `sync` failed: what is in `unsynced` may be lost.
     failed: Option<Arc<io::Error>>,
     pub(super) sidecar_before: Option<Value>,
@@ -94,6 +99,7 @@ impl Log {
             context,
             unsynced: Vec::new(),
             unsynced_bytes: 0,
+            buffer: Vec::new(),
             failed: None,
             sidecar_before,
             sidecar_at: None,
@@ -118,7 +124,7 @@ impl Log {
         let durability = self.durability.unwrap_or(durability);
         let at = self.clock();
         let mut chain = self.start.chain.clone();
-        let mut batch = Batch::default();
+        let mut batch = Batch { bytes: std::mem::take(&mut self.buffer), ..Batch::default() };
         let mut kind = Kind::Other;
         // A further piece of a record may be of one that others hang on already.
         let is_new = !pieces.iter().any(|piece| matches!(piece.on, On::Again(_)));
@@ -170,15 +176,18 @@ impl Log {
             }
         }
         let losses = batch.losses;
-        self.unsynced_bytes += batch.bytes.len();
-        self.unsynced.push(Unsynced { ticket, id: id.clone(), kind, offset, bytes: batch.bytes });
+        // Where nobody asked that records survive the machine, there is nothing to remember for a `sync` that fails.
+        if self.durability != Some(Durability::Flush) {
+            self.unsynced_bytes += batch.bytes.len();
+            self.unsynced.push(Unsynced { ticket, id: id.clone(), kind, offset, bytes: batch.bytes.clone() });
+        }
+        self.buffer = batch.bytes;
+        self.buffer.clear();
+        self.buffer.shrink_to(BUFFER_LIMIT_BYTES);
         let (durability, doubt) = match durability {
             Durability::Flush if self.unsynced_bytes < UNSYNCED_LIMIT_BYTES => (Durability::Flush, None),
             Durability::Flush | Durability::Sync => (Durability::Sync, self.sync().err()),
         };
-        if self.durability == Some(Durability::Flush) {
-            self.forget_unsynced();
-        }
         if doubt.is_none() {
             self.tell_sidecar_in_time(at);
         }
@@ -197,7 +206,7 @@ impl Log {
         Ok(())
     }
 
-    /// Forgets which records are not synced yet: they are safe, or nobody asked that they survive more than this process.
+    /// Forgets which records are not synced yet: they are safe.
     fn forget_unsynced(&mut self) {
         self.unsynced.clear();
         self.unsynced_bytes = 0;
@@ -268,7 +277,7 @@ impl Log {
     }
 
     /// Now; a clock that was set back stands still until it has caught up.
-    fn clock(&self) -> Timestamp {
+    pub(super) fn clock(&self) -> Timestamp {
         let now = (self.place.host.now)();
         match self.place.mode {
             Mode::Live => self.start.at.map_or(now, |last| now.max(last)),

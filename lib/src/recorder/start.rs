@@ -47,6 +47,8 @@ pub(crate) struct Chain {
     pub(crate) answered: Option<Tip>,
     /// Everything goes beside the conversation.
     pub(crate) sidechain: bool,
+    /// What the last line of the file is called, where it tells that itself.
+    pub(crate) last: Option<RecordId>,
 }
 
 impl Chain {
@@ -106,6 +108,7 @@ impl Start {
         let mut start = Start::fresh(place, project);
         start.at = session.updated();
         start.count(session)?;
+        start.chain.last = session.records().next_back().map(|record| RecordId(record.id().into_owned()));
         let Some(head) = head else { return Ok(start) };
         let branch = session.branch(head);
         (start.todos, start.thinking) = standing(&branch)?;

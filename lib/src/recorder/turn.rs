@@ -5,22 +5,30 @@
 //! ```
 
 use hashbrown::HashMap;
+use jiff::Timestamp;
 
 use crate::assemble::settle_in_turn;
 use crate::message::{Approval, Part, SteeringPart, ToolPart, ToolState};
 use crate::record::{Body, Outcome, Said, ToolResult};
+use crate::writing::Response;
 
 /// A turn that is not over yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turn {
     said: Said,
+    /// One for each step.
+    responses: Vec<Response>,
 }
 
 impl Turn {
     /// Adds an answer of the model, and the results that it carries.
-    pub(crate) fn answer(&mut self, mut answer: Said) {
+    pub(crate) fn answer(&mut self, mut answer: Said, at: Timestamp) {
         let results = std::mem::take(&mut answer.results);
         self.said.parts.push(Part::StepStart);
+        // It may be several responses of one model that somebody else has put together.
+        let steps = 1 + answer.parts.iter().filter(|part| **part == Part::StepStart).count();
+        let response = Response { at, model: answer.model.clone(), usage: None };
+        self.responses.extend(std::iter::repeat_n(response, steps));
         self.said.parts.append(&mut answer.parts);
         self.know(answer);
         self.results(Said { results, ..Said::default() });
@@ -47,6 +55,12 @@ impl Turn {
     /// Adds facts about the message.
     pub(crate) fn know(&mut self, more: Said) {
         let said = &mut self.said;
+        if let Some(response) = self.responses.last_mut() {
+            response.model = more.model.clone().or(response.model.take());
+            if let Some(usage) = more.usage {
+                response.usage.get_or_insert_default().add(usage);
+            }
+        }
         said.model = more.model.or(said.model.take());
         said.todos = more.todos.or(said.todos.take());
         said.thinking = more.thinking.or(said.thinking.take());
@@ -65,13 +79,8 @@ impl Turn {
         !self.said.parts.iter().any(open) && !matches!(self.said.parts.last(), Some(Part::Tool(_)))
     }
 
-    /// The turn that a body was.
-    pub(crate) fn of(body: Body) -> Turn {
-        if let Body::Assistant(said) = body { Turn { said } } else { Turn::default() }
-    }
-
-    pub(crate) fn into_body(self) -> Body {
-        Body::Assistant(self.said)
+    pub(crate) fn into_body(self) -> (Body, Vec<Response>) {
+        (Body::Assistant(self.said), self.responses)
     }
 }
 
@@ -217,9 +226,9 @@ mod tests {
     fn answers_without_results_stay_answers_of_their_own() {
         let answer = |text: &str| Said { parts: vec![Part::text(text)], ..Said::default() };
         let mut turn = Turn::default();
-        turn.answer(answer("One."));
-        turn.answer(answer("Two."));
-        let Body::Assistant(whole) = turn.into_body() else { panic!("a turn is an answer") };
+        turn.answer(answer("One."), Timestamp::UNIX_EPOCH);
+        turn.answer(answer("Two."), Timestamp::UNIX_EPOCH);
+        let (Body::Assistant(whole), _) = turn.into_body() else { panic!("a turn is an answer") };
         assert_eq!(steps(whole), [Body::Assistant(answer("One.")), Body::Assistant(answer("Two."))]);
         assert_eq!(steps(Said::default()), [Body::Assistant(Said::default())]);
     }
@@ -230,11 +239,11 @@ mod tests {
         let denied = Outcome::Denied(None);
         for last in [Outcome::Done, Outcome::Failed("gone".to_owned()), denied] {
             let mut turn = Turn::default();
-            turn.answer(Said { parts: vec![call("a")], ..Said::default() });
+            turn.answer(Said { parts: vec![call("a")], ..Said::default() }, Timestamp::UNIX_EPOCH);
             for result in [preliminary("half"), preliminary("most"), result("a", last.clone(), "gone")] {
                 turn.results(result.into());
             }
-            let Body::Assistant(said) = turn.into_body() else { panic!("a turn is an answer") };
+            let (Body::Assistant(said), _) = turn.into_body() else { panic!("a turn is an answer") };
             assert_eq!(said.results, [], "{last:?}");
             let Some(Part::Tool(call)) = said.parts.last() else { panic!("the call is there") };
             let told = serde_json::to_string(call).unwrap();
@@ -253,10 +262,10 @@ mod tests {
             (None, json!(""), None, None),
         ] {
             let mut turn = Turn::default();
-            turn.answer(Said { parts: vec![call("a")], ..Said::default() });
+            turn.answer(Said { parts: vec![call("a")], ..Said::default() }, Timestamp::UNIX_EPOCH);
             let denied = Outcome::Denied(reason.map(str::to_owned));
             turn.results(ToolResult { output: output.clone(), ..result("a", denied, "") }.into());
-            let Body::Assistant(said) = turn.into_body() else { panic!("a turn is an answer") };
+            let (Body::Assistant(said), _) = turn.into_body() else { panic!("a turn is an answer") };
             let Some(Part::Tool(call)) = said.parts.last() else { panic!("the call is there") };
             assert_eq!(call.approval().and_then(|approval| approval.reason.as_deref()), expected, "{output}");
             let ours = call.call_provider_metadata.as_ref().and_then(|about| about["scrollback"].get("output"));
@@ -271,13 +280,13 @@ mod tests {
         let results = vec![result("a", Outcome::Done, "A"), result("b", Outcome::Failed("gone".to_owned()), "gone")];
         let last = Said { parts: vec![Part::text("It is A.")], usage: Some(usage), ..Said::default() };
         let mut turn = Turn::default();
-        turn.answer(first.clone());
+        turn.answer(first.clone(), Timestamp::UNIX_EPOCH);
         assert!(!turn.is_over());
         turn.results(Said { results: results.clone(), ..Said::default() });
         assert!(!turn.is_over());
-        turn.answer(last.clone());
+        turn.answer(last.clone(), Timestamp::UNIX_EPOCH);
         assert!(turn.is_over());
-        let Body::Assistant(whole) = turn.into_body() else { panic!("a turn is an answer") };
+        let (Body::Assistant(whole), _) = turn.into_body() else { panic!("a turn is an answer") };
         let of_tools = Said { results, ..Said::default() };
         assert_eq!(steps(whole), [Body::Assistant(first), Body::ToolResult(of_tools), Body::Assistant(last)]);
     }

@@ -8,25 +8,33 @@ use crate::error::{Error, Result};
 use crate::inside::Inside;
 use crate::layout::Format;
 use crate::project;
+use crate::record::SessionId;
 use crate::sidecar;
 use crate::source::Source;
-use crate::writing::Beginning;
+use crate::writing::{Beginning, file_name};
 
 /// A name longer than this is no session's: with an ending it still is one name of a file.
 const NAME_LIMIT_BYTES: usize = 128;
 
-/// No file system takes a longer name.
-pub(crate) const FILE_NAME_LIMIT_BYTES: usize = 255;
+/// An id that every format takes: where it has no file either, another id is no help.
+const ANY_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 impl Store {
     /// The file of a new session: inside the store, whatever the names say.
     pub(crate) fn path_of(&self, beginning: &Beginning<'_>) -> Result<PathBuf> {
         let bad = |why: String| Error::BadName { name: beginning.session.to_string(), why };
-        let below = (self.writing.place)(beginning).map_err(bad)?;
+        let below = (self.writing.place)(beginning).map_err(|why| {
+            let any = SessionId(ANY_ID.to_owned());
+            match (self.writing.place)(&Beginning { session: &any, ..*beginning }) {
+                Ok(_) => bad(why),
+                Err(why) => Error::Misplaced { why },
+            }
+        })?;
         for part in below.components() {
             match part {
-                Component::Normal(name) if name.len() <= FILE_NAME_LIMIT_BYTES => {}
-                Component::Normal(_) => return Err(bad("a name of over 255 bytes".to_owned())),
+                Component::Normal(name) => {
+                    file_name(name.to_string_lossy().into_owned()).map_err(|why| Error::Misplaced { why })?;
+                }
                 _ => return Err(bad("it leads out of the store".to_owned())),
             }
         }

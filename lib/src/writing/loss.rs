@@ -1,5 +1,6 @@
 //! What a format could not hold as it was: one word for each thing, whoever tells of it, and how often.
 
+use std::fmt;
 use std::ops::Deref;
 
 use serde::Serialize;
@@ -139,6 +140,18 @@ const ONCE: [&str; 15] = [
     "empty message",
     "fork",
 ];
+
+/// What a person is told of it.
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let became = match self.kind {
+            LossKind::Dropped => "is not kept",
+            LossKind::Renamed => "is kept as something else",
+            LossKind::Synthesised => "is made up",
+        };
+        write!(f, "{} {became}", self.what)
+    }
+}
 
 impl Loss {
     /// The word for where a message was said. A recorder fills that in: what nobody said, nobody misses.

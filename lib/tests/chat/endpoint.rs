@@ -7,7 +7,8 @@ use std::thread::JoinHandle;
 use serde_json::{Value, json};
 
 use crate::support::apis::complaints;
-use crate::{Place, Spoken, messages, said, speak};
+use crate::support::messages;
+use crate::{Place, Spoken, said, speak};
 
 /// Answers as many requests as there are answers; the bodies that it was sent.
 fn serve(answers: Vec<String>) -> (String, JoinHandle<Vec<Value>>) {

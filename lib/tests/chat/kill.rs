@@ -7,8 +7,9 @@ use scrollback::record::Kind;
 use scrollback::session::Session;
 use serde_json::{Value, json};
 
-use crate::support::cases;
-use crate::{FORMATS, Place};
+use crate::support::random::{Random, seed};
+use crate::support::{cases, messages};
+use crate::{FORMATS, Place, said};
 
 /// Every word is in one of these only: what was said tells by itself what it is.
 const THOUGHT: &str = "Hmm, much seems unclear.";
@@ -20,7 +21,7 @@ const KILLS_PER_SESSION: u32 = 5;
 
 #[test]
 fn what_the_agent_acknowledged_survives_a_kill() {
-    let seed = std::env::var("SCROLLBACK_TORTURE").ok().and_then(|seed| seed.parse().ok()).unwrap_or(7);
+    let seed = seed();
     let mut random = Random(seed);
     let call = |name: &str, input: Value| json!({"name": name, "input": input});
     let script = json!([
@@ -44,7 +45,7 @@ fn what_the_agent_acknowledged_survives_a_kill() {
         place.chat(&["--continue"], "And now?\n").well();
         let session = place.newest();
         check(&session, &acks, place.format, seed);
-        let whole = crate::said(&crate::messages(&session));
+        let whole = said(&messages(&session));
         assert!(whole.contains(&"user: And now?".to_owned()), "seed {seed}: {whole:?}");
     }
     assert!(acknowledged > kills as usize, "only {acknowledged} records were acknowledged");
@@ -98,15 +99,5 @@ fn loss_of(said: &str) -> Option<&'static str> {
     } else {
         assert!(said.starts_with("prompt <") || LAST_WORDS.contains(said), "{said:?} is new");
         None
-    }
-}
-
-/// Numbers that look random and come again with the same seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % limit.max(1)
     }
 }

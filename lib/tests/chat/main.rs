@@ -16,13 +16,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use scrollback::conversation::Conversation;
 use scrollback::dialect;
 use scrollback::message::{Message, Part, Role};
 use scrollback::reading::Reading;
 use scrollback::session::Session;
 use scrollback::source::Source;
 use serde_json::{Value, json};
+use support::messages;
 
 const ARGUMENTS: &str = "SCROLLBACK_CHAT_ARGUMENTS";
 const FORMATS: [&str; 7] = ["native", "claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"];
@@ -131,12 +131,6 @@ impl Spoken {
     }
 }
 
-fn messages(session: &Session) -> Vec<Message> {
-    let branch = session.branch(session.head().unwrap());
-    let conversation = Conversation::new(&branch);
-    conversation.messages(0..conversation.len()).map(Result::unwrap).collect()
-}
-
 /// What people see of a session: who said what, in order.
 fn said(messages: &[Message]) -> Vec<String> {
     let mut said = Vec::new();
@@ -215,7 +209,7 @@ fn a_model_is_told_that_a_file_goes_on() {
         let place = Place::new("native", &json!([{"calls": [call]}, {"text": "Long."}]));
         std::fs::write(place.cwd().join("long.txt"), "x".repeat(length)).unwrap();
         let spoken = place.chat(&[], "How long is it?\n").well();
-        assert_eq!(spoken.out.contains("long.txt goes on: these are its first 262144 bytes"), is_cut, "{length}");
+        assert_eq!(spoken.out.contains("the file goes on: these are its first 262144 bytes"), is_cut, "{length}");
     }
 }
 
@@ -257,7 +251,11 @@ fn a_session_that_another_program_may_write_to_is_warned_of_and_an_own_fork_is_n
     const WARNING: &str = "warning: another program wrote to this session in the last minute";
     let place = Place::new("claude-code", &three_answers());
     assert!(!place.chat(&[], "one\n/fork\ntwo\n").well().err.contains(WARNING));
-    assert!(place.chat(&["--continue"], "three\n").well().err.contains(WARNING));
+    assert!(!place.chat(&["--continue"], "three\n").well().err.contains(WARNING));
+    // Whoever writes takes the mark of a closed session away.
+    let file = std::fs::OpenOptions::new().append(true).open(&place.files()[0]).unwrap();
+    file.set_modified(std::time::SystemTime::now()).unwrap();
+    assert!(place.chat(&["--continue"], "four\n").well().err.contains(WARNING));
 }
 
 #[test]
@@ -269,12 +267,17 @@ fn a_checkpoint_is_a_branch() {
         let point = format!("{session}#{first_answer}");
         place.chat(&["--checkpoint", &point], "three\n").well();
         let expected = ["user: one", "model: The first answer.", "user: three", "model: The second answer."];
-        assert_eq!(said(&messages(&place.newest())), expected, "{format}");
+        let newest = place.newest();
+        assert_eq!(said(&messages(&newest)), expected, "{format}");
+        assert_eq!(newest.heads().len(), 2, "{format}: what came after it stays");
     }
     let place = Place::new("sage-el", &three_answers());
     let session = place.chat(&[], "one\ntwo\n").well().session().to_owned();
-    let first = messages(&place.newest())[0].id.clone();
-    assert!(!place.chat(&["--checkpoint", &format!("{session}#{first}")], "three\n").is_well);
+    let before = place.newest();
+    let first = messages(&before)[0].id.clone();
+    let refused = place.chat(&["--checkpoint", &format!("{session}#{first}")], "three\n");
+    assert!(!refused.is_well && refused.err.contains("cannot go on from"), "{}", refused.err);
+    assert_eq!(messages(&place.newest()), messages(&before), "a line has no branches");
 }
 
 #[test]
@@ -329,10 +332,15 @@ fn words_after_a_new_session_that_failed_are_not_for_the_old_one() {
 #[test]
 fn what_cannot_be_gone_on_with_is_told_and_nothing_is_written() {
     let place = Place::new("native", &three_answers());
-    let wrong: [&[&str]; 5] =
-        [&["--resume", "nobody"], &["--checkpoint", "x"], &["--checkpoint", "a#b"], &["--format", "x"], &["--what"]];
-    for arguments in wrong {
-        assert!(!place.chat(arguments, "one\n").is_well, "{arguments:?}");
+    for (arguments, why) in [
+        (&["--resume", "nobody"][..], "no session \"nobody\""),
+        (&["--checkpoint", "x"], "--checkpoint wants ID#RECORD"),
+        (&["--checkpoint", "a#b"], "no session \"a\""),
+        (&["--format", "x"], "no format \"x\""),
+        (&["--what"], "no option --what"),
+    ] {
+        let refused = place.chat(arguments, "one\n");
+        assert!(!refused.is_well && refused.err.contains(why), "{arguments:?}: {}", refused.err);
         assert!(place.files().is_empty(), "{arguments:?}");
     }
 }

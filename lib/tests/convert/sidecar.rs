@@ -69,8 +69,7 @@ fn a_session_that_went_on_comes_back_with_what_is_new() {
 #[test]
 fn a_line_that_went_on_comes_back_to_a_line() {
     let folder = folder();
-    let log = corpus().join("fluux/real-room/history.jsonl");
-    let log = if log.is_file() { log } else { super::support::logs_of("fluux").swap_remove(0).1 };
+    let log = corpus().join("fluux/room/history.jsonl");
     let source = open(named("fluux"), &log);
     let there = convert(&source, named("native"), &folder.path().join("there.jsonl")).unwrap();
     let store = Store::open(named("native"), folder.path(), host()).unwrap();
@@ -159,10 +158,16 @@ fn a_sidecar_that_is_a_link_or_a_pipe_is_not_followed() {
     let folder = folder();
     let there = there(folder.path(), "codex");
     let sidecar = there.sidecar.unwrap();
-    fs::rename(&sidecar, folder.path().join("elsewhere")).unwrap();
-    std::os::unix::fs::symlink(folder.path().join("elsewhere"), &sidecar).unwrap();
-    let back = convert(&open(named("codex"), &there.path), named("claude-code"), &folder.path().join("back.jsonl"));
-    assert!(back.unwrap().remarks[0].contains("no regular file"));
+    let elsewhere = folder.path().join("elsewhere");
+    fs::rename(&sidecar, &elsewhere).unwrap();
+    let link = || std::os::unix::fs::symlink(&elsewhere, &sidecar).unwrap();
+    let pipe = || assert!(std::process::Command::new("mkfifo").arg(&sidecar).status().unwrap().success());
+    for (what, put) in [("link", &link as &dyn Fn()), ("pipe", &pipe)] {
+        put();
+        let back = convert(&open(named("codex"), &there.path), named("claude-code"), &folder.path().join(what));
+        assert!(back.unwrap().remarks[0].contains("no regular file"), "{what}");
+        fs::remove_file(&sidecar).unwrap();
+    }
 }
 
 #[test]
@@ -187,6 +192,7 @@ fn nothing_is_overwritten_and_nothing_stays_of_a_refusal() {
 #[test]
 fn a_place_that_holds_one_conversation_keeps_the_one_it_has() {
     let folder = folder();
+    // Both are of one project, and with one person.
     for to in ["sage-el", "fluux"] {
         let target = scrollback::convert::Target::Store(folder.path());
         let how = scrollback::convert::Conversion { to: named(to), target, head: None, with: Some("ada@example.org") };
@@ -194,12 +200,8 @@ fn a_place_that_holds_one_conversation_keeps_the_one_it_has() {
         let was = fs::read(&first.path).unwrap();
         let other = open(named("claude-code"), &corpus().join("claude-code/real-file-history/session.jsonl"));
         let how = scrollback::convert::Conversion { head: None, ..how };
-        match other.convert(&how, &host()) {
-            Err(Error::Exists(path)) => assert_eq!(path, first.path),
-            // Another project has another folder.
-            Ok(second) => assert_ne!(second.path, first.path),
-            Err(error) => panic!("{to}: {error}"),
-        }
+        let refused = other.convert(&how, &host());
+        assert!(matches!(&refused, Err(Error::Exists(path)) if *path == first.path), "{to}: {refused:?}");
         assert_eq!(fs::read(&first.path).unwrap(), was, "{to}");
     }
 }
@@ -219,7 +221,7 @@ fn the_way_back_into_a_store_needs_no_name_of_a_file() {
         match back {
             Ok(back) => assert_eq!(fs::read(back.path).unwrap(), fs::read(&log).unwrap(), "{from}"),
             // A file that lies nowhere does not tell whom it was with.
-            Err(Error::BadName { why, .. }) => assert!(from == "fluux", "{from}: {why}"),
+            Err(Error::Misplaced { why }) => assert!(from == "fluux", "{from}: {why}"),
             Err(error) => panic!("{from}: {error}"),
         }
     }

@@ -98,5 +98,10 @@ fn a_session_that_was_renamed_elsewhere_comes_back_with_its_new_name() {
         let back = convert(&open(named(to), &there.path), named(from), &folder.path().join("back")).unwrap();
         let back = open(named(from), &back.path);
         assert_eq!(back.title().map(|title| title.text.as_str()), Some("Renamed"), "{from} \u{2192} {to} and back");
+        assert_eq!(
+            super::outline(&back),
+            super::outline(&open(named(from), &from_file)),
+            "{from} \u{2192} {to} and back"
+        );
     }
 }

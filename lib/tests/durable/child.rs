@@ -11,8 +11,9 @@ use scrollback::host::Host;
 use scrollback::recorder::{Ack, Delta, Recorder};
 use scrollback::store::{NewSession, Point, Store};
 
+use crate::support::random::Random;
 use crate::support::{cases, native};
-use crate::{PROJECT, Random, flushing_store, store};
+use crate::{PROJECT, flushing_store, store};
 
 pub(crate) const ROLE: &str = "SCROLLBACK_TEST_ROLE";
 pub(crate) const STORE: &str = "SCROLLBACK_TEST_STORE";

@@ -8,7 +8,8 @@ use std::time::Duration;
 use scrollback::session::Session;
 
 use crate::support::cases;
-use crate::{PROJECT, Random, process, seed, store};
+use crate::support::random::{Random, seed};
+use crate::{PROJECT, process, store};
 
 /// Kills of one session, each while somebody goes on with it.
 const KILLS_PER_SESSION: u32 = 10;

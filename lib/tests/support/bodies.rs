@@ -1,4 +1,6 @@
 //! Bodies of every kind, as a recorder or a converter hands them to a format of turns: for properties.
+//!
+//! It stands alone: the library's own tests take it too.
 
 use proptest::collection::vec;
 use proptest::option;

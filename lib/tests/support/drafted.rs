@@ -37,11 +37,13 @@ pub(crate) fn draft<'a>(
         at: at(0),
         version: VERSION,
         body,
+        responses: &[],
         context: NOWHERE,
         branches: false,
         sidechain: false,
         fragment: None,
         forked_from: None,
+        last: None,
         new_id,
     }
 }

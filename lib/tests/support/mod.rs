@@ -10,8 +10,10 @@ pub(crate) mod drafted;
 pub(crate) mod oracle;
 pub(crate) mod pen;
 pub(crate) mod place;
+pub(crate) mod random;
 pub(crate) mod said;
 pub(crate) mod story;
+pub(crate) mod valid;
 
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,9 @@
-"""compare.py HARNESS API REQUESTS.jsonl HISTORY.json [SOURCE.json]: what an agent sent to go on, against what `scrollback history` says.
+"""compare.py HARNESS API REQUESTS.jsonl HISTORY.json [SOURCE.json CONVERTED.json]: what an agent sent to go on, against what `scrollback history` says.
 
 Prints four columns: how many items the source has, where there is one, how many were expected and how many sent, and the verdict.
 The first difference is a further line.
 """
-import json, sys
+import json, re, sys
 
 HARNESS, API, REQUESTS, HISTORY = sys.argv[1:5]
 sys.path.insert(0, HARNESS)
@@ -41,7 +41,8 @@ def history(path):
         return flat({"input" if API == "responses" else "messages": json.load(file)})
 
 
-# An open call is closed in each agent's own words, Claude Code answers what nobody has answered, and Codex fetches no pictures.
+# An open call is closed in each agent's own words, Claude Code answers what nobody has answered, Codex fetches no pictures, and Qwen
+# Code sends them only to models that it knows to see.
 NO_RESULT, CLOSES = "[no result was recorded:", "A: No response requested."
 NO_PICTURE, PICTURE = "U: image content omitted because remote image URLs are not supported", "U: input_image"
 
@@ -50,6 +51,7 @@ def in_our_words(sent, expected):
     """What was sent, with our words for all that."""
     told = {said.split(":")[0]: said for said in expected if NO_RESULT in said}
     ours = [told.get(said.split(":")[0], said).replace(NO_PICTURE, PICTURE) for said in sent]
+    ours = [re.sub(r"^U: \[image: [^]]*\]$", "U: image_url", said) for said in ours]
     return ours[:-1] if ours[-1:] == [CLOSES] else ours
 
 
@@ -63,12 +65,24 @@ def asked():
     return None
 
 
+# What a conversion tells and no model hears of.
+UNHEARD = {"surroundings", "usage", "duration", "todos", "timestamp", "snapshot", "header", "title", "title source", "thinking", "sidechain"}
+
+
+def losses():
+    """What a conversion told that a model hears of."""
+    with open(sys.argv[6]) as file:
+        rows = json.load(file)["losses"]
+    return sorted({f"{row['what']} {row['kind']}" for row in rows if row["what"] not in UNHEARD})
+
+
 def tell(verdict):
     # Thoughts stay with the model that had them.
     said = [item for item in history(sys.argv[5]) if ".think" not in item] if len(sys.argv) > 5 else None
     written = [item for item in expected if ".think" not in item]
     if said is not None and len(said) != len(written):
-        verdict = f"{verdict}; converting changed the number"
+        lost = losses()
+        verdict = f"{verdict}; told by `convert`: {', '.join(lost)}" if lost else "differs: converting lost something in silence"
     print("" if said is None else len(said), len(expected), len(sent), verdict, sep="\t")
 
 

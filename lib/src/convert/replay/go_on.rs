@@ -49,6 +49,9 @@ pub(in crate::convert) fn go_on(
     }
     replay.last_of_conversation = before.head().map(|head| RecordId(head.id().into_owned()));
     replay.tip_of_linear = before.head().map(Tip::of).transpose()?;
+    replay
+        .recorder
+        .go_on_behind(before.records().next_back().map(|last| RecordId(last.id().into_owned())));
     replay.say(&newer)?;
     // A name that was given since is said, where no record of its own says it.
     let is_renamed = |title: &Title| before.title().is_none_or(|known| known.text != title.text);

@@ -22,6 +22,7 @@ use crate::writing::{Beginning, Draft, Grain, Line, LossKind, Names, Shape, Writ
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Turn,
     shape: Shape::Linear,
+    tells_session: |_| false,
     place,
     header: |_| Vec::new(),
     lines: |draft| closed::told_of_fork(draft, lines(draft)),

@@ -21,6 +21,7 @@ use message::state;
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Block,
     shape: Shape::Tree,
+    tells_session: |_| true,
     place,
     header: |_| Vec::new(),
     lines,

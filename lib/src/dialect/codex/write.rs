@@ -20,6 +20,7 @@ use script::Script;
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Block,
     shape: Shape::Linear,
+    tells_session: |_| true,
     place,
     header,
     lines,

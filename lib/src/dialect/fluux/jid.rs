@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Component, Path};
 
-/// No file system here takes a longer name for a folder.
-const FOLDER_BYTES: usize = 255;
+use crate::writing::FILE_NAME_LIMIT_BYTES;
 
 /// The JID without its resource, where a folder of the store may be called so; else what is wrong with it.
 ///
@@ -20,8 +19,14 @@ pub fn bare_jid(jid: &str) -> Result<String, String> {
     if bare.is_empty() {
         return refuse("nothing stands before its resource");
     }
-    if bare.len() > FOLDER_BYTES {
-        return Err(format!("the JID is {} bytes long; a folder's name has at most {FOLDER_BYTES}", bare.len()));
+    if bare.starts_with('@') || bare.ends_with('@') {
+        return refuse("something stands before and behind an @");
+    }
+    if bare.len() > FILE_NAME_LIMIT_BYTES {
+        return Err(format!(
+            "the JID is {} bytes long; a folder's name has at most {FILE_NAME_LIMIT_BYTES}",
+            bare.len()
+        ));
     }
     if bare.chars().any(|c| c.is_control() || c.is_whitespace()) {
         return refuse("it holds white space or a control character");
@@ -71,10 +76,14 @@ mod tests {
             ("alice\0@example.com", None),
             ("alice@example.com\n", None),
             (" alice@example.com", None),
+            ("@example.com", None),
+            ("alice@/phone", None),
+            ("Alice@Example.COM/Phone", Some("Alice@Example.COM")),
+            ("a%2F..%2Fb@example.com", Some("a%2F..%2Fb@example.com")),
         ] {
             assert_eq!(bare_jid(jid).ok().as_deref(), expected, "{jid:?}");
         }
-        assert!(bare_jid(&"a".repeat(FOLDER_BYTES)).is_ok());
-        assert!(bare_jid(&"a".repeat(FOLDER_BYTES + 1)).is_err());
+        assert!(bare_jid(&"a".repeat(FILE_NAME_LIMIT_BYTES)).is_ok());
+        assert!(bare_jid(&"a".repeat(FILE_NAME_LIMIT_BYTES + 1)).is_err());
     }
 }

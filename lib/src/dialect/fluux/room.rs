@@ -93,9 +93,9 @@ impl Stanza {
 
     /// Its words alone: no address of a file, wherever it stands, and then no blank line.
     pub fn content(&self) -> String {
-        // An address holds no white space; what does is not looked for.
+        // Lines are looked at one by one: what goes over several is not looked for.
         let urls = self.files.iter().map(|file| file.url.trim());
-        let mut urls: Vec<&str> = urls.filter(|url| !url.is_empty() && !url.contains(char::is_whitespace)).collect();
+        let mut urls: Vec<&str> = urls.filter(|url| !url.is_empty() && !url.contains('\n')).collect();
         if urls.is_empty() {
             return self.body.trim().to_owned();
         }
@@ -146,7 +146,8 @@ pub(super) fn attachment(filename: &str, mime_type: Option<&str>, size: &str) ->
 
 /// The last step of the path, without what follows it: that may be a key.
 pub(super) fn file_name(url: &str) -> &str {
-    let address = url.split(['?', '#']).next().unwrap_or_default();
+    let is_content = url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"));
+    let address = url.split(['?', '#']).next().filter(|_| !is_content).unwrap_or_default();
     let path = address
         .split_once("://")
         .map_or(address, |(_, rest)| rest.split_once('/').map_or("", |(_, path)| path));
@@ -191,6 +192,8 @@ mod tests {
             ("  no files:\n\n kept  ", &[], "no files:\n\n kept"),
             ("an empty address", &["", "  "], "an empty address"),
             ("another https://g.example/", &[a], "another https://g.example/"),
+            ("a https://f.example/my photo.png z", &["https://f.example/my photo.png"], "a  z"),
+            ("here: https://f.example/x, https://f.example/x.", &[a], "here: , ."),
         ] {
             assert_eq!(stanza(body, urls).content(), expected, "{body:?}");
         }
@@ -205,6 +208,8 @@ mod tests {
             ("https://f.example/a/", "file"),
             ("https://f.example", "file"),
             ("photo.png", "photo.png"),
+            ("data:image/png;base64,AAAA", "file"),
+            ("https://f.example/a%20b.png", "a%20b.png"),
             ("https://f.example/a/..", "file"),
             ("https://f.example/a/.", "file"),
         ] {
@@ -268,7 +273,7 @@ mod tests {
         fn any_body_and_any_addresses_are_taken(body in any::<String>(), urls in prop::collection::vec(any::<String>(), 0..4)) {
             let names: Vec<&str> = urls.iter().map(String::as_str).collect();
             let clean = stanza(&body, &names).content();
-            let is_address = |url: &&str| !url.trim().is_empty() && !url.trim().contains(char::is_whitespace);
+            let is_address = |url: &&str| !url.trim().is_empty() && !url.trim().contains('\n');
             prop_assert!(names.iter().filter(|url| is_address(url)).all(|url| !clean.contains(url.trim())));
             prop_assert_eq!(&stanza(&clean, &names).content(), &clean);
         }

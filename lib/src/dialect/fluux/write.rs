@@ -12,11 +12,12 @@ use super::room::{STANZA_ID, attachment, file_name, size_label};
 use super::{ARCHIVES, HISTORY, VERSION};
 use crate::message::{FilePart, Part};
 use crate::record::{Body, Context, RecordId, Said};
-use crate::writing::{Beginning, Draft, Grain, Line, Loss, Losses, Names, Shape, Writing, Written};
+use crate::writing::{Beginning, Draft, Grain, Line, Loss, Losses, Names, Shape, Writing, Written, archive_name};
 
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Turn,
     shape: Shape::Linear,
+    tells_session: |_| false,
     place,
     header,
     lines,
@@ -39,8 +40,7 @@ fn header(beginning: &Beginning<'_>) -> Vec<Line> {
 
 /// Beside the session that goes on: `sessions/20250208-190000.jsonl`, by the clock of Greenwich.
 fn archive(history: &Path, ended: Timestamp) -> Option<PathBuf> {
-    let name = format!("{}.jsonl", ended.strftime("%Y%m%d-%H%M%S"));
-    history.ends_with(HISTORY).then(|| history.with_file_name(ARCHIVES).join(name))
+    history.ends_with(HISTORY).then(|| history.with_file_name(ARCHIVES).join(archive_name(ended)))
 }
 
 /// An instant as the agent writes it: with its offset, and as many digits of a second as are needed, by threes.
@@ -89,19 +89,20 @@ fn message(draft: &Draft<'_>, role: &str, said: &Said) -> Written {
         "assistant" => told.last_words(),
         _ => told.all_words(),
     };
-    let id = said.metadata.get(STANZA_ID).and_then(Value::as_str).filter(|_| role == "user");
+    // Nothing is no message: the agent would pass over it.
+    if content.is_empty() && told.attachments.is_empty() && told.reaction.is_none() {
+        told.lose("empty message");
+        return Written { lines: Vec::new(), losses: told.losses };
+    }
+    let id = said.metadata.get(STANZA_ID).and_then(Value::as_str).filter(|id| role == "user" && !id.is_empty());
     let id = id.map_or_else(|| draft.id.clone(), RecordId::from);
     let mut line = Map::new();
     let mut put = |key: &str, value: Value| line.insert(key.to_owned(), value);
     put("type", "message".into());
     put("role", role.into());
-    let says_nothing = content.is_empty() && told.attachments.is_empty() && told.reaction.is_none();
-    if says_nothing && role == "assistant" {
-        return Written { lines: Vec::new(), losses: told.losses };
-    }
     put("content", content.into());
     put("msg_id", id.as_str().into());
-    if let Some(sender) = said.sender.as_deref().filter(|_| role == "user") {
+    if let Some(sender) = said.sender.as_deref().filter(|sender| role == "user" && !sender.is_empty()) {
         put("sender", sender.into());
     }
     put("ts", instant(draft.at).into());

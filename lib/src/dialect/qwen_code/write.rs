@@ -14,11 +14,12 @@ use crate::chain::{self, Chain, Fields, Hung, Losses, fields};
 use crate::dialect::claude_code::whole_folder_name;
 use crate::record::{Body, Rewind, Snapshot, Title, TitleSource};
 use crate::time;
-use crate::writing::{Adoption, Beginning, Draft, Grain, Shape, Writing, Written, is_uuid};
+use crate::writing::{Adoption, Beginning, Draft, FILE_NAME_LIMIT_BYTES, Grain, Shape, Writing, Written, is_uuid};
 
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Part,
     shape: Shape::Tree,
+    tells_session: |_| true,
     place,
     header: |_| Vec::new(),
     lines,
@@ -26,9 +27,6 @@ pub(super) static WRITING: Writing = Writing {
     adopt: Some(adopt),
     archive: None,
 };
-
-/// No file system takes a longer name, and the agent does not cut it.
-const NAME_BYTES: usize = 255;
 
 fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
     let session = beginning.session.as_str();
@@ -38,8 +36,10 @@ fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
         return Err("Qwen Code opens only sessions whose id is a UUID of version 1 to 5".to_owned());
     }
     let folder = whole_folder_name(&beginning.cwd.to_string_lossy());
-    if folder.len() > NAME_BYTES {
-        return Err(format!("the path of the directory is longer than {NAME_BYTES} bytes: qwen records nothing there"));
+    // The agent does not cut it.
+    if folder.len() > FILE_NAME_LIMIT_BYTES {
+        let why = "bytes: qwen records nothing there";
+        return Err(format!("the path of the directory is longer than {FILE_NAME_LIMIT_BYTES} {why}"));
     }
     Ok(Path::new("projects").join(folder).join("chats").join(format!("{session}.jsonl")))
 }

@@ -8,18 +8,22 @@ mod telling;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{CURRENT, aligned_sage_folder_name};
+use crate::chain;
 use crate::closed;
 use crate::message::Part;
-use crate::record::{Body, Compaction, Said};
-use crate::writing::{Adoption, Beginning, Draft, Grain, LossKind, Shape, Tally, Writing, Written, file_name};
+use crate::record::{Body, Compaction, Said, SessionId};
+use crate::writing::{
+    self, Adoption, Beginning, Draft, Grain, LossKind, Shape, Tally, Writing, Written, archive_name, file_name, is_uuid,
+};
 use telling::Telling;
 
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Turn,
     shape: Shape::Linear,
+    tells_session,
     place,
     header: |_| Vec::new(),
     lines: |draft| closed::told_of_fork(draft, lines(draft)),
@@ -32,6 +36,12 @@ pub(super) static WRITING: Writing = Writing {
 fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
     let folder = aligned_sage_folder_name(&beginning.project.to_string_lossy());
     Ok(["projects", &file_name(folder)?, CURRENT].iter().collect())
+}
+
+/// `session_id` is a UUID. A session that is called after its folder is told by the folder: written down, the name would go
+/// into the archive with it, and two sessions would have it.
+fn tells_session(session: &SessionId) -> bool {
+    is_uuid(session.as_str())
 }
 
 fn lines(draft: &Draft<'_>) -> Written {
@@ -80,32 +90,27 @@ fn summary(draft: &Draft<'_>, compaction: &Compaction) -> Written {
     telling.finish(draft)
 }
 
-/// metadata.json is the project's: what else it says stays, and so does whose it is and since when.
+/// metadata.json is the project's: whose it is and since when stays, and so does what else it says.
 fn sidecar(earlier: Option<Value>, tally: &Tally) -> Value {
-    let mut about = match earlier {
-        Some(Value::Object(about)) => about,
-        _ => Map::new(),
-    };
-    let is_told = |about: &Map<String, Value>, key: &str| about.get(key).is_some_and(Value::is_string);
-    if !is_told(&about, "project_dir") {
-        about.insert("project_dir".to_owned(), tally.project.clone().into());
-    }
-    if let (Some(started), false) = (tally.started, is_told(&about, "created_at")) {
-        about.insert("created_at".to_owned(), started.to_string().into());
-    }
-    if let Some(updated) = tally.updated {
-        about.insert("updated_at".to_owned(), updated.to_string().into());
-    }
-    about.insert("message_count".to_owned(), tally.messages.into());
-    about.insert("total_size".to_owned(), tally.size_bytes.into());
-    Value::Object(about)
+    let mut earlier = chain::fields(earlier.unwrap_or_default());
+    let mut kept = |key: &str| earlier.shift_remove(key).filter(Value::is_string);
+    let instant = |at: Option<Timestamp>| at.map(|at| Value::from(at.to_string()));
+    let told = [
+        ("project_dir", kept("project_dir").or(Some(tally.project.clone().into()))),
+        ("created_at", kept("created_at").or(instant(tally.started))),
+        ("updated_at", instant(tally.updated).or(kept("updated_at"))),
+        ("message_count", Some(tally.messages.into())),
+        ("total_size", Some(tally.size_bytes.into())),
+    ];
+    writing::sidecar(told, earlier)
 }
 
 /// Below the session that goes on: `history/20260110-120000.jsonl`, by the clock of Greenwich; sage itself takes that of the
 /// place, so that only its own names sort as they came to be.
 fn archive(conversation: &Path, ended: Timestamp) -> Option<PathBuf> {
-    let name = format!("{}.jsonl", ended.strftime("%Y%m%d-%H%M%S"));
-    conversation.ends_with(CURRENT).then(|| conversation.with_file_name("history").join(name))
+    conversation
+        .ends_with(CURRENT)
+        .then(|| conversation.with_file_name("history").join(archive_name(ended)))
 }
 
 /// Only the session changes: a line hangs on the one before it. One without a session gets one, which names its new file.

@@ -120,7 +120,9 @@ impl OpenLog for SimLog {
     fn is_at(&self, path: &Path) -> io::Result<Standing> {
         let (state, _) = self.sim.step()?;
         Ok(match state.names.get(path) {
-            Some(Some(node)) if *node == self.node => Standing::ThisFile,
+            Some(Some(node)) if *node == self.node => {
+                Standing::ThisFile { length: state.nodes[self.node].cache.len() as u64 }
+            }
             Some(_) => Standing::AnotherFile,
             None => Standing::Nothing,
         })

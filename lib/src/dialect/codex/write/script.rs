@@ -3,9 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::super::kind::Item;
+use super::super::{id_of, ordinal_of};
 use super::line;
+use crate::chain::fields;
 use crate::message::Part;
-use crate::record::{Body, Compaction, Context, Said, Title, TitleSource, Usage};
+use crate::record::{Body, Compaction, Context, RecordId, Said, Title, TitleSource, Usage};
 use crate::writing::{Draft, Line, Loss, Names, Written, word_for};
 
 /// The lines of one record, as far as they are written.
@@ -56,7 +58,17 @@ impl Script<'_> {
     }
 
     fn push(&mut self, kind: &str, payload: Value, names: Names) {
-        self.written.lines.push(line(self.draft.at, kind, payload, names));
+        let line = line(self.draft.at, kind, payload, names);
+        self.written.lines.push(match self.ordinal() {
+            Some(ordinal) => numbered(line, ordinal),
+            None => line,
+        });
+    }
+
+    /// The number of the next line, in a file whose lines are numbered: Codex does not go on with one whose last line is not.
+    fn ordinal(&self) -> Option<u64> {
+        let last = ordinal_of(self.draft.last?.as_str())?;
+        last.checked_add(1)?.checked_add(self.written.lines.len() as u64)
     }
 
     /// A piece of the conversation.
@@ -193,6 +205,20 @@ impl Script<'_> {
         ];
         lost.into_iter().filter(|(is, _)| *is).for_each(|(_, what)| self.drop(what));
     }
+}
+
+/// A line with its number, which is then its name.
+fn numbered(line: Line, ordinal: u64) -> Line {
+    let (mut fields, id) = (fields(line.value), RecordId(id_of(ordinal)));
+    let names = match line.names {
+        Names::Link(_) | Names::Place => Names::Link(id),
+        Names::Aside(_) | Names::Side => Names::Aside(id),
+    };
+    let mut value = Map::new();
+    value.extend(fields.shift_remove_entry("timestamp"));
+    value.insert("ordinal".to_owned(), ordinal.into());
+    value.extend(fields);
+    Line { value: value.into(), names }
 }
 
 /// Whether a value is an item of its own that Codex wrote.

@@ -3,11 +3,12 @@
 use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
-use super::call;
+use super::{call, tells_session};
 use crate::closed::{closed, lose_surroundings};
+use crate::history::in_a_room;
 use crate::message::{FilePart, Part, SteeringPart, TextPart};
 use crate::record::{RecordId, Said, Usage};
-use crate::writing::{Draft, Line, LossKind, Names, Written};
+use crate::writing::{Draft, Line, LossKind, Names, Response, Written};
 
 /// A record on its way to lines: what is told so far, and the response that is being put together.
 pub(super) struct Telling<'a> {
@@ -20,6 +21,8 @@ pub(super) struct Telling<'a> {
     ids: HashSet<String>,
     /// What stands for the text where there is none.
     instead: Vec<String>,
+    /// How many responses have begun.
+    begun: usize,
     pub(super) written: Written,
 }
 
@@ -28,12 +31,15 @@ struct Told {
     role: &'static str,
     content: String,
     calls: Vec<Value>,
+    /// Which response it is, or was said after.
+    response: usize,
 }
 
 impl<'a> Telling<'a> {
     pub(super) fn of(role: &'static str, said: &'a Said) -> Telling<'a> {
         let (told, texts, calls, instead) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Telling { role, said, told, texts, calls, ids: HashSet::new(), instead, written: Written::default() }
+        let (ids, written) = (HashSet::new(), Written::default());
+        Telling { role, said, told, texts, calls, ids, instead, begun: 0, written }
     }
 
     pub(super) fn finish(mut self, draft: &Draft<'_>) -> Written {
@@ -53,6 +59,7 @@ impl<'a> Telling<'a> {
             self.instead.push(format!("error {kind}"));
         }
         self.end_response(self.role);
+        self.name_speaker();
         self.lose_the_rest();
         self.into_lines(draft)
     }
@@ -82,7 +89,10 @@ impl<'a> Telling<'a> {
     fn part(&mut self, part: &'a Part) {
         match part {
             Part::Text(text) => self.text(text),
-            Part::StepStart if self.role == "assistant" => self.end_response(self.role),
+            Part::StepStart if self.role == "assistant" => {
+                self.end_response(self.role);
+                self.begun += 1;
+            }
             Part::StepStart => {}
             Part::Reasoning(_) => self.written.lose("thinking", LossKind::Dropped),
             Part::ReasoningFile(_) => self.written.lose("file of thinking", LossKind::Dropped),
@@ -153,17 +163,29 @@ impl<'a> Telling<'a> {
             self.written.lose("text", LossKind::Synthesised);
         }
         if !content.is_empty() {
-            self.told.push(Told { role, content, calls });
+            self.told.push(Told { role, content, calls, response: self.begun.saturating_sub(1) });
+        }
+    }
+
+    /// In a room the words begin with who says them, as a model is told.
+    fn name_speaker(&mut self) {
+        let Some(sender) = self.said.sender.as_deref() else { return };
+        let first = self.told.iter_mut().find(|told| told.role == self.role);
+        match (in_a_room(Some(sender)), first) {
+            (Some(name), Some(first)) => {
+                first.content.insert_str(0, &name);
+                self.written.lose("sender", LossKind::Renamed);
+            }
+            _ => self.written.lose("sender", LossKind::Dropped),
         }
     }
 
     /// What a line has no field for.
     fn lose_the_rest(&mut self) {
-        let Said { todos, thinking, sender, metadata, usage, error, .. } = self.said;
+        let Said { todos, thinking, metadata, usage, error, .. } = self.said;
         let lost = [
             ("todos", todos.is_some()),
             ("thinking mode", thinking.is_some()),
-            ("sender", sender.is_some()),
             ("metadata", !metadata.is_empty()),
             ("reasoning tokens", usage.is_some_and(|usage| usage.reasoning.is_some())),
             ("kind of an error", error.is_some()),
@@ -177,22 +199,41 @@ impl<'a> Telling<'a> {
         lose_surroundings(self.said, &mut self.written);
     }
 
-    /// The record's id is that of the first line of its own role; what the whole cost stands in the last one.
+    /// The record's id is that of the first line of its own role.
     fn into_lines(self, draft: &Draft<'_>) -> Written {
+        let costs = self.costs(draft);
         let mut written = self.written;
         let own = self.told.iter().position(|told| told.role == self.role).unwrap_or(0);
-        let last = self.told.len().saturating_sub(1);
-        for (at, told) in self.told.into_iter().enumerate() {
+        for (at, (told, usage)) in self.told.into_iter().zip(costs).enumerate() {
             let id = if at == own { draft.id.clone() } else { RecordId((draft.new_id)()) };
-            let usage = self.said.usage.filter(|_| at == last);
-            let value = value(draft, &id, told, self.said, usage);
+            let of_model = (told.role == self.role).then_some(&self.said.model);
+            let response = match draft.responses.get(told.response) {
+                Some(response) => Response { model: of_model.and(response.model.clone()), at: response.at, usage },
+                None => Response { model: of_model.cloned().flatten(), at: draft.at, usage },
+            };
+            let value = value(draft, &id, told, self.said, response);
             written.lines.push(Line { value, names: Names::Link(id) });
         }
         written
     }
+
+    /// What each line tells of the costs: its response's, and those of responses that no line tells of.
+    fn costs(&self, draft: &Draft<'_>) -> Vec<Option<Usage>> {
+        let mut costs = vec![None; self.told.len()];
+        let of_all = self.said.usage.map(|usage| (usize::MAX, usage)).filter(|_| draft.responses.is_empty());
+        let of_each = draft.responses.iter().enumerate().filter_map(|(at, response)| Some((at, response.usage?)));
+        for (response, usage) in of_each.chain(of_all) {
+            let is_own = |told: &Told| told.role == self.role && told.response <= response;
+            let at = self.told.iter().rposition(is_own).unwrap_or(0);
+            if let Some(cost) = costs.get_mut(at) {
+                cost.get_or_insert_with(Usage::default).add(usage);
+            }
+        }
+        costs
+    }
 }
 
-fn value(draft: &Draft<'_>, id: &RecordId, told: Told, said: &Said, usage: Option<Usage>) -> Value {
+fn value(draft: &Draft<'_>, id: &RecordId, told: Told, said: &Said, response: Response) -> Value {
     let mut line = Map::new();
     let mut put = |key: &str, value: Option<Value>| {
         if let Some(value) = value {
@@ -204,16 +245,13 @@ fn value(draft: &Draft<'_>, id: &RecordId, told: Told, said: &Said, usage: Optio
     let estimated = told.content.chars().count().div_ceil(4);
     put("role", Some(told.role.into()));
     put("content", Some(told.content.into()));
-    put("timestamp", Some(draft.at.to_string().into()));
+    put("timestamp", Some(response.at.to_string().into()));
     put("uuid", Some(id.as_str().into()));
-    // One that is called after its folder is told by the folder: written down, the name would go into the archive with it,
-    // and two sessions would have it.
-    let is_unique = uuid::Uuid::try_parse(draft.session.as_str()).is_ok();
-    put("session_id", is_unique.then(|| draft.session.as_str().into()));
+    put("session_id", tells_session(draft.session).then(|| draft.session.as_str().into()));
     put("tool_calls", Some(told.calls).filter(|calls| !calls.is_empty()).map(Value::Array));
     put("tokens", (told.role == "assistant").then(|| json!({"estimated": estimated})));
-    put("usage", usage.map(tokens).filter(|usage| !usage.is_empty()).map(Value::Object));
-    put("model", text(&said.model));
+    put("usage", response.usage.map(tokens).filter(|usage| !usage.is_empty()).map(Value::Object));
+    put("model", text(&response.model));
     put("cwd", text(&said.context.cwd));
     put("gitBranch", text(&said.context.git_branch));
     put("version", Some(draft.version).filter(|version| !version.is_empty()).map(Value::from));

@@ -1,0 +1,46 @@
+//! metadata.json beside a log: what lists show without reading it.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::fields::usage;
+use crate::chain;
+use crate::record::SessionId;
+use crate::writing::{self, End, Tally};
+
+/// In the keys that Sage ships and in their order.
+pub(super) fn sidecar(before: Option<Value>, tally: &Tally) -> Value {
+    let mut before = chain::fields(before.unwrap_or_default());
+    let (first, last) = tally.prompts.as_ref().map(|(first, last)| (first.as_str(), last.as_str())).unzip();
+    let text = |text: Option<&str>| text.map(Value::from);
+    let instant = |at: Option<Timestamp>| at.map(|at| at.to_string().into());
+    let told = [
+        ("id", text(Some(tally.session.as_str()))),
+        ("customTitle", text(tally.title.as_deref())),
+        ("name", before.shift_remove("name")),
+        ("firstPrompt", text(first)),
+        ("lastPrompt", text(last)),
+        ("summary", before.shift_remove("summary")),
+        ("createdAt", instant(tally.started)),
+        ("updatedAt", instant(tally.updated)),
+        ("workingDirectory", text(Some(&tally.cwd))),
+        ("gitBranch", text(tally.git_branch.as_deref())),
+        ("model", text(tally.model.as_deref())),
+        ("version", text(Some(&tally.version))),
+        ("messageCount", Some(tally.messages.into())),
+        ("sizeBytes", Some(tally.size_bytes.into())),
+        ("state", text(Some(state(tally)))),
+        ("tokenUsage", tally.usage.map(usage)),
+        ("forkedFrom", text(tally.forked_from.as_ref().map(SessionId::as_str))),
+    ];
+    writing::sidecar(told, before)
+}
+
+/// How far it has come. Sage says of a session that ended in an error that it failed, and of one that goes on that it is active.
+fn state(tally: &Tally) -> &'static str {
+    match tally.end {
+        End::Failed if !tally.is_open => "failed",
+        End::Closed if !tally.is_open => "completed",
+        End::Closed | End::BrokenOff | End::Failed => "active",
+    }
+}

@@ -1,0 +1,124 @@
+//! One row in the making: what is done with a session, in the home of an agent that is there for this row alone.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::deed::Step;
+use super::{Agent, Bench};
+
+/// What else it is asked.
+const FIRST: &str = "Hello? [[play:hello]]";
+
+/// A session's name at the end of a file's: eight, four, four, four and twelve digits.
+const UUID_CHARS: usize = 36;
+
+/// One row in the making: an agent's home, and the directory that it works in.
+pub(super) struct Desk<'b> {
+    pub(super) bench: &'b Bench,
+    pub(super) agent: &'b Agent,
+    pub(super) place: PathBuf,
+    pub(super) home: PathBuf,
+    pub(super) cwd: PathBuf,
+    /// The records that `record` acknowledged last.
+    pub(super) ids: Vec<String>,
+}
+
+impl Desk<'_> {
+    pub(super) fn take(&mut self, step: &Step<'_>) -> Result<(), Box<dyn std::error::Error>> {
+        let session = self.log()?.as_deref().map(id_of).unwrap_or_default();
+        let mut ours = Command::new(&self.bench.binary);
+        ours.current_dir(&self.cwd).env("XDG_DATA_HOME", self.place.join("data"));
+        ours.arg("--store").arg(self.home.join(self.agent.store));
+        let mut input = "";
+        match step {
+            Step::Record(lines) => {
+                ours.args(["record", "--dialect", self.agent.dialect, "--project"]).arg(&self.cwd);
+                input = lines;
+            }
+            Step::RecordOn(lines) => {
+                ours.args(["record", "--resume", &session]);
+                input = lines;
+            }
+            Step::Convert(from) => _ = ours.arg("convert").arg(from).args(["--to", self.agent.dialect, "--json"]),
+            Step::Rewind(back) => {
+                let record = self.ids.iter().rev().nth(*back).cloned().unwrap_or_default();
+                ours.args(["rewind", &format!("{session}#{record}")]);
+            }
+            Step::Fork => _ = ours.args(["fork", &session]),
+            Step::Rename => _ = ours.args(["rename", &session, "The tides of this year"]),
+            Step::Ask => {
+                let log = self.log()?;
+                let words = if log.is_some() { self.agent.resume } else { self.agent.begin };
+                return self.ask(words, &log.unwrap_or_default(), FIRST);
+            }
+        }
+        let mut ours = ours.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        if let Some(mut stdin) = ours.stdin.take() {
+            stdin.write_all(input.as_bytes())?;
+        }
+        let output = ours.wait_with_output()?;
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        // What it refuses, it tells line by line; no other step may fail.
+        if !output.status.success() && input.is_empty() {
+            return Err(format!("{}: {}", self.place.display(), String::from_utf8_lossy(&output.stderr)).into());
+        }
+        let ids = told.lines().filter_map(|line| line.split_once("\"id\":\"")?.1.split_once('"'));
+        self.ids = ids.map(|(id, _)| id.to_owned()).collect();
+        fs::write(self.place.join("told.txt"), told)?;
+        // Files that are written within one tick of the clock have no order.
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        Ok(())
+    }
+
+    /// Lets the agent go on, or begin.
+    pub(super) fn ask(&self, words: &[&str], log: &Path, prompt: &str) -> Result<(), Box<dyn std::error::Error>> {
+        // A session may say that it was elsewhere, and only there the agent finds it.
+        let text = fs::read_to_string(log).unwrap_or_default();
+        let told = text.split_once("\"cwd\":\"").and_then(|(_, rest)| rest.split_once('"'));
+        let cwd = told.map_or(self.cwd.clone(), |(cwd, _)| PathBuf::from(cwd));
+        fs::create_dir_all(&cwd)?;
+        let mut agents = Command::new("python3");
+        agents.arg(self.bench.folder.join("harness/run.py")).arg(self.agent.name).args(["--timeout", "120"]);
+        agents.arg("--home").arg(&self.home).arg("--cwd").arg(&cwd);
+        agents.arg("--log").arg(self.place.join("requests.jsonl")).arg("--");
+        let said = agents.args(said(words, &id_of(log), prompt)).output()?;
+        fs::write(self.place.join("said.txt"), [said.stdout, said.stderr].concat())?;
+        Ok(())
+    }
+
+    /// The session that was written last.
+    pub(super) fn log(&self) -> io::Result<Option<PathBuf>> {
+        let mut folders = vec![self.home.join(self.agent.store)];
+        let mut newest = None;
+        while let Some(folder) = folders.pop().filter(|folder| folder.is_dir()) {
+            for entry in fs::read_dir(folder)? {
+                let path = entry?.path();
+                let is_log = path.extension().is_some_and(|ending| ending == "jsonl") && is_named(&path);
+                if path.is_dir() && !path.is_symlink() {
+                    folders.push(path);
+                } else if is_log {
+                    newest = newest.max(Some((fs::metadata(&path)?.modified()?, path)));
+                }
+            }
+        }
+        Ok(newest.map(|(_, path)| path))
+    }
+}
+
+/// The session's id at the end of a file's name.
+fn id_of(log: &Path) -> String {
+    let stem = log.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    stem.get(stem.len().saturating_sub(UUID_CHARS)..).unwrap_or(&stem).to_owned()
+}
+
+/// Whether a file is called after a session; agents keep other lists beside them.
+fn is_named(path: &Path) -> bool {
+    id_of(path).split('-').map(str::len).eq([8, 4, 4, 4, 12])
+}
+
+/// Arguments with what they stand for.
+fn said(words: &[&str], id: &str, prompt: &str) -> Vec<String> {
+    words.iter().map(|word| word.replace("PROMPT", prompt).replace("ID", id)).collect()
+}
