@@ -62,7 +62,7 @@ pub(super) fn all(
         replay.told.head = head.map(|head| head.id().into_owned());
         let mut on_branch = vec![false; session.records().len()];
         branch.iter().for_each(|record| on_branch[record.order()] = true);
-        let title = title_record(session)?.filter(|title| !on_branch[title.order()]);
+        let title = title_record(session)?.filter(|title| title.is_side() && !on_branch[title.order()]);
         let records: Vec<RecordRef<'_>> = branch.iter().copied().chain(title).collect();
         records.iter().for_each(|record| on_branch[record.order()] = true);
         replay.say(&records)?;
@@ -85,7 +85,7 @@ pub(super) fn all(
 
 /// What answers cost, by their first records: what is told later counts for the answer before.
 fn costs_of<'s>(records: &[RecordRef<'s>], first_of: &HashMap<usize, RecordRef<'s>>) -> HashMap<usize, Usage> {
-    let mut told = records.first().map(|record| record.session.costs()).unwrap_or_default();
+    let mut told = records.first().map(|record| record.session.costs_of(records)).unwrap_or_default();
     let mut costs: HashMap<usize, Usage> = HashMap::new();
     let mut answer = None;
     for record in records {
@@ -178,7 +178,7 @@ impl<'s> Replay<'s> {
     }
 
     fn say(&mut self, records: &[RecordRef<'s>]) -> Result<()> {
-        let answers = answers(records);
+        let answers = answers(records)?;
         let mut first_of: HashMap<usize, RecordRef<'s>> = HashMap::new();
         for record in records {
             first_of.entry(record.order()).or_insert(*record);
@@ -211,7 +211,8 @@ impl<'s> Replay<'s> {
     fn fill_in(&mut self, body: &mut Body, first: RecordRef<'s>) -> Result<()> {
         let cost = self.costs.remove(&first.order());
         let Body::Assistant(said) = body else { return Ok(()) };
-        said.usage = said.usage.or(cost);
+        // Where several answers tell of one request, one of them has its cost.
+        said.usage = cost.or(said.usage.filter(|_| first.is_inherited()));
         if let (None, Some(surroundings)) = (&said.model, first.surroundings()) {
             said.model = surroundings.body()?.said().and_then(|said| said.model.clone());
         }

@@ -191,6 +191,50 @@ fn the_title_that_counts_is_the_one_that_is_kept() {
     }
 }
 
+/// The summaries of the compactions on a session's branch.
+fn compactions(session: &Session) -> Vec<serde_json::Value> {
+    let messages = seen(session);
+    let parts = messages.iter().flat_map(|message| message["parts"].as_array().unwrap());
+    parts
+        .filter(|part| part["type"] == "data-compaction")
+        .map(|part| part["data"]["summary"].clone())
+        .collect()
+}
+
+#[test]
+fn a_compaction_of_two_records_stays_one_wherever_it_goes() {
+    let mut lines = claude_lines(&[
+        json!({"role": "user", "content": "How deep?"}),
+        json!({"role": "assistant", "id": "m1", "model": "x", "content": [{"type": "text", "text": "Four."}]}),
+        json!({"role": "system"}),
+        json!({"role": "user", "content": "It is four deep."}),
+        json!({"role": "user", "content": "And there?"}),
+    ]);
+    let change = |line: &mut String, more: serde_json::Value| {
+        let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
+        value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        *line = value.to_string();
+    };
+    change(
+        &mut lines[2],
+        json!({"subtype": "compact_boundary", "content": "Conversation compacted", "compactMetadata": {"trigger": "auto", "preTokens": 9}}),
+    );
+    change(&mut lines[3], json!({"isCompactSummary": true, "isVisibleInTranscriptOnly": true}));
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    for to in ["native", "qwen-code", "codex", "ai-sdk"] {
+        let folder = folder();
+        let source = session("claude-code", folder.path(), &lines);
+        assert_eq!(compactions(&source), ["It is four deep."]);
+        let there = convert(&source, named(to), &folder.path().join("there.jsonl")).unwrap();
+        let converted = open(named(to), &there.path);
+        assert_eq!(compactions(&converted), ["It is four deep."], "{to}");
+        assert_eq!(seen(&converted).len(), seen(&source).len(), "{to}");
+        fs::remove_file(there.sidecar.unwrap()).unwrap();
+        let back = convert(&converted, named("claude-code"), &folder.path().join("back.jsonl")).unwrap();
+        assert_eq!(compactions(&open(named("claude-code"), &back.path)), ["It is four deep."], "{to} and back");
+    }
+}
+
 #[test]
 fn a_title_beside_the_conversation_does_not_end_it() {
     let lines = [
