@@ -182,9 +182,10 @@ impl Grouping {
                 self.calls.extend(record.keys(KeyRole::Call).map(|call| (call, own)));
             }
             Kind::Assistant => self.answer(at, record),
-            Kind::Compaction | Kind::Rewind | Kind::Restore => match (&self.turn, self.groups.last_mut()) {
-                (Some(_), Some(group)) => group.records.push(at),
-                _ => self.waiting.push(at),
+            Kind::Compaction | Kind::Rewind | Kind::Restore => match self.groups.last_mut() {
+                // After the model has spoken.
+                Some(group) if self.turn.is_some() || group.role == Role::Assistant => group.records.push(at),
+                Some(_) | None => self.waiting.push(at),
             },
             Kind::Attachment | Kind::Snapshot | Kind::Title | Kind::Header | Kind::Other => {}
         }

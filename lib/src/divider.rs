@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::message::Part;
-use crate::record::{Compaction, Restore, Rewind, Said};
+use crate::record::{Compaction, RecordId, Restore, Rewind, Said};
 
 /// What came before was summed up.
 pub(crate) fn compaction(record: &str, compaction: &Compaction) -> Part {
@@ -13,6 +13,23 @@ pub(crate) fn compaction(record: &str, compaction: &Compaction) -> Part {
         "preserved": Some(&compaction.preserved).filter(|preserved| !preserved.is_empty()),
     });
     part(record, "compaction", data)
+}
+
+/// The compaction that such a part tells of.
+pub(crate) fn compaction_of(parts: &[Part]) -> Compaction {
+    let data = parts.iter().find_map(|part| if let Part::Data(data) = part { Some(&data.data) } else { None });
+    let told = |key: &str| data.and_then(|data| data.get(key));
+    let text = |key: &str| told(key).and_then(Value::as_str).map(str::to_owned);
+    let preserved = told("preserved").and_then(Value::as_array).into_iter().flatten();
+    Compaction {
+        summary: text("summary"),
+        trigger: text("trigger"),
+        tokens_before: told("tokensBefore").and_then(Value::as_u64),
+        tokens_after: told("tokensAfter").and_then(Value::as_u64),
+        preserved: preserved.filter_map(Value::as_str).map(RecordId::from).collect(),
+        cuts: true,
+        ..Compaction::default()
+    }
 }
 
 /// The agent failed.

@@ -23,11 +23,11 @@ use crate::mend;
 use crate::project;
 use crate::record::{RecordId, SessionId};
 use crate::recorder::{Log, Start};
-use crate::session::{Branch, RecordRef, Session};
+use crate::session::{Branch, RecordRef, Session, State};
 use crate::sidecar;
 use crate::source::Source;
 use crate::store::{NewSession, Store, bytes, check_name, link_named};
-use crate::writing::{Adoption, Line, Shape};
+use crate::writing::{Adoption, End, Line, Shape};
 use plan::{Stands, linear_plan, plan, take_header};
 use staged::Out;
 pub(crate) use staged::Staged;
@@ -205,11 +205,25 @@ impl Store {
         }
         start.tally.git_branch = from.git_branch().map(str::to_owned);
         start.tally.title = from.title().map(|title| title.text.clone());
+        // A fork may end earlier than its source; what another format says of an end may have no place here.
+        let is_copy = from.dialect().name() == self.dialect.name();
+        start.tally.end = end_of_session(if is_copy { &session } else { from });
         let own = from.source.sidecar().filter(|_| from.dialect().name() == self.dialect.name());
         let before = own.and_then(|path| sidecar::says(&path));
         let mut log = Log::new(place, Appender::open(self.disk.clone(), path, Vec::new())?, start, before);
         log.close()?;
         Ok(log.surprises())
+    }
+}
+
+/// Where a session ends that nobody records.
+fn end_of_session(session: &Session) -> End {
+    let Some(head) = session.head() else { return End::Closed };
+    let branch = session.branch(head);
+    match session.state(&branch) {
+        _ if branch.records.last().is_some_and(|last| last.is_failure()) => End::Failed,
+        State::InterruptedPrompt | State::InterruptedTurn => End::BrokenOff,
+        State::Clean | State::Degraded => End::Closed,
     }
 }
 

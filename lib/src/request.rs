@@ -5,7 +5,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::dialect::Repeated;
 use crate::issue::IssueKind;
 use crate::record::Usage;
-use crate::session::{Branch, Session};
+use crate::session::{Branch, RecordRef, Session};
 use crate::skeleton::Flags;
 use crate::tree::NodeIx;
 
@@ -46,13 +46,17 @@ impl Session {
         self.requests_where(|_| true)
     }
 
-    /// What the session's own requests cost, by the order of the record that tells it or stands before what tells it.
-    pub(crate) fn costs(&self) -> HashMap<usize, Usage> {
+    /// What the session's own requests among some records cost, by the order of the record that tells it or stands before what
+    /// tells it.
+    pub(crate) fn costs_of(&self, records: &[RecordRef<'_>]) -> HashMap<usize, Usage> {
         let owners = self.owners();
+        let owner = |entry: u32| owners.get(entry as usize).copied().flatten();
+        let among: HashSet<NodeIx> = records.iter().map(|record| record.node).collect();
         let mut costs: HashMap<usize, Usage> = HashMap::new();
-        for (entry, usage) in self.told_where(|_| true).into_values() {
-            let owner = owners.get(entry as usize).copied().flatten();
-            owner.into_iter().for_each(|owner| costs.entry(owner as usize).or_default().add(usage));
+        for (entry, usage) in
+            self.told_where(|entry| owner(entry).is_some_and(|owner| among.contains(&owner))).into_values()
+        {
+            owner(entry).into_iter().for_each(|owner| costs.entry(owner as usize).or_default().add(usage));
         }
         costs
     }

@@ -200,8 +200,21 @@ pub struct Tally {
     pub usage: Option<Usage>,
     /// A recorder has it open, or ended without closing it.
     pub is_open: bool,
+    /// Where it ended, if nobody has it open.
+    pub end: End,
     /// The session that this one was forked from.
     pub forked_from: Option<SessionId>,
+}
+
+/// Where a session ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Where its recorder ended it.
+    Closed,
+    /// In a prompt, an open call, or what tools gave back: it was written whole and is not over.
+    BrokenOff,
+    /// In a failure of the agent or its provider.
+    Failed,
 }
 
 /// What changes in a line that another session takes over.

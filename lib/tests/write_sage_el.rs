@@ -14,7 +14,7 @@ use scrollback::record::{
     Usage,
 };
 use scrollback::store::Point;
-use scrollback::writing::{Adoption, Beginning, Draft, Tally};
+use scrollback::writing::{Adoption, Beginning, Draft, End, Tally};
 use serde_json::{Map, Value, json};
 use support::bodies;
 use support::drafted::{Drafted, at, draft, drafted, plain};
@@ -256,6 +256,7 @@ fn tally() -> Tally {
         size_bytes: 1234,
         usage: None,
         is_open: true,
+        end: End::Closed,
         forked_from: None,
     }
 }

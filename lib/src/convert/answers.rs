@@ -1,14 +1,14 @@
-//! The records that are one answer of a model, and what they say together.
+//! The records that are one answer of a model, or one compaction, and what they say together.
 
 use hashbrown::HashMap;
 
 use crate::error::Result;
-use crate::record::{Body, Kind, Said};
+use crate::record::{Body, Compaction, Kind, Said};
 use crate::session::RecordRef;
 use crate::skeleton::KeyRole;
 
-/// The answers that were written as several records, each by its first.
-pub(super) fn answers<'s>(records: &[RecordRef<'s>]) -> HashMap<usize, Vec<RecordRef<'s>>> {
+/// The answers and compactions that were written as several records, each by its first.
+pub(super) fn answers<'s>(records: &[RecordRef<'s>]) -> Result<HashMap<usize, Vec<RecordRef<'s>>>> {
     let turns = turns(records);
     let mut groups: HashMap<(u64, Option<usize>), usize> = HashMap::new();
     let mut answers: HashMap<usize, Vec<RecordRef<'s>>> = HashMap::new();
@@ -29,9 +29,23 @@ pub(super) fn answers<'s>(records: &[RecordRef<'s>]) -> HashMap<usize, Vec<Recor
         if let Some(first) = first {
             answers.entry(first).or_default().push(*record);
         }
+        if let Some(cut) = cut_of(*record)?.filter(|cut| !answers.contains_key(&cut.order())) {
+            answers.insert(cut.order(), vec![cut, *record]);
+        }
     }
     answers.retain(|_, members| members.len() > 1);
-    answers
+    Ok(answers)
+}
+
+/// The record that cuts, where this one only tells the summary that stands for what was cut.
+fn cut_of(record: RecordRef<'_>) -> Result<Option<RecordRef<'_>>> {
+    let parent = record.parent().filter(|parent| [record.kind(), parent.kind()] == [Kind::Compaction; 2]);
+    let Some(parent) = parent else { return Ok(None) };
+    let is_one = match (parent.body()?, record.body()?) {
+        (Body::Compaction(cut), Body::Compaction(told)) => cut.cuts && cut.summary.is_none() && !told.cuts,
+        _ => false,
+    };
+    Ok(Some(parent).filter(|_| is_one))
 }
 
 /// The prompt that each record comes after: a name that a model gives twice is not one answer to two prompts.
@@ -50,6 +64,12 @@ fn turns(records: &[RecordRef<'_>]) -> HashMap<usize, usize> {
 
 /// What several records of one answer say together.
 pub(super) fn joined(group: &[RecordRef<'_>]) -> Result<Body> {
+    if let [cut, told] = group
+        && let (Body::Compaction(cut), Body::Compaction(told)) = (cut.body()?, told.body()?)
+    {
+        let replacement = cut.replacement.or(told.replacement);
+        return Ok(Body::Compaction(Compaction { summary: told.summary, replacement, ..cut }));
+    }
     let mut whole: Option<Said> = None;
     for record in group {
         let body = record.body()?;

@@ -78,7 +78,7 @@ pub(super) fn all(
 
 /// What answers cost, by their first records: what is told later counts for the answer before.
 fn costs_of<'s>(records: &[RecordRef<'s>], first_of: &HashMap<usize, RecordRef<'s>>) -> HashMap<usize, Usage> {
-    let mut told = records.first().map(|record| record.session.costs()).unwrap_or_default();
+    let mut told = records.first().map(|record| record.session.costs_of(records)).unwrap_or_default();
     let mut costs: HashMap<usize, Usage> = HashMap::new();
     let mut answer = None;
     for record in records {
@@ -193,7 +193,7 @@ impl<'s> Replay<'s> {
     /// the others is left.
     fn say_line(&mut self, branch: &[RecordRef<'s>], records: &[RecordRef<'s>]) -> Result<()> {
         let title = records.first().map_or(Ok(None), |any| title_record(any.session))?;
-        let title = title.filter(|title| !branch.contains(title) && records.contains(title));
+        let title = title.filter(|title| title.is_side() && !branch.contains(title) && records.contains(title));
         let said: Vec<RecordRef<'s>> = branch.iter().copied().chain(title).collect();
         self.say(&said)?;
         let is_said: HashSet<usize> = said.iter().map(|record| record.order()).collect();
@@ -213,7 +213,7 @@ impl<'s> Replay<'s> {
     }
 
     fn say(&mut self, records: &[RecordRef<'s>]) -> Result<()> {
-        let answers = answers(records);
+        let answers = answers(records)?;
         let mut first_of: HashMap<usize, RecordRef<'s>> = HashMap::new();
         for record in records {
             first_of.entry(record.order()).or_insert(*record);
@@ -246,7 +246,8 @@ impl<'s> Replay<'s> {
     fn fill_in(&mut self, body: &mut Body, first: RecordRef<'s>) -> Result<()> {
         let cost = self.costs.remove(&first.order());
         let Body::Assistant(said) = body else { return Ok(()) };
-        said.usage = said.usage.or(cost);
+        // Where several answers tell of one request, one of them has its cost.
+        said.usage = cost.or(said.usage.filter(|_| first.is_inherited()));
         if let (None, Some(surroundings)) = (&said.model, first.surroundings()) {
             said.model = surroundings.body()?.said().and_then(|said| said.model.clone());
         }

@@ -102,6 +102,7 @@ fn link_message<'a>(text: &'a str, line: Line<'a>, emit: &mut dyn FnMut(Event<'a
     let role = line.role.0.clone();
     let kind = match role.as_deref() {
         Some("user") => Kind::User,
+        Some("assistant") if line.is_compaction() => Kind::Compaction,
         Some("assistant") => Kind::Assistant,
         Some("system") => Kind::System,
         // SDK 3 and 4: what an application told itself; no model ever sees it.

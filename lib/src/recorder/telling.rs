@@ -10,7 +10,7 @@ use crate::git;
 use crate::redact;
 use crate::replace::{Keep, replace};
 use crate::sidecar::{self, Sidecar};
-use crate::writing::Tally;
+use crate::writing::{End, Tally};
 
 /// How often the sidecar is written while records come.
 const SIDECAR_EVERY_MS: i64 = 1_000;
@@ -79,6 +79,7 @@ pub(crate) fn first_tally(place: &Place, project: &Path) -> Tally {
         size_bytes: 0,
         usage: None,
         is_open: true,
+        end: End::Closed,
         forked_from: place.forked_from.as_ref().map(|(session, _)| session.clone()),
     }
 }

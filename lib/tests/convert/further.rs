@@ -174,28 +174,64 @@ fn results_that_hang_side_by_side_come_to_lie_on_one_path() {
 }
 
 #[test]
-fn the_way_back_of_a_long_session_takes_as_long_as_the_way_there() {
-    const RECORDS: usize = 3_000;
-    let messages: Vec<_> = (0..RECORDS)
-        .map(|at| match at % 2 {
-            0 => json!({"role": "user", "content": format!("Question {at}")}),
-            _ => json!({"role": "assistant", "id": format!("m{at}"), "model": "x",
-                "content": [{"type": "text", "text": format!("Answer {at}")}]}),
-        })
-        .collect();
-    let lines = claude_lines(&messages);
+fn the_title_that_counts_is_the_one_that_is_kept() {
+    let talk = claude_lines(&[json!({"role": "user", "content": "Name it."})]);
+    let lines = [
+        talk[0].as_str(),
+        r#"{"type":"custom-title","customTitle":"Mine","sessionId":"s"}"#,
+        r#"{"type":"ai-title","aiTitle":"Made up","sessionId":"s"}"#,
+    ];
+    for to in ["native", "qwen-code", "codex", "ai-sdk", "sage-el"] {
+        let folder = folder();
+        let source = session("claude-code", folder.path(), &lines);
+        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
+        let title = open(named(to), &converted.path).title().map(|title| title.text.clone());
+        let is_told = converted.losses.iter().any(|row| row.what == "title");
+        assert!(title.as_deref() == Some("Mine") || title.is_none() && is_told, "{to}: {title:?}");
+    }
+}
+
+/// The summaries of the compactions on a session's branch.
+fn compactions(session: &Session) -> Vec<serde_json::Value> {
+    let messages = seen(session);
+    let parts = messages.iter().flat_map(|message| message["parts"].as_array().unwrap());
+    parts
+        .filter(|part| part["type"] == "data-compaction")
+        .map(|part| part["data"]["summary"].clone())
+        .collect()
+}
+
+#[test]
+fn a_compaction_of_two_records_stays_one_wherever_it_goes() {
+    let mut lines = claude_lines(&[
+        json!({"role": "user", "content": "How deep?"}),
+        json!({"role": "assistant", "id": "m1", "model": "x", "content": [{"type": "text", "text": "Four."}]}),
+        json!({"role": "system"}),
+        json!({"role": "user", "content": "It is four deep."}),
+        json!({"role": "user", "content": "And there?"}),
+    ]);
+    let change = |line: &mut String, more: serde_json::Value| {
+        let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
+        value.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        *line = value.to_string();
+    };
+    change(
+        &mut lines[2],
+        json!({"subtype": "compact_boundary", "content": "Conversation compacted", "compactMetadata": {"trigger": "auto", "preTokens": 9}}),
+    );
+    change(&mut lines[3], json!({"isCompactSummary": true, "isVisibleInTranscriptOnly": true}));
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    let folder = folder();
-    let source = session("claude-code", folder.path(), &lines);
-    for to in ["codex", "sage-el"] {
-        let begun = std::time::Instant::now();
-        let there = convert(&source, named(to), &folder.path().join(to)).unwrap();
-        let way_there = begun.elapsed();
-        let begun = std::time::Instant::now();
+    for to in ["native", "qwen-code", "codex", "ai-sdk"] {
+        let folder = folder();
+        let source = session("claude-code", folder.path(), &lines);
+        assert_eq!(compactions(&source), ["It is four deep."]);
+        let there = convert(&source, named(to), &folder.path().join("there.jsonl")).unwrap();
         let converted = open(named(to), &there.path);
-        convert(&converted, named("claude-code"), &folder.path().join(format!("{to}-back"))).unwrap();
-        // Looking through all records for each one took far longer.
-        assert!(begun.elapsed() < way_there * 4, "{to}: {way_there:?} there, {:?} back", begun.elapsed());
+        assert_eq!(compactions(&converted), ["It is four deep."], "{to}");
+        assert_eq!(seen(&converted).len(), seen(&source).len(), "{to}");
+        fs::remove_file(there.sidecar.unwrap()).unwrap();
+        let back = convert(&converted, named("claude-code"), &folder.path().join("back.jsonl")).unwrap();
+        assert_eq!(compactions(&open(named("claude-code"), &back.path)), ["It is four deep."], "{to} and back");
     }
 }
 

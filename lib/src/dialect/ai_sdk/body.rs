@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 use super::line::{Document, Line};
 use super::{legacy, row};
+use crate::divider;
 use crate::lenient;
 use crate::message::Part;
 use crate::record::{Body, Said};
@@ -31,6 +32,7 @@ pub(super) fn of(text: &str) -> Body {
     }
     match role.as_str() {
         "user" => Body::User(said),
+        "assistant" if line.is_compaction() => Body::Compaction(divider::compaction_of(&said.parts)),
         "assistant" => Body::Assistant(said),
         "system" => Body::System(Said { to_model: true, ..said }),
         "data" => Body::System(said),

@@ -167,6 +167,16 @@ pub(super) struct PartLine<'a> {
     tool_call_id: Text<'a>,
     #[serde(default)]
     tool_invocation: Object<Invocation<'a>>,
+    #[serde(default)]
+    data: Object<Divider<'a>>,
+}
+
+/// What our own writer puts into a message that is a line across the page.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
+struct Divider<'a> {
+    #[serde(default)]
+    record: Text<'a>,
 }
 
 /// A tool call of SDK 3 and 4.
@@ -192,6 +202,13 @@ impl<'a> Line<'a> {
     pub(super) fn answered(&self) -> Option<Cow<'a, str>> {
         let named = || Some(Cow::Owned(id_of_function(self.name.0.as_deref()?)));
         self.tool_call_id.clone().some().or_else(named)
+    }
+
+    /// Whether our own writer said a compaction with it: one part that names the message itself.
+    pub(super) fn is_compaction(&self) -> bool {
+        let [part] = self.parts.0.as_slice() else { return false };
+        let named = part.data.0.as_ref().and_then(|data| data.record.0.as_deref());
+        part.kind.0.as_deref() == Some("data-compaction") && named.is_some() && named == self.id.0.as_deref()
     }
 
     /// Whether only the SDK writes such objects.

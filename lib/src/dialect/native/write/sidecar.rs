@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::fields::usage;
 use crate::chain;
 use crate::record::SessionId;
-use crate::writing::{self, Tally};
+use crate::writing::{self, End, Tally};
 
 /// In the keys that Sage ships and in their order.
 pub(super) fn sidecar(before: Option<Value>, tally: &Tally) -> Value {
@@ -29,9 +29,18 @@ pub(super) fn sidecar(before: Option<Value>, tally: &Tally) -> Value {
         ("version", text(Some(&tally.version))),
         ("messageCount", Some(tally.messages.into())),
         ("sizeBytes", Some(tally.size_bytes.into())),
-        ("state", text(Some(if tally.is_open { "active" } else { "completed" }))),
+        ("state", text(Some(state(tally)))),
         ("tokenUsage", tally.usage.map(usage)),
         ("forkedFrom", text(tally.forked_from.as_ref().map(SessionId::as_str))),
     ];
     writing::sidecar(told, before)
+}
+
+/// How far it has come. Sage says of a session that ended in an error that it failed, and of one that goes on that it is active.
+fn state(tally: &Tally) -> &'static str {
+    match tally.end {
+        End::Failed if !tally.is_open => "failed",
+        End::Closed if !tally.is_open => "completed",
+        End::Closed | End::BrokenOff | End::Failed => "active",
+    }
 }
