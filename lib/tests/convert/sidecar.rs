@@ -212,6 +212,20 @@ fn a_branch_that_was_begun_meanwhile_is_the_one_that_comes_back() {
     }
 }
 
+/// The lines of the original are not changed: what was added to a message of it is told.
+#[test]
+fn what_was_added_to_an_old_message_is_told() {
+    let folder = folder();
+    let there = there(folder.path(), "native");
+    let store = Store::open(named("native"), folder.path(), host()).unwrap();
+    let mut recorder =
+        store.resume_source(&scrollback::source::Source::file(named("native"), &there.path), None).unwrap();
+    recorder.todos(vec![said::todo("Look")]).unwrap();
+    recorder.close().unwrap();
+    let back = convert(&open(named("native"), &there.path), named("claude-code"), &folder.path().join("back.jsonl"));
+    assert_eq!(back.unwrap().losses.len(), 1);
+}
+
 /// Where a format names its head, nothing but that may be added.
 #[test]
 fn a_step_back_that_was_taken_meanwhile_is_taken_in_the_original() {

@@ -110,4 +110,12 @@ impl Kept {
     pub(in crate::convert) fn is_newer(&self, record: RecordRef<'_>) -> bool {
         !record.is_inherited() && record.place().offset >= self.converted_bytes
     }
+
+    /// Whether a record of the conversion was added to afterwards: a format that joins the pieces of one allows it.
+    pub(in crate::convert) fn is_added_to_later(&self, record: RecordRef<'_>) -> bool {
+        let Session { skeleton, derived, .. } = record.session;
+        let mut pieces = derived.tree.entries_of(record.node).into_iter();
+        let is_later = |at: u32| skeleton.entries[at as usize].place.offset >= self.converted_bytes;
+        !record.is_inherited() && !self.is_newer(record) && pieces.any(is_later)
+    }
 }

@@ -35,6 +35,10 @@ pub(in crate::convert) fn go_on(
     let asked_for_calls = older.len().saturating_sub(RECORDS_ASKED_FOR_CALLS);
     for (at, record) in older.into_iter().enumerate() {
         replay.pairing.know(record);
+        if kept.is_added_to_later(record) {
+            // The original's own lines stay as they are.
+            replay.lose(record, "metadata");
+        }
         if at >= asked_for_calls && record.kind() == Kind::Assistant {
             replay.recorder.expect_results(&record.body()?);
         }
