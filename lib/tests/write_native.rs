@@ -5,7 +5,7 @@ mod support;
 
 use scrollback::record::{Body, RecordId, SessionId, Usage};
 use scrollback::session::Session;
-use scrollback::writing::Tally;
+use scrollback::writing::{End, Tally};
 use serde_json::json;
 use support::drafted::draft;
 use support::place::writing;
@@ -71,6 +71,7 @@ fn metadata_json_has_the_keys_of_sage_in_their_order_and_keeps_the_others() {
         size_bytes: 1234,
         usage: Some(Usage { input: Some(1), ..Usage::default() }),
         is_open: false,
+        end: End::Closed,
         forked_from: None,
     };
     let begun = Tally { started: None, updated: None, title: None, prompts: None, model: None, ..tally.clone() };

@@ -374,29 +374,19 @@ fn one_session(lines: &[Value], pointer: &str) -> Result<(), String> {
     (sessions.len() < 2).then_some(()).ok_or_else(|| format!("lines of several sessions: {sessions:?}"))
 }
 
-/// Lines with one `message.id` are blocks of one answer, each on the one before; a call of an answer has a name of its own
-/// there, and a result the name of a call before it.
+/// Lines with one `message.id` are blocks of one answer, each on the one before, and its calls have names of their own.
 fn answers_of_claude(lines: &[Value]) -> Result<(), String> {
-    let (mut answers, mut calls, mut of_answer) = (HashSet::new(), HashSet::new(), HashSet::new());
-    let mut before = (None, None);
+    let (mut answers, mut calls, mut before) = (HashSet::new(), HashSet::new(), (None, None));
     for line in lines.iter().filter(|line| line["uuid"].is_string()) {
         let answer = line["message"]["id"].as_str();
         let goes_on = answer.is_some() && before == (answer, line["parentUuid"].as_str());
         if let Some(answer) = answer.filter(|answer| !goes_on && !answers.insert(*answer)) {
             return Err(format!("two answers are called {answer}"));
         }
-        for block in line["message"]["content"].as_array().into_iter().flatten() {
-            let id = |key: &str| block[key].as_str().unwrap_or_default().to_owned();
-            match block["type"].as_str() {
-                Some("tool_use") if !of_answer.insert((answer, id("id"))) => {
-                    return Err(format!("two calls of an answer are called {}", id("id")));
-                }
-                Some("tool_use") => _ = calls.insert(id("id")),
-                Some("tool_result") if !calls.contains(&id("tool_use_id")) => {
-                    return Err(format!("a result of {:?}, which nobody called", id("tool_use_id")));
-                }
-                _ => {}
-            }
+        let blocks = line["message"]["content"].as_array().into_iter().flatten();
+        let called = blocks.filter(|block| block["type"] == "tool_use").map(|block| block["id"].to_string());
+        if let Some(again) = called.map(|id| (answer, id)).find(|call| !calls.insert(call.clone())) {
+            return Err(format!("two calls of an answer are called {}", again.1));
         }
         before = (answer, line["uuid"].as_str());
     }

@@ -12,7 +12,9 @@ use super::room::{STANZA_ID, attachment, file_name, size_label};
 use super::{ARCHIVES, HISTORY, VERSION};
 use crate::message::{FilePart, Part};
 use crate::record::{Body, Context, RecordId, Said};
-use crate::writing::{Beginning, Draft, Grain, Line, Loss, Losses, Names, Shape, Writing, Written, archive_name};
+use crate::writing::{
+    Beginning, Draft, Grain, Line, Loss, Losses, Names, Shape, Writing, Written, archive_name, word_for,
+};
 
 pub(super) static WRITING: Writing = Writing {
     grain: Grain::Turn,
@@ -91,7 +93,10 @@ fn message(draft: &Draft<'_>, role: &str, said: &Said) -> Written {
     };
     // Nothing is no message: the agent would pass over it.
     if content.is_empty() && told.attachments.is_empty() && told.reaction.is_none() {
-        told.lose("empty message");
+        let is_mute = said.parts.iter().all(|part| matches!(part, Part::Text(_) | Part::StepStart));
+        if is_mute && said.results.is_empty() {
+            told.lose("empty message");
+        }
         return Written { lines: Vec::new(), losses: told.losses };
     }
     let id = said.metadata.get(STANZA_ID).and_then(Value::as_str).filter(|id| role == "user" && !id.is_empty());
@@ -143,7 +148,10 @@ impl<'a> Told<'a> {
                 }
             }
             Part::StepStart => self.steps += 1,
-            Part::File(file) => self.file(file),
+            Part::File(file) => {
+                self.file(file);
+                self.lose(word_for(part));
+            }
             Part::Data(data) if data.kind == "attachment" => {
                 let told = |key| data.data.get(key).and_then(Value::as_str);
                 let (name, size) = (told("filename").unwrap_or("file"), told("size").unwrap_or("unknown"));
@@ -162,13 +170,14 @@ impl<'a> Told<'a> {
                 }
                 None => self.lose("reaction"),
             },
-            Part::Reasoning(_) => self.lose("thinking"),
-            Part::ReasoningFile(_) => self.lose("file of thinking"),
-            Part::SourceUrl(_) | Part::SourceDocument(_) => self.lose("source"),
-            Part::Custom(_) => self.lose("custom part"),
-            Part::Steering(_) => self.lose("message inside another"),
-            Part::Data(_) => self.lose("data part"),
-            Part::Other(_) => self.lose("unknown part"),
+            Part::Reasoning(_)
+            | Part::ReasoningFile(_)
+            | Part::SourceUrl(_)
+            | Part::SourceDocument(_)
+            | Part::Custom(_)
+            | Part::Steering(_)
+            | Part::Data(_)
+            | Part::Other(_) => self.lose(word_for(part)),
         }
     }
 
@@ -189,7 +198,6 @@ impl<'a> Told<'a> {
         let from_url = || if data.is_some() { "file" } else { file_name(&file.url) };
         let name = file.filename.as_deref().filter(|name| !name.is_empty()).unwrap_or_else(from_url);
         self.attachments.push(attachment(name, Some(&file.media_type), &size));
-        self.lose(if file.media_type.starts_with("image") { "image" } else { "file" });
     }
 
     fn all_words(&mut self) -> String {

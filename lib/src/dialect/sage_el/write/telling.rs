@@ -8,7 +8,7 @@ use crate::closed::{closed, lose_surroundings};
 use crate::history::in_a_room;
 use crate::message::{FilePart, Part, SteeringPart, TextPart};
 use crate::record::{RecordId, Said, Usage};
-use crate::writing::{Draft, Line, LossKind, Names, Response, Written};
+use crate::writing::{Draft, Line, LossKind, Names, Response, Written, word_for};
 
 /// A record on its way to lines: what is told so far, and the response that is being put together.
 pub(super) struct Telling<'a> {
@@ -94,16 +94,17 @@ impl<'a> Telling<'a> {
                 self.begun += 1;
             }
             Part::StepStart => {}
-            Part::Reasoning(_) => self.written.lose("thinking", LossKind::Dropped),
-            Part::ReasoningFile(_) => self.written.lose("file of thinking", LossKind::Dropped),
             Part::File(file) => self.file(file),
-            Part::SourceUrl(_) | Part::SourceDocument(_) => self.written.lose("source", LossKind::Dropped),
-            Part::Custom(_) => self.written.lose("custom part", LossKind::Dropped),
             Part::Steering(steering) => self.steering(steering),
-            Part::Data(_) => self.written.lose("data part", LossKind::Dropped),
             // Calls were taken with their results.
             Part::Tool(_) => {}
-            Part::Other(_) => self.written.lose("unknown part", LossKind::Dropped),
+            Part::Reasoning(_)
+            | Part::ReasoningFile(_)
+            | Part::SourceUrl(_)
+            | Part::SourceDocument(_)
+            | Part::Custom(_)
+            | Part::Data(_)
+            | Part::Other(_) => self.written.lose(word_for(part), LossKind::Dropped),
         }
     }
 
@@ -145,7 +146,7 @@ impl<'a> Telling<'a> {
                 | Part::StepStart
                 | Part::Tool(_)
                 | Part::Data(_)
-                | Part::Other(_) => self.written.lose("unknown part", LossKind::Dropped),
+                | Part::Other(_) => self.written.lose(word_for(part), LossKind::Dropped),
             }
         }
         self.end_response("user");
