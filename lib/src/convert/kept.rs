@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::left_behind::{self, Lines};
 use super::replay::Replayed;
 use crate::dialect::Dialect;
 use crate::disk::{Disk, Real};
@@ -20,9 +21,10 @@ use crate::error::{At, Result};
 use crate::fork::Staged;
 pub(super) use crate::layout::kept_beside as path;
 use crate::reading::Reading;
-use crate::record::SessionId;
+use crate::record::{Kind, SessionId};
 use crate::replace::write_all;
 use crate::session::{RecordRef, Session};
+use crate::writing::Shape;
 
 /// A larger original is not kept: it is in memory three times on the way.
 const ORIGINAL_LIMIT_BYTES: u64 = 256 * 1024 * 1024;
@@ -63,6 +65,15 @@ pub(super) struct Kept {
 struct Whose {
     dialect: String,
     session: String,
+    /// Where its file lay in its store, where it lay in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    /// Where its agent worked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cwd: Option<String>,
+    /// What it had besides its own lines, and how many of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    left_behind: Vec<(String, u64)>,
 }
 
 /// A line of the original; one that is no text as its bytes.
@@ -104,7 +115,7 @@ impl Kept {
         let lines = original.strip_suffix(b"\n").unwrap_or(&original).split(|byte| *byte == b'\n');
         Ok(Some(Kept {
             version: VERSION,
-            from: Whose { dialect: source.dialect().name().to_owned(), session: source.id().to_string() },
+            from: Whose::of(source),
             to: to.name().to_owned(),
             converted_bytes: bytes.len() as u64,
             converted_hash: hash(&bytes),
@@ -168,8 +179,17 @@ impl Kept {
 
     /// The way to a dialect: one step back, or two where nothing was added since.
     fn towards(mut self, session: &Session, to: &'static dyn Dialect) -> Beside {
-        let has_newer = session.records().any(|record| self.is_newer(record));
+        // Not all that is added is a record: a head is named, too.
+        let has_newer = self.is_added_to(session);
         if self.from.dialect == to.name() {
+            let is_line = to.write().is_some_and(|writing| writing.shape == Shape::Linear);
+            if has_newer && is_line && !self.goes_on_at_its_end(session, to) {
+                let remark = format!(
+                    "it went on from an earlier record, and {} has no branches: the branch is converted anew",
+                    to.name()
+                );
+                return Beside { other: Some(self), remark: Some(remark), ..Beside::default() };
+            }
             let back = if has_newer { self.into_lines(to) } else { self };
             return Beside { back: Some(back), ..Beside::default() };
         }
@@ -185,6 +205,40 @@ impl Kept {
             return Beside { back, ..Beside::default() };
         }
         Beside { other: Some(self), ..Beside::default() }
+    }
+
+    /// Whether anything was written behind what the conversion wrote.
+    pub(super) fn is_added_to(&self, session: &Session) -> bool {
+        session
+            .files
+            .0
+            .first()
+            .is_some_and(|file| file.len().is_ok_and(|length| length > self.converted_bytes))
+    }
+
+    /// The session as the conversion wrote it.
+    pub(super) fn as_converted(&self, session: &Session) -> Session {
+        let bytes = session.files.0.first().and_then(|file| file.read_at(0, self.converted_bytes).ok());
+        Session::from_bytes(session.dialect(), bytes.unwrap_or_default(), &Reading::plain(Timestamp::UNIX_EPOCH))
+    }
+
+    /// Whether what was added follows what the original ends with: a line of records can be gone on with nowhere else.
+    fn goes_on_at_its_end(&self, session: &Session, to: &'static dyn Dialect) -> bool {
+        let original = Session::from_bytes(to, self.original(), &Reading::plain(Timestamp::UNIX_EPOCH));
+        let is_its_end = |head: &str| original.head().is_some_and(|end| end.id() == head);
+        if !self.head().is_none_or(is_its_end) {
+            return false;
+        }
+        let was = self.as_converted(session);
+        let branch = |session: &Session| -> Vec<String> {
+            let records = session.head().map(|head| session.branch(head).records).unwrap_or_default();
+            let said = records.into_iter().filter(|record| {
+                matches!(record.kind(), Kind::User | Kind::Assistant | Kind::ToolResult | Kind::Compaction)
+            });
+            said.map(|record| record.id().into_owned()).collect()
+        };
+        let (was, is) = (branch(&was), branch(session));
+        is.starts_with(&was)
     }
 
     /// A document cannot be gone on with: each of its messages becomes a line, byte for byte but for the ends of lines.
@@ -209,17 +263,31 @@ impl Kept {
         let renamed = |name: &mut String| name.clone_from(names.get(name.as_str()).unwrap_or(&name.clone()));
         self.ids.values_mut().chain(&mut self.head).for_each(renamed);
         (self.lines, self.closed) = (lines, true);
+        self.from.place = self
+            .from
+            .place
+            .and_then(|place| Path::new(&place).with_extension("jsonl").to_str().map(str::to_owned));
         self
-    }
-
-    /// The same, as it was written down.
-    pub(super) fn called(&self) -> &str {
-        &self.from.session
     }
 
     /// What the original was called.
     pub(super) fn session(&self) -> SessionId {
         SessionId(self.from.session.clone())
+    }
+
+    /// Where the original lay in its store.
+    pub(super) fn place(&self) -> Option<&Path> {
+        self.from.place.as_deref().map(Path::new)
+    }
+
+    /// Where the original's agent worked.
+    pub(super) fn cwd(&self) -> Option<&str> {
+        self.from.cwd.as_deref()
+    }
+
+    /// What the original had besides its own lines.
+    pub(super) fn left_behind(&self) -> &[(String, u64)] {
+        &self.from.left_behind
     }
 
     /// The record that a line of records ended in.
@@ -269,6 +337,26 @@ impl Kept {
         written.inspect_err(|_| staged.clean_up())?;
         Ok(Some(sidecar))
     }
+}
+
+impl Whose {
+    fn of(source: &Session) -> Whose {
+        let left_behind = left_behind::found(source, Lines::Copied);
+        Whose {
+            dialect: source.dialect().name().to_owned(),
+            session: source.id().to_string(),
+            place: place_in_store(source).and_then(|place| place.to_str().map(str::to_owned)),
+            cwd: source.cwd().map(str::to_owned),
+            left_behind: left_behind.into_iter().map(|(what, count)| (what.to_owned(), count)).collect(),
+        }
+    }
+}
+
+/// Where a session's file lies in its store, by the name that its content has: it is kept unpacked.
+pub(super) fn place_in_store(session: &Session) -> Option<PathBuf> {
+    let place = session.path().strip_prefix(session.source.store()?).ok()?.to_path_buf();
+    let is_packed = place.extension().is_some_and(|ending| ending == "gz" || ending == "zst");
+    Some(if is_packed { place.with_extension("") } else { place })
 }
 
 impl KeptLine {

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use hashbrown::{HashMap, HashSet};
+use jiff::Timestamp;
 
 use super::answers::{answers, joined};
 use super::pairing::Pairing;
@@ -16,14 +17,15 @@ use super::path::OnePath;
 use super::script::{Script, derived_id};
 use super::{Conversion, LossRow};
 use crate::append::Appender;
-use crate::error::{Error, Result};
+use crate::error::{At, Error, Result};
 use crate::project;
 use crate::record::{Body, Kind, RecordId, Said, SessionId, Usage};
-use crate::recorder::{Ack, Durability, Log, Mode, Options, Recorder, Saved, Start, Tip};
+use crate::recorder::{Ack, Durability, Log, Mode, Options, Place, Recorder, Saved, Start, Tip};
+use crate::replace::write_all;
 use crate::session::{RecordRef, Session};
 use crate::store::{NewSession, Store, bytes};
 use crate::thinking::Triggers;
-use crate::writing::{Grain, Loss, Shape};
+use crate::writing::{Grain, Loss, LossKind, Shape};
 pub(super) use go_on::go_on;
 use title::{Called, title_record};
 use turn::goes_into_a_turn;
@@ -53,32 +55,23 @@ pub(super) fn all(
     let head = session.head_called(how.head)?;
     let mut replay = Replay::begin(session, store, id, how.with, file)?;
     let branch = head.map(|head| session.branch(head).records).unwrap_or_default();
-    if store.writing.shape == Shape::Tree {
+    // No file leads into work beside its conversation: where that was chosen, it is the conversation.
+    let chosen = head.filter(|head| how.head.is_some() && head.is_sidechain() && session.head() != Some(*head));
+    if let Some(head) = chosen {
+        replay.sidechains = Sidechains::Conversation;
+        replay.lose_as(&head.id(), Loss::of("sidechain", LossKind::Renamed));
+    }
+    if store.writing.shape == Shape::Tree && chosen.is_none() {
         let records: Vec<RecordRef<'_>> = session.records().collect();
         replay.say(&records)?;
         replay.end_with_title(head)?;
         replay.end_at(head)?;
+        // Where the head was chosen, what goes on from it goes on from there in the source, too.
+        replay.told.head = how.head.and(head).map(|head| head.id().into_owned());
     } else {
         replay.told.head = head.map(|head| head.id().into_owned());
-        let mut on_branch = vec![false; session.records().len()];
-        branch.iter().for_each(|record| on_branch[record.order()] = true);
-        let title = title_record(session)?.filter(|title| title.is_side() && !on_branch[title.order()]);
-        let records: Vec<RecordRef<'_>> = branch.iter().copied().chain(title).collect();
-        records.iter().for_each(|record| on_branch[record.order()] = true);
-        replay.say(&records)?;
+        replay.say_line(&branch, &session.records().collect::<Vec<_>>())?;
         replay.end_with_title(head)?;
-        for record in session.records().filter(|record| !on_branch[record.order()]) {
-            if record.kind() == Kind::Title {
-                replay.leave_title(record)?;
-                continue;
-            }
-            let what = match () {
-                () if record.is_side() => beside(record.kind()),
-                () if record.is_sidechain() => "sidechain",
-                () => "another branch",
-            };
-            replay.lose(record, what);
-        }
     }
     replay.finish()
 }
@@ -99,11 +92,21 @@ fn costs_of<'s>(records: &[RecordRef<'s>], first_of: &HashMap<usize, RecordRef<'
     costs
 }
 
+/// What becomes of work beside the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sidechains {
+    /// It stays beside it, where the format has such.
+    Beside,
+    /// It is what the new session says.
+    Conversation,
+}
+
 /// A recorder whose clock and ids are the source's.
 struct Replay<'s> {
     recorder: Recorder,
     grain: Grain,
     shape: Shape,
+    sidechains: Sidechains,
     script: Script,
     /// What hangs on a record of the source hangs on this.
     tips: HashMap<usize, Tip>,
@@ -139,30 +142,39 @@ impl<'s> Replay<'s> {
             store.path_of(&beginning)?;
         }
         let header = bytes(&(store.writing.header)(&beginning));
-        Replay::begin_with(session, store, id, &header, file)
+        let (script, place) = scripted(store, id, session.started(), file);
+        let mut start = Start::fresh(&place, &project::of(&store.host.cwd));
+        start.tally.git_branch = session.git_branch().map(str::to_owned);
+        let appender = Appender::create(store.disk.clone(), file, header)?;
+        Ok(Replay::over(session, script, Log::new(place, appender, start, None)))
     }
 
-    fn begin_with(
+    /// Goes on behind bytes that are there already, as a recorder that resumes them does.
+    fn resume(
         session: &'s Session,
         store: &Store,
         id: &SessionId,
-        first: &[u8],
+        (bytes, before): (&[u8], &Session),
         file: &Path,
     ) -> Result<Replay<'s>> {
-        let at = session.started().unwrap_or_else(|| (store.host.now)());
-        let script = Script::new(store.dialect.name(), id, at);
-        let host = script.host(&store.host);
-        let mut place = store.place(id.clone(), file);
-        (place.host, place.mode, place.sidecar) = (host, Mode::Replay, None);
-        let mut start = Start::fresh(&place, &project::of(&store.host.cwd));
-        start.tally.git_branch = session.git_branch().map(str::to_owned);
-        let appender = Appender::create(store.disk.clone(), file, first.to_vec())?;
+        let log = store.disk.create(file).at(file)?;
+        write_all(&*log, bytes, file)?;
+        let (script, place) = scripted(store, id, before.updated(), file);
+        let mut start = Start::at(before, before.head(), &place, &project::of(&store.host.cwd))?;
+        start.tally.git_branch = session.git_branch().or(before.git_branch()).map(str::to_owned);
+        let appender = Appender::open(store.disk.clone(), file, Vec::new())?;
+        script.know(before.records().map(|record| record.id().into_owned()));
+        Ok(Replay::over(session, script, Log::new(place, appender, start, None)))
+    }
+
+    fn over(session: &'s Session, script: Script, log: Log) -> Replay<'s> {
         let options = Options { durability: Some(Durability::Flush), triggers: Triggers::default() };
-        let recorder = Recorder::new(Log::new(place, appender, start, None), options);
-        Ok(Replay {
-            recorder,
-            grain: store.writing.grain,
-            shape: store.writing.shape,
+        let writing = log.place.writing;
+        Replay {
+            recorder: Recorder::new(log, options),
+            grain: writing.grain,
+            shape: writing.shape,
+            sidechains: Sidechains::Beside,
             script,
             tips: HashMap::new(),
             tip_of_linear: None,
@@ -174,7 +186,31 @@ impl<'s> Replay<'s> {
             called: Called::of(session),
             last_link: None,
             last_of_conversation: None,
-        })
+        }
+    }
+
+    /// Says the records of the one branch that a format without branches holds, with the title that counts, and tells what of
+    /// the others is left.
+    fn say_line(&mut self, branch: &[RecordRef<'s>], records: &[RecordRef<'s>]) -> Result<()> {
+        let title = records.first().map_or(Ok(None), |any| title_record(any.session))?;
+        // One that hangs elsewhere in the tree is said behind the branch, as none of its records.
+        let title = title.filter(|title| title.is_side() && !branch.contains(title) && records.contains(title));
+        let said: Vec<RecordRef<'s>> = branch.iter().copied().chain(title).collect();
+        self.say(&said)?;
+        let is_said: HashSet<usize> = said.iter().map(|record| record.order()).collect();
+        for record in records.iter().filter(|record| !is_said.contains(&record.order())) {
+            let what = match () {
+                () if record.kind() == Kind::Title => {
+                    self.leave_title(*record)?;
+                    continue;
+                }
+                () if record.is_side() => beside(record.kind()),
+                () if record.is_sidechain() => "sidechain",
+                () => "another branch",
+            };
+            self.lose(*record, what);
+        }
+        Ok(())
     }
 
     fn say(&mut self, records: &[RecordRef<'s>]) -> Result<()> {
@@ -342,6 +378,15 @@ impl<'s> Replay<'s> {
         self.told.tips = self.tips.into_iter().map(|(order, tip)| (order, tip.id.0)).collect();
         Ok(self.told)
     }
+}
+
+/// Where the new file is written, with the clock and the ids of the source.
+fn scripted(store: &Store, id: &SessionId, at: Option<Timestamp>, file: &Path) -> (Script, Place) {
+    let script = Script::new(store.dialect.name(), id, at.unwrap_or_else(|| (store.host.now)()));
+    let host = script.host(&store.host);
+    let place = store.place(id.clone(), file);
+    let place = Place { host, mode: Mode::Replay, sidecar: None, ..place };
+    (script, place)
 }
 
 /// What the format has no place for; other errors stop the conversion.

@@ -297,6 +297,37 @@ fn branches_stay_where_there_are_some_and_a_head_can_be_chosen() {
     assert!(!folder.path().join("x.jsonl").exists());
 }
 
+/// Work beside the conversation can be chosen, and so can an answer whose tools have answered.
+#[test]
+fn a_chosen_head_is_what_the_new_session_opens_on() {
+    let scout = [
+        r#"{"role":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"content":"Split it."}"#,
+        r#"{"role":"user","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","isSidechain":true,"content":"Who imports it?"}"#,
+        r#"{"role":"assistant","uuid":"33333333-3333-4333-8333-333333333333","parentUuid":"22222222-2222-4222-8222-222222222222","isSidechain":true,"content":"Three modules."}"#,
+        r#"{"role":"assistant","uuid":"44444444-4444-4444-8444-444444444444","parentUuid":"11111111-1111-4111-8111-111111111111","content":"It is split."}"#,
+    ];
+    let parallel = [
+        r#"{"type":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"timestamp":"2026-10-02T09:00:01Z","sessionId":"s","cwd":"/gone","message":{"role":"user","content":"Look."}}"#,
+        r#"{"type":"assistant","uuid":"33333333-3333-4333-8333-333333333333","parentUuid":"11111111-1111-4111-8111-111111111111","timestamp":"2026-10-02T09:00:02Z","sessionId":"s","cwd":"/gone","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"t1","name":"Read","input":{}},{"type":"tool_use","id":"t2","name":"Read","input":{}}]}}"#,
+        r#"{"type":"user","uuid":"44444444-4444-4444-8444-444444444444","parentUuid":"33333333-3333-4333-8333-333333333333","timestamp":"2026-10-02T09:00:03Z","sessionId":"s","cwd":"/gone","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"a"},{"type":"tool_result","tool_use_id":"t2","content":"b"}]}}"#,
+        r#"{"type":"assistant","uuid":"55555555-5555-4555-8555-555555555555","parentUuid":"44444444-4444-4444-8444-444444444444","timestamp":"2026-10-02T09:00:04Z","sessionId":"s","cwd":"/gone","message":{"id":"n","role":"assistant","model":"x","content":[{"type":"text","text":"Seen."}]}}"#,
+    ];
+    let split: &[&str] = &["user: Split it.", "user: Who imports it?", "assistant: Three modules."];
+    let seen: &[&str] =
+        &["user: Look.", "assistant: I look.", "call Read: output-available", "call Read: output-available"];
+    for (from, lines, expected) in [("native", scout, split), ("claude-code", parallel, seen)] {
+        for to in ["native", "claude-code", "qwen-code", "codex", "sage-el", "ai-sdk"]
+            .into_iter()
+            .filter(|to| *to != from)
+        {
+            let folder = folder();
+            let source = session(from, folder.path(), &lines);
+            let there = convert_head(&source, named(to), &folder.path().join("there.jsonl"), Some("33333333")).unwrap();
+            assert_eq!(outline(&open(named(to), &there.path)), expected, "{from} → {to}");
+        }
+    }
+}
+
 /// A step back to a chosen head is nobody's side work, whatever was said last, and what follows it follows the head.
 #[test]
 fn what_went_on_from_a_chosen_head_comes_back_to_it() {
