@@ -1,5 +1,6 @@
 //! The records of a session, said again to a recorder of another dialect.
 
+mod filling;
 mod go_on;
 mod tips;
 mod title;
@@ -26,6 +27,7 @@ use crate::session::{RecordRef, Session};
 use crate::store::{NewSession, Store, bytes};
 use crate::thinking::Triggers;
 use crate::writing::{Grain, Loss, LossKind, Shape};
+use filling::costs_of;
 pub(super) use go_on::go_on;
 use title::{Called, title_record};
 use turn::goes_into_a_turn;
@@ -74,22 +76,6 @@ pub(super) fn all(
         replay.end_with_title(head)?;
     }
     replay.finish()
-}
-
-/// What answers cost, by their first records: what is told later counts for the answer before.
-fn costs_of<'s>(records: &[RecordRef<'s>], first_of: &HashMap<usize, RecordRef<'s>>) -> HashMap<usize, Usage> {
-    let mut told = records.first().map(|record| record.session.costs_of(records)).unwrap_or_default();
-    let mut costs: HashMap<usize, Usage> = HashMap::new();
-    let mut answer = None;
-    for record in records {
-        if record.kind() == Kind::Assistant {
-            answer = first_of.get(&record.order()).map(|first| first.order());
-        }
-        if let (Some(answer), Some(cost)) = (answer, told.remove(&record.order())) {
-            costs.entry(answer).or_default().add(cost);
-        }
-    }
-    costs
 }
 
 /// What becomes of work beside the conversation.
@@ -239,18 +225,6 @@ impl<'s> Replay<'s> {
             while let Some(first) = waiting.pop() {
                 self.say_one(first, &group(&first))?;
             }
-        }
-        Ok(())
-    }
-
-    /// What an answer's own lines do not tell, but others beside them: which model gave it, and what it cost.
-    fn fill_in(&mut self, body: &mut Body, first: RecordRef<'s>) -> Result<()> {
-        let cost = self.costs.remove(&first.order());
-        let Body::Assistant(said) = body else { return Ok(()) };
-        // Where several answers tell of one request, one of them has its cost.
-        said.usage = cost.or(said.usage.filter(|_| first.is_inherited()));
-        if let (None, Some(surroundings)) = (&said.model, first.surroundings()) {
-            said.model = surroundings.body()?.said().and_then(|said| said.model.clone());
         }
         Ok(())
     }
