@@ -1,7 +1,7 @@
 //! What a conversion could not carry over: the original lines, in a file beside the converted one, for the way back.
 //!
-//! `<file>.scrollback.json` holds the whole original, so that the way back gives its bytes. It is believed only while the
-//! converted file still begins with the bytes that the conversion wrote; what was recorded behind them is converted as usual.
+//! `<file>.scrollback.json` holds the whole original, so that the way back gives its bytes, where they lay. It is believed only while the
+//! converted file still begins with the bytes that the conversion wrote; what was recorded behind them is recorded there, too.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -62,6 +62,7 @@ pub(super) struct Kept {
 }
 
 #[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Whose {
     dialect: String,
     session: String,

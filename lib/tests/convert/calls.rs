@@ -21,7 +21,7 @@ fn calls(session: &Session) -> Vec<(String, Value)> {
         assert!(ids.insert(call.call_id.clone()) || session.dialect().name() == "claude-code", "{}", call.call_id);
         (call.name.clone(), call.output().cloned().unwrap_or_default())
     };
-    calls.map(|call| told(call)).collect()
+    calls.map(told).collect()
 }
 
 /// Answers one after another: the ids of their calls, then ids with results. A prompt stands before each that says so.

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::record::Kind;
 use crate::recorder::Tip;
 use crate::session::RecordRef;
-use crate::writing::{Loss, Shape};
+use crate::writing::Loss;
 
 impl<'s> Replay<'s> {
     /// Goes on from a record. Where that is not the one that was written last, it is told that the next one leads.
@@ -43,21 +43,12 @@ impl<'s> Replay<'s> {
     /// What hangs on these records hangs on what was written last.
     pub(super) fn keep_tip(&mut self, group: &[RecordRef<'_>]) {
         if let Some(tip) = self.recorder.tip() {
-            if self.shape == Shape::Linear && group.iter().any(|record| self.is_title_elsewhere(*record, tip)) {
-                return;
-            }
             if let Some(last) = group.iter().rfind(|record| !record.is_side() && record.id() != tip.id.as_str()) {
                 self.told.ids.insert(tip.id.to_string(), last.id().into_owned());
             }
             self.tips
                 .extend(group.iter().filter(|record| !record.is_side()).map(|record| (record.order(), tip.clone())));
         }
-    }
-
-    /// Whether a title hangs on another record than what was written last: who goes on from that does not go on from the title.
-    fn is_title_elsewhere(&self, record: RecordRef<'_>, written: &Tip) -> bool {
-        let hangs_on = record.parent().and_then(|parent| self.tips.get(&parent.order()));
-        record.kind() == Kind::Title && hangs_on.is_none_or(|tip| tip.id != written.id)
     }
 
     /// The last link of the file is its head: where that is another record, going on from it is said.
