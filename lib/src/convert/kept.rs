@@ -390,7 +390,13 @@ mod tests {
         for (length, is_written) in [(10, true), (LIMIT_BYTES as usize, false)] {
             let kept = Kept {
                 version: VERSION,
-                from: Whose { dialect: "native".to_owned(), session: "s".to_owned() },
+                from: Whose {
+                    dialect: "native".to_owned(),
+                    session: "s".to_owned(),
+                    place: None,
+                    cwd: None,
+                    left_behind: Vec::new(),
+                },
                 to: "codex".to_owned(),
                 converted_bytes: 0,
                 converted_hash: String::new(),
