@@ -3,13 +3,13 @@
 //! `<file>.scrollback.json` holds the whole original, so that the way back gives its bytes, where they lay. It is believed only while the
 //! converted file still begins with the bytes that the conversion wrote; what was recorded behind them is recorded there, too.
 
+mod back;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hashbrown::HashMap;
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -20,11 +20,9 @@ use crate::disk::{Disk, Real};
 use crate::error::{At, Result};
 use crate::fork::Staged;
 pub(super) use crate::layout::kept_beside as path;
-use crate::reading::Reading;
-use crate::record::{Kind, SessionId};
+use crate::record::SessionId;
 use crate::replace::write_all;
-use crate::session::{RecordRef, Session};
-use crate::writing::Shape;
+use crate::session::Session;
 
 /// A larger original is not kept: it is in memory three times on the way.
 const ORIGINAL_LIMIT_BYTES: u64 = 256 * 1024 * 1024;
@@ -61,7 +59,7 @@ pub(super) struct Kept {
     before: Option<Box<Kept>>,
 }
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Whose {
     dialect: String,
@@ -178,99 +176,6 @@ impl Kept {
             && file.read_at(0, self.converted_bytes).is_ok_and(|begun| hash(&begun) == self.converted_hash)
     }
 
-    /// The way to a dialect: one step back, or two where nothing was added since.
-    fn towards(mut self, session: &Session, to: &'static dyn Dialect) -> Beside {
-        // Not all that is added is a record: a head is named, too.
-        let has_newer = self.is_added_to(session);
-        if self.from.dialect == to.name() {
-            let is_line = to.write().is_some_and(|writing| writing.shape == Shape::Linear);
-            if has_newer && is_line && !self.goes_on_at_its_end(session, to) {
-                let remark = format!(
-                    "it went on from an earlier record, and {} has no branches: the branch is converted anew",
-                    to.name()
-                );
-                return Beside { other: Some(self), remark: Some(remark), ..Beside::default() };
-            }
-            let back = if has_newer { self.into_lines(to) } else { self };
-            return Beside { back: Some(back), ..Beside::default() };
-        }
-        let original = self.original();
-        let is_two_back = |before: &Kept| {
-            before.from.dialect == to.name()
-                && before.version == VERSION
-                && before.converted_bytes == original.len() as u64
-                && before.converted_hash == hash(&original)
-        };
-        if !has_newer && self.before.as_deref().is_some_and(is_two_back) {
-            let back = self.before.take().map(|before| Kept { converted_bytes: self.converted_bytes, ..*before });
-            return Beside { back, ..Beside::default() };
-        }
-        Beside { other: Some(self), ..Beside::default() }
-    }
-
-    /// Whether anything was written behind what the conversion wrote.
-    pub(super) fn is_added_to(&self, session: &Session) -> bool {
-        session
-            .files
-            .0
-            .first()
-            .is_some_and(|file| file.len().is_ok_and(|length| length > self.converted_bytes))
-    }
-
-    /// The session as the conversion wrote it.
-    pub(super) fn as_converted(&self, session: &Session) -> Session {
-        let bytes = session.files.0.first().and_then(|file| file.read_at(0, self.converted_bytes).ok());
-        Session::from_bytes(session.dialect(), bytes.unwrap_or_default(), &Reading::plain(Timestamp::UNIX_EPOCH))
-    }
-
-    /// Whether what was added follows what the original ends with: a line of records can be gone on with nowhere else.
-    fn goes_on_at_its_end(&self, session: &Session, to: &'static dyn Dialect) -> bool {
-        let original = Session::from_bytes(to, self.original(), &Reading::plain(Timestamp::UNIX_EPOCH));
-        let is_its_end = |head: &str| original.head().is_some_and(|end| end.id() == head);
-        if !self.head().is_none_or(is_its_end) {
-            return false;
-        }
-        let was = self.as_converted(session);
-        let branch = |session: &Session| -> Vec<String> {
-            let records = session.head().map(|head| session.branch(head).records).unwrap_or_default();
-            let said = records.into_iter().filter(|record| {
-                matches!(record.kind(), Kind::User | Kind::Assistant | Kind::ToolResult | Kind::Compaction)
-            });
-            said.map(|record| record.id().into_owned()).collect()
-        };
-        let (was, is) = (branch(&was), branch(session));
-        is.starts_with(&was)
-    }
-
-    /// A document cannot be gone on with: each of its messages becomes a line, byte for byte but for the ends of lines.
-    fn into_lines(mut self, dialect: &'static dyn Dialect) -> Kept {
-        let original = self.original();
-        let is_document = serde_json::from_slice::<serde::de::IgnoredAny>(&original).is_ok()
-            && (self.lines.len() > 1 || original.trim_ascii_start().starts_with(b"["));
-        if !is_document {
-            return self;
-        }
-        let document = Session::from_bytes(dialect, original, &Reading::plain(Timestamp::UNIX_EPOCH));
-        let (mut lines, mut names, mut offset) = (Vec::new(), HashMap::new(), 0);
-        for record in document.records().filter(|record| !record.is_side()) {
-            let Some(mut line) = record.raw().ok().and_then(|raw| raw.into_iter().next()) else { continue };
-            line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
-            if record.id() == record.place().name() {
-                names.insert(record.id().into_owned(), format!("at-{offset}"));
-            }
-            offset += line.len() + 1;
-            lines.push(KeptLine::of(&line));
-        }
-        let renamed = |name: &mut String| name.clone_from(names.get(name.as_str()).unwrap_or(&name.clone()));
-        self.ids.values_mut().chain(&mut self.head).for_each(renamed);
-        (self.lines, self.closed) = (lines, true);
-        self.from.place = self
-            .from
-            .place
-            .and_then(|place| Path::new(&place).with_extension("jsonl").to_str().map(str::to_owned));
-        self
-    }
-
     /// What the original was called.
     pub(super) fn session(&self) -> SessionId {
         SessionId(self.from.session.clone())
@@ -308,11 +213,6 @@ impl Kept {
             bytes.push(b'\n');
         }
         bytes
-    }
-
-    /// Whether a record was written after the conversion.
-    pub(super) fn is_newer(&self, record: RecordRef<'_>) -> bool {
-        !record.is_inherited() && record.place().offset >= self.converted_bytes
     }
 
     /// What a record of the converted session is called in the original.
@@ -390,13 +290,7 @@ mod tests {
         for (length, is_written) in [(10, true), (LIMIT_BYTES as usize, false)] {
             let kept = Kept {
                 version: VERSION,
-                from: Whose {
-                    dialect: "native".to_owned(),
-                    session: "s".to_owned(),
-                    place: None,
-                    cwd: None,
-                    left_behind: Vec::new(),
-                },
+                from: Whose { dialect: "native".to_owned(), session: "s".to_owned(), ..Whose::default() },
                 to: "codex".to_owned(),
                 converted_bytes: 0,
                 converted_hash: String::new(),

@@ -1,5 +1,6 @@
 //! The records of a session, said again to a recorder of another dialect.
 
+mod begin;
 mod filling;
 mod go_on;
 mod tips;
@@ -10,22 +11,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use hashbrown::{HashMap, HashSet};
-use jiff::Timestamp;
 
 use super::answers::{answers, joined};
 use super::pairing::Pairing;
 use super::path::OnePath;
-use super::script::{Script, derived_id};
+use super::script::Script;
 use super::{Conversion, LossRow};
-use crate::append::Appender;
-use crate::error::{At, Error, Result};
-use crate::project;
+use crate::error::{Error, Result};
 use crate::record::{Body, Kind, RecordId, Said, SessionId, Usage};
-use crate::recorder::{Ack, Durability, Log, Mode, Options, Place, Recorder, Saved, Start, Tip};
-use crate::replace::write_all;
+use crate::recorder::{Ack, Recorder, Saved, Tip};
 use crate::session::{RecordRef, Session};
-use crate::store::{NewSession, Store, bytes};
-use crate::thinking::Triggers;
+use crate::store::Store;
 use crate::writing::{Grain, Loss, LossKind, Shape};
 use filling::costs_of;
 pub(super) use go_on::go_on;
@@ -111,70 +107,6 @@ struct Replay<'s> {
 }
 
 impl<'s> Replay<'s> {
-    fn begin(
-        session: &'s Session,
-        store: &Store,
-        id: &SessionId,
-        with: Option<&str>,
-        file: &Path,
-    ) -> Result<Replay<'s>> {
-        let project = project::of(&store.host.cwd);
-        let new = NewSession { with, ..NewSession::of(&project) };
-        // A session that is called after its place may have a name that is none for a file.
-        let fresh = derived_id(session.id().as_str(), store.dialect.name());
-        let beginning = store.beginning(&fresh, &new, session.git_branch())?;
-        if store.dialect.name() == "fluux" {
-            // Its first line tells whom it is with, wherever the file goes: no place is made for nobody.
-            store.path_of(&beginning)?;
-        }
-        let header = bytes(&(store.writing.header)(&beginning));
-        let (script, place) = scripted(store, id, session.started(), file);
-        let mut start = Start::fresh(&place, &project::of(&store.host.cwd));
-        start.tally.git_branch = session.git_branch().map(str::to_owned);
-        let appender = Appender::create(store.disk.clone(), file, header)?;
-        Ok(Replay::over(session, script, Log::new(place, appender, start, None)))
-    }
-
-    /// Goes on behind bytes that are there already, as a recorder that resumes them does.
-    fn resume(
-        session: &'s Session,
-        store: &Store,
-        id: &SessionId,
-        (bytes, before): (&[u8], &Session),
-        file: &Path,
-    ) -> Result<Replay<'s>> {
-        let log = store.disk.create(file).at(file)?;
-        write_all(&*log, bytes, file)?;
-        let (script, place) = scripted(store, id, before.updated(), file);
-        let mut start = Start::at(before, before.head(), &place, &project::of(&store.host.cwd))?;
-        start.tally.git_branch = session.git_branch().or(before.git_branch()).map(str::to_owned);
-        let appender = Appender::open(store.disk.clone(), file, Vec::new())?;
-        script.know(before.records().map(|record| record.id().into_owned()));
-        Ok(Replay::over(session, script, Log::new(place, appender, start, None)))
-    }
-
-    fn over(session: &'s Session, script: Script, log: Log) -> Replay<'s> {
-        let options = Options { durability: Some(Durability::Flush), triggers: Triggers::default() };
-        let writing = log.place.writing;
-        Replay {
-            recorder: Recorder::new(log, options),
-            grain: writing.grain,
-            shape: writing.shape,
-            sidechains: Sidechains::Beside,
-            script,
-            tips: HashMap::new(),
-            tip_of_linear: None,
-            told: Replayed::default(),
-            costs: HashMap::new(),
-            held: Vec::new(),
-            pairing: Pairing::default(),
-            path: OnePath::default(),
-            called: Called::of(session),
-            last_link: None,
-            last_of_conversation: None,
-        }
-    }
-
     /// Says the records of the one branch that a format without branches holds, with the title that counts, and tells what of
     /// the others is left.
     fn say_line(&mut self, branch: &[RecordRef<'s>], records: &[RecordRef<'s>]) -> Result<()> {
@@ -352,15 +284,6 @@ impl<'s> Replay<'s> {
         self.told.tips = self.tips.into_iter().map(|(order, tip)| (order, tip.id.0)).collect();
         Ok(self.told)
     }
-}
-
-/// Where the new file is written, with the clock and the ids of the source.
-fn scripted(store: &Store, id: &SessionId, at: Option<Timestamp>, file: &Path) -> (Script, Place) {
-    let script = Script::new(store.dialect.name(), id, at.unwrap_or_else(|| (store.host.now)()));
-    let host = script.host(&store.host);
-    let place = store.place(id.clone(), file);
-    let place = Place { host, mode: Mode::Replay, sidecar: None, ..place };
-    (script, place)
 }
 
 /// What the format has no place for; other errors stop the conversion.

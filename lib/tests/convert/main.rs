@@ -3,6 +3,7 @@
 
 mod calls;
 mod further;
+mod heads;
 mod losses;
 mod matrix;
 mod places;
