@@ -241,6 +241,11 @@ impl Kept {
         bytes
     }
 
+    /// How much of the converted file the conversion wrote.
+    pub(super) fn converted_bytes(&self) -> u64 {
+        self.converted_bytes
+    }
+
     /// Whether a record was written after the conversion.
     pub(super) fn is_newer(&self, record: RecordRef<'_>) -> bool {
         !record.is_inherited() && record.place().offset >= self.converted_bytes
