@@ -263,7 +263,7 @@ impl<'s> Replay<'s> {
 
     fn lose_as(&mut self, record: &str, loss: Loss) {
         let Loss { what, kind, count } = loss;
-        self.told.losses.push(LossRow { record: record.to_owned(), what, kind, count });
+        self.told.losses.push(LossRow { record: record.to_owned(), what, kind, count, fields: Vec::new() });
     }
 
     fn lose(&mut self, record: RecordRef<'_>, what: &str) {
