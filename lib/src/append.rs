@@ -7,6 +7,7 @@
 //! ```
 
 mod open_end;
+mod surprise;
 
 use std::borrow::Cow;
 use std::io;
@@ -18,6 +19,7 @@ use crate::error::{At, Error, Result};
 use crate::inside::Inside;
 use crate::open::fill_from;
 use open_end::open_end;
+pub use surprise::Surprise;
 
 /// How long to wait for another writer: first, at once, in all. A lock is held for one write, so that more is somebody who
 /// hangs; among many writers it is free for moments only, so that it is asked for often.
@@ -67,33 +69,6 @@ pub(crate) enum Another {
 enum Name {
     Safe,
     Unsafe,
-}
-
-/// Something that happened to the log behind our back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Surprise {
-    /// The file ended inside a record: that piece was closed with LF.
-    TornTail,
-    /// The file ended behind a record whose line had no end: it got its LF.
-    NoLineEnd,
-    /// Another file has its name now: that one is written to.
-    Replaced,
-    /// Nothing had its name any more: it was begun anew.
-    Deleted,
-    /// It is shorter than where our last line ended: records are gone.
-    Shortened,
-    /// A piece of a record stayed in the file, because somebody wrote behind it: it was closed with LF.
-    TornPiece,
-    /// The file system has no locks: two writers may tear each other's lines.
-    NoLocks,
-    /// The file beside the log could not be written. The log says all that it would.
-    NoSidecar,
-    /// Another program wrote to the session in the last minute, and may go on.
-    InUse,
-    /// Not every session could be looked into: a newer one may be among those.
-    Unread,
-    /// Nobody asked for so long which held calls are on disk that the first of them are forgotten.
-    Forgotten,
 }
 
 impl Appender {

@@ -183,6 +183,22 @@ fn a_session_is_idle_when_its_newest_instant_is_more_than_so_many_minutes_ago() 
     assert_eq!(place.store.archive(&source, When::IdleFor { minutes: 1 }).unwrap(), Ended::NotIdle);
 }
 
+#[test]
+fn an_id_that_its_lines_cannot_tell_is_refused() {
+    let place = Place::of("sage-el", "2025-02-08T19:00:00Z");
+    let new = NewSession { id: Some("mine"), ..NewSession::of(Path::new("/gone/engine")) };
+    for told in [place.store.check(new), place.store.begin(new).map(|_| ())] {
+        let told = told.unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "\"mine\" is no name for a session: sage-el sessions are called by a UUID, or after their place"
+        );
+    }
+    let id = "4ccdaf53-7481-4244-80e4-5077653ba545";
+    let recorder = place.store.begin(NewSession { id: Some(id), ..new }).unwrap();
+    assert_eq!(recorder.session().unwrap().as_str(), id);
+}
+
 /// The lines of sage for Emacs tell which session they are of.
 #[test]
 fn a_writer_that_still_has_it_open_goes_on_as_another_session() {

@@ -1,10 +1,7 @@
 //! What came of a call, and how safe its record is.
 
-use std::fmt;
-
 use serde::Serialize;
 
-use crate::append::Surprise;
 use crate::message::{Part, ReasoningPart, StreamState, TextPart};
 use crate::record::{Body, Kind, RecordId, Said};
 use crate::thinking::Triggers;
@@ -210,23 +207,4 @@ pub struct Unsaved {
     pub id: Option<RecordId>,
     /// What it is.
     pub kind: Kind,
-}
-
-/// What a person is told of it.
-impl fmt::Display for Surprise {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Surprise::InUse => "another program wrote to this session in the last minute, and may go on",
-            Surprise::Unread => "not every session could be read: a newer one may be among those",
-            Surprise::TornTail => "the file ended inside a record; that piece was closed, nothing else changed",
-            Surprise::NoLineEnd => "the last record's line had no end; it got one, nothing else changed",
-            Surprise::Replaced => "another file took the session's name meanwhile; that one is written to now",
-            Surprise::Deleted => "the session's file was deleted meanwhile; it was begun anew",
-            Surprise::Shortened => "the session's file was cut short meanwhile; what stood there is gone",
-            Surprise::TornPiece => "a record did not fit and a piece of it stayed in the file",
-            Surprise::NoLocks => "this file system has no locks: let no other program write to the session",
-            Surprise::Forgotten => "not every call that had to wait is told of: nobody asked for too long",
-            Surprise::NoSidecar => "the file beside the log could not be written; the log itself says everything",
-        })
-    }
 }
