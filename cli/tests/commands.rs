@@ -635,7 +635,12 @@ fn shells_and_readers_of_manuals_are_served() {
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         assert!(env.run(&["completions", shell]).out.contains("scrollback"), "{shell}");
     }
-    assert!(env.run(&["man"]).out.contains(".SH"));
+    let man = env.run(&["man"]);
+    assert_eq!(man.code, 0, "{}", man.err);
+    let commands = ["list", "show", "record", "new", "fork", "convert", "import", "doctor", "completions", "man"];
+    for command in commands {
+        assert!(man.out.contains(&format!("\\fBscrollback {command}\\fR")), "{command}\n{}", man.out);
+    }
     assert_eq!(env.run(&["--version"]).out, format!("scrollback {}\n", env!("CARGO_PKG_VERSION")));
     assert_eq!(env.run(&["--version", "--json"]).json()["name"], "scrollback");
 }
