@@ -126,6 +126,7 @@ impl From<scrollback::error::Error> for Failure {
                 "a result names the call that it answers: no two calls of an answer are called alike"
             }
             Error::OtherProject { .. } => "both projects have the same name for a folder: --store DIR keeps them apart",
+            Error::WithAnother { .. } => "leave --jid out: lines that are copied stay as they are",
             Error::Exists(_) => "nothing is overwritten: choose another name, or move that away first",
         };
         Failure::new(kind_of(&error), error.to_string()).hint(hint)
@@ -149,6 +150,7 @@ pub(crate) fn kind_of(error: &scrollback::error::Error) -> FailureKind {
         | Error::NoPlace { .. }
         | Error::Ambiguous { .. }
         | Error::OtherProject { .. }
+        | Error::WithAnother { .. }
         | Error::Exists(_) => FailureKind::Usage,
         Error::Io { .. }
         | Error::NotAFile(_)

@@ -16,7 +16,7 @@ fn calls(session: &Session) -> Vec<(String, Value)> {
     let messages = support::messages(session);
     let parts = messages.iter().flat_map(|message| &message.parts);
     let calls = parts.filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
-    let told = |call: &scrollback::message::ToolPart| {
+    let mut told = |call: &scrollback::message::ToolPart| {
         assert!(ids.insert(call.call_id.clone()) || session.dialect().name() == "claude-code", "{}", call.call_id);
         (call.name.clone(), call.output().cloned().unwrap_or_default())
     };
