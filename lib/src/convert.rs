@@ -10,6 +10,7 @@
 
 mod answers;
 mod compare;
+mod damage;
 mod kept;
 mod left_behind;
 mod pairing;
@@ -17,6 +18,7 @@ mod path;
 mod place;
 mod replay;
 mod script;
+mod unheld;
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -93,6 +95,9 @@ pub struct LossRow {
     pub kind: LossKind,
     /// How often in that record.
     pub count: u64,
+    /// Of what stands under keys that no other format knows: the keys, of very many the first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fields: Vec<String>,
 }
 
 impl Session {
@@ -180,7 +185,7 @@ impl Session {
     /// Something of no record in particular.
     fn lost_beside(&self, what: &str, count: u64) -> LossRow {
         let record = self.head().map(|head| head.id().into_owned()).unwrap_or_default();
-        LossRow { record, what: what.to_owned(), kind: LossKind::Dropped, count }
+        LossRow { record, what: what.to_owned(), kind: LossKind::Dropped, count, fields: Vec::new() }
     }
 
     /// Writes the new file, reads it back, and tells what it does not say as the source does.
@@ -225,7 +230,30 @@ impl Session {
                 at <= told_before || newer.contains(&row.record)
             });
         }
+        self.add_unsaid(how, way, &pairs, &converted, &mut replayed.losses)?;
         Ok(replayed)
+    }
+
+    /// Adds what is lost of the source though none of its messages says it.
+    fn add_unsaid(
+        &self,
+        how: &Conversion<'_>,
+        way: &Way,
+        pairs: &[(RecordRef<'_>, RecordRef<'_>)],
+        converted: &Session,
+        losses: &mut Vec<LossRow>,
+    ) -> Result<()> {
+        let kept = way.back.as_ref();
+        losses.extend(damage::places(self, kept));
+        losses.extend(damage::ends(pairs, kept));
+        if kept.is_none() {
+            let is_described = matches!(how.target, Target::Store(_)) && way.store.writing.sidecar.is_some();
+            let beside = is_described.then(|| way.store.host.cwd.to_string_lossy());
+            losses.extend(damage::working_directory((self, converted), beside.as_deref(), losses));
+        }
+        let fields = unheld::rows(self, kept, losses)?;
+        losses.extend(fields);
+        Ok(())
     }
 
     /// A session that is rows of a database has no bytes of its own.
@@ -256,7 +284,10 @@ fn rows(losses: Vec<LossRow>) -> Vec<LossRow> {
     for loss in losses {
         let known = *at.entry((loss.record.clone(), loss.what.clone(), loss.kind)).or_insert(rows.len());
         match rows.get_mut(known) {
-            Some(row) => row.count += loss.count,
+            Some(row) => {
+                row.count += loss.count;
+                row.fields.extend(loss.fields);
+            }
             None => rows.push(loss),
         }
     }

@@ -22,6 +22,7 @@ use crate::session::{RecordRef, Session};
 use crate::writing::{Loss, LossKind, word_for};
 use align::{Window, steps};
 use told::Told;
+pub(super) use told::WHOLE_RECORDS;
 
 /// So many branches are read back; a session with more is taken for one that differs.
 const BRANCHES_COMPARED: usize = 32;
@@ -352,7 +353,7 @@ fn word_of_key(key: &str) -> Option<&'static str> {
     }
 }
 
-fn changed(was: bool, is: bool) -> LossKind {
+pub(super) fn changed(was: bool, is: bool) -> LossKind {
     match (was, is) {
         (true, true) => LossKind::Renamed,
         (true, false) => LossKind::Dropped,
@@ -361,6 +362,6 @@ fn changed(was: bool, is: bool) -> LossKind {
 }
 
 /// A loss that was found.
-fn row(record: &str, what: &str, kind: LossKind, count: u64) -> LossRow {
-    LossRow { record: record.to_owned(), what: what.to_owned(), kind, count }
+pub(super) fn row(record: &str, what: &str, kind: LossKind, count: u64) -> LossRow {
+    LossRow { record: record.to_owned(), what: what.to_owned(), kind, count, fields: Vec::new() }
 }

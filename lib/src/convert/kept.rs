@@ -215,6 +215,11 @@ impl Kept {
         bytes
     }
 
+    /// How much of the converted file the conversion wrote.
+    pub(super) fn converted_bytes(&self) -> u64 {
+        self.converted_bytes
+    }
+
     /// What a record of the converted session is called in the original.
     pub(super) fn original_of(&self, id: &str) -> String {
         self.ids.get(id).cloned().unwrap_or_else(|| id.to_owned())

@@ -1,6 +1,7 @@
 //! The records of a session, said again to a recorder of another dialect.
 
 mod begin;
+mod filling;
 mod go_on;
 mod tips;
 mod title;
@@ -22,6 +23,7 @@ use crate::recorder::{Ack, Recorder, Saved, Tip};
 use crate::session::{RecordRef, Session};
 use crate::store::Store;
 use crate::writing::{Grain, Loss, LossKind, Shape};
+use filling::costs_of;
 pub(super) use go_on::go_on;
 use title::{Called, title_record};
 use turn::goes_into_a_turn;
@@ -72,22 +74,6 @@ pub(super) fn all(
     replay.finish()
 }
 
-/// What answers cost, by their first records: what is told later counts for the answer before.
-fn costs_of<'s>(records: &[RecordRef<'s>], first_of: &HashMap<usize, RecordRef<'s>>) -> HashMap<usize, Usage> {
-    let mut told = records.first().map(|record| record.session.costs_of(records)).unwrap_or_default();
-    let mut costs: HashMap<usize, Usage> = HashMap::new();
-    let mut answer = None;
-    for record in records {
-        if record.kind() == Kind::Assistant {
-            answer = first_of.get(&record.order()).map(|first| first.order());
-        }
-        if let (Some(answer), Some(cost)) = (answer, told.remove(&record.order())) {
-            costs.entry(answer).or_default().add(cost);
-        }
-    }
-    costs
-}
-
 /// What becomes of work beside the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sidechains {
@@ -125,6 +111,7 @@ impl<'s> Replay<'s> {
     /// the others is left.
     fn say_line(&mut self, branch: &[RecordRef<'s>], records: &[RecordRef<'s>]) -> Result<()> {
         let title = records.first().map_or(Ok(None), |any| title_record(any.session))?;
+        // One that hangs elsewhere in the tree is said behind the branch, as none of its records.
         let title = title.filter(|title| title.is_side() && !branch.contains(title) && records.contains(title));
         let said: Vec<RecordRef<'s>> = branch.iter().copied().chain(title).collect();
         self.say(&said)?;
@@ -170,18 +157,6 @@ impl<'s> Replay<'s> {
             while let Some(first) = waiting.pop() {
                 self.say_one(first, &group(&first))?;
             }
-        }
-        Ok(())
-    }
-
-    /// What an answer's own lines do not tell, but others beside them: which model gave it, and what it cost.
-    fn fill_in(&mut self, body: &mut Body, first: RecordRef<'s>) -> Result<()> {
-        let cost = self.costs.remove(&first.order());
-        let Body::Assistant(said) = body else { return Ok(()) };
-        // Where several answers tell of one request, one of them has its cost.
-        said.usage = cost.or(said.usage.filter(|_| first.is_inherited()));
-        if let (None, Some(surroundings)) = (&said.model, first.surroundings()) {
-            said.model = surroundings.body()?.said().and_then(|said| said.model.clone());
         }
         Ok(())
     }
@@ -288,7 +263,7 @@ impl<'s> Replay<'s> {
 
     fn lose_as(&mut self, record: &str, loss: Loss) {
         let Loss { what, kind, count } = loss;
-        self.told.losses.push(LossRow { record: record.to_owned(), what, kind, count });
+        self.told.losses.push(LossRow { record: record.to_owned(), what, kind, count, fields: Vec::new() });
     }
 
     fn lose(&mut self, record: RecordRef<'_>, what: &str) {

@@ -36,7 +36,7 @@ pub enum LossKind {
 pub struct Losses(Vec<Loss>);
 
 /// Every word for what can be lost, and what it stands for. docs/converting.md lists them.
-pub const WORDS: [(&str, &str); 78] = [
+pub const WORDS: [(&str, &str); 84] = [
     // Whole records.
     ("prompt", "what a person said"),
     ("answer", "what the model said"),
@@ -107,12 +107,19 @@ pub const WORDS: [(&str, &str); 78] = [
     ("todos", "the task list"),
     ("thinking mode", "how hard the model was to think"),
     ("metadata", "further facts that a message tells"),
+    ("field", "what a record says under a key that only its own format has"),
     // Facts of records.
     ("compaction facts", "why and when it was compacted, and how much it cut"),
     ("replaced history", "what the model was told instead of what was said before"),
     ("kept records", "which records the model is told beside a summary"),
     ("title source", "who gave the title"),
     ("reason of a rewind", "why somebody stepped back"),
+    // The file.
+    ("torn line", "a record that was cut off"),
+    ("damaged line", "bytes that say nothing: zeros, no JSON, or too much of it"),
+    ("damaged text", "characters that could not be read"),
+    ("gap", "that what came before a record is missing"),
+    ("interruption", "that the last turn was not over"),
     // The session.
     ("fork", "which session this one was forked from"),
     ("branch that was not compared", "one of very many branches: whether it says the same is not known"),

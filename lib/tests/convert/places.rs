@@ -45,6 +45,23 @@ fn an_ended_session_comes_to_lie_among_the_ended_ones() {
 }
 
 #[test]
+fn the_file_beside_a_session_tells_whether_it_is_over() {
+    let answer = r#"{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","sessionId":"s","timestamp":"2026-11-06T16:04:01.000Z","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"text","text":"Tides."}]}}"#;
+    let called = r#"{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","sessionId":"s","timestamp":"2026-11-06T16:04:01.000Z","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"tool_use","id":"c","name":"read","input":{}}]}}"#;
+    for (lines, state) in
+        [(&[CLAUDE][..], "active"), (&[CLAUDE, called][..], "active"), (&[CLAUDE, answer][..], "completed")]
+    {
+        let folder = folder();
+        let (source, store) = (session("claude-code", folder.path(), lines), folder.path().join("store"));
+        let how = Conversion { to: named("native"), target: Target::Store(&store), head: None, with: None };
+        let converted = source.convert(&how, &host()).unwrap();
+        let beside = fs::read(converted.path.with_file_name("metadata.json")).unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&beside).unwrap();
+        assert_eq!(told["state"], state, "{lines:?}");
+    }
+}
+
+#[test]
 fn the_way_back_leads_to_where_the_original_lay() {
     let uuid = "11111111-1111-4111-8111-111111111111";
     let claude = CLAUDE.replace(r#""version""#, r#""cwd":"/gone/shore","version""#);

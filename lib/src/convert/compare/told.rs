@@ -9,7 +9,7 @@ use crate::convert::LossRow;
 use crate::writing::LossKind;
 
 /// Losses that are a whole record. Others are of a record that is there.
-const WHOLE_RECORDS: [&str; 15] = [
+pub(in crate::convert) const WHOLE_RECORDS: [&str; 15] = [
     "prompt",
     "answer",
     "tool result",

@@ -1,0 +1,373 @@
+//! What a record says that none of our words hold: no other format can get it, so it is told by its key.
+//!
+//! ```text
+//! a record's text ─body─▶ Body ─written in its own dialect─▶ lines     a key of the text that is in neither is not held
+//! ```
+
+use std::collections::BTreeSet;
+
+use hashbrown::HashSet;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::LossRow;
+use super::compare::WHOLE_RECORDS;
+use super::kept::Kept;
+use crate::dialect::Dialect;
+use crate::error::Result;
+use crate::mend;
+use crate::message::Part;
+use crate::record::{Body, Context, Outcome, RecordId, Said, SessionId};
+use crate::session::{RecordRef, Session};
+use crate::writing::{Draft, LossKind};
+
+/// So many keys of one record are named; the rest is counted.
+const FIELDS_NAMED: usize = 32;
+
+/// A text of so many bytes that stands inside a longer one of the body is there by intent, and not by chance.
+const TELLING_BYTES: usize = 8;
+
+/// So many texts of one record are looked for inside others: each is looked for in all.
+const TEXTS_LOOKED_FOR: usize = 64;
+
+/// Keys with these last words name, number or place a record, or say what it is: files do that each in their own way, and what comes
+/// of it is compared.
+const PLACES: [&str; 25] = [
+    "id",
+    "ids",
+    "uuid",
+    "ref",
+    "parent",
+    "session",
+    "index",
+    "ordinal",
+    "seq",
+    "fragment",
+    "part",
+    "turns",
+    "sidechain",
+    "timestamp",
+    "time",
+    "ts",
+    "at",
+    "version",
+    "cwd",
+    "branch",
+    "type",
+    "subtype",
+    "role",
+    "state",
+    "status",
+];
+
+/// Keys with these last words count tokens: formats count them in their own ways, and their sums are compared.
+const COUNTS: [&str; 6] = ["tokens", "input", "output", "cached", "thoughts", "total"];
+
+/// The rows of a session's records. One that is told to be left out as a whole needs no further word.
+pub(super) fn rows(session: &Session, kept: Option<&Kept>, losses: &[LossRow]) -> Result<Vec<LossRow>> {
+    let is_whole = |row: &&LossRow| row.kind == LossKind::Dropped && WHOLE_RECORDS.contains(&row.what.as_str());
+    let left_out: HashSet<&str> = losses.iter().filter(is_whole).map(|row| row.record.as_str()).collect();
+    let mut rows = Vec::new();
+    for record in session.records() {
+        let is_said = kept.is_none_or(|kept| kept.is_newer(record)) && !left_out.contains(&*record.id());
+        if is_said {
+            rows.extend(fields(record)?);
+        }
+    }
+    Ok(rows)
+}
+
+/// The row of what nothing holds of a record.
+fn fields(record: RecordRef<'_>) -> Result<Option<LossRow>> {
+    let mut names = BTreeSet::new();
+    for bytes in record.raw()? {
+        names.extend(unheld(record, &mend::whole(&bytes)));
+    }
+    let count = names.len() as u64;
+    let fields: Vec<String> = names.into_iter().take(FIELDS_NAMED).collect();
+    let row =
+        LossRow { record: record.id().into_owned(), what: "field".to_owned(), kind: LossKind::Dropped, count, fields };
+    Ok((count > 0).then_some(row))
+}
+
+/// The keys of a record's text that come back neither in its body nor in its own dialect.
+fn unheld(record: RecordRef<'_>, text: &str) -> BTreeSet<String> {
+    let dialect = record.session.dialect();
+    let body = dialect.body(text);
+    // These are held whole.
+    if matches!(body, Body::Header(_) | Body::Other(_)) {
+        return BTreeSet::new();
+    }
+    let Ok(value) = serde_json::from_str::<Value>(text) else { return BTreeSet::new() };
+    let mut held = Held::default();
+    written(dialect, record, &body).iter().for_each(|line| held.add_line(line));
+    let told = told_by(&body);
+    held.add_body(&body, &told);
+    held.missing_in(&value)
+}
+
+/// The record in its own dialect's words.
+fn written(dialect: &dyn Dialect, record: RecordRef<'_>, body: &Body) -> Vec<Value> {
+    let Some(writing) = dialect.write() else { return Vec::new() };
+    let session = SessionId(record.session.id().to_string());
+    let id = RecordId(record.id().into_owned());
+    let draft = Draft {
+        session: &session,
+        id: &id,
+        parent: None,
+        answer: &id,
+        at: record.at().unwrap_or(Timestamp::UNIX_EPOCH),
+        version: record.session.agent_version().unwrap_or_default(),
+        body,
+        responses: &[],
+        context: &Context::default(),
+        branches: false,
+        sidechain: record.is_sidechain(),
+        fragment: None,
+        forked_from: None,
+        last: None,
+        new_id: &|| id.to_string(),
+    };
+    (writing.lines)(&draft).lines.into_iter().map(|line| line.value).collect()
+}
+
+/// What is there of a record, by hashes.
+#[derive(Default)]
+struct Held<'b> {
+    /// Ways to what a line says.
+    ways: HashSet<u64>,
+    /// What stands under a key.
+    under: HashSet<u64>,
+    /// What is said, under whatever key.
+    said: HashSet<u64>,
+    texts: Vec<&'b str>,
+    counts_tokens: bool,
+}
+
+impl<'b> Held<'b> {
+    fn add_line(&mut self, line: &Value) {
+        let leaves = Leaves::of(line);
+        for leaf in leaves.telling() {
+            self.ways.insert(leaves.way(leaf));
+            self.under.insert(leaf.hash_under(leaves.key(leaf)));
+        }
+    }
+
+    fn add_body(&mut self, body: &Body, told: &'b Value) {
+        let leaves = Leaves::of(told);
+        for leaf in leaves.telling() {
+            let key = leaves.key(leaf);
+            self.under.insert(leaf.hash_under(key));
+            if !PLACES.contains(&key) {
+                self.said.insert(leaf.hash_under(""));
+                self.texts.extend(leaf.value.as_str().filter(|text| text.len() >= TELLING_BYTES));
+            }
+        }
+        let parts = body.said().into_iter().flat_map(|said| &said.parts);
+        self.said.extend(parts.filter_map(|part| match part {
+            Part::Tool(call) => call.input().map(hash_of_input),
+            _ => None,
+        }));
+        self.counts_tokens = body.said().is_some_and(|said| said.usage.is_some());
+    }
+
+    /// The topmost keys below which nothing is held.
+    fn missing_in(&self, value: &Value) -> BTreeSet<String> {
+        let mut leaves = Leaves::of(value);
+        let (mut missing, mut held, mut looked_for) = (Vec::new(), Vec::new(), 0);
+        for leaf in leaves.telling() {
+            let (key, word) = (leaves.key(leaf), last_word(leaves.key(leaf)));
+            if PLACES.contains(&word.as_str()) {
+                continue;
+            }
+            let is_count = self.counts_tokens && leaf.value.is_number() && COUNTS.contains(&word.as_str());
+            let is_held = is_count
+                || self.ways.contains(&leaves.way(leaf))
+                || self.under.contains(&leaf.hash_under(key))
+                || self.said.contains(&leaf.hash_under(""))
+                || self.says_inside(leaf, &mut looked_for);
+            if is_held { held.push(leaf.at) } else { missing.push(leaf.at) }
+        }
+        held.into_iter().for_each(|at| leaves.mark(at));
+        missing.into_iter().map(|at| leaves.name_above(at)).collect()
+    }
+
+    /// Whether a text is the JSON of what a tool was called with, or stands inside another text.
+    fn says_inside(&self, leaf: Leaf<'_>, looked_for: &mut usize) -> bool {
+        let Some(text) = leaf.value.as_str().filter(|text| text.len() >= TELLING_BYTES) else { return false };
+        let is_input = || {
+            let input = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
+            input.is_some_and(|input| self.said.contains(&hash_of_input(&input)))
+        };
+        *looked_for += 1;
+        (text.starts_with('{') && is_input())
+            || (*looked_for <= TEXTS_LOOKED_FOR && self.texts.iter().any(|longer| longer.contains(text)))
+    }
+}
+
+/// What a body says, as JSON.
+fn told_by(body: &Body) -> Value {
+    match body {
+        Body::User(said)
+        | Body::Assistant(said)
+        | Body::ToolResult(said)
+        | Body::Attachment(said)
+        | Body::System(said) => told_by_said(said),
+        Body::Snapshot(snapshot) => snapshot.states.clone(),
+        Body::Title(title) => json!({"text": title.text, "source": title.source}),
+        Body::Compaction(compaction) => json!({
+            "summary": compaction.summary,
+            "trigger": compaction.trigger,
+            "tokens": [compaction.tokens_before, compaction.tokens_after],
+            "preserved": compaction.preserved,
+            "replacement": compaction.replacement.iter().flatten().filter_map(Body::said).map(told_by_said).collect::<Vec<_>>(),
+        }),
+        Body::Rewind(rewind) => json!({"from": rewind.from, "reason": rewind.reason}),
+        Body::Restore(restore) => json!({"target": restore.target, "files": restore.files, "todos": restore.todos}),
+        Body::Header(_) | Body::Other(_) => Value::Null,
+    }
+}
+
+fn told_by_said(said: &Said) -> Value {
+    let results: Vec<Value> = said
+        .results
+        .iter()
+        .map(|result| {
+            let why = match &result.outcome {
+                Outcome::Failed(why) => Some(why),
+                Outcome::Denied(why) => why.as_ref(),
+                Outcome::Done => None,
+            };
+            json!({
+                "name": result.name, "call": result.call_id, "output": result.output, "why": why,
+                "duration": result.duration_ms, "about": result.about,
+            })
+        })
+        .collect();
+    let notes: Vec<Value> = said.notes.iter().map(|note| json!({"call": note.call_id, "about": note.about})).collect();
+    let Context { cwd, git_branch, platform, user_type } = &said.context;
+    json!({
+        "parts": said.parts,
+        "results": results,
+        "notes": notes,
+        "model": said.model,
+        "usage": said.usage,
+        "context": [cwd, git_branch, platform, user_type],
+        "todos": said.todos,
+        "thinking": said.thinking,
+        "sender": said.sender,
+        "error": said.error,
+        "metadata": said.metadata,
+    })
+}
+
+/// The keys of a JSON value and what stands under them, each with the one above it.
+struct Leaves<'v> {
+    keys: Vec<Key<'v>>,
+    values: Vec<Leaf<'v>>,
+}
+
+struct Key<'v> {
+    name: &'v str,
+    above: usize,
+    way: u64,
+    /// Something below it is held.
+    is_held: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Leaf<'v> {
+    at: usize,
+    value: &'v Value,
+}
+
+/// What stands for any item of a list.
+const ITEM: &str = "[]";
+
+impl<'v> Leaves<'v> {
+    fn of(value: &'v Value) -> Leaves<'v> {
+        let mut leaves = Leaves { keys: vec![Key { name: "", above: 0, way: 0, is_held: true }], values: Vec::new() };
+        let mut next = vec![(0, value)];
+        while let Some((at, value)) = next.pop() {
+            match value {
+                Value::Object(object) => next.extend(object.iter().map(|(key, value)| (leaves.add(at, key), value))),
+                Value::Array(items) => next.extend(items.iter().map(|value| (leaves.add(at, ITEM), value))),
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                    leaves.values.push(Leaf { at, value });
+                }
+            }
+        }
+        leaves
+    }
+
+    fn add(&mut self, above: usize, name: &'v str) -> usize {
+        let way = xxh3_64(format!("{:x}.{name}", self.keys[above].way).as_bytes());
+        self.keys.push(Key { name, above, way, is_held: false });
+        self.keys.len() - 1
+    }
+
+    /// What says something: nothing, no and none do not.
+    fn telling(&self) -> impl Iterator<Item = Leaf<'v>> {
+        let tells = |leaf: &&Leaf<'v>| match leaf.value {
+            Value::String(text) => !text.is_empty(),
+            Value::Number(number) => number.as_f64() != Some(0.0),
+            Value::Bool(is_so) => *is_so,
+            Value::Null | Value::Array(_) | Value::Object(_) => false,
+        };
+        self.values.iter().filter(tells).copied()
+    }
+
+    /// The key that a value stands under; a list's, for its items.
+    fn key(&self, leaf: Leaf<'v>) -> &'v str {
+        let mut at = leaf.at;
+        while self.keys[at].name == ITEM {
+            at = self.keys[at].above;
+        }
+        self.keys[at].name
+    }
+
+    fn way(&self, leaf: Leaf<'v>) -> u64 {
+        self.keys[leaf.at].way
+    }
+
+    fn mark(&mut self, mut at: usize) {
+        while !self.keys[at].is_held {
+            self.keys[at].is_held = true;
+            at = self.keys[at].above;
+        }
+    }
+
+    /// The way to the topmost key above this one that holds nothing of what is held.
+    fn name_above(&self, mut at: usize) -> String {
+        while !self.keys[self.keys[at].above].is_held {
+            at = self.keys[at].above;
+        }
+        let mut names = Vec::new();
+        while at != 0 {
+            names.push(self.keys[at].name);
+            at = self.keys[at].above;
+        }
+        names.reverse();
+        names.join(".").replace(".[]", "[]")
+    }
+}
+
+/// The last word of a key, in small letters: `uuid` of `sourceToolAssistantUUID`.
+fn last_word(key: &str) -> String {
+    let begins = |pair: &[u8]| {
+        matches!(pair, [b'_' | b'-', _]) || matches!(pair, [a, b] if !a.is_ascii_uppercase() && b.is_ascii_uppercase())
+    };
+    let from = key.as_bytes().windows(2).rposition(begins).map_or(0, |at| at + 1);
+    key.get(from..).unwrap_or(key).to_ascii_lowercase()
+}
+
+fn hash_of_input(input: &Value) -> u64 {
+    xxh3_64(format!("input\0{input}").as_bytes())
+}
+
+impl Leaf<'_> {
+    fn hash_under(&self, key: &str) -> u64 {
+        xxh3_64(format!("{key}\0{}", self.value).as_bytes())
+    }
+}
