@@ -75,7 +75,7 @@ pub(crate) fn run(args: &mut dyn Iterator<Item = String>) -> Result<(), Failure>
             eprintln!("{failure}");
         }
     }
-    chat.recorder.finish()?;
+    chat.recorder.close()?;
     chat.tell(Ack::NotRecorded, "");
     Ok(())
 }
@@ -194,7 +194,7 @@ impl Chat<'_> {
 
     /// Goes on with another session. The one so far is closed before that is found.
     fn change(&mut self, to: impl FnOnce(&Self) -> Result<Recorder, Failure>) -> Result<(), Failure> {
-        self.recorder.finish()?;
+        self.recorder.close()?;
         self.tell(Ack::NotRecorded, "");
         self.recorder = to(self)?;
         self.greet()

@@ -18,10 +18,8 @@ use crate::error::{At, Error, Result};
 use crate::layout::kept_beside;
 use crate::project;
 use crate::record::{Kind, SessionId};
-use crate::recorder::{Recorder, first_tally};
-use crate::replace::{Keep, replace};
+use crate::recorder::{Recorder, first_tally, tell};
 use crate::session::Session;
-use crate::sidecar;
 use crate::source::Source;
 use crate::store::{NewSession, Store};
 
@@ -141,12 +139,15 @@ impl Store {
             return self.go_on(new, None).map(|(recorder, _)| recorder);
         }
         let project = project::of(new.project);
-        let rows = self.rows(&mut Vec::new()).filter(|(_, row)| row.parent_session.is_none());
-        let own = rows.filter(|(_, row)| row.project.as_ref().is_none_or(|told| Path::new(told) == project));
-        match own.max_by(|(_, a), (_, b)| a.updated.cmp(&b.updated).then_with(|| a.id.cmp(&b.id))) {
-            Some((source, _)) => self.resume_source(&source, None),
-            None => self.begin(new),
+        let (newest, errors) = self.newest(|_, row| row.project.as_ref().is_none_or(|told| Path::new(told) == project));
+        let mut recorder = match newest {
+            Some(source) => self.resume_source(&source, None)?,
+            None => self.begin(new)?,
+        };
+        if !errors.is_empty() {
+            recorder.surprise(Surprise::Unread);
         }
+        Ok(recorder)
     }
 
     /// Begins a session. The one that goes on, where a format has one at a time, is ended before.
@@ -200,7 +201,9 @@ impl Store {
             }
         }
         let to = move_away(&*self.disk, log, &source.path, now, name)?;
-        let archived = self.read(&Source::file(self.dialect, &to))?.id();
+        // Where no line tells what it is called, its place does.
+        let is_told = session.id().as_str() != source.name();
+        let archived = if is_told { session.id() } else { SessionId(Source::file(self.dialect, &to).name()) };
         let mut surprises = self.begin_sidecar(&session, source, now);
         surprises.extend(self.move_kept(&source.path, &to));
         Ok(Ended::Archived(Archived { session: archived, path: to, surprises }))
@@ -220,16 +223,11 @@ impl Store {
     /// The file beside the log counts anew; whose it is, and what else it says, stays.
     fn begin_sidecar(&self, session: &Session, source: &Source, now: Timestamp) -> Vec<Surprise> {
         let place = self.place(session.id(), &source.path);
-        let (Some(path), Some(tell)) = (&place.sidecar, self.writing.sidecar) else { return Vec::new() };
         let project = session.cwd().map_or_else(|| self.host.cwd.clone(), |cwd| project::of(Path::new(cwd)));
         let mut tally = first_tally(&place, &project);
         (tally.updated, tally.is_open) = (Some(now), false);
-        let told = tell(sidecar::says(path), &tally);
-        let written = serde_json::to_vec_pretty(&told).map_err(io::Error::from).at(path).and_then(|mut bytes| {
-            bytes.push(b'\n');
-            replace(&*self.disk, path, &(self.host.new_id)(), &bytes, Keep::IfPossible)
-        });
-        if written.is_ok() { Vec::new() } else { vec![Surprise::NoSidecar] }
+        let written = tell(&place, |says, tell| tell(says, &tally));
+        written.err().map(|_| Surprise::NoSidecar).into_iter().collect()
     }
 
     /// Locks the file that the path names now; nothing where it names none.

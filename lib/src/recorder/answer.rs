@@ -35,7 +35,7 @@ pub(super) struct Answer {
     part: u64,
     /// What a format with the grain of a turn writes later.
     pub(super) parts: Vec<Part>,
-    has_open_calls: bool,
+    pub(super) has_open_calls: bool,
     /// The calls among its parts: the id and the tool's name of each.
     calls: Vec<(String, String)>,
     /// What is known and not written yet.
