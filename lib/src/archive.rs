@@ -97,9 +97,13 @@ impl Store {
         checked.map(|()| None)
     }
 
-    /// Goes on with the current session, or begins one. One that was idle for longer than so many minutes is ended before;
-    /// 0 is no limit, as in the settings of the agents.
-    pub fn go_on(&self, new: NewSession<'_>, idle_minutes: Option<u32>) -> Result<(Recorder, Option<Archived>)> {
+    /// Goes on with the [`Store::current`] session, or begins one: always the latter where a format has many at a time. One that
+    /// was idle for longer than so many minutes is ended before; 0 is no limit, as in the settings of the agents.
+    pub fn go_on_with_current(
+        &self,
+        new: NewSession<'_>,
+        idle_minutes: Option<u32>,
+    ) -> Result<(Recorder, Option<Archived>)> {
         let idle_minutes = idle_minutes.filter(|minutes| *minutes > 0);
         let mut archived = None;
         for _ in 0..FILES_FOLLOWED {
@@ -136,7 +140,7 @@ impl Store {
     /// newest of the project, or of those that tell of none.
     pub fn carry_on(&self, new: NewSession<'_>) -> Result<Recorder> {
         if self.writing.archive.is_some() {
-            return self.go_on(new, None).map(|(recorder, _)| recorder);
+            return self.go_on_with_current(new, None).map(|(recorder, _)| recorder);
         }
         let project = project::of(new.project);
         let (newest, errors) = self.newest(|_, row| row.project.as_ref().is_none_or(|told| Path::new(told) == project));
@@ -155,7 +159,7 @@ impl Store {
         if let Some(current) = self.current(&new)? {
             self.archive(&current, When::Now)?;
         }
-        self.go_on(new, None).map(|(recorder, _)| recorder)
+        self.go_on_with_current(new, None).map(|(recorder, _)| recorder)
     }
 
     /// Ends a session: its file goes where ended ones lie, and nothing there is overwritten.

@@ -517,6 +517,7 @@ fn what_would_be_lost_unseen_is_told_or_refused() {
         {"assistant": {"toolCalls": [{"id": "c", "type": "function", "title": "Look", "providerExecuted": true, "colour": 1, "function": {"name": "read", "arguments": "{}", "strict": true}, "refusal": null}]}}
     "#), @r#"
     user: q todos [{"content":"look","status":"napping"},{"content":"go","status":"pending"}] thinking {"level":"high","disabled":false,"triggers":[]} {"big":1.8446744073709552e+22}
+    assistant: [read c {}]
     1 refused: "user" is said twice
     2 refused: "content" is said twice
     3 Renamed: digits of a number
@@ -526,6 +527,8 @@ fn what_would_be_lost_unseen_is_told_or_refused() {
     8 refused: snapshot: states are {trackedFiles, fileBackups}, each an object by file
     9 refused: snapshot: states are {trackedFiles, fileBackups}, each an object by file
     10 refused: title: a title is one line of 1 to 500 characters
+    11 Dropped: toolCalls.colour
+    11 Dropped: toolCalls.strict
     "#);
 }
 
