@@ -123,6 +123,7 @@ impl From<scrollback::error::Error> for Failure {
                 "`scrollback fork SESSION#RECORD` makes a session that ends there; `scrollback tree` shows every record"
             }
             Error::OtherProject { .. } => "both projects have the same name for a folder: --store DIR keeps them apart",
+            Error::WithAnother { .. } => "leave --jid out: lines that are copied stay as they are",
             Error::Exists(_) => "nothing is overwritten: choose another name, or move that away first",
         };
         Failure::new(kind_of(&error), error.to_string()).hint(hint)
@@ -145,6 +146,7 @@ pub(crate) fn kind_of(error: &scrollback::error::Error) -> FailureKind {
         | Error::NoRecord { .. }
         | Error::NoPlace { .. }
         | Error::OtherProject { .. }
+        | Error::WithAnother { .. }
         | Error::Exists(_) => FailureKind::Usage,
         Error::Io { .. }
         | Error::NotAFile(_)

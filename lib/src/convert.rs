@@ -40,6 +40,7 @@ use crate::session::{NotFound, RecordRef, Session};
 use crate::source::Source;
 use crate::writing::{LossKind, Shape};
 use kept::Kept;
+use left_behind::Lines;
 use place::Way;
 use replay::Replayed;
 
@@ -146,9 +147,18 @@ impl Session {
 
     fn told(&self, way: &Way, replayed: Replayed) -> Converted {
         let mut losses = replayed.losses;
-        losses.extend(left_behind::rows(self, way.is_new_kind));
+        losses.extend(self.left_behind(way));
         let remarks = way.remark.iter().cloned().collect();
         Converted { session: way.id.clone(), path: way.path.clone(), sidecar: None, losses: rows(losses), remarks }
+    }
+
+    /// What stays where it is of this session, and of the one that it becomes again.
+    fn left_behind(&self, way: &Way) -> Vec<LossRow> {
+        let lines = if way.is_new_kind || way.back.is_some() { Lines::SaidAgain } else { Lines::Copied };
+        let own = left_behind::found(self, lines);
+        let of_original = way.back.iter().flat_map(|kept| kept.left_behind());
+        let all = own.into_iter().chain(of_original.map(|(what, count)| (what.as_str(), *count)));
+        all.map(|(what, count)| self.lost_beside(what, count)).collect()
     }
 
     /// Whether the bytes can stay as they are. Rows of a database have none.
@@ -201,6 +211,9 @@ impl Session {
                 let now = replayed.tips.get(&other.order()).and_then(|id| by_name.get(id.as_str()).copied());
                 pairs.extend(now.map(|now| (other, now)));
             }
+        }
+        if kept.is_none() && self.parent_session().is_some() && converted.parent_session().is_none() {
+            replayed.losses.push(self.lost_beside("parent session", 1));
         }
         let told_before = replayed.losses.len();
         compare::add_differences(&pairs, (self, &converted), &mut replayed)?;

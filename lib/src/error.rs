@@ -101,6 +101,11 @@ pub enum Error {
         /// Whose folder it is.
         project: PathBuf,
     },
+    /// The session is with somebody else.
+    WithAnother {
+        /// Whom it is with.
+        with: String,
+    },
     /// Something has this name already.
     Exists(PathBuf),
     /// A database that cannot be read.
@@ -146,6 +151,9 @@ impl fmt::Display for Error {
                 let folder = path.parent().unwrap_or(path);
                 write!(f, "{}: it is the folder of another project, {}", folder.display(), project.display())
             }
+            Error::WithAnother { with } => {
+                write!(f, "the session is with {}, and its lines say so", crate::issue::quoted(with))
+            }
             Error::Exists(path) => write!(f, "{}: it is there already", path.display()),
             // A program is no reason: the sentence goes before it.
             Error::Database { path, source: rusqlite::Error::SqlInputError { msg, .. } } => {
@@ -177,6 +185,7 @@ impl std::error::Error for Error {
             | Error::NoRecord { .. }
             | Error::NoPlace { .. }
             | Error::OtherProject { .. }
+            | Error::WithAnother { .. }
             | Error::Exists(_)
             | Error::Changed(_)
             | Error::NoSessions(_)

@@ -84,13 +84,6 @@ impl Recorder {
         }
     }
 
-    /// What the last line of the file is called, though it was not written here.
-    pub(crate) fn go_on_behind(&mut self, last: Option<RecordId>) {
-        if let Some(log) = &mut self.log {
-            log.start.chain.last = last;
-        }
-    }
-
     /// Results of a body's calls may follow, though it was not written here.
     pub(crate) fn expect_results(&mut self, body: &Body) {
         if let (Some(log), Some(said)) = (&mut self.log, body.said()) {

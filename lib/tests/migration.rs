@@ -234,3 +234,25 @@ fn what_is_no_database_of_agents_is_refused() {
     let error = import::sessions(&locked).unwrap_err();
     assert!(matches!(error, Error::Database { .. }), "{error}");
 }
+
+#[test]
+fn the_file_beside_an_imported_row_tells_how_it_ended() {
+    for (status, result, error, state) in [
+        ("completed", "'At 04:12.'", "NULL", "completed"),
+        ("failed", "NULL", "'no connection'", "failed"),
+        ("failed", "'At'", "NULL", "failed"),
+        ("cancelled", "NULL", "NULL", "failed"),
+        ("running", "NULL", "NULL", "active"),
+        ("pending", "NULL", "NULL", "active"),
+    ] {
+        let (_folder, path) = database(&format!(
+            "INSERT INTO agents (id, model, prompt, status, result, error, created_at) VALUES \
+             ('a', 'sonnet', 'When is high water?', '{status}', {result}, {error}, '2025-11-01T10:00:00Z');"
+        ));
+        import_all(&path, Run::Import);
+        let sessions = fs::read_dir(path.with_file_name("store").join("sessions")).unwrap();
+        let beside: Vec<PathBuf> = sessions.map(|folder| folder.unwrap().path().join("metadata.json")).collect();
+        let told: Value = serde_json::from_slice(&fs::read(&beside[0]).unwrap()).unwrap();
+        assert_eq!((beside.len(), told["state"].as_str()), (1, Some(state)), "{status}");
+    }
+}

@@ -86,7 +86,7 @@ fn remark(converted: &Converted, ctx: &mut Ctx) -> Result<(), Failure> {
 /// Of a file that nobody understands, it is not the target that has no place for it.
 fn not_converted(session: &Session, how: &Conversion<'_>, error: Error) -> Failure {
     match error {
-        Error::BadName { .. } if how.to.name() == "fluux" && how.with.is_none() => {
+        Error::BadName { .. } | Error::Misplaced { .. } if how.to.name() == "fluux" && how.with.is_none() => {
             let failure = Failure::new(FailureKind::Usage, "a fluux session is with somebody");
             failure.hint("--jid JID names the person or the room")
         }

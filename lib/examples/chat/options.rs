@@ -43,7 +43,11 @@ pub(crate) fn read(args: &mut dyn Iterator<Item = String>) -> Result<Option<Opti
         let mut value = || args.next().ok_or_else(|| format!("{option} is followed by nothing; see --help"));
         match option.as_str() {
             "--continue" => is_continued = true,
-            "--resume" | "--checkpoint" => resume = Some(value()?),
+            "--resume" => resume = Some(value()?),
+            "--checkpoint" => {
+                resume = Some(value()?);
+                resume.as_ref().filter(|named| named.contains('#')).ok_or("--checkpoint wants ID#RECORD")?;
+            }
             "--format" => format = value()?,
             "--store" => store = Some(PathBuf::from(value()?)),
             "--with" => with = Some(value()?),

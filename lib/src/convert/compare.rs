@@ -35,6 +35,7 @@ pub(super) fn add_differences(
 ) -> Result<()> {
     let (source, converted) = sessions;
     let mut comparison = Comparison {
+        source,
         told: Told::new(&replayed.losses),
         names: &replayed.ids,
         compared: HashSet::new(),
@@ -59,6 +60,7 @@ pub(super) fn add_differences(
 }
 
 struct Comparison<'a> {
+    source: &'a Session,
     told: Told,
     /// What records of the converted session are called in the source, where that differs.
     names: &'a BTreeMap<String, String>,
@@ -85,6 +87,8 @@ struct Stray {
     records: Vec<String>,
     role: Role,
     parts: Vec<(u64, &'static str)>,
+    /// What each part says without what else is told of it, by its hash.
+    cores: HashMap<u64, u64>,
 }
 
 impl Comparison<'_> {
@@ -150,7 +154,7 @@ impl Comparison<'_> {
         let (before, after) = (was.metadata.as_ref().unwrap_or(&none), is.metadata.as_ref().unwrap_or(&none));
         for key in before.keys().chain(after.keys().filter(|key| !before.contains_key(*key))) {
             let Some(word) = word_of_key(key).filter(|word| *word != "usage" || self.compares_usage) else { continue };
-            if before.get(key) != after.get(key) {
+            if before.get(key) != after.get(key) && !self.is_of_session(key, before.get(key), after.get(key)) {
                 self.told.push(&names, word, changed(before.contains_key(key), after.contains_key(key)));
             }
         }
@@ -158,6 +162,16 @@ impl Comparison<'_> {
             self.told.push(&names, "metadata", changed(!was.extra.is_empty(), !is.extra.is_empty()));
         }
         self.parts(records, was, is, unmatched);
+    }
+
+    /// Whether a message says where it was said as its session does, which nobody had to make up.
+    fn is_of_session(&self, key: &str, was: Option<&Value>, is: Option<&Value>) -> bool {
+        let known = match key {
+            "cwd" => self.source.cwd(),
+            "gitBranch" => self.source.git_branch(),
+            _ => None,
+        };
+        was.is_none() && known.is_some() && is.and_then(Value::as_str) == known
     }
 
     /// Parts that are the same go out.
@@ -216,7 +230,10 @@ impl Comparison<'_> {
                 self.told.push(&stray.names(), word_of_role(stray.role), LossKind::Synthesised);
             }
         }
-        for (gone, new) in gone.iter().zip(&new) {
+        for (gone, new) in gone.iter_mut().zip(&mut new) {
+            for (word, count) in gone.take_out_alike(new) {
+                self.told.push_parts(&gone.names(), word, LossKind::Renamed, count);
+            }
             let mut left = new.words();
             for (word, count) in gone.words() {
                 let became = left.get(word).copied().unwrap_or_default().min(count);
@@ -233,8 +250,19 @@ impl Comparison<'_> {
 
 impl Stray {
     fn of(message: &Message, records: Vec<String>) -> Stray {
-        let told = |part: &Part| (xxh3_64(comparable(part).to_string().as_bytes()), word_for(part));
-        Stray { records, role: message.role, parts: message.parts.iter().map(told).collect() }
+        let mut cores = HashMap::new();
+        let told = |part: &Part| {
+            let mut value = comparable(part);
+            let whole = hash(&value);
+            let keys = ["callProviderMetadata", "resultProviderMetadata", "toolMetadata", "providerMetadata"];
+            if let Some(object) = value.as_object_mut().filter(|_| matches!(part, Part::Tool(_) | Part::Text(_))) {
+                keys.into_iter().for_each(|key| _ = object.shift_remove(key));
+                cores.insert(whole, hash(&value));
+            }
+            (whole, word_for(part))
+        };
+        let parts = message.parts.iter().map(told).collect();
+        Stray { records, role: message.role, parts, cores }
     }
 
     fn names(&self) -> Vec<&str> {
@@ -248,6 +276,28 @@ impl Stray {
         words
     }
 
+    /// Takes out of both what differs only in what else is told of it, and counts that.
+    fn take_out_alike(&mut self, other: &mut Stray) -> BTreeMap<&'static str, usize> {
+        let mut there: HashMap<u64, Vec<u64>> = HashMap::new();
+        other.parts.iter().for_each(|(hash, _)| {
+            let core = other.cores.get(hash).copied();
+            core.into_iter().for_each(|core| there.entry(core).or_default().push(*hash));
+        });
+        let (mut words, mut taken) = (BTreeMap::new(), HashMap::new());
+        let cores = &self.cores;
+        self.parts.retain(|(hash, word)| {
+            let alike = cores.get(hash).and_then(|core| there.get_mut(core)?.pop());
+            if let Some(alike) = alike {
+                let word = if *word == "tool call" { "details of a call" } else { "details of a part" };
+                *words.entry(word).or_default() += 1;
+                *taken.entry(alike).or_default() += 1;
+            }
+            alike.is_none()
+        });
+        other.take_out(&mut taken);
+        words
+    }
+
     fn take_out(&mut self, moved: &mut HashMap<u64, usize>) {
         self.parts.retain(|(hash, _)| match moved.get_mut(hash).filter(|left| **left > 0) {
             Some(left) => {
@@ -257,6 +307,10 @@ impl Stray {
             None => true,
         });
     }
+}
+
+fn hash(value: &Value) -> u64 {
+    xxh3_64(value.to_string().as_bytes())
 }
 
 fn counts<'s>(strays: impl Iterator<Item = &'s Stray>) -> HashMap<u64, usize> {

@@ -1,28 +1,28 @@
 //! What a conversion could not carry over: the original lines, in a file beside the converted one, for the way back.
 //!
-//! `<file>.scrollback.json` holds the whole original, so that the way back gives its bytes. It is believed only while the
-//! converted file still begins with the bytes that the conversion wrote; what was recorded behind them is converted as usual.
+//! `<file>.scrollback.json` holds the whole original, so that the way back gives its bytes, where they lay. It is believed only while the
+//! converted file still begins with the bytes that the conversion wrote; what was recorded behind them is recorded there, too.
+
+mod back;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hashbrown::HashMap;
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::left_behind::{self, Lines};
 use super::replay::Replayed;
 use crate::dialect::Dialect;
 use crate::disk::{Disk, Real};
 use crate::error::{At, Result};
 use crate::fork::Staged;
 pub(super) use crate::layout::kept_beside as path;
-use crate::reading::Reading;
 use crate::record::SessionId;
 use crate::replace::write_all;
-use crate::session::{RecordRef, Session};
+use crate::session::Session;
 
 /// A larger original is not kept: it is in memory three times on the way.
 const ORIGINAL_LIMIT_BYTES: u64 = 256 * 1024 * 1024;
@@ -59,10 +59,20 @@ pub(super) struct Kept {
     before: Option<Box<Kept>>,
 }
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Whose {
     dialect: String,
     session: String,
+    /// Where its file lay in its store, where it lay in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    /// Where its agent worked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cwd: Option<String>,
+    /// What it had besides its own lines, and how many of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    left_behind: Vec<(String, u64)>,
 }
 
 /// A line of the original; one that is no text as its bytes.
@@ -104,7 +114,7 @@ impl Kept {
         let lines = original.strip_suffix(b"\n").unwrap_or(&original).split(|byte| *byte == b'\n');
         Ok(Some(Kept {
             version: VERSION,
-            from: Whose { dialect: source.dialect().name().to_owned(), session: source.id().to_string() },
+            from: Whose::of(source),
             to: to.name().to_owned(),
             converted_bytes: bytes.len() as u64,
             converted_hash: hash(&bytes),
@@ -166,60 +176,24 @@ impl Kept {
             && file.read_at(0, self.converted_bytes).is_ok_and(|begun| hash(&begun) == self.converted_hash)
     }
 
-    /// The way to a dialect: one step back, or two where nothing was added since.
-    fn towards(mut self, session: &Session, to: &'static dyn Dialect) -> Beside {
-        let has_newer = session.records().any(|record| self.is_newer(record));
-        if self.from.dialect == to.name() {
-            let back = if has_newer { self.into_lines(to) } else { self };
-            return Beside { back: Some(back), ..Beside::default() };
-        }
-        let original = self.original();
-        let is_two_back = |before: &Kept| {
-            before.from.dialect == to.name()
-                && before.version == VERSION
-                && before.converted_bytes == original.len() as u64
-                && before.converted_hash == hash(&original)
-        };
-        if !has_newer && self.before.as_deref().is_some_and(is_two_back) {
-            let back = self.before.take().map(|before| Kept { converted_bytes: self.converted_bytes, ..*before });
-            return Beside { back, ..Beside::default() };
-        }
-        Beside { other: Some(self), ..Beside::default() }
-    }
-
-    /// A document cannot be gone on with: each of its messages becomes a line, byte for byte but for the ends of lines.
-    fn into_lines(mut self, dialect: &'static dyn Dialect) -> Kept {
-        let original = self.original();
-        let is_document = serde_json::from_slice::<serde::de::IgnoredAny>(&original).is_ok()
-            && (self.lines.len() > 1 || original.trim_ascii_start().starts_with(b"["));
-        if !is_document {
-            return self;
-        }
-        let document = Session::from_bytes(dialect, original, &Reading::plain(Timestamp::UNIX_EPOCH));
-        let (mut lines, mut names, mut offset) = (Vec::new(), HashMap::new(), 0);
-        for record in document.records().filter(|record| !record.is_side()) {
-            let Some(mut line) = record.raw().ok().and_then(|raw| raw.into_iter().next()) else { continue };
-            line.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
-            if record.id() == record.place().name() {
-                names.insert(record.id().into_owned(), format!("at-{offset}"));
-            }
-            offset += line.len() + 1;
-            lines.push(KeptLine::of(&line));
-        }
-        let renamed = |name: &mut String| name.clone_from(names.get(name.as_str()).unwrap_or(&name.clone()));
-        self.ids.values_mut().chain(&mut self.head).for_each(renamed);
-        (self.lines, self.closed) = (lines, true);
-        self
-    }
-
-    /// The same, as it was written down.
-    pub(super) fn called(&self) -> &str {
-        &self.from.session
-    }
-
     /// What the original was called.
     pub(super) fn session(&self) -> SessionId {
         SessionId(self.from.session.clone())
+    }
+
+    /// Where the original lay in its store.
+    pub(super) fn place(&self) -> Option<&Path> {
+        self.from.place.as_deref().map(Path::new)
+    }
+
+    /// Where the original's agent worked.
+    pub(super) fn cwd(&self) -> Option<&str> {
+        self.from.cwd.as_deref()
+    }
+
+    /// What the original had besides its own lines.
+    pub(super) fn left_behind(&self) -> &[(String, u64)] {
+        &self.from.left_behind
     }
 
     /// The record that a line of records ended in.
@@ -246,11 +220,6 @@ impl Kept {
         self.converted_bytes
     }
 
-    /// Whether a record was written after the conversion.
-    pub(super) fn is_newer(&self, record: RecordRef<'_>) -> bool {
-        !record.is_inherited() && record.place().offset >= self.converted_bytes
-    }
-
     /// What a record of the converted session is called in the original.
     pub(super) fn original_of(&self, id: &str) -> String {
         self.ids.get(id).cloned().unwrap_or_else(|| id.to_owned())
@@ -274,6 +243,26 @@ impl Kept {
         written.inspect_err(|_| staged.clean_up())?;
         Ok(Some(sidecar))
     }
+}
+
+impl Whose {
+    fn of(source: &Session) -> Whose {
+        let left_behind = left_behind::found(source, Lines::Copied);
+        Whose {
+            dialect: source.dialect().name().to_owned(),
+            session: source.id().to_string(),
+            place: place_in_store(source).and_then(|place| place.to_str().map(str::to_owned)),
+            cwd: source.cwd().map(str::to_owned),
+            left_behind: left_behind.into_iter().map(|(what, count)| (what.to_owned(), count)).collect(),
+        }
+    }
+}
+
+/// Where a session's file lies in its store, by the name that its content has: it is kept unpacked.
+pub(super) fn place_in_store(session: &Session) -> Option<PathBuf> {
+    let place = session.path().strip_prefix(session.source.store()?).ok()?.to_path_buf();
+    let is_packed = place.extension().is_some_and(|ending| ending == "gz" || ending == "zst");
+    Some(if is_packed { place.with_extension("") } else { place })
 }
 
 impl KeptLine {
@@ -306,7 +295,7 @@ mod tests {
         for (length, is_written) in [(10, true), (LIMIT_BYTES as usize, false)] {
             let kept = Kept {
                 version: VERSION,
-                from: Whose { dialect: "native".to_owned(), session: "s".to_owned() },
+                from: Whose { dialect: "native".to_owned(), session: "s".to_owned(), ..Whose::default() },
                 to: "codex".to_owned(),
                 converted_bytes: 0,
                 converted_hash: String::new(),

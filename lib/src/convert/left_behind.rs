@@ -3,27 +3,37 @@
 use std::fs;
 use std::path::PathBuf;
 
-use super::LossRow;
 use crate::session::Session;
 use crate::trash::belongings;
 
 /// So many files and folders are counted: a session has a handful, and a folder is anybody's to fill.
 const FILES_COUNTED: u64 = 10_000;
 
-/// The rows of what stays behind. A copy leaves what the session begins in and what lies beside it, too: only its own lines go along.
-pub(super) fn rows(session: &Session, is_new_kind: bool) -> Vec<LossRow> {
+/// What becomes of a session's own lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lines {
+    /// They go along as they are: what the session begins in and what lies beside it does not.
+    Copied,
+    /// They are said again, with all that they stand for.
+    SaidAgain,
+}
+
+/// What stays behind, and how many of each.
+pub(super) fn found(session: &Session, lines: Lines) -> Vec<(&'static str, u64)> {
     let (sub_agents, blobs) = count(session);
     let inherited = session.records().filter(|record| record.is_inherited()).count() as u64;
-    let companions = session.files.0.len().saturating_sub(1) as u64;
-    let only_copied = |count: u64| if is_new_kind { 0 } else { count };
-    let found = [
+    // A session that begins in another one has that one's files open, too.
+    let is_there = |name: &&&str| session.path().with_file_name(name).is_file();
+    let companions = session.source.layout.companions.iter().filter(is_there).count() as u64;
+    let only_copied = |count: u64| if lines == Lines::Copied { count } else { 0 };
+    let mut found = vec![
         ("sub-agent session", sub_agents),
         ("blobs", blobs),
         ("base", only_copied(inherited.min(1))),
         ("snapshot", only_copied(companions)),
     ];
-    let found = found.into_iter().filter(|(_, count)| *count > 0);
-    found.map(|(what, count)| session.lost_beside(what, count)).collect()
+    found.retain(|(_, count)| *count > 0);
+    found
 }
 
 /// The sub-agents' sessions and the other files in the folders that are this session's.

@@ -1,6 +1,6 @@
 //! Where a converted session goes, what it is called there, and what it is made for.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -12,6 +12,7 @@ use crate::project;
 use crate::reading::Reading;
 use crate::record::SessionId;
 use crate::session::Session;
+use crate::source::Source;
 use crate::store::{NewSession, Store};
 use crate::writing::FILE_NAME_LIMIT_BYTES;
 
@@ -42,7 +43,8 @@ impl Way {
             return Err(Error::CopiedWhole);
         }
         let id = session.id_for(how, back.as_ref());
-        let store = session.store_for(how, host)?;
+        let store = session.store_for(how, host, back.as_ref())?;
+        session.check_with(how, back.as_ref())?;
         let path = session.path_for(how, &store, &id, back.as_ref())?;
         let is_new_kind = back.is_none() && !session.stays(how);
         // Where a session is called after its place, it is called so from the beginning.
@@ -62,10 +64,11 @@ impl Session {
         }
     }
 
-    /// The store that the new file is made for: it works where and when the source did.
-    pub(super) fn store_for(&self, how: &Conversion<'_>, host: &Host) -> Result<Store> {
+    /// The store that the new file is made for: it works where and when the source did, or what the source was made of.
+    fn store_for(&self, how: &Conversion<'_>, host: &Host, back: Option<&Kept>) -> Result<Store> {
         let is_a_place = |cwd: &PathBuf| cwd.is_absolute() && !cwd.as_os_str().as_encoded_bytes().contains(&0);
-        let cwd = self.cwd().map(PathBuf::from).filter(is_a_place).unwrap_or_else(|| host.cwd.clone());
+        let known = [back.and_then(Kept::cwd), self.cwd()];
+        let cwd = known.into_iter().flatten().map(PathBuf::from).find(is_a_place).unwrap_or_else(|| host.cwd.clone());
         // Another program's version is none of this one's.
         let own_version = self.agent_version().filter(|_| how.to.name() == self.dialect().name());
         let version = own_version.map_or_else(|| host.version.clone(), str::to_owned);
@@ -84,17 +87,19 @@ impl Session {
             Target::File(file) => store.root.join(file.file_name().unwrap_or_default()),
             Target::Store(_) => {
                 let project = project::of(&store.host.cwd);
-                let with = how.with.map(str::to_owned).or_else(|| self.with_before(how, back));
+                let with = self.with_before(how, back).or_else(|| how.with.map(str::to_owned));
                 let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
                 let place = |id: &SessionId| store.path_of(&store.beginning(id, &new, self.git_branch())?);
                 // What another file calls itself may be no name for one.
                 let fresh = script::derived_id(self.id().as_str(), how.to.name());
-                let path = place(id).or_else(|_| place(&fresh))?;
                 let is_known = back.is_some() || self.stays(how);
-                let ended = is_known.then(|| ended_place(store, &path, id)).flatten();
-                let path = ended.unwrap_or(path);
-                // Where the place tells the instant and the source does not, it was another one the last time.
-                if self.started().is_none()
+                let path = match self.place_before(how, store, back) {
+                    Some(path) => path,
+                    None => place(id).or_else(|_| place(&fresh))?,
+                };
+                // Its place is not always the same: one that lay elsewhere the last time is there all the same. So is one
+                // of an unknown instant, where the place tells it.
+                if (is_known || self.started().is_none())
                     && let Ok(known) = store.source(id.as_str())
                 {
                     return Err(Error::Exists(known.path));
@@ -112,26 +117,35 @@ impl Session {
         taken.map_or(Ok(path), |taken| Err(Error::Exists(taken)))
     }
 
+    /// Where a session lay that becomes what it is or was, if that is a place for one. What a sidecar says is anybody's word.
+    fn place_before(&self, how: &Conversion<'_>, store: &Store, back: Option<&Kept>) -> Option<PathBuf> {
+        let place = match back {
+            Some(kept) => kept.place().map(Path::to_path_buf),
+            None if self.stays(how) => kept::place_in_store(self),
+            None => None,
+        };
+        let path = store.path_below(&place?, &self.id()).ok()?;
+        let is_of_store = Source::file(how.to, &path).store().is_some_and(|root| root == store.root);
+        (is_of_store && how.to.is_session(&path)).then_some(path)
+    }
+
+    /// Refuses to give a session to somebody else than it was with.
+    fn check_with(&self, how: &Conversion<'_>, back: Option<&Kept>) -> Result<()> {
+        match (how.with, self.with_before(how, back)) {
+            (Some(asked), Some(with)) if asked != with => Err(Error::WithAnother { with }),
+            (Some(_) | None, Some(_) | None) => Ok(()),
+        }
+    }
+
     /// Whom a session was with that becomes what it is or was.
     fn with_before(&self, how: &Conversion<'_>, back: Option<&Kept>) -> Option<String> {
         match back {
             Some(kept) => {
                 let before = Session::from_bytes(how.to, kept.original(), &Reading::plain(Timestamp::UNIX_EPOCH));
-                Some(before.with().unwrap_or(kept.called()).to_owned())
+                before.with().map(str::to_owned).or_else(|| how.to.with_of(kept.place()?))
             }
-            None if self.stays(how) => self.with().map(str::to_owned),
+            None if self.stays(how) => self.with().map(str::to_owned).or_else(|| how.to.with_of(self.path())),
             None => None,
         }
     }
-}
-
-/// Where a session that was ended lies, if its name says so: not where the one lies that goes on.
-fn ended_place(store: &Store, going_on: &Path, id: &SessionId) -> Option<PathBuf> {
-    let current = store.dialect.session_of(going_on).filter(|current| current != id.as_str())?;
-    let name = id.as_str().strip_prefix(current.as_str())?.strip_prefix(':')?;
-    let mut parts = Path::new(name).components();
-    let is_plain = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
-    let ended = (store.writing.archive?)(going_on, Timestamp::UNIX_EPOCH).filter(|_| is_plain)?;
-    let place = ended.with_file_name(format!("{name}.{}", ended.extension()?.to_string_lossy()));
-    (store.dialect.session_of(&place).as_deref() == Some(id.as_str())).then_some(place)
 }

@@ -1,5 +1,7 @@
 //! The records of a session, said again to a recorder of another dialect.
 
+mod begin;
+mod filling;
 mod go_on;
 mod tips;
 mod title;
@@ -13,17 +15,15 @@ use hashbrown::{HashMap, HashSet};
 use super::answers::{answers, joined};
 use super::pairing::Pairing;
 use super::path::OnePath;
-use super::script::{Script, derived_id};
+use super::script::Script;
 use super::{Conversion, LossRow};
-use crate::append::Appender;
 use crate::error::{Error, Result};
-use crate::project;
 use crate::record::{Body, Kind, RecordId, Said, SessionId, Usage};
-use crate::recorder::{Ack, Durability, Log, Mode, Options, Recorder, Saved, Start, Tip};
+use crate::recorder::{Ack, Recorder, Saved, Tip};
 use crate::session::{RecordRef, Session};
-use crate::store::{NewSession, Store, bytes};
-use crate::thinking::Triggers;
-use crate::writing::{Grain, Loss, Shape};
+use crate::store::Store;
+use crate::writing::{Grain, Loss, LossKind, Shape};
+use filling::costs_of;
 pub(super) use go_on::go_on;
 use title::{Called, title_record};
 use turn::goes_into_a_turn;
@@ -53,50 +53,34 @@ pub(super) fn all(
     let head = session.head_called(how.head)?;
     let mut replay = Replay::begin(session, store, id, how.with, file)?;
     let branch = head.map(|head| session.branch(head).records).unwrap_or_default();
-    if store.writing.shape == Shape::Tree {
+    // No file leads into work beside its conversation: where that was chosen, it is the conversation.
+    let chosen = head.filter(|head| how.head.is_some() && head.is_sidechain() && session.head() != Some(*head));
+    if let Some(head) = chosen {
+        replay.sidechains = Sidechains::Conversation;
+        replay.lose_as(&head.id(), Loss::of("sidechain", LossKind::Renamed));
+    }
+    if store.writing.shape == Shape::Tree && chosen.is_none() {
         let records: Vec<RecordRef<'_>> = session.records().collect();
         replay.say(&records)?;
         replay.end_with_title(head)?;
         replay.end_at(head)?;
+        // Where the head was chosen, what goes on from it goes on from there in the source, too.
+        replay.told.head = how.head.and(head).map(|head| head.id().into_owned());
     } else {
         replay.told.head = head.map(|head| head.id().into_owned());
-        let mut on_branch = vec![false; session.records().len()];
-        branch.iter().for_each(|record| on_branch[record.order()] = true);
-        let title = title_record(session)?.filter(|title| title.is_side() && !on_branch[title.order()]);
-        let records: Vec<RecordRef<'_>> = branch.iter().copied().chain(title).collect();
-        records.iter().for_each(|record| on_branch[record.order()] = true);
-        replay.say(&records)?;
+        replay.say_line(&branch, &session.records().collect::<Vec<_>>())?;
         replay.end_with_title(head)?;
-        for record in session.records().filter(|record| !on_branch[record.order()]) {
-            if record.kind() == Kind::Title {
-                replay.leave_title(record)?;
-                continue;
-            }
-            let what = match () {
-                () if record.is_side() => beside(record.kind()),
-                () if record.is_sidechain() => "sidechain",
-                () => "another branch",
-            };
-            replay.lose(record, what);
-        }
     }
     replay.finish()
 }
 
-/// What answers cost, by their first records: what is told later counts for the answer before.
-fn costs_of<'s>(records: &[RecordRef<'s>], first_of: &HashMap<usize, RecordRef<'s>>) -> HashMap<usize, Usage> {
-    let mut told = records.first().map(|record| record.session.costs_of(records)).unwrap_or_default();
-    let mut costs: HashMap<usize, Usage> = HashMap::new();
-    let mut answer = None;
-    for record in records {
-        if record.kind() == Kind::Assistant {
-            answer = first_of.get(&record.order()).map(|first| first.order());
-        }
-        if let (Some(answer), Some(cost)) = (answer, told.remove(&record.order())) {
-            costs.entry(answer).or_default().add(cost);
-        }
-    }
-    costs
+/// What becomes of work beside the conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sidechains {
+    /// It stays beside it, where the format has such.
+    Beside,
+    /// It is what the new session says.
+    Conversation,
 }
 
 /// A recorder whose clock and ids are the source's.
@@ -104,6 +88,7 @@ struct Replay<'s> {
     recorder: Recorder,
     grain: Grain,
     shape: Shape,
+    sidechains: Sidechains,
     script: Script,
     /// What hangs on a record of the source hangs on this.
     tips: HashMap<usize, Tip>,
@@ -122,59 +107,28 @@ struct Replay<'s> {
 }
 
 impl<'s> Replay<'s> {
-    fn begin(
-        session: &'s Session,
-        store: &Store,
-        id: &SessionId,
-        with: Option<&str>,
-        file: &Path,
-    ) -> Result<Replay<'s>> {
-        let project = project::of(&store.host.cwd);
-        let new = NewSession { with, ..NewSession::of(&project) };
-        // A session that is called after its place may have a name that is none for a file.
-        let fresh = derived_id(session.id().as_str(), store.dialect.name());
-        let beginning = store.beginning(&fresh, &new, session.git_branch())?;
-        if store.dialect.name() == "fluux" {
-            // Its first line tells whom it is with, wherever the file goes: no place is made for nobody.
-            store.path_of(&beginning)?;
+    /// Says the records of the one branch that a format without branches holds, with the title that counts, and tells what of
+    /// the others is left.
+    fn say_line(&mut self, branch: &[RecordRef<'s>], records: &[RecordRef<'s>]) -> Result<()> {
+        let title = records.first().map_or(Ok(None), |any| title_record(any.session))?;
+        // One that hangs elsewhere in the tree is said behind the branch, as none of its records.
+        let title = title.filter(|title| title.is_side() && !branch.contains(title) && records.contains(title));
+        let said: Vec<RecordRef<'s>> = branch.iter().copied().chain(title).collect();
+        self.say(&said)?;
+        let is_said: HashSet<usize> = said.iter().map(|record| record.order()).collect();
+        for record in records.iter().filter(|record| !is_said.contains(&record.order())) {
+            let what = match () {
+                () if record.kind() == Kind::Title => {
+                    self.leave_title(*record)?;
+                    continue;
+                }
+                () if record.is_side() => beside(record.kind()),
+                () if record.is_sidechain() => "sidechain",
+                () => "another branch",
+            };
+            self.lose(*record, what);
         }
-        let header = bytes(&(store.writing.header)(&beginning));
-        Replay::begin_with(session, store, id, &header, file)
-    }
-
-    fn begin_with(
-        session: &'s Session,
-        store: &Store,
-        id: &SessionId,
-        first: &[u8],
-        file: &Path,
-    ) -> Result<Replay<'s>> {
-        let at = session.started().unwrap_or_else(|| (store.host.now)());
-        let script = Script::new(store.dialect.name(), id, at);
-        let host = script.host(&store.host);
-        let mut place = store.place(id.clone(), file);
-        (place.host, place.mode, place.sidecar) = (host, Mode::Replay, None);
-        let mut start = Start::fresh(&place, &project::of(&store.host.cwd));
-        start.tally.git_branch = session.git_branch().map(str::to_owned);
-        let appender = Appender::create(store.disk.clone(), file, first.to_vec())?;
-        let options = Options { durability: Some(Durability::Flush), triggers: Triggers::default() };
-        let recorder = Recorder::new(Log::new(place, appender, start, None), options);
-        Ok(Replay {
-            recorder,
-            grain: store.writing.grain,
-            shape: store.writing.shape,
-            script,
-            tips: HashMap::new(),
-            tip_of_linear: None,
-            told: Replayed::default(),
-            costs: HashMap::new(),
-            held: Vec::new(),
-            pairing: Pairing::default(),
-            path: OnePath::default(),
-            called: Called::of(session),
-            last_link: None,
-            last_of_conversation: None,
-        })
+        Ok(())
     }
 
     fn say(&mut self, records: &[RecordRef<'s>]) -> Result<()> {
@@ -203,18 +157,6 @@ impl<'s> Replay<'s> {
             while let Some(first) = waiting.pop() {
                 self.say_one(first, &group(&first))?;
             }
-        }
-        Ok(())
-    }
-
-    /// What an answer's own lines do not tell, but others beside them: which model gave it, and what it cost.
-    fn fill_in(&mut self, body: &mut Body, first: RecordRef<'s>) -> Result<()> {
-        let cost = self.costs.remove(&first.order());
-        let Body::Assistant(said) = body else { return Ok(()) };
-        // Where several answers tell of one request, one of them has its cost.
-        said.usage = cost.or(said.usage.filter(|_| first.is_inherited()));
-        if let (None, Some(surroundings)) = (&said.model, first.surroundings()) {
-            said.model = surroundings.body()?.said().and_then(|said| said.model.clone());
         }
         Ok(())
     }

@@ -60,6 +60,11 @@ impl Script {
         (lines.made, lines.id) = (0, None);
     }
 
+    /// Records are called so already.
+    pub(super) fn know(&self, ids: impl Iterator<Item = String>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).given.extend(ids);
+    }
+
     fn next_id(&self) -> String {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         loop {

@@ -69,7 +69,8 @@ pub(super) fn rows(session: &Session, kept: Option<&Kept>, losses: &[LossRow]) -
     let is_whole = |row: &&LossRow| row.kind == LossKind::Dropped && WHOLE_RECORDS.contains(&row.what.as_str());
     let left_out: HashSet<&str> = losses.iter().filter(is_whole).map(|row| row.record.as_str()).collect();
     let mut rows = Vec::new();
-    for record in session.records() {
+    // A row of a database is several records, and of its columns only those are read that somebody knows.
+    for record in session.records().filter(|_| !session.is_rows()) {
         let is_said = kept.is_none_or(|kept| kept.is_newer(record)) && !left_out.contains(&*record.id());
         if is_said {
             rows.extend(fields(record)?);

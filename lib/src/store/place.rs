@@ -30,12 +30,18 @@ impl Store {
                 Err(why) => Error::Misplaced { why },
             }
         })?;
+        self.path_below(&below, beginning.session)
+    }
+
+    /// A session's file, unless its names or a link lead out of the store.
+    pub(crate) fn path_below(&self, below: &Path, session: &SessionId) -> Result<PathBuf> {
+        let leads_out = || Error::BadName { name: session.to_string(), why: "it leads out of the store".to_owned() };
         for part in below.components() {
             match part {
                 Component::Normal(name) => {
                     file_name(name.to_string_lossy().into_owned()).map_err(|why| Error::Misplaced { why })?;
                 }
-                _ => return Err(bad("it leads out of the store".to_owned())),
+                _ => return Err(leads_out()),
             }
         }
         let path = self.root.join(below);
@@ -44,7 +50,7 @@ impl Store {
         let root = fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
         match there(&path) {
             Some(folder) if folder.starts_with(&root) || root.starts_with(&folder) => Ok(path),
-            _ => Err(bad("it leads out of the store".to_owned())),
+            _ => Err(leads_out()),
         }
     }
 

@@ -36,7 +36,7 @@ pub enum LossKind {
 pub struct Losses(Vec<Loss>);
 
 /// Every word for what can be lost, and what it stands for. docs/converting.md lists them.
-pub const WORDS: [(&str, &str); 83] = [
+pub const WORDS: [(&str, &str); 84] = [
     // Whole records.
     ("prompt", "what a person said"),
     ("answer", "what the model said"),
@@ -125,6 +125,7 @@ pub const WORDS: [(&str, &str); 83] = [
     ("branch that was not compared", "one of very many branches: whether it says the same is not known"),
     ("original", "the file beside the new one, for the way back"),
     ("sub-agent session", "a session of its own, of an agent that this one started"),
+    ("parent session", "the session whose agent started this one"),
     ("blobs", "other files in the session's own folder"),
     ("base", "the session that this one begins in"),
 ];

@@ -7,12 +7,11 @@ use scrollback::message::{Part, ToolState};
 use scrollback::record::{Outcome, Said, Todo, ToolResult, Usage};
 use scrollback::session::{Session, State};
 use scrollback::store::Store;
-use scrollback::writing::LossKind;
 use serde_json::json;
 
 use super::support::said::{call, result, todo};
 use super::support::{cases, logs_of};
-use super::{ALL, convert, convert_head, folder, host, named, open, outline, seen, session, valid};
+use super::{ALL, convert, folder, host, named, open, outline, seen, session, valid};
 
 /// A native session with two parallel calls of which one fails, thinking, an image, todos, usage, a title and a further prompt.
 pub(super) fn rich(folder: &std::path::Path) -> Session {
@@ -104,33 +103,6 @@ pub(super) fn claude_lines(messages: &[serde_json::Value]) -> Vec<String> {
     messages.iter().enumerate().map(line).collect()
 }
 
-#[test]
-fn a_result_that_shares_a_record_with_words_is_its_calls_result() {
-    let lines = claude_lines(&[
-        json!({"role": "user", "content": "How deep?"}),
-        json!({"role": "assistant", "id": "m1", "model": "x",
-            "content": [{"type": "tool_use", "id": "c1", "name": "sound", "input": {}}]}),
-        json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "four"},
-            {"type": "text", "text": "Be quick."}]}),
-        json!({"role": "assistant", "id": "m2", "model": "x", "content": [{"type": "text", "text": "Four."}]}),
-    ]);
-    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    for to in ["native", "codex", "qwen-code", "sage-el", "ai-sdk"] {
-        let folder = folder();
-        let source = session("claude-code", folder.path(), &lines);
-        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
-        let is_made_up =
-            |row: &&scrollback::convert::LossRow| row.kind == LossKind::Synthesised && row.what == "tool call";
-        assert_eq!(converted.losses.iter().find(is_made_up), None, "{to}");
-        let converted = open(named(to), &converted.path);
-        let told = outline(&converted);
-        let calls: Vec<&String> = told.iter().filter(|line| line.starts_with("call ")).collect();
-        assert_eq!(calls, ["call sound: output-available"], "{to}");
-        assert!(told.contains(&"user: Be quick.".to_owned()), "{to}: {told:?}");
-        valid::check(&converted).unwrap();
-    }
-}
-
 /// Claude Code hangs each result on its own call; other agents send what lies on one path to the head, and nothing else.
 #[test]
 fn results_that_hang_side_by_side_come_to_lie_on_one_path() {
@@ -170,24 +142,6 @@ fn results_that_hang_side_by_side_come_to_lie_on_one_path() {
             let given = path.iter().filter(|kind| **kind == scrollback::record::Kind::ToolResult).count();
             assert_eq!((given, converted.heads().len()), (3, 1), "{to} {end}: {path:?}");
         }
-    }
-}
-
-#[test]
-fn the_title_that_counts_is_the_one_that_is_kept() {
-    let talk = claude_lines(&[json!({"role": "user", "content": "Name it."})]);
-    let lines = [
-        talk[0].as_str(),
-        r#"{"type":"custom-title","customTitle":"Mine","sessionId":"s"}"#,
-        r#"{"type":"ai-title","aiTitle":"Made up","sessionId":"s"}"#,
-    ];
-    for to in ["native", "qwen-code", "codex", "ai-sdk", "sage-el"] {
-        let folder = folder();
-        let source = session("claude-code", folder.path(), &lines);
-        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
-        let title = open(named(to), &converted.path).title().map(|title| title.text.clone());
-        let is_told = converted.losses.iter().any(|row| row.what == "title");
-        assert!(title.as_deref() == Some("Mine") || title.is_none() && is_told, "{to}: {title:?}");
     }
 }
 
@@ -232,93 +186,6 @@ fn a_compaction_of_two_records_stays_one_wherever_it_goes() {
         fs::remove_file(there.sidecar.unwrap()).unwrap();
         let back = convert(&converted, named("claude-code"), &folder.path().join("back.jsonl")).unwrap();
         assert_eq!(compactions(&open(named("claude-code"), &back.path)), ["It is four deep."], "{to} and back");
-    }
-}
-
-#[test]
-fn a_title_beside_the_conversation_does_not_end_it() {
-    let lines = [
-        r#"{"type":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"sessionId":"s","timestamp":"2026-11-06T16:04:00.000Z","message":{"role":"user","content":"Name it."}}"#,
-        r#"{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","sessionId":"s","timestamp":"2026-11-06T16:04:01.000Z","message":{"id":"m","role":"assistant","model":"claude-x","content":[{"type":"text","text":"Tides."}]}}"#,
-        r#"{"type":"custom-title","customTitle":"Tides","sessionId":"s"}"#,
-    ];
-    for to in ["native", "qwen-code", "codex", "ai-sdk"] {
-        let folder = folder();
-        let source = session("claude-code", folder.path(), &lines);
-        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
-        let converted = open(named(to), &converted.path);
-        assert_eq!(outline(&converted), ["user: Name it.", "assistant: Tides."], "{to}");
-        assert_eq!(converted.heads().len(), 1, "{to}");
-    }
-}
-
-#[test]
-fn a_call_that_its_line_gives_no_id_is_said_once() {
-    let lines = [
-        r#"{"role":"user","content":"Look.","timestamp":"2026-11-07T18:02:12+0100"}"#,
-        r#"{"role":"assistant","content":"I look.","timestamp":"2026-11-07T18:02:19+0100","tool_calls":[{"name":"read_file","args":{"path":"a"},"result":"ebb","success":true}]}"#,
-    ];
-    for to in ["native", "claude-code", "codex", "qwen-code", "ai-sdk"] {
-        let folder = folder();
-        let source = session("sage-el", folder.path(), &lines);
-        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
-        let outline = outline(&open(named(to), &converted.path));
-        assert_eq!(outline, ["user: Look.", "assistant: I look.", "call read_file: output-available"], "{to}");
-    }
-}
-
-pub(super) const BRANCHES: [&str; 5] = [
-    r#"{"role":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"content":"Name it."}"#,
-    r#"{"role":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","content":"Tides."}"#,
-    r#"{"role":"user","uuid":"33333333-3333-4333-8333-333333333333","parentUuid":"22222222-2222-4222-8222-222222222222","content":"Longer."}"#,
-    r#"{"role":"user","uuid":"44444444-4444-4444-8444-444444444444","parentUuid":"22222222-2222-4222-8222-222222222222","content":"Shorter."}"#,
-    r#"{"role":"assistant","uuid":"55555555-5555-4555-8555-555555555555","parentUuid":"44444444-4444-4444-8444-444444444444","content":"Td."}"#,
-];
-
-#[test]
-fn branches_stay_where_there_are_some_and_a_head_can_be_chosen() {
-    for (to, heads) in [("claude-code", 2), ("qwen-code", 2), ("codex", 1), ("fluux", 1), ("sage-el", 1), ("ai-sdk", 1)]
-    {
-        let folder = folder();
-        let source = session("native", folder.path(), &BRANCHES);
-        let newest = convert(&source, named(to), &folder.path().join("newest.jsonl")).unwrap();
-        let converted = open(named(to), &newest.path);
-        assert_eq!(converted.heads().len(), heads, "{to}");
-        assert_eq!(outline(&converted), outline(&source), "{to}");
-        let older = convert_head(&source, named(to), &folder.path().join("older.jsonl"), Some("33333333"));
-        let older = open(named(to), &older.unwrap().path);
-        assert_eq!(outline(&older), ["user: Name it.", "assistant: Tides.", "user: Longer."], "{to}");
-        let lost: Vec<_> = newest.losses.iter().filter(|row| row.what == "another branch").collect();
-        assert_eq!(lost.len(), usize::from(heads == 1), "{to}: {:?}", newest.losses);
-    }
-    let folder = folder();
-    let source = session("native", folder.path(), &BRANCHES);
-    assert!(convert_head(&source, named("codex"), &folder.path().join("x.jsonl"), Some("nobody")).is_err());
-    assert!(!folder.path().join("x.jsonl").exists());
-}
-
-/// A step back to a chosen head is nobody's side work, whatever was said last, and what follows it follows the head.
-#[test]
-fn what_went_on_from_a_chosen_head_comes_back_to_it() {
-    let beside = r#"{"role":"user","uuid":"66666666-6666-4666-8666-666666666666","parentUuid":"55555555-5555-4555-8555-555555555555","isSidechain":true,"content":"Look."}"#;
-    for to in ["claude-code", "qwen-code", "codex"] {
-        let folder = folder();
-        let source = session("native", folder.path(), &[&BRANCHES[..], &[beside]].concat());
-        let there = convert_head(&source, named(to), &folder.path().join("there.jsonl"), Some("33333333")).unwrap();
-        let mut expected = vec!["user: Name it.", "assistant: Tides.", "user: Longer."];
-        assert_eq!(outline(&open(named(to), &there.path)), expected, "{to}");
-        let store = Store::open(named(to), folder.path(), host()).unwrap();
-        let mut recorder =
-            store.resume_source(&scrollback::source::Source::file(named(to), &there.path), None).unwrap();
-        recorder.user("And then?").unwrap();
-        recorder.close().unwrap();
-        expected.push("user: And then?");
-        let there = open(named(to), &there.path);
-        assert_eq!(outline(&there), expected, "{to}");
-        let back = convert(&there, named("native"), &folder.path().join("back.jsonl")).unwrap();
-        let back = open(named("native"), &back.path);
-        assert_eq!(outline(&back), expected, "{to}");
-        assert_eq!(back.heads().len(), 2, "{to}");
     }
 }
 
@@ -374,39 +241,4 @@ fn whatever_was_done_to_a_log_the_converted_one_is_valid() {
         }
     }
     assert!(checked > 50, "only {checked} went another way");
-}
-
-#[test]
-fn an_orphan_gets_a_call_and_a_second_result_stays_behind() {
-    let result = |uuid: &str, parent: &str, call: &str, text: &str| {
-        let content = json!([{"type": "tool_result", "tool_use_id": call, "content": text}]);
-        let message = json!({"role": "user", "content": content});
-        json!({"type": "user", "uuid": uuid, "parentUuid": parent, "timestamp": "2026-10-02T09:00:03Z",
-               "sessionId": "s", "cwd": "/gone", "message": message})
-        .to_string()
-    };
-    let lines = [
-        r#"{"type":"user","uuid":"u","parentUuid":null,"timestamp":"2026-10-02T09:00:01Z","sessionId":"s","cwd":"/gone","message":{"role":"user","content":"Look."}}"#.to_owned(),
-        r#"{"type":"assistant","uuid":"a","parentUuid":"u","timestamp":"2026-10-02T09:00:02Z","sessionId":"s","cwd":"/gone","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"tool_use","id":"t1","name":"Read","input":{}}]}}"#.to_owned(),
-        result("r1", "a", "t1", "first"),
-        result("r2", "r1", "t1", "second"),
-        result("r3", "r2", "t9", "nobody asked"),
-    ];
-    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    for to in ["native", "codex", "qwen-code", "sage-el", "ai-sdk"] {
-        let folder = folder();
-        let source = session("claude-code", folder.path(), &lines);
-        assert!(source.has_errors(), "the source is broken");
-        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
-        let now = open(named(to), &converted.path);
-        valid::check(&now).unwrap_or_else(|why| panic!("{to}: {why}"));
-        let calls = ["call Read: output-available", "call unknown: output-available"];
-        let made: Vec<String> = outline(&now).into_iter().filter(|line| line.starts_with("call ")).collect();
-        assert_eq!(made, calls, "{to}");
-        let told: Vec<_> =
-            converted.losses.iter().map(|row| (row.record.as_str(), row.what.as_str(), row.kind)).collect();
-        assert!(told.contains(&("r2", "another result of the same call", LossKind::Dropped)), "{to}: {told:?}");
-        assert!(told.contains(&("r3", "tool call", LossKind::Synthesised)), "{to}: {told:?}");
-        assert!(fs::read_to_string(&converted.path).unwrap().contains("nobody asked"), "{to}");
-    }
 }

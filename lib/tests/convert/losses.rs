@@ -11,7 +11,8 @@ use scrollback::store::Store;
 use scrollback::writing::{LossKind, WORDS};
 use serde_json::json;
 
-use super::further::{BRANCHES, rich};
+use super::further::rich;
+use super::heads::BRANCHES;
 use super::support::corpus;
 use super::{ALL, convert, folder, host, named, open, session};
 

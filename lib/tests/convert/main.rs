@@ -3,6 +3,7 @@
 
 mod calls;
 mod further;
+mod heads;
 mod losses;
 mod matrix;
 mod places;
@@ -16,7 +17,7 @@ use std::path::Path;
 
 use scrollback::convert::{Conversion, Converted, Target};
 use scrollback::dialect::{self, Dialect};
-use scrollback::error::Result;
+use scrollback::error::{Error, Result};
 use scrollback::host::Host;
 use scrollback::message::Message;
 use scrollback::session::Session;
@@ -49,8 +50,12 @@ fn convert(session: &Session, to: &'static dyn Dialect, file: &Path) -> Result<C
 }
 
 fn convert_head(session: &Session, to: &'static dyn Dialect, file: &Path, head: Option<&str>) -> Result<Converted> {
-    let how = Conversion { to, target: Target::File(file), head, with: Some("ada@example.org") };
-    session.convert(&how, &host())
+    let how = Conversion { to, target: Target::File(file), head, with: None };
+    match session.convert(&how, &host()) {
+        // What is copied stays whose it is; nobody else's is somebody's.
+        Err(Error::Misplaced { .. }) => session.convert(&Conversion { with: Some("ada@example.org"), ..how }, &host()),
+        converted => converted,
+    }
 }
 
 /// What people see, without the names of records.

@@ -45,6 +45,137 @@ fn an_ended_session_comes_to_lie_among_the_ended_ones() {
 }
 
 #[test]
+fn the_file_beside_a_session_tells_whether_it_is_over() {
+    let answer = r#"{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","sessionId":"s","timestamp":"2026-11-06T16:04:01.000Z","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"text","text":"Tides."}]}}"#;
+    let called = r#"{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","sessionId":"s","timestamp":"2026-11-06T16:04:01.000Z","message":{"id":"m","role":"assistant","model":"x","content":[{"type":"tool_use","id":"c","name":"read","input":{}}]}}"#;
+    for (lines, state) in
+        [(&[CLAUDE][..], "active"), (&[CLAUDE, called][..], "active"), (&[CLAUDE, answer][..], "completed")]
+    {
+        let folder = folder();
+        let (source, store) = (session("claude-code", folder.path(), lines), folder.path().join("store"));
+        let how = Conversion { to: named("native"), target: Target::Store(&store), head: None, with: None };
+        let converted = source.convert(&how, &host()).unwrap();
+        let beside = fs::read(converted.path.with_file_name("metadata.json")).unwrap();
+        let told: serde_json::Value = serde_json::from_slice(&beside).unwrap();
+        assert_eq!(told["state"], state, "{lines:?}");
+    }
+}
+
+#[test]
+fn the_way_back_leads_to_where_the_original_lay() {
+    let uuid = "11111111-1111-4111-8111-111111111111";
+    let claude = CLAUDE.replace(r#""version""#, r#""cwd":"/gone/shore","version""#);
+    let codex = r#"{"timestamp":"2026-11-10T09:02:41.000Z","type":"session_meta","payload":{"id":"11111111-1111-4111-8111-111111111111","timestamp":"2026-11-09T08:00:00.000Z","cwd":"/gone/shore","originator":"x","cli_version":"1"}}"#;
+    let codex_user = r#"{"timestamp":"2026-11-10T09:02:42.000Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Tides?"}]}}"#;
+    let sage_el = r#"{"role":"user","content":"Tides?","timestamp":"2026-11-07T18:02:12+0100"}"#;
+    let qwen = r#"{"uuid":"22222222-2222-4222-8222-222222222222","parentUuid":null,"sessionId":"11111111-1111-4111-8111-111111111111","timestamp":"2026-11-15T20:31:33.880Z","type":"user","cwd":"/gone/shore","version":"1","message":{"role":"user","parts":[{"text":"Tides?"}]}}"#;
+    let ai_sdk =
+        r#"{"id":"chat-7d2f41","messages":[{"id":"m1","role":"user","parts":[{"type":"text","text":"Tides?"}]}]}"#;
+    let originals: [(&str, String, &[&str]); 8] = [
+        ("claude-code", format!("projects/-gone-shore/{uuid}.jsonl"), &[&claude]),
+        ("codex", format!("sessions/2026/11/10/rollout-2026-11-10T09-02-41-{uuid}.jsonl"), &[codex, codex_user]),
+        ("qwen-code", format!("projects/-gone-shore/chats/{uuid}.jsonl"), &[qwen]),
+        ("sage-el", "projects/-gone-shore/conversation.jsonl".to_owned(), &[sage_el]),
+        ("sage-el", "projects/-gone-shore/history/20261024-091530.jsonl".to_owned(), &[sage_el]),
+        ("fluux", "ada@example.org/history.jsonl".to_owned(), &FLUUX),
+        ("fluux", "ada@example.org/sessions/20260101-000000.jsonl".to_owned(), &FLUUX),
+        ("ai-sdk", "chats/buoys.json".to_owned(), &[ai_sdk]),
+    ];
+    for (from, place, lines) in originals {
+        for to in super::ALL {
+            let (folder, case) = (folder(), format!("{place} → {to}"));
+            let at = |store: &str| folder.path().join(store).join(&place);
+            write(&at("one"), lines);
+            if from == "sage-el" {
+                let told = r#"{"project_dir":"/gone/shore"}"#;
+                write(&folder.path().join("one/projects/-gone-shore/metadata.json"), &[told]);
+            }
+            let source = only(from, &folder.path().join("one"));
+            let is_copied = from == to;
+            let into = |dialect, store: &str, from: &Session, with| {
+                let store = folder.path().join(store);
+                from.convert(
+                    &Conversion { to: named(dialect), target: Target::Store(&store), head: None, with },
+                    &host(),
+                )
+            };
+            let with = (!is_copied && to == "fluux").then_some("eve@example.org");
+            let there = into(to, "two", &source, with).unwrap_or_else(|error| panic!("{case}: {error}"));
+            let back =
+                if is_copied { there } else { into(from, "three", &open(named(to), &there.path), None).unwrap() };
+            let store = if is_copied { "two" } else { "three" };
+            assert_eq!(back.path, at(store), "{case}");
+            assert_eq!(fs::read(&back.path).unwrap(), fs::read(at("one")).unwrap(), "{case}");
+            // There it is found, whatever it is called.
+            let again = if is_copied {
+                into(from, "one", &source, None)
+            } else {
+                into(from, "one", &only(to, &folder.path().join("two")), None)
+            };
+            assert!(matches!(&again, Err(Error::Exists(path)) if *path == at("one")), "{case}: {again:?}");
+            if from == "sage-el" {
+                let told = fs::read_to_string(folder.path().join(store).join("projects/-gone-shore/metadata.json"));
+                assert!(told.unwrap().contains("/gone/shore"), "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_chat_stays_with_whom_it_was() {
+    let folder = folder();
+    write(&folder.path().join("one/ada@example.org/history.jsonl"), &FLUUX);
+    let source = only("fluux", &folder.path().join("one"));
+    let there = convert(&source, named("native"), &folder.path().join("there.jsonl")).unwrap();
+    for session in [source, open(named("native"), &there.path)] {
+        let into = |store: &str, with| {
+            let store = folder.path().join(store);
+            session
+                .convert(&Conversion { to: named("fluux"), target: Target::Store(&store), head: None, with }, &host())
+        };
+        let refused = into("two", Some("eve@example.org"));
+        assert!(matches!(&refused, Err(Error::WithAnother { with }) if with == "ada@example.org"), "{refused:?}");
+        assert!(!folder.path().join("two").exists());
+    }
+}
+
+/// What a sidecar says of places is anybody's word.
+#[test]
+fn a_place_that_is_none_is_not_gone_to() {
+    let places = ["../out.jsonl", "/tmp/out.jsonl", "notes/out.jsonl", "projects/-gone/../../../out.jsonl", ""];
+    for place in places {
+        let folder = folder();
+        let uuid = "11111111-1111-4111-8111-111111111111";
+        write(&folder.path().join(format!("one/projects/-gone/{uuid}.jsonl")), &[CLAUDE]);
+        let there =
+            convert(&only("claude-code", &folder.path().join("one")), named("native"), &folder.path().join("n"));
+        let there = there.unwrap();
+        let sidecar = there.sidecar.unwrap();
+        let mut kept: serde_json::Value = serde_json::from_slice(&fs::read(&sidecar).unwrap()).unwrap();
+        kept["from"]["place"] = place.into();
+        fs::write(&sidecar, kept.to_string()).unwrap();
+        let store = folder.path().join("three");
+        let how = Conversion { to: named("claude-code"), target: Target::Store(&store), head: None, with: None };
+        let back = open(named("native"), &there.path).convert(&how, &host()).unwrap();
+        assert!(back.path.starts_with(store.join("projects")) && !back.path.ends_with("out.jsonl"), "{place}");
+    }
+}
+
+#[test]
+fn the_session_that_it_begins_in_and_the_one_that_it_worked_for_are_told() {
+    let folder = folder();
+    let agent = CLAUDE.replace(r#""sessionId""#, r#""isSidechain":true,"agentId":"a1","sessionId""#);
+    let source = session("claude-code", folder.path(), &[&agent]);
+    assert!(source.parent_session().is_some());
+    for to in super::ALL.into_iter().filter(|to| *to != "claude-code") {
+        let converted = convert(&source, named(to), &folder.path().join(to)).unwrap();
+        let is_known = open(named(to), &converted.path).parent_session().is_some();
+        let is_told = converted.losses.iter().any(|row| row.what == "parent session");
+        assert!(is_known != is_told, "{to}: {:?}", converted.losses);
+    }
+}
+
+#[test]
 fn one_branch_of_what_is_copied_is_refused() {
     let folder = folder();
     let source = session("claude-code", folder.path(), &[CLAUDE]);

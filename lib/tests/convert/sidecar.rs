@@ -5,9 +5,11 @@ use std::path::Path;
 
 use scrollback::convert::Converted;
 use scrollback::error::Error;
+use scrollback::message::{Part, TextPart, ToolState};
+use scrollback::record::{Kind, Outcome, Said, TitleSource};
 use scrollback::store::Store;
 
-use super::support::corpus;
+use super::support::{corpus, said};
 use super::{convert, folder, host, named, open, outline};
 
 fn claude_log() -> std::path::PathBuf {
@@ -82,6 +84,166 @@ fn a_line_that_went_on_comes_back_to_a_line() {
     assert!(is.starts_with(was.trim_end_matches('\n')));
     assert_eq!(is.lines().count(), was.lines().count() + 1);
     assert!(is.lines().last().unwrap().contains("And then?"));
+}
+
+/// A session of each dialect that says something.
+fn logs() -> Vec<(&'static str, std::path::PathBuf)> {
+    [
+        ("native", "native/branches/messages.jsonl"),
+        ("claude-code", "claude-code/real-full/session.jsonl"),
+        ("codex", "codex/plain/rollout.jsonl"),
+        ("qwen-code", "qwen-code/real-full/session.jsonl"),
+        ("fluux", "fluux/documented-messages/history.jsonl"),
+        ("sage-el", "sage-el/tool-calls/conversation.jsonl"),
+    ]
+    .map(|(dialect, log)| (dialect, corpus().join(log)))
+    .to_vec()
+}
+
+/// Goes on with a converted session at its head, or at a record.
+fn record(to: &str, there: &Path, at: Option<&str>, said: &str) {
+    let store = Store::open(named(to), there.parent().unwrap(), host()).unwrap();
+    let source = scrollback::source::Source::file(named(to), there);
+    let mut recorder = store.resume_source(&source, at).unwrap();
+    recorder.user(said).unwrap();
+    recorder.assistant("Then it rained.").unwrap();
+    recorder.close().unwrap();
+}
+
+#[test]
+fn a_title_that_was_given_meanwhile_hangs_on_what_was_said() {
+    for (from, log) in logs() {
+        for to in super::ALL.into_iter().filter(|to| *to != from) {
+            let folder = folder();
+            let before = open(named(from), &log);
+            let there = convert(&before, named(to), &folder.path().join("there.jsonl")).unwrap();
+            let store = Store::open(named(to), folder.path(), host()).unwrap();
+            let source = scrollback::source::Source::file(named(to), &there.path);
+            let title = scrollback::record::Title { text: "Mine".to_owned(), source: TitleSource::Manual };
+            if store.rename(&source, title).is_err() {
+                continue;
+            }
+            let back = convert(&open(named(to), &there.path), named(from), &folder.path().join("back.jsonl")).unwrap();
+            let after = open(named(from), &back.path);
+            assert_eq!(outline(&after), outline(&before), "{from} → {to}");
+            assert_eq!(after.heads().len(), before.heads().len(), "{from} → {to}");
+            let is_told = back.losses.iter().any(|row| ["title", "header"].contains(&row.what.as_str()));
+            let title = after.title().map(|title| title.text.as_str());
+            assert!(title == Some("Mine") || is_told, "{from} → {to}: {title:?} {:?}", back.losses);
+        }
+    }
+}
+
+#[test]
+fn a_call_that_was_made_meanwhile_keeps_its_result() {
+    for (from, log) in logs() {
+        for to in super::ALL.into_iter().filter(|to| *to != from && *to != "fluux" && from != "fluux") {
+            let folder = folder();
+            let before = open(named(from), &log);
+            let there = convert(&before, named(to), &folder.path().join("there.jsonl")).unwrap();
+            let store = Store::open(named(to), folder.path(), host()).unwrap();
+            let source = scrollback::source::Source::file(named(to), &there.path);
+            let mut recorder = store.resume_source(&source, None).unwrap();
+            recorder.user("Look.").unwrap();
+            let call = said::call("read", "p1", ToolState::called(serde_json::json!({})));
+            recorder
+                .assistant(Said {
+                    model: Some("m".to_owned()),
+                    ..said::said([Part::Text(TextPart { text: "I look.".to_owned(), ..TextPart::default() }), call])
+                })
+                .unwrap();
+            recorder.tool_result(said::result("p1", "ebb", Outcome::Done)).unwrap();
+            recorder.close().unwrap();
+            let back = convert(&open(named(to), &there.path), named(from), &folder.path().join("back.jsonl")).unwrap();
+            let mut expected = outline(&before);
+            expected.extend(["user: Look.", "assistant: I look.", "call read: output-available"].map(str::to_owned));
+            assert_eq!(outline(&open(named(from), &back.path)), expected, "{from} → {to}");
+        }
+    }
+}
+
+#[test]
+fn a_torn_line_of_the_original_is_closed_before_anything_follows_it() {
+    for (from, log) in logs() {
+        for to in super::ALL.into_iter().filter(|to| *to != from) {
+            let (folder, case) = (folder(), format!("{from} → {to}"));
+            let whole = fs::read(&log).unwrap();
+            let torn = folder.path().join("torn.jsonl");
+            fs::write(&torn, &whole[..whole.len() - 9]).unwrap();
+            let before = open(named(from), &torn);
+            let there = convert(&before, named(to), &folder.path().join("there.jsonl")).unwrap();
+            record(to, &there.path, None, "And then?");
+            let back = convert(&open(named(to), &there.path), named(from), &folder.path().join("back.jsonl")).unwrap();
+            let is = fs::read(&back.path).unwrap();
+            assert_eq!(is[whole.len() - 9], b'\n', "{case}");
+            let after = open(named(from), &back.path);
+            let mut expected = outline(&before);
+            expected.extend(["user: And then?".to_owned(), "assistant: Then it rained.".to_owned()]);
+            assert_eq!(outline(&after), expected, "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_branch_that_was_begun_meanwhile_is_the_one_that_comes_back() {
+    for (from, log) in logs() {
+        for to in ["native", "claude-code", "qwen-code"].into_iter().filter(|to| *to != from) {
+            let (folder, case) = (folder(), format!("{from} → {to}"));
+            let before = open(named(from), &log);
+            let there = convert(&before, named(to), &folder.path().join("there.jsonl")).unwrap();
+            let session = open(named(to), &there.path);
+            let branch = session.branch(session.head().unwrap()).records;
+            let first = branch.iter().find(|record| record.kind() == Kind::User).unwrap().id().into_owned();
+            record(to, &there.path, Some(&first), "Something else?");
+            let there = open(named(to), &there.path);
+            let back = convert(&there, named(from), &folder.path().join("back.jsonl")).unwrap();
+            let after = open(named(from), &back.path);
+            let said = |session: &scrollback::session::Session| {
+                let mut said = outline(session);
+                said.retain(|line| !line.starts_with("call "));
+                said
+            };
+            assert_eq!(said(&after), said(&there), "{case}");
+            let has_branches = ["native", "claude-code", "qwen-code"].contains(&from);
+            let is_original = fs::read(&back.path).unwrap().starts_with(&fs::read(&log).unwrap());
+            let is_told = back.losses.iter().any(|row| row.what == "another branch") && back.remarks.len() == 1;
+            assert_eq!((is_original, is_told), (has_branches, !has_branches), "{case}: {:?}", back.remarks);
+        }
+    }
+}
+
+/// The lines of the original are not changed: what was added to a message of it is told.
+#[test]
+fn what_was_added_to_an_old_message_is_told() {
+    let folder = folder();
+    let there = there(folder.path(), "native");
+    let store = Store::open(named("native"), folder.path(), host()).unwrap();
+    let mut recorder =
+        store.resume_source(&scrollback::source::Source::file(named("native"), &there.path), None).unwrap();
+    recorder.todos(vec![said::todo("Look")]).unwrap();
+    recorder.close().unwrap();
+    let back = convert(&open(named("native"), &there.path), named("claude-code"), &folder.path().join("back.jsonl"));
+    assert_eq!(back.unwrap().losses.len(), 1);
+}
+
+/// Where a format names its head, nothing but that may be added.
+#[test]
+fn a_step_back_that_was_taken_meanwhile_is_taken_in_the_original() {
+    for (from, log) in logs().into_iter().filter(|(from, _)| ["native", "claude-code", "qwen-code"].contains(from)) {
+        for to in ["native", "claude-code", "qwen-code"].into_iter().filter(|to| *to != from) {
+            let (folder, case) = (folder(), format!("{from} → {to}"));
+            let there = convert(&open(named(from), &log), named(to), &folder.path().join("there.jsonl")).unwrap();
+            let session = open(named(to), &there.path);
+            let branch = session.branch(session.head().unwrap()).records;
+            let first = branch.iter().find(|record| record.kind() == Kind::User).unwrap().id().into_owned();
+            let store = Store::open(named(to), folder.path(), host()).unwrap();
+            store.rewind(&scrollback::source::Source::file(named(to), &there.path), &first, None).unwrap();
+            let there = open(named(to), &there.path);
+            assert_ne!(outline(&there), outline(&session), "{case}");
+            let back = convert(&there, named(from), &folder.path().join("back.jsonl")).unwrap();
+            assert_eq!(outline(&open(named(from), &back.path)), outline(&there), "{case}");
+        }
+    }
 }
 
 #[test]

@@ -10,7 +10,7 @@ use scrollback::store::Store;
 use serde_json::json;
 
 use super::further::claude_lines;
-use super::{convert, folder, host, named, open, session};
+use super::{convert, folder, host, named, open, outline, session};
 
 const WITH_TITLES: [&str; 4] = ["native", "claude-code", "qwen-code", "codex"];
 
@@ -98,10 +98,23 @@ fn a_session_that_was_renamed_elsewhere_comes_back_with_its_new_name() {
         let back = convert(&open(named(to), &there.path), named(from), &folder.path().join("back")).unwrap();
         let back = open(named(from), &back.path);
         assert_eq!(back.title().map(|title| title.text.as_str()), Some("Renamed"), "{from} \u{2192} {to} and back");
-        assert_eq!(
-            super::outline(&back),
-            super::outline(&open(named(from), &from_file)),
-            "{from} \u{2192} {to} and back"
-        );
+        assert_eq!(outline(&back), outline(&open(named(from), &from_file)), "{from} \u{2192} {to} and back");
+    }
+}
+
+#[test]
+fn a_title_beside_the_conversation_does_not_end_it() {
+    let lines = [
+        r#"{"type":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"sessionId":"s","timestamp":"2026-11-06T16:04:00.000Z","message":{"role":"user","content":"Name it."}}"#,
+        r#"{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","sessionId":"s","timestamp":"2026-11-06T16:04:01.000Z","message":{"id":"m","role":"assistant","model":"claude-x","content":[{"type":"text","text":"Tides."}]}}"#,
+        r#"{"type":"custom-title","customTitle":"Tides","sessionId":"s"}"#,
+    ];
+    for to in ["native", "qwen-code", "codex", "ai-sdk"] {
+        let folder = folder();
+        let source = session("claude-code", folder.path(), &lines);
+        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
+        let converted = open(named(to), &converted.path);
+        assert_eq!(outline(&converted), ["user: Name it.", "assistant: Tides."], "{to}");
+        assert_eq!(converted.heads().len(), 1, "{to}");
     }
 }

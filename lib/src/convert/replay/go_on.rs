@@ -13,6 +13,7 @@ use crate::record::{Kind, RecordId, SessionId, Title};
 use crate::recorder::{RECORDS_ASKED_FOR_CALLS, Tip};
 use crate::session::{RecordRef, Session};
 use crate::store::Store;
+use crate::writing::Shape;
 
 /// Says what was added to a converted session, behind the lines that its sidecar kept.
 pub(in crate::convert) fn go_on(
@@ -22,8 +23,10 @@ pub(in crate::convert) fn go_on(
     id: &SessionId,
     file: &Path,
 ) -> Result<Replayed> {
-    let mut replay = Replay::begin_with(session, store, id, &kept.original(), file)?;
-    let before = Session::from_bytes(store.dialect, kept.original(), &Reading::plain(replay.script.now()));
+    let original = kept.original();
+    let now = session.started().unwrap_or_else(|| (store.host.now)());
+    let before = Session::from_bytes(store.dialect, original.clone(), &Reading::plain(now));
+    let mut replay = Replay::resume(session, store, id, (&original, &before), file)?;
     // Records are looked for by their whole names, each once: the beginning of a name can be another record's.
     let by_name: HashMap<Cow<'_, str>, RecordRef<'_>> = before.records().map(|record| (record.id(), record)).collect();
     let head = kept.head().and_then(|head| by_name.get(head).copied()).or(before.head());
@@ -32,6 +35,10 @@ pub(in crate::convert) fn go_on(
     let asked_for_calls = older.len().saturating_sub(RECORDS_ASKED_FOR_CALLS);
     for (at, record) in older.into_iter().enumerate() {
         replay.pairing.know(record);
+        if kept.is_added_to_later(record) {
+            // The original's own lines stay as they are.
+            replay.lose(record, "metadata");
+        }
         if at >= asked_for_calls && record.kind() == Kind::Assistant {
             replay.recorder.expect_results(&record.body()?);
         }
@@ -47,16 +54,24 @@ pub(in crate::convert) fn go_on(
     if let (Some(last), Some(head)) = (last, head) {
         replay.tips.entry(last).or_insert(Tip::of(head)?);
     }
-    replay.last_of_conversation = before.head().map(|head| RecordId(head.id().into_owned()));
-    replay.tip_of_linear = before.head().map(Tip::of).transpose()?;
-    replay
-        .recorder
-        .go_on_behind(before.records().next_back().map(|last| RecordId(last.id().into_owned())));
-    replay.say(&newer)?;
+    let end = before.head().map(|head| RecordId(head.id().into_owned()));
+    (replay.last_link, replay.last_of_conversation) = (end.clone(), end);
     // A name that was given since is said, where no record of its own says it.
     let is_renamed = |title: &Title| before.title().is_none_or(|known| known.text != title.text);
-    if !newer.is_empty() && session.title().is_some_and(is_renamed) {
-        replay.end_with_title(session.head())?;
+    let renamed = session.head().filter(|_| !newer.is_empty() && session.title().is_some_and(is_renamed));
+    if replay.shape == Shape::Tree {
+        replay.say(&newer)?;
+        replay.end_with_title(renamed)?;
+        // A head that was only named leads, too; one that was never moved stays what it is in the original.
+        let was = kept.as_converted(session);
+        let is_moved = session.head().map(|head| head.id()) != was.head().map(|head| head.id());
+        replay.end_at(session.head().filter(|_| is_moved))?;
+    } else {
+        replay.tip_of_linear = before.head().map(Tip::of).transpose()?;
+        let branch = session.head().map(|head| session.branch(head).records).unwrap_or_default();
+        let branch: Vec<_> = branch.into_iter().filter(|record| kept.is_newer(*record)).collect();
+        replay.say_line(&branch, &newer)?;
+        replay.end_with_title(renamed)?;
     }
     replay.finish()
 }

@@ -1,7 +1,8 @@
 //! Where records hang in the new file.
 
-use super::{Replay, not_held};
+use super::{Replay, Sidechains, not_held};
 use crate::error::Result;
+use crate::record::Kind;
 use crate::recorder::Tip;
 use crate::session::RecordRef;
 use crate::writing::Loss;
@@ -9,18 +10,24 @@ use crate::writing::Loss;
 impl<'s> Replay<'s> {
     /// Goes on from a record. Where that is not the one that was written last, it is told that the next one leads.
     pub(super) fn branch_from(&mut self, tip: Option<Tip>, next: RecordRef<'s>) {
-        let is_of_conversation = !next.is_side() && !next.is_sidechain();
+        let is_sidechain = self.is_beside(next);
+        let is_of_conversation = !next.is_side() && !is_sidechain;
         let leads = self
             .last_of_conversation
             .as_ref()
             .is_some_and(|last| tip.as_ref().is_none_or(|tip| tip.id != *last));
-        self.recorder.go_on_from(tip, next.is_sidechain(), leads && is_of_conversation);
+        self.recorder.go_on_from(tip, is_sidechain, leads && is_of_conversation);
+    }
+
+    /// Whether a record is work beside the conversation in the new file, too.
+    fn is_beside(&self, record: RecordRef<'_>) -> bool {
+        record.is_sidechain() && self.sidechains == Sidechains::Beside
     }
 
     /// A record was written that others can hang on.
     pub(super) fn follow(&mut self, written: RecordRef<'s>) {
         self.last_link = self.recorder.head().cloned();
-        if !written.is_sidechain() {
+        if !self.is_beside(written) {
             self.last_of_conversation.clone_from(&self.last_link);
         }
     }
@@ -48,7 +55,11 @@ impl<'s> Replay<'s> {
     pub(super) fn end_at(&mut self, head: Option<RecordRef<'_>>) -> Result<()> {
         self.end_turn()?;
         let Some(head) = head else { return Ok(()) };
-        let Some(to) = self.tips.get(&head.order()).map(|tip| tip.id.clone()) else { return Ok(()) };
+        // What its tools gave back belongs to an answer: the branch that ends in it has the results, too.
+        let mut branch = head.session.branch(head).records;
+        let last = branch.pop().filter(|record| record.kind() == Kind::ToolResult).unwrap_or(head);
+        let tip = self.tips.get(&last.order()).or_else(|| self.tips.get(&head.order()));
+        let Some(to) = tip.map(|tip| tip.id.clone()) else { return Ok(()) };
         if self.last_link.as_ref().is_none_or(|last| *last == to) {
             return Ok(());
         }
