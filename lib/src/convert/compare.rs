@@ -4,13 +4,13 @@
 //! without a difference. A branch is compared as a whole: what only stands in another message is not lost.
 
 mod align;
+mod stray;
 mod told;
 
 use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::LossRow;
 use super::replay::Replayed;
@@ -19,8 +19,9 @@ use crate::error::Result;
 use crate::message::{Message, Part, Role};
 use crate::record::Usage;
 use crate::session::{RecordRef, Session};
-use crate::writing::{Loss, LossKind, word_for};
+use crate::writing::{Loss, LossKind};
 use align::{Window, steps};
+use stray::{Stray, counts, left_over};
 use told::Told;
 pub(super) use told::WHOLE_RECORDS;
 
@@ -35,7 +36,6 @@ pub(super) fn add_differences(
 ) -> Result<()> {
     let (source, converted) = sessions;
     let mut comparison = Comparison {
-        source,
         told: Told::new(&replayed.losses),
         names: &replayed.ids,
         compared: HashSet::new(),
@@ -60,7 +60,6 @@ pub(super) fn add_differences(
 }
 
 struct Comparison<'a> {
-    source: &'a Session,
     told: Told,
     /// What records of the converted session are called in the source, where that differs.
     names: &'a BTreeMap<String, String>,
@@ -80,15 +79,6 @@ struct Unmatched {
     made_up: Vec<Stray>,
     /// Messages that are there with other parts: what is gone, what is new.
     changed: Vec<(Stray, Stray)>,
-}
-
-/// Parts of one message that are not in its counterpart.
-struct Stray {
-    records: Vec<String>,
-    role: Role,
-    parts: Vec<(u64, &'static str)>,
-    /// What each part says without what else is told of it, by its hash.
-    cores: HashMap<u64, u64>,
 }
 
 impl Comparison<'_> {
@@ -154,7 +144,7 @@ impl Comparison<'_> {
         let (before, after) = (was.metadata.as_ref().unwrap_or(&none), is.metadata.as_ref().unwrap_or(&none));
         for key in before.keys().chain(after.keys().filter(|key| !before.contains_key(*key))) {
             let Some(word) = word_of_key(key).filter(|word| *word != "usage" || self.compares_usage) else { continue };
-            if before.get(key) != after.get(key) && !self.is_of_session(key, before.get(key), after.get(key)) {
+            if before.get(key) != after.get(key) {
                 self.told.push(&names, word, changed(before.contains_key(key), after.contains_key(key)));
             }
         }
@@ -162,16 +152,6 @@ impl Comparison<'_> {
             self.told.push(&names, "metadata", changed(!was.extra.is_empty(), !is.extra.is_empty()));
         }
         self.parts(records, was, is, unmatched);
-    }
-
-    /// Whether a message says where it was said as its session does, which nobody had to make up.
-    fn is_of_session(&self, key: &str, was: Option<&Value>, is: Option<&Value>) -> bool {
-        let known = match key {
-            "cwd" => self.source.cwd(),
-            "gitBranch" => self.source.git_branch(),
-            _ => None,
-        };
-        was.is_none() && known.is_some() && is.and_then(Value::as_str) == known
     }
 
     /// Parts that are the same go out.
@@ -248,77 +228,6 @@ impl Comparison<'_> {
     }
 }
 
-impl Stray {
-    fn of(message: &Message, records: Vec<String>) -> Stray {
-        let mut cores = HashMap::new();
-        let told = |part: &Part| {
-            let mut value = comparable(part);
-            let whole = hash(&value);
-            let keys = ["callProviderMetadata", "resultProviderMetadata", "toolMetadata", "providerMetadata"];
-            if let Some(object) = value.as_object_mut().filter(|_| matches!(part, Part::Tool(_) | Part::Text(_))) {
-                keys.into_iter().for_each(|key| _ = object.shift_remove(key));
-                cores.insert(whole, hash(&value));
-            }
-            (whole, word_for(part))
-        };
-        let parts = message.parts.iter().map(told).collect();
-        Stray { records, role: message.role, parts, cores }
-    }
-
-    fn names(&self) -> Vec<&str> {
-        self.records.iter().map(String::as_str).collect()
-    }
-
-    /// How many parts there are of each kind.
-    fn words(&self) -> BTreeMap<&'static str, usize> {
-        let mut words = BTreeMap::new();
-        self.parts.iter().for_each(|(_, word)| *words.entry(*word).or_default() += 1);
-        words
-    }
-
-    /// Takes out of both what differs only in what else is told of it, and counts that.
-    fn take_out_alike(&mut self, other: &mut Stray) -> BTreeMap<&'static str, usize> {
-        let mut there: HashMap<u64, Vec<u64>> = HashMap::new();
-        other.parts.iter().for_each(|(hash, _)| {
-            let core = other.cores.get(hash).copied();
-            core.into_iter().for_each(|core| there.entry(core).or_default().push(*hash));
-        });
-        let (mut words, mut taken) = (BTreeMap::new(), HashMap::new());
-        let cores = &self.cores;
-        self.parts.retain(|(hash, word)| {
-            let alike = cores.get(hash).and_then(|core| there.get_mut(core)?.pop());
-            if let Some(alike) = alike {
-                let word = if *word == "tool call" { "details of a call" } else { "details of a part" };
-                *words.entry(word).or_default() += 1;
-                *taken.entry(alike).or_default() += 1;
-            }
-            alike.is_none()
-        });
-        other.take_out(&mut taken);
-        words
-    }
-
-    fn take_out(&mut self, moved: &mut HashMap<u64, usize>) {
-        self.parts.retain(|(hash, _)| match moved.get_mut(hash).filter(|left| **left > 0) {
-            Some(left) => {
-                *left -= 1;
-                false
-            }
-            None => true,
-        });
-    }
-}
-
-fn hash(value: &Value) -> u64 {
-    xxh3_64(value.to_string().as_bytes())
-}
-
-fn counts<'s>(strays: impl Iterator<Item = &'s Stray>) -> HashMap<u64, usize> {
-    let mut counts = HashMap::new();
-    strays.flat_map(|stray| &stray.parts).for_each(|(hash, _)| *counts.entry(*hash).or_default() += 1);
-    counts
-}
-
 /// All that is said in a message, however it is cut into parts.
 fn all_words(message: &Message) -> String {
     let texts = message.parts.iter().filter_map(|part| match part {
@@ -326,49 +235,6 @@ fn all_words(message: &Message) -> String {
         _ => None,
     });
     texts.flat_map(str::split_whitespace).collect()
-}
-
-/// The parts that are in the first list and not in the second.
-fn left_over(of: &[(u64, &'static str)], without: &[(u64, &'static str)]) -> Vec<(u64, &'static str)> {
-    let mut there: HashMap<u64, usize> = HashMap::new();
-    without.iter().for_each(|(hash, _)| *there.entry(*hash).or_default() += 1);
-    let is_left = |(hash, _): &&(u64, &'static str)| match there.get_mut(hash).filter(|count| **count > 0) {
-        Some(count) => {
-            *count -= 1;
-            false
-        }
-        None => true,
-    };
-    of.iter().filter(is_left).copied().collect()
-}
-
-/// A part without the names of records, which are other ones in another file.
-fn comparable(part: &Part) -> Value {
-    let mut value = serde_json::to_value(part).unwrap_or_default();
-    let is_data = matches!(part, Part::Data(_));
-    if let Some(data) = value.get_mut("data").and_then(Value::as_object_mut).filter(|_| is_data) {
-        data.shift_remove("record");
-    }
-    // Words that are in a file are whole, whether that is said or not.
-    if let (Part::Text(_) | Part::Reasoning(_), Some(object)) = (part, value.as_object_mut()) {
-        object.shift_remove("state");
-    }
-    // A note that a run went well or not says what the state says.
-    if let (Part::Tool(_), Some(call)) = (part, value.as_object_mut())
-        && let Some(metadata) = call.get_mut("callProviderMetadata").and_then(Value::as_object_mut)
-    {
-        if let Some(ours) = metadata.get_mut("scrollback").and_then(Value::as_object_mut) {
-            ours.shift_remove("status");
-        }
-        metadata.retain(|_, facts| facts.as_object().is_none_or(|facts| !facts.is_empty()));
-        if metadata.is_empty() {
-            call.shift_remove("callProviderMetadata");
-        }
-    }
-    if let (Part::Steering(_), Some(object)) = (part, value.as_object_mut()) {
-        object.shift_remove("id");
-    }
-    value
 }
 
 /// Tokens of each kind: none told are none used.
