@@ -271,23 +271,29 @@ fn what_only_one_format_has_a_word_for_is_told_by_its_key() {
 fn where_it_was_said_is_neither_made_up_nor_dropped_in_silence() {
     let bare = r#"{"role":"user","content":"Hi","timestamp":"2026-01-11T17:00:00Z"}"#;
     let placed = r#"{"role":"user","content":"Hi","timestamp":"2026-01-11T17:00:00Z","cwd":"/gone/harbour"}"#;
-    for (line, to, expected) in [
-        (bare, "native", Some(LossKind::Synthesised)),
-        (bare, "claude-code", Some(LossKind::Synthesised)),
-        (bare, "codex", Some(LossKind::Synthesised)),
-        (bare, "qwen-code", Some(LossKind::Synthesised)),
-        (bare, "ai-sdk", None),
-        (placed, "native", None),
-        (placed, "ai-sdk", Some(LossKind::Dropped)),
-        (placed, "fluux", Some(LossKind::Dropped)),
+    let header = r#"{"timestamp":"2026-11-01T10:00:00Z","type":"session_meta","payload":{"id":"01a1e0f0-02d2-7883-ad24-b4bf59fc7c6f","cwd":"/gone/harbour"}}"#;
+    let item = r#"{"timestamp":"2026-11-01T10:00:00Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]}}"#;
+    for (from, lines, to, expected) in [
+        ("sage-el", vec![bare], "native", Some(LossKind::Synthesised)),
+        ("sage-el", vec![bare], "claude-code", Some(LossKind::Synthesised)),
+        ("sage-el", vec![bare], "codex", Some(LossKind::Synthesised)),
+        ("sage-el", vec![bare], "qwen-code", Some(LossKind::Synthesised)),
+        ("sage-el", vec![bare], "ai-sdk", None),
+        ("sage-el", vec![placed], "native", None),
+        ("sage-el", vec![placed], "fluux", Some(LossKind::Dropped)),
+        ("codex", vec![item], "sage-el", Some(LossKind::Synthesised)),
+        ("codex", vec![header, item], "sage-el", None),
+        ("codex", vec![header, item], "native", None),
+        ("codex", vec![header, item], "ai-sdk", Some(LossKind::Dropped)),
+        ("codex", vec![header, item], "fluux", Some(LossKind::Dropped)),
     ] {
         let folder = folder();
-        let source = session("sage-el", folder.path(), &[line]);
+        let source = session(from, folder.path(), &lines);
         let store = folder.path().join("store");
         let how =
             Conversion { to: named(to), target: Target::Store(&store), head: None, with: Some("ada@example.org") };
         let there = source.convert(&how, &host()).unwrap();
         let kinds: Vec<_> = there.losses.iter().filter(|row| row.what == "surroundings").map(|row| row.kind).collect();
-        assert_eq!(kinds.first().copied(), expected, "{to}: {line}: {:?}", there.losses);
+        assert_eq!(kinds.first().copied(), expected, "{from} → {to}: {lines:?}: {:?}", there.losses);
     }
 }
