@@ -114,6 +114,12 @@ fn comparable(part: &Part) -> Value {
     if let (Part::Text(_) | Part::Reasoning(_), Some(object)) = (part, value.as_object_mut()) {
         object.shift_remove("state");
     }
+    // A tool that gave nothing back is said to have done so, or not.
+    if let (Part::Tool(_), Some(call)) = (part, value.as_object_mut())
+        && call.get("output").is_some_and(Value::is_null)
+    {
+        call.shift_remove("output");
+    }
     // A note that a run went well or not says what the state says.
     if let (Part::Tool(_), Some(call)) = (part, value.as_object_mut())
         && let Some(metadata) = call.get_mut("callProviderMetadata").and_then(Value::as_object_mut)
