@@ -156,7 +156,7 @@ fn damage_is_told_with_its_place() {
     let (user, whole) = (line(user), [line(user), line(answer)].concat());
     for (damaged, expected) in [
         (whole.clone(), vec![]),
-        (answer[..60].as_bytes().to_vec(), vec!["dropped torn line line 3"]),
+        (answer.as_bytes()[..60].to_vec(), vec!["dropped torn line line 3"]),
         (b"no JSON at all\n".to_vec(), vec!["dropped damaged line line 3"]),
         (b"[1, 2]\n".to_vec(), vec!["dropped damaged line line 3"]),
         (b"\0\0\0\0\n".to_vec(), vec!["dropped damaged line line 3"]),
