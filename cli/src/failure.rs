@@ -122,6 +122,9 @@ impl From<scrollback::error::Error> for Failure {
             Error::NoPlace { .. } => {
                 "`scrollback fork SESSION#RECORD` makes a session that ends there; `scrollback tree` shows every record"
             }
+            Error::Ambiguous { .. } => {
+                "a result names the call that it answers: no two calls of an answer are called alike"
+            }
             Error::OtherProject { .. } => "both projects have the same name for a folder: --store DIR keeps them apart",
             Error::WithAnother { .. } => "leave --jid out: lines that are copied stay as they are",
             Error::Exists(_) => "nothing is overwritten: choose another name, or move that away first",
@@ -145,6 +148,7 @@ pub(crate) fn kind_of(error: &scrollback::error::Error) -> FailureKind {
         | Error::NoSession(_)
         | Error::NoRecord { .. }
         | Error::NoPlace { .. }
+        | Error::Ambiguous { .. }
         | Error::OtherProject { .. }
         | Error::WithAnother { .. }
         | Error::Exists(_) => FailureKind::Usage,

@@ -140,6 +140,10 @@ impl Recording {
         self.give_title(ctx);
         let said = self.say(sayings, line, ctx);
         self.is_new &= said.is_err();
+        // A session that somebody ended meanwhile goes on as another.
+        if let Some(session) = self.recorder.as_ref().and_then(Recorder::session) {
+            self.acks.of_session(session.as_str());
+        }
         // What an earlier line waited for is told first.
         let settled = self.recorder.as_mut().map(Recorder::settled).unwrap_or_default();
         line.settle(&settled);

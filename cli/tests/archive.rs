@@ -129,6 +129,11 @@ fn what_cannot_be_ended_is_told_with_a_hint() {
             "leave --id out",
         ),
         (
+            &["record", "--dialect", "sage-el", "--id", "mine"],
+            "a sage-el session is called after its place",
+            "leave --id out",
+        ),
+        (
             &["new", "--demo", "--dialect", "sage-el"],
             "the demo is only read",
             "leave --demo out to write to a session of your own",

@@ -553,6 +553,22 @@ fn recording_goes_on_when_the_disk_works_again() {
 }
 
 #[test]
+fn a_thought_that_a_format_does_not_take_is_a_loss_and_no_refusal() {
+    let env = TestEnv::new();
+    let lines = "{\"user\": \"q\"}\n{\"delta\": {\"reasoning\": \"h\"}}\n{\"delta\": {\"reasoning\": \"m\"}}\n{\"delta\": {\"text\": \"a\"}}\n{\"finish\": {}}\n";
+    for dialect in ["native", "claude-code", "codex", "qwen-code", "ai-sdk", "sage-el"] {
+        let ran = record(&env, &["--dialect", dialect, "--store", dialect], lines);
+        assert_eq!((ran.code, acks(&ran).len()), (0, 5), "{dialect}: {}", ran.all());
+        let is_lost = ran.out.contains("\"thinking\"");
+        assert_eq!(is_lost, ["claude-code", "sage-el"].contains(&dialect), "{dialect}: {}", ran.out);
+        if dialect == "claude-code" {
+            let lost: Vec<Value> = acks(&ran).into_iter().filter(|ack| ack.get("losses").is_some()).collect();
+            assert_eq!((lost.len(), &lost[0]["seq"]), (1, &Value::from(3)), "{}", ran.out);
+        }
+    }
+}
+
+#[test]
 fn what_a_format_writes_whole_is_acknowledged_when_it_is_on_disk() {
     let env = TestEnv::new();
     let lines = "{\"user\": \"q\"}\n{\"delta\": {\"text\": \"a\"}}\n{\"delta\": {\"text\": \"b\"}}\n{\"delta\": {\"toolCalls\": [{\"id\": \"c\", \"name\": \"read\"}]}}\n{\"finish\": {}}\n{\"toolResult\": {\"callId\": \"c\", \"output\": 1}}\n{\"assistant\": \"done\"}\n{\"delta\": {\"text\": \"more\"}}\n";

@@ -37,6 +37,15 @@ fn env() -> (TestEnv, PathBuf) {
 }
 
 #[test]
+fn a_fork_that_ends_in_a_prompt_can_be_taken_away_at_once() {
+    let env = TestEnv::new();
+    assert_eq!(env.run_with(&["record", "--id", "mine"], b"{\"user\": \"When?\"}\n").code, 0);
+    assert_eq!(env.run(&["fork", "mine", "--id", "copy"]).code, 0);
+    let removed = env.run(&["remove", "copy"]);
+    assert_eq!(removed.code, 0, "{}", removed.all());
+}
+
+#[test]
 fn a_title_is_a_record() {
     let (env, path) = env();
     assert_snapshot!(without_ids(&env.run(&["rename", "s1", "Sums"]).all()), @r#"

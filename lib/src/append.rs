@@ -7,6 +7,7 @@
 //! ```
 
 mod open_end;
+mod surprise;
 
 use std::borrow::Cow;
 use std::io;
@@ -16,7 +17,9 @@ use std::sync::Arc;
 use crate::disk::{Appended, Disk, Locked, OpenLog, Standing};
 use crate::error::{At, Error, Result};
 use crate::inside::Inside;
+use crate::open::fill_from;
 use open_end::open_end;
+pub use surprise::Surprise;
 
 /// How long to wait for another writer: first, at once, in all. A lock is held for one write, so that more is somebody who
 /// hangs; among many writers it is free for moments only, so that it is asked for often.
@@ -48,40 +51,24 @@ pub(crate) struct Appender {
     name: Name,
     /// The store that it must not leave.
     inside: Option<Inside>,
+    /// What to do when another file has the log's name.
+    another: Another,
     surprises: Vec<Surprise>,
+}
+
+/// What becomes of lines when another file has the log's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Another {
+    /// They go there.
+    TakesLines,
+    /// [`Error::Ended`], once: they tell whose they are, and the other file is another session.
+    IsToldFirst,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Name {
     Safe,
     Unsafe,
-}
-
-/// Something that happened to the log behind our back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Surprise {
-    /// The file ended inside a record: that piece was closed with LF.
-    TornTail,
-    /// The file ended behind a record whose line had no end: it got its LF.
-    NoLineEnd,
-    /// Another file has its name now: that one is written to.
-    Replaced,
-    /// Nothing had its name any more: it was begun anew.
-    Deleted,
-    /// It is shorter than where our last line ended: records are gone.
-    Shortened,
-    /// A piece of a record stayed in the file, because somebody wrote behind it: it was closed with LF.
-    TornPiece,
-    /// The file system has no locks: two writers may tear each other's lines.
-    NoLocks,
-    /// The file beside the log could not be written. The log says all that it would.
-    NoSidecar,
-    /// Another program wrote to the session in the last minute, and may go on.
-    InUse,
-    /// Not every session could be looked into: a newer one may be among those.
-    Unread,
-    /// Nobody asked for so long which held calls are on disk that the first of them are forgotten.
-    Forgotten,
 }
 
 impl Appender {
@@ -114,8 +101,14 @@ impl Appender {
             ended_at: None,
             name,
             inside: None,
+            another: Another::TakesLines,
             surprises: Vec::new(),
         }
+    }
+
+    /// The same log, with what to do when another file has its name.
+    pub(crate) fn where_another(self, another: Another) -> Appender {
+        Appender { another, ..self }
     }
 
     /// The same log, never followed out of a store.
@@ -257,6 +250,9 @@ impl Appender {
             }
             (self.unsynced_from, self.ended_at, self.name) = (None, None, Name::Unsafe);
             self.surprise_once(surprise);
+            if self.another == Another::IsToldFirst {
+                return Err(Error::Ended(self.path.display().to_string()));
+            }
         }
         Err(Error::Busy(self.path.clone()))
     }
@@ -379,16 +375,7 @@ pub(crate) fn make_folders(disk: &dyn Disk, path: &Path) -> Result<()> {
 }
 
 pub(crate) fn fill(log: &dyn OpenLog, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut read = 0;
-    while read < buffer.len() {
-        match log.read_at(offset + read as u64, &mut buffer[read..]) {
-            Ok(0) => break,
-            Ok(more) => read += more,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(read)
+    fill_from(|at, bytes| log.read_at(at, bytes), offset, buffer)
 }
 
 #[cfg(test)]

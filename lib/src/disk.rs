@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::error::Result;
+use crate::open::read_some;
 use crate::reading::Reading;
 use crate::session::Session;
 use crate::source::Source;
@@ -225,10 +226,7 @@ impl OpenLog for RealLog {
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-        #[cfg(unix)]
-        return std::os::unix::fs::FileExt::read_at(&self.file, buffer, offset);
-        #[cfg(windows)]
-        return std::os::windows::fs::FileExt::seek_read(&self.file, buffer, offset);
+        read_some(&self.file, offset, buffer)
     }
 
     fn append(&self, bytes: &[u8]) -> io::Result<Appended> {

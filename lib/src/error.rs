@@ -94,6 +94,11 @@ pub enum Error {
         /// Why not.
         why: &'static str,
     },
+    /// Two calls of one answer have the same id: no result could say which of them it answers.
+    Ambiguous {
+        /// The id.
+        call: String,
+    },
     /// The folder that a session would lie in is another project's.
     OtherProject {
         /// The file that would be written.
@@ -147,6 +152,9 @@ impl fmt::Display for Error {
             Error::NoSession(None) => write!(f, "no session of this project"),
             Error::NoRecord { record } => write!(f, "no record, or several, {}", crate::issue::quoted(record)),
             Error::NoPlace { record, why } => write!(f, "cannot go on from {}: {why}", crate::issue::quoted(record)),
+            Error::Ambiguous { call } => {
+                write!(f, "two calls of one answer have the id {}: give each its own", crate::issue::quoted(call))
+            }
             Error::OtherProject { path, project } => {
                 let folder = path.parent().unwrap_or(path);
                 write!(f, "{}: it is the folder of another project, {}", folder.display(), project.display())
@@ -184,6 +192,7 @@ impl std::error::Error for Error {
             | Error::NoSession(_)
             | Error::NoRecord { .. }
             | Error::NoPlace { .. }
+            | Error::Ambiguous { .. }
             | Error::OtherProject { .. }
             | Error::WithAnother { .. }
             | Error::Exists(_)

@@ -32,8 +32,10 @@ pub(crate) fn is_in_use(path: &Path, newest: Option<Timestamp>, sidecar: Option<
 }
 
 /// Whether a recorder of ours wrote to the log just now, and has not closed it.
-pub(crate) fn is_recording(newest: Option<Timestamp>, sidecar: Option<&Value>, now: Timestamp) -> bool {
-    let is_open = sidecar.is_some_and(|told| told["state"] == "active");
+pub(crate) fn is_recording(path: &Path, newest: Option<Timestamp>, sidecar: Option<&Value>, now: Timestamp) -> bool {
+    // One that nobody records may end in a prompt: then it is not over.
+    let is_marked = fs::metadata(path).and_then(|log| log.modified()).is_ok_and(is_marked);
+    let is_open = !is_marked && sidecar.is_some_and(|told| told["state"] == "active");
     is_open && newest.is_some_and(|newest| is_recent(newest, now))
 }
 

@@ -125,15 +125,27 @@ impl Bytes<'_> {
 }
 
 /// Reads where it is told to, wherever others read the same file.
-fn fill(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn read_some(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     #[cfg(unix)]
-    let read_some = |bytes: &mut [u8], at: u64| std::os::unix::fs::FileExt::read_at(file, bytes, at);
+    return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
     #[cfg(windows)]
-    let read_some = |bytes: &mut [u8], at: u64| std::os::windows::fs::FileExt::seek_read(file, bytes, at);
+    return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
+}
+
+fn fill(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     // Where a file ends is found by reading: asking first costs a call for each of a hundred thousand records.
+    fill_from(|at, bytes| read_some(file, at, bytes), offset, buffer)
+}
+
+/// Fills a buffer from `offset` on, as far as there is something, and tells how far that is.
+pub(crate) fn fill_from(
+    read_some: impl Fn(u64, &mut [u8]) -> io::Result<usize>,
+    offset: u64,
+    buffer: &mut [u8],
+) -> io::Result<usize> {
     let mut read = 0;
     while read < buffer.len() {
-        match read_some(&mut buffer[read..], offset.saturating_add(read as u64)) {
+        match read_some(offset.saturating_add(read as u64), &mut buffer[read..]) {
             Ok(0) => break,
             Ok(more) => read += more,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -179,6 +179,11 @@ impl Recorder {
         self.end_answer()?;
         let ticket = self.tickets.next();
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
+        if log.place.mode == Mode::Live
+            && let Some(call) = body.said().and_then(Said::ambiguous_call)
+        {
+            return Err(Error::Ambiguous { call: call.to_owned() });
+        }
         if let (Mode::Live, Body::User(said)) = (log.place.mode, &mut body) {
             log.look_around();
             if said.thinking.is_none() {
@@ -201,7 +206,8 @@ impl Recorder {
         }
     }
 
-    /// A piece of the answer that the model is giving. Where the format has no place for it, [`Recorder::refused`] says so.
+    /// A piece of the answer that the model is giving. One that the format has no place for is a loss of a call that is
+    /// [`Recorder::settled`] once a piece is written that it has one for; an answer of nothing else is [`Recorder::refused`].
     pub fn delta(&mut self, delta: Delta) -> Result<Ack> {
         let ticket = self.tickets.next();
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };

@@ -61,6 +61,12 @@ impl Session {
         costs
     }
 
+    /// Tokens of the session's own requests but those that a record tells of.
+    pub(crate) fn usage_without(&self, record: RecordRef<'_>) -> Option<Usage> {
+        let owners = self.owners();
+        sum(self.requests_where(|entry| owners.get(entry as usize).copied().flatten() != Some(record.node)))
+    }
+
     fn requests_where(&self, wanted: impl Fn(u32) -> bool) -> HashMap<Request, Usage> {
         self.told_where(wanted).into_iter().map(|(request, (_, usage))| (request, usage)).collect()
     }

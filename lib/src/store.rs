@@ -216,6 +216,7 @@ impl Store {
         let session = SessionId(new.id.map_or_else(|| (self.host.new_id)(), str::to_owned));
         let git_branch = git::branch(&self.host.cwd);
         check_name(session.as_str())?;
+        self.check_told(&session)?;
         if fs::metadata(&self.root).is_ok_and(|root| !root.is_dir()) {
             return Err(std::io::Error::from(ErrorKind::NotADirectory)).at(&self.root);
         }

@@ -184,6 +184,62 @@ fn a_session_is_idle_when_its_newest_instant_is_more_than_so_many_minutes_ago() 
 }
 
 #[test]
+fn an_id_that_its_lines_cannot_tell_is_refused() {
+    let place = Place::of("sage-el", "2025-02-08T19:00:00Z");
+    let new = NewSession { id: Some("mine"), ..NewSession::of(Path::new("/gone/engine")) };
+    for told in [place.store.check(new), place.store.begin(new).map(|_| ())] {
+        let told = told.unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "\"mine\" is no name for a session: sage-el sessions are called by a UUID, or after their place"
+        );
+    }
+    let id = "4ccdaf53-7481-4244-80e4-5077653ba545";
+    let recorder = place.store.begin(NewSession { id: Some(id), ..new }).unwrap();
+    assert_eq!(recorder.session().unwrap().as_str(), id);
+}
+
+/// The lines of sage for Emacs tell which session they are of.
+#[test]
+fn a_writer_that_still_has_it_open_goes_on_as_another_session() {
+    for by_another in [false, true] {
+        let place = Place::of("sage-el", "2025-02-08T19:00:00Z");
+        let new = NewSession::of(Path::new("/gone/engine"));
+        let mut recorder = place.store.begin(new).unwrap();
+        recorder.user("One").unwrap();
+        recorder.assistant("Yes.").unwrap();
+        let first = recorder.session().unwrap().clone();
+        let source = place.store.current(&new).unwrap().unwrap();
+        let done = archived(place.store.archive(&source, When::Now).unwrap());
+        let next = by_another.then(|| {
+            let mut other = place.store.begin(new).unwrap();
+            other.user("Two, of another program").unwrap();
+            other.session().unwrap().clone()
+        });
+        recorder.user("Three").unwrap();
+        recorder.assistant("Yes.").unwrap();
+        let surprise = if by_another { Surprise::Replaced } else { Surprise::Deleted };
+        assert_eq!(recorder.surprises(), [surprise]);
+        let ids = |path: &Path| {
+            let text = fs::read_to_string(path).unwrap();
+            let id =
+                |line: &str| serde_json::from_str::<Value>(line).unwrap()["session_id"].as_str().unwrap().to_owned();
+            let mut ids: Vec<String> = text.lines().map(id).collect();
+            ids.dedup();
+            ids
+        };
+        let now = recorder.session().unwrap();
+        assert_ne!(*now, first);
+        assert_eq!(next.unwrap_or_else(|| now.clone()), *now);
+        assert_eq!((ids(&done.path), ids(&source.path)), (vec![first.to_string()], vec![now.to_string()]));
+        recorder.close().unwrap();
+        let sidecar: Value =
+            serde_json::from_slice(&fs::read(source.path.with_file_name("metadata.json")).unwrap()).unwrap();
+        assert_eq!(sidecar["message_count"], if by_another { 3 } else { 2 });
+    }
+}
+
+#[test]
 fn a_writer_that_still_has_it_open_goes_on_in_a_new_file_with_its_header() {
     let place = Place::of("fluux", "2025-02-08T19:00:00Z");
     let project = Path::new("/gone/engine");

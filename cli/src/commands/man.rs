@@ -10,10 +10,17 @@ use crate::failure::Failure;
 
 pub(crate) fn run(ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     clap_mangen::Man::new(Cli::command()).render(&mut ctx.out)?;
-    for command in Cli::command().get_subcommands().filter(|command| command.get_name() != "help") {
-        clap_mangen::Man::new(command.clone()).render_synopsis_section(&mut ctx.out)?;
-        clap_mangen::Man::new(command.clone()).render_description_section(&mut ctx.out)?;
-        clap_mangen::Man::new(command.clone()).render_options_section(&mut ctx.out)?;
+    // What one command says of options that all have is only known once the whole is built.
+    let mut whole = Cli::command();
+    whole.build();
+    for command in whole.get_subcommands().filter(|command| command.get_name() != "help") {
+        let page = clap_mangen::Man::new(command.clone().mut_args(|arg| {
+            let is_told = arg.is_global_set();
+            arg.hide(is_told)
+        }));
+        page.render_synopsis_section(&mut ctx.out)?;
+        page.render_description_section(&mut ctx.out)?;
+        page.render_options_section(&mut ctx.out)?;
     }
     Ok(ExitCode::SUCCESS)
 }

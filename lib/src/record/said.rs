@@ -1,5 +1,6 @@
 //! What is said in a line of code: a text, parts or results as a message.
 
+use hashbrown::HashSet;
 use serde_json::{Map, Value};
 
 use super::{Outcome, Said, Title, TitleSource, Todo, ToolResult};
@@ -12,6 +13,19 @@ impl Said {
             Part::Tool(call) if call.is_open() => Some((call.call_id.as_str(), call.name.as_str())),
             _ => None,
         })
+    }
+
+    /// The id that two calls of one response have, where there is such.
+    pub(crate) fn ambiguous_call(&self) -> Option<&str> {
+        let mut known = HashSet::new();
+        for part in &self.parts {
+            match part {
+                Part::StepStart => known.clear(),
+                Part::Tool(call) if !known.insert(call.call_id.as_str()) => return Some(&call.call_id),
+                _ => {}
+            }
+        }
+        None
     }
 }
 

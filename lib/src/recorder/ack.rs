@@ -1,10 +1,7 @@
 //! What came of a call, and how safe its record is.
 
-use std::fmt;
-
 use serde::Serialize;
 
-use crate::append::Surprise;
 use crate::message::{Part, ReasoningPart, StreamState, TextPart};
 use crate::record::{Body, Kind, RecordId, Said};
 use crate::thinking::Triggers;
@@ -45,24 +42,53 @@ pub enum Delta {
 }
 
 impl Delta {
-    /// Adds the piece to what is known of the answer. A text or thinking that may go on is `streaming`.
+    /// Adds the piece to what is known of the answer. A text or thinking that may go on is `streaming`: until it ends, or
+    /// something else follows it. So it stays so in an answer that was broken off.
     pub fn add_to(self, said: &mut Said) {
-        let goes_on = Some(StreamState::Streaming);
-        match (self, said.parts.last_mut()) {
-            (Delta::Text(more), Some(Part::Text(part))) if part.state == goes_on => part.text.push_str(&more),
-            (Delta::Reasoning(more), Some(Part::Reasoning(part))) if part.state == goes_on => part.text.push_str(&more),
-            (Delta::End(about), Some(Part::Text(part))) => (part.state, part.provider_metadata) = (None, about),
-            (Delta::End(about), Some(Part::Reasoning(part))) => (part.state, part.provider_metadata) = (None, about),
-            (Delta::End(_), _) => {}
-            (Delta::Text(text), _) => {
-                said.parts.push(Part::Text(TextPart { text, state: goes_on, ..TextPart::default() }));
+        let open = said.parts.last_mut().and_then(Open::of);
+        match (self, open) {
+            (Delta::Text(more), Some(Open::Text(part))) => part.text.push_str(&more),
+            (Delta::Reasoning(more), Some(Open::Reasoning(part))) => part.text.push_str(&more),
+            (Delta::End(about), open) => open.into_iter().for_each(|open| open.end(about.clone())),
+            (Delta::Text(text), open) => {
+                open.into_iter().for_each(|open| open.end(None));
+                let state = Some(StreamState::Streaming);
+                said.parts.push(Part::Text(TextPart { text, state, ..TextPart::default() }));
             }
-            (Delta::Reasoning(text), _) => {
-                said.parts.push(Part::Reasoning(ReasoningPart { text, state: goes_on, ..ReasoningPart::default() }));
+            (Delta::Reasoning(text), open) => {
+                open.into_iter().for_each(|open| open.end(None));
+                let state = Some(StreamState::Streaming);
+                said.parts.push(Part::Reasoning(ReasoningPart { text, state, ..ReasoningPart::default() }));
             }
-            (Delta::Part(part), _) => put(&mut said.parts, part),
+            (Delta::Part(part), open) => {
+                open.into_iter().for_each(|open| open.end(None));
+                put(&mut said.parts, part);
+            }
             (Delta::Model(model), _) => said.model = Some(model),
             (Delta::About(more), _) => said.know(*more),
+        }
+    }
+}
+
+/// A part that more may be said of.
+enum Open<'p> {
+    Text(&'p mut TextPart),
+    Reasoning(&'p mut ReasoningPart),
+}
+
+impl<'p> Open<'p> {
+    fn of(part: &'p mut Part) -> Option<Open<'p>> {
+        match part {
+            Part::Text(part) if part.state == Some(StreamState::Streaming) => Some(Open::Text(part)),
+            Part::Reasoning(part) if part.state == Some(StreamState::Streaming) => Some(Open::Reasoning(part)),
+            _ => None,
+        }
+    }
+
+    fn end(self, about: Option<serde_json::Map<String, serde_json::Value>>) {
+        match self {
+            Open::Text(part) => (part.state, part.provider_metadata) = (None, about),
+            Open::Reasoning(part) => (part.state, part.provider_metadata) = (None, about),
         }
     }
 }
@@ -181,23 +207,4 @@ pub struct Unsaved {
     pub id: Option<RecordId>,
     /// What it is.
     pub kind: Kind,
-}
-
-/// What a person is told of it.
-impl fmt::Display for Surprise {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Surprise::InUse => "another program wrote to this session in the last minute, and may go on",
-            Surprise::Unread => "not every session could be read: a newer one may be among those",
-            Surprise::TornTail => "the file ended inside a record; that piece was closed, nothing else changed",
-            Surprise::NoLineEnd => "the last record's line had no end; it got one, nothing else changed",
-            Surprise::Replaced => "another file took the session's name meanwhile; that one is written to now",
-            Surprise::Deleted => "the session's file was deleted meanwhile; it was begun anew",
-            Surprise::Shortened => "the session's file was cut short meanwhile; what stood there is gone",
-            Surprise::TornPiece => "a record did not fit and a piece of it stayed in the file",
-            Surprise::NoLocks => "this file system has no locks: let no other program write to the session",
-            Surprise::Forgotten => "not every call that had to wait is told of: nobody asked for too long",
-            Surprise::NoSidecar => "the file beside the log could not be written; the log itself says everything",
-        })
-    }
 }

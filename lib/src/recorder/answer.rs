@@ -14,7 +14,7 @@ use super::words::{Kind, Open, Waiting};
 use super::{Ack, Delta, Durability, Saved};
 use crate::assemble::settle_in_turn;
 use crate::error::{Error, Result};
-use crate::message::Part;
+use crate::message::{Part, ToolPart};
 use crate::record::{Body, Said, ToolResult, Usage};
 use crate::writing::{Fragment, Grain, Loss, Losses};
 
@@ -36,16 +36,23 @@ pub(super) struct Answer {
     /// What a format with the grain of a turn writes later.
     pub(super) parts: Vec<Part>,
     has_open_calls: bool,
-    /// The calls among its parts.
-    calls: Vec<String>,
+    /// The calls among its parts: the id and the tool's name of each.
+    calls: Vec<(String, String)>,
     /// What is known and not written yet.
     pub(super) about: Said,
-    /// Pieces that the format has no place for: the next one that it has tells of them.
-    pub(super) lost: Losses,
+    /// Pieces that the format has no place for, until it is known which record the answer is.
+    lost: Lost,
     /// Calls whose pieces are not on disk.
     waiting: Waiting,
     /// Words that were refused, until they are said again.
     missing: Option<(Kind, String)>,
+}
+
+/// What an answer loses, and the calls that said it: they are told with the next piece that is written.
+#[derive(Default)]
+struct Lost {
+    losses: Losses,
+    tickets: Vec<u64>,
 }
 
 /// The call that is under way.
@@ -61,7 +68,7 @@ enum Came {
     /// There was nothing to write yet.
     Nothing,
     /// The format has no place for it: trying again would not help, and the answer goes on.
-    CannotHold(String),
+    CannotHold,
 }
 
 impl Came {
@@ -69,7 +76,7 @@ impl Came {
     fn certain(self) -> Result<()> {
         match self {
             Came::Wrote(wrote) => wrote.told().map(|_| ()),
-            Came::Nothing | Came::CannotHold(_) => Ok(()),
+            Came::Nothing | Came::CannotHold => Ok(()),
         }
     }
 }
@@ -83,7 +90,13 @@ pub(super) enum Ended {
 
 impl Answer {
     pub(super) fn tickets(&self) -> impl Iterator<Item = u64> + '_ {
-        self.waiting.tickets()
+        self.lost.tickets.iter().copied().chain(self.waiting.tickets())
+    }
+
+    /// What the format has no place for, though nothing else was said.
+    pub(super) fn lost(&self) -> Option<String> {
+        let losses = &self.lost.losses;
+        (!losses.is_empty()).then(|| losses.iter().map(|loss| loss.what.as_str()).collect::<Vec<_>>().join(", "))
     }
 
     /// Takes a piece of the answer.
@@ -104,6 +117,7 @@ impl Answer {
                 Ok(self.hold(call.ticket))
             }
             Delta::Part(part) => {
+                self.check_call(&part)?;
                 self.end_part(None, Whose::Earlier, call)?.certain()?;
                 self.whole_part(part, call)
             }
@@ -145,8 +159,9 @@ impl Answer {
         call.log.check()?;
         let durability = call.log.durability.unwrap_or(wanted);
         let doubt = if durability == Durability::Sync { call.log.sync().err() } else { None };
-        let losses = std::mem::take(&mut self.lost);
-        let wrote = Wrote { saved: Saved { ticket: call.ticket, id, durability, losses }, doubt };
+        let saved = Saved { ticket: call.ticket, id, durability, losses: Losses::default() };
+        let wrote = Wrote { saved, doubt };
+        self.tell_lost(&wrote, call);
         call.tickets.settle(self.waiting.written(usize::MAX), &wrote, whose);
         Ok(Ended::Whole(wrote))
     }
@@ -249,7 +264,7 @@ impl Answer {
 
     fn whole_part(&mut self, part: Part, call: &mut Call<'_>) -> Result<Ack> {
         let is_open_call = matches!(&part, Part::Tool(called) if called.is_open());
-        let called = if let Part::Tool(called) = &part { Some(called.call_id.clone()) } else { None };
+        let called = if let Part::Tool(called) = &part { Some(named(called)) } else { None };
         let is_known = called.as_ref().is_some_and(|called| self.calls.contains(called));
         let ack = match call.grain() {
             Grain::Turn => {
@@ -272,6 +287,16 @@ impl Answer {
         self.has_open_calls |= is_open_call;
         self.calls.extend(called.filter(|_| !is_known));
         Ok(ack)
+    }
+
+    /// The same call again says more of it; another one needs another id.
+    fn check_call(&self, part: &Part) -> Result<()> {
+        let Part::Tool(called) = part else { return Ok(()) };
+        let (id, name) = named(called);
+        match self.calls.iter().find(|(known, _)| *known == id) {
+            Some((_, known)) if *known != name || id.is_empty() => Err(Error::Ambiguous { call: id }),
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Writes a piece of the answer: a further line of its record, or a block of its own. Earlier calls whose words end
@@ -298,17 +323,17 @@ impl Answer {
         let earlier = self.waiting.tickets().next_back().filter(|_| whose == Whose::Earlier);
         let ticket = earlier.unwrap_or(call.ticket);
         let piece = Piece { on, fragment, ..Piece::next(Body::Assistant(said)) };
-        let mut wrote = match call.log.write(vec![piece], ticket, durability) {
+        let wrote = match call.log.write(vec![piece], ticket, durability) {
             Err(Error::CannotHold { what, .. }) => {
-                call.tickets.refuse(self.waiting.written(up_to), &what);
-                self.lost.push(Loss::dropped(&what));
-                return Ok(Came::CannotHold(what));
+                self.lost.tickets.extend(self.waiting.written(up_to));
+                self.lost.losses.push(Loss::dropped(&what));
+                return Ok(Came::CannotHold);
             }
             wrote => wrote?,
         };
         self.about = Said::default();
         self.told_model = self.told_model.take().or_else(|| self.model.clone());
-        wrote.saved.losses.append(&mut self.lost);
+        self.tell_lost(&wrote, call);
         let chain = &call.log.start.chain;
         let answered = chain.answered.clone().filter(|answered| answered.id == wrote.saved.id);
         self.record = answered.or(self.record.take()).or_else(|| chain.tip.clone());
@@ -316,13 +341,19 @@ impl Answer {
         Ok(Came::Wrote(wrote))
     }
 
+    /// Calls that said what the format has no place for are told so, now that the answer is a record.
+    fn tell_lost(&mut self, wrote: &Wrote, call: &mut Call<'_>) {
+        let Lost { losses, tickets } = std::mem::take(&mut self.lost);
+        call.tickets.settle_lost(tickets, &losses, wrote);
+    }
+
     /// What the call under way is told.
     fn told(&mut self, came: Came, call: &mut Call<'_>) -> Result<Ack> {
         let id = self.record.as_ref().map(|record| record.id.clone());
         match (came, id) {
             (Came::Wrote(wrote), _) => wrote.told(),
-            (Came::CannotHold(what), _) => {
-                call.tickets.refuse(vec![call.ticket], &what);
+            (Came::CannotHold, _) => {
+                self.lost.tickets.push(call.ticket);
                 Ok(Ack::Held { ticket: call.ticket })
             }
             // The call only marks a place in what is on disk.
@@ -337,6 +368,10 @@ impl Answer {
     fn hold(&mut self, ticket: u64) -> Ack {
         self.waiting.hold(ticket, self.open.as_ref())
     }
+}
+
+fn named(called: &ToolPart) -> (String, String) {
+    (called.call_id.clone(), called.name.clone())
 }
 
 impl Call<'_> {

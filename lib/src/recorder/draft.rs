@@ -11,6 +11,7 @@ use crate::redact;
 use crate::writing::{Draft, Fragment, Line, Loss, Losses, Names, Response};
 
 /// One body to write, and where it hangs.
+#[derive(Clone)]
 pub(crate) struct Piece {
     pub(crate) body: Body,
     pub(crate) on: On,
@@ -20,6 +21,7 @@ pub(crate) struct Piece {
 }
 
 /// What a piece hangs on.
+#[derive(Clone)]
 pub(crate) enum On {
     /// The record that was written last.
     Tip,

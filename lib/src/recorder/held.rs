@@ -177,8 +177,7 @@ impl Recorder {
     /// Nothing was said: what is known belongs to the answer before.
     fn silent_answer_ends(&mut self, answer: Answer, usage: Option<Usage>, ticket: u64) -> Result<Ack> {
         let waiting: Vec<u64> = answer.tickets().collect();
-        if !answer.lost.is_empty() {
-            let what = answer.lost.iter().map(|loss| loss.what.as_str()).collect::<Vec<_>>().join(", ");
+        if let Some(what) = answer.lost() {
             self.tickets.refuse(waiting, &what);
             let dialect = self.dialect().map_or("", |dialect| dialect.name());
             return Err(Error::CannotHold { dialect, what });

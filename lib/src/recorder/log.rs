@@ -12,7 +12,7 @@ use super::start::Start;
 use super::telling::Title;
 use super::tickets::Wrote;
 use super::{Durability, Saved, Unsaved};
-use crate::append::{Appender, Surprise};
+use crate::append::{Another, Appender, Surprise};
 use crate::dialect::Dialect;
 use crate::disk::Disk;
 use crate::error::{Error, Result};
@@ -91,6 +91,10 @@ impl Log {
             Mode::Replay => start.tally.git_branch.clone(),
         };
         let context = surroundings(&place.host, git_branch);
+        let (writing, is_live) = (place.writing, place.mode == Mode::Live);
+        let tells = writing.archive.is_some() && (writing.tells_session)(&place.session);
+        let another = if is_live && tells { Another::IsToldFirst } else { Another::TakesLines };
+        let appender = appender.where_another(another);
         Log {
             place,
             appender,
@@ -118,8 +122,33 @@ impl Log {
         self.failed.as_ref().map_or(Ok(()), |why| Err(self.not_saved(why.clone())))
     }
 
-    /// Writes pieces that belong together in one call, all or nothing, and moves the head behind them.
+    /// Writes pieces that belong together in one call, all or nothing, and moves the head behind them. Where the session was
+    /// ended meanwhile, they begin the next one.
     pub(crate) fn write(&mut self, pieces: Vec<Piece>, ticket: u64, durability: Durability) -> Result<Wrote> {
+        let ends = self.place.writing.archive.is_some() && self.place.mode == Mode::Live;
+        let again = if ends { pieces.clone() } else { Vec::new() };
+        match self.write_here(pieces, ticket, durability) {
+            Err(Error::Ended(_)) => {
+                self.go_on_in_another()?;
+                self.write_here(again, ticket, durability)
+            }
+            wrote => wrote,
+        }
+    }
+
+    /// Another file has the log's name: that is another session.
+    fn go_on_in_another(&mut self) -> Result<()> {
+        let source = Source::file(self.place.dialect, self.path());
+        let session = self.place.disk.read_session(&source, &Reading::plain((self.place.host.now)()))?;
+        self.place.session = match session.head() {
+            Some(_) => session.id(),
+            None => SessionId((self.place.host.new_id)()),
+        };
+        self.start = Start::at(&session, session.head(), &self.place, Path::new(&self.start.tally.project))?;
+        Ok(())
+    }
+
+    fn write_here(&mut self, pieces: Vec<Piece>, ticket: u64, durability: Durability) -> Result<Wrote> {
         self.check()?;
         let durability = self.durability.unwrap_or(durability);
         let at = self.clock();

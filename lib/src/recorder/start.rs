@@ -120,8 +120,7 @@ impl Start {
                 let body = record.body()?;
                 if start.chain.answered.is_none() {
                     let tip = Tip::of(*record)?;
-                    let own = body.said().and_then(|said| said.usage).unwrap_or_default();
-                    start.costed = Some((tip.id.clone(), start.tally.usage.and_then(|all| all.since(own))));
+                    start.costed = Some((tip.id.clone(), session.usage_without(*record)));
                     start.chain.answered = Some(tip);
                 }
                 if let Some(said) = body.said() {

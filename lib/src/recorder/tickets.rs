@@ -110,16 +110,22 @@ impl Tickets {
     /// What was held is written. What the format lost is told once: to the call under way, or to the last that was held.
     pub(super) fn settle(&mut self, held: Vec<u64>, wrote: &Wrote, whose: Whose) {
         let last = held.last().copied().filter(|_| whose == Whose::Earlier);
-        self.settle_each(held, wrote, |ticket| Some(ticket) == last);
+        self.settle_each(held, wrote, &wrote.saved.losses, |ticket| Some(ticket) == last);
+    }
+
+    /// What was held is lost: its record is written without it. The last of the calls is told of it.
+    pub(super) fn settle_lost(&mut self, held: Vec<u64>, losses: &Losses, wrote: &Wrote) {
+        let last = held.last().copied();
+        self.settle_each(held, wrote, losses, |ticket| Some(ticket) == last);
     }
 
     /// A turn is written. Any of its calls may have said what was lost.
     pub(super) fn settle_turn(&mut self, held: Vec<u64>, wrote: &Wrote) {
-        self.settle_each(held, wrote, |_| true);
+        self.settle_each(held, wrote, &wrote.saved.losses, |_| true);
     }
 
-    fn settle_each(&mut self, held: Vec<u64>, wrote: &Wrote, is_told_losses: impl Fn(u64) -> bool) {
-        let Saved { id, durability, losses, .. } = &wrote.saved;
+    fn settle_each(&mut self, held: Vec<u64>, wrote: &Wrote, losses: &Losses, is_told_losses: impl Fn(u64) -> bool) {
+        let Saved { id, durability, .. } = &wrote.saved;
         if wrote.doubt.is_some() {
             self.doubted.extend(held.into_iter().map(|ticket| (ticket, id.clone())));
             return;

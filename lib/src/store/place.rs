@@ -54,6 +54,16 @@ impl Store {
         }
     }
 
+    /// Refuses an id that a new session would not have: its lines tell others, and not this one.
+    pub(crate) fn check_told(&self, session: &SessionId) -> Result<()> {
+        let tells = self.writing.tells_session;
+        if tells(session) || !tells(&SessionId(ANY_ID.to_owned())) {
+            return Ok(());
+        }
+        let why = format!("{} sessions are called by a UUID, or after their place", self.dialect.name());
+        Err(Error::BadName { name: session.to_string(), why })
+    }
+
     /// Refuses what cannot be appended to.
     pub(crate) fn check_log(&self, source: &Source) -> Result<()> {
         let is_packed = source.path.extension().is_some_and(|ending| ending == "gz" || ending == "zst");

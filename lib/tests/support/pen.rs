@@ -91,6 +91,7 @@ impl Pen {
         for delta in deltas {
             let ack = self.recorder.delta(delta);
             self.hear(ack);
+            self.came.extend(self.recorder.settled().into_iter().map(Came::Saved));
         }
     }
 

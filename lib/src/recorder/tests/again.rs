@@ -20,7 +20,7 @@ pub(super) fn answer_of(machine: &Machine) -> Said {
     said
 }
 
-fn call(id: &str) -> Part {
+pub(super) fn call(id: &str) -> Part {
     ToolPart::dynamic("read_file", id, ToolState::called(json!({"path": id}))).into()
 }
 
@@ -96,73 +96,6 @@ fn the_same_words_tried_again_stand_once_whatever_failed() {
             }
         }
     }
-}
-
-#[test]
-fn a_piece_that_the_format_cannot_hold_is_refused_and_stops_nothing() {
-    for dialect in written() {
-        let machine = Machine::new(dialect, 0);
-        let mut recorder = machine.start().unwrap();
-        recorder.user("first").unwrap();
-        let source = Part::SourceUrl(crate::message::SourceUrlPart {
-            url: "https://tides.example".to_owned(),
-            ..Default::default()
-        });
-        let came = recorder.delta(Delta::Part(source)).unwrap();
-        recorder.user("second").unwrap();
-        let (refused, settled) = (recorder.refused(), recorder.settled());
-        if let Ack::Held { ticket } = came {
-            let told = refused.iter().filter(|refused| refused.ticket == ticket).count()
-                + settled.iter().filter(|saved| saved.ticket == ticket).count();
-            assert_eq!(told, 1, "{}: {refused:?} {settled:?}", dialect.name());
-        }
-        assert!(text_of(&machine).contains("second"), "{}", dialect.name());
-        assert!(recorder.unsaved().is_empty(), "{}: {:?}", dialect.name(), recorder.unsaved());
-    }
-}
-
-#[test]
-fn every_call_of_a_streamed_answer_is_told_exactly_once() {
-    for dialect in written() {
-        let machine = Machine::new(dialect, 0);
-        let mut recorder = machine.start().unwrap();
-        recorder.user("first").unwrap();
-        let mut told = Vec::new();
-        let mut calls = 0;
-        let metadata = serde_json::Map::from_iter([("k".to_owned(), json!("v"))]);
-        let about = Said { metadata, ..Said::default() };
-        for delta in [
-            Delta::Model("ocean-1".to_owned()),
-            Delta::Reasoning("Hm".to_owned()),
-            Delta::Reasoning("m.".to_owned()),
-            Delta::Text("High ".to_owned()),
-            Delta::Text("water.".to_owned()),
-            Delta::End(None),
-            Delta::Part(call("c")),
-            Delta::About(Box::new(about)),
-        ] {
-            calls += 1;
-            if let Ack::Saved(saved) = recorder.delta(delta).unwrap() {
-                told.push(saved.ticket);
-            }
-        }
-        recorder.end_turn().unwrap();
-        told.extend(recorder.settled().into_iter().map(|saved| saved.ticket));
-        told.extend(recorder.refused().into_iter().map(|refused| refused.ticket));
-        told.sort_unstable();
-        let first = told[0];
-        assert_eq!(told, (first..first + calls).collect::<Vec<_>>(), "{}", dialect.name());
-    }
-}
-
-#[test]
-fn an_answer_that_is_given_up_refuses_its_calls() {
-    let machine = Machine::new(dialect::named("fluux").unwrap(), 0);
-    let mut recorder = machine.start().unwrap();
-    let Ack::Held { ticket } = recorder.delta(Delta::Text("High".to_owned())).unwrap() else { panic!("not held") };
-    recorder.drop_answer();
-    let what = "an answer that was given up".to_owned();
-    assert_eq!(recorder.refused(), [Refused { ticket, what }]);
 }
 
 #[test]

@@ -25,6 +25,14 @@ fn the_sidecar_counts_what_a_reader_counts() {
         (tally.messages, tally.usage)
     };
     assert_eq!(counted(&again), counted(&recorder));
+    // What is not known any more is absent, as it is for a reader.
+    for told in [Usage { input: Some(5), ..usage }, usage, Usage { input: Some(0), output: None, ..usage }, usage] {
+        again.usage(told).unwrap();
+        assert_eq!(counted(&again).1, Some(told));
+        again.close().unwrap();
+        again = machine.start().unwrap();
+        assert_eq!(counted(&again).1, Some(told));
+    }
     again.user("second").unwrap();
     again.assistant(Said { usage: Some(usage), ..Said::from("d") }).unwrap();
     again.rewind(&first_answer, None).unwrap();
