@@ -36,7 +36,7 @@ pub enum LossKind {
 pub struct Losses(Vec<Loss>);
 
 /// Every word for what can be lost, and what it stands for. docs/converting.md lists them.
-pub const WORDS: [(&str, &str); 84] = [
+pub const WORDS: &[(&str, &str)] = &[
     // Whole records.
     ("prompt", "what a person said"),
     ("answer", "what the model said"),

@@ -25,6 +25,8 @@ fn the_same_dialect_is_the_same_bytes() {
             let file = folder.path().join("copy.jsonl");
             let converted = convert(&open(dialect, &log), dialect, &file).unwrap();
             assert_eq!(std::fs::read(&converted.path).unwrap(), std::fs::read(&log).unwrap(), "{}", log.display());
+            #[cfg(unix)]
+            assert_eq!(mode(&converted.path), 0o600, "{}", log.display());
             // Only what is no line of its own file can stay behind.
             let stays_behind = ["sub-agent session", "blobs", "base", "snapshot"];
             let is_of_the_file = |what: &str| !stays_behind.contains(&what);
@@ -50,6 +52,11 @@ fn every_direction_is_valid_told_and_restored() {
         }
     }
     assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong[..wrong.len().min(12)].join("\n"));
+}
+
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(path).unwrap().permissions()) & 0o777
 }
 
 fn there_and_back(from: &'static dyn Dialect, log: &Path, to: &'static dyn Dialect) -> Result<(), String> {
