@@ -4,13 +4,13 @@
 //! without a difference. A branch is compared as a whole: what only stands in another message is not lost.
 
 mod align;
+mod stray;
 mod told;
 
 use std::collections::BTreeMap;
 
 use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::LossRow;
 use super::replay::Replayed;
@@ -19,8 +19,9 @@ use crate::error::Result;
 use crate::message::{Message, Part, Role};
 use crate::record::Usage;
 use crate::session::{RecordRef, Session};
-use crate::writing::{Loss, LossKind, word_for};
+use crate::writing::{Loss, LossKind};
 use align::{Window, steps};
+use stray::{Stray, counts, left_over};
 use told::Told;
 pub(super) use told::WHOLE_RECORDS;
 
@@ -78,13 +79,6 @@ struct Unmatched {
     made_up: Vec<Stray>,
     /// Messages that are there with other parts: what is gone, what is new.
     changed: Vec<(Stray, Stray)>,
-}
-
-/// Parts of one message that are not in its counterpart.
-struct Stray {
-    records: Vec<String>,
-    role: Role,
-    parts: Vec<(u64, &'static str)>,
 }
 
 impl Comparison<'_> {
@@ -216,7 +210,10 @@ impl Comparison<'_> {
                 self.told.push(&stray.names(), word_of_role(stray.role), LossKind::Synthesised);
             }
         }
-        for (gone, new) in gone.iter().zip(&new) {
+        for (gone, new) in gone.iter_mut().zip(&mut new) {
+            for (word, count) in gone.take_out_alike(new) {
+                self.told.push_parts(&gone.names(), word, LossKind::Renamed, count);
+            }
             let mut left = new.words();
             for (word, count) in gone.words() {
                 let became = left.get(word).copied().unwrap_or_default().min(count);
@@ -231,40 +228,6 @@ impl Comparison<'_> {
     }
 }
 
-impl Stray {
-    fn of(message: &Message, records: Vec<String>) -> Stray {
-        let told = |part: &Part| (xxh3_64(comparable(part).to_string().as_bytes()), word_for(part));
-        Stray { records, role: message.role, parts: message.parts.iter().map(told).collect() }
-    }
-
-    fn names(&self) -> Vec<&str> {
-        self.records.iter().map(String::as_str).collect()
-    }
-
-    /// How many parts there are of each kind.
-    fn words(&self) -> BTreeMap<&'static str, usize> {
-        let mut words = BTreeMap::new();
-        self.parts.iter().for_each(|(_, word)| *words.entry(*word).or_default() += 1);
-        words
-    }
-
-    fn take_out(&mut self, moved: &mut HashMap<u64, usize>) {
-        self.parts.retain(|(hash, _)| match moved.get_mut(hash).filter(|left| **left > 0) {
-            Some(left) => {
-                *left -= 1;
-                false
-            }
-            None => true,
-        });
-    }
-}
-
-fn counts<'s>(strays: impl Iterator<Item = &'s Stray>) -> HashMap<u64, usize> {
-    let mut counts = HashMap::new();
-    strays.flat_map(|stray| &stray.parts).for_each(|(hash, _)| *counts.entry(*hash).or_default() += 1);
-    counts
-}
-
 /// All that is said in a message, however it is cut into parts.
 fn all_words(message: &Message) -> String {
     let texts = message.parts.iter().filter_map(|part| match part {
@@ -272,49 +235,6 @@ fn all_words(message: &Message) -> String {
         _ => None,
     });
     texts.flat_map(str::split_whitespace).collect()
-}
-
-/// The parts that are in the first list and not in the second.
-fn left_over(of: &[(u64, &'static str)], without: &[(u64, &'static str)]) -> Vec<(u64, &'static str)> {
-    let mut there: HashMap<u64, usize> = HashMap::new();
-    without.iter().for_each(|(hash, _)| *there.entry(*hash).or_default() += 1);
-    let is_left = |(hash, _): &&(u64, &'static str)| match there.get_mut(hash).filter(|count| **count > 0) {
-        Some(count) => {
-            *count -= 1;
-            false
-        }
-        None => true,
-    };
-    of.iter().filter(is_left).copied().collect()
-}
-
-/// A part without the names of records, which are other ones in another file.
-fn comparable(part: &Part) -> Value {
-    let mut value = serde_json::to_value(part).unwrap_or_default();
-    let is_data = matches!(part, Part::Data(_));
-    if let Some(data) = value.get_mut("data").and_then(Value::as_object_mut).filter(|_| is_data) {
-        data.shift_remove("record");
-    }
-    // Words that are in a file are whole, whether that is said or not.
-    if let (Part::Text(_) | Part::Reasoning(_), Some(object)) = (part, value.as_object_mut()) {
-        object.shift_remove("state");
-    }
-    // A note that a run went well or not says what the state says.
-    if let (Part::Tool(_), Some(call)) = (part, value.as_object_mut())
-        && let Some(metadata) = call.get_mut("callProviderMetadata").and_then(Value::as_object_mut)
-    {
-        if let Some(ours) = metadata.get_mut("scrollback").and_then(Value::as_object_mut) {
-            ours.shift_remove("status");
-        }
-        metadata.retain(|_, facts| facts.as_object().is_none_or(|facts| !facts.is_empty()));
-        if metadata.is_empty() {
-            call.shift_remove("callProviderMetadata");
-        }
-    }
-    if let (Part::Steering(_), Some(object)) = (part, value.as_object_mut()) {
-        object.shift_remove("id");
-    }
-    value
 }
 
 /// Tokens of each kind: none told are none used.

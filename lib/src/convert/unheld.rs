@@ -4,6 +4,8 @@
 //! a record's text ─body─▶ Body ─written in its own dialect─▶ lines     a key of the text that is in neither is not held
 //! ```
 
+mod leaves;
+
 use std::collections::BTreeSet;
 
 use hashbrown::HashSet;
@@ -21,6 +23,7 @@ use crate::message::Part;
 use crate::record::{Body, Context, Outcome, RecordId, Said, SessionId};
 use crate::session::{RecordRef, Session};
 use crate::writing::{Draft, LossKind};
+use leaves::{Leaf, Leaves, last_word};
 
 /// So many keys of one record are named; the rest is counted.
 const FIELDS_NAMED: usize = 32;
@@ -69,7 +72,8 @@ pub(super) fn rows(session: &Session, kept: Option<&Kept>, losses: &[LossRow]) -
     let is_whole = |row: &&LossRow| row.kind == LossKind::Dropped && WHOLE_RECORDS.contains(&row.what.as_str());
     let left_out: HashSet<&str> = losses.iter().filter(is_whole).map(|row| row.record.as_str()).collect();
     let mut rows = Vec::new();
-    for record in session.records() {
+    // A row of a database is several records, and of its columns only those are read that somebody knows.
+    for record in session.records().filter(|_| !session.is_rows()) {
         let is_said = kept.is_none_or(|kept| kept.is_newer(record)) && !left_out.contains(&*record.id());
         if is_said {
             rows.extend(fields(record)?);
@@ -159,9 +163,10 @@ impl<'b> Held<'b> {
         for leaf in leaves.telling() {
             let key = leaves.key(leaf);
             self.under.insert(leaf.hash_under(key));
-            if !PLACES.contains(&key) {
+            // Equal numbers are equal by chance.
+            if let Some(text) = leaf.value.as_str().filter(|_| !PLACES.contains(&key)) {
                 self.said.insert(leaf.hash_under(""));
-                self.texts.extend(leaf.value.as_str().filter(|text| text.len() >= TELLING_BYTES));
+                self.texts.extend(Some(text).filter(|text| text.len() >= TELLING_BYTES));
             }
         }
         let parts = body.said().into_iter().flat_map(|said| &said.parts);
@@ -262,112 +267,6 @@ fn told_by_said(said: &Said) -> Value {
     })
 }
 
-/// The keys of a JSON value and what stands under them, each with the one above it.
-struct Leaves<'v> {
-    keys: Vec<Key<'v>>,
-    values: Vec<Leaf<'v>>,
-}
-
-struct Key<'v> {
-    name: &'v str,
-    above: usize,
-    way: u64,
-    /// Something below it is held.
-    is_held: bool,
-}
-
-#[derive(Clone, Copy)]
-struct Leaf<'v> {
-    at: usize,
-    value: &'v Value,
-}
-
-/// What stands for any item of a list.
-const ITEM: &str = "[]";
-
-impl<'v> Leaves<'v> {
-    fn of(value: &'v Value) -> Leaves<'v> {
-        let mut leaves = Leaves { keys: vec![Key { name: "", above: 0, way: 0, is_held: true }], values: Vec::new() };
-        let mut next = vec![(0, value)];
-        while let Some((at, value)) = next.pop() {
-            match value {
-                Value::Object(object) => next.extend(object.iter().map(|(key, value)| (leaves.add(at, key), value))),
-                Value::Array(items) => next.extend(items.iter().map(|value| (leaves.add(at, ITEM), value))),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-                    leaves.values.push(Leaf { at, value });
-                }
-            }
-        }
-        leaves
-    }
-
-    fn add(&mut self, above: usize, name: &'v str) -> usize {
-        let way = xxh3_64(format!("{:x}.{name}", self.keys[above].way).as_bytes());
-        self.keys.push(Key { name, above, way, is_held: false });
-        self.keys.len() - 1
-    }
-
-    /// What says something: nothing, no and none do not.
-    fn telling(&self) -> impl Iterator<Item = Leaf<'v>> {
-        let tells = |leaf: &&Leaf<'v>| match leaf.value {
-            Value::String(text) => !text.is_empty(),
-            Value::Number(number) => number.as_f64() != Some(0.0),
-            Value::Bool(is_so) => *is_so,
-            Value::Null | Value::Array(_) | Value::Object(_) => false,
-        };
-        self.values.iter().filter(tells).copied()
-    }
-
-    /// The key that a value stands under; a list's, for its items.
-    fn key(&self, leaf: Leaf<'v>) -> &'v str {
-        let mut at = leaf.at;
-        while self.keys[at].name == ITEM {
-            at = self.keys[at].above;
-        }
-        self.keys[at].name
-    }
-
-    fn way(&self, leaf: Leaf<'v>) -> u64 {
-        self.keys[leaf.at].way
-    }
-
-    fn mark(&mut self, mut at: usize) {
-        while !self.keys[at].is_held {
-            self.keys[at].is_held = true;
-            at = self.keys[at].above;
-        }
-    }
-
-    /// The way to the topmost key above this one that holds nothing of what is held.
-    fn name_above(&self, mut at: usize) -> String {
-        while !self.keys[self.keys[at].above].is_held {
-            at = self.keys[at].above;
-        }
-        let mut names = Vec::new();
-        while at != 0 {
-            names.push(self.keys[at].name);
-            at = self.keys[at].above;
-        }
-        names.reverse();
-        names.join(".").replace(".[]", "[]")
-    }
-}
-
-/// The last word of a key, in small letters: `uuid` of `sourceToolAssistantUUID`.
-fn last_word(key: &str) -> String {
-    let begins = |pair: &[u8]| {
-        matches!(pair, [b'_' | b'-', _]) || matches!(pair, [a, b] if !a.is_ascii_uppercase() && b.is_ascii_uppercase())
-    };
-    let from = key.as_bytes().windows(2).rposition(begins).map_or(0, |at| at + 1);
-    key.get(from..).unwrap_or(key).to_ascii_lowercase()
-}
-
 fn hash_of_input(input: &Value) -> u64 {
     xxh3_64(format!("input\0{input}").as_bytes())
-}
-
-impl Leaf<'_> {
-    fn hash_under(&self, key: &str) -> u64 {
-        xxh3_64(format!("{key}\0{}", self.value).as_bytes())
-    }
 }

@@ -21,7 +21,10 @@ impl Said {
         for part in &self.parts {
             match part {
                 Part::StepStart => known.clear(),
-                Part::Tool(call) if !known.insert(call.call_id.as_str()) => return Some(&call.call_id),
+                // One without an id may get its own from the format.
+                Part::Tool(call) if !call.call_id.is_empty() && !known.insert(call.call_id.as_str()) => {
+                    return Some(&call.call_id);
+                }
                 _ => {}
             }
         }

@@ -41,17 +41,16 @@ pub(super) struct Answer {
     /// What is known and not written yet.
     pub(super) about: Said,
     /// Pieces that the format has no place for, until it is known which record the answer is.
-    lost: Lost,
+    lost: Vec<Lost>,
     /// Calls whose pieces are not on disk.
     waiting: Waiting,
     /// Words that were refused, until they are said again.
     missing: Option<(Kind, String)>,
 }
 
-/// What an answer loses, and the calls that said it: they are told with the next piece that is written.
-#[derive(Default)]
+/// A piece that an answer loses, and the calls that said it: they are told with the next one that is written.
 struct Lost {
-    losses: Losses,
+    what: String,
     tickets: Vec<u64>,
 }
 
@@ -90,13 +89,13 @@ pub(super) enum Ended {
 
 impl Answer {
     pub(super) fn tickets(&self) -> impl Iterator<Item = u64> + '_ {
-        self.lost.tickets.iter().copied().chain(self.waiting.tickets())
+        self.lost.iter().flat_map(|lost| lost.tickets.iter().copied()).chain(self.waiting.tickets())
     }
 
     /// What the format has no place for, though nothing else was said.
     pub(super) fn lost(&self) -> Option<String> {
-        let losses = &self.lost.losses;
-        (!losses.is_empty()).then(|| losses.iter().map(|loss| loss.what.as_str()).collect::<Vec<_>>().join(", "))
+        let whats: Vec<&str> = self.lost.iter().map(|lost| lost.what.as_str()).collect();
+        (!whats.is_empty()).then(|| whats.join(", "))
     }
 
     /// Takes a piece of the answer.
@@ -325,8 +324,7 @@ impl Answer {
         let piece = Piece { on, fragment, ..Piece::next(Body::Assistant(said)) };
         let wrote = match call.log.write(vec![piece], ticket, durability) {
             Err(Error::CannotHold { what, .. }) => {
-                self.lost.tickets.extend(self.waiting.written(up_to));
-                self.lost.losses.push(Loss::dropped(&what));
+                self.lost.push(Lost { what, tickets: self.waiting.written(up_to) });
                 return Ok(Came::CannotHold);
             }
             wrote => wrote?,
@@ -343,8 +341,9 @@ impl Answer {
 
     /// Calls that said what the format has no place for are told so, now that the answer is a record.
     fn tell_lost(&mut self, wrote: &Wrote, call: &mut Call<'_>) {
-        let Lost { losses, tickets } = std::mem::take(&mut self.lost);
-        call.tickets.settle_lost(tickets, &losses, wrote);
+        for Lost { what, tickets } in std::mem::take(&mut self.lost) {
+            call.tickets.settle_lost(tickets, &Loss::dropped(&what).into(), wrote);
+        }
     }
 
     /// What the call under way is told.
@@ -353,7 +352,7 @@ impl Answer {
         match (came, id) {
             (Came::Wrote(wrote), _) => wrote.told(),
             (Came::CannotHold, _) => {
-                self.lost.tickets.push(call.ticket);
+                self.lost.last_mut().into_iter().for_each(|lost| lost.tickets.push(call.ticket));
                 Ok(Ack::Held { ticket: call.ticket })
             }
             // The call only marks a place in what is on disk.

@@ -113,10 +113,9 @@ impl Tickets {
         self.settle_each(held, wrote, &wrote.saved.losses, |ticket| Some(ticket) == last);
     }
 
-    /// What was held is lost: its record is written without it. The last of the calls is told of it.
+    /// What was held is lost: its record is written without it, and each of the calls is told so.
     pub(super) fn settle_lost(&mut self, held: Vec<u64>, losses: &Losses, wrote: &Wrote) {
-        let last = held.last().copied();
-        self.settle_each(held, wrote, losses, |ticket| Some(ticket) == last);
+        self.settle_each(held, wrote, losses, |_| true);
     }
 
     /// A turn is written. Any of its calls may have said what was lost.

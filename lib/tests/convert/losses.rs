@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use scrollback::convert::LossRow;
+use scrollback::convert::{Conversion, LossRow, Target};
 use scrollback::message::Part;
 use scrollback::record::{Said, Usage};
 use scrollback::session::Session;
@@ -136,5 +136,164 @@ fn the_table_of_the_page_says_what_happens() {
                 there.losses
             );
         }
+    }
+}
+
+/// The rows of some words, as `kind word record`.
+fn told<'l>(losses: &'l [LossRow], words: &'l [&str]) -> Vec<String> {
+    let row = |row: &LossRow| format!("{:?} {} {}", row.kind, row.what, row.record).to_lowercase();
+    losses.iter().filter(|row| words.contains(&row.what.as_str())).map(row).collect()
+}
+
+const DAMAGE: [&str; 5] = ["torn line", "damaged line", "damaged text", "gap", "interruption"];
+
+#[test]
+fn damage_is_told_with_its_place() {
+    let user =
+        r#"{"uuid":"u1","type":"user","timestamp":"2026-11-01T10:00:00Z","message":{"role":"user","content":"Hi"}}"#;
+    let answer = r#"{"uuid":"a1","parentUuid":"u1","type":"assistant","timestamp":"2026-11-01T10:00:01Z","message":{"role":"assistant","content":"Yes."}}"#;
+    let line = |text: &str| [text.as_bytes(), b"\n"].concat();
+    let (user, whole) = (line(user), [line(user), line(answer)].concat());
+    for (damaged, expected) in [
+        (whole.clone(), vec![]),
+        (answer.as_bytes()[..60].to_vec(), vec!["dropped torn line line 3"]),
+        (b"no JSON at all\n".to_vec(), vec!["dropped damaged line line 3"]),
+        (b"[1, 2]\n".to_vec(), vec!["dropped damaged line line 3"]),
+        (b"\0\0\0\0\n".to_vec(), vec!["dropped damaged line line 3"]),
+        // The end of a record that was cut off, and a whole one behind it.
+        ([&answer.as_bytes()[..60], &user].concat(), vec!["dropped torn line line 3"]),
+        (
+            [
+                &br#"{"uuid":"a2","parentUuid":"a1","type":"assistant","message":{"role":"assistant","content":""#[..],
+                b"\xff\"}}\n",
+            ]
+            .concat(),
+            vec!["renamed damaged text line 3"],
+        ),
+    ] {
+        for to in ALL {
+            let folder = folder();
+            let file = folder.path().join("source.jsonl");
+            std::fs::write(&file, [&whole[..], &damaged].concat()).unwrap();
+            let source = open(named("native"), &file);
+            let there = convert(&source, named(to), &folder.path().join(to)).unwrap();
+            // The same dialect is the same bytes: nothing of them is lost.
+            let expected = if to == "native" { Vec::new() } else { expected.clone() };
+            let damaged = String::from_utf8_lossy(&damaged);
+            assert_eq!(told(&there.losses, &DAMAGE[..3]), expected, "{to}: {damaged}");
+        }
+    }
+}
+
+#[test]
+fn a_gap_and_a_broken_end_are_told_where_they_are_none() {
+    let user = r#"{"uuid":"u1","type":"user","message":{"role":"user","content":"Hi"}}"#;
+    let orphan =
+        r#"{"uuid":"a1","parentUuid":"gone","type":"assistant","message":{"role":"assistant","content":"Yes."}}"#;
+    let call = r#"{"uuid":"a1","parentUuid":"u1","type":"assistant","message":{"role":"assistant","content":"","toolCalls":[{"id":"c1","name":"look","input":{}}]}}"#;
+    let result =
+        r#"{"uuid":"r1","parentUuid":"a1","type":"tool_result","toolResults":[{"toolCallId":"c1","content":"sea"}]}"#;
+    for (lines, to, expected) in [
+        (vec![user, orphan], "claude-code", vec!["dropped gap a1"]),
+        (vec![user, orphan], "codex", vec!["dropped gap a1"]),
+        (vec![user, call, result], "claude-code", vec![]),
+        (vec![user, call, result], "sage-el", vec!["dropped interruption r1"]),
+        (vec![user, call, result], "ai-sdk", vec!["dropped interruption r1"]),
+        (vec![user], "ai-sdk", vec![]),
+    ] {
+        let folder = folder();
+        let source = session("native", folder.path(), &lines);
+        let there = convert(&source, named(to), &folder.path().join("there.jsonl")).unwrap();
+        assert_eq!(told(&there.losses, &DAMAGE), expected, "{to}: {lines:?}");
+    }
+}
+
+#[test]
+fn what_only_one_format_has_a_word_for_is_told_by_its_key() {
+    let logs: [(&str, &str, &[&str]); 9] = [
+        (
+            "native",
+            r#"{"uuid":"u1","type":"user","mood":"calm","message":{"role":"user","content":"Hi","tone":{"a":1,"b":"x"}}}"#,
+            &["message.tone", "mood"],
+        ),
+        (
+            "native",
+            r#"{"uuid":"u1","type":"user","isSidechain":false,"mood":null,"message":{"role":"user","content":"Hi"}}"#,
+            &[],
+        ),
+        (
+            "claude-code",
+            r#"{"uuid":"u1","parentUuid":null,"type":"user","sessionId":"s","entrypoint":"cli","message":{"role":"user","content":"Hi"}}"#,
+            &["entrypoint"],
+        ),
+        (
+            "claude-code",
+            r#"{"uuid":"a1","parentUuid":null,"type":"assistant","sessionId":"s","effort":"high","requestId":"q","message":{"id":"m","role":"assistant","model":"o","stop_reason":"end_turn","content":[{"type":"text","text":"Hi","lane":4}],"usage":{"input_tokens":3,"output_tokens":4,"speed":"fast"}}}"#,
+            &["effort", "message.content[].lane", "message.stop_reason", "message.usage.speed"],
+        ),
+        (
+            "qwen-code",
+            r#"{"uuid":"u1","parentUuid":null,"sessionId":"s","timestamp":"2026-11-01T10:00:00Z","type":"user","agentName":"x","message":{"role":"user","parts":[{"text":"Hi"}]}}"#,
+            &["agentName"],
+        ),
+        (
+            "codex",
+            r#"{"timestamp":"2026-11-01T10:00:00Z","type":"response_item","payload":{"type":"message","role":"user","weather":"wet","content":[{"type":"input_text","text":"Hi"}]}}"#,
+            &["payload.weather"],
+        ),
+        ("fluux", r#"{"type":"message","role":"user","content":"Hi","mood":"calm"}"#, &["mood"]),
+        (
+            "sage-el",
+            r#"{"role":"user","content":"Hi","timestamp":"2026-01-11T17:00:00Z","usage":{"estimated_cost_usd":2}}"#,
+            &["usage"],
+        ),
+        // What a call was given is there, however it was written.
+        (
+            "ai-sdk",
+            r#"{"id":"a","role":"assistant","content":"","function_call":{"name":"look","arguments":"{\"at\": \"the sea\"}"}}"#,
+            &[],
+        ),
+    ];
+    for (from, line, expected) in logs {
+        for to in ALL.into_iter().filter(|to| *to != from) {
+            let folder = folder();
+            let source = session(from, folder.path(), &[line]);
+            let Ok(there) = convert(&source, named(to), &folder.path().join("there.jsonl")) else { continue };
+            let rows: Vec<_> = there.losses.iter().filter(|row| row.what == "field").collect();
+            let fields: Vec<&str> = rows.iter().flat_map(|row| &row.fields).map(String::as_str).collect();
+            assert_eq!(fields, expected, "{from} → {to}: {line}");
+            assert!(rows.iter().all(|row| row.count == row.fields.len() as u64 && row.kind == LossKind::Dropped));
+        }
+    }
+}
+
+#[test]
+fn where_it_was_said_is_neither_made_up_nor_dropped_in_silence() {
+    let bare = r#"{"role":"user","content":"Hi","timestamp":"2026-01-11T17:00:00Z"}"#;
+    let placed = r#"{"role":"user","content":"Hi","timestamp":"2026-01-11T17:00:00Z","cwd":"/gone/harbour"}"#;
+    let header = r#"{"timestamp":"2026-11-01T10:00:00Z","type":"session_meta","payload":{"id":"01a1e0f0-02d2-7883-ad24-b4bf59fc7c6f","cwd":"/gone/harbour"}}"#;
+    let item = r#"{"timestamp":"2026-11-01T10:00:00Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Hi"}]}}"#;
+    for (from, lines, to, expected) in [
+        ("sage-el", vec![bare], "native", Some(LossKind::Synthesised)),
+        ("sage-el", vec![bare], "claude-code", Some(LossKind::Synthesised)),
+        ("sage-el", vec![bare], "codex", Some(LossKind::Synthesised)),
+        ("sage-el", vec![bare], "qwen-code", Some(LossKind::Synthesised)),
+        ("sage-el", vec![bare], "ai-sdk", None),
+        ("sage-el", vec![placed], "native", None),
+        ("sage-el", vec![placed], "fluux", Some(LossKind::Dropped)),
+        ("codex", vec![item], "sage-el", Some(LossKind::Synthesised)),
+        ("codex", vec![header, item], "sage-el", None),
+        ("codex", vec![header, item], "native", None),
+        ("codex", vec![header, item], "ai-sdk", Some(LossKind::Dropped)),
+        ("codex", vec![header, item], "fluux", Some(LossKind::Dropped)),
+    ] {
+        let folder = folder();
+        let source = session(from, folder.path(), &lines);
+        let store = folder.path().join("store");
+        let how =
+            Conversion { to: named(to), target: Target::Store(&store), head: None, with: Some("ada@example.org") };
+        let there = source.convert(&how, &host()).unwrap();
+        let kinds: Vec<_> = there.losses.iter().filter(|row| row.what == "surroundings").map(|row| row.kind).collect();
+        assert_eq!(kinds.first().copied(), expected, "{from} → {to}: {lines:?}: {:?}", there.losses);
     }
 }

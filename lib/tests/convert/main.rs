@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 mod calls;
+mod effort;
 mod further;
 mod heads;
 mod losses;

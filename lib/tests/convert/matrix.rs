@@ -8,7 +8,7 @@ use scrollback::dialect::Dialect;
 use scrollback::error::Error;
 use scrollback::message::Part;
 use scrollback::session::Session;
-use scrollback::writing::WORDS;
+use scrollback::writing::{LossKind, WORDS};
 use serde_json::Value;
 
 use super::support::{self, logs_of};
@@ -74,6 +74,7 @@ fn there_and_back(from: &'static dyn Dialect, log: &Path, to: &'static dyn Diale
         return Err(format!("a difference without a loss\n{before:?}\n{after:?}"));
     }
     untold(&source, &converted, &there)?;
+    told_in_vain(&source, &converted, &there)?;
     if let Some(row) = there.losses.iter().find(|row| !WORDS.iter().any(|(word, _)| *word == row.what)) {
         return Err(format!("a word that nobody explains: {row:?}"));
     }
@@ -178,6 +179,46 @@ fn untold(source: &Session, converted: &Session, there: &Converted) -> Result<()
         let is_told = records.chain([message.id.as_str()]).any(|record| told.contains(record));
         if was["parts"] != is["parts"] && !is_told && !names_records(was) {
             return Err(format!("a difference without a loss\n{was}\n{is}"));
+        }
+    }
+    Ok(())
+}
+
+/// What is all there is neither dropped nor renamed.
+fn told_in_vain(source: &Session, converted: &Session, there: &Converted) -> Result<(), String> {
+    let (Some(head), Some(_)) = (source.head(), converted.head()) else { return Ok(()) };
+    let on_branch: HashSet<String> =
+        source.branch(head).records.iter().map(|record| record.id().into_owned()).collect();
+    let rows = there
+        .losses
+        .iter()
+        .filter(|row| row.kind != LossKind::Synthesised && on_branch.contains(&row.record));
+    let (before, after) = (seen(source), seen(converted));
+    for row in rows {
+        let (is_it, facts): (fn(&Value) -> bool, &[&str]) = match row.what.as_str() {
+            "text" => (|part| part["type"] == "text", &["text", "providerMetadata"]),
+            "thinking" => (|part| part["type"] == "reasoning", &["text", "providerMetadata"]),
+            "file" | "image" => (|part| part["type"] == "file", &["url", "mediaType", "filename", "providerMetadata"]),
+            "tool name" => (|part| part["type"] == "dynamic-tool", &["toolName"]),
+            "tool input" => (|part| part["type"] == "dynamic-tool", &["input", "rawInput"]),
+            "tool call" => (
+                |part| part["type"] == "dynamic-tool",
+                &["toolName", "toolCallId", "input", "state", "output", "errorText", "approval", "title"],
+            ),
+            _ => continue,
+        };
+        let facts_of = |messages: &[Value]| {
+            let parts = messages.iter().flat_map(|message| message["parts"].as_array().unwrap());
+            let mut found: Vec<String> = parts
+                .filter(|part| is_it(part))
+                .map(|part| facts.iter().map(|fact| part[*fact].to_string()).collect::<Vec<_>>().join(" "))
+                .collect();
+            found.sort();
+            found
+        };
+        let (was, is) = (facts_of(&before), facts_of(&after));
+        if was == is {
+            return Err(format!("a loss without a difference: {row:?}\n{was:?}"));
         }
     }
     Ok(())

@@ -28,7 +28,17 @@ pub(in crate::convert) const WHOLE_RECORDS: [&str; 15] = [
 ];
 
 /// Words for the same difference as far as a message shows it: the first is what is found, the others what a writer may call it.
-const SAME: [&[&str]; 13] = [
+const SAME: [&[&str]; 15] = [
+    &[
+        "details of a call",
+        "provider metadata",
+        "call of a provider",
+        "note of a run",
+        "duration",
+        "exit code",
+        "state of a call",
+    ],
+    &["details of a part", "provider metadata", "citations"],
     &["surroundings"],
     &["thinking", "provider metadata", "details of a part"],
     &["file", "image", "media type", "file name", "attachment", "provider metadata", "details of a part"],
