@@ -119,7 +119,8 @@ impl Session {
             let mut replayed = self.write_as(how, &way, staged.file())?;
             let kept = self.keep(how, &way, &mut replayed, staged.file(), limits)?;
             let sidecar = kept.map(|bytes| kept::publish(&bytes, &way.path, &(host.new_id)())).transpose()?;
-            // The file comes last: where it is, all of it is.
+            // The file comes last: where it is, all of it is. Only a file system without second names can be left with an empty one
+            // by a crash, which is refused as any other that is there: nobody knows whose it is.
             staged
                 .publish()
                 .inspect_err(|_| drop(sidecar.as_deref().map(|sidecar| take_away(&Real, sidecar))))?;

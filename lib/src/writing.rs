@@ -24,6 +24,10 @@ pub struct Writing {
     pub shape: Shape,
     /// Whether the lines of a session say that it is called so; else its place does, and it is called after that.
     pub tells_session: fn(&SessionId) -> bool,
+    /// Whether a record can be called anything; else it is called by a UUID, where its lines name it.
+    pub takes_any_id: bool,
+    /// Whether a session is with somebody, a person or a room, and says so.
+    pub is_with_somebody: bool,
     /// The file of a new session, below the store; or why there can be none.
     pub place: fn(&Beginning<'_>) -> Result<PathBuf, String>,
     /// The lines that a new file begins with.

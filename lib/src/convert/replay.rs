@@ -22,7 +22,7 @@ use crate::record::{Body, Kind, RecordId, Said, SessionId, Usage};
 use crate::recorder::{Ack, Recorder, Saved, Tip};
 use crate::session::{RecordRef, Session};
 use crate::store::Store;
-use crate::writing::{Grain, Loss, LossKind, Shape};
+use crate::writing::{Grain, Loss, LossKind, Losses, Shape};
 use filling::costs_of;
 pub(super) use go_on::go_on;
 use title::{Called, title_record};
@@ -248,8 +248,8 @@ impl<'s> Replay<'s> {
             }
             Ok(Ack::NotRecorded) => {}
             Err(error) => {
-                let what = not_held(error)?;
-                self.lose_all(first, &what, first.kind());
+                let losses = not_held(error)?;
+                self.lose_all(first, losses, first.kind());
             }
         }
         self.keep_tip(group);
@@ -270,12 +270,12 @@ impl<'s> Replay<'s> {
         self.lose_as(&record.id(), Loss::dropped(what));
     }
 
-    /// A record that has no place, with what its writer said of it: words with commas between them.
-    fn lose_all(&mut self, record: RecordRef<'_>, words: &str, kind: Kind) {
-        match words {
-            "" => self.lose(record, beside(kind)),
-            words => words.split(", ").for_each(|word| self.lose(record, word)),
+    /// A record that has no place, with what its writer said of it.
+    fn lose_all(&mut self, record: RecordRef<'_>, losses: Losses, kind: Kind) {
+        if losses.is_empty() {
+            self.lose(record, beside(kind));
         }
+        losses.into_iter().for_each(|loss| self.lose_as(&record.id(), loss));
     }
 
     fn finish(mut self) -> Result<Replayed> {
@@ -286,11 +286,11 @@ impl<'s> Replay<'s> {
     }
 }
 
-/// What the format has no place for; other errors stop the conversion.
-fn not_held(error: Error) -> Result<String> {
+/// What the format has no place for, as far as its writer told; other errors stop the conversion.
+fn not_held(error: Error) -> Result<Losses> {
     match error {
-        Error::CannotHold { what, .. } => Ok(what),
-        Error::NoPlace { why, .. } => Ok(why.to_owned()),
+        Error::CannotHold { losses, .. } => Ok(losses),
+        Error::NoPlace { .. } => Ok(Losses::default()),
         error => Err(error),
     }
 }

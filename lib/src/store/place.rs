@@ -70,7 +70,7 @@ impl Store {
         let is_packed = is_called_packed(&source.path);
         if source.dialect.name() != self.dialect.name() || !matches!(source.layout.format, Format::Lines) || is_packed {
             let what = "a session that is no file of lines".to_owned();
-            return Err(Error::CannotHold { dialect: source.dialect.name(), what });
+            return Err(Error::cannot_hold(source.dialect.name(), what));
         }
         Ok(())
     }

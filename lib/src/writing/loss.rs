@@ -196,6 +196,11 @@ impl Losses {
         }
     }
 
+    /// What was lost, in one line for people.
+    pub(crate) fn words(&self) -> String {
+        self.0.iter().map(|loss| loss.what.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
     /// Takes all losses of another list.
     pub fn append(&mut self, others: &mut Losses) {
         self.extend(std::mem::take(others));

@@ -75,8 +75,8 @@ impl<'s> Replay<'s> {
             }
             Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
             Err(error) => {
-                let what = not_held(error)?;
-                self.lose_all(head, &what, Kind::Title);
+                let losses = not_held(error)?;
+                self.lose_all(head, losses, Kind::Title);
             }
         }
         Ok(())

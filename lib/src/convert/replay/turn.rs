@@ -28,8 +28,8 @@ impl<'s> Replay<'s> {
             Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
             Ok(Ack::Saved(saved)) => self.note(&of.id(), saved),
             Err(error) => {
-                let what = not_held(error)?;
-                self.lose_all(of, &what, Kind::ToolResult);
+                let losses = not_held(error)?;
+                self.lose_all(of, losses, Kind::ToolResult);
             }
         }
         Ok(())
