@@ -4,6 +4,7 @@
 //! theirs looks in its format, and what of it the format cannot hold.
 
 mod loss;
+mod word;
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use crate::issue::quoted;
 use crate::record::{Body, Context, RecordId, SessionId, Usage};
 pub(crate) use loss::word_for;
 pub use loss::{Loss, LossKind, Losses, WORDS};
+pub(crate) use word::{WHOLE_RECORDS, same, word_of_key, word_of_kind, word_of_role};
 
 /// How a dialect writes. See [`crate::dialect::Dialect::write`].
 pub struct Writing {

@@ -19,11 +19,10 @@ use crate::error::Result;
 use crate::message::{Message, Part, Role};
 use crate::record::Usage;
 use crate::session::{RecordRef, Session};
-use crate::writing::{Loss, LossKind};
+use crate::writing::{LossKind, word_of_key, word_of_role};
 use align::{Window, steps};
 use stray::{Stray, counts, left_over};
 use told::Told;
-pub(super) use told::WHOLE_RECORDS;
 
 /// So many branches are read back; a session with more is taken for one that differs.
 pub(super) const BRANCHES_COMPARED: usize = 32;
@@ -249,30 +248,6 @@ fn records(message: &Message) -> Vec<String> {
     let listed = message.metadata.as_ref().and_then(|metadata| metadata.get("records")).and_then(Value::as_array);
     let listed: Vec<String> = listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
     if listed.is_empty() { vec![message.id.clone()] } else { listed }
-}
-
-fn word_of_role(role: Role) -> &'static str {
-    match role {
-        Role::System => "notice",
-        Role::User => "prompt",
-        Role::Assistant => "answer",
-    }
-}
-
-/// The word for what a message says under a key of its metadata; nothing for what only our reader says there.
-fn word_of_key(key: &str) -> Option<&'static str> {
-    match key {
-        "records" | "continues" => None,
-        "cwd" | "gitBranch" | "platform" | "userType" => Some(Loss::SURROUNDINGS),
-        "timestamp" => Some("timestamp"),
-        "model" => Some("model"),
-        "usage" => Some("usage"),
-        "todos" => Some("todos"),
-        "thinking" => Some("thinking mode"),
-        "sender" => Some("sender"),
-        "error" => Some("error"),
-        _ => Some("metadata"),
-    }
 }
 
 pub(super) fn changed(was: bool, is: bool) -> LossKind {

@@ -6,86 +6,7 @@ use hashbrown::{HashMap, HashSet};
 
 use super::row;
 use crate::convert::{LossRow, rows};
-use crate::writing::LossKind;
-
-/// Losses that are a whole record. Others are of a record that is there.
-pub(in crate::convert) const WHOLE_RECORDS: [&str; 15] = [
-    "prompt",
-    "answer",
-    "tool result",
-    "context",
-    "instruction",
-    "notice",
-    "snapshot",
-    "title",
-    "compaction",
-    "rewind",
-    "restore",
-    "header",
-    "unknown record",
-    "sidechain",
-    "another branch",
-];
-
-/// Words for the same difference as far as a message shows it: the first is what is found, the others what a writer may call it.
-const SAME: [&[&str]; 15] = [
-    &[
-        "details of a call",
-        "provider metadata",
-        "call of a provider",
-        "note of a run",
-        "duration",
-        "exit code",
-        "state of a call",
-    ],
-    &["details of a part", "provider metadata", "citations"],
-    &["surroundings"],
-    &["thinking", "provider metadata", "details of a part"],
-    &["file", "image", "media type", "file name", "attachment", "provider metadata", "details of a part"],
-    &["image", "file", "media type", "file name", "attachment", "provider metadata", "details of a part"],
-    &[
-        "text",
-        "several texts",
-        "citations",
-        "sender",
-        "reaction",
-        "attachment",
-        "image",
-        "file",
-        "data part",
-        "empty message",
-        "message inside another",
-        "provider metadata",
-        "details of a part",
-    ],
-    &[
-        "tool call",
-        "tool input",
-        "tool output",
-        "tool name",
-        "tool result",
-        "id of a call",
-        "preliminary result",
-        "another result of the same call",
-        "reason of a failure",
-        "call of a provider",
-        "note of a run",
-        "duration",
-        "exit code",
-        "details of a call",
-        "state of a call",
-        "approval",
-        "denial",
-        "provider metadata",
-    ],
-    &["usage", "reasoning tokens", "cache tokens"],
-    &["error", "kind of an error", "notice"],
-    &["compaction", "compaction facts", "kept records", "replaced history"],
-    &["rewind", "reason of a rewind"],
-    &["title", "title source"],
-    &["role", "instruction", "context", "notice"],
-    &["several texts", "text", "message inside another"],
-];
+use crate::writing::{LossKind, WHOLE_RECORDS, same};
 
 pub(super) struct Told {
     /// What was told of a record, and how often.
@@ -170,10 +91,4 @@ impl Told {
         let told = records.iter().filter_map(|record| self.known.get(*record)).flatten();
         told.filter(|(word, _)| names.contains(&word.as_str())).map(|(_, count)| count).sum()
     }
-}
-
-/// The words that stand for a difference.
-fn same(what: &str) -> impl Iterator<Item = &str> {
-    let names = SAME.iter().find(|names| names.first() == Some(&what)).copied().unwrap_or_default();
-    [what].into_iter().chain(names.iter().copied())
 }
