@@ -16,7 +16,7 @@ use super::LossRow;
 use super::replay::Replayed;
 use crate::conversation::Conversation;
 use crate::error::Result;
-use crate::message::{Message, Part, Role};
+use crate::message::{Message, Part};
 use crate::record::Usage;
 use crate::session::{RecordRef, Session};
 use crate::writing::{LossKind, word_of_key, word_of_role};

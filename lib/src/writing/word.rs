@@ -158,7 +158,11 @@ mod tests {
         let of_roles = [Role::System, Role::User, Role::Assistant].map(word_of_role);
         let of_keys = ["cwd", "timestamp", "model", "usage", "todos", "thinking", "sender", "error", "x"];
         let of_keys = of_keys.into_iter().filter_map(word_of_key);
-        let all = of_kinds.chain(of_roles).chain(of_keys).chain(WHOLE_RECORDS).chain(SAME.into_iter().flatten().copied());
+        let all = of_kinds
+            .chain(of_roles)
+            .chain(of_keys)
+            .chain(WHOLE_RECORDS)
+            .chain(SAME.into_iter().flatten().copied());
         let unexplained: Vec<&str> = all.filter(|word| !WORDS.iter().any(|(known, _)| known == word)).collect();
         assert_eq!(unexplained, [""; 0]);
     }
