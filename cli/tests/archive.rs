@@ -172,6 +172,28 @@ fn an_idle_session_is_ended_before_the_next_message() {
 }
 
 #[test]
+fn an_answer_that_comes_late_stays_with_its_question() {
+    for (late, then) in [
+        ("{\"assistant\": \"Yes.\"}\n", vec!["One", "Yes."]),
+        ("{\"delta\": {\"text\": \"Y\"}}\n{\"delta\": {\"text\": \"es.\"}}\n{\"finish\": {}}\n", vec!["One", "Yes."]),
+        ("{\"role\": \"assistant\", \"parts\": [{\"type\": \"text\", \"text\": \"Yes.\"}]}\n", vec!["One", "Yes."]),
+        // It was not idle any more when somebody asked again.
+        ("{\"assistant\": \"Yes.\"}\n{\"message\": \"Two\"}\n", vec!["One", "Yes.", "Two"]),
+    ] {
+        let env = TestEnv::new();
+        let run = |now: &str, lines: &str| at(&env, now, &["record", "--jid", "a@b", "--idle-minutes", "5"], lines);
+        assert_eq!(run("2026-11-15T12:00:00Z", "{\"message\": \"One\"}\n").code, 0);
+        let ran = run("2026-11-15T12:10:00Z", late);
+        assert_eq!((ran.code, ran.err.matches("idle").count()), (0, 0), "{late}: {}", ran.err);
+        assert_eq!(said(&env, "a@b/history.jsonl"), then, "{late}");
+        assert!(archives(&env, "a@b").is_empty());
+        // The next question finds it idle again.
+        assert_eq!(run("2026-11-15T12:20:00Z", "{\"message\": \"Three\"}\n").err.matches("was idle").count(), 1);
+        assert_eq!(said(&env, "a@b/history.jsonl"), ["Three"]);
+    }
+}
+
+#[test]
 fn a_project_of_sage_goes_on_in_one_file_and_no_other_project_does() {
     let env = TestEnv::new();
     let sage = |args: &[&str], project: &str, input: &str| {
