@@ -83,10 +83,12 @@ fn what_says_nothing_is_not_ended_and_that_is_said() {
     for text in [
         "",
         "{\"type\":\"session\",\"version\":1,\"created\":\"2025-02-08T18:00:00Z\",\"jid\":\"alice@example.com\"}\n",
+        // Somebody did say something.
+        "{\"type\":\"session\",\"jid\":\"alice@example.com\"}\n{\"type\":\"message\",\"role\":\"user\",\"content\":\"When is h",
     ] {
         fs::write(&path, text).unwrap();
         let ran = fluux(&env, &["new", "--jid", "alice@example.com"], "");
-        assert_eq!(ran.all(), "[exit 1]\nscrollback: nothing is ended: nobody has said anything in this session yet\n");
+        assert_eq!(ran.all(), "[exit 1]\nscrollback: nothing is ended: no message of this session is whole yet\n");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
     assert!(archives(&env, "alice@example.com").is_empty());

@@ -174,6 +174,7 @@ impl<'s> Replay<'s> {
         let is_left_out = match &body {
             // Nobody sees it on a branch, and where it became a record of the chain it would be a branch of its own.
             Body::Attachment(_) | Body::System(_) if first.is_side() => true,
+            Body::Attachment(_) if first.is_state() => false,
             Body::Attachment(said) => self.grain == Grain::Turn && !said.to_model,
             _ => false,
         };
@@ -191,7 +192,7 @@ impl<'s> Replay<'s> {
             self.say_into_turn(first, Body::Assistant(Said { parts: calls, ..Said::default() }))?;
             self.say_into_turn(first, results)?;
         }
-        if !goes_into_a_turn(&body) {
+        if !goes_into_a_turn(&body) && !first.is_state() {
             self.end_turn()?;
         }
         self.script.turn_to(first, last);
@@ -230,6 +231,7 @@ impl<'s> Replay<'s> {
                 self.keep_tip(group);
                 return Ok(());
             }
+            Body::Attachment(said) if first.is_state() => self.recorder.add_to_message(said),
             body => self.recorder.record(body),
         };
         match said {
