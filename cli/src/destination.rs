@@ -60,8 +60,8 @@ impl Destination {
         }
     }
 
-    /// Opens the session; one that was idle for too long is ended before.
-    pub(crate) fn open(&self, ctx: &mut Ctx) -> Result<Opened, Error> {
+    /// Opens the session; one that was idle for so many minutes is ended before.
+    pub(crate) fn open(&self, idle_minutes: Option<u32>, ctx: &mut Ctx) -> Result<Opened, Error> {
         let store = &self.store;
         match &self.start {
             Start::New { id, project } => {
@@ -72,10 +72,10 @@ impl Destination {
                 let recorder = store.resume_source(&session.source, record.as_deref())?;
                 Ok(Opened { recorder, is_new: false })
             }
-            Start::Current { project, with, idle_minutes } => {
+            Start::Current { project, with, .. } => {
                 let new = NewSession { with: with.as_deref(), ..NewSession::of(project) };
                 let is_new = store.current(&new)?.is_none();
-                let (recorder, archived) = store.go_on_with_current(new, *idle_minutes)?;
+                let (recorder, archived) = store.go_on_with_current(new, idle_minutes)?;
                 if let Some(archived) = &archived {
                     told(tell_archived(archived, ctx));
                 }

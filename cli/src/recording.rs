@@ -133,10 +133,12 @@ impl Recording {
     /// Says what a line says, and notes what came of it.
     fn record(&mut self, sayings: Vec<Saying>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
         let asks = |saying: &Saying| matches!(saying, Saying::Body(body) if matches!(**body, Body::User(_)));
-        if sayings.iter().any(asks) {
-            self.end_when_idle(ctx);
+        // An answer belongs to its question, however late it comes: only what is asked ends an idle session.
+        let idle_minutes = self.destination.idle_minutes().filter(|_| sayings.iter().any(asks));
+        if let Some(minutes) = idle_minutes {
+            self.end_when_idle(minutes, ctx);
         }
-        self.begin(ctx)?;
+        self.begin(idle_minutes, ctx)?;
         self.give_title(ctx);
         let said = self.say(sayings, line, ctx);
         self.is_new &= said.is_err();
@@ -185,12 +187,12 @@ impl Recording {
         }
     }
 
-    /// Opens the session with the first words.
-    fn begin(&mut self, ctx: &mut Ctx) -> Result<(), Error> {
+    /// Opens the session with the first words; one that was idle for so many minutes is ended before.
+    fn begin(&mut self, idle_minutes: Option<u32>, ctx: &mut Ctx) -> Result<(), Error> {
         if self.recorder.is_some() {
             return Ok(());
         }
-        let Opened { mut recorder, is_new } = self.destination.open(ctx)?;
+        let Opened { mut recorder, is_new } = self.destination.open(idle_minutes, ctx)?;
         self.is_new |= is_new;
         told(surprises::tell(&mut recorder, ctx));
         let session = recorder.session().map(ToString::to_string).unwrap_or_default();
@@ -218,8 +220,7 @@ impl Recording {
     }
 
     /// Lets go of a session that was idle: the next words end it and begin another.
-    fn end_when_idle(&mut self, ctx: &mut Ctx) {
-        let Some(minutes) = self.destination.idle_minutes() else { return };
+    fn end_when_idle(&mut self, minutes: u32, ctx: &mut Ctx) {
         let Some(recorder) = self.recorder.as_mut().filter(|recorder| recorder.is_idle_for(minutes)) else { return };
         let finished = recorder.close();
         self.settle(ctx);

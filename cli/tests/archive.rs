@@ -83,10 +83,12 @@ fn what_says_nothing_is_not_ended_and_that_is_said() {
     for text in [
         "",
         "{\"type\":\"session\",\"version\":1,\"created\":\"2025-02-08T18:00:00Z\",\"jid\":\"alice@example.com\"}\n",
+        // Somebody did say something.
+        "{\"type\":\"session\",\"jid\":\"alice@example.com\"}\n{\"type\":\"message\",\"role\":\"user\",\"content\":\"When is h",
     ] {
         fs::write(&path, text).unwrap();
         let ran = fluux(&env, &["new", "--jid", "alice@example.com"], "");
-        assert_eq!(ran.all(), "[exit 1]\nscrollback: nothing is ended: nobody has said anything in this session yet\n");
+        assert_eq!(ran.all(), "[exit 1]\nscrollback: nothing is ended: no message of this session is whole yet\n");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
     assert!(archives(&env, "alice@example.com").is_empty());
@@ -169,6 +171,28 @@ fn an_idle_session_is_ended_before_the_next_message() {
     // The clock was set back: nothing is idle.
     assert_eq!(run("2026-11-15T10:00:00Z", "30", "{\"message\": \"Five\"}").err.matches("idle").count(), 0);
     assert_eq!(archives(&env, "a@b").len(), 1);
+}
+
+#[test]
+fn an_answer_that_comes_late_stays_with_its_question() {
+    for (late, then) in [
+        ("{\"assistant\": \"Yes.\"}\n", vec!["One", "Yes."]),
+        ("{\"delta\": {\"text\": \"Y\"}}\n{\"delta\": {\"text\": \"es.\"}}\n{\"finish\": {}}\n", vec!["One", "Yes."]),
+        ("{\"role\": \"assistant\", \"parts\": [{\"type\": \"text\", \"text\": \"Yes.\"}]}\n", vec!["One", "Yes."]),
+        // It was not idle any more when somebody asked again.
+        ("{\"assistant\": \"Yes.\"}\n{\"message\": \"Two\"}\n", vec!["One", "Yes.", "Two"]),
+    ] {
+        let env = TestEnv::new();
+        let run = |now: &str, lines: &str| at(&env, now, &["record", "--jid", "a@b", "--idle-minutes", "5"], lines);
+        assert_eq!(run("2026-11-15T12:00:00Z", "{\"message\": \"One\"}\n").code, 0);
+        let ran = run("2026-11-15T12:10:00Z", late);
+        assert_eq!((ran.code, ran.err.matches("idle").count()), (0, 0), "{late}: {}", ran.err);
+        assert_eq!(said(&env, "a@b/history.jsonl"), then, "{late}");
+        assert!(archives(&env, "a@b").is_empty());
+        // The next question finds it idle again.
+        assert_eq!(run("2026-11-15T12:20:00Z", "{\"message\": \"Three\"}\n").err.matches("was idle").count(), 1);
+        assert_eq!(said(&env, "a@b/history.jsonl"), ["Three"]);
+    }
 }
 
 #[test]

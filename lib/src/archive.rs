@@ -120,7 +120,7 @@ impl Store {
                 archived = Some(ended);
                 continue;
             }
-            match self.resume_source(&source, None) {
+            match self.resume_in(new.project, &source, None) {
                 Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
                 resumed => return Ok((resumed?, archived)),
             }

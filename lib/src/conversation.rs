@@ -187,6 +187,10 @@ impl Grouping {
                 Some(group) if self.turn.is_some() || group.role == Role::Assistant => group.records.push(at),
                 Some(_) | None => self.waiting.push(at),
             },
+            Kind::Attachment if record.is_state() => match self.groups.last_mut() {
+                Some(group) => group.records.push(at),
+                None => self.waiting.push(at),
+            },
             Kind::Attachment | Kind::Snapshot | Kind::Title | Kind::Header | Kind::Other => {}
         }
     }

@@ -21,6 +21,11 @@ pub struct RecordRef<'s> {
     pub(crate) node: NodeIx,
 }
 
+/// What the second, third, … record of an id is called.
+pub(crate) fn copy_name(id: &str, copy: u32) -> String {
+    format!("{id}~{copy}")
+}
+
 impl<'s> RecordRef<'s> {
     fn entry(self) -> &'s Entry {
         self.session.derived.tree.entry(&self.session.skeleton, self.node)
@@ -31,8 +36,13 @@ impl<'s> RecordRef<'s> {
         let id = self.session.skeleton.ids.get(self.entry().id);
         match self.session.derived.tree.nodes[self.node as usize].copy {
             0 | 1 => Cow::Borrowed(id),
-            copy => Cow::Owned(format!("{id}~{copy}")),
+            copy => Cow::Owned(copy_name(id, copy)),
         }
+    }
+
+    /// The id that its line tells, which others may have too.
+    pub(crate) fn told_id(self) -> &'s str {
+        self.session.skeleton.ids.get(self.entry().id)
     }
 
     /// Its number in file order, counted from 0.
@@ -114,6 +124,11 @@ impl<'s> RecordRef<'s> {
     /// Whether it is a whole message.
     pub(crate) fn is_message(self) -> bool {
         self.entry().flags.has(Flags::MESSAGE)
+    }
+
+    /// Whether it only tells something of the message before it.
+    pub(crate) fn is_state(self) -> bool {
+        self.entry().flags.has(Flags::STATE)
     }
 
     /// The context beside the conversation that was told last before it.

@@ -88,6 +88,8 @@ impl Flags {
     pub(crate) const REACTION: Flags = Flags(128);
     /// It is a whole message.
     pub(crate) const MESSAGE: Flags = Flags(256);
+    /// It only tells something of the message before it.
+    pub(crate) const STATE: Flags = Flags(512);
 
     pub(crate) fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -257,6 +259,7 @@ impl Skeleton {
             }
             Event::Item => self.flag_last(Flags::ITEM),
             Event::Reaction => self.flag_last(Flags::REACTION),
+            Event::State => self.flag_last(Flags::STATE),
             Event::With(other) => {
                 if let Err(other) = self.facts.meet(other) {
                     let known = self.facts.with.as_deref().unwrap_or_default();

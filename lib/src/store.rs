@@ -7,6 +7,7 @@ mod place;
 
 pub use find::Listed;
 
+pub(crate) use find::link_named;
 pub(crate) use place::check_name;
 
 use std::fs;
@@ -27,7 +28,7 @@ use crate::record::{Kind, RecordId, SessionId, Title};
 use crate::recorder::{Ack, Log, Mode, Options, Place, Recorder, Start};
 use crate::redact;
 use crate::replace::take_away;
-use crate::session::{NotFound, RecordRef, Session};
+use crate::session::{RecordRef, Session};
 use crate::sidecar;
 use crate::source::Source;
 use crate::trash::{Removed, Trash};
@@ -149,10 +150,14 @@ impl Store {
             appender.sync()?;
             Ok(appender)
         });
-        let appender = created.inspect_err(|error| {
-            let is_anothers = matches!(error, Error::Io { source, .. } if source.kind() == ErrorKind::AlreadyExists);
-            if !is_anothers && fs::read(&path).is_ok_and(|written| header.starts_with(&written)) {
-                drop(self.clear_away(&path, place.sidecar.as_deref()));
+        let appender = created.map_err(|error| match error {
+            // Somebody was faster.
+            Error::Io { source, path: file } if source.kind() == ErrorKind::AlreadyExists => Error::Exists(file),
+            error => {
+                if fs::read(&path).is_ok_and(|written| header.starts_with(&written)) {
+                    drop(self.clear_away(&path, place.sidecar.as_deref()));
+                }
+                error
             }
         })?;
         let inside = Inside::of(&Source::file(self.dialect, &path));
@@ -255,6 +260,11 @@ impl Store {
 
     /// Goes on with a session that was found, at its head or at any record.
     pub fn resume_source(&self, source: &Source, record: Option<&str>) -> Result<Recorder> {
+        self.resume_in(&self.host.cwd, source, record)
+    }
+
+    /// The same; a session that tells of no project yet is of this one.
+    pub(crate) fn resume_in(&self, project: &Path, source: &Source, record: Option<&str>) -> Result<Recorder> {
         self.check_source(source)?;
         let session = self.read(source)?;
         let head = match record {
@@ -262,7 +272,7 @@ impl Store {
             None => session.head(),
         };
         let path = &source.path;
-        let project = session.cwd().map_or_else(|| self.host.cwd.clone(), |cwd| project::of(Path::new(cwd)));
+        let project = session.cwd().map_or_else(|| project.to_path_buf(), |cwd| project::of(Path::new(cwd)));
         let id = session.id();
         let with = session.with().map(str::to_owned).or_else(|| self.dialect.with_of(path));
         let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
@@ -382,17 +392,6 @@ impl Store {
 pub(crate) fn no_branches(record: &str) -> Error {
     let why = "the format is one line of records; fork the session, or convert it to native";
     Error::NoPlace { record: record.to_owned(), why }
-}
-
-/// The record of this name, if others can hang on it.
-pub(crate) fn link_named<'s>(session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
-    let record = session.find(name).map_err(|reason| match reason {
-        NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
-    })?;
-    if record.is_side() {
-        return Err(Error::NoPlace { record: name.to_owned(), why: "it has no place in the conversation" });
-    }
-    Ok(record)
 }
 
 pub(crate) fn bytes(lines: &[Line]) -> Vec<u8> {

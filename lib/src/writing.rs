@@ -120,6 +120,8 @@ pub struct Draft<'a> {
     pub forked_from: Option<(&'a SessionId, &'a RecordId)>,
     /// What the reader calls the last line of the file, where that line tells it: a format may number its lines.
     pub last: Option<&'a RecordId>,
+    /// The model that answered last, where what is recorded happens now: a reader may take it for the model of this, too.
+    pub model_before: Option<&'a str>,
     /// Makes ids for what else the format wants named.
     pub new_id: &'a dyn Fn() -> String,
 }

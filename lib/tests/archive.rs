@@ -285,6 +285,40 @@ fn an_idle_session_is_ended_before_it_is_gone_on_with() {
 }
 
 #[test]
+fn those_who_begin_a_session_at_once_go_on_in_one() {
+    const WRITERS: usize = 4;
+    const ROUNDS: usize = 40;
+    for (dialect, with) in [("fluux", Some(ALICE)), ("sage-el", None)] {
+        for round in 0..ROUNDS {
+            let place = Place::of(dialect, "2025-02-08T19:00:00Z");
+            let project = place.path("engine");
+            let new = NewSession { with, ..NewSession::of(&project) };
+            let ready = std::sync::Barrier::new(WRITERS);
+            std::thread::scope(|scope| {
+                for writer in 0..WRITERS {
+                    let (store, ready) = (place.store.clone(), &ready);
+                    scope.spawn(move || {
+                        ready.wait();
+                        let (mut recorder, _) = store.go_on_with_current(new, None).unwrap();
+                        recorder.user(format!("{writer}")).unwrap();
+                    });
+                }
+            });
+            let logs: Vec<String> = place.files().into_iter().filter(|file| file.ends_with(".jsonl")).collect();
+            let [log] = logs.as_slice() else { panic!("{dialect}, round {round}: {logs:?}") };
+            let text = place.read(log);
+            let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let mut said: Vec<&str> = lines.iter().filter_map(|line| line["content"].as_str()).collect();
+            said.sort_unstable();
+            assert_eq!(said, ["0", "1", "2", "3"], "{dialect}, round {round}");
+            let mut sessions: Vec<&Value> = lines.iter().filter_map(|line| line.get("session_id")).collect();
+            sessions.dedup();
+            assert!(sessions.len() <= 1, "{dialect}, round {round}: {text}");
+        }
+    }
+}
+
+#[test]
 fn whoever_writes_while_others_end_the_session_loses_nothing() {
     const WRITERS: usize = 3;
     const EACH: usize = 60;
@@ -296,12 +330,7 @@ fn whoever_writes_while_others_end_the_session_loses_nothing() {
         for writer in 0..WRITERS {
             let (store, source) = (place.store.clone(), &source);
             scope.spawn(move || {
-                let mut recorder = loop {
-                    match store.go_on_with_current(new, None) {
-                        Ok((recorder, _)) => break recorder,
-                        Err(error) => assert!(matches!(error, Error::Io { .. }), "{error}"),
-                    }
-                };
+                let (mut recorder, _) = store.go_on_with_current(new, None).unwrap();
                 for at in 0..EACH {
                     recorder.user(format!("{writer}.{at}")).unwrap();
                     if at % 20 == 10 {

@@ -19,6 +19,7 @@ use scrollback::session::Session;
 use scrollback::store::Point;
 use scrollback::writing::{Adoption, Beginning};
 use serde_json::{Map, Value, json};
+use support::messages;
 use support::pen::{Pen, assert_every_session_can_be_written, says_nothing};
 use support::place::{SESSION, beginning, writing};
 use support::said::{result, results, title, user};
@@ -497,10 +498,22 @@ fn todos_and_the_thinking_mode_are_known_when_the_session_goes_on() {
     pen.hear(ack);
     pen.say(Body::Assistant(Said { parts: vec![Part::text("Planned.")], ..model() }));
     pen.go_on(Point::Session(SESSION));
-    assert_eq!(pen.recorder.standing_todos(), Some(&[todo][..]));
+    assert_eq!(pen.recorder.standing_todos(), Some(&[todo.clone()][..]));
     assert_eq!(pen.recorder.standing_thinking(), Some(&thinking));
     assert_eq!(pen.lost(), "renamed empty message");
     assert_eq!(pen.history(View::Anthropic).lines().count(), 2);
+    // They are told of the message that they were said after, and make none of their own.
+    let told = messages(&pen.session());
+    let about = |at: usize| told[at].metadata.clone().unwrap();
+    assert_eq!(told.len(), 2);
+    assert_eq!((&about(0)["todos"], &about(0)["thinking"]["level"]), (&json!([todo]), &json!("high")));
+    assert!(about(1).get("todos").is_none());
+    // The thinking mode is no empty list behind a full one.
+    let attached: Vec<Value> = pen.lines().iter().filter_map(|line| line.get("attachment").cloned()).collect();
+    assert_eq!(
+        attached,
+        [json!({"type": "todo", "content": [todo], "itemCount": 1}), json!({"type": "thinking_mode"})]
+    );
 }
 
 #[test]

@@ -395,6 +395,11 @@ fn an_answer_is_its_models() {
     let model = |message: &Message| message.metadata.as_ref().and_then(|all| all.get("model").cloned());
     let models: Vec<Option<Value>> = messages(&session).iter().map(model).collect();
     assert_eq!(models, [None, Some(json!("m-1")), None, Some(json!("m-2"))]);
+    // One that names none is read as the one's before it, and that is told.
+    let of_nobody = || answer([Part::text("three"), Part::text("four")]);
+    let pen = wrote(&[user("a"), of_nobody(), by("m-1", "one"), user("b"), of_nobody()]);
+    assert_eq!(pen.lost_of(1), Vec::<String>::new());
+    assert_eq!(pen.lost_of(4), ["synthesised model"]);
 }
 
 #[test]

@@ -373,3 +373,25 @@ proptest! {
         prop_assert_eq!(read, words);
     }
 }
+
+#[test]
+fn a_second_message_of_one_name_is_told_by_what_it_is_called() {
+    let named = |id: &str, body: &str| Body::User(Stanza { id: Some(id.to_owned()), ..stanza(alice(), body) }.said());
+    let mut pen = Pen::new(fluux());
+    let check = |pen: &mut Pen, id: &str, body: &str, called: &str| {
+        let ack = pen.say(named(id, body));
+        assert_eq!(ack.as_str(), called);
+        let session = pen.recorder.read().unwrap();
+        let found = session.find(ack.as_str()).unwrap().body().unwrap();
+        let Part::Text(text) = &found.said().unwrap().parts[0] else { panic!("{found:?}") };
+        assert_eq!(text.text, body);
+    };
+    check(&mut pen, "dup", "One", "dup");
+    check(&mut pen, "other", "Two", "other");
+    check(&mut pen, "dup", "Three", "dup~2");
+    pen.recorder.finish().unwrap();
+    let source = Source::file(fluux(), pen.path());
+    pen.recorder = pen.store.resume_source(&source, None).unwrap();
+    check(&mut pen, "dup", "Four", "dup~3");
+    check(&mut pen, "other", "Five", "other~2");
+}

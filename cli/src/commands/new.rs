@@ -19,7 +19,7 @@ use crate::writable::{self, Done, Writable};
 /// End the current session, where an agent has one at a time
 ///
 /// Moves the log to where the agent keeps ended sessions: of Fluux Agent to sessions/YYYYMMDD-HHMMSS.jsonl, of sage for Emacs to history/, by the clock of
-/// Greenwich. Its bytes stay as they are and nothing is overwritten; the next message begins a new session. Where nobody has said anything yet, nothing is
+/// Greenwich. Its bytes stay as they are and nothing is overwritten; the next message begins a new session. Where no message is whole yet, nothing is
 /// ended. Name the session, or say whose it is: --dialect fluux --jid JID, or --dialect sage-el [--project DIR].
 #[derive(clap::Args, Debug)]
 pub(crate) struct NewArgs {
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &NewArgs, global: &Global, ctx: &mut Ctx) -> Result<Exit
     let nothing = |why: &str| Failure::new(FailureKind::NotFound, format!("nothing is ended: {why}"));
     match ended {
         Ended::Archived(archived) => tell(&archived, ctx),
-        Ended::Empty | Ended::NotIdle => Err(nothing("nobody has said anything in this session yet")),
+        Ended::Empty | Ended::NotIdle => Err(nothing("no message of this session is whole yet")),
         Ended::NotThere => Err(nothing("there is no session that goes on").hint("the next message begins one")),
     }
 }

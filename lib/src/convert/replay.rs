@@ -179,7 +179,7 @@ impl<'s> Replay<'s> {
             self.say_into_turn(first, Body::Assistant(Said { parts: calls, ..Said::default() }))?;
             self.say_into_turn(first, results)?;
         }
-        if !goes_into_a_turn(&body) {
+        if !goes_into_a_turn(&body) && !first.is_state() {
             self.end_turn()?;
         }
         self.script.turn_to(first, last);
@@ -196,7 +196,10 @@ impl<'s> Replay<'s> {
             }
             body => {
                 let kind = body.kind();
-                let came = self.recorder.record(body);
+                let came = match body {
+                    Body::Attachment(said) if first.is_state() => self.recorder.add_to_message(said),
+                    body => self.recorder.record(body),
+                };
                 self.settle(first, group, came, on.map(|on| (on, kind)))?;
             }
         }
@@ -211,6 +214,7 @@ impl<'s> Replay<'s> {
             Body::Title(title) => return self.takes_title(first, title),
             // Nobody sees it on a branch, and where it became a record of the chain it would be a branch of its own.
             Body::Attachment(_) | Body::System(_) if first.is_side() => true,
+            Body::Attachment(_) if first.is_state() => false,
             Body::Attachment(said) => self.grain == Grain::Turn && !said.to_model,
             _ => false,
         };

@@ -129,6 +129,7 @@ fn written(dialect: &dyn Dialect, record: RecordRef<'_>, body: &Body) -> Vec<Val
         sidechain: record.is_sidechain(),
         fragment: None,
         forked_from: None,
+        model_before: None,
         last: None,
         new_id: &|| id.to_string(),
     };

@@ -104,6 +104,9 @@ impl<'a> Line<'a> {
             typed: self.name.0.is_some(),
         };
         nature.emit(record, unknown, emit);
+        if self.tells_state() {
+            emit(Event::State);
+        }
         self.titles_and_leaf(emit);
         self.keys_and_facts(nature.kind, emit);
     }

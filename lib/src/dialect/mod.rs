@@ -173,6 +173,8 @@ pub enum Event<'a> {
     Item,
     /// The record just emitted only reacts to another one: it asks for no answer.
     Reaction,
+    /// The record just emitted says only how things stand, such as the task list: that is told of the message before it.
+    State,
     /// Whom the session is with, a person or a room, where that does not name it. A second one is another session's.
     With(Cow<'a, str>),
     /// The record just emitted is a whole message: it is shown as it is, and never a part of another one.
@@ -253,6 +255,7 @@ impl Event<'_> {
             Event::Total { total, last } => Event::Total { total, last },
             Event::Item => Event::Item,
             Event::Reaction => Event::Reaction,
+            Event::State => Event::State,
             Event::With(other) => Event::With(own(other)),
             Event::Message => Event::Message,
             Event::Rejected(why) => Event::Rejected(why),

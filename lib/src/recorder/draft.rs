@@ -98,6 +98,7 @@ impl Log {
             fragment,
             forked_from: forked_from.as_ref().map(|(session, record)| (session, record)),
             last: chain.last.as_ref(),
+            model_before: self.start.tally.model.as_deref().filter(|_| self.place.mode == Mode::Live),
             new_id: &*host.new_id,
         });
         if let Some(line) = written.lines.last() {

@@ -237,7 +237,7 @@ impl Recorder {
     }
 
     /// Facts that belong to the message that was said last: a further piece of it, or a notice without words.
-    pub(super) fn add_to_message(&mut self, said: Said) -> Result<Ack> {
+    pub(crate) fn add_to_message(&mut self, said: Said) -> Result<Ack> {
         self.end_answer()?;
         let ticket = self.tickets.next();
         if let Some((turn, tickets)) = &mut self.turn {

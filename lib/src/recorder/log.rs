@@ -169,11 +169,15 @@ impl Log {
             return Err(Error::not_held(self.place.dialect.name(), batch.losses));
         }
         let offset = self.appender.append(&batch.bytes)?;
+        let surprises = self.appender.surprises();
+        if surprises.contains(&Surprise::Deleted) {
+            self.start.begin_anew();
+        }
         let (mut named, mut aside) = (None, None);
         for (from, names) in &batch.names {
             let place = || RecordId(format!("at-{}", offset + *from as u64));
             match names {
-                Names::Link(id) => named = Some(id.clone()),
+                Names::Link(id) => named = Some(self.start.call(id, &self.place, kind)),
                 Names::Place => named = Some(place()),
                 Names::Aside(id) => aside = Some(id.clone()),
                 Names::Side => aside = Some(place()),
@@ -186,11 +190,6 @@ impl Log {
             }
         }
         let id = named.or(aside).unwrap_or_else(|| RecordId((self.place.host.new_id)()));
-        let surprises = self.appender.surprises();
-        if surprises.contains(&Surprise::Deleted) {
-            // The file that counted so far is gone, or ended: this one begins with what was just written.
-            (self.start.tally.messages, self.start.tally.started) = (0, None);
-        }
         surprises.into_iter().for_each(|surprise| self.surprise(surprise));
         self.start.chain = chain;
         self.start.at = Some(at);

@@ -7,10 +7,12 @@ use jiff::Timestamp;
 
 use super::log::Place;
 use super::telling::first_tally;
+use crate::dialect::Repeated;
 use crate::error::Result;
 use crate::history::standing;
 use crate::message::Part;
 use crate::record::{Body, Kind, RecordId, Said, Thinking, Todo, Usage};
+use crate::record_ref;
 use crate::session::{RecordRef, Session};
 use crate::writing::Tally;
 
@@ -30,6 +32,8 @@ pub(crate) struct Start {
     /// The newest instant.
     pub(crate) at: Option<Timestamp>,
     pub(crate) tally: Tally,
+    /// How many prompts have each name, where a second one is another record: people's programs name what they say.
+    names: HashMap<RecordId, u32>,
     /// The answer whose cost was or would be told last, and what all others cost: told again, it replaces what was told of it.
     costed: Option<(RecordId, Option<Usage>)>,
 }
@@ -99,6 +103,7 @@ impl Start {
             thinking: None,
             at: None,
             tally: first_tally(place, project),
+            names: HashMap::new(),
             costed: None,
         }
     }
@@ -108,6 +113,10 @@ impl Start {
         let mut start = Start::fresh(place, project);
         start.at = session.updated();
         start.count(session)?;
+        if place.dialect.habits().repeated == Repeated::Distinct {
+            let prompts = session.records().filter(|record| record.kind() == Kind::User);
+            prompts.for_each(|prompt| *start.names.entry(RecordId::from(prompt.told_id())).or_default() += 1);
+        }
         start.chain.last = session.records().next_back().map(|record| RecordId(record.id().into_owned()));
         let Some(head) = head else { return Ok(start) };
         let branch = session.branch(head);
@@ -136,6 +145,22 @@ impl Start {
         (self.calls, self.todos, self.thinking) = (there.calls, there.todos, there.thinking);
         self.chain.answered = there.chain.answered;
         (self.tally.usage, self.costed) = (there.tally.usage, there.costed);
+    }
+
+    /// What the reader calls a record that was just written under this name.
+    pub(crate) fn call(&mut self, id: &RecordId, place: &Place, kind: Kind) -> RecordId {
+        if kind != Kind::User || place.dialect.habits().repeated != Repeated::Distinct {
+            return id.clone();
+        }
+        let count = self.names.entry(id.clone()).or_default();
+        *count += 1;
+        if *count == 1 { id.clone() } else { RecordId(record_ref::copy_name(id.as_str(), *count)) }
+    }
+
+    /// The file that was counted so far is gone, or ended: another one begins.
+    pub(crate) fn begin_anew(&mut self) {
+        (self.tally.messages, self.tally.started) = (0, None);
+        self.names.clear();
     }
 
     /// Results of these calls may follow.

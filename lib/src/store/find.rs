@@ -1,4 +1,4 @@
-//! Which sessions a store holds: listed, found by id, the newest of a project.
+//! Which sessions a store holds: listed, found by id, the newest of a project; and a session's record by its name.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::listing::{self, Depth};
 use crate::project;
 use crate::query::SessionRow;
 use crate::reading::Reading;
-use crate::session::Session;
+use crate::session::{NotFound, RecordRef, Session};
 use crate::source::Source;
 
 /// Sessions, and what could not be looked into.
@@ -108,4 +108,15 @@ impl Store {
     pub(crate) fn read(&self, source: &Source) -> Result<Session> {
         Session::open(source, &Reading::plain((self.host.now)()))
     }
+}
+
+/// The record of this name, if others can hang on it.
+pub(crate) fn link_named<'s>(session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
+    let record = session.find(name).map_err(|reason| match reason {
+        NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
+    })?;
+    if record.is_side() {
+        return Err(Error::NoPlace { record: name.to_owned(), why: "it has no place in the conversation" });
+    }
+    Ok(record)
 }

@@ -2,15 +2,17 @@
 
 use std::fs;
 
+use scrollback::convert::LossRow;
 use scrollback::error::Error;
 use scrollback::message::{Part, ToolState};
 use scrollback::record::{Outcome, Said, Todo, ToolResult, Usage};
 use scrollback::session::{Session, State};
 use scrollback::store::Store;
+use scrollback::writing::LossKind;
 use serde_json::json;
 
 use super::support::said::{call, result, todo};
-use super::support::{cases, logs_of};
+use super::support::{cases, logs_of, messages};
 use super::{ALL, convert, folder, host, named, open, outline, seen, session, valid};
 
 /// A native session with two parallel calls of which one fails, thinking, an image, todos, usage, a title and a further prompt.
@@ -60,6 +62,36 @@ fn calls_stay_calls_and_failures_failures() {
         valid::check(&session).unwrap();
         let title = |session: &Session| session.title().map(|title| title.text.clone());
         assert!(title(&session) == title(&source) || converted.losses.iter().any(|row| row.what == "title"), "{to}");
+    }
+}
+
+/// The task lists that its messages tell.
+fn lists(session: &Session) -> Vec<serde_json::Value> {
+    let told = messages(session).into_iter().filter_map(|message| message.metadata?.get("todos").cloned());
+    told.collect()
+}
+
+#[test]
+fn a_task_list_that_stands_alone_is_told_of_its_message() {
+    for (from, to) in
+        [("claude-code", "native"), ("claude-code", "ai-sdk"), ("ai-sdk", "claude-code"), ("native", "claude-code")]
+    {
+        let folder = folder();
+        let store = Store::open(named(from), &folder.path().join("from"), host()).unwrap();
+        let mut recorder = store.create(std::path::Path::new("/gone/tides")).unwrap();
+        recorder.user("Plan.").unwrap();
+        recorder.assistant("Done.").unwrap();
+        recorder.assistant(Said { todos: Some(vec![todo("look")]), ..Said::default() }).unwrap();
+        let path = recorder.path().unwrap().to_path_buf();
+        recorder.close().unwrap();
+        let source = open(named(from), &path);
+        assert_eq!(lists(&source), [json!([todo("look")])], "{from}");
+        let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
+        let session = open(named(to), &converted.path);
+        assert_eq!(lists(&session), lists(&source), "{from} to {to}: {:?}", converted.losses);
+        let is_lost = |loss: &LossRow| loss.what == "todos" && loss.kind == LossKind::Dropped;
+        assert!(!converted.losses.iter().any(is_lost), "{from} to {to}: {:?}", converted.losses);
+        valid::check(&session).unwrap();
     }
 }
 

@@ -43,6 +43,7 @@ pub(crate) fn draft<'a>(
         sidechain: false,
         fragment: None,
         forked_from: None,
+        model_before: None,
         last: None,
         new_id,
     }

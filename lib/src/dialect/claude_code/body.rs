@@ -9,7 +9,7 @@ use super::block::{self, Read};
 use super::line::Line;
 use crate::lenient::{self, Count, Flag, List, Object, Text};
 use crate::message::Part;
-use crate::record::{Body, Compaction, Context, Kind, RecordId, Said, Snapshot, Title, TitleSource};
+use crate::record::{Body, Compaction, Context, Kind, RecordId, Said, Snapshot, Title, TitleSource, Todo};
 
 pub(super) fn of(text: &str) -> Body {
     let (Ok(line), Ok(full)) = (serde_json::from_str::<Line<'_>>(text), serde_json::from_str::<Full<'_>>(text)) else {
@@ -182,6 +182,7 @@ impl Full<'_> {
     fn said(self, line: &Line<'_>) -> Said {
         let message = line.message.0.as_ref();
         let content = self.message.0.and_then(|message| message.content).or(self.content);
+        let attached = || self.attachment.filter(|_| line.tells_state()).and_then(todos);
         let mut said = Said {
             model: message.and_then(|message| message.model.clone().owned()).filter(|model| model != NO_MODEL),
             usage: message.and_then(|message| message.usage()).filter(|_| line.is_answer()),
@@ -192,7 +193,7 @@ impl Full<'_> {
                 user_type: line.user_type.clone().owned(),
             },
             // Prompts carry an empty list whatever the list is.
-            todos: self.todos.and_then(parsed).filter(|todos: &Vec<_>| !todos.is_empty()),
+            todos: self.todos.and_then(parsed).filter(|todos: &Vec<_>| !todos.is_empty()).or_else(attached),
             thinking: self.thinking_metadata.and_then(parsed),
             error: line.failure(self.error),
             instructs: self.rendered_role.0.as_deref() == Some("system"),
@@ -215,7 +216,8 @@ impl Full<'_> {
             said.parts
                 .extend(parts.filter_map(|read| if let Read::Part(part) = read { Some(part) } else { None }));
         }
-        if let Some(attachment) = self.attachment.filter(|_| said.parts.is_empty()) {
+        let is_state = line.tells_state() && (said.todos.is_some() || said.thinking.is_some());
+        if let Some(attachment) = self.attachment.filter(|_| said.parts.is_empty() && !is_state) {
             said.parts.push(Part::data("attachment", lenient::value(attachment)));
         }
         if let Some(error) = self.error.filter(|_| said.parts.is_empty()) {
@@ -287,6 +289,17 @@ fn queued(attachment: &RawValue) -> Option<&RawValue> {
         prompt: Option<&'a RawValue>,
     }
     serde_json::from_str::<Queued<'_>>(attachment.get()).ok()?.prompt
+}
+
+/// The task list of an attachment that tells it.
+fn todos(attachment: &RawValue) -> Option<Vec<Todo>> {
+    #[derive(Deserialize)]
+    struct Listed<'a> {
+        #[serde(borrow, default)]
+        content: Option<&'a RawValue>,
+    }
+    let listed = serde_json::from_str::<Listed<'_>>(attachment.get()).ok()?.content.and_then(parsed);
+    listed.filter(|todos: &Vec<_>| !todos.is_empty())
 }
 
 fn parsed<T: serde::de::DeserializeOwned>(raw: &RawValue) -> Option<T> {

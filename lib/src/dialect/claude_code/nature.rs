@@ -38,6 +38,12 @@ const ASIDE: &[&str] = &[
 const NOTICES: &[&str] =
     &["away_summary", "informational", "local_command", "microcompact_boundary", "stop_hook_summary", "turn_duration"];
 
+/// An attachment that tells the task list.
+pub(super) const TODO: &str = "todo";
+
+/// An attachment of ours, which the agent passes over: the thinking mode alone.
+pub(super) const THINKING_MODE: &str = "thinking_mode";
+
 impl<'a> Line<'a> {
     /// What the line is, and its name when that is not known.
     pub(super) fn nature(&self) -> (Nature, Option<Cow<'a, str>>) {
@@ -65,8 +71,18 @@ impl<'a> Line<'a> {
 
     /// Something that waited until the model had time for it.
     pub(super) fn was_queued(&self) -> bool {
-        let attached = self.attachment.0.as_ref().and_then(|attached| attached.name.0.as_deref());
-        self.name.0.as_deref() == Some("attachment") && attached == Some("queued_command")
+        self.attached() == Some("queued_command")
+    }
+
+    /// The task list, or the thinking mode, of the message before it.
+    pub(super) fn tells_state(&self) -> bool {
+        matches!(self.attached(), Some(TODO | THINKING_MODE))
+    }
+
+    /// What an attachment is.
+    fn attached(&self) -> Option<&str> {
+        let is_one = self.name.0.as_deref() == Some("attachment");
+        self.attachment.0.as_ref().filter(|_| is_one).and_then(|attached| attached.name.0.as_deref())
     }
 
     /// A prompt that somebody typed while the model was at work; the agent queues notices of its own, too.

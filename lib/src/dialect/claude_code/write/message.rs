@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::nature::{THINKING_MODE, TODO};
 use super::block::{self, Speaker};
 use super::{NO_MODEL, Record, Voice};
 use crate::chain::{self, Fields, Losses, fields};
@@ -78,9 +79,12 @@ impl Record<'_, '_> {
             return;
         }
         self.losses().renamed("empty message");
-        let todos = said.todos.as_deref().unwrap_or_default();
-        let list = json!({"type": "todo", "content": todos, "itemCount": todos.len()});
-        let mut line = fields(json!({"type": "attachment", "attachment": list}));
+        let attachment = match said.todos.as_deref() {
+            // An empty list would be one that nobody said.
+            Some([]) | None => json!({"type": THINKING_MODE}),
+            Some(todos) => json!({"type": TODO, "content": todos, "itemCount": todos.len()}),
+        };
+        let mut line = fields(json!({"type": "attachment", "attachment": attachment}));
         line.extend(state);
         self.chain.own(line);
     }

@@ -101,6 +101,9 @@ impl Script<'_> {
                 facts["cwd"] = cwd.as_str().into();
             }
             self.push("turn_context", facts, Names::Side);
+        } else if self.draft.model_before.is_some() && self.begins_answer(said) {
+            // It is read as an answer of the model before it.
+            self.make_up("model");
         }
         said.parts.iter().for_each(|part| self.said_by_model(part));
         said.results.iter().for_each(|result| self.result(result));
@@ -111,6 +114,11 @@ impl Script<'_> {
         }
         let rest = Said { results: Vec::new(), model: None, usage: None, ..said.clone() };
         self.lose_the_rest(&rest);
+    }
+
+    /// Whether it is the first that the model says: what follows is the same model's.
+    fn begins_answer(&self, said: &Said) -> bool {
+        self.draft.answer == self.draft.id && !said.parts.is_empty()
     }
 
     /// What the agent put before the model. Codex makes its own anew; what tells of the conversation it sends again.
