@@ -24,7 +24,7 @@ use crate::message::Part;
 use crate::record::{
     Body, Compaction, RecordId, Restore, Rewind, Said, Snapshot, Thinking, Title, Todo, ToolResult, Usage,
 };
-use crate::writing::{Grain, Shape};
+use crate::writing::{Grain, NO_BRANCHES, Shape};
 pub use ack::{Ack, Delta, Durability, Options, Refused, Saved, Unsaved};
 use answer::{Answer, Call};
 pub use api_stream::{Api, ApiStream, BrokenOff};
@@ -152,8 +152,7 @@ impl Recorder {
         let ticket = self.tickets.next();
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
         if log.place.writing.shape == Shape::Linear {
-            let why = "the format is one line of records; fork the session, or convert it to native";
-            return Err(Error::NoPlace { record: to.to_string(), why });
+            return Err(Error::NoPlace { record: to.to_string(), why: NO_BRANCHES });
         }
         let there = log.start_at(to)?;
         let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());

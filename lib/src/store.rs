@@ -31,7 +31,7 @@ use crate::session::{NotFound, RecordRef, Session};
 use crate::sidecar;
 use crate::source::Source;
 use crate::trash::{Removed, Trash};
-use crate::writing::{Beginning, Line, Shape, Writing};
+use crate::writing::{Beginning, Line, NO_BRANCHES, Shape, Writing};
 
 /// Where sessions of one dialect are written.
 ///
@@ -369,8 +369,7 @@ impl Store {
     fn place_to_go_on<'s>(&self, session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
         let record = link_named(session, name)?;
         if self.writing.shape == Shape::Linear && Some(record) != session.head() {
-            let why = "the format is one line of records; fork the session, or convert it to native";
-            return Err(Error::NoPlace { record: name.to_owned(), why });
+            return Err(Error::NoPlace { record: name.to_owned(), why: NO_BRANCHES });
         }
         Ok(record)
     }

@@ -61,6 +61,10 @@ pub enum Shape {
     Linear,
 }
 
+/// Why a linear session goes on from its end only. Not every such format has a place for a fork; native has one for all.
+pub(crate) const NO_BRANCHES: &str =
+    "the format is one line of records; `convert --to native` makes a session with branches of it";
+
 /// A session that is about to begin.
 #[derive(Debug, Clone, Copy)]
 pub struct Beginning<'a> {
