@@ -177,7 +177,9 @@ impl Messages<'_> {
         if message.parts.len() > told.len() {
             self.written.lose("text", LossKind::Synthesised);
         }
-        for (_, before) in message.parts.iter().zip(&told).filter(|(now, before)| now != before) {
+        for (_, before) in
+            message.parts.iter().zip(&told).filter(|(now, before)| now != before && says(now) != says(before))
+        {
             self.written.lose(word_for(before), LossKind::Renamed);
         }
         // Our messages are JSON already: text keys only, so this cannot fail.
@@ -249,4 +251,13 @@ fn pages(parts: Vec<Part>) -> Vec<Vec<Part>> {
         }
     }
     pages
+}
+
+/// What a part says: a tool that gave nothing back is said to have done so, or not.
+fn says(part: &Part) -> Value {
+    let mut value = serde_json::to_value(part).unwrap_or_default();
+    if value.get("output").is_some_and(Value::is_null) {
+        value.as_object_mut().map(|part| part.shift_remove("output"));
+    }
+    value
 }
