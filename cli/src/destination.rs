@@ -75,7 +75,7 @@ impl Destination {
             Start::Current { project, with, idle_minutes } => {
                 let new = NewSession { with: with.as_deref(), ..NewSession::of(project) };
                 let is_new = store.current(&new)?.is_none();
-                let (recorder, archived) = store.go_on(new, *idle_minutes)?;
+                let (recorder, archived) = store.go_on_with_current(new, *idle_minutes)?;
                 if let Some(archived) = &archived {
                     told(tell_archived(archived, ctx));
                 }

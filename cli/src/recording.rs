@@ -221,7 +221,7 @@ impl Recording {
     fn end_when_idle(&mut self, ctx: &mut Ctx) {
         let Some(minutes) = self.destination.idle_minutes() else { return };
         let Some(recorder) = self.recorder.as_mut().filter(|recorder| recorder.is_idle_for(minutes)) else { return };
-        let finished = recorder.finish();
+        let finished = recorder.close();
         self.settle(ctx);
         if finished.is_ok() {
             self.recorder = None;
@@ -249,9 +249,9 @@ impl Recording {
             self.give_title(ctx);
         }
         if let Some(recorder) = &mut self.recorder {
-            let finished = recorder.finish().or_else(|error| match error {
+            let finished = recorder.close().or_else(|error| match error {
                 // The disk may promise at the second time what it did not at the first.
-                Error::Unsaved { .. } => recorder.reopen().and_then(|()| recorder.finish()),
+                Error::Unsaved { .. } => recorder.reopen().and_then(|()| recorder.close()),
                 error => Err(error),
             });
             self.acks.settle(&recorder.settled(), &mut ctx.out);

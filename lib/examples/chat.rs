@@ -22,7 +22,7 @@ use scrollback::error::Error;
 use scrollback::fork::Fork;
 use scrollback::history::{History, prepare_resume};
 use scrollback::host::Host;
-use scrollback::message::Part;
+use scrollback::message::{Part, ToolPart};
 use scrollback::project;
 use scrollback::record::{Body, Kind, RecordId, Said, Todo};
 use scrollback::recorder::{Ack, Delta, Recorder};
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &mut dyn Iterator<Item = String>) -> Result<(), Failure>
         Some(Ok((session, record))) => store.resume(&project, Point::Message { session: &whole(session), record })?,
         Some(Err(session)) => store.resume(&project, Point::Session(&whole(session)))?,
         None if is_continued => store.carry_on(new)?,
-        None => store.go_on(new, None)?.0,
+        None => store.go_on_with_current(new, None)?.0,
     };
     let (held, lost) = (HashMap::new(), BTreeSet::new());
     let mut chat = Chat { host, store, new, recorder, prints_acks, held, lost };
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &mut dyn Iterator<Item = String>) -> Result<(), Failure>
         };
         done.unwrap_or_else(|failure| eprintln!("{failure}"));
     }
-    chat.recorder.finish()?;
+    chat.recorder.close()?;
     chat.tell(Ack::NotRecorded, "");
     Ok(())
 }
@@ -124,8 +124,13 @@ impl Chat<'_> {
         for _ in 0..STEPS_LIMIT {
             let answer = self.listen(model, &model.view().messages(&history)?.0)?;
             history.add(Body::Assistant(answer.clone()));
-            let mut calls =
-                answer.parts.iter().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
+            // What the provider runs itself is nobody else's to run.
+            let is_ours = |call: &&ToolPart| call.provider_executed != Some(true);
+            let calls = answer
+                .parts
+                .iter()
+                .filter_map(|part| if let Part::Tool(call) = part { Some(&**call) } else { None });
+            let mut calls = calls.filter(is_ours);
             let Some(first) = calls.next() else { return Ok(()) };
             for call in std::iter::once(first).chain(calls) {
                 let result = tools::run(call, &self.host.cwd);
@@ -196,7 +201,7 @@ impl Chat<'_> {
 
     /// Goes on with another session. The one so far is closed before that is found.
     fn change(&mut self, to: impl FnOnce(&Self) -> Result<Recorder, Failure>) -> Result<(), Failure> {
-        self.recorder.finish()?;
+        self.recorder.close()?;
         self.tell(Ack::NotRecorded, "");
         self.recorder = to(self)?;
         self.greet()

@@ -18,10 +18,8 @@ use crate::error::{At, Error, Result};
 use crate::layout::kept_beside;
 use crate::project;
 use crate::record::{Kind, SessionId};
-use crate::recorder::{Recorder, first_tally};
-use crate::replace::{Keep, replace};
+use crate::recorder::{Recorder, first_tally, tell};
 use crate::session::Session;
-use crate::sidecar;
 use crate::source::Source;
 use crate::store::{NewSession, Store};
 
@@ -99,9 +97,13 @@ impl Store {
         checked.map(|()| None)
     }
 
-    /// Goes on with the current session, or begins one. One that was idle for longer than so many minutes is ended before;
-    /// 0 is no limit, as in the settings of the agents.
-    pub fn go_on(&self, new: NewSession<'_>, idle_minutes: Option<u32>) -> Result<(Recorder, Option<Archived>)> {
+    /// Goes on with the [`Store::current`] session, or begins one: always the latter where a format has many at a time. One that
+    /// was idle for longer than so many minutes is ended before; 0 is no limit, as in the settings of the agents.
+    pub fn go_on_with_current(
+        &self,
+        new: NewSession<'_>,
+        idle_minutes: Option<u32>,
+    ) -> Result<(Recorder, Option<Archived>)> {
         let idle_minutes = idle_minutes.filter(|minutes| *minutes > 0);
         let mut archived = None;
         for _ in 0..FILES_FOLLOWED {
@@ -138,15 +140,18 @@ impl Store {
     /// newest of the project, or of those that tell of none.
     pub fn carry_on(&self, new: NewSession<'_>) -> Result<Recorder> {
         if self.writing.archive.is_some() {
-            return self.go_on(new, None).map(|(recorder, _)| recorder);
+            return self.go_on_with_current(new, None).map(|(recorder, _)| recorder);
         }
         let project = project::of(new.project);
-        let rows = self.rows(&mut Vec::new()).filter(|(_, row)| row.parent_session.is_none());
-        let own = rows.filter(|(_, row)| row.project.as_ref().is_none_or(|told| Path::new(told) == project));
-        match own.max_by(|(_, a), (_, b)| a.updated.cmp(&b.updated).then_with(|| a.id.cmp(&b.id))) {
-            Some((source, _)) => self.resume_source(&source, None),
-            None => self.begin(new),
+        let (newest, errors) = self.newest(|_, row| row.project.as_ref().is_none_or(|told| Path::new(told) == project));
+        let mut recorder = match newest {
+            Some(source) => self.resume_source(&source, None)?,
+            None => self.begin(new)?,
+        };
+        if !errors.is_empty() {
+            recorder.surprise(Surprise::Unread);
         }
+        Ok(recorder)
     }
 
     /// Begins a session. The one that goes on, where a format has one at a time, is ended before.
@@ -154,12 +159,12 @@ impl Store {
         if let Some(current) = self.current(&new)? {
             self.archive(&current, When::Now)?;
         }
-        self.go_on(new, None).map(|(recorder, _)| recorder)
+        self.go_on_with_current(new, None).map(|(recorder, _)| recorder)
     }
 
     /// Ends a session: its file goes where ended ones lie, and nothing there is overwritten.
     pub fn archive(&self, source: &Source, when: When) -> Result<Ended> {
-        let cannot = |what: &str| Error::CannotHold { dialect: self.dialect.name(), what: what.to_owned() };
+        let cannot = |what: &str| Error::cannot_hold(self.dialect.name(), what.to_owned());
         let Some(archive) = self.writing.archive else { return Err(cannot("an archive of ended sessions")) };
         self.check_log(source)?;
         if self.is_ended(source) {
@@ -200,7 +205,9 @@ impl Store {
             }
         }
         let to = move_away(&*self.disk, log, &source.path, now, name)?;
-        let archived = self.read(&Source::file(self.dialect, &to))?.id();
+        // Where no line tells what it is called, its place does.
+        let is_told = session.id().as_str() != source.name();
+        let archived = if is_told { session.id() } else { SessionId(Source::file(self.dialect, &to).name()) };
         let mut surprises = self.begin_sidecar(&session, source, now);
         surprises.extend(self.move_kept(&source.path, &to));
         Ok(Ended::Archived(Archived { session: archived, path: to, surprises }))
@@ -220,16 +227,11 @@ impl Store {
     /// The file beside the log counts anew; whose it is, and what else it says, stays.
     fn begin_sidecar(&self, session: &Session, source: &Source, now: Timestamp) -> Vec<Surprise> {
         let place = self.place(session.id(), &source.path);
-        let (Some(path), Some(tell)) = (&place.sidecar, self.writing.sidecar) else { return Vec::new() };
         let project = session.cwd().map_or_else(|| self.host.cwd.clone(), |cwd| project::of(Path::new(cwd)));
         let mut tally = first_tally(&place, &project);
         (tally.updated, tally.is_open) = (Some(now), false);
-        let told = tell(sidecar::says(path), &tally);
-        let written = serde_json::to_vec_pretty(&told).map_err(io::Error::from).at(path).and_then(|mut bytes| {
-            bytes.push(b'\n');
-            replace(&*self.disk, path, &(self.host.new_id)(), &bytes, Keep::IfPossible)
-        });
-        if written.is_ok() { Vec::new() } else { vec![Surprise::NoSidecar] }
+        let written = tell(&place, |says, tell| tell(says, &tally));
+        written.err().map(|_| Surprise::NoSidecar).into_iter().collect()
     }
 
     /// Locks the file that the path names now; nothing where it names none.

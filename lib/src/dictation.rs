@@ -20,12 +20,10 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::issue::quoted;
 use crate::message::Message;
-use crate::reading::Reading;
 use crate::record::{Body, Kind, RecordId, Thinking, Todo, ToolResult, Usage};
 use crate::recorder::{Ack, Delta, Durability, Recorder, Saved, Unsaved};
-use crate::session::Session;
-use crate::source::Source;
-use crate::writing::{Loss, Losses};
+use crate::store::link_named;
+use crate::writing::Loss;
 
 /// A longer line is refused: what it says could not be read back.
 pub const LINE_LIMIT_BYTES: usize = crate::intake::VALUE_LIMIT_BYTES;
@@ -226,9 +224,13 @@ impl Dictation {
         heard
     }
 
-    /// Says what was understood. What the disk took and did not promise ([`Error::Unsaved`]) is saved once more at once, so that
-    /// after an error nothing of the saying is recorded.
+    /// Says what was understood. What the disk took and did not promise ([`Error::Unsaved`]) is saved once more at once: after an
+    /// error nothing of the saying is recorded. Only where it is that error again, the saying stands in the file and may not
+    /// survive a crash; nothing else is said before it is saved.
     pub fn say(&mut self, saying: Saying, recorder: &mut Recorder) -> Result<Ack> {
+        if recorder.is_in_doubt() {
+            recorder.reopen()?;
+        }
         let (kinds, was_answering) = (saying.kinds(), recorder.is_answering());
         let again = saying.clone();
         let said = self.say_once(saying, recorder);
@@ -239,8 +241,8 @@ impl Dictation {
         let is_other =
             was_answering && recorder.is_answering() && !matches!(again, Saying::Delta(_) | Saying::Result(_));
         match written {
-            Some(Unsaved { ticket, id: Some(id), kind }) if !is_other && kinds.contains(&kind) => {
-                Ok(Ack::Saved(Saved { ticket, id, durability: Durability::Sync, losses: Losses::default() }))
+            Some(Unsaved { ticket, id: Some(id), kind, losses }) if !is_other && kinds.contains(&kind) => {
+                Ok(Ack::Saved(Saved { ticket, id, durability: Durability::Sync, losses }))
             }
             _ => self.say_once(again, recorder),
         }
@@ -248,15 +250,13 @@ impl Dictation {
 
     fn say_once(&mut self, saying: Saying, recorder: &mut Recorder) -> Result<Ack> {
         match saying {
-            Saying::Body(body) => match *body {
-                Body::User(said) => recorder.user(said),
-                body => recorder.record(body),
-            },
+            Saying::Body(body) => recorder.record(*body),
             Saying::Todos(todos) => recorder.todos(todos),
             Saying::Thinking(thinking) => recorder.thinking(thinking),
             Saying::Usage(usage) => recorder.usage(usage),
             Saying::Rewind { to, reason } => {
-                let to = place_to_go_on(recorder, &to)?;
+                // Before the answer ends: a step that leads nowhere ends nothing.
+                let to = RecordId(link_named(&recorder.read()?, &to)?.id().into_owned());
                 recorder.rewind(&to, reason)
             }
             Saying::Delta(delta) => recorder.delta(delta),
@@ -289,18 +289,6 @@ fn message(value: Value, heard: &mut Heard) -> std::result::Result<(), Refused> 
         return Ok(());
     }
     own::spoken(value, heard)
-}
-
-/// The record of a recorder's session that somebody named.
-fn place_to_go_on(recorder: &Recorder, name: &str) -> Result<RecordId> {
-    let no_record = || Error::NoRecord { record: name.to_owned() };
-    let (Some(path), Some(dialect)) = (recorder.path(), recorder.dialect()) else { return Err(no_record()) };
-    let session = Session::open(&Source::file(dialect, path), &Reading::plain(recorder.now()))?;
-    let record = session.find(name).map_err(|_| no_record())?;
-    if record.is_side() {
-        return Err(Error::NoPlace { record: name.to_owned(), why: "it has no place in the conversation" });
-    }
-    Ok(RecordId(record.id().into_owned()))
 }
 
 impl Heard {

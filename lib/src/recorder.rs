@@ -20,11 +20,12 @@ mod words;
 pub use crate::append::Surprise;
 use crate::dialect::Repeated;
 use crate::error::{Error, Result};
-use crate::message::Part;
+use crate::message::{Part, ToolPart};
 use crate::record::{
     Body, Compaction, RecordId, Restore, Rewind, Said, Snapshot, Thinking, Title, Todo, ToolResult, Usage,
 };
-use crate::writing::{Grain, NO_BRANCHES, Shape};
+use crate::store::no_branches;
+use crate::writing::{Grain, Shape};
 pub use ack::{Ack, Delta, Durability, Options, Refused, Saved, Unsaved};
 use answer::{Answer, Call};
 pub use api_stream::{Api, ApiStream, BrokenOff};
@@ -32,10 +33,10 @@ use blocks::blocks;
 use draft::{On, Piece};
 pub(crate) use log::{Log, Mode, Place};
 pub(crate) use start::{RECORDS_ASKED_FOR_CALLS, Start, Tip};
-pub(crate) use telling::first_tally;
+pub(crate) use telling::{first_tally, tell};
 use tickets::{Tickets, Whose};
-use turn::Turn;
 pub use turn::steps;
+use turn::{Turn, take_result};
 
 /// Records one session.
 ///
@@ -152,7 +153,7 @@ impl Recorder {
         let ticket = self.tickets.next();
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
         if log.place.writing.shape == Shape::Linear {
-            return Err(Error::NoPlace { record: to.to_string(), why: NO_BRANCHES });
+            return Err(no_branches(to.as_str()));
         }
         let there = log.start_at(to)?;
         let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());
@@ -208,6 +209,13 @@ impl Recorder {
     /// A piece of the answer that the model is giving. One that the format has no place for is a loss of a call that is
     /// [`Recorder::settled`] once a piece is written that it has one for; an answer of nothing else is [`Recorder::refused`].
     pub fn delta(&mut self, delta: Delta) -> Result<Ack> {
+        let grain = self.log.as_ref().map(|log| log.place.writing.grain);
+        let delta = match delta {
+            Delta::Part(Part::Tool(call)) if !call.is_open() && grain < Some(Grain::Turn) => {
+                return self.answered_call(*call);
+            }
+            delta => delta,
+        };
         let ticket = self.tickets.next();
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
         if self.answer.is_none() {
@@ -216,6 +224,20 @@ impl Recorder {
         }
         let answer = self.answer.get_or_insert_default();
         answer.take(delta, &mut Call { ticket, log, tickets: &mut self.tickets })
+    }
+
+    /// A call that comes with its result, as those do that the provider runs: the result is a record of its own.
+    fn answered_call(&mut self, mut call: ToolPart) -> Result<Ack> {
+        let result = take_result(&mut call);
+        let waits = self.answer.as_ref().is_some_and(|answer| answer.has_open_calls);
+        let called = self.delta(Delta::Part(call.into()))?;
+        let Some(result) = result else { return Ok(called) };
+        self.answer.iter_mut().for_each(|answer| answer.has_open_calls = waits);
+        let mut ack = self.early_result(result)?;
+        if let (Ack::Saved(saved), Ack::Saved(mut called)) = (&mut ack, called) {
+            saved.losses.append(&mut called.losses);
+        }
+        Ok(ack)
     }
 
     /// The answer that came in pieces is whole, and this is what else is known of it.
@@ -278,14 +300,9 @@ impl Recorder {
         Ok(())
     }
 
-    /// Ends the recording: the same as [`Recorder::finish`]. Where that fails, what is held is still here to be tried again.
+    /// Writes everything that is held and the sidecar, and makes it safe; the recorder can go on. Where that fails, what is held
+    /// is still here to be tried again, and what is in the file is made safe.
     pub fn close(&mut self) -> Result<()> {
-        self.finish()
-    }
-
-    /// Writes everything that is held and the sidecar; the recorder can go on. What is in the file is made safe even where
-    /// what is held cannot be written.
-    pub fn finish(&mut self) -> Result<()> {
         let ended = self.leave_turn();
         let Some(log) = &mut self.log else { return ended };
         match ended {

@@ -31,7 +31,7 @@ use crate::session::{NotFound, RecordRef, Session};
 use crate::sidecar;
 use crate::source::Source;
 use crate::trash::{Removed, Trash};
-use crate::writing::{Beginning, Line, NO_BRANCHES, Shape, Writing};
+use crate::writing::{Beginning, Line, Shape, Writing};
 
 /// Where sessions of one dialect are written.
 ///
@@ -234,7 +234,10 @@ impl Store {
     pub fn resume(&self, project: &Path, point: Point<'_>) -> Result<Recorder> {
         match point {
             Point::Latest => {
-                let (newest, errors) = self.newest(project, |source| !self.is_ended(source));
+                let project = project::of(project);
+                let is_its = |told: &String| Path::new(told) == project;
+                let (newest, errors) =
+                    self.newest(|source, row| row.project.as_ref().is_some_and(is_its) && !self.is_ended(source));
                 // Where nothing else is known, what could not be read is the reason.
                 let Some(newest) = newest else {
                     return Err(errors.into_iter().next().unwrap_or(Error::NoSession(None)));
@@ -292,7 +295,7 @@ impl Store {
     fn amend(&self, source: &Source, say: impl FnOnce(&mut Recorder) -> Result<Ack>) -> Result<Amended> {
         let mut recorder = self.resume_source(source, None)?;
         let ack = say(&mut recorder)?;
-        recorder.finish()?;
+        recorder.close()?;
         Ok(Amended { ack, surprises: recorder.surprises() })
     }
 
@@ -369,10 +372,17 @@ impl Store {
     fn place_to_go_on<'s>(&self, session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
         let record = link_named(session, name)?;
         if self.writing.shape == Shape::Linear && Some(record) != session.head() {
-            return Err(Error::NoPlace { record: name.to_owned(), why: NO_BRANCHES });
+            return Err(no_branches(name));
         }
         Ok(record)
     }
+}
+
+/// Why a session of one line of records goes on from its last one only.
+pub(crate) fn no_branches(record: &str) -> Error {
+    // Not every such format has a place for a fork; native has one for all.
+    let why = "the format is one line of records; `convert --to native` makes a session with branches of it";
+    Error::NoPlace { record: record.to_owned(), why }
 }
 
 /// The record of this name, if others can hang on it.

@@ -266,22 +266,22 @@ fn a_writer_that_still_has_it_open_goes_on_in_a_new_file_with_its_header() {
 fn an_idle_session_is_ended_before_it_is_gone_on_with() {
     let place = Place::of("fluux", "2025-02-08T19:00:00Z");
     let new = NewSession { with: Some(ALICE), ..NewSession::of(Path::new("/gone/engine")) };
-    let (mut recorder, archived) = place.store.go_on(new, Some(30)).unwrap();
+    let (mut recorder, archived) = place.store.go_on_with_current(new, Some(30)).unwrap();
     recorder.user("One").unwrap();
     assert!(archived.is_none());
     place.set("2025-02-08T19:30:00Z");
     assert!(!recorder.is_idle_for(30) && recorder.is_idle_for(29));
-    let (mut same, archived) = place.store.go_on(new, Some(30)).unwrap();
+    let (mut same, archived) = place.store.go_on_with_current(new, Some(30)).unwrap();
     same.user("Two").unwrap();
     assert!(archived.is_none());
     place.set("2025-02-08T20:00:01Z");
-    let (mut next, archived) = place.store.go_on(new, Some(30)).unwrap();
+    let (mut next, archived) = place.store.go_on_with_current(new, Some(30)).unwrap();
     next.user("Three").unwrap();
     assert_eq!(archived.unwrap().path, place.path("alice@example.com/sessions/20250208-200001.jsonl"));
     assert_eq!(place.read("alice@example.com/history.jsonl").lines().count(), 2);
-    assert!(place.store.go_on(new, None).unwrap().1.is_none());
+    assert!(place.store.go_on_with_current(new, None).unwrap().1.is_none());
     place.set("2025-02-09T20:00:01Z");
-    assert!(place.store.go_on(new, Some(0)).unwrap().1.is_none(), "0 is no limit");
+    assert!(place.store.go_on_with_current(new, Some(0)).unwrap().1.is_none(), "0 is no limit");
 }
 
 #[test]
@@ -290,14 +290,14 @@ fn whoever_writes_while_others_end_the_session_loses_nothing() {
     const EACH: usize = 60;
     let place = Place::of("fluux", "2025-02-08T19:00:00Z");
     let new = NewSession { with: Some(ALICE), ..NewSession::of(Path::new("/gone/engine")) };
-    place.store.go_on(new, None).unwrap();
+    place.store.go_on_with_current(new, None).unwrap();
     let source = place.store.current(&new).unwrap().unwrap();
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
             let (store, source) = (place.store.clone(), &source);
             scope.spawn(move || {
                 let mut recorder = loop {
-                    match store.go_on(new, None) {
+                    match store.go_on_with_current(new, None) {
                         Ok((recorder, _)) => break recorder,
                         Err(error) => assert!(matches!(error, Error::Io { .. }), "{error}"),
                     }
@@ -348,10 +348,24 @@ fn a_conversation_of_sage_goes_into_history_and_its_metadata_counts_anew() {
     assert_eq!(told(), expected);
     let row = place.store.list(None).rows.remove(0);
     assert_eq!(row.project.as_deref(), Some("/gone/engine"), "an archive is still its project's");
+    assert_eq!(row.id, done.session);
     let mut next = place.store.create(Path::new("/gone/engine")).unwrap();
     next.user("Again").unwrap();
     next.close().unwrap();
     assert_eq!((&told()["mood"], &told()["message_count"]), (&about["mood"], &json!(1)));
+}
+
+#[test]
+fn what_is_beside_the_log_and_unclear_is_left_to_whoever_mends_it() {
+    let log = "projects/-gone-engine/conversation.jsonl";
+    for unclear in ["{\"project_dir\": \"/gone/eng", "[]", "", "\"a text\""] {
+        let place = Place::of("sage-el", "2026-01-10T12:00:00Z");
+        place.put(log, SAID);
+        place.put("projects/-gone-engine/metadata.json", unclear);
+        let done = archived(place.end(log));
+        assert_eq!(place.read("projects/-gone-engine/metadata.json"), unclear);
+        assert_eq!(done.surprises, [Surprise::NoSidecar], "{unclear}");
+    }
 }
 
 #[test]
@@ -390,7 +404,7 @@ fn a_session_is_not_begun_beside_what_cannot_be_looked_into() {
     link("nowhere", "projects/-gone/conversation.jsonl");
     assert!(place.store.current(&new).unwrap().is_none(), "what is gone is no session");
     link("conversation.jsonl", "projects/-loop/conversation.jsonl");
-    assert!(matches!(place.store.go_on(new, None), Err(Error::Io { .. })));
+    assert!(matches!(place.store.go_on_with_current(new, None), Err(Error::Io { .. })));
     let usual = "projects/-gone-engine/conversation.jsonl";
     place.put(usual, SAID);
     assert_eq!(

@@ -399,6 +399,18 @@ fn what_the_end_of_the_input_cuts_off_is_said_as_it_is() {
         {"type": "tool-input-start", "toolCallId": "c", "toolName": "read"}
         {"type": "tool-input-delta", "toolCallId": "c", "inputTextDelta": "{\"path"}
     "#), @r#"assistant: First Second [read c "{\"path"] cost {"input":3,"output":1}"#);
+    // What is taken back stays so, and calls are said in the order in which they began.
+    insta::assert_snapshot!(check(r#"
+        {"type": "start-step"}
+        {"type": "tool-input-start", "toolCallId": "gone", "toolName": "read"}
+        {"type": "reset-step"}
+        {"type": "tool-input-start", "toolCallId": "c3", "toolName": "read"}
+        {"type": "tool-input-start", "toolCallId": "c1", "toolName": "read"}
+        {"type": "tool-input-start", "toolCallId": "c4", "toolName": "read"}
+        {"type": "tool-input-start", "toolCallId": "c2", "toolName": "read"}
+        {"type": "tool-input-start", "toolCallId": "c5", "toolName": "read"}
+        {"type": "finish-step"}
+    "#), @"assistant: [read c3 null] [read c1 null] [read c4 null] [read c2 null] [read c5 null]");
     insta::assert_snapshot!(check(r#"
         {"type": "assistant", "session_id": "s", "message": {"id": "m1", "role": "assistant", "model": "claude-x", "content": [{"type": "text", "text": "Half."}], "usage": {"input_tokens": 3, "output_tokens": 1}}}
     "#), @r#"assistant: Half. model claude-x cost {"input":3,"output":1}"#);
@@ -423,6 +435,8 @@ fn words_that_wait_are_released_when_nothing_waits_any_more() {
     assert_eq!(released(r#"{"type": "text-start", "id": "u"}"#), (false, false));
     assert_eq!(released(r#"{"type": "text-delta", "id": "u", "delta": "x"}"#), (true, false));
     assert_eq!(released(r#"{"type": "reset-step"}"#), (false, true), "it was taken back");
+    assert_eq!(released(r#"{"type": "tool-input-start", "toolCallId": "c", "toolName": "read"}"#), (true, false));
+    assert_eq!(released(r#"{"type": "start"}"#), (false, true), "it was said as it was");
 }
 
 #[test]
@@ -500,8 +514,10 @@ fn what_would_be_lost_unseen_is_told_or_refused() {
         {"snapshot": {"states": 7}}
         {"snapshot": {"states": {"trackedFiles": [], "fileBackups": {}}}}
         {"title": "two\nlines"}
+        {"assistant": {"toolCalls": [{"id": "c", "type": "function", "title": "Look", "providerExecuted": true, "colour": 1, "function": {"name": "read", "arguments": "{}", "strict": true}, "refusal": null}]}}
     "#), @r#"
     user: q todos [{"content":"look","status":"napping"},{"content":"go","status":"pending"}] thinking {"level":"high","disabled":false,"triggers":[]} {"big":1.8446744073709552e+22}
+    assistant: [read c {}]
     1 refused: "user" is said twice
     2 refused: "content" is said twice
     3 Renamed: digits of a number
@@ -511,6 +527,8 @@ fn what_would_be_lost_unseen_is_told_or_refused() {
     8 refused: snapshot: states are {trackedFiles, fileBackups}, each an object by file
     9 refused: snapshot: states are {trackedFiles, fileBackups}, each an object by file
     10 refused: title: a title is one line of 1 to 500 characters
+    11 Dropped: toolCalls.colour
+    11 Dropped: toolCalls.strict
     "#);
 }
 

@@ -324,6 +324,11 @@ fn a_session_that_cannot_be_read_is_told_of() {
     let mut recorder = store.resume(project, Point::Latest).unwrap();
     assert_eq!(recorder.session().unwrap().as_str(), "s1");
     assert!(recorder.surprises().contains(&Surprise::Unread));
+    for (project, expected) in [(project, Some("s1")), (Path::new("/gone/another"), None)] {
+        let mut recorder = store.carry_on(NewSession::of(project)).unwrap();
+        assert_eq!(expected.unwrap_or(recorder.session().unwrap().as_str()), recorder.session().unwrap().as_str());
+        assert!(recorder.surprises().contains(&Surprise::Unread), "{}", project.display());
+    }
     let refused = store.load("s2");
     assert!(matches!(refused, Err(Error::Io { .. })), "{:?}", refused.err());
     assert!(store.load("s1").is_ok());

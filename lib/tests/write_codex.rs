@@ -455,7 +455,7 @@ fn titles_notices_and_failures_have_their_events() {
 #[test]
 fn in_a_file_with_numbered_lines_the_numbers_go_on() {
     let mut pen = wrote(&[user("one"), answer("two")]);
-    pen.recorder.finish().unwrap();
+    pen.recorder.close().unwrap();
     let number = |(at, mut line): (usize, Value)| {
         line["ordinal"] = at.into();
         format!("{line}\n")

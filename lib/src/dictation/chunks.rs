@@ -7,6 +7,7 @@
 
 use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::fields::Fields;
 use super::texts::Texts;
@@ -58,6 +59,8 @@ pub(super) fn is_known(kind: &str) -> bool {
 pub(super) struct Stream {
     texts: Texts,
     calls: HashMap<String, Call>,
+    /// How many calls have begun.
+    begun: u64,
     /// Which call a question is about.
     asked: HashMap<String, String>,
     /// Whole messages that were said.
@@ -74,11 +77,14 @@ pub(super) struct Stream {
 /// A call, as far as it was told.
 #[derive(Default)]
 struct Call {
+    /// Where it stands among those that have begun.
+    number: u64,
     name: Option<String>,
     /// Its arguments while they come.
     text: String,
     part: Option<ToolPart>,
-    result: Option<ToolResult>,
+    /// Stands for the result that was told last: a large one is not kept to know it again.
+    result: Option<u128>,
     /// The answer that it belongs to is being given.
     in_answer: bool,
 }
@@ -122,7 +128,8 @@ impl Stream {
             "start" => {
                 self.end_step(heard);
                 // Another message's calls are other calls, whatever they are called.
-                *self = Stream { messages: std::mem::take(&mut self.messages), ..Stream::default() };
+                let (messages, holds_back) = (std::mem::take(&mut self.messages), self.holds_back);
+                *self = Stream { messages, holds_back, ..Stream::default() };
                 self.metadata(fields.object(&["messageMetadata"])?, heard);
                 if fields.any(&["messageId"]).is_some() {
                     heard.lose("messageId");
@@ -141,7 +148,7 @@ impl Stream {
             }
             "reset-step" => {
                 self.texts = Texts::default();
-                self.calls.retain(|_, call| !call.in_answer);
+                self.calls.retain(|_, call| !call.in_answer && !call.is_unfinished());
                 heard.say(Saying::Reset);
             }
             "abort" | "error" => {
@@ -155,7 +162,8 @@ impl Stream {
             "tool-input-start" => {
                 let (id, name) = (fields.needed(&["toolCallId"])?, fields.needed(&["toolName"])?);
                 if self.calls.get(&id).is_none_or(|call| call.part.is_none()) {
-                    self.calls.insert(id, Call { name: Some(name), ..Call::default() });
+                    self.begun += 1;
+                    self.calls.insert(id, Call { number: self.begun, name: Some(name), ..Call::default() });
                     heard.waits = true;
                 }
             }
@@ -197,7 +205,9 @@ impl Stream {
     fn end_step(&mut self, heard: &mut Heard) {
         self.texts.end_all(heard);
         // Arguments that never became whole.
-        for (id, call) in self.calls.iter_mut().filter(|(_, call)| call.is_unfinished()) {
+        let mut unfinished: Vec<_> = self.calls.iter_mut().filter(|(_, call)| call.is_unfinished()).collect();
+        unfinished.sort_by_key(|(_, call)| call.number);
+        for (id, call) in unfinished {
             let name = call.name.clone().unwrap_or_else(|| "unknown".to_owned());
             let input = Some(call.text.as_str()).filter(|text| !text.is_empty()).map(Value::from);
             let part = ToolPart::dynamic(name, id, ToolState::InputStreaming { input });
@@ -321,10 +331,11 @@ impl Stream {
     fn say_result(&mut self, result: ToolResult, heard: &mut Heard) {
         let call = self.calls.entry(result.call_id.clone()).or_default();
         // A stream that is told again says the same again.
-        if call.result.as_ref() == Some(&result) {
+        let told = Some(xxh3_128(format!("{result:?}").as_bytes()));
+        if call.result == told {
             return;
         }
-        call.result = Some(result.clone());
+        call.result = told;
         heard.say(Saying::Result(Box::new(result)));
     }
 

@@ -103,7 +103,7 @@ fn said(value: Value, body: fn(Said) -> Body, heard: &mut Heard) -> Result<(), R
                 words::attachments(attachments, &mut said)?;
             }
             if let Some(calls) = fields.any(&["toolCalls", "tool_calls"]) {
-                words::calls(calls, &mut said)?;
+                words::calls(calls, &mut said, heard)?;
             }
             if let Some(reaction) = fields.any(&["reaction"]) {
                 said.parts.push(Part::data("reaction", reaction));
@@ -285,7 +285,7 @@ fn delta(value: Value, heard: &mut Heard) -> Result<(), Refused> {
     }
     if let Some(calls) = fields.any(&["toolCalls", "tool_calls"]) {
         let mut said = Said::default();
-        words::calls(calls, &mut said)?;
+        words::calls(calls, &mut said, heard)?;
         deltas.extend(said.parts.into_iter().map(Delta::Part));
     }
     deltas.extend((fields.flag(&["end"])? == Some(true)).then_some(Delta::End(None)));

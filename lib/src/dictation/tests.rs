@@ -12,6 +12,7 @@ use crate::dialect::Native;
 use crate::disk::sim::{Event, Sim};
 use crate::host::Host;
 use crate::reading::Reading;
+use crate::record::RecordId;
 use crate::recorder::{Ack, Durability, Recorder};
 use crate::session::Session;
 use crate::store::Store;
@@ -30,6 +31,38 @@ fn host() -> Host {
 fn say(dictation: &mut Dictation, recorder: &mut Recorder, line: &str) -> Vec<Ack> {
     let sayings = dictation.hear(line.as_bytes()).unwrap().sayings;
     sayings.into_iter().map(|saying| dictation.say(saying, recorder).unwrap()).collect()
+}
+
+/// A disk that fails two times: nothing is acknowledged with the record of another line, and what is acknowledged is there.
+#[test]
+fn a_line_behind_one_that_is_in_doubt_is_not_taken_for_it() {
+    let lines = [r#"{"user": "<1>"}"#, r#"{"user": "<2>"}"#, r#"{"user": "<3>"}"#, r#"{"assistant": "<4>"}"#];
+    for (first, second) in (0..40).flat_map(|first| (0..12).map(move |second| (first, first + 1 + second))) {
+        let sim = Sim::new(first, &["/home"]);
+        let store = Store::on(Arc::new(sim.clone()), &Native, Path::new("/home/store"), host()).unwrap();
+        let mut recorder = store.create(Path::new("/gone/tides")).unwrap();
+        for step in [first, second] {
+            sim.at(sim.steps() + step, Event::Fails(io::ErrorKind::Other));
+        }
+        let mut dictation = Dictation::default();
+        let mut told: Vec<(RecordId, &str)> = Vec::new();
+        for line in lines {
+            for saying in dictation.hear(line.as_bytes()).unwrap().sayings {
+                if let Ok(Ack::Saved(saved)) = dictation.say(saying, &mut recorder) {
+                    told.push((saved.id, line));
+                }
+            }
+        }
+        let path = sim.names().into_iter().rfind(|name| name.ends_with("messages.jsonl")).unwrap();
+        let log = sim.read(&path.to_string_lossy()).unwrap();
+        let session = Session::from_bytes(&Native, log, &Reading::plain(Timestamp::MAX));
+        for (id, line) in told {
+            let record = session.find(id.as_str()).unwrap();
+            let word = line.split(['<', '>']).nth(1).unwrap();
+            let said = format!("{:?}", record.body().unwrap());
+            assert!(said.contains(&format!("<{word}>")), "failures at {first} and {second}: {line} is {said}");
+        }
+    }
 }
 
 /// Whichever operation fails once: a line is refused and nothing of it is there, or it is acknowledged and there once.

@@ -76,7 +76,7 @@ pub(super) fn attachments(value: Value, said: &mut Said) -> Result<(), Refused> 
 }
 
 /// Calls: ours, or those of OpenAI's API with their arguments as text.
-pub(super) fn calls(value: Value, said: &mut Said) -> Result<(), Refused> {
+pub(super) fn calls(value: Value, said: &mut Said, heard: &mut Heard) -> Result<(), Refused> {
     let Value::Array(list) = value else { return Err(wrong(&["toolCalls"], "a list", &value)) };
     for call in list {
         let Value::Object(call) = call else { return Err(wrong(&["toolCalls"], "a list of objects", &call)) };
@@ -91,7 +91,16 @@ pub(super) fn calls(value: Value, said: &mut Said) -> Result<(), Refused> {
             Some(input) => input,
             None => Map::new().into(),
         };
-        said.parts.push(ToolPart::dynamic(name, id, ToolState::called(input)).into());
+        let call = ToolPart {
+            title: fields.text(&["title"])?,
+            provider_executed: fields.flag(&["providerExecuted"])?,
+            ..ToolPart::dynamic(name, id, ToolState::called(input))
+        };
+        said.parts.push(call.into());
+        // Where it stands and that it is a function says nothing new.
+        ["type", "index"].iter().for_each(|key| _ = fields.any(&[key]));
+        let rest = fields.0.iter().filter(|(_, value)| !value.is_null());
+        rest.for_each(|(key, _)| heard.lose(format!("toolCalls.{key}")));
     }
     Ok(())
 }

@@ -207,4 +207,6 @@ pub struct Unsaved {
     pub id: Option<RecordId>,
     /// What it is.
     pub kind: Kind,
+    /// What the format lost of it.
+    pub losses: Losses,
 }

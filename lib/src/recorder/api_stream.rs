@@ -2,7 +2,6 @@
 //!
 //! The other half of [`crate::history::View`]: that one says what is sent, this one hears what comes back.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Map, Value, json};
@@ -46,8 +45,8 @@ impl std::error::Error for BrokenOff {}
 #[derive(Debug)]
 pub struct ApiStream {
     api: Api,
-    /// Calls that are not whole, by their numbers in the answer.
-    calls: BTreeMap<u64, Called>,
+    /// Calls that are not whole, in their order.
+    calls: Vec<Called>,
     signature: String,
     usage: Usage,
     is_named: bool,
@@ -59,9 +58,15 @@ pub struct ApiStream {
 
 #[derive(Debug, Default)]
 struct Called {
+    /// Where the endpoint says that it stands in the answer.
+    number: Option<u64>,
     id: String,
     name: String,
     input: String,
+    /// The provider runs it, and what it found stands in the same answer.
+    is_hosted: bool,
+    /// Nothing is added to it any more.
+    is_whole: bool,
 }
 
 impl ApiStream {
@@ -69,7 +74,7 @@ impl ApiStream {
     pub fn of(api: Api) -> ApiStream {
         ApiStream {
             api,
-            calls: BTreeMap::new(),
+            calls: Vec::new(),
             signature: String::new(),
             usage: Usage::default(),
             is_named: false,
@@ -119,12 +124,18 @@ impl ApiStream {
                 "thinking_delta" => self.says(&delta["thinking"], Delta::Reasoning),
                 "signature_delta" => self.signature.push_str(&text(&delta["signature"])),
                 "input_json_delta" => {
-                    self.calls.entry(number).or_default().input.push_str(&text(&delta["partial_json"]));
+                    let call = self.calls.iter_mut().rfind(|call| call.is_at(number));
+                    call.into_iter().for_each(|call| call.input.push_str(&text(&delta["partial_json"])));
                 }
                 _ => {}
             },
-            "content_block_stop" => match self.calls.remove(&number) {
-                Some(call) => self.heard.push(call.whole()),
+            "content_block_stop" => match self.calls.iter().rposition(|call| call.is_at(number)) {
+                // What it found comes next.
+                Some(at) if self.calls[at].is_hosted => self.calls[at].is_whole = true,
+                Some(at) => {
+                    let call = self.calls.remove(at).called();
+                    self.heard.push(Delta::Part(call.into()));
+                }
                 None if self.signature.is_empty() => self.words_end(),
                 None => {
                     let signature = json!({"signature": std::mem::take(&mut self.signature)});
@@ -135,17 +146,25 @@ impl ApiStream {
             "message_delta" => {
                 self.usage.output = event["usage"]["output_tokens"].as_u64().or(self.usage.output);
             }
-            "message_stop" => self.is_whole = true,
+            "message_stop" => self.message_ends(),
             _ => {}
         }
+    }
+
+    /// Calls of which no end was heard are calls still.
+    fn message_ends(&mut self) {
+        self.is_whole = true;
+        self.words_end();
+        let calls = std::mem::take(&mut self.calls).into_iter();
+        self.heard.extend(calls.map(|call| Delta::Part(call.called().into())));
     }
 
     /// Most blocks begin empty; what is hidden of a thinking comes at once.
     fn block_starts(&mut self, number: u64, block: &Value) {
         match block["type"].as_str().unwrap_or_default() {
-            "tool_use" => {
-                let call = Called { id: text(&block["id"]), name: text(&block["name"]), ..Called::default() };
-                self.calls.insert(number, call);
+            kind @ ("tool_use" | "server_tool_use") => {
+                let (id, name, is_hosted) = (text(&block["id"]), text(&block["name"]), kind != "tool_use");
+                self.calls.push(Called { number: Some(number), id, name, is_hosted, ..Called::default() });
             }
             "text" => self.says(&block["text"], Delta::Text),
             "thinking" => self.says(&block["thinking"], Delta::Reasoning),
@@ -154,7 +173,15 @@ impl ApiStream {
                 let part = ReasoningPart { provider_metadata: Some(about), ..ReasoningPart::default() };
                 self.heard.push(Delta::Part(Part::Reasoning(part)));
             }
-            _ => {}
+            _ => {
+                // Each of the provider's own tools has a type of block for what it found.
+                let id = block["tool_use_id"].as_str().unwrap_or_default();
+                if let Some(at) = self.calls.iter().position(|call| call.is_hosted && call.id == id) {
+                    let mut call = self.calls.remove(at).called();
+                    call.state = ToolState::done(call.input().cloned().unwrap_or_default(), block["content"].clone());
+                    self.heard.push(Delta::Part(call.into()));
+                }
+            }
         }
     }
 
@@ -175,23 +202,34 @@ impl ApiStream {
         }
         self.says(&delta["content"], Delta::Text);
         for piece in delta["tool_calls"].as_array().into_iter().flatten() {
-            let id = piece["id"].as_str().unwrap_or_default();
-            let last = self.calls.last_key_value().map(|(number, _)| *number);
-            // Not every endpoint counts the calls: then an id begins one.
-            let uncounted = if id.is_empty() { last } else { last.map(|last| last.saturating_add(1)) };
-            let number = piece["index"].as_u64().or(uncounted).unwrap_or_default();
-            let call = self.calls.entry(number).or_default();
-            if call.id != id {
+            let (id, number) = (piece["id"].as_str().unwrap_or_default(), piece["index"].as_u64());
+            let call = self.call_of(id, number);
+            // Some endpoints say both again with every piece.
+            if call.id.is_empty() {
                 call.id.push_str(id);
             }
-            call.name.push_str(piece["function"]["name"].as_str().unwrap_or_default());
+            if call.name.is_empty() {
+                call.name.push_str(piece["function"]["name"].as_str().unwrap_or_default());
+            }
             call.input.push_str(piece["function"]["arguments"].as_str().unwrap_or_default());
         }
         if choice["finish_reason"].is_string() {
-            self.is_whole = true;
-            self.words_end();
-            self.heard.extend(std::mem::take(&mut self.calls).into_values().map(Called::whole));
+            self.message_ends();
         }
+    }
+
+    /// The call that a piece belongs to. Not every endpoint counts its calls, or counts them right: another id is another one.
+    fn call_of(&mut self, id: &str, number: Option<u64>) -> &mut Called {
+        let is_it = |call: &Called| {
+            let is_there = number.is_none() || call.number == number;
+            is_there && (id.is_empty() || call.id.is_empty() || call.id == id)
+        };
+        // A piece without an id goes on with the last one.
+        let at = self.calls.iter().rposition(is_it).unwrap_or(self.calls.len());
+        if at == self.calls.len() {
+            self.calls.push(Called { number, ..Called::default() });
+        }
+        &mut self.calls[at]
     }
 
     fn named(&mut self, model: &Value) {
@@ -216,10 +254,15 @@ impl ApiStream {
 }
 
 impl Called {
-    fn whole(self) -> Delta {
+    fn is_at(&self, number: u64) -> bool {
+        self.number == Some(number) && !self.is_whole
+    }
+
+    fn called(self) -> ToolPart {
         let input = if self.input.is_empty() { "{}" } else { &self.input };
         let input = serde_json::from_str(input).unwrap_or_else(|_| Value::from(input));
-        Delta::Part(ToolPart::dynamic(self.name, self.id, ToolState::called(input)).into())
+        let provider_executed = self.is_hosted.then_some(true);
+        ToolPart { provider_executed, ..ToolPart::dynamic(self.name, self.id, ToolState::called(input)) }
     }
 }
 
@@ -295,9 +338,17 @@ mod tests {
             r#"{"type": "content_block_stop", "index": 3}"#,
             r#"{"type": "content_block_start", "index": 4, "content_block": {"type": "tool_use", "id": "c2", "name": "now", "input": {}}}"#,
             r#"{"type": "content_block_stop", "index": 4}"#,
-            r#"{"type": "content_block_start", "index": 5, "content_block": {"type": "server_tool_use", "id": "s"}}"#,
+            r#"{"type": "content_block_start", "index": 5, "content_block": {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}}"#,
+            r#"{"type": "content_block_delta", "index": 5, "delta": {"type": "input_json_delta", "partial_json": "{\"query\": \"tides\"}"}}"#,
             r#"{"type": "content_block_stop", "index": 5}"#,
-            r#"{"type": "a_new_event", "index": 5}"#,
+            r#"{"type": "content_block_start", "index": 6, "content_block": {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"url": "u"}]}}"#,
+            r#"{"type": "content_block_stop", "index": 6}"#,
+            r#"{"type": "content_block_start", "index": 7, "content_block": {"type": "server_tool_use", "id": "s2", "name": "fetch"}}"#,
+            r#"{"type": "content_block_stop", "index": 7}"#,
+            r#"{"type": "content_block_start", "index": 8, "content_block": {"type": "a_new_block", "id": "n"}}"#,
+            r#"{"type": "content_block_delta", "index": 8, "delta": {"type": "input_json_delta", "partial_json": "{}"}}"#,
+            r#"{"type": "content_block_stop", "index": 8}"#,
+            r#"{"type": "a_new_event", "index": 9}"#,
             r#"{"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}}"#,
             r#"{"type": "message_delta", "delta": {}}"#,
             STOP,
@@ -311,6 +362,8 @@ mod tests {
         end null
         part {"type":"dynamic-tool","toolName":"read","toolCallId":"c1","state":"input-available","input":{"path":"a"}}
         part {"type":"dynamic-tool","toolName":"now","toolCallId":"c2","state":"input-available","input":{}}
+        part {"type":"dynamic-tool","toolName":"web_search","toolCallId":"s1","state":"output-available","input":{"query":"tides"},"output":[{"url":"u"}],"providerExecuted":true}
+        part {"type":"dynamic-tool","toolName":"fetch","toolCallId":"s2","state":"input-available","input":{},"providerExecuted":true}
         whole {"input":3,"output":9,"cacheRead":2,"cacheWrite":1}
         "#);
     }
@@ -351,6 +404,56 @@ mod tests {
         part {"type":"dynamic-tool","toolName":"b","toolCallId":"c2","state":"input-available","input":"{"}
         whole {}
         "#);
+    }
+
+    #[test]
+    fn calls_of_endpoints_that_count_otherwise() {
+        let piece = |piece: &str| format!(r#"{{"choices": [{{"delta": {{"tool_calls": [{piece}]}}}}]}}"#);
+        let (a, b) = (
+            r#""id": "c1", "function": {"name": "a", "arguments": "#,
+            r#""id": "c2", "function": {"name": "b", "arguments": "#,
+        );
+        let (one, two) = (r#""{\"x\":""#, r#""1}""#);
+        for pieces in [
+            // Id and name again with each piece, without a number.
+            [
+                format!("{{{a}{one}}}}}"),
+                format!("{{{a}{two}}}}}"),
+                format!("{{{b}{one}}}}}"),
+                format!("{{{b}{two}}}}}"),
+            ],
+            // The same, counted.
+            [
+                format!(r#"{{"index": 0, {a}{one}}}}}"#),
+                format!(r#"{{"index": 0, {a}{two}}}}}"#),
+                format!(r#"{{"index": 1, {b}{one}}}}}"#),
+                format!(r#"{{"index": 1, {b}{two}}}}}"#),
+            ],
+            // Every call is the first.
+            [
+                format!(r#"{{"index": 0, {a}{one}}}}}"#),
+                format!(r#"{{"index": 0, "function": {{"arguments": {two}}}}}"#),
+                format!(r#"{{"index": 0, {b}{one}}}}}"#),
+                format!(r#"{{"index": 0, "function": {{"arguments": {two}}}}}"#),
+            ],
+            // One after the other, by turns.
+            [
+                format!(r#"{{"index": 0, {a}{one}}}}}"#),
+                format!(r#"{{"index": 1, {b}{one}}}}}"#),
+                format!(r#"{{"index": 0, "function": {{"arguments": {two}}}}}"#),
+                format!(r#"{{"index": 1, "function": {{"arguments": {two}}}}}"#),
+            ],
+        ] {
+            let mut events: Vec<String> = pieces.iter().map(|text| piece(text)).collect();
+            events.push(r#"{"choices": [{"finish_reason": "tool_calls"}]}"#.to_owned());
+            let came = check(Api::OpenAi, &events.iter().map(String::as_str).collect::<Vec<_>>());
+            let call = |id, name| {
+                format!(
+                    r#"part {{"type":"dynamic-tool","toolName":"{name}","toolCallId":"{id}","state":"input-available","input":{{"x":1}}}}"#
+                )
+            };
+            assert_eq!(came, format!("{}\n{}\nwhole {{}}", call("c1", "a"), call("c2", "b")), "{pieces:?}");
+        }
     }
 
     #[test]

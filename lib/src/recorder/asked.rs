@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use super::tickets::Told;
+use hashbrown::HashSet;
+
+use super::tickets::{Doubted, Told};
 use super::{Ack, Log, Recorder, Refused, Saved, Surprise, Tip, Unsaved};
 use crate::dialect::Dialect;
 use crate::error::{Error, Result};
@@ -11,6 +13,7 @@ use crate::record::{Kind, RecordId, SessionId, Thinking, Todo};
 use crate::recorder::answer::Answer;
 use crate::session::{RecordRef, Session};
 use crate::source::Source;
+use crate::writing::Losses;
 
 impl Recorder {
     /// The session that is recorded.
@@ -113,13 +116,15 @@ impl Recorder {
         let lost = self.log.iter().flat_map(Log::unsaved);
         let held = self.turn.iter().flat_map(|(_, tickets)| tickets).copied();
         let streamed = self.answer.iter().flat_map(Answer::tickets);
-        let held = held.chain(streamed).map(|ticket| Unsaved { ticket, id: None, kind: Kind::Assistant });
+        let (kind, none) = (Kind::Assistant, Losses::default());
+        let held = held.chain(streamed).map(|ticket| Unsaved { ticket, id: None, kind, losses: none.clone() });
         let mut unsaved: Vec<Unsaved> = lost.chain(held).collect();
-        for (ticket, id) in &self.tickets.doubted {
-            if !unsaved.iter().any(|known| known.ticket == *ticket) {
-                unsaved.push(Unsaved { ticket: *ticket, id: Some(id.clone()), kind: Kind::Assistant });
-            }
-        }
+        let known: HashSet<u64> = unsaved.iter().map(|unsaved| unsaved.ticket).collect();
+        let doubted = self.tickets.doubted.iter().filter(|doubted| !known.contains(&doubted.ticket));
+        unsaved.extend(doubted.map(|Doubted { ticket, id, losses }| {
+            let (ticket, id, losses) = (*ticket, Some(id.clone()), losses.clone());
+            Unsaved { ticket, id, kind, losses }
+        }));
         unsaved
     }
 

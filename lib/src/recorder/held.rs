@@ -1,13 +1,10 @@
 //! What is not written yet: a turn of a format that writes only whole ones, an answer that ends; and what is added to the
 //! message before.
 
-use jiff::Timestamp;
-
 use super::answer::{Answer, Call, Ended};
 use super::draft::{On, Piece};
-use super::log::Log;
 use super::tickets::{Whose, Wrote};
-use super::turn::Turn;
+use super::turn::More;
 use super::{Ack, Durability, Mode, Recorder};
 use crate::error::{Error, Result};
 use crate::record::{Body, Kind, Said, Usage};
@@ -73,10 +70,10 @@ impl Recorder {
                 self.tickets.settle_turn(tickets, &wrote);
                 Ok(Came::Wrote(wrote))
             }
-            Err(Error::CannotHold { dialect, what }) => {
+            Err(Error::CannotHold { dialect, what, losses }) => {
                 tickets.retain(|ticket| whose == Whose::Earlier || *ticket != own);
                 self.tickets.refuse(tickets, &what);
-                Ok(Came::CannotHold(Error::CannotHold { dialect, what }))
+                Ok(Came::CannotHold(Error::CannotHold { dialect, what, losses }))
             }
             Err(error) => {
                 self.turn = Some((turn, tickets));
@@ -87,12 +84,8 @@ impl Recorder {
 
     pub(super) fn record_in_turn(&mut self, body: Body, ticket: u64) -> Result<Ack> {
         match body {
-            Body::Assistant(said) => {
-                self.add_to_turn(|turn, at| turn.answer(said, at), vec![ticket], Whose::Own)?.told(ticket)
-            }
-            Body::ToolResult(said) => {
-                self.add_to_turn(|turn, _| turn.results(said), vec![ticket], Whose::Own)?.told(ticket)
-            }
+            Body::Assistant(said) => self.add_to_turn(More::Answer(said), vec![ticket], Whose::Own)?.told(ticket),
+            Body::ToolResult(said) => self.add_to_turn(More::Results(said), vec![ticket], Whose::Own)?.told(ticket),
             // They say something about the session, not in the conversation.
             body @ (Body::Title(_) | Body::Snapshot(_) | Body::Header(_)) => {
                 let durability = Durability::of(&body);
@@ -113,15 +106,17 @@ impl Recorder {
     }
 
     /// Adds to the turn, and writes it when it is over. A failure leaves it as it was.
-    fn add_to_turn(&mut self, add: impl FnOnce(&mut Turn, Timestamp), more: Vec<u64>, whose: Whose) -> Result<Came> {
-        let Some(at) = self.log.as_ref().map(Log::clock) else { return Ok(Came::Held) };
-        let before = self.turn.clone();
-        let own = more.last().copied().unwrap_or_default();
-        let (turn, tickets) = self.turn.get_or_insert_default();
-        add(turn, at);
-        tickets.extend(more);
+    fn add_to_turn(&mut self, more: More, tickets: Vec<u64>, whose: Whose) -> Result<Came> {
+        let Some(log) = &self.log else { return Ok(Came::Held) };
+        let (at, own) = (log.clock(), tickets.last().copied().unwrap_or_default());
         // What is said again is known to go on until somebody else speaks.
-        let is_live = self.log.as_ref().is_some_and(|log| log.place.mode == Mode::Live);
+        let is_live = log.place.mode == Mode::Live;
+        let may_end = is_live && self.turn.as_ref().is_none_or(|(turn, _)| turn.may_end_with(&more));
+        // A long turn is not copied for each of its results.
+        let before = if may_end { self.turn.clone() } else { None };
+        let (turn, held) = self.turn.get_or_insert_default();
+        turn.add(more, at);
+        held.extend(tickets);
         if !is_live || !turn.is_over() {
             return Ok(Came::Held);
         }
@@ -165,7 +160,7 @@ impl Recorder {
         let said = Said { parts: answer.parts.clone(), model: answer.model.clone(), usage, ..answer.about.clone() };
         let own = (whose == Whose::Own).then_some(ticket);
         let tickets = answer.tickets().chain(own).collect();
-        match self.add_to_turn(|turn, at| turn.answer(said, at), tickets, whose) {
+        match self.add_to_turn(More::Answer(said), tickets, whose) {
             Ok(came) => came.told(ticket),
             Err(error) => {
                 self.answer = Some(answer);
@@ -177,10 +172,11 @@ impl Recorder {
     /// Nothing was said: what is known belongs to the answer before.
     fn silent_answer_ends(&mut self, answer: Answer, usage: Option<Usage>, ticket: u64) -> Result<Ack> {
         let waiting: Vec<u64> = answer.tickets().collect();
-        if let Some(what) = answer.lost() {
-            self.tickets.refuse(waiting, &what);
+        let lost = answer.lost();
+        if !lost.is_empty() {
+            self.tickets.refuse(waiting, &lost.words());
             let dialect = self.dialect().map_or("", |dialect| dialect.name());
-            return Err(Error::CannotHold { dialect, what });
+            return Err(Error::not_held(dialect, lost));
         }
         let said = Said { usage, ..answer.about.clone() };
         if said == Said::default() {

@@ -23,7 +23,7 @@ use crate::reading::Reading;
 use crate::record::{Body, Context, Kind, RecordId, SessionId};
 use crate::source::Source;
 use crate::store::link_named;
-use crate::writing::{Names, Writing};
+use crate::writing::{Losses, Names, Writing};
 
 /// Records since the last good `sync` are kept in memory; one is forced before they are more than this.
 const UNSYNCED_LIMIT_BYTES: usize = 8 * 1024 * 1024;
@@ -80,6 +80,7 @@ struct Unsynced {
     ticket: u64,
     id: RecordId,
     kind: Kind,
+    losses: Losses,
     offset: u64,
     bytes: Vec<u8>,
 }
@@ -165,8 +166,7 @@ impl Log {
             return Err(Error::TooLong { bytes: batch.bytes.len() });
         }
         if batch.names.is_empty() {
-            let what = batch.losses.into_iter().map(|loss| loss.what).collect::<Vec<_>>().join(", ");
-            return Err(Error::CannotHold { dialect: self.place.dialect.name(), what });
+            return Err(Error::not_held(self.place.dialect.name(), batch.losses));
         }
         let offset = self.appender.append(&batch.bytes)?;
         let (mut named, mut aside) = (None, None);
@@ -208,7 +208,8 @@ impl Log {
         // Where nobody asked that records survive the machine, there is nothing to remember for a `sync` that fails.
         if self.durability != Some(Durability::Flush) {
             self.unsynced_bytes += batch.bytes.len();
-            self.unsynced.push(Unsynced { ticket, id: id.clone(), kind, offset, bytes: batch.bytes.clone() });
+            let (id, losses, bytes) = (id.clone(), losses.clone(), batch.bytes.clone());
+            self.unsynced.push(Unsynced { ticket, id, kind, losses, offset, bytes });
         }
         self.buffer = batch.bytes;
         self.buffer.clear();
@@ -257,7 +258,10 @@ impl Log {
     /// What may not survive a crash, though it was written.
     pub(crate) fn unsaved(&self) -> impl Iterator<Item = Unsaved> + '_ {
         let lines = self.unsynced.iter().filter(|_| self.failed.is_some());
-        lines.map(|lines| Unsaved { ticket: lines.ticket, id: Some(lines.id.clone()), kind: lines.kind })
+        lines.map(|lines| {
+            let (id, losses) = (Some(lines.id.clone()), lines.losses.clone());
+            Unsaved { ticket: lines.ticket, id, kind: lines.kind, losses }
+        })
     }
 
     pub(crate) fn surprise(&mut self, surprise: Surprise) {

@@ -1,11 +1,14 @@
 //! What the file beside a log is told of it: at the beginning, at a title, at the end, and now and then.
 
+use std::io;
 use std::path::Path;
 
 use jiff::Timestamp;
+use serde_json::Value;
 
 use super::log::{Log, Place};
 use crate::append::Surprise;
+use crate::error::{At, Result};
 use crate::git;
 use crate::redact;
 use crate::replace::{Keep, replace};
@@ -27,31 +30,25 @@ pub(super) enum Title {
 impl Log {
     /// Writes what the file beside the log says. It is derived: that it could not be written stops nothing.
     pub(crate) fn tell_sidecar(&mut self) {
-        let (Some(path), Some(tell)) = (self.place.sidecar.clone(), self.place.writing.sidecar) else { return };
+        if self.place.sidecar.is_none() {
+            return;
+        }
         self.sidecar_at = Some((self.place.host.now)());
         let mut tally = self.start.tally.clone();
         tally.size_bytes = self.appender.len().unwrap_or_default();
-        let before = match sidecar::read(&*self.place.disk, &path) {
-            Sidecar::Says(value) => {
-                if self.title == Title::Told {
-                    tally.title = sidecar::title(self.place.dialect, &value);
+        let (dialect, is_told, before) = (self.place.dialect, self.title == Title::Told, &mut self.sidecar_before);
+        let told = self.appender.check_inside().and_then(|()| {
+            tell(&self.place, |says, tell| {
+                if let Some(value) = says.as_ref().filter(|_| is_told) {
+                    tally.title = sidecar::title(dialect, value);
                 }
-                Some(value)
-            }
-            Sidecar::Nothing => self.sidecar_before.take(),
-            // Somebody may want to mend it: what it should say is in the log.
-            Sidecar::Unclear => return self.surprise(Surprise::NoSidecar),
-        };
-        let mut told = tell(before, &tally);
-        redact::scrub(&mut told, &[]);
-        let Ok(mut bytes) = serde_json::to_vec_pretty(&told) else { return };
-        bytes.push(b'\n');
-        let new_id = (self.place.host.new_id)();
-        let inside = self.appender.check_inside();
-        if inside.and_then(|()| replace(&*self.place.disk, &path, &new_id, &bytes, Keep::IfPossible)).is_err() {
-            return self.surprise(Surprise::NoSidecar);
+                tell(says.or_else(|| before.take()), &tally)
+            })
+        });
+        match told {
+            Ok(()) => self.title = Title::Told,
+            Err(_) => self.surprise(Surprise::NoSidecar),
         }
-        self.title = Title::Told;
     }
 
     pub(super) fn tell_sidecar_in_time(&mut self, at: Timestamp) {
@@ -60,6 +57,25 @@ impl Log {
             self.tell_sidecar();
         }
     }
+}
+
+/// What a format's sidecar says after this: see [`crate::writing::Writing::sidecar`].
+type Tell = fn(Option<Value>, &Tally) -> Value;
+
+/// Tells the file beside a log anew: what it says now, nothing where there is none, becomes what it is told. One that is unclear
+/// stays: somebody may want to mend it, and what it should say is in the log.
+pub(crate) fn tell(place: &Place, telling: impl FnOnce(Option<Value>, Tell) -> Value) -> Result<()> {
+    let (Some(path), Some(tell)) = (&place.sidecar, place.writing.sidecar) else { return Ok(()) };
+    let says = match sidecar::read(&*place.disk, path) {
+        Sidecar::Says(value) => Some(value),
+        Sidecar::Nothing => None,
+        Sidecar::Unclear => return Err(io::Error::from(io::ErrorKind::InvalidData)).at(path),
+    };
+    let mut told = telling(says, tell);
+    redact::scrub(&mut told, &[]);
+    let mut bytes = serde_json::to_vec_pretty(&told).map_err(io::Error::from).at(path)?;
+    bytes.push(b'\n');
+    replace(&*place.disk, path, &(place.host.new_id)(), &bytes, Keep::IfPossible)
 }
 
 /// What the tally needs to be a new session's.

@@ -16,9 +16,17 @@ const UNTOLD_LIMIT: usize = 10_000;
 pub(super) struct Tickets {
     last: u64,
     /// Their record is written, and may not survive a crash.
-    pub(super) doubted: Vec<(u64, RecordId)>,
+    pub(super) doubted: Vec<Doubted>,
     settled: Untold<(RecordId, Durability, Losses)>,
     refused: Untold<String>,
+}
+
+/// A call whose record may not survive a crash.
+pub(super) struct Doubted {
+    pub(super) ticket: u64,
+    pub(super) id: RecordId,
+    /// What it is told to have lost, once it is safe.
+    pub(super) losses: Losses,
 }
 
 /// What nobody has asked for yet: calls in a row of which the same is told are one run.
@@ -41,8 +49,8 @@ impl<T> Default for Untold<T> {
 }
 
 impl<T: Clone + PartialEq> Untold<T> {
-    fn note(&mut self, ticket: u64, came: &T) {
-        if let Some(run) = self.runs.back_mut().filter(|run| run.last + 1 == ticket && run.came == *came) {
+    fn note(&mut self, ticket: u64, came: T) {
+        if let Some(run) = self.runs.back_mut().filter(|run| run.last + 1 == ticket && run.came == came) {
             run.last = ticket;
             return;
         }
@@ -50,7 +58,7 @@ impl<T: Clone + PartialEq> Untold<T> {
             self.runs.pop_front();
             self.is_short = true;
         }
-        self.runs.push_back(Run { first: ticket, last: ticket, came: came.clone() });
+        self.runs.push_back(Run { first: ticket, last: ticket, came });
     }
 
     fn tell<U>(&mut self, each: impl Fn(u64, T) -> U) -> Told<U> {
@@ -125,26 +133,27 @@ impl Tickets {
 
     fn settle_each(&mut self, held: Vec<u64>, wrote: &Wrote, losses: &Losses, is_told_losses: impl Fn(u64) -> bool) {
         let Saved { id, durability, .. } = &wrote.saved;
+        let (none, lost) = (Losses::default(), losses);
+        let told = held.into_iter().map(|ticket| (ticket, if is_told_losses(ticket) { lost } else { &none }));
         if wrote.doubt.is_some() {
-            self.doubted.extend(held.into_iter().map(|ticket| (ticket, id.clone())));
+            let doubted = |(ticket, losses): (u64, &Losses)| Doubted { ticket, id: id.clone(), losses: losses.clone() };
+            self.doubted.extend(told.map(doubted));
             return;
         }
-        let (whole, short) = ((id.clone(), *durability, Losses::default()), (id.clone(), *durability, losses.clone()));
-        for ticket in held {
-            self.settled.note(ticket, if is_told_losses(ticket) { &short } else { &whole });
+        for (ticket, losses) in told {
+            self.settled.note(ticket, (id.clone(), *durability, losses.clone()));
         }
     }
 
     /// What was held can never be written.
     pub(super) fn refuse(&mut self, held: Vec<u64>, what: &str) {
-        let what = what.to_owned();
-        held.into_iter().for_each(|ticket| self.refused.note(ticket, &what));
+        held.into_iter().for_each(|ticket| self.refused.note(ticket, what.to_owned()));
     }
 
     /// What was in doubt is safe.
     pub(super) fn all_safe(&mut self) {
-        for (ticket, id) in self.doubted.drain(..) {
-            self.settled.note(ticket, &(id, Durability::Sync, Losses::default()));
+        for Doubted { ticket, id, losses } in self.doubted.drain(..) {
+            self.settled.note(ticket, (id, Durability::Sync, losses));
         }
     }
 

@@ -20,7 +20,36 @@ pub(crate) struct Turn {
     responses: Vec<Response>,
 }
 
+/// What is added to a turn.
+#[derive(Debug)]
+pub(crate) enum More {
+    /// An answer of the model.
+    Answer(Said),
+    /// What tools gave back.
+    Results(Said),
+}
+
 impl Turn {
+    /// Adds what was said next.
+    pub(crate) fn add(&mut self, more: More, at: Timestamp) {
+        match more {
+            More::Answer(said) => self.answer(said, at),
+            More::Results(said) => self.results(said),
+        }
+    }
+
+    /// Whether it can be over once this is added: what is not foreseen here is not over then.
+    pub(super) fn may_end_with(&self, more: &More) -> bool {
+        let (said, parts, last) = match more {
+            More::Answer(said) => (said, &said.parts[..], said.parts.last()),
+            // What somebody says while tools run is a part of its own, whatever it holds.
+            More::Results(said) => (said, &[][..], self.said.parts.last().filter(|_| said.parts.is_empty())),
+        };
+        let is_answered = |call: &ToolPart| said.results.iter().any(|result| result.call_id == call.call_id);
+        let waits = |part: &Part| matches!(part, Part::Tool(call) if call.is_open() && !is_answered(call));
+        !matches!(last, Some(Part::Tool(_))) && !self.said.parts.iter().chain(parts).any(waits)
+    }
+
     /// Adds an answer of the model, and the results that it carries.
     pub(crate) fn answer(&mut self, mut answer: Said, at: Timestamp) {
         let results = std::mem::take(&mut answer.results);
@@ -157,7 +186,7 @@ impl Step {
 }
 
 /// Takes the result out of a call that has one: what is left is open.
-fn take_result(call: &mut ToolPart) -> Option<ToolResult> {
+pub(super) fn take_result(call: &mut ToolPart) -> Option<ToolResult> {
     if call.is_open() {
         return None;
     }
@@ -270,6 +299,42 @@ mod tests {
             assert_eq!(call.approval().and_then(|approval| approval.reason.as_deref()), expected, "{output}");
             let ours = call.call_provider_metadata.as_ref().and_then(|about| about["scrollback"].get("output"));
             assert_eq!(ours, beside.as_ref(), "{output}");
+        }
+    }
+
+    /// Whatever comes in whichever order: a turn that is over was foreseen to be, and one of calls alone never is.
+    #[test]
+    fn a_turn_ends_only_where_that_was_foreseen() {
+        let answer = |parts: Vec<Part>| More::Answer(Said { parts, ..Said::default() });
+        let done = |id: &str| result(id, Outcome::Done, "A");
+        let results = |results, parts| More::Results(Said { results, parts, ..Said::default() });
+        let moves: [&dyn Fn() -> More; 8] = [
+            &|| answer(vec![call("a")]),
+            &|| answer(vec![Part::text("I look."), call("b"), Part::text("there.")]),
+            &|| answer(vec![Part::text("It is A.")]),
+            &|| answer(Vec::new()),
+            &|| More::Answer(Said { parts: vec![call("a")], results: vec![done("a")], ..Said::default() }),
+            &|| results(vec![done("a")], Vec::new()),
+            &|| results(vec![done("b")], Vec::new()),
+            &|| results(vec![done("a")], vec![call("c")]),
+        ];
+        for story in 0..moves.len().pow(4) {
+            let (mut turn, mut rest) = (Turn::default(), story);
+            for _ in 0..4 {
+                let more = moves[rest % moves.len()]();
+                let (foreseen, told) = (turn.may_end_with(&more), format!("{story}: {more:?} after {turn:?}"));
+                turn.add(more, Timestamp::UNIX_EPOCH);
+                assert!(foreseen || !turn.is_over(), "{told}");
+                rest /= moves.len();
+            }
+        }
+        let mut turn = Turn::default();
+        for step in 0..20 {
+            let id = format!("c{step}");
+            for more in [answer(vec![call(&id)]), results(vec![done(&id)], Vec::new())] {
+                assert!(!turn.may_end_with(&more), "a long turn is copied for each of its steps: {more:?}");
+                turn.add(more, Timestamp::UNIX_EPOCH);
+            }
         }
     }
 

@@ -41,7 +41,8 @@ impl Store {
 
     /// Reads the newest session of a project. [`Store::list`] tells what could not be looked into; where that is all, it is the answer.
     pub fn last(&self, project: &Path) -> Result<Option<Session>> {
-        match self.newest(project, |_| true) {
+        let project = project::of(project);
+        match self.newest(|_, row| row.project.as_ref().is_some_and(|told| Path::new(told) == project)) {
             (Some(source), _) => self.read(&source).map(Some),
             (None, errors) => errors.into_iter().next().map_or(Ok(None), Err),
         }
@@ -77,13 +78,11 @@ impl Store {
         Err(errors.into_iter().next().unwrap_or_else(|| Error::NoSession(Some(session.to_owned()))))
     }
 
-    /// The newest of some sessions of a project, and what could not be looked into.
-    pub(super) fn newest(&self, project: &Path, counts: impl Fn(&Source) -> bool) -> (Option<Source>, Vec<Error>) {
-        let project = project::of(project).to_string_lossy().into_owned();
+    /// The newest of the sessions that count, and what could not be looked into. A sub-agent's is gone on with by name only.
+    pub(crate) fn newest(&self, counts: impl Fn(&Source, &SessionRow) -> bool) -> (Option<Source>, Vec<Error>) {
         let mut errors = Vec::new();
-        let rows = self.rows(&mut errors).filter(|(_, row)| row.project.as_ref() == Some(&project));
-        // A sub-agent's session is gone on with by name only.
-        let own = rows.filter(|(source, row)| row.parent_session.is_none() && counts(source));
+        let rows = self.rows(&mut errors);
+        let own = rows.filter(|(source, row)| row.parent_session.is_none() && counts(source, row));
         let newest = own.max_by(|(_, a), (_, b)| a.updated.cmp(&b.updated).then_with(|| a.id.cmp(&b.id)));
         (newest.map(|(source, _)| source), errors)
     }

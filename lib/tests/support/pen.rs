@@ -102,7 +102,7 @@ impl Pen {
     }
 
     pub(crate) fn go_on(&mut self, point: Point<'_>) {
-        self.recorder.finish().unwrap();
+        self.recorder.close().unwrap();
         self.recorder = self.store.resume(Path::new(PROJECT), point).unwrap();
     }
 

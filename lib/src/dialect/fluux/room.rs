@@ -13,6 +13,10 @@ const IN_A_ROOM: &str = "@muc";
 /// Stands for what nobody has told.
 const UNKNOWN: &str = "unknown";
 
+/// How many addresses are looked for in a body: a message brings a file or a few, and each is a walk over all of its words. What
+/// is behind them stays among the words.
+const ADDRESSES_LOOKED_FOR: usize = 64;
+
 /// Where the writer looks for the id that a stanza came with.
 pub(super) const STANZA_ID: &str = "msg_id";
 
@@ -95,7 +99,8 @@ impl Stanza {
     pub fn content(&self) -> String {
         // Lines are looked at one by one: what goes over several is not looked for.
         let urls = self.files.iter().map(|file| file.url.trim());
-        let mut urls: Vec<&str> = urls.filter(|url| !url.is_empty() && !url.contains('\n')).collect();
+        let one_line = urls.filter(|url| !url.is_empty() && !url.contains('\n'));
+        let mut urls: Vec<&str> = one_line.take(ADDRESSES_LOOKED_FOR).collect();
         if urls.is_empty() {
             return self.body.trim().to_owned();
         }
@@ -197,6 +202,15 @@ mod tests {
         ] {
             assert_eq!(stanza(body, urls).content(), expected, "{body:?}");
         }
+    }
+
+    #[test]
+    fn so_many_addresses_are_taken_out_and_no_more() {
+        let urls: Vec<String> = (0..ADDRESSES_LOOKED_FOR + 3).map(|at| format!("https://f.example/{at:04}")).collect();
+        let names: Vec<&str> = urls.iter().map(String::as_str).collect();
+        let stanza = stanza(&names.join("\n"), &names);
+        assert_eq!(stanza.content(), names[ADDRESSES_LOOKED_FOR..].join("\n"));
+        assert_eq!(stanza.said().parts.len(), 1 + names.len(), "every file is told");
     }
 
     #[test]

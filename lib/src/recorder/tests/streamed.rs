@@ -154,3 +154,21 @@ fn an_answer_that_is_given_up_refuses_its_calls() {
     let what = "an answer that was given up".to_owned();
     assert_eq!(recorder.refused(), [Refused { ticket, what }]);
 }
+
+/// A call that the provider ran comes with what it found: both are read back, or what is lost of them is told.
+#[test]
+fn a_call_that_comes_with_its_result_is_written_with_it() {
+    for dialect in written() {
+        let machine = Machine::new(dialect, 0);
+        let mut recorder = machine.start().unwrap();
+        recorder.user("first").unwrap();
+        let state = ToolState::done(json!({"query": "tides"}), json!("<found>"));
+        let hosted = ToolPart { provider_executed: Some(true), ..ToolPart::dynamic("web_search", "s1", state) };
+        let deltas = vec![Delta::Part(hosted.into()), Delta::Text("At 4.".to_owned()), Delta::End(None)];
+        let came = came_of(&mut recorder, deltas);
+        let log = text_of(&machine);
+        let is_told = came.iter().any(|(_, losses)| losses.contains("result") || losses.contains("call"));
+        assert!(is_told || log.contains("<found>"), "{}: {came:?}\n{log}", dialect.name());
+        assert!(log.contains("At 4."), "{}: {log}", dialect.name());
+    }
+}

@@ -57,3 +57,35 @@ fn a_turn_that_is_refused_after_a_failed_sync_is_still_held() {
     assert_eq!(recorder.settled().len(), 1);
     assert_eq!(machine.session().records().filter(|record| !record.is_side()).count(), 2);
 }
+
+/// What the format lost is told though the `sync` behind it failed first.
+#[test]
+fn losses_are_told_once_a_failed_sync_is_mended() {
+    let told = |losses: &[crate::writing::Loss]| losses.iter().map(|loss| loss.what.clone()).collect::<Vec<_>>();
+    for (dialect, expected) in [("fluux", "thinking"), ("claude-code", "source")] {
+        let losing: Part = match dialect {
+            "fluux" => Part::Reasoning(crate::message::ReasoningPart { text: "Hm.".to_owned(), ..Default::default() }),
+            _ => Part::SourceUrl(crate::message::SourceUrlPart {
+                url: "https://x.example".to_owned(),
+                ..Default::default()
+            }),
+        };
+        let calls: Part = ToolPart::dynamic("read_file", "c", ToolState::called(json!({}))).into();
+        let machine = Machine::new(dialect::named(dialect).unwrap(), 3);
+        let mut recorder = machine.start().unwrap();
+        recorder.user("Look at it.").unwrap();
+        let held = recorder.assistant(Said::from(vec![losing.clone(), Part::text("I look."), calls])).unwrap();
+        let whole = told(if let Ack::Saved(saved) = &held { &saved.losses } else { &[] });
+        machine.sim.at(machine.sim.steps() + 4, Event::Fails(io::ErrorKind::Other));
+        let last = recorder.assistant(Said::from(vec![losing, Part::text("Done.")]));
+        let unsaved: Vec<String> = recorder.unsaved().iter().flat_map(|unsaved| told(&unsaved.losses)).collect();
+        assert!(last.is_ok() || unsaved.iter().any(|what| what == expected), "{dialect}: {unsaved:?}");
+        if last.is_ok() {
+            recorder.end_turn().unwrap_err();
+        }
+        recorder.reopen().unwrap();
+        let settled: Vec<String> = recorder.settled().iter().flat_map(|saved| told(&saved.losses)).collect();
+        let is_held = matches!(held, Ack::Held { .. });
+        assert!(!is_held || settled.iter().any(|what| what == expected), "{dialect}: {settled:?} {whole:?}");
+    }
+}
