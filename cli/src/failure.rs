@@ -92,7 +92,9 @@ impl From<scrollback::error::Error> for Failure {
             },
             Error::NotAFile(_) => "pipe it in instead: … | scrollback show -",
             Error::Changed(_) => "another program rewrote it; run the command again",
-            Error::NoSessions(_) => "docs/dialects tells which tables are known",
+            Error::NoSessions(_) => {
+                "a table `agents` with the columns id, prompt, status and model is known; docs/dialects/ai-sdk.md tells more"
+            }
             Error::SeveralSessions { .. } => {
                 "add #ID to the path; `scrollback list --store` with this file shows the ids"
             }
@@ -120,7 +122,7 @@ impl From<scrollback::error::Error> for Failure {
             Error::NoSession(_) => "`scrollback list --all` shows every session",
             Error::NoRecord { .. } => "`scrollback tree SESSION` shows every record",
             Error::NoPlace { .. } => {
-                "`scrollback fork SESSION#RECORD` makes a session that ends there; `scrollback tree` shows every record"
+                "`scrollback fork SESSION#RECORD` makes a session that ends there, and `convert --to native` one with branches; `scrollback tree` shows every record"
             }
             Error::Ambiguous { .. } => {
                 "a result names the call that it answers: no two calls of an answer are called alike"

@@ -120,6 +120,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     for args in [
         &["convert", "s1", "--to", "emacs"][..],
         &["convert", "s1", "--to", "codex", "-o", "mine.jsonl"],
+        &["convert", "s1", "--to", "codex", "-o", "gone/deep/x.jsonl"],
         &["convert", "s1", "--to", "fluux"],
         &["convert", "s1", "--to", "fluux", "--jid", "../../x"],
         &["convert", "s1", "--to", "fluux", "--jid", "../x", "-o", "x.jsonl"],
@@ -132,11 +133,14 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     ] {
         told.push_str(&refused(args));
     }
+    assert!(!env.work().join("gone").exists(), "a mistyped path makes no folders");
     assert_snapshot!(told, @r#"
     scrollback: no dialect that is written is called "emacs"
     hint: known: native, claude-code, codex, qwen-code, fluux, sage-el, ai-sdk
     scrollback: $DIR/desk/mine.jsonl: it is there already
     hint: nothing is overwritten: choose another name, or move that away first
+    scrollback: $DIR/desk/gone/deep: there is no such folder
+    hint: make it first, or say --store DIR: a store is made where there is none
     scrollback: a fluux session is with somebody
     hint: --jid JID names the person or the room
     scrollback: "../../x" is no JID that names a folder: it would leave the store

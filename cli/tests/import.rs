@@ -26,6 +26,8 @@ fn rows_are_imported_once_and_shown() {
     let ran = env.run(&["import", "smithers.db", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.all());
     let rows = ran.json();
+    let is_dropped = |row: &serde_json::Value| row["losses"].to_string().contains("dropped");
+    assert!(!rows.as_array().unwrap().iter().any(is_dropped), "{}", ran.out);
     let outcomes: Vec<&str> = rows.as_array().unwrap().iter().map(|row| row["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes, ["imported", "imported", "empty"]);
     let shown = env.run(&["show", rows[0]["session"].as_str().unwrap(), "--json"]);
@@ -82,11 +84,17 @@ fn what_cannot_be_imported_is_told() {
     std::fs::write(env.work().join("text.db"), "{}\n").unwrap();
     let other = env.work().join("other.db");
     rusqlite::Connection::open(other).unwrap().execute_batch("CREATE TABLE notes (id);").unwrap();
+    let lacking = env.work().join("lacking.db");
+    rusqlite::Connection::open(lacking)
+        .unwrap()
+        .execute_batch("CREATE TABLE agents (id, prompt, result, status);")
+        .unwrap();
     for (args, code, message) in [
         (&["import"][..], 2, "the following required arguments were not provided"),
         (&["import", "gone.db"], 2, "gone.db: No such file"),
         (&["import", "text.db"], 2, "text.db: not a SQLite database"),
         (&["import", "other.db"], 2, "other.db: a database, and no known agent's"),
+        (&["import", "lacking.db"], 2, "hint: a table `agents` with the columns id, prompt, status and model is known"),
         (&["import", "."], 2, "not a regular file"),
         (&["import", "text.db", "--dialect", "codex"], 2, "what is imported becomes native"),
         (&["--demo", "import", "text.db"], 2, "the demo is only read"),

@@ -18,6 +18,7 @@ use std::process::ExitCode;
 
 use model::{Failure, Model};
 use options::{HELP, Options};
+use scrollback::error::Error;
 use scrollback::fork::Fork;
 use scrollback::history::{History, prepare_resume};
 use scrollback::host::Host;
@@ -46,9 +47,10 @@ pub(crate) fn run(args: &mut dyn Iterator<Item = String>) -> Result<(), Failure>
     let project = project::of(&host.cwd);
     let store = Store::open(dialect, &store, host.clone())?;
     let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
+    let whole = |named| whole_id(&store, named);
     let recorder = match resume.as_deref().map(|point| point.split_once('#').ok_or(point)) {
-        Some(Ok((session, record))) => store.resume(&project, Point::Message { session, record })?,
-        Some(Err(session)) => store.resume(&project, Point::Session(session))?,
+        Some(Ok((session, record))) => store.resume(&project, Point::Message { session: &whole(session), record })?,
+        Some(Err(session)) => store.resume(&project, Point::Session(&whole(session)))?,
         None if is_continued => store.carry_on(new)?,
         None => store.go_on_with_current(new, None)?.0,
     };
@@ -71,13 +73,19 @@ pub(crate) fn run(args: &mut dyn Iterator<Item = String>) -> Result<(), Failure>
             command if command.starts_with('/') => chat.command(command),
             prompt => chat.turn(prompt, &model),
         };
-        if let Err(failure) = done {
-            eprintln!("{failure}");
-        }
+        done.unwrap_or_else(|failure| eprintln!("{failure}"));
     }
     chat.recorder.close()?;
     chat.tell(Ack::NotRecorded, "");
     Ok(())
+}
+
+/// The id of the only session that begins so.
+fn whole_id(store: &Store, named: &str) -> String {
+    let rows = store.list(None).rows;
+    let mut ids = rows.iter().map(|row| row.id.as_str()).filter(|id| id.starts_with(named));
+    let (first, second) = (ids.next(), ids.next());
+    first.filter(|_| second.is_none()).unwrap_or(named).to_owned()
 }
 
 struct Chat<'a> {
@@ -98,7 +106,8 @@ impl Chat<'_> {
         println!("Session {}", self.recorder.session().map(ToString::to_string).unwrap_or_default());
         self.tell(Ack::NotRecorded, "");
         let session = self.recorder.read()?;
-        if let Some(head) = self.recorder.head_in(&session) {
+        // Some formats begin a session with a record about it.
+        if let Some(head) = self.recorder.head_in(&session).filter(|head| head.kind() != Kind::Header) {
             println!("{}", History::of(&session, head)?.notice);
         }
         Ok(())
@@ -109,8 +118,7 @@ impl Chat<'_> {
         if self.recorder.is_in_doubt() {
             self.recorder.reopen()?;
         }
-        let ack = self.recorder.user(prompt)?;
-        self.tell(ack, prompt);
+        self.record(prompt, |to| to.user(prompt))?;
         let session = self.recorder.read()?;
         let mut history = History::of(&session, self.recorder.head_in(&session).ok_or("the session is empty")?)?;
         for _ in 0..STEPS_LIMIT {
@@ -127,8 +135,7 @@ impl Chat<'_> {
             for call in std::iter::once(first).chain(calls) {
                 let result = tools::run(call, &self.host.cwd);
                 println!("[{} {}]", plain(&call.name), plain(&result.output.to_string()));
-                let ack = self.recorder.tool_result(result.clone())?;
-                self.tell(ack, &call.call_id);
+                self.record(&call.call_id, |to| to.tool_result(result.clone()))?;
                 history.add(Body::ToolResult(result.into()));
             }
         }
@@ -155,43 +162,38 @@ impl Chat<'_> {
                 Delta::Part(_) | Delta::Model(_) | Delta::End(_) | Delta::About(_) => String::new(),
             };
             delta.clone().add_to(&mut answer);
-            let ack = self.recorder.delta(delta)?;
-            self.tell(ack, &said);
-            Ok(())
+            self.record(&said, |to| to.delta(delta))
         });
         println!();
-        if self.recorder.is_answering() {
-            let ack = self.recorder.finish_answer(heard.as_ref().ok().copied())?;
-            self.tell(ack, "");
-        }
-        if let Err(failure) = &heard {
-            let ack = self.recorder.error("api_error", &failure.to_string())?;
-            self.tell(ack, "");
-        }
-        heard.map(|_| answer)
+        let usage = heard.as_ref().ok().copied();
+        let ended = self.recorder.is_answering().then(|| self.record("", |to| to.finish_answer(usage))).transpose();
+        let Err(failure) = heard else { return ended.map(|_| answer) };
+        let noted = self.record("", |to| to.error("api_error", &failure.to_string()));
+        // Not every format has a place for a failure. It is told after that, as it is what the turn ended with.
+        [ended.err(), noted.err()].iter().flatten().for_each(|unrecorded| eprintln!("{unrecorded}"));
+        Err(failure)
     }
 
     fn command(&mut self, line: &str) -> Result<(), Failure> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match (word, rest.trim()) {
+            ("/rewind", "") => return Err("/rewind is followed by a number of prompts or a record".into()),
             ("/rewind", to) => self.rewind(to)?,
-            ("/fork", _) => self.change(|chat| {
+            ("/fork", "") => self.change(|chat| {
                 let head = chat.recorder.head().map(RecordId::as_str);
                 let forked = chat.store.fork(&chat.recorder.read()?, Fork { head, id: None })?;
                 Ok(chat.store.resume(chat.new.project, Point::Session(forked.session.as_str()))?)
             })?,
             ("/title", "") => return Err("/title is followed by the title".into()),
-            ("/title", title) => {
-                let ack = self.recorder.title(title)?;
-                self.tell(ack, title);
-            }
+            ("/title", title) => self.record(title, |to| to.title(title))?,
             ("/todos", change) => self.todos(change)?,
-            ("/export", _) => {
+            ("/export", "") => {
                 let session = self.recorder.read()?;
                 let head = self.recorder.head_in(&session).ok_or("the session is empty")?;
                 println!("{}", serde_json::to_string(&prepare_resume(&session, head)?.messages)?);
             }
-            ("/help", _) => println!("{HELP}"),
+            ("/help", "") => println!("{HELP}"),
+            ("/new" | "/fork" | "/export" | "/help" | "/quit", _) => return Err(format!("{word} stands alone").into()),
             _ => return Err(format!("no command {word}; /help lists them").into()),
         }
         Ok(())
@@ -215,9 +217,8 @@ impl Chat<'_> {
             Err(_) => session.find(to).ok(),
         };
         let to = RecordId(to.ok_or("there is no such place")?.id().into_owned());
-        let ack = self.recorder.rewind(&to, None)?;
+        self.record("", |recorder| recorder.rewind(&to, None))?;
         println!("Going on from {to}");
-        self.tell(ack, "");
         Ok(())
     }
 
@@ -235,8 +236,12 @@ impl Chat<'_> {
             }
             Err(_) => todos.push(Todo::pending(change)),
         }
-        let ack = self.recorder.todos(todos)?;
-        self.tell(ack, "");
+        self.record("", |to| to.todos(todos))
+    }
+
+    fn record(&mut self, said: &str, say: impl FnOnce(&mut Recorder) -> Result<Ack, Error>) -> Result<(), Failure> {
+        let ack = say(&mut self.recorder)?;
+        self.tell(ack, said);
         Ok(())
     }
 

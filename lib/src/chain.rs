@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::divider;
 use crate::history::{name_sender, plain_id, told_result};
 use crate::message::{Part, ToolPart};
 use crate::record::{Body, Context, RecordId, Said, ToolResult};
@@ -159,14 +160,20 @@ pub(crate) fn carried(parts: &[Part]) -> impl Iterator<Item = ToolResult> {
     })
 }
 
-/// The texts among some parts; anything else is lost.
+/// The texts among some parts, and what went wrong; anything else is lost.
 pub(crate) fn words(parts: &[Part], losses: &mut Losses) -> String {
     let mut texts = Vec::new();
     for part in parts {
         match part {
             Part::Text(text) => texts.push(text.text.as_str()),
             Part::StepStart => {}
-            other => losses.dropped(name_of(other)),
+            other => match divider::text_of_failure(other) {
+                Some(text) => {
+                    losses.renamed(name_of(other));
+                    texts.push(text);
+                }
+                None => losses.dropped(name_of(other)),
+            },
         }
     }
     texts.join("\n")

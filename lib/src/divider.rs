@@ -42,6 +42,12 @@ pub(crate) fn failure(record: &str, said: &Said) -> Part {
     part(record, "error", json!({"kind": said.error, "text": text}))
 }
 
+/// What went wrong, where a part tells that.
+pub(crate) fn text_of_failure(part: &Part) -> Option<&str> {
+    let Part::Data(data) = part else { return None };
+    data.data.get("text").and_then(Value::as_str).filter(|_| data.kind == "error")
+}
+
 /// The conversation went back, to the record that it goes on from.
 pub(crate) fn rewind(record: &str, rewind: &Rewind, to: Option<&str>) -> Part {
     part(record, "rewind", json!({"from": rewind.from, "to": to, "reason": rewind.reason}))

@@ -116,6 +116,10 @@ impl Store {
         let taken = std::iter::once(path.to_path_buf()).chain(companions).find(|path| self.disk.exists(path));
         // A format that puts the time into its names has another place for the same id.
         let known = || chosen.and_then(|id| self.source(id).ok()).map(|known| known.path);
+        if taken.is_some() && self.writing.archive.is_some() {
+            let what = "a fork beside the session that goes on: there is one at a time".to_owned();
+            return Err(Error::CannotHold { dialect: self.dialect.name(), what });
+        }
         taken.or_else(known).map_or(Ok(()), |taken| Err(Error::Exists(taken)))
     }
 

@@ -8,8 +8,9 @@ use std::{fs, io};
 
 use jiff::Timestamp;
 use rayon::prelude::*;
+use serde_json::Value;
 
-use crate::convert::{Conversion, Converted, Target};
+use crate::convert::{Conversion, Converted, LossRow, Target};
 use crate::dialect::{AiSdk, Native};
 use crate::error::{At, Error, Result};
 use crate::host::Host;
@@ -20,6 +21,7 @@ use crate::reading::Reading;
 use crate::record::{Body, Kind};
 use crate::session::Session;
 use crate::source::Source;
+use crate::writing::LossKind;
 
 /// Whether anything is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,15 +72,40 @@ fn import_one(source: &Source, store: &Path, host: &Host, run: Run<'_>) -> Resul
     }
     let how = Conversion { to: &Native, target: Target::Store(store), head: None, with: None };
     let host = &host_of(source, host);
+    let told = |mut converted: Converted| {
+        converted.losses.extend(unsaid(source, &session)?);
+        Ok(converted)
+    };
     let done = match run {
-        Run::Import => session.convert(&how, host).map(Imported::New),
-        Run::Rehearsal(scratch) => session.rehearse(&how, host, scratch).map(|(told, _)| Imported::Would(told)),
+        Run::Import => session.convert(&how, host).and_then(told).map(Imported::New),
+        Run::Rehearsal(scratch) => session
+            .rehearse(&how, host, scratch)
+            .and_then(|(converted, _)| told(converted))
+            .map(Imported::Would),
     };
     match done {
         Err(Error::Nothing(_)) => Ok(Imported::Empty),
         Err(Error::Exists(path)) => Ok(compared(&session, path, host)),
         done => done,
     }
+}
+
+/// What a row tells that its log does not.
+fn unsaid(source: &Source, log: &Session) -> Result<Option<LossRow>> {
+    let Some(Value::Object(row)) = source.row_beside_log()? else { return Ok(None) };
+    let said = words(log);
+    let is_said = |value: &Value| {
+        let text = value.as_str().unwrap_or_default();
+        log.models().iter().any(|model| model == text)
+            || said.iter().any(|(_, parts)| parts.contains(&Part::text(text)))
+    };
+    let is_empty = |value: &Value| value.is_null() || value.as_str() == Some("");
+    let is_name = |key: &str| matches!(key, "id" | "log_path");
+    let unsaid = row.iter().filter(|(key, value)| !is_name(key) && !is_empty(value) && !is_said(value));
+    let fields: Vec<String> = unsaid.map(|(key, _)| key.clone()).collect();
+    let (record, count) = (source.name(), fields.len() as u64);
+    let row = LossRow { record, what: "field".to_owned(), kind: LossKind::Dropped, count, fields };
+    Ok((count > 0).then_some(row))
 }
 
 /// Where and when a row was written that does not tell it: where the database lies, when it was last changed. Not here, and not now.

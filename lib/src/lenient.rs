@@ -118,6 +118,10 @@ trait Shape<'de>: Default {
     fn whole(_: i64) -> Self {
         Self::default()
     }
+    /// A whole number that is too large for us.
+    fn beyond() -> Self {
+        Self::whole(i64::MAX)
+    }
     fn object<A: MapAccess<'de>>(mut map: A) -> Result<Self, A::Error> {
         while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
         Ok(Self::default())
@@ -143,6 +147,10 @@ impl<'de> Shape<'de> for Flag {
 impl<'de> Shape<'de> for Count {
     fn whole(number: i64) -> Self {
         Count(u64::try_from(number).ok())
+    }
+    /// Nobody counted so far: another number would be invented.
+    fn beyond() -> Self {
+        Count(None)
     }
 }
 
@@ -201,10 +209,15 @@ impl<'de, T: Shape<'de>> Visitor<'de> for AnyShape<T> {
         Ok(T::whole(number))
     }
     fn visit_u64<E>(self, number: u64) -> Result<T, E> {
-        Ok(T::whole(i64::try_from(number).unwrap_or(i64::MAX)))
+        Ok(i64::try_from(number).map_or_else(|_| T::beyond(), T::whole))
     }
     fn visit_f64<E>(self, number: f64) -> Result<T, E> {
-        Ok(if number.fract() == 0.0 { T::whole(number as i64) } else { T::default() })
+        const FIRST_BEYOND: f64 = 9_223_372_036_854_775_808.0;
+        Ok(match number {
+            number if number.fract() != 0.0 => T::default(),
+            number if number >= FIRST_BEYOND => T::beyond(),
+            number => T::whole(number as i64),
+        })
     }
     fn visit_unit<E>(self) -> Result<T, E> {
         Ok(T::default())

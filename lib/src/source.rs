@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use hashbrown::HashMap;
 use hashbrown::hash_map::Entry;
+use serde_json::Value;
 
 use crate::detect;
 use crate::dialect::Dialect;
@@ -13,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::format;
 use crate::layout::{Format, Layout};
 use crate::open::{Contents, Files, OpenFile, head_of, open_file};
-use crate::rows::{self, Of, Table};
+use crate::rows::{self, Content, Of, Table};
 
 /// How much of a log tells whose it is.
 const LOG_HEAD_BYTES: u64 = 256 * 1024;
@@ -178,6 +179,17 @@ impl Source {
         let Format::Rows(_) = self.layout.format else { return Ok(None) };
         let told = self.table()?.log(&self.path)?;
         Ok(told.map(|told| self.log_at(Path::new(&told)).ok_or(told)))
+    }
+
+    /// The row of a database, where it is kept in a log: a log says nothing of it.
+    pub(crate) fn row_beside_log(&self) -> Result<Option<Value>> {
+        let Some(Ok(_)) = self.log()? else { return Ok(None) };
+        let mut row = None;
+        self.table()?.each(&self.path, |_, content| match content {
+            Content::Json(json) => row = serde_json::from_slice(json).ok(),
+            Content::TooLong(_) => {}
+        })?;
+        Ok(row)
     }
 
     /// The rows that the session is.

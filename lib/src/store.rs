@@ -390,7 +390,8 @@ impl Store {
 
 /// Why a session of one line of records goes on from its last one only.
 pub(crate) fn no_branches(record: &str) -> Error {
-    let why = "the format is one line of records; fork the session, or convert it to native";
+    // Not every such format has a place for a fork; native has one for all.
+    let why = "the format is one line of records; `convert --to native` makes a session with branches of it";
     Error::NoPlace { record: record.to_owned(), why }
 }
 

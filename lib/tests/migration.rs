@@ -163,8 +163,43 @@ fn a_row_with_a_readable_log_is_imported_from_the_log() {
     let parts =
         |session: &Session| support::messages(session).into_iter().map(|message| message.parts).collect::<Vec<_>>();
     assert_eq!(parts(&open(&of_log.path)), parts(&log));
+    let row = of_log.losses.iter().find(|row| row.what == "field" && row.record == "a1").unwrap();
+    assert_eq!((row.kind, row.fields.join(" ")), (LossKind::Dropped, "model prompt status".to_owned()));
     let Imported::New(of_row) = &imported[1] else { panic!("{imported:?}") };
     assert_eq!(parts(&open(&of_row.path))[0], [Part::text("p")], "a log that is gone leaves what the row says");
+}
+
+#[test]
+fn what_a_row_says_is_in_its_session_and_nothing_is_invented() {
+    for (columns, values, kind, failure, output) in [
+        ("status, result", "'completed', 'Done.'", None, None, None),
+        ("status, result, result_structured", "'completed', 'Done.', '{\"high\":true}'", None, None, None),
+        ("status, result, tokens_output", "'completed', 'Done.', 34", None, None, Some(34)),
+        ("status, result, tokens_output", "'completed', 'Done.', 1e30", None, None, None),
+        ("status, result, tokens_output", "'completed', 'Done.', 'many'", None, None, None),
+        ("status, error", "'failed', 'boom'", Some("failed"), Some("boom"), None),
+        ("status, error", "'completed', 'boom'", Some("error"), Some("boom"), None),
+        ("status", "'cancelled'", Some("cancelled"), Some("cancelled"), None),
+    ] {
+        let insert = format!(
+            "INSERT INTO agents (id, model, prompt, created_at, completed_at, {columns}) VALUES ('a', 'm', 'When is high water?', \
+             '2025-11-01T10:00:00Z', '2025-11-01T10:01:00Z', {values});"
+        );
+        let (_folder, path) = database(&insert);
+        let imported = import_all(&path, Run::Import);
+        let Imported::New(done) = &imported[0] else { panic!("{imported:?}") };
+        let dropped: Vec<_> = done.losses.iter().filter(|row| row.kind == LossKind::Dropped).collect();
+        assert!(dropped.is_empty(), "{values}: {dropped:?}");
+        let session = open(&done.path);
+        assert_eq!(session.usage().and_then(|usage| usage.output), output, "{values}");
+        let answer = session.head().unwrap().body().unwrap();
+        let said = answer.said().unwrap();
+        assert_eq!(said.error.as_deref(), kind, "{values}");
+        let text = fs::read_to_string(&done.path).unwrap();
+        assert!(failure.is_none_or(|failure| text.contains(&format!("\"text\":\"{failure}\""))), "{values}: {text}");
+        assert!(!text.contains("9223372036854775807"), "{values}: {text}");
+        assert!(!values.contains("1e30") || text.contains("\"tokens_output\":1e+30"), "{values}: {text}");
+    }
 }
 
 #[test]

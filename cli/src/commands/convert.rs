@@ -71,6 +71,7 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     let root = global.store.clone().unwrap_or_else(|| usual_store(to, ctx));
     let target = args.output.as_deref().map_or(Target::Store(&root), Target::File);
     let how = Conversion { to, target, head: head.as_deref(), with };
+    check_folder(args.output.as_deref(), ctx)?;
     if is_piped {
         return to_stdout(&session, how, &host, ctx);
     }
@@ -81,6 +82,14 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
         go_on_hint(to, &converted, &session, ctx)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Refuses a file in a folder that is not there: a mistyped path makes none.
+fn check_folder(output: Option<&Path>, ctx: &Ctx) -> Result<(), Failure> {
+    let file = output.map(|output| ctx.typed_in.join(output));
+    let Some(folder) = file.as_deref().and_then(Path::parent).filter(|folder| !folder.exists()) else { return Ok(()) };
+    let failure = Failure::new(FailureKind::Usage, format!("{}: there is no such folder", folder.display()));
+    Err(failure.hint("make it first, or say --store DIR: a store is made where there is none"))
 }
 
 fn remark(converted: &Converted, ctx: &mut Ctx) -> Result<(), Failure> {

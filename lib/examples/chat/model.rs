@@ -16,7 +16,6 @@ use serde_json::{Map, Value, json};
 use super::tools;
 
 pub(crate) type Failure = Box<dyn Error>;
-
 /// Takes a piece of an answer.
 pub(crate) type Hear<'a> = &'a mut dyn FnMut(Delta) -> Result<(), Failure>;
 
@@ -42,8 +41,9 @@ impl Model {
             _ => (Api::Anthropic, "ANTHROPIC", "v1/messages"),
         };
         let url = var(&format!("{of}_BASE_URL"));
-        let rest = url.strip_prefix("http://").ok_or_else(|| {
-            format!("{url}: only http:// is spoken here; for https start a proxy on this machine and name that")
+        let rest = url.strip_prefix("http://").ok_or_else(|| match url.as_str() {
+            "" => "no model: ANTHROPIC_BASE_URL or OPENAI_BASE_URL names an endpoint; or say --script FILE".to_owned(),
+            url => format!("{url}: only http:// is spoken here; for https start a proxy on this machine and name that"),
         })?;
         let (host, base) = rest.split_once('/').unwrap_or((rest, ""));
         let address = if host.contains(':') { host.to_owned() } else { format!("{host}:80") };
@@ -100,8 +100,9 @@ fn play(turns: &[Value], messages: &[Value], hear: Hear<'_>) -> Result<Usage, Fa
     words("think").try_for_each(|word| hear(Delta::Reasoning(word)))?;
     words("text").try_for_each(|word| hear(Delta::Text(word)))?;
     for call in turn["calls"].as_array().into_iter().flatten() {
-        let (name, state) = (call["name"].as_str().unwrap_or_default(), ToolState::called(call["input"].clone()));
-        hear(Delta::Part(Part::from(ToolPart::dynamic(name, "", state))))?;
+        let told = call["name"].as_str().zip(call.get("input"));
+        let (name, input) = told.ok_or_else(|| format!("a call in a script has a name and an input: {call}"))?;
+        hear(Delta::Part(Part::from(ToolPart::dynamic(name, "", ToolState::called(input.clone())))))?;
     }
     Ok(Usage { input: Some(messages.len() as u64), output: Some(1), ..Usage::default() })
 }

@@ -22,13 +22,14 @@ pub(crate) fn run(call: &ToolPart, cwd: &Path) -> ToolResult {
         let text = call.input().and_then(|input| input.get(key)?.as_str());
         text.ok_or_else(|| format!("{key} is missing"))
     };
-    let done = text("path").and_then(|path| match call.name.as_str() {
-        "read_file" => read(&inside(cwd, path)?).map_err(|error| format!("{path}: {error}")),
-        "write_file" => {
-            fs::write(inside(cwd, path)?, text("content")?).map_err(|error| format!("{path}: {error}"))?;
+    let is_known = KNOWN.iter().any(|(name, ..)| *name == call.name);
+    let path = if is_known { text("path") } else { Err(format!("there is no tool {:?}", call.name)) };
+    let done = path.and_then(|path| match (call.name.as_str(), inside(cwd, path)?) {
+        ("read_file", file) => read(&file).map_err(|error| format!("{path}: {error}")),
+        (_, file) => {
+            fs::write(file, text("content")?).map_err(|error| format!("{path}: {error}"))?;
             Ok(format!("{path} is written"))
         }
-        name => Err(format!("there is no tool {name:?}")),
     });
     ToolResult::of(call, done.map(Into::into))
 }

@@ -158,13 +158,15 @@ fn an_answer_that_breaks_off_is_kept_and_the_failure_is_told() {
         (String::new(), "", false),
     ];
     for (answer, why, has_words) in failures {
-        let place = Place::new("native", &json!([]));
-        let (url, served) = serve(vec![answer, whole.clone()]);
-        let spoken = chat(&place, "openai", &url, &[], "one\ntwo\n").well();
-        assert!(spoken.err.contains(why), "{why}: {}", spoken.err);
-        let sent = &served.join().unwrap()[1]["messages"];
-        assert_eq!(complaints("openai", "native", sent), [""; 0], "{why}: {sent}");
-        assert_eq!(sent.to_string().contains("It is "), has_words, "{why}: {sent}");
-        assert_eq!(said(&messages(&place.newest())).last().unwrap(), "model: It is high.", "{why}");
+        for format in crate::FORMATS {
+            let place = Place::new(format, &json!([]));
+            let (url, served) = serve(vec![answer.clone(), whole.clone()]);
+            let spoken = chat(&place, "openai", &url, &[], "one\ntwo\n").well();
+            assert!(spoken.err.contains(why), "{format} {why}: {}", spoken.err);
+            let sent = &served.join().unwrap()[1]["messages"];
+            assert_eq!(complaints("openai", format, sent), [""; 0], "{format} {why}: {sent}");
+            assert_eq!(sent.to_string().contains("It is "), has_words, "{format} {why}: {sent}");
+            assert_eq!(said(&messages(&place.newest())).last().unwrap(), "model: It is high.", "{format} {why}");
+        }
     }
 }

@@ -51,6 +51,9 @@ pub(super) struct Row<'a> {
     tokens_output: Count,
 }
 
+/// The columns of tokens, in and out.
+const COUNTS: [&str; 2] = ["tokens_input", "tokens_output"];
+
 /// The statuses of a row; others are reported.
 const STATUSES: &[&str] = &["pending", "running", "completed", "failed", "cancelled"];
 
@@ -122,22 +125,30 @@ pub(super) fn body(row: Value) -> Body {
         row.retain(|key, value| !value.is_null() && !matches!(key.as_str(), "prompt" | "id"));
         return Body::User(Said { parts, metadata: row, ..Said::default() });
     }
-    let why = error.clone().or_else(|| status.filter(|_| failed));
+    let why = error.clone().or_else(|| status.clone().filter(|_| failed));
+    // A row tells what went wrong, and its kind by its status alone.
+    let kind = status.filter(|status| matches!(status.as_str(), "failed" | "cancelled"));
+    let kind = why.as_ref().map(|_| kind.unwrap_or_else(|| "error".to_owned()));
     if let Some(why) = &why {
         parts.push(Part::data("error", json!({"text": why})));
     }
-    for told in ["prompt", "result", "result_structured", "model", "tokens_input", "tokens_output", "id", "error"] {
+    for told in ["prompt", "result", "result_structured", "model", "id", "error"] {
         row.shift_remove(told);
     }
-    row.retain(|_, value| !value.is_null());
+    // What is no number of tokens stays as it is.
+    row.retain(|key, value| !value.is_null() && !(COUNTS.contains(&key.as_str()) && count(value).is_some()));
     if let Some(why) = &why {
         row.insert("error".to_owned(), why.clone().into());
     }
-    Body::Assistant(Said { parts, model, usage, error: why, metadata: row, ..Said::default() })
+    Body::Assistant(Said { parts, model, usage, error: kind, metadata: row, ..Said::default() })
 }
 
 fn usage(row: &Map<String, Value>) -> Option<Usage> {
-    let count = |key: &str| row.get(key).and_then(Value::as_u64);
-    let usage = Usage { input: count("tokens_input"), output: count("tokens_output"), ..Usage::default() };
+    let [input, output] = COUNTS.map(|key| row.get(key).and_then(count));
+    let usage = Usage { input, output, ..Usage::default() };
     (usage != Usage::default()).then_some(usage)
+}
+
+fn count(value: &Value) -> Option<u64> {
+    Count::deserialize(value).ok()?.0
 }
