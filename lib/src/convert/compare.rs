@@ -13,12 +13,12 @@ use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::LossRow;
-use super::replay::Replayed;
+use super::replay::{CameBack, Replayed};
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::message::{Message, Part, Role};
 use crate::record::Usage;
-use crate::session::{RecordRef, Session};
+use crate::session::{Branch, RecordRef, Session};
 use crate::writing::{Loss, LossKind};
 use align::{Window, steps};
 use stray::{Stray, counts, left_over};
@@ -39,7 +39,8 @@ pub(super) fn add_differences(
         told: Told::new(&replayed.losses),
         names: &replayed.ids,
         compared: HashSet::new(),
-        made_up: HashSet::new(),
+        made_up: replayed.came_back.records.clone(),
+        came_back: &replayed.came_back,
         compares_usage: false,
     };
     for (head, now) in pairs.iter().take(BRANCHES_COMPARED) {
@@ -50,7 +51,7 @@ pub(super) fn add_differences(
     }
     let title = |session: &Session| session.title().map(|title| (title.text.clone(), title.source));
     let (before, after) = (title(source), title(converted));
-    if before != after && !comparison.told.anywhere("title") {
+    if before != after && !replayed.came_back.keeps_title && !comparison.told.anywhere("title") {
         let record = pairs.first().map(|(head, _)| head.id().into_owned()).unwrap_or_default();
         comparison.told.push(&[&record], "title", changed(before.is_some(), after.is_some()));
     }
@@ -65,7 +66,9 @@ struct Comparison<'a> {
     names: &'a BTreeMap<String, String>,
     /// Messages that an earlier branch had too, by the first of their records.
     compared: HashSet<String>,
+    /// The same of those that nobody said, and of those that came back with the original.
     made_up: HashSet<String>,
+    came_back: &'a CameBack,
     /// What the branch cost is not the same.
     compares_usage: bool,
 }
@@ -85,7 +88,9 @@ impl Comparison<'_> {
     fn branch(&mut self, head: RecordRef<'_>, now: RecordRef<'_>) -> Result<()> {
         let (before, after) = (head.session.branch(head), now.session.branch(now));
         // Where a format tells the cost is its own business: what counts is what the branch cost.
-        let (cost, costs) = (head.session.usage_of(&before), now.session.usage_of(&after));
+        let CameBack { records, stand_ins, .. } = self.came_back;
+        let cost = cost_where(&before, |record| !stand_ins.contains(&record.order()));
+        let costs = cost_where(&after, |record| !records.contains(record.id().as_ref()));
         self.compares_usage = tokens(cost) != tokens(costs);
         let (before, after) = (Conversation::new(&before), Conversation::new(&after));
         let mut before = Window::new(before.messages(0..before.len()));
@@ -226,6 +231,13 @@ impl Comparison<'_> {
             }
         }
     }
+}
+
+/// What some of the records of a branch cost.
+fn cost_where(branch: &Branch<'_>, is_asked: impl Fn(&RecordRef<'_>) -> bool) -> Option<Usage> {
+    let mut asked = branch.clone();
+    asked.records.retain(is_asked);
+    asked.records.first()?.session.usage_of(&asked)
 }
 
 /// All that is said in a message, however it is cut into parts.
