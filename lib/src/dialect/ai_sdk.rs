@@ -41,7 +41,7 @@ impl Dialect for AiSdk {
     }
 
     fn habits(&self) -> Habits {
-        Habits { repeated: Repeated::LastWins, bridges_within_ms: None, title_within_bytes: 0 }
+        Habits::of(Repeated::LastWins)
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {

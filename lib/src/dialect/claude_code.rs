@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use folder::whole_folder_name;
 pub use folder::{documented_folder_name, folder_name};
 
-use super::{About, Dialect, Event, Habits, Key, Repeated};
+use super::{About, Dialect, Event, Habits, Key, Repeated, ResultOrder};
 use crate::home::Home;
 use crate::layout::{Format, Layout};
 use crate::message::Part;
@@ -55,7 +55,11 @@ impl Dialect for ClaudeCode {
     }
 
     fn habits(&self) -> Habits {
-        Habits { repeated: Repeated::LastWins, bridges_within_ms: Some(BRIDGES_WITHIN_MS), title_within_bytes: 0 }
+        Habits {
+            bridges_within_ms: Some(BRIDGES_WITHIN_MS),
+            results: ResultOrder::Came,
+            ..Habits::of(Repeated::LastWins)
+        }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {

@@ -16,7 +16,7 @@ use std::path::Path;
 
 pub use file_name::RolloutFileName;
 
-use super::{About, Dialect, Event, Habits, Key, Link, Parent, Repeated};
+use super::{About, Dialect, Event, Habits, Key, Link, Parent, Repeated, ResultOrder};
 use crate::home::Home;
 use crate::layout::{Format, Layout};
 use crate::record::{Body, Kind, TitleSource};
@@ -54,7 +54,7 @@ impl Dialect for Codex {
     }
 
     fn habits(&self) -> Habits {
-        Habits { repeated: Repeated::Distinct, bridges_within_ms: None, title_within_bytes: 0 }
+        Habits { results: ResultOrder::Came, ..Habits::of(Repeated::Distinct) }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {

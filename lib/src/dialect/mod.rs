@@ -115,6 +115,26 @@ pub struct Habits {
     pub bridges_within_ms: Option<i64>,
     /// A title is written again so that it stands this near to the end of the file; 0 when it is not.
     pub title_within_bytes: u64,
+    /// In which order the agent sends what the calls of one answer gave back.
+    pub results: ResultOrder,
+}
+
+impl Habits {
+    /// What most dialects have in common.
+    pub const fn of(repeated: Repeated) -> Habits {
+        Habits { repeated, bridges_within_ms: None, title_within_bytes: 0, results: ResultOrder::Called }
+    }
+}
+
+/// In which order results are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ResultOrder {
+    /// As they were called.
+    Called,
+    /// As they came; behind them those that are missing.
+    Came,
+    /// Those of the first record, then those that are missing, then the rest as called.
+    FirstRecordThenMissing,
 }
 
 /// What a second record with the same id means.

@@ -46,7 +46,7 @@ impl Dialect for Native {
     }
 
     fn habits(&self) -> Habits {
-        Habits { repeated: Repeated::Join, bridges_within_ms: None, title_within_bytes: 0 }
+        Habits::of(Repeated::Join)
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {

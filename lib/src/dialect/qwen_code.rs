@@ -15,7 +15,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{About, Dialect, Event, Habits, Key, Repeated};
+use super::{About, Dialect, Event, Habits, Key, Repeated, ResultOrder};
 use crate::home::Home;
 use crate::layout::{Format, Layout};
 use crate::lenient::Text;
@@ -55,7 +55,11 @@ impl Dialect for QwenCode {
     }
 
     fn habits(&self) -> Habits {
-        Habits { repeated: Repeated::Join, bridges_within_ms: None, title_within_bytes: TITLE_WITHIN_BYTES }
+        Habits {
+            title_within_bytes: TITLE_WITHIN_BYTES,
+            results: ResultOrder::FirstRecordThenMissing,
+            ..Habits::of(Repeated::Join)
+        }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {

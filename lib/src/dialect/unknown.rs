@@ -28,7 +28,7 @@ impl Dialect for Unknown {
     }
 
     fn habits(&self) -> Habits {
-        Habits { repeated: Repeated::Distinct, bridges_within_ms: None, title_within_bytes: 0 }
+        Habits::of(Repeated::Distinct)
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {

@@ -4,15 +4,10 @@ use hashbrown::HashSet;
 use serde_json::Value;
 
 use super::{Item, NO_RESULT, Note, Origin, Turn};
+use crate::dialect::ResultOrder;
 use crate::message::{Role, ToolPart, ToolState};
 use crate::record::{Outcome, ToolResult};
 use crate::session::RecordRef;
-
-/// The dialect of the agent that sends the results of the first record, behind them those that are missing, then the rest as called.
-const GATHERS: &str = "qwen-code";
-
-/// The dialects of agents that send results in the order in which they came.
-const AS_THEY_CAME: [&str; 2] = ["claude-code", "codex"];
 
 /// A turn, and for an answer what its calls gave back.
 pub(super) struct Draft<'s> {
@@ -55,7 +50,7 @@ impl<'s> Draft<'s> {
             turn.records.extend(last);
         }
         if let Some(record) = last {
-            arrange(&mut turn.items, &places, record.session.dialect().name());
+            arrange(&mut turn.items, &places, record.session.dialect().habits().results);
         }
         turn.items.shrink_to_fit();
         (!turn.items.is_empty()).then_some(turn)
@@ -63,14 +58,14 @@ impl<'s> Draft<'s> {
 }
 
 /// Puts results, which stand as called, in the order in which the agent sends them; `places` are those of their records.
-fn arrange(items: &mut Vec<Item>, places: &[Option<usize>], dialect: &str) {
+fn arrange(items: &mut Vec<Item>, places: &[Option<usize>], order: ResultOrder) {
     let first = places.iter().flatten().min().copied();
-    let rank = |place: &Option<usize>| match place {
-        place if AS_THEY_CAME.contains(&dialect) => place.unwrap_or(usize::MAX),
-        _ if dialect != GATHERS => 0,
-        Some(at) if Some(*at) == first => 0,
-        None => 1,
-        Some(_) => 2,
+    let rank = |place: &Option<usize>| match (order, place) {
+        (ResultOrder::Called, _) => 0,
+        (ResultOrder::Came, place) => place.unwrap_or(usize::MAX),
+        (ResultOrder::FirstRecordThenMissing, Some(at)) if Some(*at) == first => 0,
+        (ResultOrder::FirstRecordThenMissing, None) => 1,
+        (ResultOrder::FirstRecordThenMissing, Some(_)) => 2,
     };
     let mut ranked: Vec<(usize, Item)> = places.iter().map(rank).zip(items.drain(..)).collect();
     ranked.sort_by_key(|(rank, _)| *rank);

@@ -116,9 +116,8 @@ macro_rules! dialect {
 
             fn habits(&self) -> scrollback::dialect::Habits {
                 scrollback::dialect::Habits {
-                    repeated: scrollback::dialect::Repeated::$repeated,
                     bridges_within_ms: $bridges,
-                    title_within_bytes: 0,
+                    ..scrollback::dialect::Habits::of(scrollback::dialect::Repeated::$repeated)
                 }
             }
 

@@ -266,7 +266,12 @@ fn of_same_history(session: &Session, pen: &Pen, view: View) -> bool {
         assert!(of_calls.contains(&issue.kind) || session.issues().iter().any(is_old), "{issue:?}\n{}", pen.text());
     }
     let said = |session: &Session| -> Vec<String> {
-        let messages = session.head().map(|_| sent(session, view)).unwrap_or_default();
+        let mut messages = session.head().map(|_| sent(session, view)).unwrap_or_default();
+        // Each agent sends results in an order of its own.
+        let is_result = |block: &Value| block["type"] == "tool_result";
+        for blocks in messages.iter_mut().filter_map(|message| message["content"].as_array_mut()) {
+            blocks.sort_by_cached_key(|block| is_result(block).then(|| block.to_string()));
+        }
         // One agent parts the user's words by a line feed, others do not.
         messages.iter().map(|message| message.to_string().replace("\\n\"", "\"")).collect()
     };
