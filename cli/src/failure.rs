@@ -106,8 +106,10 @@ impl From<scrollback::error::Error> for Failure {
             }
             Error::Unsaved { .. } => "look at the disk, then run the command again",
             Error::ReadOnly(_) => "`scrollback fork` and `rewind` need a format that is written; README tells which",
-            Error::CannotHold { .. } => "convert the session to native, which holds everything",
-            Error::Nothing(_) => "`scrollback show` shows what the session says; native holds everything",
+            Error::CannotHold { .. } => "convert the session to native, which holds all that scrollback understands",
+            Error::Nothing(_) => {
+                "`scrollback show` shows what the session says; native holds all that scrollback understands"
+            }
             Error::CopiedWhole => {
                 "leave the record out; `scrollback fork SESSION#RECORD` makes a branch a session of its own"
             }

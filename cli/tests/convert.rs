@@ -152,7 +152,7 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     scrollback: the session is copied as it is, with all its branches
     hint: leave the record out; `scrollback fork SESSION#RECORD` makes a branch a session of its own
     scrollback: nothing of it can be written as codex
-    hint: `scrollback show` shows what the session says; native holds everything
+    hint: `scrollback show` shows what the session says; native holds all that scrollback understands
     scrollback: this is no known agent's format
     hint: --dialect says whose it is; `scrollback show` shows what can be read of it
     scrollback: the demo is only read

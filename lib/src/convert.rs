@@ -18,6 +18,7 @@ mod path;
 mod place;
 mod replay;
 mod script;
+mod steps;
 mod unheld;
 
 use std::borrow::Cow;
@@ -113,7 +114,7 @@ impl Session {
     }
 
     fn convert_within(&self, how: &Conversion<'_>, host: &Host, limits: Limits) -> Result<Converted> {
-        let way = Way::find(self, how, host)?;
+        let way = Way::find(self, how, host, how.target)?;
         let staged = Staged::make(&Real, &way.path, &(host.new_id)())?;
         let written = (|| {
             let mut replayed = self.write_as(how, &way, staged.file())?;
@@ -151,7 +152,7 @@ impl Session {
         scratch: &Path,
         limits: Limits,
     ) -> Result<(Converted, Vec<u8>)> {
-        let way = Way::find(self, how, host)?;
+        let way = Way::find(self, how, host, Target::Store(scratch))?;
         let path = scratch.join((host.new_id)());
         let staged = Staged::make(&Real, &path, &(host.new_id)())?;
         let written = (|| {
@@ -213,8 +214,16 @@ impl Session {
         LossRow { record, what: what.to_owned(), kind: LossKind::Dropped, count, fields: Vec::new() }
     }
 
-    /// Writes the new file, reads it back, and tells what it does not say as the source does.
+    /// Writes the new file, and tells what it does not say as the source does.
     fn write_as(&self, how: &Conversion<'_>, way: &Way, file: &Path) -> Result<Replayed> {
+        let how = &Conversion { with: way.with.as_deref(), ..*how };
+        let Some(stepped) = &way.stepped else { return self.write_in_one_step(how, way, file) };
+        let replayed = stepped.session.write_in_one_step(how, way, file)?;
+        Ok(Replayed { losses: stepped.told(replayed.losses), ..replayed })
+    }
+
+    /// The same, from what the last step begins with: the file is read back, and compared.
+    fn write_in_one_step(&self, how: &Conversion<'_>, way: &Way, file: &Path) -> Result<Replayed> {
         let (store, id, kept) = (&way.store, &way.id, way.back.as_ref());
         if self.stays(how) {
             return self.copy_to(file).map(|()| Replayed::default());

@@ -187,6 +187,7 @@ fn what_the_format_cannot_hold_is_told() {
     let odd = ToolPart::dynamic("my tool", "call:1", ToolState::called(json!("ls")));
     let thinking = Thinking { level: None, disabled: true, triggers: vec![] };
     let usage = Usage { cache_write: Some(3), ..Usage::default() };
+    let none_written = Usage { cache_write: Some(0), ..Usage::default() };
     let cases: Vec<(Body, &str)> = vec![
         (user([]), "refused empty message"),
         (user([text("")]), "refused text"),
@@ -209,6 +210,11 @@ fn what_the_format_cannot_hold_is_told() {
         (Body::Assistant(Said { parts: vec![odd.into()], ..model() }), "renamed tool input\nrenamed tool name"),
         (
             Body::Assistant(Said { parts: vec![text("Hi")], usage: Some(usage), ..Said::default() }),
+            "dropped cache tokens",
+        ),
+        // None used is told, too.
+        (
+            Body::Assistant(Said { parts: vec![text("Hi")], usage: Some(none_written), ..Said::default() }),
             "dropped cache tokens",
         ),
         (

@@ -241,7 +241,8 @@ mod tests {
     #[test]
     fn raw_lines_do_not_go_to_a_terminal() {
         for (on_terminal, is_refused) in [(true, true), (false, false)] {
-            let ctx = Ctx { on_terminal, ..Ctx::plain(false) };
+            let mut ctx = Ctx::plain(false);
+            ctx.on_terminal = on_terminal;
             assert_eq!(check_reader(&ctx).is_err(), is_refused);
         }
     }

@@ -13,12 +13,12 @@ use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::LossRow;
-use super::replay::Replayed;
+use super::replay::{CameBack, Replayed};
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::message::{Message, Part};
 use crate::record::Usage;
-use crate::session::{RecordRef, Session};
+use crate::session::{Branch, RecordRef, Session};
 use crate::writing::{LossKind, word_of_key, word_of_role};
 use align::{Window, steps};
 use stray::{Stray, counts, left_over};
@@ -39,6 +39,7 @@ pub(super) fn add_differences(
         names: &replayed.ids,
         compared: HashSet::new(),
         made_up: HashSet::new(),
+        came_back: &replayed.came_back,
         compares_usage: false,
     };
     for (head, now) in pairs.iter().take(BRANCHES_COMPARED) {
@@ -49,7 +50,7 @@ pub(super) fn add_differences(
     }
     let title = |session: &Session| session.title().map(|title| (title.text.clone(), title.source));
     let (before, after) = (title(source), title(converted));
-    if before != after && !comparison.told.anywhere("title") {
+    if before != after && !replayed.came_back.keeps_title && !comparison.told.anywhere("title") {
         let record = pairs.first().map(|(head, _)| head.id().into_owned()).unwrap_or_default();
         comparison.told.push(&[&record], "title", changed(before.is_some(), after.is_some()));
     }
@@ -66,6 +67,8 @@ struct Comparison<'a> {
     /// Messages that an earlier branch had too, by all their records: branches can part inside a turn.
     compared: HashSet<Vec<String>>,
     made_up: HashSet<Vec<String>>,
+    /// What came back with the original.
+    came_back: &'a CameBack,
     /// What the branch cost is not the same.
     compares_usage: bool,
 }
@@ -85,7 +88,9 @@ impl Comparison<'_> {
     fn branch(&mut self, head: RecordRef<'_>, now: RecordRef<'_>) -> Result<()> {
         let (before, after) = (head.session.branch(head), now.session.branch(now));
         // Where a format tells the cost is its own business: what counts is what the branch cost.
-        let (cost, costs) = (head.session.usage_of(&before), now.session.usage_of(&after));
+        let CameBack { records, stand_ins, .. } = self.came_back;
+        let cost = cost_where(&before, |record| !stand_ins.contains(&record.order()));
+        let costs = cost_where(&after, |record| !records.contains(record.id().as_ref()));
         self.compares_usage = tokens(cost) != tokens(costs);
         let (before, after) = (Conversation::new(&before), Conversation::new(&after));
         let mut before = Window::new(before.messages(0..before.len()));
@@ -125,9 +130,11 @@ impl Comparison<'_> {
     }
 
     fn make_up(&mut self, message: &Message, after: &str, unmatched: &mut Unmatched) {
-        if self.made_up.insert(records(message)) {
-            let records = records(message).into_iter();
-            let mut records: Vec<String> = records.filter_map(|record| self.names.get(&record).cloned()).collect();
+        let records = records(message);
+        let came_back = records.first().is_some_and(|first| self.came_back.records.contains(first));
+        if !came_back && self.made_up.insert(records.clone()) {
+            let mut records: Vec<String> =
+                records.into_iter().filter_map(|record| self.names.get(&record).cloned()).collect();
             if records.is_empty() {
                 records.push(after.to_owned());
             }
@@ -227,6 +234,13 @@ impl Comparison<'_> {
             }
         }
     }
+}
+
+/// What some of the records of a branch cost.
+fn cost_where(branch: &Branch<'_>, is_asked: impl Fn(&RecordRef<'_>) -> bool) -> Option<Usage> {
+    let mut asked = branch.clone();
+    asked.records.retain(is_asked);
+    asked.records.first()?.session.usage_of(&asked)
 }
 
 /// All that is said in a message, however it is cut into parts.

@@ -10,6 +10,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -21,6 +22,7 @@ use crate::error::{At, Result};
 use crate::fork::Staged;
 pub(super) use crate::layout::kept_beside as path;
 use crate::packed::is_called_packed;
+use crate::reading::Reading;
 use crate::record::SessionId;
 use crate::replace::write_all;
 use crate::session::Session;
@@ -94,6 +96,8 @@ enum KeptLine {
 pub(super) struct Beside {
     /// The way back to the dialect that was asked for.
     pub(super) back: Option<Kept>,
+    /// The next step of a way back that takes several, and the dialect that it leads to.
+    pub(super) step: Option<(Kept, &'static dyn Dialect)>,
     /// A sidecar of another way: it goes along.
     pub(super) other: Option<Kept>,
     /// Why a sidecar was not believed.
@@ -211,6 +215,36 @@ impl Kept {
     /// What the original itself was made of.
     pub(super) fn before(&self) -> Option<&Kept> {
         self.before.as_deref()
+    }
+
+    /// The same, and nothing of it stays here.
+    pub(super) fn take_before(&mut self) -> Option<Kept> {
+        self.before.take().map(|before| *before)
+    }
+
+    /// What this was made of, and what that was made of, and so on, the nearest first; as long as each fits the next.
+    fn chain(&self) -> impl Iterator<Item = &Kept> {
+        std::iter::successors(Some(self), |kept| {
+            let original = kept.original();
+            kept.before().filter(|before| {
+                let begun = original.get(..usize::try_from(before.converted_bytes).unwrap_or(usize::MAX));
+                before.version == VERSION
+                    && before.to == kept.from.dialect
+                    && begun.is_some_and(|begun| hash(begun) == before.converted_hash)
+            })
+        })
+    }
+
+    /// Whom the session was with, where it once was one of this dialect.
+    pub(super) fn with(&self, dialect: &'static dyn Dialect) -> Option<String> {
+        let kept = self.chain().find(|kept| kept.from.dialect == dialect.name())?;
+        let before = Session::from_bytes(dialect, kept.original(), &Reading::plain(Timestamp::UNIX_EPOCH));
+        before.with().map(str::to_owned).or_else(|| dialect.with_of(kept.place()?))
+    }
+
+    /// Names that records have in the original, each with that in the converted file.
+    pub(super) fn renamed(&self) -> impl Iterator<Item = (String, String)> {
+        self.ids.iter().map(|(converted, original)| (original.clone(), converted.clone()))
     }
 
     /// The original's bytes.

@@ -2,14 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-
 use super::kept::{self, Beside, Kept};
+use super::steps::{self, Stepped};
 use super::{Conversion, Target, script};
 use crate::error::{Error, Result};
 use crate::host::Host;
 use crate::project;
-use crate::reading::Reading;
 use crate::record::SessionId;
 use crate::session::Session;
 use crate::source::Source;
@@ -20,24 +18,35 @@ use crate::writing::FILE_NAME_LIMIT_BYTES;
 pub(super) struct Way {
     /// What was kept of the session that it becomes again.
     pub(super) back: Option<Kept>,
+    /// What it becomes on the way, where that takes several steps.
+    pub(super) stepped: Option<Stepped>,
     /// What was kept of another one: it goes along.
     pub(super) other: Option<Kept>,
     /// Why what lies beside it was not believed.
     pub(super) remark: Option<String>,
     /// It becomes what it never was.
     pub(super) is_new_kind: bool,
+    /// Whom it is with: as somebody says, or as it was.
+    pub(super) with: Option<String>,
     pub(super) id: SessionId,
     pub(super) store: Store,
     pub(super) path: PathBuf,
 }
 
 impl Way {
-    pub(super) fn find(session: &Session, how: &Conversion<'_>, host: &Host) -> Result<Way> {
+    /// Finds the way; what it takes for that is written in `scratch`, and taken away again.
+    pub(super) fn find(session: &Session, how: &Conversion<'_>, host: &Host, scratch: Target<'_>) -> Result<Way> {
         if !session.whole() {
             let what = "a session that was read in part".to_owned();
             return Err(Error::cannot_hold(how.to.name(), what));
         }
-        let Beside { back, other, remark } = Kept::beside(session, how.to);
+        let (beside, stepped) = steps::find(session, how, host, scratch)?;
+        Ok(Way { stepped, ..Way::along(session, how, host, beside)? })
+    }
+
+    /// The way that leads along what lies beside a session.
+    pub(super) fn along(session: &Session, how: &Conversion<'_>, host: &Host, beside: Beside) -> Result<Way> {
+        let Beside { back, step: _, other, remark } = beside;
         // Lines that are copied are copied with all their branches.
         if how.head.is_some() && (back.is_some() || session.stays(how)) {
             return Err(Error::CopiedWhole);
@@ -45,12 +54,25 @@ impl Way {
         let id = session.id_for(how, back.as_ref());
         let store = session.store_for(how, host, back.as_ref())?;
         session.check_with(how, back.as_ref())?;
-        let path = session.path_for(how, &store, &id, back.as_ref())?;
+        let with = session.with_before(how, back.as_ref()).or_else(|| how.with.map(str::to_owned));
+        // Nobody else is known for a branch that is converted anew.
+        let with = with.or_else(|| other.as_ref()?.with(how.to));
+        let path = session.path_for(how, &store, (&id, with.as_deref()), back.as_ref())?;
         let is_new_kind = back.is_none() && !session.stays(how);
         // Where a session is called after its place, it is called so from the beginning.
         let is_placed = is_new_kind && matches!(how.target, Target::Store(_));
         let id = if is_placed { store.called(id, &path) } else { id };
-        Ok(Way { back, other, remark, is_new_kind, id, store, path })
+        Ok(Way { back, stepped: None, other, remark, is_new_kind, with, id, store, path })
+    }
+}
+
+impl Target<'_> {
+    /// The folder of the store that a file is made for.
+    pub(super) fn root(&self, host: &Host) -> PathBuf {
+        match self {
+            Target::Store(root) => host.cwd.join(root),
+            Target::File(file) => host.cwd.join(file).parent().map(Path::to_path_buf).unwrap_or_default(),
+        }
     }
 }
 
@@ -72,23 +94,25 @@ impl Session {
         // Another program's version is none of this one's.
         let own_version = self.agent_version().filter(|_| how.to.name() == self.dialect().name());
         let version = own_version.map_or_else(|| host.version.clone(), str::to_owned);
-        let root = match how.target {
-            Target::Store(root) => host.cwd.join(root),
-            Target::File(file) => host.cwd.join(file).parent().map(Path::to_path_buf).unwrap_or_default(),
-        };
+        let root = how.target.root(host);
         let started = self.started();
         let now = host.now.clone();
         let now = std::sync::Arc::new(move || started.unwrap_or_else(|| now()));
         Store::open(how.to, &root, Host { now, cwd, version, ..host.clone() })
     }
 
-    fn path_for(&self, how: &Conversion<'_>, store: &Store, id: &SessionId, back: Option<&Kept>) -> Result<PathBuf> {
+    fn path_for(
+        &self,
+        how: &Conversion<'_>,
+        store: &Store,
+        (id, with): (&SessionId, Option<&str>),
+        back: Option<&Kept>,
+    ) -> Result<PathBuf> {
         let path = match how.target {
             Target::File(file) => store.root.join(file.file_name().unwrap_or_default()),
             Target::Store(_) => {
                 let project = project::of(&store.host.cwd);
-                let with = self.with_before(how, back).or_else(|| how.with.map(str::to_owned));
-                let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
+                let new = NewSession { with, ..NewSession::of(&project) };
                 let place = |id: &SessionId| store.path_of(&store.beginning(id, &new, self.git_branch())?);
                 // What another file calls itself may be no name for one.
                 let fresh = script::derived_id(self.id().as_str(), how.to.name());
@@ -140,10 +164,7 @@ impl Session {
     /// Whom a session was with that becomes what it is or was.
     fn with_before(&self, how: &Conversion<'_>, back: Option<&Kept>) -> Option<String> {
         match back {
-            Some(kept) => {
-                let before = Session::from_bytes(how.to, kept.original(), &Reading::plain(Timestamp::UNIX_EPOCH));
-                before.with().map(str::to_owned).or_else(|| how.to.with_of(kept.place()?))
-            }
+            Some(kept) => kept.with(how.to),
             None if self.stays(how) => self.with().map(str::to_owned).or_else(|| how.to.with_of(self.path())),
             None => None,
         }

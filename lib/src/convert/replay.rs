@@ -41,6 +41,19 @@ pub(super) struct Replayed {
     pub(super) head: Option<String>,
     /// Something of it was written.
     pub(super) has_said: bool,
+    /// What is in the new file because it was in the original: nobody made it up.
+    pub(super) came_back: CameBack,
+}
+
+/// What came back with the lines of the original; nothing where there are none.
+#[derive(Default)]
+pub(super) struct CameBack {
+    /// Its records.
+    pub(super) records: HashSet<String>,
+    /// The records of the source that were made of them, by their order.
+    pub(super) stand_ins: HashSet<usize>,
+    /// It has the title that it had: nobody gave another one since.
+    pub(super) keeps_title: bool,
 }
 
 /// Says a whole session again.

@@ -9,6 +9,7 @@ mod losses;
 mod matrix;
 mod places;
 mod sidecar;
+mod steps;
 #[path = "../support/mod.rs"]
 mod support;
 mod titles;

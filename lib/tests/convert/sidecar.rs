@@ -12,11 +12,11 @@ use scrollback::store::Store;
 use super::support::{corpus, said};
 use super::{convert, folder, host, named, open, outline};
 
-fn claude_log() -> std::path::PathBuf {
+pub(super) fn claude_log() -> std::path::PathBuf {
     corpus().join("claude-code/real-full/session.jsonl")
 }
 
-fn there(folder: &Path, to: &str) -> Converted {
+pub(super) fn there(folder: &Path, to: &str) -> Converted {
     convert(&open(named("claude-code"), &claude_log()), named(to), &folder.join(format!("{to}.jsonl"))).unwrap()
 }
 
@@ -87,7 +87,7 @@ fn a_line_that_went_on_comes_back_to_a_line() {
 }
 
 /// A session of each dialect that says something.
-fn logs() -> Vec<(&'static str, std::path::PathBuf)> {
+pub(super) fn logs() -> Vec<(&'static str, std::path::PathBuf)> {
     [
         ("native", "native/branches/messages.jsonl"),
         ("claude-code", "claude-code/real-full/session.jsonl"),
@@ -101,7 +101,7 @@ fn logs() -> Vec<(&'static str, std::path::PathBuf)> {
 }
 
 /// Goes on with a converted session at its head, or at a record.
-fn record(to: &str, there: &Path, at: Option<&str>, said: &str) {
+pub(super) fn record(to: &str, there: &Path, at: Option<&str>, said: &str) {
     let store = Store::open(named(to), there.parent().unwrap(), host()).unwrap();
     let source = scrollback::source::Source::file(named(to), there);
     let mut recorder = store.resume_source(&source, at).unwrap();
@@ -244,21 +244,6 @@ fn a_step_back_that_was_taken_meanwhile_is_taken_in_the_original() {
             assert_eq!(outline(&open(named(from), &back.path)), outline(&there), "{case}");
         }
     }
-}
-
-#[test]
-fn three_formats_in_a_row_lead_back_to_the_first() {
-    let folder = folder();
-    let codex = there(folder.path(), "codex");
-    let qwen = convert(&open(named("codex"), &codex.path), named("qwen-code"), &folder.path().join("q.jsonl")).unwrap();
-    let qwen_session = open(named("qwen-code"), &qwen.path);
-    // In one step, and in the two that it came.
-    let at_once = convert(&qwen_session, named("claude-code"), &folder.path().join("at-once.jsonl")).unwrap();
-    assert_eq!(fs::read(&at_once.path).unwrap(), fs::read(claude_log()).unwrap());
-    let middle = convert(&qwen_session, named("codex"), &folder.path().join("middle.jsonl")).unwrap();
-    assert_eq!(fs::read(&middle.path).unwrap(), fs::read(&codex.path).unwrap());
-    let last = convert(&open(named("codex"), &middle.path), named("claude-code"), &folder.path().join("last.jsonl"));
-    assert_eq!(fs::read(last.unwrap().path).unwrap(), fs::read(claude_log()).unwrap());
 }
 
 #[test]

@@ -5,42 +5,39 @@ use std::path::Path;
 use hashbrown::HashMap;
 use jiff::Timestamp;
 
-use super::{Beside, Kept, KeptLine, VERSION, hash};
-use crate::dialect::Dialect;
+use super::{Beside, Kept, KeptLine};
+use crate::dialect::{self, Dialect};
 use crate::reading::Reading;
 use crate::record::Kind;
 use crate::session::{RecordRef, Session};
 use crate::writing::Shape;
 
 impl Kept {
-    /// The way to a dialect: one step back, or two where nothing was added since.
-    pub(super) fn towards(mut self, session: &Session, to: &'static dyn Dialect) -> Beside {
+    /// The way to a dialect: the step back, or the first of several.
+    pub(in crate::convert) fn towards(self, session: &Session, to: &'static dyn Dialect) -> Beside {
+        // What is one of these already stays as it is.
+        let is_on_the_way = session.dialect().name() != to.name()
+            && self.fits(session)
+            && self.chain().any(|kept| kept.from.dialect == to.name());
+        let Some(next) = dialect::named(&self.from.dialect).filter(|_| is_on_the_way) else {
+            return Beside { other: Some(self), ..Beside::default() };
+        };
         // Not all that is added is a record: a head is named, too.
         let has_newer = self.is_added_to(session);
-        if self.from.dialect == to.name() {
-            let is_line = to.write().is_some_and(|writing| writing.shape == Shape::Linear);
-            if has_newer && is_line && !self.goes_on_at_its_end(session, to) {
-                let remark = format!(
-                    "it went on from an earlier record, and {} has no branches: the branch is converted anew",
-                    to.name()
-                );
-                return Beside { other: Some(self), remark: Some(remark), ..Beside::default() };
-            }
-            let back = if has_newer { self.into_lines(to) } else { self };
-            return Beside { back: Some(back), ..Beside::default() };
+        let is_line = next.write().is_some_and(|writing| writing.shape == Shape::Linear);
+        if has_newer && is_line && !self.goes_on_at_its_end(session, next) {
+            let remark = format!(
+                "it went on from an earlier record, and {} has no branches: the branch is converted anew",
+                next.name()
+            );
+            return Beside { other: Some(self), remark: Some(remark), ..Beside::default() };
         }
-        let original = self.original();
-        let is_two_back = |before: &Kept| {
-            before.from.dialect == to.name()
-                && before.version == VERSION
-                && before.converted_bytes == original.len() as u64
-                && before.converted_hash == hash(&original)
-        };
-        if !has_newer && self.before.as_deref().is_some_and(is_two_back) {
-            let back = self.before.take().map(|before| Kept { converted_bytes: self.converted_bytes, ..*before });
-            return Beside { back, ..Beside::default() };
+        let kept = if has_newer { self.into_lines(next) } else { self };
+        if next.name() == to.name() {
+            Beside { back: Some(kept), ..Beside::default() }
+        } else {
+            Beside { step: Some((kept, next)), ..Beside::default() }
         }
-        Beside { other: Some(self), ..Beside::default() }
     }
 
     /// Whether anything was written behind what the conversion wrote.

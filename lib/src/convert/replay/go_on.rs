@@ -5,7 +5,7 @@ use std::path::Path;
 
 use hashbrown::HashMap;
 
-use super::{Replay, Replayed};
+use super::{CameBack, Replay, Replayed};
 use crate::convert::kept::Kept;
 use crate::error::Result;
 use crate::reading::Reading;
@@ -31,6 +31,12 @@ pub(in crate::convert) fn go_on(
     let by_name: HashMap<Cow<'_, str>, RecordRef<'_>> = before.records().map(|record| (record.id(), record)).collect();
     let head = kept.head().and_then(|head| by_name.get(head).copied()).or(before.head());
     let (newer, older): (Vec<_>, Vec<_>) = session.records().partition(|record| kept.is_newer(*record));
+    let was = kept.as_converted(session);
+    replay.told.came_back = CameBack {
+        records: by_name.keys().map(|name| name.clone().into_owned()).collect(),
+        stand_ins: older.iter().map(|record| record.order()).collect(),
+        keeps_title: session.title() == was.title(),
+    };
     let mut last = None;
     let asked_for_calls = older.len().saturating_sub(RECORDS_ASKED_FOR_CALLS);
     for (at, record) in older.into_iter().enumerate() {
@@ -63,7 +69,6 @@ pub(in crate::convert) fn go_on(
         replay.say(&newer)?;
         replay.end_with_title(renamed)?;
         // A head that was only named leads, too; one that was never moved stays what it is in the original.
-        let was = kept.as_converted(session);
         let is_moved = session.head().map(|head| head.id()) != was.head().map(|head| head.id());
         replay.end_at(session.head().filter(|_| is_moved))?;
     } else {

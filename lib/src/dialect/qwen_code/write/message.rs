@@ -125,7 +125,7 @@ impl Record<'_> {
         line.extend(said.model.as_deref().map(|model| ("model".to_owned(), model.into())));
         line.insert("message".to_owned(), json!({"role": "model", "parts": parts}));
         if let Some(usage) = said.usage {
-            self.losses().dropped_if(usage.cache_write.is_some_and(|tokens| tokens > 0), "cache tokens");
+            self.losses().dropped_if(usage.cache_write.is_some(), "cache tokens");
             line.insert("usageMetadata".to_owned(), tokens(usage));
         }
         line
