@@ -88,9 +88,9 @@ impl Comparison<'_> {
     fn branch(&mut self, head: RecordRef<'_>, now: RecordRef<'_>) -> Result<()> {
         let (before, after) = (head.session.branch(head), now.session.branch(now));
         // Where a format tells the cost is its own business: what counts is what the branch cost.
-        let CameBack { records, stand_ins, .. } = self.came_back;
-        let cost = cost_where(&before, |record| !stand_ins.contains(&record.order()));
-        let costs = cost_where(&after, |record| !records.contains(record.id().as_ref()));
+        let came_back = self.came_back;
+        let cost = cost_where(&before, |record| !came_back.stand_ins.contains(&record.order()));
+        let costs = cost_where(&after, |record| !came_back.records.contains(record.id().as_ref()));
         self.compares_usage = tokens(cost) != tokens(costs);
         let (before, after) = (Conversation::new(&before), Conversation::new(&after));
         let mut before = Window::new(before.messages(0..before.len()));
