@@ -135,13 +135,18 @@ pub(crate) fn place_for(
 /// Whom a session is with: a format of chats asks for it, no other one takes it.
 pub(crate) fn with_whom(dialect: &dyn Dialect, jid: Option<&str>) -> Result<Option<String>, Failure> {
     let misuse = |message: &str, hint: &str| Err(Failure::new(FailureKind::Usage, message).hint(hint));
-    match (dialect.name(), jid) {
-        ("fluux", None) => misuse("whom is the session with?", "--jid names a person or a room"),
-        ("fluux", Some(jid)) => match bare_jid(jid) {
+    match (is_with_somebody(dialect), jid) {
+        (true, None) => misuse("whom is the session with?", "--jid names a person or a room"),
+        (true, Some(jid)) => match bare_jid(jid) {
             Ok(jid) => Ok(Some(jid)),
             Err(why) => misuse(&why, "a JID looks like alice@example.com"),
         },
-        (_, Some(_)) => misuse("--jid is for sessions of Fluux Agent", "say --dialect fluux, or leave --jid out"),
-        (_, None) => Ok(None),
+        (false, Some(_)) => misuse("--jid is for sessions of Fluux Agent", "say --dialect fluux, or leave --jid out"),
+        (false, None) => Ok(None),
     }
+}
+
+/// Whether a dialect's sessions are with somebody.
+pub(crate) fn is_with_somebody(dialect: &dyn Dialect) -> bool {
+    dialect.write().is_some_and(|writing| writing.is_with_somebody)
 }

@@ -164,7 +164,7 @@ impl Store {
 
     /// Ends a session: its file goes where ended ones lie, and nothing there is overwritten.
     pub fn archive(&self, source: &Source, when: When) -> Result<Ended> {
-        let cannot = |what: &str| Error::CannotHold { dialect: self.dialect.name(), what: what.to_owned() };
+        let cannot = |what: &str| Error::cannot_hold(self.dialect.name(), what.to_owned());
         let Some(archive) = self.writing.archive else { return Err(cannot("an archive of ended sessions")) };
         self.check_log(source)?;
         if self.is_ended(source) {

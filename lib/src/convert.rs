@@ -21,13 +21,14 @@ mod script;
 mod unheld;
 
 use std::borrow::Cow;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use hashbrown::{HashMap, HashSet};
 use serde::Serialize;
 
 use crate::dialect::Dialect;
-use crate::disk::Real;
+use crate::disk::{Disk, Real};
 use crate::error::{At, Error, Result};
 use crate::fork::Staged;
 use crate::host::Host;
@@ -35,14 +36,17 @@ use crate::layout::Format;
 use crate::project;
 use crate::reading::Reading;
 use crate::record::SessionId;
-use crate::replace::take_away;
+use crate::replace::{take_away, write_all};
 use crate::session::{NotFound, RecordRef, Session};
 use crate::source::Source;
 use crate::writing::{LossKind, Shape};
-use kept::Kept;
+use kept::{Kept, LIMITS, Limits};
 use left_behind::Lines;
 use place::Way;
 use replay::Replayed;
+
+/// A file that stays as it is is copied in pieces of this size: it may be larger than memory.
+const COPIED_AT_ONCE_BYTES: usize = 1024 * 1024;
 
 /// Where a converted session goes.
 #[derive(Debug, Clone, Copy)]
@@ -105,16 +109,18 @@ impl Session {
     ///
     /// The same dialect gives the same bytes; a session that was converted before gives back what its sidecar kept.
     pub fn convert(&self, how: &Conversion<'_>, host: &Host) -> Result<Converted> {
+        self.convert_within(how, host, LIMITS)
+    }
+
+    fn convert_within(&self, how: &Conversion<'_>, host: &Host, limits: Limits) -> Result<Converted> {
         let way = Way::find(self, how, host)?;
         let staged = Staged::make(&Real, &way.path, &(host.new_id)())?;
         let written = (|| {
             let mut replayed = self.write_as(how, &way, staged.file())?;
-            let kept = self.kept_for(how, &way, &replayed, staged.file())?;
-            let sidecar = kept.map(|kept| kept.publish(&way.path, &(host.new_id)())).transpose()?.flatten();
-            if sidecar.is_none() && way.is_new_kind && !self.is_rows() {
-                replayed.losses.push(self.lost_beside("original", 1));
-            }
-            // The file comes last: where it is, all of it is.
+            let kept = self.keep(how, &way, &mut replayed, staged.file(), limits)?;
+            let sidecar = kept.map(|bytes| kept::publish(&bytes, &way.path, &(host.new_id)())).transpose()?;
+            // The file comes last: where it is, all of it is. Only a file system without second names can be left with an empty one
+            // by a crash, which is refused as any other that is there: nobody knows whose it is.
             staged
                 .publish()
                 .inspect_err(|_| drop(sidecar.as_deref().map(|sidecar| take_away(&Real, sidecar))))?;
@@ -135,13 +141,26 @@ impl Session {
 
     /// What [`Session::convert`] would write, and what it would tell; nothing is written but in `scratch`, a folder that is there.
     pub fn rehearse(&self, how: &Conversion<'_>, host: &Host, scratch: &Path) -> Result<(Converted, Vec<u8>)> {
+        self.rehearse_within(how, host, scratch, LIMITS)
+    }
+
+    fn rehearse_within(
+        &self,
+        how: &Conversion<'_>,
+        host: &Host,
+        scratch: &Path,
+        limits: Limits,
+    ) -> Result<(Converted, Vec<u8>)> {
         let way = Way::find(self, how, host)?;
         let path = scratch.join((host.new_id)());
         let staged = Staged::make(&Real, &path, &(host.new_id)())?;
-        let written = self.write_as(how, &way, staged.file());
-        let read = written.and_then(|replayed| Ok((replayed, std::fs::read(staged.file()).at(&path)?)));
+        let written = (|| {
+            let mut replayed = self.write_as(how, &way, staged.file())?;
+            self.keep(how, &way, &mut replayed, staged.file(), limits)?;
+            Ok((replayed, std::fs::read(staged.file()).at(&path)?))
+        })();
         staged.clean_up();
-        let (replayed, bytes) = read?;
+        let (replayed, bytes) = written?;
         Ok((self.told(&way, replayed), bytes))
     }
 
@@ -166,20 +185,26 @@ impl Session {
         how.to.name() == self.dialect().name() && !self.is_rows()
     }
 
-    /// What goes into the file beside the new one.
-    fn kept_for<'w>(
+    /// What goes into the file beside the new one; that nothing does is a loss, where something should.
+    fn keep(
         &self,
         how: &Conversion<'_>,
-        way: &'w Way,
-        replayed: &Replayed,
+        way: &Way,
+        replayed: &mut Replayed,
         file: &Path,
-    ) -> Result<Option<Cow<'w, Kept>>> {
-        match &way.back {
+        limits: Limits,
+    ) -> Result<Option<Vec<u8>>> {
+        let kept = match &way.back {
             // What came back was made of another one, and can go on to it.
-            Some(back) => Ok(back.before().map(Cow::Borrowed)),
-            None if self.stays(how) => Ok(way.other.as_ref().map(Cow::Borrowed)),
-            None => Ok(Kept::of(self, how.to, file, replayed, way.other.as_ref())?.map(Cow::Owned)),
+            Some(back) => back.before().map(Cow::Borrowed),
+            None if self.stays(how) => way.other.as_ref().map(Cow::Borrowed),
+            None => Kept::of(self, how.to, file, replayed, way.other.as_ref(), limits)?.map(Cow::Owned),
+        };
+        let bytes = kept.and_then(|kept| kept.bytes(limits));
+        if bytes.is_none() && way.is_new_kind && !self.is_rows() {
+            replayed.losses.push(self.lost_beside("original", 1));
         }
+        Ok(bytes)
     }
 
     /// Something of no record in particular.
@@ -263,9 +288,18 @@ impl Session {
 
     fn copy_to(&self, file: &Path) -> Result<()> {
         let Some(own) = self.files.0.first() else { return Ok(()) };
-        let mut copy = std::fs::File::create(file).at(file)?;
-        std::io::copy(&mut own.reader(0)?, &mut copy).at(file)?;
-        copy.sync_all().at(file)
+        let copy = Real.create(file).at(file)?;
+        let mut reader = own.reader(0)?;
+        let mut piece = vec![0; COPIED_AT_ONCE_BYTES];
+        loop {
+            match reader.read(&mut piece) {
+                Ok(0) => break,
+                Ok(read) => write_all(&*copy, &piece[..read], file)?,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error).at(self.path()),
+            }
+        }
+        copy.sync().at(file)
     }
 
     /// The head that was named, or the session's own.

@@ -163,7 +163,7 @@ impl Disk for Real {
 
     fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
         match fs::hard_link(from, to) {
-            Ok(()) => self.unlink(from),
+            Ok(()) => self.unlink(from).inspect_err(|_| drop(self.unlink(to))),
             Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::CrossesDevices) => {
                 Err(error)
             }

@@ -5,6 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::writing::Losses;
+
 /// An error that knows its path.
 #[derive(Debug)]
 pub enum Error {
@@ -54,8 +56,10 @@ pub enum Error {
     CannotHold {
         /// The dialect.
         dialect: &'static str,
-        /// What it cannot hold.
+        /// What it cannot hold, for people.
         what: String,
+        /// Of a record: all that it says, each thing with its count.
+        losses: Losses,
     },
     /// A session has nothing that a format could hold.
     Nothing(&'static str),
@@ -125,6 +129,18 @@ pub enum Error {
 /// A result with that error.
 pub type Result<T> = std::result::Result<T, Error>;
 
+impl Error {
+    /// The format has no place for something that is no record.
+    pub(crate) fn cannot_hold(dialect: &'static str, what: String) -> Error {
+        Error::CannotHold { dialect, what, losses: Losses::default() }
+    }
+
+    /// The format has no place for a record.
+    pub(crate) fn not_held(dialect: &'static str, losses: Losses) -> Error {
+        Error::CannotHold { dialect, what: losses.words(), losses }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -141,7 +157,7 @@ impl fmt::Display for Error {
                 write!(f, "{}: {count} {records} may not survive a crash: {source}", path.display())
             }
             Error::ReadOnly(dialect) => write!(f, "{dialect} sessions are read, not written"),
-            Error::CannotHold { dialect, what } => write!(f, "{dialect} has no place for this: {what}"),
+            Error::CannotHold { dialect, what, .. } => write!(f, "{dialect} has no place for this: {what}"),
             Error::Nothing(dialect) => write!(f, "nothing of it can be written as {dialect}"),
             Error::CopiedWhole => write!(f, "the session is copied as it is, with all its branches"),
             Error::BadName { name, why } => write!(f, "{} is no name for a session: {why}", crate::issue::quoted(name)),

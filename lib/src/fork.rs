@@ -95,7 +95,7 @@ impl Store {
     }
 
     fn check_fork(&self, session: &Session) -> Result<Adopt> {
-        let cannot = |what: &str| Error::CannotHold { dialect: session.dialect().name(), what: what.to_owned() };
+        let cannot = |what: &str| Error::cannot_hold(session.dialect().name(), what.to_owned());
         let adopt = self.writing.adopt.ok_or_else(|| cannot("a fork"))?;
         let what = if session.dialect().name() != self.dialect.name() {
             "another dialect's records"
@@ -182,7 +182,7 @@ impl Store {
             "a copy of {}, which has another record's name or is too deep",
             crate::issue::quoted(record.as_str())
         );
-        Error::CannotHold { dialect: self.dialect.name(), what }
+        Error::cannot_hold(self.dialect.name(), what)
     }
 
     /// Writes the file beside the new log. It begins with what the source's says: another program may keep more there.

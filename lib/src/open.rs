@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::error::{At, Error, Result};
 use crate::format::DATABASE_MAGIC;
-use crate::packed::Packing;
+use crate::packed::{Packing, is_called_packed};
 use crate::rows::Table;
 use crate::skeleton::Place;
 
@@ -191,8 +191,4 @@ fn open_limited(path: &Path, inflated_limit: u64) -> Result<OpenFile> {
         Some((bytes, torn)) => (Contents::Memory(bytes), torn),
     };
     Ok(OpenFile { path: path.to_path_buf(), contents, torn, is_database: magic == DATABASE_MAGIC })
-}
-
-fn is_called_packed(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "zst" || ending == "gz")
 }

@@ -1,6 +1,7 @@
 //! Compressed files, read as their content: gzip and zstd, told by their first bytes, up to a limit.
 
 use std::io::{self, Read};
+use std::path::Path;
 
 /// Logs shrink to a tenth, and full of repeats to a hundredth. What would grow by more than this is made to fill memory.
 const GROWTH_LIMIT: u64 = 256;
@@ -10,6 +11,11 @@ const HARMLESS_BYTES: u64 = 64 * 1024 * 1024;
 
 /// No archive is held in memory beyond this.
 const LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
+
+/// Whether a file's name says that it is compressed.
+pub(crate) fn is_called_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "gz" || ending == "zst")
+}
 
 /// How a file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

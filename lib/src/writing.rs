@@ -4,6 +4,7 @@
 //! theirs looks in its format, and what of it the format cannot hold.
 
 mod loss;
+mod word;
 
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,7 @@ use crate::issue::quoted;
 use crate::record::{Body, Context, RecordId, SessionId, Usage};
 pub(crate) use loss::word_for;
 pub use loss::{Loss, LossKind, Losses, WORDS};
+pub(crate) use word::{WHOLE_RECORDS, same, word_of_key, word_of_kind, word_of_role};
 
 /// How a dialect writes. See [`crate::dialect::Dialect::write`].
 pub struct Writing {
@@ -24,6 +26,10 @@ pub struct Writing {
     pub shape: Shape,
     /// Whether the lines of a session say that it is called so; else its place does, and it is called after that.
     pub tells_session: fn(&SessionId) -> bool,
+    /// Whether a record can be called anything; else it is called by a UUID, where its lines name it.
+    pub takes_any_id: bool,
+    /// Whether a session is with somebody, a person or a room, and says so.
+    pub is_with_somebody: bool,
     /// The file of a new session, below the store; or why there can be none.
     pub place: fn(&Beginning<'_>) -> Result<PathBuf, String>,
     /// The lines that a new file begins with.

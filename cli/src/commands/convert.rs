@@ -21,7 +21,7 @@ use crate::paint::Paint;
 use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
 use crate::terminal::clean;
-use crate::writable::{usual_store, with_whom};
+use crate::writable::{is_with_somebody, usual_store, with_whom};
 
 /// Write a session as another agent's
 ///
@@ -49,6 +49,10 @@ pub(crate) struct ConvertArgs {
 
 pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let to = target_dialect(&args.to)?;
+    let is_piped = args.output.as_deref() == Some(Path::new("-"));
+    if is_piped {
+        check_reader(ctx)?;
+    }
     if ctx.demo && args.output.is_none() && global.store.is_none() {
         let failure = Failure::new(FailureKind::Usage, "the demo is only read");
         return Err(failure.hint("-o FILE or --store DIR says where the converted session goes"));
@@ -67,7 +71,7 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     let root = global.store.clone().unwrap_or_else(|| usual_store(to, ctx));
     let target = args.output.as_deref().map_or(Target::Store(&root), Target::File);
     let how = Conversion { to, target, head: head.as_deref(), with };
-    if args.output.as_deref() == Some(Path::new("-")) {
+    if is_piped {
         return to_stdout(&session, how, &host, ctx);
     }
     let converted = session.convert(&how, &host).map_err(|error| not_converted(&session, &how, error))?;
@@ -86,8 +90,9 @@ fn remark(converted: &Converted, ctx: &mut Ctx) -> Result<(), Failure> {
 /// Of a file that nobody understands, it is not the target that has no place for it.
 fn not_converted(session: &Session, how: &Conversion<'_>, error: Error) -> Failure {
     match error {
-        Error::BadName { .. } | Error::Misplaced { .. } if how.to.name() == "fluux" && how.with.is_none() => {
-            let failure = Failure::new(FailureKind::Usage, "a fluux session is with somebody");
+        Error::BadName { .. } | Error::Misplaced { .. } if is_with_somebody(how.to) && how.with.is_none() => {
+            let message = format!("a {} session is with somebody", how.to.name());
+            let failure = Failure::new(FailureKind::Usage, message);
             failure.hint("--jid JID names the person or the room")
         }
         Error::Nothing(_) if session.dialect().name() == "unknown" => {
@@ -113,14 +118,23 @@ fn target_dialect(name: &str) -> Result<&'static dyn Dialect, Failure> {
 
 /// Whom the new session is with. Fluux asks for it, and a session that was one before knows it.
 fn whom(to: &dyn Dialect, jid: Option<&str>) -> Result<Option<String>, Failure> {
-    match (to.name(), jid) {
-        ("fluux", Some(jid)) => with_whom(to, Some(jid)),
-        (_, Some(_)) => {
+    match jid {
+        Some(jid) if is_with_somebody(to) => with_whom(to, Some(jid)),
+        Some(_) => {
             let failure = Failure::new(FailureKind::Usage, "--jid is for sessions of Fluux Agent");
             Err(failure.hint("say --to fluux, or leave --jid out"))
         }
-        (_, None) => Ok(None),
+        None => Ok(None),
     }
+}
+
+/// A session's lines go to a terminal only cleaned, and then they are no session any more.
+fn check_reader(ctx: &Ctx) -> Result<(), Failure> {
+    if !ctx.on_terminal {
+        return Ok(());
+    }
+    let failure = Failure::new(FailureKind::Usage, "a session's lines are not for a terminal");
+    Err(failure.hint("send them into a file or a program, or say -o FILE"))
 }
 
 /// The new session's lines go where a program reads them, and what they do not say beside them.
@@ -209,4 +223,17 @@ fn go_on_hint(to: &dyn Dialect, converted: &Converted, session: &Session, ctx: &
     };
     let place = session.cwd().map(|cwd| format!(" in {}", clean::line(cwd))).unwrap_or_default();
     ctx.note(&format!("`{command}`{place} goes on with it."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_lines_do_not_go_to_a_terminal() {
+        for (on_terminal, is_refused) in [(true, true), (false, false)] {
+            let ctx = Ctx { on_terminal, ..Ctx::plain(false) };
+            assert_eq!(check_reader(&ctx).is_err(), is_refused);
+        }
+    }
 }

@@ -16,17 +16,16 @@ use super::LossRow;
 use super::replay::Replayed;
 use crate::conversation::Conversation;
 use crate::error::Result;
-use crate::message::{Message, Part, Role};
+use crate::message::{Message, Part};
 use crate::record::Usage;
 use crate::session::{RecordRef, Session};
-use crate::writing::{Loss, LossKind};
+use crate::writing::{LossKind, word_of_key, word_of_role};
 use align::{Window, steps};
 use stray::{Stray, counts, left_over};
 use told::Told;
-pub(super) use told::WHOLE_RECORDS;
 
 /// So many branches are read back; a session with more is taken for one that differs.
-const BRANCHES_COMPARED: usize = 32;
+pub(super) const BRANCHES_COMPARED: usize = 32;
 
 /// Adds what the converted session says otherwise on the branch of each of these pairs of heads.
 pub(super) fn add_differences(
@@ -54,6 +53,7 @@ pub(super) fn add_differences(
         let record = pairs.first().map(|(head, _)| head.id().into_owned()).unwrap_or_default();
         comparison.told.push(&[&record], "title", changed(before.is_some(), after.is_some()));
     }
+    comparison.told.end_branch();
     let found = comparison.told.found;
     replayed.losses.extend(found);
     Ok(())
@@ -63,9 +63,9 @@ struct Comparison<'a> {
     told: Told,
     /// What records of the converted session are called in the source, where that differs.
     names: &'a BTreeMap<String, String>,
-    /// Messages that an earlier branch had too, by the first of their records.
-    compared: HashSet<String>,
-    made_up: HashSet<String>,
+    /// Messages that an earlier branch had too, by all their records: branches can part inside a turn.
+    compared: HashSet<Vec<String>>,
+    made_up: HashSet<Vec<String>>,
     /// What the branch cost is not the same.
     compares_usage: bool,
 }
@@ -101,7 +101,7 @@ impl Comparison<'_> {
             match (before.seen.pop_front(), after.seen.pop_front()) {
                 (Some(was), Some(is)) => {
                     last.clone_from(&was.id);
-                    if self.compared.insert(was.id.clone()) {
+                    if self.compared.insert(records(&was)) {
                         self.message(&was, &is, &mut unmatched);
                     }
                 }
@@ -114,17 +114,18 @@ impl Comparison<'_> {
         if self.compares_usage && !self.told.anywhere("usage") {
             self.told.push(&[&head.id()], "usage", changed(cost.is_some(), costs.is_some()));
         }
+        self.told.end_branch();
         Ok(())
     }
 
     fn drop(&mut self, message: &Message, unmatched: &mut Unmatched) {
-        if self.compared.insert(message.id.clone()) {
+        if self.compared.insert(records(message)) {
             unmatched.dropped.push(Stray::of(message, records(message)));
         }
     }
 
     fn make_up(&mut self, message: &Message, after: &str, unmatched: &mut Unmatched) {
-        if self.made_up.insert(message.id.clone()) {
+        if self.made_up.insert(records(message)) {
             let records = records(message).into_iter();
             let mut records: Vec<String> = records.filter_map(|record| self.names.get(&record).cloned()).collect();
             if records.is_empty() {
@@ -249,30 +250,6 @@ fn records(message: &Message) -> Vec<String> {
     if listed.is_empty() { vec![message.id.clone()] } else { listed }
 }
 
-fn word_of_role(role: Role) -> &'static str {
-    match role {
-        Role::System => "notice",
-        Role::User => "prompt",
-        Role::Assistant => "answer",
-    }
-}
-
-/// The word for what a message says under a key of its metadata; nothing for what only our reader says there.
-fn word_of_key(key: &str) -> Option<&'static str> {
-    match key {
-        "records" | "continues" => None,
-        "cwd" | "gitBranch" | "platform" | "userType" => Some(Loss::SURROUNDINGS),
-        "timestamp" => Some("timestamp"),
-        "model" => Some("model"),
-        "usage" => Some("usage"),
-        "todos" => Some("todos"),
-        "thinking" => Some("thinking mode"),
-        "sender" => Some("sender"),
-        "error" => Some("error"),
-        _ => Some("metadata"),
-    }
-}
-
 pub(super) fn changed(was: bool, is: bool) -> LossKind {
     match (was, is) {
         (true, true) => LossKind::Renamed,
@@ -284,4 +261,56 @@ pub(super) fn changed(was: bool, is: bool) -> LossKind {
 /// A loss that was found.
 pub(super) fn row(record: &str, what: &str, kind: LossKind, count: u64) -> LossRow {
     LossRow { record: record.to_owned(), what: what.to_owned(), kind, count, fields: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::reading::Reading;
+
+    /// A question, an answer with a call, its result, and two ways to go on inside the turn.
+    fn session(first: &str, one: &str, other: &str) -> Session {
+        let line = |id: &str, parent: &str, what: &str| {
+            format!(
+                r#"{{"uuid":"{id}","parentUuid":{parent},"sessionId":"s","timestamp":"2026-10-02T09:00:00Z",{what}}}"#
+            )
+        };
+        let said = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+        let answer = |content: String| {
+            format!(r#""type":"assistant","message":{{"role":"assistant","model":"x","content":[{content}]}}"#)
+        };
+        let call = format!(r#"{},{{"type":"tool_use","id":"t1","name":"Read","input":{{}}}}"#, said(first));
+        let result = r#"{"type":"tool_result","tool_use_id":"t1","content":"a"}"#;
+        let lines = [
+            line("q", "null", r#""type":"user","message":{"role":"user","content":"Look."}"#),
+            line("a1", r#""q""#, &answer(call)),
+            line("r1", r#""a1""#, &format!(r#""type":"user","message":{{"role":"user","content":[{result}]}}"#)),
+            line("a2", r#""r1""#, &answer(said(one))),
+            line("a3", r#""r1""#, &answer(said(other))),
+        ];
+        let dialect = crate::dialect::named("claude-code").unwrap();
+        Session::from_bytes(dialect, lines.join("\n").into_bytes(), &Reading::plain(Timestamp::UNIX_EPOCH))
+    }
+
+    #[test]
+    fn branches_that_part_inside_a_turn_are_both_compared_and_what_they_share_is_told_once() {
+        let source = session("I look.", "Done.", "Finished.");
+        for (converted, expected) in [
+            (("I look.", "Done.", "Finished."), 0),
+            (("I look.", "Gone.", "Finished."), 1),
+            (("I look.", "Done.", "Furnished."), 1),
+            (("I hook.", "Done.", "Finished."), 1),
+            (("I hook.", "Done.", "Furnished."), 2),
+        ] {
+            let now = session(converted.0, converted.1, converted.2);
+            let pairs: Vec<_> =
+                ["a2", "a3"].map(|id| (source.find(id).unwrap(), now.find(id).unwrap())).into_iter().collect();
+            let mut replayed = Replayed::default();
+            add_differences(&pairs, (&source, &now), &mut replayed).unwrap();
+            let told: u64 = replayed.losses.iter().map(|row| row.count).sum();
+            assert_eq!(told, expected, "{converted:?}: {:?}", replayed.losses);
+        }
+    }
 }

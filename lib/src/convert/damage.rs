@@ -2,7 +2,7 @@
 //! it was said.
 
 use super::LossRow;
-use super::compare::{changed, row};
+use super::compare::{BRANCHES_COMPARED, changed, row};
 use super::kept::Kept;
 use crate::issue::{Issue, IssueKind};
 use crate::session::{Gap, RecordRef, Session, State};
@@ -51,7 +51,7 @@ fn word(kind: IssueKind) -> Option<(&'static str, LossKind)> {
 pub(super) fn ends(pairs: &[(RecordRef<'_>, RecordRef<'_>)], kept: Option<&Kept>) -> Vec<LossRow> {
     let mut rows: Vec<LossRow> = Vec::new();
     let is_new = |record: RecordRef<'_>| kept.is_none_or(|kept| kept.is_newer(record));
-    for (head, now) in pairs.iter().filter(|(head, _)| is_new(*head)) {
+    for (head, now) in pairs.iter().take(BRANCHES_COMPARED).filter(|(head, _)| is_new(*head)) {
         let (before, after) = (head.session.branch(*head), now.session.branch(*now));
         let (was, is) = (head.session.state(&before), now.session.state(&after));
         let lost = before.gaps.len().saturating_sub(after.gaps.len());
@@ -81,4 +81,28 @@ pub(super) fn working_directory(
     }
     let record = source.head().map(|head| head.id().into_owned()).unwrap_or_default();
     Some(row(&record, Loss::SURROUNDINGS, changed(was.is_some(), is.is_some()), 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reading::Reading;
+
+    #[test]
+    fn so_many_ends_are_looked_at_as_branches_are_compared() {
+        let native = crate::dialect::named("native").unwrap();
+        let read = |lines: String| {
+            Session::from_bytes(native, lines.into_bytes(), &Reading::plain(jiff::Timestamp::UNIX_EPOCH))
+        };
+        let prompt =
+            |at: usize| format!("{{\"role\":\"user\",\"uuid\":\"u{at}\",\"parentUuid\":null,\"content\":\"Go.\"}}\n");
+        let source = read((0..2 * BRANCHES_COMPARED).map(prompt).collect());
+        let answer = r#"{"role":"assistant","uuid":"a","parentUuid":"u0","content":"Gone."}"#;
+        let converted = read(format!("{}{answer}\n", prompt(0)));
+        let heads = source.heads().map(|head| head.record);
+        let pairs: Vec<_> = heads.filter_map(|head| Some((head, converted.head()?))).collect();
+        assert_eq!(pairs.len(), 2 * BRANCHES_COMPARED);
+        let rows = ends(&pairs, None);
+        assert_eq!(rows.iter().filter(|row| row.what == "interruption").count(), BRANCHES_COMPARED);
+    }
 }

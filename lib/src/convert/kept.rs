@@ -20,15 +20,21 @@ use crate::disk::{Disk, Real};
 use crate::error::{At, Result};
 use crate::fork::Staged;
 pub(super) use crate::layout::kept_beside as path;
+use crate::packed::is_called_packed;
 use crate::record::SessionId;
 use crate::replace::write_all;
 use crate::session::Session;
 
-/// A larger original is not kept: it is in memory three times on the way.
-const ORIGINAL_LIMIT_BYTES: u64 = 256 * 1024 * 1024;
+/// How much is kept.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// A larger original is not kept: it is in memory three times on the way.
+    original_bytes: u64,
+    /// A larger file is neither written nor read: the way back is converted then, as from any other file.
+    sidecar_bytes: u64,
+}
 
-/// A larger file is neither written nor read: the way back is converted then, as from any other file.
-const LIMIT_BYTES: u64 = if cfg!(test) { 1024 } else { 1024 * 1024 * 1024 };
+pub(super) const LIMITS: Limits = Limits { original_bytes: 256 * 1024 * 1024, sidecar_bytes: 1024 * 1024 * 1024 };
 
 const VERSION: u64 = 1;
 
@@ -102,10 +108,11 @@ impl Kept {
         converted: &Path,
         told: &Replayed,
         before: Option<&Kept>,
+        limits: Limits,
     ) -> Result<Option<Kept>> {
         let Some(file) = source.files.0.first().filter(|_| !source.is_rows()) else { return Ok(None) };
         let length = file.len()?;
-        if length > ORIGINAL_LIMIT_BYTES {
+        if length > limits.original_bytes {
             return Ok(None);
         }
         let original = file.read_at(0, length)?;
@@ -138,11 +145,11 @@ impl Kept {
         if !found.is_file() {
             return not_believed("it is no regular file");
         }
-        if found.len() > LIMIT_BYTES {
+        if found.len() > LIMITS.sidecar_bytes {
             return not_believed("it is too large");
         }
         let mut bytes = Vec::new();
-        let read = fs::File::open(&path).and_then(|file| file.take(LIMIT_BYTES).read_to_end(&mut bytes));
+        let read = fs::File::open(&path).and_then(|file| file.take(LIMITS.sidecar_bytes).read_to_end(&mut bytes));
         if read.is_err() {
             return not_believed("it cannot be read");
         }
@@ -225,24 +232,26 @@ impl Kept {
         self.ids.get(id).cloned().unwrap_or_else(|| id.to_owned())
     }
 
-    /// Writes the file beside a converted one. One that is there is refused, and one that would not be read back is not written.
-    pub(super) fn publish(&self, converted: &Path, new_id: &str) -> Result<Option<PathBuf>> {
-        let mut bytes = serde_json::to_vec(self).unwrap_or_default();
+    /// The bytes of the file beside a converted one; none where they would not be read back.
+    pub(super) fn bytes(&self, limits: Limits) -> Option<Vec<u8>> {
+        let mut bytes = serde_json::to_vec(self).ok()?;
         bytes.push(b'\n');
-        if bytes.len() as u64 > LIMIT_BYTES {
-            return Ok(None);
-        }
-        let sidecar = path(converted);
-        let staged = Staged::make(&Real, &sidecar, new_id)?;
-        let written = (|| {
-            let file = Real.create(staged.file()).at(staged.file())?;
-            write_all(&*file, &bytes, staged.file())?;
-            file.sync().at(staged.file())?;
-            staged.publish()
-        })();
-        written.inspect_err(|_| staged.clean_up())?;
-        Ok(Some(sidecar))
+        (bytes.len() as u64 <= limits.sidecar_bytes).then_some(bytes)
     }
+}
+
+/// Writes the file beside a converted one. One that is there is refused.
+pub(super) fn publish(bytes: &[u8], converted: &Path, new_id: &str) -> Result<PathBuf> {
+    let sidecar = path(converted);
+    let staged = Staged::make(&Real, &sidecar, new_id)?;
+    let written = (|| {
+        let file = Real.create(staged.file()).at(staged.file())?;
+        write_all(&*file, bytes, staged.file())?;
+        file.sync().at(staged.file())?;
+        staged.publish()
+    })();
+    written.inspect_err(|_| staged.clean_up())?;
+    Ok(sidecar)
 }
 
 impl Whose {
@@ -261,8 +270,7 @@ impl Whose {
 /// Where a session's file lies in its store, by the name that its content has: it is kept unpacked.
 pub(super) fn place_in_store(session: &Session) -> Option<PathBuf> {
     let place = session.path().strip_prefix(session.source.store()?).ok()?.to_path_buf();
-    let is_packed = place.extension().is_some_and(|ending| ending == "gz" || ending == "zst");
-    Some(if is_packed { place.with_extension("") } else { place })
+    Some(if is_called_packed(&place) { place.with_extension("") } else { place })
 }
 
 impl KeptLine {
@@ -287,28 +295,40 @@ fn hash(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
+    use crate::convert::{Conversion, Target};
+    use crate::host::Host;
+    use crate::reading::Reading;
+    use crate::source::Source;
+
+    const LINE: &str = r#"{"role":"user","uuid":"11111111-1111-4111-8111-111111111111","content":"Name it."}"#;
 
     #[test]
-    fn what_would_not_be_read_back_is_not_written() {
-        let folder = tempfile::tempdir().unwrap();
-        for (length, is_written) in [(10, true), (LIMIT_BYTES as usize, false)] {
-            let kept = Kept {
-                version: VERSION,
-                from: Whose { dialect: "native".to_owned(), session: "s".to_owned(), ..Whose::default() },
-                to: "codex".to_owned(),
-                converted_bytes: 0,
-                converted_hash: String::new(),
-                head: None,
-                ids: BTreeMap::new(),
-                original_hash: String::new(),
-                lines: vec![KeptLine::of(&vec![b'x'; length])],
-                closed: true,
-                before: None,
-            };
-            let written = kept.publish(&folder.path().join(length.to_string()), "new").unwrap();
-            assert_eq!(written.is_some_and(|path| path.is_file()), is_written, "{length}");
+    fn what_would_not_be_read_back_is_not_written_and_a_rehearsal_tells_it_too() {
+        let whole = Limits { original_bytes: LINE.len() as u64 + 1, sidecar_bytes: 4096 };
+        for (limits, is_kept) in [
+            (LIMITS, true),
+            (whole, true),
+            (Limits { original_bytes: LINE.len() as u64, ..whole }, false),
+            (Limits { sidecar_bytes: 64, ..whole }, false),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let source = folder.path().join("source.jsonl");
+            fs::write(&source, format!("{LINE}\n")).unwrap();
+            let native = crate::dialect::named("native").unwrap();
+            let reading = Reading::plain(Timestamp::UNIX_EPOCH);
+            let session = Session::open(&Source::file(native, &source), &reading).unwrap();
+            let to = crate::dialect::named("codex").unwrap();
+            let file = folder.path().join("there.jsonl");
+            let how = Conversion { to, target: Target::File(&file), head: None, with: None };
+            let host = Host::system("test 1").unwrap();
+            let (tried, _) = session.rehearse_within(&how, &host, folder.path(), limits).unwrap();
+            let converted = session.convert_within(&how, &host, limits).unwrap();
+            assert_eq!(tried.losses, converted.losses);
+            assert_eq!(converted.losses.iter().any(|row| row.what == "original"), !is_kept);
+            assert_eq!(path(&file).is_file(), is_kept);
         }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -4,7 +4,7 @@
 //! last turn of its branch that made one. A result without a call gets one, and a further result of a call stays behind. Each is
 //! a loss. Calls that wait for their results go on waiting.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use hashbrown::{HashMap, HashSet};
 use serde_json::Value;
@@ -27,8 +27,10 @@ type Called = (u64, bool);
 #[derive(Default)]
 pub(super) struct Pairing {
     calls: Vec<Call>,
-    /// The calls of an id that a record makes, or another record of the same answer.
+    /// The calls of an id that an answer makes, by its first record.
     made_by: HashMap<(Called, usize), Vec<usize>>,
+    /// The first records of answers that are several, by each of theirs.
+    first_of: HashMap<usize, usize>,
     /// The last call of each id.
     last: HashMap<Called, usize>,
     /// Ids that several calls have.
@@ -75,6 +77,9 @@ impl Pairing {
     /// Makes the body of some records pair up with what was said before it.
     pub(super) fn mend(&mut self, body: &mut Body, records: &[RecordRef<'_>]) -> Mended {
         let mut mended = Mended::default();
+        if let [first, _, ..] = records {
+            self.first_of.extend(records.iter().map(|record| (record.order(), first.order())));
+        }
         match body {
             Body::Assistant(said) => {
                 self.make_calls(&mut said.parts, records, &mut mended);
@@ -161,8 +166,8 @@ impl Pairing {
     fn add(&mut self, called: Called, records: &[RecordRef<'_>], call: Call) {
         let at = self.calls.len();
         self.calls.push(call);
-        for record in records {
-            self.made_by.entry((called, record.order())).or_default().push(at);
+        if let Some(first) = records.first() {
+            self.made_by.entry((called, self.first_of(*first))).or_default().push(at);
         }
         if self.last.insert(called, at).is_some() {
             self.shared.insert(called);
@@ -171,21 +176,31 @@ impl Pairing {
 
     /// The call that a record's result of this id belongs to, if it has none.
     fn open_call(&self, called: Called, record: RecordRef<'_>) -> Option<usize> {
-        let mut of_turn: BTreeSet<usize> = BTreeSet::new();
+        // The calls of the turn: whether there are any, and the first that is open.
+        let (mut is_made, mut open) = (false, None::<usize>);
+        let is_open = |call: &usize| !self.calls[*call].is_answered;
         if self.shared.contains(&called) {
             let before = std::iter::successors(Some(record), |record| record.parent());
+            let mut seen = HashSet::new();
             for record in before.take(RECORDS_BEFORE_A_RESULT) {
-                of_turn.extend(self.made_by.get(&(called, record.order())).into_iter().flatten());
-                if !of_turn.is_empty() && begins_a_turn(record) {
+                let first = self.first_of(record);
+                // An answer of many records is asked once.
+                if let Some(made) = self.made_by.get(&(called, first)).filter(|_| seen.insert(first)) {
+                    is_made = true;
+                    open = made.iter().copied().filter(is_open).chain(open).min();
+                }
+                if is_made && begins_a_turn(record) {
                     break;
                 }
             }
         }
         // Where no record before it makes the call, the last one does.
-        if of_turn.is_empty() {
-            of_turn.extend(self.last.get(&called));
-        }
-        of_turn.into_iter().find(|call| !self.calls[*call].is_answered)
+        if is_made { open } else { self.last.get(&called).copied().filter(is_open) }
+    }
+
+    /// The first record of the answer that a record belongs to, or itself.
+    fn first_of(&self, record: RecordRef<'_>) -> usize {
+        self.first_of.get(&record.order()).copied().unwrap_or_else(|| record.order())
     }
 }
 
@@ -215,4 +230,39 @@ fn call_of(result: &ToolResult, id: Option<&str>) -> Part {
 
 fn named(call: &str, records: &[RecordRef<'_>]) -> Called {
     (xxh3_64(call.as_bytes()), records.first().is_some_and(|record| record.is_sidechain()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::convert::answers::joined;
+    use crate::reading::Reading;
+    use crate::session::Session;
+
+    #[test]
+    fn an_answer_of_many_records_notes_each_call_once() {
+        const RECORDS: usize = 300;
+        let line = |at: usize| {
+            let parent = at.checked_sub(1).map(|before| format!("r{before}"));
+            let call =
+                serde_json::json!({"type": "tool_use", "id": format!("t{}", at % 2), "name": "Read", "input": {}});
+            let message = serde_json::json!({"id": "m", "role": "assistant", "model": "x", "content": [call]});
+            let uuid = format!("r{at}");
+            let line = serde_json::json!({"type": "assistant", "uuid": uuid, "parentUuid": parent, "sessionId": "s", "message": message});
+            format!("{line}\n")
+        };
+        let bytes: String = (0..RECORDS).map(line).collect();
+        let dialect = crate::dialect::named("claude-code").unwrap();
+        let session = Session::from_bytes(dialect, bytes.into_bytes(), &Reading::plain(jiff::Timestamp::UNIX_EPOCH));
+        let records: Vec<RecordRef<'_>> = session.records().collect();
+        let mut pairing = Pairing::default();
+        pairing.mend(&mut joined(&records).unwrap(), &records);
+        assert_eq!(pairing.calls.len(), RECORDS);
+        assert_eq!(pairing.made_by.values().map(Vec::len).sum::<usize>(), RECORDS);
+        // Whichever of its records a result hangs on, the first call of its id is the one that waits.
+        for record in [records[0], records[RECORDS / 2], records[RECORDS - 1]] {
+            let called = (xxh3_64(b"t1"), false);
+            assert_eq!(pairing.open_call(called, record), Some(1));
+        }
+    }
 }

@@ -35,7 +35,7 @@ impl Way {
     pub(super) fn find(session: &Session, how: &Conversion<'_>, host: &Host) -> Result<Way> {
         if !session.whole() {
             let what = "a session that was read in part".to_owned();
-            return Err(Error::CannotHold { dialect: how.to.name(), what });
+            return Err(Error::cannot_hold(how.to.name(), what));
         }
         let Beside { back, other, remark } = Kept::beside(session, how.to);
         // Lines that are copied are copied with all their branches.

@@ -18,11 +18,12 @@ use super::path::OnePath;
 use super::script::Script;
 use super::{Conversion, LossRow};
 use crate::error::{Error, Result};
+use crate::message::Part;
 use crate::record::{Body, Kind, RecordId, Said, SessionId, Usage};
 use crate::recorder::{Ack, Recorder, Saved, Tip};
 use crate::session::{RecordRef, Session};
 use crate::store::Store;
-use crate::writing::{Grain, Loss, LossKind, Shape};
+use crate::writing::{Grain, Loss, LossKind, Losses, Shape, word_of_kind};
 use filling::costs_of;
 pub(super) use go_on::go_on;
 use title::{Called, title_record};
@@ -122,7 +123,7 @@ impl<'s> Replay<'s> {
                     self.leave_title(*record)?;
                     continue;
                 }
-                () if record.is_side() => beside(record.kind()),
+                () if record.is_side() => word_of_kind(record.kind()),
                 () if record.is_sidechain() => "sidechain",
                 () => "another branch",
             };
@@ -167,20 +168,7 @@ impl<'s> Replay<'s> {
         self.fill_in(&mut body, first)?;
         let mut mended = self.pairing.mend(&mut body, group);
         std::mem::take(&mut mended.losses).into_iter().for_each(|loss| self.lose_as(&first.id(), loss));
-        if matches!(&body, Body::ToolResult(said) if said.results.is_empty() && said.parts.is_empty()) {
-            self.pass_over(group);
-            return Ok(());
-        }
-        let is_left_out = match &body {
-            // Nobody sees it on a branch, and where it became a record of the chain it would be a branch of its own.
-            Body::Attachment(_) | Body::System(_) if first.is_side() => true,
-            Body::Attachment(said) => self.grain == Grain::Turn && !said.to_model,
-            _ => false,
-        };
-        if is_left_out {
-            self.lose(first, beside(first.kind()));
-        }
-        if is_left_out || matches!(&body, Body::Title(title) if !self.takes_title(first, title)) {
+        if !self.is_said(first, &body) {
             self.pass_over(group);
             return Ok(());
         }
@@ -195,61 +183,102 @@ impl<'s> Replay<'s> {
             self.end_turn()?;
         }
         self.script.turn_to(first, last);
-        let kind = body.kind();
-        let mut on = None;
-        if self.shape == Shape::Tree {
-            let tip = match first.parent() {
-                Some(parent) if first.is_sidechain() => self.tips.get(&parent.order()).cloned(),
-                Some(parent) => self.tips.get(&parent.order()).map(|tip| self.path.end(tip.clone(), kind)),
-                // What stands beside the conversation begins none of its own, where it is written into one.
-                None if first.is_side() => self.recorder.tip().cloned(),
-                None => None,
-            };
-            on = tip.clone().filter(|_| !first.is_sidechain() && !first.is_side());
-            self.branch_from(tip, first);
-        } else if let Some(tip) = self.tip_of_linear.take() {
-            self.branch_from(Some(tip), first);
-        }
-        if !mended.calls.is_empty() {
-            self.script.add_to(first, first);
-            let calls = Said { parts: mended.calls, ..Said::default() };
-            match self.recorder.record(Body::Assistant(calls)) {
-                Ok(_) => {}
-                Err(error) => _ = not_held(error)?,
-            }
-            self.script.turn_to(first, last);
-        }
-        let said = match body {
+        let on = self.hang(first, body.kind());
+        self.make_calls(first, last, mended.calls)?;
+        match body {
             Body::Header(_) => {
-                self.lose(first, beside(Kind::Header));
+                self.lose(first, word_of_kind(Kind::Header));
                 self.pass_over(group);
-                return Ok(());
             }
             Body::Other(_) => {
-                self.lose(first, beside(Kind::Other));
+                self.lose(first, word_of_kind(Kind::Other));
                 self.keep_tip(group);
+            }
+            body => {
+                let kind = body.kind();
+                let came = self.recorder.record(body);
+                self.settle(first, group, came, on.map(|on| (on, kind)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a body is said at all; what is left out is lost.
+    fn is_said(&mut self, first: RecordRef<'s>, body: &Body) -> bool {
+        let is_left_out = match body {
+            // Its results were others' already, and that is told.
+            Body::ToolResult(said) if said.results.is_empty() && said.parts.is_empty() => return false,
+            Body::Title(title) => return self.takes_title(first, title),
+            // Nobody sees it on a branch, and where it became a record of the chain it would be a branch of its own.
+            Body::Attachment(_) | Body::System(_) if first.is_side() => true,
+            Body::Attachment(said) => self.grain == Grain::Turn && !said.to_model,
+            _ => false,
+        };
+        if is_left_out {
+            self.lose(first, word_of_kind(first.kind()));
+        }
+        !is_left_out
+    }
+
+    /// Lets the next record hang where it hung, and tells where that is in the conversation.
+    fn hang(&mut self, first: RecordRef<'s>, kind: Kind) -> Option<Tip> {
+        if self.shape != Shape::Tree {
+            if let Some(tip) = self.tip_of_linear.take() {
+                self.branch_from(Some(tip), first);
+            }
+            return None;
+        }
+        let tip = match first.parent() {
+            Some(parent) if first.is_sidechain() => self.tips.get(&parent.order()).cloned(),
+            Some(parent) => self.tips.get(&parent.order()).map(|tip| self.path.end(tip.clone(), kind)),
+            // What stands beside the conversation begins none of its own, where it is written into one.
+            None if first.is_side() => self.recorder.tip().cloned(),
+            None => None,
+        };
+        self.branch_from(tip.clone(), first);
+        tip.filter(|_| !first.is_sidechain() && !first.is_side())
+    }
+
+    /// Says the calls that a record's results are given to, and that nobody made.
+    fn make_calls(&mut self, first: RecordRef<'s>, last: RecordRef<'s>, calls: Vec<Part>) -> Result<()> {
+        if calls.is_empty() {
+            return Ok(());
+        }
+        self.script.add_to(first, first);
+        match self.recorder.record(Body::Assistant(Said { parts: calls, ..Said::default() })) {
+            Ok(_) => {}
+            Err(error) => _ = not_held(error)?,
+        }
+        self.script.turn_to(first, last);
+        Ok(())
+    }
+
+    /// What came of saying some records, and what hangs on them now.
+    fn settle(
+        &mut self,
+        first: RecordRef<'s>,
+        group: &[RecordRef<'s>],
+        came: Result<Ack>,
+        on: Option<(Tip, Kind)>,
+    ) -> Result<()> {
+        match came {
+            Ok(Ack::Held { .. }) => {
+                self.held.extend(group);
                 return Ok(());
             }
-            body => self.recorder.record(body),
-        };
-        match said {
             Ok(Ack::Saved(saved)) => {
                 self.note(&first.id(), saved);
                 if !first.is_side() {
                     self.follow(first);
                 }
-                if let (Some(on), Some(written)) = (on, self.recorder.tip()) {
+                if let (Some((on, kind)), Some(written)) = (on, self.recorder.tip()) {
                     self.path.add(&on, kind, written);
                 }
             }
-            Ok(Ack::Held { .. }) => {
-                self.held.extend(group);
-                return Ok(());
-            }
             Ok(Ack::NotRecorded) => {}
             Err(error) => {
-                let what = not_held(error)?;
-                self.lose_all(first, &what, first.kind());
+                let losses = not_held(error)?;
+                self.lose_all(first, losses, first.kind());
             }
         }
         self.keep_tip(group);
@@ -270,12 +299,12 @@ impl<'s> Replay<'s> {
         self.lose_as(&record.id(), Loss::dropped(what));
     }
 
-    /// A record that has no place, with what its writer said of it: words with commas between them.
-    fn lose_all(&mut self, record: RecordRef<'_>, words: &str, kind: Kind) {
-        match words {
-            "" => self.lose(record, beside(kind)),
-            words => words.split(", ").for_each(|word| self.lose(record, word)),
+    /// A record that has no place, with what its writer said of it.
+    fn lose_all(&mut self, record: RecordRef<'_>, losses: Losses, kind: Kind) {
+        if losses.is_empty() {
+            self.lose(record, word_of_kind(kind));
         }
+        losses.into_iter().for_each(|loss| self.lose_as(&record.id(), loss));
     }
 
     fn finish(mut self) -> Result<Replayed> {
@@ -286,29 +315,11 @@ impl<'s> Replay<'s> {
     }
 }
 
-/// What the format has no place for; other errors stop the conversion.
-fn not_held(error: Error) -> Result<String> {
+/// What the format has no place for, as far as its writer told; other errors stop the conversion.
+fn not_held(error: Error) -> Result<Losses> {
     match error {
-        Error::CannotHold { what, .. } => Ok(what),
-        Error::NoPlace { why, .. } => Ok(why.to_owned()),
+        Error::CannotHold { losses, .. } => Ok(losses),
+        Error::NoPlace { .. } => Ok(Losses::default()),
         error => Err(error),
-    }
-}
-
-/// What is lost with a record that has no place in the other format.
-fn beside(kind: Kind) -> &'static str {
-    match kind {
-        Kind::User => "prompt",
-        Kind::Assistant => "answer",
-        Kind::ToolResult => "tool result",
-        Kind::Attachment => "context",
-        Kind::System => "notice",
-        Kind::Snapshot => "snapshot",
-        Kind::Title => "title",
-        Kind::Compaction => "compaction",
-        Kind::Rewind => "rewind",
-        Kind::Restore => "restore",
-        Kind::Header => "header",
-        Kind::Other => "unknown record",
     }
 }

@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::host::Host;
 use crate::record::SessionId;
 use crate::session::RecordRef;
+use crate::store::Store;
 
 /// What the recorder is told when it asks for the time and for ids.
 #[derive(Clone)]
@@ -24,12 +25,14 @@ struct Lines {
     /// No two records have the same.
     given: HashSet<String>,
     to: &'static str,
+    takes_any_id: bool,
 }
 
 impl Script {
-    /// For a session of the dialect `to`, which begins at an instant.
-    pub(super) fn new(to: &'static str, session: &SessionId, at: Timestamp) -> Script {
-        let lines = Lines { at, id: None, of: session.to_string(), made: 0, given: HashSet::new(), to };
+    /// For a session of a store, which begins at an instant.
+    pub(super) fn new(store: &Store, session: &SessionId, at: Timestamp) -> Script {
+        let (to, takes_any_id) = (store.dialect.name(), store.writing.takes_any_id);
+        let lines = Lines { at, id: None, of: session.to_string(), made: 0, given: HashSet::new(), to, takes_any_id };
         Script(Arc::new(Mutex::new(lines)))
     }
 
@@ -47,7 +50,7 @@ impl Script {
     pub(super) fn turn_to(&self, first: RecordRef<'_>, last: RecordRef<'_>) {
         self.add_to(first, last);
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_free = lines.to == "native" || uuid::Uuid::try_parse(&first.id()).is_ok();
+        let is_free = lines.takes_any_id || uuid::Uuid::try_parse(&first.id()).is_ok();
         let is_made_up = first.id() == first.place().name() || first.id().contains('~');
         lines.id = Some(first.id().into_owned()).filter(|_| is_free && !is_made_up);
     }

@@ -14,7 +14,6 @@ use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::LossRow;
-use super::compare::WHOLE_RECORDS;
 use super::kept::Kept;
 use crate::dialect::Dialect;
 use crate::error::Result;
@@ -22,7 +21,7 @@ use crate::mend;
 use crate::message::Part;
 use crate::record::{Body, Context, Outcome, RecordId, Said, SessionId};
 use crate::session::{RecordRef, Session};
-use crate::writing::{Draft, LossKind};
+use crate::writing::{Draft, LossKind, WHOLE_RECORDS};
 use leaves::{Leaf, Leaves, last_word};
 
 /// So many keys of one record are named; the rest is counted.

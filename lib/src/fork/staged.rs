@@ -36,12 +36,15 @@ impl<'a> Staged<'a> {
         &self.file
     }
 
+    /// Gives the file its name. After a failure nothing has it, or what had it before.
     pub(crate) fn publish(&self) -> Result<()> {
         self.disk.publish(&self.file, self.path).map_err(|source| match source.kind() {
             std::io::ErrorKind::AlreadyExists => Error::Exists(self.path.to_path_buf()),
             _ => Error::Io { path: self.path.to_path_buf(), source },
         })?;
-        self.path.parent().map_or(Ok(()), |folder| self.disk.sync_folder(folder).at(folder))
+        let synced = self.path.parent().map_or(Ok(()), |folder| self.disk.sync_folder(folder).at(folder));
+        // What failed is not there: it may be tried again.
+        synced.inspect_err(|_| drop(take_away(self.disk, self.path)))
     }
 
     /// Takes away what a failed copy left. What cannot be taken away is our own, and has a name that nobody reads.
@@ -91,5 +94,39 @@ impl<'a> Out<'a> {
         // A disk that keeps no such times has no marks.
         drop(self.log.set_written(marked(at)));
         self.log.sync().at(self.path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::sim::{Event, Sim};
+
+    /// Makes a file as a whole, as a fork and a conversion do.
+    fn make(sim: &Sim, path: &Path) -> Result<()> {
+        let staged = Staged::make(sim, path, "new")?;
+        let written = (|| {
+            let mut out = Out::create(sim, staged.file())?;
+            out.line(b"{}")?;
+            out.finish(Timestamp::UNIX_EPOCH)?;
+            staged.publish()
+        })();
+        written.inspect_err(|_| staged.clean_up())
+    }
+
+    #[test]
+    fn what_fails_anywhere_leaves_nothing_and_can_be_tried_again() {
+        let path = Path::new("/home/store/s.jsonl");
+        let all = Sim::new(0, &["/home"]);
+        make(&all, path).unwrap();
+        for step in 0..all.steps() {
+            let sim = Sim::new(step, &["/home"]);
+            sim.at(step, Event::Fails(std::io::ErrorKind::Other));
+            assert!(make(&sim, path).is_err(), "step {step}");
+            let left: Vec<PathBuf> = sim.names().into_iter().filter(|name| name.extension().is_some()).collect();
+            assert_eq!(left, [Path::new(""); 0], "step {step}");
+            make(&sim, path).unwrap();
+            assert_eq!(sim.read("/home/store/s.jsonl").unwrap(), b"{}\n", "step {step}");
+        }
     }
 }

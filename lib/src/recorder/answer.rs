@@ -50,7 +50,7 @@ pub(super) struct Answer {
 
 /// A piece that an answer loses, and the calls that said it: they are told with the next one that is written.
 struct Lost {
-    what: String,
+    losses: Losses,
     tickets: Vec<u64>,
 }
 
@@ -93,9 +93,8 @@ impl Answer {
     }
 
     /// What the format has no place for, though nothing else was said.
-    pub(super) fn lost(&self) -> Option<String> {
-        let whats: Vec<&str> = self.lost.iter().map(|lost| lost.what.as_str()).collect();
-        (!whats.is_empty()).then(|| whats.join(", "))
+    pub(super) fn lost(&self) -> Losses {
+        self.lost.iter().flat_map(|lost| lost.losses.iter().cloned()).collect()
     }
 
     /// Takes a piece of the answer.
@@ -323,8 +322,8 @@ impl Answer {
         let ticket = earlier.unwrap_or(call.ticket);
         let piece = Piece { on, fragment, ..Piece::next(Body::Assistant(said)) };
         let wrote = match call.log.write(vec![piece], ticket, durability) {
-            Err(Error::CannotHold { what, .. }) => {
-                self.lost.push(Lost { what, tickets: self.waiting.written(up_to) });
+            Err(Error::CannotHold { losses, .. }) => {
+                self.lost.push(Lost { losses, tickets: self.waiting.written(up_to) });
                 return Ok(Came::CannotHold);
             }
             wrote => wrote?,
@@ -341,8 +340,8 @@ impl Answer {
 
     /// Calls that said what the format has no place for are told so, now that the answer is a record.
     fn tell_lost(&mut self, wrote: &Wrote, call: &mut Call<'_>) {
-        for Lost { what, tickets } in std::mem::take(&mut self.lost) {
-            call.tickets.settle_lost(tickets, &Loss::dropped(&what).into(), wrote);
+        for Lost { losses, tickets } in std::mem::take(&mut self.lost) {
+            call.tickets.settle_lost(tickets, &losses, wrote);
         }
     }
 

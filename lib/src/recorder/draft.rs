@@ -165,6 +165,6 @@ impl Log {
     }
 
     fn cannot_encode(&self) -> Error {
-        Error::CannotHold { dialect: self.place.dialect.name(), what: "a value that is no JSON".to_owned() }
+        Error::not_held(self.place.dialect.name(), Loss::dropped("a value that is no JSON").into())
     }
 }

@@ -70,10 +70,10 @@ impl Recorder {
                 self.tickets.settle_turn(tickets, &wrote);
                 Ok(Came::Wrote(wrote))
             }
-            Err(Error::CannotHold { dialect, what }) => {
+            Err(Error::CannotHold { dialect, what, losses }) => {
                 tickets.retain(|ticket| whose == Whose::Earlier || *ticket != own);
                 self.tickets.refuse(tickets, &what);
-                Ok(Came::CannotHold(Error::CannotHold { dialect, what }))
+                Ok(Came::CannotHold(Error::CannotHold { dialect, what, losses }))
             }
             Err(error) => {
                 self.turn = Some((turn, tickets));
@@ -172,10 +172,11 @@ impl Recorder {
     /// Nothing was said: what is known belongs to the answer before.
     fn silent_answer_ends(&mut self, answer: Answer, usage: Option<Usage>, ticket: u64) -> Result<Ack> {
         let waiting: Vec<u64> = answer.tickets().collect();
-        if let Some(what) = answer.lost() {
-            self.tickets.refuse(waiting, &what);
+        let lost = answer.lost();
+        if !lost.is_empty() {
+            self.tickets.refuse(waiting, &lost.words());
             let dialect = self.dialect().map_or("", |dialect| dialect.name());
-            return Err(Error::CannotHold { dialect, what });
+            return Err(Error::not_held(dialect, lost));
         }
         let said = Said { usage, ..answer.about.clone() };
         if said == Said::default() {

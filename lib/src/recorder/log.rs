@@ -166,8 +166,7 @@ impl Log {
             return Err(Error::TooLong { bytes: batch.bytes.len() });
         }
         if batch.names.is_empty() {
-            let what = batch.losses.into_iter().map(|loss| loss.what).collect::<Vec<_>>().join(", ");
-            return Err(Error::CannotHold { dialect: self.place.dialect.name(), what });
+            return Err(Error::not_held(self.place.dialect.name(), batch.losses));
         }
         let offset = self.appender.append(&batch.bytes)?;
         let (mut named, mut aside) = (None, None);

@@ -7,6 +7,7 @@ use super::Store;
 use crate::error::{Error, Result};
 use crate::inside::Inside;
 use crate::layout::Format;
+use crate::packed::is_called_packed;
 use crate::project;
 use crate::record::SessionId;
 use crate::sidecar;
@@ -66,10 +67,10 @@ impl Store {
 
     /// Refuses what cannot be appended to.
     pub(crate) fn check_log(&self, source: &Source) -> Result<()> {
-        let is_packed = source.path.extension().is_some_and(|ending| ending == "gz" || ending == "zst");
+        let is_packed = is_called_packed(&source.path);
         if source.dialect.name() != self.dialect.name() || !matches!(source.layout.format, Format::Lines) || is_packed {
             let what = "a session that is no file of lines".to_owned();
-            return Err(Error::CannotHold { dialect: source.dialect.name(), what });
+            return Err(Error::cannot_hold(source.dialect.name(), what));
         }
         Ok(())
     }

@@ -36,7 +36,7 @@ pub enum LossKind {
 pub struct Losses(Vec<Loss>);
 
 /// Every word for what can be lost, and what it stands for. docs/converting.md lists them.
-pub const WORDS: [(&str, &str); 84] = [
+pub const WORDS: &[(&str, &str)] = &[
     // Whole records.
     ("prompt", "what a person said"),
     ("answer", "what the model said"),
@@ -194,6 +194,11 @@ impl Losses {
             Some(known) => known.count = known.count.saturating_add(loss.count),
             None => self.0.push(loss),
         }
+    }
+
+    /// What was lost, in one line for people.
+    pub(crate) fn words(&self) -> String {
+        self.0.iter().map(|loss| loss.what.as_str()).collect::<Vec<_>>().join(", ")
     }
 
     /// Takes all losses of another list.

@@ -297,3 +297,26 @@ fn where_it_was_said_is_neither_made_up_nor_dropped_in_silence() {
         assert_eq!(kinds.first().copied(), expected, "{from} → {to}: {lines:?}: {:?}", there.losses);
     }
 }
+
+/// What a session says, and what is told of it, whatever it becomes: each thing under its own word, as often as it is there.
+#[test]
+fn what_has_no_place_is_told_thing_by_thing_in_words_that_the_page_explains() {
+    let asked = r#"{"type":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"message":{"content":"Go."}}"#;
+    let costly = r#"{"type":"user","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","model":"m","usage":{"inputTokens":3},"message":{"content":"On."}}"#;
+    let custom = r#"{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","message":{"content":[{"type":"custom","kind":"a.b"},{"type":"custom","kind":"a.c"},{"type":"custom","kind":"a.d"}]}}"#;
+    let back = r#"{"type":"rewind","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","from":"11111111-1111-4111-8111-111111111111"}"#;
+    let cases: [(&str, &[(&str, u64)]); 3] =
+        [(costly, &[("model", 1), ("usage", 1)]), (custom, &[("custom part", 3)]), (back, &[("rewind", 1)])];
+    for (line, expected) in cases {
+        for to in ["claude-code", "qwen-code", "codex"] {
+            let folder = folder();
+            let source = session("native", folder.path(), &[asked, line]);
+            let there = convert(&source, named(to), &folder.path().join("there.jsonl")).unwrap();
+            let unexplained = there.losses.iter().find(|row| !WORDS.iter().any(|(word, _)| *word == row.what));
+            assert!(unexplained.is_none(), "{to}: {unexplained:?}");
+            for (what, times) in expected {
+                assert_eq!(count(&there.losses, what, LossKind::Dropped), *times, "{to}: {what} {:?}", there.losses);
+            }
+        }
+    }
+}

@@ -5,87 +5,8 @@ use std::collections::BTreeMap;
 use hashbrown::{HashMap, HashSet};
 
 use super::row;
-use crate::convert::LossRow;
-use crate::writing::LossKind;
-
-/// Losses that are a whole record. Others are of a record that is there.
-pub(in crate::convert) const WHOLE_RECORDS: [&str; 15] = [
-    "prompt",
-    "answer",
-    "tool result",
-    "context",
-    "instruction",
-    "notice",
-    "snapshot",
-    "title",
-    "compaction",
-    "rewind",
-    "restore",
-    "header",
-    "unknown record",
-    "sidechain",
-    "another branch",
-];
-
-/// Words for the same difference as far as a message shows it: the first is what is found, the others what a writer may call it.
-const SAME: [&[&str]; 15] = [
-    &[
-        "details of a call",
-        "provider metadata",
-        "call of a provider",
-        "note of a run",
-        "duration",
-        "exit code",
-        "state of a call",
-    ],
-    &["details of a part", "provider metadata", "citations"],
-    &["surroundings"],
-    &["thinking", "provider metadata", "details of a part"],
-    &["file", "image", "media type", "file name", "attachment", "provider metadata", "details of a part"],
-    &["image", "file", "media type", "file name", "attachment", "provider metadata", "details of a part"],
-    &[
-        "text",
-        "several texts",
-        "citations",
-        "sender",
-        "reaction",
-        "attachment",
-        "image",
-        "file",
-        "data part",
-        "empty message",
-        "message inside another",
-        "provider metadata",
-        "details of a part",
-    ],
-    &[
-        "tool call",
-        "tool input",
-        "tool output",
-        "tool name",
-        "tool result",
-        "id of a call",
-        "preliminary result",
-        "another result of the same call",
-        "reason of a failure",
-        "call of a provider",
-        "note of a run",
-        "duration",
-        "exit code",
-        "details of a call",
-        "state of a call",
-        "approval",
-        "denial",
-        "provider metadata",
-    ],
-    &["usage", "reasoning tokens", "cache tokens"],
-    &["error", "kind of an error", "notice"],
-    &["compaction", "compaction facts", "kept records", "replaced history"],
-    &["rewind", "reason of a rewind"],
-    &["title", "title source"],
-    &["role", "instruction", "context", "notice"],
-    &["several texts", "text", "message inside another"],
-];
+use crate::convert::{LossRow, rows};
+use crate::writing::{LossKind, WHOLE_RECORDS, same};
 
 pub(super) struct Told {
     /// What was told of a record, and how often.
@@ -93,13 +14,15 @@ pub(super) struct Told {
     words: HashSet<String>,
     /// Records that are known to be left out, or to be something else, as a whole.
     whole: HashMap<String, LossKind>,
-    /// What nobody told.
+    /// What nobody told, of the branches so far and of the one that is compared.
     pub(super) found: Vec<LossRow>,
+    of_branch: Vec<LossRow>,
 }
 
 impl Told {
     pub(super) fn new(losses: &[LossRow]) -> Told {
-        let mut told = Told { known: HashMap::new(), words: HashSet::new(), whole: HashMap::new(), found: Vec::new() };
+        let (found, of_branch) = (Vec::new(), Vec::new());
+        let mut told = Told { known: HashMap::new(), words: HashSet::new(), whole: HashMap::new(), found, of_branch };
         for row in losses {
             told.known.entry(row.record.clone()).or_default().push((row.what.clone(), row.count));
             told.words.insert(row.what.clone());
@@ -112,7 +35,7 @@ impl Told {
 
     /// Whether a word was said of any record.
     pub(super) fn anywhere(&self, what: &str) -> bool {
-        let is_found = |word: &&str| self.found.iter().any(|row| row.what == **word);
+        let is_found = |word: &&str| self.found.iter().chain(&self.of_branch).any(|row| row.what == **word);
         same(what).any(|word| self.words.contains(word) || is_found(&word))
     }
 
@@ -144,7 +67,22 @@ impl Told {
     }
 
     fn add(&mut self, records: &[&str], what: &str, kind: LossKind, count: u64) {
-        self.found.extend(records.first().map(|first| row(first, what, kind, count)));
+        self.of_branch.extend(records.first().map(|first| row(first, what, kind, count)));
+    }
+
+    /// A branch is compared. What it says of a turn that it shares with an earlier one as far as they go together is the same thing.
+    pub(super) fn end_branch(&mut self) {
+        let known = rows(std::mem::take(&mut self.found));
+        let key = |row: &LossRow| (row.record.clone(), row.what.clone(), row.kind);
+        let mut at: HashMap<_, usize> = known.iter().enumerate().map(|(at, row)| (key(row), at)).collect();
+        self.found = known;
+        for row in rows(std::mem::take(&mut self.of_branch)) {
+            let place = *at.entry(key(&row)).or_insert(self.found.len());
+            match self.found.get_mut(place) {
+                Some(known) => known.count = known.count.max(row.count),
+                None => self.found.push(row),
+            }
+        }
     }
 
     /// How often these records are said to differ in this.
@@ -153,10 +91,4 @@ impl Told {
         let told = records.iter().filter_map(|record| self.known.get(*record)).flatten();
         told.filter(|(word, _)| names.contains(&word.as_str())).map(|(_, count)| count).sum()
     }
-}
-
-/// The words that stand for a difference.
-fn same(what: &str) -> impl Iterator<Item = &str> {
-    let names = SAME.iter().find(|names| names.first() == Some(&what)).copied().unwrap_or_default();
-    [what].into_iter().chain(names.iter().copied())
 }

@@ -33,7 +33,7 @@ impl<'s> Replay<'s> {
         // A session that is called after its place may have a name that is none for a file.
         let fresh = derived_id(session.id().as_str(), store.dialect.name());
         let beginning = store.beginning(&fresh, &new, session.git_branch())?;
-        if store.dialect.name() == "fluux" {
+        if store.writing.is_with_somebody {
             // Its first line tells whom it is with, wherever the file goes: no place is made for nobody.
             store.path_of(&beginning)?;
         }
@@ -88,7 +88,7 @@ impl<'s> Replay<'s> {
 
 /// Where the new file is written, with the clock and the ids of the source.
 fn scripted(store: &Store, id: &SessionId, at: Option<Timestamp>, file: &Path) -> (Script, Place) {
-    let script = Script::new(store.dialect.name(), id, at.unwrap_or_else(|| (store.host.now)()));
+    let script = Script::new(store, id, at.unwrap_or_else(|| (store.host.now)()));
     let host = script.host(&store.host);
     let place = store.place(id.clone(), file);
     let place = Place { host, mode: Mode::Replay, sidecar: None, ..place };

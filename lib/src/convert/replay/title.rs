@@ -1,10 +1,11 @@
 //! What a session is called, said once: of several titles the one that counts, wherever the source keeps it.
 
-use super::{Replay, beside, not_held};
+use super::{Replay, not_held};
 use crate::error::Result;
 use crate::record::{Body, Kind, Title};
 use crate::recorder::Ack;
 use crate::session::{RecordRef, Session};
+use crate::writing::word_of_kind;
 
 /// The title that counts, and whether it was said.
 #[derive(Default)]
@@ -40,7 +41,7 @@ impl<'s> Replay<'s> {
     /// Whether a title is to be said now. Another one than that which counts says nothing any more.
     pub(super) fn takes_title(&mut self, record: RecordRef<'s>, title: &Title) -> bool {
         if !self.called.is(&title.text) {
-            self.lose(record, beside(Kind::Title));
+            self.lose(record, word_of_kind(Kind::Title));
             return false;
         }
         let is_it = self.called.title.as_ref() == Some(title) && !self.called.is_said;
@@ -52,7 +53,7 @@ impl<'s> Replay<'s> {
     pub(super) fn leave_title(&mut self, record: RecordRef<'s>) -> Result<()> {
         match record.body()? {
             Body::Title(title) if self.called.is(&title.text) => {}
-            _ => self.lose(record, beside(Kind::Title)),
+            _ => self.lose(record, word_of_kind(Kind::Title)),
         }
         Ok(())
     }
@@ -75,8 +76,8 @@ impl<'s> Replay<'s> {
             }
             Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
             Err(error) => {
-                let what = not_held(error)?;
-                self.lose_all(head, &what, Kind::Title);
+                let losses = not_held(error)?;
+                self.lose_all(head, losses, Kind::Title);
             }
         }
         Ok(())

@@ -1,11 +1,11 @@
 //! A turn that is held until it is over, for formats that write whole turns.
 
-use super::{Replay, beside, not_held};
+use super::{Replay, not_held};
 use crate::error::Result;
 use crate::record::{Body, Kind, Said};
 use crate::recorder::Ack;
 use crate::session::RecordRef;
-use crate::writing::Grain;
+use crate::writing::{Grain, word_of_kind};
 
 impl<'s> Replay<'s> {
     /// Results that share a record with somebody's words: where a turn is one message, they belong to it and the words end it.
@@ -28,8 +28,8 @@ impl<'s> Replay<'s> {
             Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
             Ok(Ack::Saved(saved)) => self.note(&of.id(), saved),
             Err(error) => {
-                let what = not_held(error)?;
-                self.lose_all(of, &what, Kind::ToolResult);
+                let losses = not_held(error)?;
+                self.lose_all(of, losses, Kind::ToolResult);
             }
         }
         Ok(())
@@ -49,7 +49,7 @@ impl<'s> Replay<'s> {
             }
             Err(error) => {
                 not_held(error)?;
-                held.iter().for_each(|record| self.lose(*record, beside(record.kind())));
+                held.iter().for_each(|record| self.lose(*record, word_of_kind(record.kind())));
             }
         }
         self.keep_tip(&held);

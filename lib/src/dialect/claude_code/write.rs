@@ -22,6 +22,8 @@ pub(super) static WRITING: Writing = Writing {
     grain: Grain::Block,
     shape: Shape::Tree,
     tells_session: |_| true,
+    takes_any_id: false,
+    is_with_somebody: false,
     place,
     header: |_| Vec::new(),
     lines,

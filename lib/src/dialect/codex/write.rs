@@ -21,6 +21,8 @@ pub(super) static WRITING: Writing = Writing {
     grain: Grain::Block,
     shape: Shape::Linear,
     tells_session: |_| true,
+    takes_any_id: false,
+    is_with_somebody: false,
     place,
     header,
     lines,

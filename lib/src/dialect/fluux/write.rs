@@ -20,6 +20,8 @@ pub(super) static WRITING: Writing = Writing {
     grain: Grain::Turn,
     shape: Shape::Linear,
     tells_session: |_| false,
+    takes_any_id: false,
+    is_with_somebody: true,
     place,
     header,
     lines,

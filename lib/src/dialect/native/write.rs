@@ -18,6 +18,8 @@ pub(super) static WRITING: Writing = Writing {
     grain: Grain::Fragment,
     shape: Shape::Tree,
     tells_session: |_| true,
+    takes_any_id: true,
+    is_with_somebody: false,
     place,
     header: |_| Vec::new(),
     lines,

@@ -20,6 +20,8 @@ pub(super) static WRITING: Writing = Writing {
     grain: Grain::Part,
     shape: Shape::Tree,
     tells_session: |_| true,
+    takes_any_id: false,
+    is_with_somebody: false,
     place,
     header: |_| Vec::new(),
     lines,

@@ -24,6 +24,8 @@ pub(super) static WRITING: Writing = Writing {
     grain: Grain::Turn,
     shape: Shape::Linear,
     tells_session,
+    takes_any_id: false,
+    is_with_somebody: false,
     place,
     header: |_| Vec::new(),
     lines: |draft| closed::told_of_fork(draft, lines(draft)),

@@ -13,8 +13,8 @@ impl Record<'_, '_> {
     pub(super) fn prompt(&mut self, said: &Said, voice: Voice) {
         self.losses().of_said(said);
         self.losses().dropped_if(!said.notes.is_empty(), "note of a run");
-        self.losses()
-            .dropped_if(said.usage.is_some() || said.model.is_some(), "model and usage of a prompt");
+        self.losses().dropped_if(said.model.is_some(), "model");
+        self.losses().dropped_if(said.usage.is_some(), "usage");
         if said.instructs {
             self.losses().renamed("instruction");
         }

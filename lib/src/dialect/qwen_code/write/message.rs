@@ -21,8 +21,8 @@ impl Record<'_> {
     /// What is said to the model: the results first, each a record of its own, then the words.
     pub(super) fn prompt(&mut self, said: &Said, voice: Voice) {
         self.leave(said);
-        self.losses()
-            .dropped_if(said.usage.is_some() || said.model.is_some(), "model and usage of a prompt");
+        self.losses().dropped_if(said.model.is_some(), "model");
+        self.losses().dropped_if(said.usage.is_some(), "usage");
         if said.instructs {
             self.losses().renamed("instruction");
         }
@@ -136,8 +136,8 @@ impl Record<'_> {
         self.leave(said);
         self.losses().of_sender(said, &mut []);
         self.losses().dropped_if(!said.results.is_empty() || !said.notes.is_empty(), "tool result");
-        self.losses()
-            .dropped_if(said.model.is_some() || said.usage.is_some(), "model and usage of a failure");
+        self.losses().dropped_if(said.model.is_some(), "model");
+        self.losses().dropped_if(said.usage.is_some(), "usage");
         if matches!(body, Body::Assistant(_)) {
             self.losses().renamed("error");
         }
