@@ -136,7 +136,7 @@ pub(super) fn body(row: Value) -> Body {
         row.shift_remove(told);
     }
     // What is no number of tokens stays as it is.
-    row.retain(|key, value| !value.is_null() && !(COUNTS.contains(&key.as_str()) && count(value).is_some()));
+    row.retain(|key, value| !(value.is_null() || COUNTS.contains(&key.as_str()) && count(value).is_some()));
     if let Some(why) = &why {
         row.insert("error".to_owned(), why.clone().into());
     }
