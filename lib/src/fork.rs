@@ -118,7 +118,7 @@ impl Store {
         let known = || chosen.and_then(|id| self.source(id).ok()).map(|known| known.path);
         if taken.is_some() && self.writing.archive.is_some() {
             let what = "a fork beside the session that goes on: there is one at a time".to_owned();
-            return Err(Error::CannotHold { dialect: self.dialect.name(), what, losses: Vec::new() });
+            return Err(Error::cannot_hold(self.dialect.name(), what));
         }
         taken.or_else(known).map_or(Ok(()), |taken| Err(Error::Exists(taken)))
     }
