@@ -389,7 +389,7 @@ fn a_second_message_of_one_name_is_told_by_what_it_is_called() {
     check(&mut pen, "dup", "One", "dup");
     check(&mut pen, "other", "Two", "other");
     check(&mut pen, "dup", "Three", "dup~2");
-    pen.recorder.finish().unwrap();
+    pen.recorder.close().unwrap();
     let source = Source::file(fluux(), pen.path());
     pen.recorder = pen.store.resume_source(&source, None).unwrap();
     check(&mut pen, "dup", "Four", "dup~3");

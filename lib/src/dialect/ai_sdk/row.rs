@@ -136,7 +136,8 @@ pub(super) fn body(row: Value) -> Body {
         row.shift_remove(told);
     }
     // What is no number of tokens stays as it is.
-    row.retain(|key, value| !(value.is_null() || COUNTS.contains(&key.as_str()) && count(value).is_some()));
+    let is_count = |key: &str, value: &Value| COUNTS.contains(&key) && count(value).is_some();
+    row.retain(|key, value| !value.is_null() && !is_count(key, value));
     if let Some(why) = &why {
         row.insert("error".to_owned(), why.clone().into());
     }
