@@ -233,7 +233,7 @@ fn a_linear_format_has_no_steps_back() {
     fs::write(folder.join("history.jsonl"), &log).unwrap();
     let ran = env.run(&["rewind", "ada@example.org#m1"]);
     assert_eq!(ran.code, 2, "{}", ran.all());
-    assert!(ran.err.contains("fork") && ran.err.contains("convert it to native"), "{}", ran.err);
+    assert!(ran.err.contains("convert --to native"), "{}", ran.err);
     let ran = env.run(&["fork", "ada@example.org"]);
     assert_eq!(ran.code, 2, "{}", ran.all());
     assert!(
