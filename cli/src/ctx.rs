@@ -7,16 +7,16 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use jiff::{Timestamp, tz::TimeZone};
-use scrollback::home::Home;
-use scrollback::host::Host;
+use scrollback::model::home::Home;
+use scrollback::model::host::Host;
 use serde::Serialize;
 
 use crate::args::{ColorChoice, Global};
 use crate::demo;
 use crate::failure::{Failure, FailureKind};
-use crate::json;
-use crate::pager::Pager;
-use crate::paint::Paint;
+use crate::render::json;
+use crate::terminal::pager::Pager;
+use crate::terminal::paint::Paint;
 use crate::terminal::{Look, clean};
 
 /// Lines of prose longer than this are hard to read, however wide the window is.

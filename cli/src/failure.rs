@@ -71,9 +71,9 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-impl From<scrollback::error::Error> for Failure {
-    fn from(error: scrollback::error::Error) -> Failure {
-        use scrollback::error::Error;
+impl From<scrollback::model::error::Error> for Failure {
+    fn from(error: scrollback::model::error::Error) -> Failure {
+        use scrollback::model::error::Error;
         let hint = match &error {
             Error::Io { source, .. } => match source.kind() {
                 std::io::ErrorKind::NotFound => "`scrollback list --all` shows every session",
@@ -138,8 +138,8 @@ impl From<scrollback::error::Error> for Failure {
 }
 
 /// Whether the world said no, or what was asked for cannot be meant.
-pub(crate) fn kind_of(error: &scrollback::error::Error) -> FailureKind {
-    use scrollback::error::Error;
+pub(crate) fn kind_of(error: &scrollback::model::error::Error) -> FailureKind {
+    use scrollback::model::error::Error;
     match error {
         Error::ReadOnly(_)
         | Error::CannotHold { .. }
@@ -184,7 +184,7 @@ mod tests {
             (ErrorKind::InvalidFilename, "a name in it is too long"),
             (ErrorKind::PermissionDenied, "look at its owner and mode"),
         ] {
-            let error = scrollback::error::Error::Io { path: "log".into(), source: IoError::from(kind) };
+            let error = scrollback::model::error::Error::Io { path: "log".into(), source: IoError::from(kind) };
             let failure = Failure::from(error);
             assert!(failure.hint.as_deref().is_some_and(|told| told.contains(hint)), "{failure:?}");
             assert_eq!(failure.exit_code(), 2);

@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use scrollback::dialect::Dialect;
-use scrollback::layout::Format;
-use scrollback::listing::{self, Depth};
-use scrollback::reading::Reading;
-use scrollback::source::Source;
-use scrollback::stream::{self, Begin, Growing};
+use scrollback::dialect::layout::Format;
+use scrollback::session::read::open::ReadOptions;
+use scrollback::session::read::source::Source;
+use scrollback::view::listing::{self, Depth};
+use scrollback::view::stream::{self, Begin, Growing};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
@@ -190,7 +190,7 @@ fn seen(path: &Path) -> Option<Seen> {
 
 fn in_scope(source: &Source, project: Option<&Path>, sidechains: bool, stores: &Stores, ctx: &Ctx) -> Option<bool> {
     let find = stores.finder(source);
-    let reading = Reading { find: &find, ..Reading::plain(ctx.now) };
+    let reading = ReadOptions { find: &find, ..ReadOptions::plain(ctx.now) };
     let row = match listing::row(source, &reading, Depth::Windows) {
         Ok(row) => row,
         // Why it cannot be read is told by who follows it.

@@ -4,12 +4,12 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use scrollback::detect;
 use scrollback::dialect::{self, Dialect};
-use scrollback::listing::{self, Depth};
-use scrollback::reading::{Page, Reading};
+use scrollback::session::read::detect;
+use scrollback::session::read::open::{Page, ReadOptions};
+use scrollback::session::read::source::Source;
 use scrollback::session::{Bridge, Session};
-use scrollback::source::Source;
+use scrollback::view::listing::{self, Depth};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
@@ -31,17 +31,17 @@ impl Located {
         let path = ctx.home.cwd.join(name.strip_prefix("./").unwrap_or(name));
         let named = scope::dialect(global)?;
         let metadata =
-            fs::metadata(&path).map_err(|source| scrollback::error::Error::Io { path: path.clone(), source })?;
+            fs::metadata(&path).map_err(|source| scrollback::model::error::Error::Io { path: path.clone(), source })?;
         if metadata.is_dir() {
             return session_folder(&path, named).map(|source| Located::Source(Box::new(source)));
         }
         if !metadata.is_file() && is_a_shell_pipe(&path) {
-            let file =
-                fs::File::open(&path).map_err(|source| scrollback::error::Error::Io { path: path.clone(), source })?;
+            let file = fs::File::open(&path)
+                .map_err(|source| scrollback::model::error::Error::Io { path: path.clone(), source })?;
             return Ok(Located::bytes(named, read_all(file)?));
         }
         if !metadata.is_file() {
-            return Err(scrollback::error::Error::NotAFile(path).into());
+            return Err(scrollback::model::error::Error::NotAFile(path).into());
         }
         let dialect = named.map_or_else(|| detect::of_file(&path, &ctx.home), Ok)?;
         Ok(Located::Source(Box::new(Source::file(dialect, &path))))
@@ -68,7 +68,7 @@ impl Located {
         }
         // A row that names its log is listed under the log's id.
         let by_log = |of_file: &Source| {
-            let row = listing::row(of_file, &Reading::plain(ctx.now), Depth::Windows);
+            let row = listing::row(of_file, &ReadOptions::plain(ctx.now), Depth::Windows);
             row.is_ok_and(|row| row.id.as_str().starts_with(session))
         };
         let by_key = |of_file: &Source| of_file.key.as_deref().is_some_and(|key| key.starts_with(session));
@@ -95,12 +95,12 @@ impl Located {
     ) -> Result<Session, Failure> {
         match self {
             Located::Bytes { dialect, bytes } => {
-                Ok(Session::from_bytes(dialect, bytes, &Reading { bridge, ..Reading::plain(ctx.now) }))
+                Ok(Session::from_bytes(dialect, bytes, &ReadOptions { bridge, ..ReadOptions::plain(ctx.now) }))
             }
             Located::Source(source) => {
                 let stores = scope::Stores::new(global, ctx)?;
                 let find = stores.finder(&source);
-                let reading = Reading { bridge, find: &find, ..Reading::plain(ctx.now) };
+                let reading = ReadOptions { bridge, find: &find, ..ReadOptions::plain(ctx.now) };
                 Ok(match page {
                     Some(page) => Session::open_page(&source, &reading, page)?,
                     None => Session::open(&source, &reading)?,

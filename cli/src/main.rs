@@ -1,26 +1,17 @@
 //! The `scrollback` binary: what was typed, then what it means, then the work; every output goes through `Ctx`.
 
-mod acks;
 mod args;
-mod clock;
 mod commands;
 mod ctx;
 mod demo;
-mod destination;
-mod dictated;
 mod failure;
 mod follow;
-mod json;
 mod located;
 mod name;
-mod pager;
-mod paint;
-mod recording;
+mod record;
 mod render;
 mod scope;
-mod sse;
-mod surprises;
-mod teller;
+mod warnings;
 mod terminal;
 mod watch;
 mod writable;

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::str::FromStr;
 
-use scrollback::listing::Depth;
-use scrollback::query::SessionRow;
-use scrollback::record::TitleSource;
+use scrollback::model::record::TitleSource;
+use scrollback::session::read::source::Source;
 use scrollback::session::{NotFound, RecordRef, Session};
-use scrollback::source::Source;
+use scrollback::view::answers::SessionRow;
+use scrollback::view::listing::Depth;
 
 use crate::args::Global;
 use crate::ctx::Ctx;

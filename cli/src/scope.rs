@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use rayon::prelude::*;
 use scrollback::dialect::{self, Dialect};
-use scrollback::home::Home;
-use scrollback::listing::{self, Depth, Places};
-use scrollback::project;
-use scrollback::query::SessionRow;
-use scrollback::reading::Reading;
-use scrollback::source::Source;
+use scrollback::model::home::Home;
+use scrollback::model::project;
+use scrollback::session::read::open::ReadOptions;
+use scrollback::session::read::source::Source;
+use scrollback::view::answers::SessionRow;
+use scrollback::view::listing::{self, Depth, Places};
 
 use crate::args::Global;
-use crate::clock;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::render::clock;
 use crate::terminal::clean;
 
 /// What was found: the sessions in scope, and how many lie outside.
@@ -47,7 +47,7 @@ fn sources(global: &Global, ctx: &mut Ctx) -> Result<(Vec<Source>, usize), Failu
 
 /// What can be read of it; the rest is told on standard error and counted.
 pub(crate) fn readable(
-    found: Vec<scrollback::error::Result<Source>>,
+    found: Vec<scrollback::model::error::Result<Source>>,
     ctx: &mut Ctx,
 ) -> Result<(Vec<Source>, usize), Failure> {
     let (mut sources, mut told) = (Vec::new(), HashSet::new());
@@ -77,7 +77,7 @@ pub(crate) fn rows(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<(Rows
     let describe = |source: &Source| {
         let find = stores.finder(source);
         let project = |cwd: &Path| projects.of(cwd);
-        let reading = Reading { find: &find, project: &project, ..Reading::plain(now) };
+        let reading = ReadOptions { find: &find, project: &project, ..ReadOptions::plain(now) };
         let row = listing::row(source, &reading, depth);
         progress.inc(1);
         row

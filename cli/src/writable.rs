@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use scrollback::dialect::{Dialect, bare_jid};
-use scrollback::host::Host;
-use scrollback::project;
+use scrollback::model::host::Host;
+use scrollback::model::project;
+use scrollback::session::read::source::Source;
 use scrollback::session::{Bridge, Session};
-use scrollback::source::Source;
-use scrollback::store::Store;
+use scrollback::write::store::Store;
 use serde::Serialize;
 
 use crate::args::Global;

@@ -7,10 +7,10 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use scrollback::conversation::Conversation;
 use scrollback::dialect::{self, Dialect};
-use scrollback::reading::Reading;
 use scrollback::session::Session;
+use scrollback::session::read::open::ReadOptions;
+use scrollback::view::conversation::Conversation;
 use serde_json::json;
 
 /// A long session of a person: large enough that the fixed cost of opening one does not count.
@@ -22,8 +22,8 @@ const PAGE_MESSAGES: usize = 20;
 criterion_group!(steps, split, link, intake, tree, page);
 criterion_main!(steps);
 
-fn reading() -> Reading<'static> {
-    Reading::plain(jiff::Timestamp::MAX)
+fn reading() -> ReadOptions<'static> {
+    ReadOptions::plain(jiff::Timestamp::MAX)
 }
 
 /// A prompt and its answer, `TURNS` times, as a dialect writes them.

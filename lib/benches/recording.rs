@@ -12,9 +12,9 @@ use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
 use scrollback::dialect;
-use scrollback::host::Host;
-use scrollback::recorder::{Delta, Durability, Options, Recorder};
-use scrollback::store::{NewSession, Point, Store};
+use scrollback::model::host::Host;
+use scrollback::write::recorder::{Delta, Durability, Options, Recorder};
+use scrollback::write::store::{NewSession, Point, Store};
 
 /// What a record of the rows says: with what is around it, its line is about 1 KB.
 const TEXT_BYTES: usize = 700;

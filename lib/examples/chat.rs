@@ -18,15 +18,15 @@ use std::process::ExitCode;
 
 use model::{Failure, Model};
 use options::{HELP, Options};
-use scrollback::error::Error;
-use scrollback::fork::Fork;
-use scrollback::history::{History, prepare_resume};
-use scrollback::host::Host;
-use scrollback::message::{Part, ToolPart};
-use scrollback::project;
-use scrollback::record::{Body, Kind, RecordId, Said, Todo};
-use scrollback::recorder::{Ack, Delta, Recorder};
-use scrollback::store::{NewSession, Point, Store};
+use scrollback::model::error::Error;
+use scrollback::model::host::Host;
+use scrollback::model::message::{Part, ToolPart};
+use scrollback::model::project;
+use scrollback::model::record::{Body, Content, Kind, RecordId, Todo};
+use scrollback::view::history::{History, prepare_resume};
+use scrollback::write::fork::Fork;
+use scrollback::write::recorder::{Ack, Delta, Recorder};
+use scrollback::write::store::{NewSession, Point, Store};
 use serde_json::json;
 
 /// Answers to one prompt: a model that goes on calling tools is stopped.
@@ -51,8 +51,8 @@ pub(crate) fn run(args: &mut dyn Iterator<Item = String>) -> Result<(), Failure>
     let recorder = match resume.as_deref().map(|point| point.split_once('#').ok_or(point)) {
         Some(Ok((session, record))) => store.resume(&project, Point::Message { session: &whole(session), record })?,
         Some(Err(session)) => store.resume(&project, Point::Session(&whole(session)))?,
-        None if is_continued => store.carry_on(new)?,
-        None => store.go_on_with_current(new, None)?.0,
+        None if is_continued => store.resume_or_create(new)?,
+        None => store.open_current(new, None)?.0,
     };
     let (held, lost) = (HashMap::new(), BTreeSet::new());
     let mut chat = Chat { host, store, new, recorder, prints_acks, held, lost };
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &mut dyn Iterator<Item = String>) -> Result<(), Failure>
             "" => Ok(()),
             "/quit" => break,
             // Where it fails, the next words are not for the old session.
-            "/new" => Ok(chat.change(|chat| Ok(chat.store.begin_anew(chat.new)?))?),
+            "/new" => Ok(chat.change(|chat| Ok(chat.store.archive_and_create(chat.new)?))?),
             command if command.starts_with('/') => chat.command(command),
             prompt => chat.turn(prompt, &model),
         };
@@ -143,8 +143,8 @@ impl Chat<'_> {
     }
 
     /// Records an answer as it comes. What came of one that breaks off is kept.
-    fn listen(&mut self, model: &Model, messages: &[serde_json::Value]) -> Result<Said, Failure> {
-        let mut answer = Said::default();
+    fn listen(&mut self, model: &Model, messages: &[serde_json::Value]) -> Result<Content, Failure> {
+        let mut answer = Content::default();
         let heard = model.answer(messages, &mut |mut delta| {
             let said = match &mut delta {
                 Delta::Text(text) => {
@@ -258,7 +258,7 @@ impl Chat<'_> {
                 eprintln!("(in this format: {})", plain(&loss.to_string()));
             }
         }
-        self.recorder.surprises().iter().for_each(|surprise| eprintln!("warning: {surprise}"));
+        self.recorder.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     }
 }
 

@@ -6,16 +6,16 @@ use hashbrown::HashSet;
 use jiff::Timestamp;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::conversation::Conversation;
 use crate::dialect::{self, Dialect};
-use crate::history::{History, Item, View};
-use crate::intake::{Goal, Grain, Intake, Position};
-use crate::mend;
-use crate::message::Message;
-use crate::reading::Reading;
-use crate::recover::is_blank;
+use crate::model::message::Message;
+use crate::session::read::open::ReadOptions;
+use crate::session::read::parser::{Goal, Intake, Position, ValueUnit};
+use crate::session::read::recover::is_blank;
+use crate::session::read::sanitize;
+use crate::session::tree::skeleton::Skeleton;
 use crate::session::{Bridge, RecordRef, Session};
-use crate::skeleton::Skeleton;
+use crate::view::conversation::Conversation;
+use crate::view::history::{History, Item, View};
 
 /// Of a large file, this many records at each end are walked to their roots: all of them would cost the square.
 const WALKED: usize = 32;
@@ -28,10 +28,10 @@ const GROWN: usize = 64;
 
 /// One line, or one document, of any dialect.
 pub fn line(bytes: &[u8]) {
-    let whole = mend::whole(bytes);
-    assert_eq!(mend::whole(whole.as_bytes()), whole, "what is mended needs no mending");
+    let whole = sanitize::whole(bytes);
+    assert_eq!(sanitize::whole(whole.as_bytes()), whole, "what is mended needs no mending");
     for dialect in dialect::all() {
-        for grain in [Grain::Line, Grain::Document] {
+        for grain in [ValueUnit::Line, ValueUnit::Document] {
             let mut skeleton = Skeleton::default();
             let (now, bases) = (Timestamp::MAX, Vec::new());
             let mut intake = Intake { dialect: *dialect, goal: Goal::Skeleton(&mut skeleton), now, grain, bases };
@@ -41,7 +41,7 @@ pub fn line(bytes: &[u8]) {
                 let start = entry.place.offset as usize;
                 let value = &bytes[start..start + entry.place.length as usize];
                 assert_eq!(xxh3_64(value), entry.hash, "a place leads to other bytes");
-                dialect.body(&mend::whole(value));
+                dialect.body(&sanitize::whole(value));
             }
         }
     }
@@ -70,7 +70,7 @@ pub fn account_for(session: &Session, file: usize, bytes: &[u8]) {
 }
 
 fn check_file(dialect: &'static dyn Dialect, bytes: &[u8], bridge: Bridge) {
-    let reading = Reading { bridge, ..Reading::plain(Timestamp::MAX) };
+    let reading = ReadOptions { bridge, ..ReadOptions::plain(Timestamp::MAX) };
     let session = Session::from_bytes(dialect, bytes.to_vec(), &reading);
     account_for(&session, 0, bytes);
     check_tree(&session);
@@ -84,7 +84,7 @@ fn check_file(dialect: &'static dyn Dialect, bytes: &[u8], bridge: Bridge) {
     }
 }
 
-fn account(skeleton: &Skeleton, file: usize, bytes: &[u8], grain: Grain) {
+fn account(skeleton: &Skeleton, file: usize, bytes: &[u8], grain: ValueUnit) {
     if skeleton.issues.beyond() > 0 {
         return;
     }
@@ -110,9 +110,9 @@ fn account(skeleton: &Skeleton, file: usize, bytes: &[u8], grain: Grain) {
     assert_separators(&bytes[covered..], covered, grain);
 }
 
-fn assert_separators(bytes: &[u8], at: usize, grain: Grain) {
+fn assert_separators(bytes: &[u8], at: usize, grain: ValueUnit) {
     // What holds the records of a document together is left over where it is torn.
-    let holds = |byte: u8| grain == Grain::Document && matches!(byte, b'[' | b',' | b']');
+    let holds = |byte: u8| grain == ValueUnit::Document && matches!(byte, b'[' | b',' | b']');
     let mut rest = bytes;
     while let [first, tail @ ..] = rest {
         rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(tail);

@@ -5,7 +5,7 @@
 use crate::Outcome;
 use crate::shell::{command, run};
 
-const WALK: &str = "cargo test --locked --package scrollback-lib --test corpus";
+const WALK: &str = "cargo test --locked --package scrollback-lib --test session corpus";
 
 pub(crate) fn check() -> Outcome {
     run(&mut command(WALK))

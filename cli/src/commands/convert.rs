@@ -4,23 +4,23 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use scrollback::convert::{Conversion, Converted, LossRow, Target};
+use scrollback::dialect::writer::LossKind;
 use scrollback::dialect::{self, Dialect};
-use scrollback::error::Error;
-use scrollback::host::Host;
+use scrollback::model::error::Error;
+use scrollback::model::host::Host;
 use scrollback::session::{Bridge, Session};
-use scrollback::writing::LossKind;
+use scrollback::transfer::convert::{Conversion, Converted, LossRow, Target};
 use serde_json::json;
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::json;
 use crate::name::{self, SessionName};
-use crate::paint::Paint;
+use crate::render::json;
 use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
 use crate::terminal::clean;
+use crate::terminal::paint::Paint;
 use crate::writable::{is_with_somebody, usual_store, with_whom};
 
 /// Write a session as another agent's

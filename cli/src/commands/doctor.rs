@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::process::ExitCode;
 
-use scrollback::folder;
-use scrollback::issue::{Issue, Severity};
-use scrollback::listing::Depth;
-use scrollback::profile::{Profile, Verdict};
-use scrollback::query::Examined;
+use scrollback::model::issue::{Issue, Severity};
+use scrollback::session::read::folder;
+use scrollback::session::read::source::Source;
 use scrollback::session::{Bridge, Session};
-use scrollback::source::Source;
+use scrollback::view::answers::Examined;
+use scrollback::view::listing::Depth;
+use scrollback::view::profile::{Profile, Verdict};
 
 use super::FOUND_PROBLEMS;
 use crate::args::Global;
@@ -18,11 +18,11 @@ use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::located::Located;
 use crate::name::SessionName;
-use crate::paint::Paint;
 use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
 use crate::scope;
 use crate::terminal::clean;
+use crate::terminal::paint::Paint;
 
 /// Tell what is wrong in sessions' files
 ///

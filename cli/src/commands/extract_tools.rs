@@ -3,22 +3,22 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use scrollback::conversation::Conversation;
 use scrollback::session::Bridge;
-use scrollback::tool_calls::{self, ToolCallRow};
+use scrollback::view::conversation::Conversation;
+use scrollback::view::tool_calls::{self, ToolCallRow};
 use serde_json::Value;
 
 use super::FOUND_PROBLEMS;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::json;
 use crate::name::{self, SessionName};
-use crate::paint::Paint;
 use crate::render::divider::short;
+use crate::render::json;
 use crate::render::table::{Cell, Column, Table};
 use crate::render::tool;
 use crate::terminal::clean;
+use crate::terminal::paint::Paint;
 
 /// What a cell looks at of a long text: more than any window is wide.
 const CELL_CHARS: usize = 400;

@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
-use scrollback::fork::Fork;
+use scrollback::write::fork::Fork;
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
 use crate::name::{self, SessionName};
 use crate::render::plural;
-use crate::surprises;
 use crate::terminal::clean;
+use crate::warnings;
 use crate::writable::{Done, Writable};
 
 /// Copy a branch into a new session
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ForkArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let head = named.map(|record| record.id().into_owned());
     let fork = Fork { head: head.as_deref(), id: args.id.as_deref() };
     let forked = writable.store()?.fork(&writable.session, fork)?;
-    surprises::tell_all(&forked.surprises, ctx)?;
+    warnings::tell_all(&forked.warnings, ctx)?;
     if forked.closed_gaps > 0 {
         let places = plural(forked.closed_gaps as u64, "place");
         ctx.caution(

@@ -5,15 +5,15 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use scrollback::history::{History, Note, View};
 use scrollback::session::{Bridge, Session};
+use scrollback::view::history::{History, Note, View};
 use serde_json::{Value, json};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::json;
 use crate::name::{self, SessionName};
+use crate::render::json;
 use crate::terminal::clean;
 
 /// Print what a model would see to go on

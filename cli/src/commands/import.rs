@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use scrollback::convert::{Converted, LossRow};
 use scrollback::dialect;
-use scrollback::import::{self, Imported, Run};
-use scrollback::writing::LossKind;
+use scrollback::dialect::writer::LossKind;
+use scrollback::transfer::convert::{Converted, LossRow};
+use scrollback::transfer::import::{self, Imported, Run};
 use serde::Serialize;
 
 use super::FOUND_PROBLEMS;
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &ImportArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     tell(&done, ctx)
 }
 
-fn one(row: String, imported: scrollback::error::Result<Imported>) -> RowDone {
+fn one(row: String, imported: scrollback::model::error::Result<Imported>) -> RowDone {
     let of =
         &|outcome, session, path| RowDone { row: row.clone(), outcome, session, path, losses: Vec::new(), error: None };
     let converted_as = |outcome, converted: Converted| RowDone {

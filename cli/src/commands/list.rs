@@ -7,22 +7,22 @@ use std::process::ExitCode;
 
 use jiff::Timestamp;
 use rayon::prelude::*;
-use scrollback::listing::Depth;
-use scrollback::query::SessionRow;
 use scrollback::session::State;
+use scrollback::view::answers::SessionRow;
+use scrollback::view::listing::Depth;
 
 use super::FOUND_PROBLEMS;
 use crate::args::Global;
-use crate::clock;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::json;
-use crate::paint::Paint;
+use crate::render::clock;
+use crate::render::json;
 use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
 use crate::scope;
 use crate::terminal::clean;
 use crate::terminal::markdown::plain_preview;
+use crate::terminal::paint::Paint;
 
 /// List sessions, the newest first
 ///

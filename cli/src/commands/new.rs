@@ -2,18 +2,18 @@
 
 use std::process::ExitCode;
 
-use scrollback::archive::{Archived, Ended, When};
 use scrollback::dialect::Dialect;
-use scrollback::source::Source;
-use scrollback::store::{NewSession, Store};
+use scrollback::session::read::source::Source;
+use scrollback::write::rotate::{Archived, Ended, When};
+use scrollback::write::store::{NewSession, Store};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::name::SessionName;
 use crate::scope;
-use crate::surprises;
 use crate::terminal::clean;
+use crate::warnings;
 use crate::writable::{self, Done, Writable};
 
 /// End the current session, where an agent has one at a time
@@ -70,7 +70,7 @@ fn check_archives(dialect: &dyn Dialect) -> Result<(), Failure> {
 }
 
 fn tell(archived: &Archived, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    surprises::tell_all(&archived.surprises, ctx)?;
+    warnings::tell_all(&archived.warnings, ctx)?;
     if ctx.json {
         let (session, path) = (archived.session.to_string(), archived.path.clone());
         ctx.print_json(&Done { session, record: None, path })?;

@@ -5,18 +5,18 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use scrollback::dialect;
-use scrollback::record::Title;
-use scrollback::recorder::{Durability, Options};
-use scrollback::store::{Listed, NewSession, Store};
-use scrollback::thinking::Triggers;
+use scrollback::model::record::Title;
+use scrollback::model::thinking::Triggers;
+use scrollback::write::recorder::{Durability, Options};
+use scrollback::write::store::{Listed, NewSession, Store};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
-use crate::destination::{Destination, Start};
-use crate::dictated::Lines;
 use crate::failure::{Failure, FailureKind};
 use crate::name::{self, SessionName};
-use crate::recording::Recording;
+use crate::record::Recording;
+use crate::record::destination::{Destination, Start};
+use crate::record::input::Lines;
 use crate::scope;
 use crate::writable::{self, Writable};
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use scrollback::recorder::Surprise;
+use scrollback::write::recorder::Warning;
 use serde::Serialize;
 
 use super::FOUND_PROBLEMS;
@@ -10,8 +10,8 @@ use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::name::SessionName;
-use crate::surprises;
 use crate::terminal::clean;
+use crate::warnings;
 use crate::writable::{Done, Writable};
 
 /// Move sessions into the trash
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<E
 fn remove(writable: &Writable, ctx: &mut Ctx) -> Result<Gone, Failure> {
     let trash = writable.store()?.trash_of(&writable.source, &ctx.home.data());
     if trash.is_in_use(&writable.session) {
-        surprises::tell_all(&[Surprise::InUse], ctx)?;
+        warnings::tell_all(&[Warning::InUse], ctx)?;
     }
     let removed = trash.remove(&writable.session)?;
     if !ctx.json {

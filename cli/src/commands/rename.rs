@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use scrollback::record::{Title, TitleSource};
+use scrollback::model::record::{Title, TitleSource};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::name::SessionName;
-use crate::surprises;
 use crate::terminal::clean;
+use crate::warnings;
 use crate::writable::Writable;
 
 /// Give a session a title
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &RenameArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     let before = writable.session.title().filter(|title| title.source == TitleSource::Manual).cloned();
     let new = Title { text: title.to_owned(), source: TitleSource::Manual };
     let renamed = writable.store()?.rename(&writable.source, new)?;
-    surprises::tell_all(&renamed.surprises, ctx)?;
+    warnings::tell_all(&renamed.warnings, ctx)?;
     if ctx.json {
         ctx.print_json(&writable.done(renamed.ack.id().map(ToString::to_string)))?;
         return Ok(ExitCode::SUCCESS);

@@ -6,8 +6,8 @@ use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::name::{self, SessionName};
-use crate::surprises;
 use crate::terminal::clean;
+use crate::warnings;
 use crate::writable::Writable;
 
 /// Let a session go on from an earlier record
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &RewindArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     let to = name::record(&writable.session, to)?.id().into_owned();
     let left = writable.session.head().map(|head| head.id().into_owned());
     let rewound = writable.store()?.rewind(&writable.source, &to, args.reason.clone())?;
-    surprises::tell_all(&rewound.surprises, ctx)?;
+    warnings::tell_all(&rewound.warnings, ctx)?;
     if ctx.json {
         ctx.print_json(&writable.done(rewound.ack.id().map(ToString::to_string)))?;
         return Ok(ExitCode::SUCCESS);

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::ops::Range;
 use std::process::ExitCode;
 
-use scrollback::conversation::Conversation;
-use scrollback::message::Sdk;
-use scrollback::query::{Messages, Shown};
-use scrollback::reading::Page;
+use scrollback::model::message::Sdk;
+use scrollback::session::read::open::Page;
 use scrollback::session::{Branch, Bridge, RecordRef, Session};
+use scrollback::view::answers::{Messages, Shown};
+use scrollback::view::conversation::Conversation;
 
 use crate::args::Global;
 use crate::ctx::Ctx;

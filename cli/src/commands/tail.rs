@@ -3,12 +3,12 @@
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use scrollback::conversation::Conversation;
-use scrollback::message::Sdk;
-use scrollback::reading::Reading;
+use scrollback::model::message::Sdk;
 use scrollback::session::Bridge;
-use scrollback::source::Source;
-use scrollback::stream::{Begin, Follower, Growing};
+use scrollback::session::read::open::ReadOptions;
+use scrollback::session::read::source::Source;
+use scrollback::view::conversation::Conversation;
+use scrollback::view::stream::{Begin, Follower, Growing};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
@@ -17,8 +17,8 @@ use crate::follow::Sessions;
 use crate::located::Located;
 use crate::name::{self, Named, SessionName};
 use crate::render::message::Detail;
+use crate::render::printer::{Form, Teller, Told};
 use crate::scope::{self, Stores};
-use crate::teller::{Form, Teller, Told};
 use crate::watch::{Wake, Watch};
 
 /// Follow sessions while they grow
@@ -164,7 +164,7 @@ fn follow_all(teller: &mut Teller, args: &TailArgs, global: &Global, ctx: &mut C
 fn follow_pipe(mut pipe: impl Read, teller: &mut Teller, global: &Global, ctx: &mut Ctx) -> Result<(), Failure> {
     let named = scope::dialect(global)?;
     let begin = Begin::Everything;
-    let reading = Reading::plain(ctx.now);
+    let reading = ReadOptions::plain(ctx.now);
     let mut follower = match named {
         Some(dialect) => Follower::of_bytes(dialect, begin, &reading),
         None => Follower::guessing(begin, &reading),
@@ -172,7 +172,7 @@ fn follow_pipe(mut pipe: impl Read, teller: &mut Teller, global: &Global, ctx: &
     let mut piece = vec![0; PIECE_BYTES];
     loop {
         let read = pipe.read(&mut piece)?;
-        let reading = Reading::plain(ctx.now);
+        let reading = ReadOptions::plain(ctx.now);
         follower.push(&piece[..read], &reading);
         let updates = follower.updates(&reading)?;
         let id = follower.session(&reading).id();

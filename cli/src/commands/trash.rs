@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use scrollback::dialect;
-use scrollback::trash::{Removed, Trash};
+use scrollback::write::trash::{Removed, Trash};
 
 use super::FOUND_PROBLEMS;
 use crate::args::Global;
-use crate::clock;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::paint::Paint;
+use crate::render::clock;
 use crate::render::table::{Cell, Column, Table};
 use crate::terminal::clean;
 use crate::terminal::markdown::plain_preview;
+use crate::terminal::paint::Paint;
 use crate::writable::Done;
 
 /// What a cell looks at of a title: more than any window is wide.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::plural;
-use crate::paint::Paint;
+use crate::terminal::paint::Paint;
 use crate::terminal::{Look, clean, markdown, width};
 
 /// A line of `─` with words in it.
@@ -43,8 +43,8 @@ pub(crate) fn of_part(kind: &str, data: &Value, look: &Look) -> Option<String> {
             format!("{}\n", rule(&what, look))
         }
         "error" => {
-            let said = clean::text(text("text")).into_owned();
-            said.lines().map(|line| format!("{}\n", paint.red(&format!("✗ {line}")))).collect()
+            let content = clean::text(text("text")).into_owned();
+            content.lines().map(|line| format!("{}\n", paint.red(&format!("✗ {line}")))).collect()
         }
         _ => return None,
     })

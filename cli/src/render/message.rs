@@ -1,13 +1,13 @@
 //! A message: who, when, and its parts.
 
-use scrollback::message::{DataPart, Message, Part, Role};
+use scrollback::model::message::{DataPart, Message, Part, Role};
 use serde_json::Value;
 
 use super::reaction::{self, Reaction};
 use super::{divider, tool};
-use crate::clock;
 use crate::ctx::Ctx;
-use crate::paint::Paint;
+use crate::render::clock;
+use crate::terminal::paint::Paint;
 use crate::terminal::{Look, clean, markdown};
 
 /// How messages are shown.

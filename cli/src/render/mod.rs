@@ -1,9 +1,12 @@
 //! Sessions for a terminal.
 
+pub(crate) mod clock;
 pub(crate) mod divider;
+pub(crate) mod json;
 pub(crate) mod live;
 pub(crate) mod message;
 pub(crate) mod outline;
+pub(crate) mod printer;
 pub(crate) mod reaction;
 pub(crate) mod table;
 pub(crate) mod tool;

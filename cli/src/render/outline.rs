@@ -13,15 +13,15 @@
 
 use std::io::Write;
 
-use scrollback::query::TreeRow;
-use scrollback::record::Kind;
+use scrollback::model::record::Kind;
 use scrollback::session::{HeadKind, RecordRef, Session};
+use scrollback::view::answers::TreeRow;
 
 use super::divider::short;
 use super::plural;
-use crate::clock;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
+use crate::render::clock;
 use crate::terminal::{clean, width};
 
 pub(crate) fn draw(session: &Session, ctx: &Ctx, out: &mut dyn Write) -> Result<(), Failure> {

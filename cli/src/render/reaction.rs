@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
-use scrollback::conversation::Conversation;
-use scrollback::message::{Message, Part, Role};
+use scrollback::model::message::{Message, Part, Role};
+use scrollback::view::conversation::Conversation;
 use serde_json::Value;
 
 use super::divider::short;
@@ -118,11 +118,11 @@ impl Reactions {
 
 /// What a message's reactions say; nothing in the place of one that cannot be read.
 fn of(message: &Message) -> Vec<Option<Reaction<'_>>> {
-    let said = message.parts.iter().filter_map(|part| match part {
+    let content = message.parts.iter().filter_map(|part| match part {
         Part::Data(data) if data.kind == "reaction" => Some(Reaction::read(&data.data)),
         _ => None,
     });
-    said.collect()
+    content.collect()
 }
 
 /// Who says a message.

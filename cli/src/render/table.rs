@@ -1,6 +1,6 @@
 //! Aligned columns that fit the terminal: some keep their width, some give way.
 
-use crate::paint::Paint;
+use crate::terminal::paint::Paint;
 use crate::terminal::width;
 
 /// Two spaces between columns are enough to tell them apart.

@@ -1,9 +1,9 @@
 //! A tool call: one line, or with `--full` all of it.
 
-use scrollback::message::{ToolPart, ToolState};
+use scrollback::model::message::{ToolPart, ToolState};
 use serde_json::Value;
 
-use crate::paint::Paint;
+use crate::terminal::paint::Paint;
 use crate::terminal::{Look, clean, width};
 
 /// The arguments that say most, in the order in which they are looked for.

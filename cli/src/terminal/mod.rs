@@ -5,6 +5,8 @@
 
 pub(crate) mod clean;
 pub(crate) mod markdown;
+pub(crate) mod pager;
+pub(crate) mod paint;
 pub(crate) mod width;
 
 mod highlight;

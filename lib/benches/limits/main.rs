@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use scrollback::dialect::Native;
-use scrollback::home::Home;
-use scrollback::listing::{Depth, Places, row};
-use scrollback::message::Sdk;
-use scrollback::reading::Reading;
+use scrollback::model::home::Home;
+use scrollback::model::message::Sdk;
 use scrollback::session::Session;
-use scrollback::source::Source;
-use scrollback::stream::{Begin, Chunks, Follower};
+use scrollback::session::read::open::ReadOptions;
+use scrollback::session::read::source::Source;
+use scrollback::view::listing::{Depth, Places, row};
+use scrollback::view::stream::{Begin, Chunks, Follower};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -34,7 +34,7 @@ fn main() {
     let sources = if named.is_file() { vec![Source::file(&Native, &named)] } else { sources(&named) };
     let bytes: u64 = sources.iter().map(|source| std::fs::metadata(&source.path).unwrap().len()).sum();
     let paths: Vec<&Path> = sources.iter().map(|source| source.path.as_path()).collect();
-    let reading = Reading::plain(jiff::Timestamp::MAX);
+    let reading = ReadOptions::plain(jiff::Timestamp::MAX);
     println!("files\t{}\t0\t{bytes} bytes", paths.len());
     measure("limit: read and split lines", || paths.iter().map(|path| lines(path, |_| {})).sum::<u64>());
     if !named.is_file() {
@@ -66,7 +66,7 @@ fn main() {
 }
 
 /// A file that comes in pieces of a pipe's size, as chunks of the AI SDK's stream; looked at each time some megabytes have come.
-fn streamed(path: &Path, reading: &Reading<'_>) -> u64 {
+fn streamed(path: &Path, reading: &ReadOptions<'_>) -> u64 {
     const PIECE: usize = 64 * 1024;
     const PIECES_PER_LOOK: usize = 256;
     let mut follower = Follower::of_bytes(&Native, Begin::Everything, reading);

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use memchr::memmem;
-use scrollback::reading::Reading;
-use scrollback::record::Usage;
+use scrollback::model::record::Usage;
+use scrollback::session::read::open::ReadOptions;
+use scrollback::session::read::source::Source;
 use scrollback::session::{Request, Session};
-use scrollback::source::Source;
 use serde::Deserialize;
 
 use crate::lines;
@@ -31,7 +31,7 @@ pub(crate) fn truth(home: &Path) -> Option<Totals> {
 }
 
 /// Through the library: each request once, however many sessions hold a copy of it.
-pub(crate) fn ours(sources: &[Source], reading: &Reading<'_>) -> Totals {
+pub(crate) fn ours(sources: &[Source], reading: &ReadOptions<'_>) -> Totals {
     let (mut totals, mut named) = (Totals::new(), HashMap::<(&str, u64), Usage>::new());
     for source in sources {
         let session = Session::open(source, reading).unwrap();

@@ -7,10 +7,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use scrollback::history::View;
-use scrollback::message::{Part, ToolPart, ToolState};
-use scrollback::record::Usage;
-use scrollback::recorder::{Api, ApiStream, Delta};
+use scrollback::model::message::{Part, ToolPart, ToolState};
+use scrollback::model::record::Usage;
+use scrollback::view::history::View;
+use scrollback::write::recorder::{Api, ApiStream, Delta};
 use serde_json::{Map, Value, json};
 
 use super::tools;

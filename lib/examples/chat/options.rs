@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use scrollback::dialect::{self, Dialect};
-use scrollback::home::Home;
+use scrollback::model::home::Home;
 
 use super::model::{Failure, Model};
 

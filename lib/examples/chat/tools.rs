@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use scrollback::message::ToolPart;
-use scrollback::record::ToolResult;
+use scrollback::model::message::ToolPart;
+use scrollback::model::record::ToolResult;
 
 /// More of a file would fill the model's window.
 const READ_LIMIT_BYTES: u64 = 256 * 1024;

@@ -14,13 +14,13 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 
-use super::{About, Dialect, Event, Habits, Key, Link, Moment, Parent, Repeated};
-use crate::home::Home;
-use crate::issue::quoted;
-use crate::layout::{Format, Layout};
-use crate::message::{Sdk, takes};
-use crate::record::{Body, Kind, TitleSource};
-use crate::writing::Writing;
+use super::{About, Dialect, Event, Key, Link, Moment, Parent, Repeated, Traits};
+use crate::dialect::layout::{Format, Layout};
+use crate::dialect::writer::Writer;
+use crate::model::home::Home;
+use crate::model::issue::quoted;
+use crate::model::message::{Sdk, takes};
+use crate::model::record::{Body, Kind, TitleSource};
 use line::{Document, Line};
 
 /// Files of UIMessages.
@@ -40,8 +40,8 @@ impl Dialect for AiSdk {
         [layouts(&store.join("chats"), false), layouts(store, true)].concat()
     }
 
-    fn habits(&self) -> Habits {
-        Habits::of(Repeated::LastWins)
+    fn traits(&self) -> Traits {
+        Traits::of(Repeated::LastWins)
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -73,7 +73,7 @@ impl Dialect for AiSdk {
         body::of(text)
     }
 
-    fn write(&self) -> Option<&'static Writing> {
+    fn write(&self) -> Option<&'static Writer> {
         Some(&write::WRITING)
     }
 }

@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 pub(crate) use folder::whole_folder_name;
 pub use folder::{documented_folder_name, folder_name};
 
-use super::{About, Dialect, Event, Habits, Key, Repeated, ResultOrder};
-use crate::home::Home;
-use crate::layout::{Format, Layout};
-use crate::message::Part;
-use crate::nature::TreeRecord;
-use crate::record::{Body, Kind, TitleSource, ToolResult, Usage};
-use crate::writing::Writing;
+use super::{About, Dialect, Event, Key, Repeated, ResultOrder, Traits};
+use crate::dialect::layout::{Format, Layout};
+use crate::dialect::record_class::TreeRecord;
+use crate::dialect::writer::Writer;
+use crate::model::home::Home;
+use crate::model::message::Part;
+use crate::model::record::{Body, Kind, TitleSource, ToolResult, Usage};
 use line::{Line, Message, Meta};
 
 /// The agent hangs an orphan on the record before it when no more time lies between them: 3.5 s were kept, 5.5 s lost.
@@ -54,11 +54,11 @@ impl Dialect for ClaudeCode {
         vec![layout(projects.clone(), "*/*.jsonl"), layout(projects, "*/*/subagents/agent-*.jsonl")]
     }
 
-    fn habits(&self) -> Habits {
-        Habits {
+    fn traits(&self) -> Traits {
+        Traits {
             bridges_within_ms: Some(BRIDGES_WITHIN_MS),
             results: ResultOrder::Came,
-            ..Habits::of(Repeated::LastWins)
+            ..Traits::of(Repeated::LastWins)
         }
     }
 
@@ -85,7 +85,7 @@ impl Dialect for ClaudeCode {
         body::of(text)
     }
 
-    fn write(&self) -> Option<&'static Writing> {
+    fn write(&self) -> Option<&'static Writer> {
         Some(&write::WRITING)
     }
 }

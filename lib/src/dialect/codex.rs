@@ -16,11 +16,11 @@ use std::path::Path;
 
 pub use file_name::RolloutFileName;
 
-use super::{About, Dialect, Event, Habits, Key, Link, Parent, Repeated, ResultOrder};
-use crate::home::Home;
-use crate::layout::{Format, Layout};
-use crate::record::{Body, Kind, TitleSource};
-use crate::writing::Writing;
+use super::{About, Dialect, Event, Key, Link, Parent, Repeated, ResultOrder, Traits};
+use crate::dialect::layout::{Format, Layout};
+use crate::dialect::writer::Writer;
+use crate::model::home::Home;
+use crate::model::record::{Body, Kind, TitleSource};
 use kind::{Bare, EVENTS, Item, Type};
 use line::{Line, Payload};
 
@@ -53,8 +53,8 @@ impl Dialect for Codex {
         places.into_iter().map(layout).collect()
     }
 
-    fn habits(&self) -> Habits {
-        Habits { results: ResultOrder::Came, ..Habits::of(Repeated::Distinct) }
+    fn traits(&self) -> Traits {
+        Traits { results: ResultOrder::Came, ..Traits::of(Repeated::Distinct) }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -73,7 +73,7 @@ impl Dialect for Codex {
         body::of(text)
     }
 
-    fn write(&self) -> Option<&'static Writing> {
+    fn write(&self) -> Option<&'static Writer> {
         Some(&write::WRITING)
     }
 

@@ -12,11 +12,11 @@ mod write;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::{Dialect, Event, Habits, Link, Parent, Repeated};
-use crate::home::Home;
-use crate::layout::{Format, Layout};
-use crate::record::{Body, Kind};
-use crate::writing::Writing;
+use super::{Dialect, Event, Link, Parent, Repeated, Traits};
+use crate::dialect::layout::{Format, Layout};
+use crate::dialect::writer::Writer;
+use crate::model::home::Home;
+use crate::model::record::{Body, Kind};
 pub use jid::bare_jid;
 use line::Line;
 
@@ -48,8 +48,8 @@ impl Dialect for Fluux {
         vec![layout("*/history.jsonl"), layout("*/sessions/*.jsonl")]
     }
 
-    fn habits(&self) -> Habits {
-        Habits::of(Repeated::Distinct)
+    fn traits(&self) -> Traits {
+        Traits::of(Repeated::Distinct)
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -75,7 +75,7 @@ impl Dialect for Fluux {
         }
     }
 
-    fn write(&self) -> Option<&'static Writing> {
+    fn write(&self) -> Option<&'static Writer> {
         Some(&write::WRITING)
     }
 

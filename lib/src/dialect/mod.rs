@@ -3,6 +3,12 @@
 //! A dialect states facts. It opens no file, walks no folder, keeps no state and prints nothing: the driver
 //! ([`crate::session`] and its helpers) does that once for all dialects.
 
+pub mod layout;
+pub mod writer;
+pub(crate) mod line_builder;
+pub(crate) mod record_class;
+pub(crate) mod resolved_turn;
+
 mod ai_sdk;
 pub(crate) mod claude_code;
 mod codex;
@@ -23,11 +29,11 @@ pub use qwen_code::QwenCode;
 pub use sage_el::{SageEl, aligned_sage_folder_name, faults as sage_el_faults, sage_folder_name};
 pub use unknown::Unknown;
 
-use crate::home::Home;
-use crate::layout::Layout;
-pub use crate::lenient::Moment;
-use crate::record::{Body, Kind, TitleSource, Usage};
-use crate::writing::Writing;
+use crate::dialect::layout::Layout;
+use crate::dialect::writer::Writer;
+use crate::model::home::Home;
+pub use crate::model::lenient::Moment;
+use crate::model::record::{Body, Kind, TitleSource, Usage};
 
 /// One agent's way of keeping sessions.
 ///
@@ -43,7 +49,7 @@ pub trait Dialect: Sync {
     fn layouts_in(&self, store: &std::path::Path) -> Vec<Layout>;
 
     /// What its files have in common.
-    fn habits(&self) -> Habits;
+    fn traits(&self) -> Traits;
 
     /// What the tree must know of one JSON value; the body stays unparsed.
     ///
@@ -73,8 +79,8 @@ pub trait Dialect: Sync {
     ///
     /// What is written must be read back by `link` and `body` as the same record, and by the agent itself as one of its own:
     /// every field that it asks for is there, optional ones only where they say something, unknown ones of a line that is
-    /// taken over stay. What the format cannot hold is a [`crate::writing::Loss`], never silence.
-    fn write(&self) -> Option<&'static Writing> {
+    /// taken over stay. What the format cannot hold is a [`crate::dialect::writer::Loss`], never silence.
+    fn write(&self) -> Option<&'static Writer> {
         None
     }
 
@@ -108,7 +114,7 @@ pub trait Dialect: Sync {
 
 /// Facts about all files of a dialect.
 #[derive(Debug, Clone, Copy)]
-pub struct Habits {
+pub struct Traits {
     /// What a repeated id means.
     pub repeated: Repeated,
     /// The agent itself closes a gap when the orphan follows an island's tip within this many milliseconds.
@@ -119,10 +125,10 @@ pub struct Habits {
     pub results: ResultOrder,
 }
 
-impl Habits {
+impl Traits {
     /// What most dialects have in common.
-    pub const fn of(repeated: Repeated) -> Habits {
-        Habits { repeated, bridges_within_ms: None, title_within_bytes: 0, results: ResultOrder::Called }
+    pub const fn of(repeated: Repeated) -> Traits {
+        Traits { repeated, bridges_within_ms: None, title_within_bytes: 0, results: ResultOrder::Called }
     }
 }
 

@@ -9,12 +9,12 @@ mod write;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::{About, Dialect, Event, Habits, Key, Link, Moment, Parent, Repeated};
-use crate::home::Home;
-use crate::layout::{Format, Layout};
-use crate::lenient::{self, ObjectOrText};
-use crate::record::{Body, Kind, TitleSource, Usage};
-use crate::writing::Writing;
+use super::{About, Dialect, Event, Key, Link, Moment, Parent, Repeated, Traits};
+use crate::dialect::layout::{Format, Layout};
+use crate::dialect::writer::Writer;
+use crate::model::home::Home;
+use crate::model::lenient::{self, ObjectOrText};
+use crate::model::record::{Body, Kind, TitleSource, Usage};
 use line::{Line, Sidecar};
 
 /// The newest version of the format that this program writes.
@@ -45,8 +45,8 @@ impl Dialect for Native {
         vec![layout(store.join("sessions"))]
     }
 
-    fn habits(&self) -> Habits {
-        Habits::of(Repeated::Join)
+    fn traits(&self) -> Traits {
+        Traits::of(Repeated::Join)
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -89,7 +89,7 @@ impl Dialect for Native {
         Ok(())
     }
 
-    fn write(&self) -> Option<&'static Writing> {
+    fn write(&self) -> Option<&'static Writer> {
         Some(&write::WRITING)
     }
 
@@ -156,7 +156,7 @@ impl<'a> Line<'a> {
                 Kind::Other => Type::Unknown(Cow::Owned(format!("role {role}"))),
                 kind => Type::Plain(kind),
             },
-            _ => Type::Untyped(kind_of_role(self.spoken().and_then(|said| said.role.0.as_deref()))),
+            _ => Type::Untyped(kind_of_role(self.spoken().and_then(|content| content.role.0.as_deref()))),
         }
     }
 

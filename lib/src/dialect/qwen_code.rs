@@ -15,13 +15,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{About, Dialect, Event, Habits, Key, Repeated, ResultOrder};
-use crate::home::Home;
-use crate::layout::{Format, Layout};
-use crate::lenient::Text;
-use crate::nature::TreeRecord;
-use crate::record::{Body, Kind, TitleSource};
-use crate::writing::Writing;
+use super::{About, Dialect, Event, Key, Repeated, ResultOrder, Traits};
+use crate::dialect::layout::{Format, Layout};
+use crate::dialect::record_class::TreeRecord;
+use crate::dialect::writer::Writer;
+use crate::model::home::Home;
+use crate::model::lenient::Text;
+use crate::model::record::{Body, Kind, TitleSource};
 use line::{Line, Meta};
 
 /// The Qwen Code dialect.
@@ -54,11 +54,11 @@ impl Dialect for QwenCode {
         stem.starts_with("agent-") || is_session_name(&stem)
     }
 
-    fn habits(&self) -> Habits {
-        Habits {
+    fn traits(&self) -> Traits {
+        Traits {
             title_within_bytes: TITLE_WITHIN_BYTES,
             results: ResultOrder::FirstRecordThenMissing,
-            ..Habits::of(Repeated::Join)
+            ..Traits::of(Repeated::Join)
         }
     }
 
@@ -86,7 +86,7 @@ impl Dialect for QwenCode {
         body::of(text)
     }
 
-    fn write(&self) -> Option<&'static Writing> {
+    fn write(&self) -> Option<&'static Writer> {
         Some(&write::WRITING)
     }
 

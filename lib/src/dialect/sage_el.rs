@@ -18,11 +18,11 @@ pub use profile::faults;
 
 use serde_json::value::RawValue;
 
-use super::{About, Dialect, Event, Habits, Key, Link, Moment, Parent, Repeated};
-use crate::home::Home;
-use crate::layout::{Format, Layout};
-use crate::record::{Body, Kind, Usage};
-use crate::writing::Writing;
+use super::{About, Dialect, Event, Key, Link, Moment, Parent, Repeated, Traits};
+use crate::dialect::layout::{Format, Layout};
+use crate::dialect::writer::Writer;
+use crate::model::home::Home;
+use crate::model::record::{Body, Kind, Usage};
 use line::{Line, Sidecar};
 
 /// The dialect of sage for Emacs.
@@ -58,8 +58,8 @@ impl Dialect for SageEl {
         ]
     }
 
-    fn habits(&self) -> Habits {
-        Habits::of(Repeated::Distinct)
+    fn traits(&self) -> Traits {
+        Traits::of(Repeated::Distinct)
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -91,7 +91,7 @@ impl Dialect for SageEl {
         body::of(text)
     }
 
-    fn write(&self) -> Option<&'static Writing> {
+    fn write(&self) -> Option<&'static Writer> {
         Some(&write::WRITING)
     }
 

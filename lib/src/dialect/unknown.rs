@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{Dialect, Event, Habits, Link, Moment, Parent, Repeated};
-use crate::home::Home;
-use crate::layout::Layout;
-use crate::lenient::Text;
-use crate::record::{Body, Kind};
+use super::{Dialect, Event, Link, Moment, Parent, Repeated, Traits};
+use crate::dialect::layout::Layout;
+use crate::model::home::Home;
+use crate::model::lenient::Text;
+use crate::model::record::{Body, Kind};
 
 /// Reads a file that is no known agent's.
 pub struct Unknown;
@@ -27,8 +27,8 @@ impl Dialect for Unknown {
         Vec::new()
     }
 
-    fn habits(&self) -> Habits {
-        Habits::of(Repeated::Distinct)
+    fn traits(&self) -> Traits {
+        Traits::of(Repeated::Distinct)
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {

@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::{Disk, OpenLog};
-use crate::error::At;
-use crate::reading::Reading;
+use crate::model::error::At;
 use crate::session::Session;
-use crate::source::Source;
+use crate::session::read::open::ReadOptions;
+use crate::session::read::source::Source;
 use content::Node;
 use open::SimLog;
 
@@ -191,7 +191,7 @@ impl Sim {
 }
 
 impl Disk for Sim {
-    fn read_session(&self, source: &Source, reading: &Reading<'_>) -> crate::error::Result<Session> {
+    fn read_session(&self, source: &Source, reading: &ReadOptions<'_>) -> crate::model::error::Result<Session> {
         drop(self.step().at(&source.path)?);
         let bytes = self.read(&source.path.to_string_lossy()).unwrap_or_default();
         Ok(Session::from_bytes(source.dialect, bytes, reading))

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
 
-use scrollback::record::Kind;
+use scrollback::model::record::Kind;
 use scrollback::session::Session;
 use serde_json::{Value, json};
 

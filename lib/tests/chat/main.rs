@@ -18,10 +18,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use scrollback::dialect;
-use scrollback::message::{Message, Part, Role};
-use scrollback::reading::Reading;
+use scrollback::model::message::{Message, Part, Role};
 use scrollback::session::Session;
-use scrollback::source::Source;
+use scrollback::session::read::open::ReadOptions;
+use scrollback::session::read::source::Source;
 use serde_json::{Value, json};
 use support::messages;
 
@@ -104,7 +104,7 @@ impl Place {
 
     fn read(&self, file: &Path) -> Session {
         let dialect = dialect::named(self.format).unwrap();
-        Session::open(&Source::file(dialect, file), &Reading::plain(jiff::Timestamp::now())).unwrap()
+        Session::open(&Source::file(dialect, file), &ReadOptions::plain(jiff::Timestamp::now())).unwrap()
     }
 
     fn newest(&self) -> Session {

@@ -3,8 +3,8 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use scrollback::error::Error;
-use scrollback::store::{NewSession, Point};
+use scrollback::model::error::Error;
+use scrollback::write::store::{NewSession, Point};
 
 use crate::{PROJECT, after, process, store};
 

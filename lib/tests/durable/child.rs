@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use scrollback::error::Error;
-use scrollback::host::Host;
-use scrollback::recorder::{Ack, Delta, Recorder};
-use scrollback::store::{NewSession, Point, Store};
+use scrollback::model::error::Error;
+use scrollback::model::host::Host;
+use scrollback::write::recorder::{Ack, Delta, Recorder};
+use scrollback::write::store::{NewSession, Point, Store};
 
 use crate::support::random::Random;
 use crate::support::{cases, native};
@@ -64,7 +64,7 @@ fn record_until_killed(folder: &Path, number: u64) {
     }
 }
 
-fn tell(ack: scrollback::error::Result<Ack>, words: &str) {
+fn tell(ack: scrollback::model::error::Result<Ack>, words: &str) {
     if let Ack::Saved(saved) = ack.unwrap() {
         println!("ack {} {words}", saved.id);
     }

@@ -15,9 +15,9 @@ mod writers;
 use std::path::Path;
 use std::process::Command;
 
-use scrollback::host::Host;
-use scrollback::recorder::{Durability, Options};
-use scrollback::store::Store;
+use scrollback::model::host::Host;
+use scrollback::write::recorder::{Durability, Options};
+use scrollback::write::store::Store;
 
 const PROJECT: &str = "/gone/tides";
 

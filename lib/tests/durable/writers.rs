@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use scrollback::issue::IssueKind;
+use scrollback::model::issue::IssueKind;
 use scrollback::session::Session;
-use scrollback::store::NewSession;
+use scrollback::write::store::NewSession;
 
 use crate::child::writers_share;
 use crate::support::native;

@@ -5,12 +5,12 @@
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use scrollback::message::{
+use scrollback::model::message::{
     Approval, FilePart, Part, SteeringPart, StreamState, TextPart, ToolKind, ToolPart, ToolState,
 };
-use scrollback::record::{
-    Body, Compaction, Context, Outcome, Restore, Rewind, Said, Snapshot, Thinking, Title, TitleSource, Todo, ToolNote,
-    ToolResult, Usage,
+use scrollback::model::record::{
+    Body, Compaction, Content, Context, Outcome, Restore, Rewind, Snapshot, Thinking, Title, TitleSource, Todo,
+    ToolNote, ToolResult, Usage,
 };
 use serde_json::{Map, Value, json};
 
@@ -38,7 +38,7 @@ pub(crate) fn body() -> impl Strategy<Value = Body> {
 pub(crate) fn several() -> impl Strategy<Value = Vec<Body>> {
     vec(body(), 0..6).prop_map(|mut bodies| {
         for (number, body) in bodies.iter_mut().enumerate() {
-            let Some(said) = body.said_mut() else { continue };
+            let Some(said) = body.content_mut() else { continue };
             let calls = said.parts.iter_mut().filter_map(|part| match part {
                 Part::Tool(call) => Some(&mut call.call_id),
                 _ => None,
@@ -51,21 +51,21 @@ pub(crate) fn several() -> impl Strategy<Value = Vec<Body>> {
 }
 
 /// What a record says: most records say little, some say everything.
-pub(crate) fn said() -> impl Strategy<Value = Said> {
+pub(crate) fn said() -> impl Strategy<Value = Content> {
     let facts = (option::weighted(0.3, text()), option::weighted(0.3, usage()), context());
     let state = (option::weighted(0.1, vec(todo(), 0..3)), option::weighted(0.1, Just(thinking())));
     let rest = (option::weighted(0.1, text()), option::weighted(0.1, text()), metadata(), any::<bool>());
     (vec(part(), 0..6), vec(result(), 0..3), facts, state, rest).prop_map(
         |(parts, results, (model, usage, context), (todos, thinking), (sender, error, metadata, to_model))| {
             let notes = if results.len() == 2 { vec![note()] } else { Vec::new() };
-            let said = Said { parts, results, notes, model, usage, context, todos, thinking, ..Said::default() };
-            Said { sender, error, metadata, to_model, ..said }
+            let said = Content { parts, results, notes, model, usage, context, todos, thinking, ..Content::default() };
+            Content { sender, error, metadata, to_model, ..said }
         },
     )
 }
 
 /// What a record says, most of it what every format can hold, and little else.
-pub(crate) fn said_plainly() -> impl Strategy<Value = Said> {
+pub(crate) fn said_plainly() -> impl Strategy<Value = Content> {
     let usual = prop_oneof![
         4 => "[a-z]{1,9}".prop_map(Part::text),
         1 => Just(Part::StepStart),
@@ -80,18 +80,18 @@ pub(crate) fn said_plainly() -> impl Strategy<Value = Said> {
                 call.call_id = format!("c{number}");
             }
         }
-        let said = Said { parts, usage, to_model: true, ..Said::default() };
+        let said = Content { parts, usage, to_model: true, ..Content::default() };
         match field {
-            0 => Said { todos: other.todos, ..said },
-            1 => Said { thinking: other.thinking, ..said },
-            2 => Said { sender: other.sender, ..said },
-            3 => Said { error: other.error, ..said },
-            4 => Said { metadata: other.metadata, ..said },
-            5 => Said { context: other.context, ..said },
-            6 => Said { notes: vec![note()], ..said },
-            7 => Said { to_model: false, ..said },
-            8 => Said { results: other.results, ..said },
-            9 => Said { model: other.model, ..said },
+            0 => Content { todos: other.todos, ..said },
+            1 => Content { thinking: other.thinking, ..said },
+            2 => Content { sender: other.sender, ..said },
+            3 => Content { error: other.error, ..said },
+            4 => Content { metadata: other.metadata, ..said },
+            5 => Content { context: other.context, ..said },
+            6 => Content { notes: vec![note()], ..said },
+            7 => Content { to_model: false, ..said },
+            8 => Content { results: other.results, ..said },
+            9 => Content { model: other.model, ..said },
             _ => said,
         }
     })

@@ -4,12 +4,12 @@ use std::cell::Cell;
 
 use jiff::{SignedDuration, Timestamp};
 use scrollback::dialect::Dialect;
-use scrollback::issue::{Issue, IssueKind};
-use scrollback::message::{Part, ToolKind, ToolState};
-use scrollback::record::{Body, Context, RecordId, SessionId};
-use scrollback::recorder::steps;
+use scrollback::dialect::writer::{LossKind, Names, NewRecord, Written};
+use scrollback::model::issue::{Issue, IssueKind};
+use scrollback::model::message::{Part, ToolKind, ToolState};
+use scrollback::model::record::{Body, Context, RecordId, SessionId};
 use scrollback::session::Session;
-use scrollback::writing::{Draft, LossKind, Names, Written};
+use scrollback::write::recorder::steps;
 use serde_json::Value;
 
 use super::place::{SESSION, VERSION, beginning, host, writing};
@@ -28,8 +28,8 @@ pub(crate) fn draft<'a>(
     id: &'a RecordId,
     body: &'a Body,
     new_id: &'a dyn Fn() -> String,
-) -> Draft<'a> {
-    Draft {
+) -> NewRecord<'a> {
+    NewRecord {
         session,
         id,
         parent: None,
@@ -92,7 +92,7 @@ pub(crate) fn drafted(dialect: &'static dyn Dialect, bodies: &[Body]) -> Drafted
     let mut parent: Option<RecordId> = None;
     for (number, body) in bodies.iter().enumerate() {
         let id = RecordId(format!("r{number}"));
-        let draft = Draft { parent: parent.as_ref(), at: at(number), ..draft(&session, &id, body, &new_id) };
+        let draft = NewRecord { parent: parent.as_ref(), at: at(number), ..draft(&session, &id, body, &new_id) };
         let written = (writing(dialect).lines)(&draft);
         if let Some(Names::Link(last)) = written.lines.last().map(|line| line.names.clone()) {
             parent = Some(last);
@@ -121,7 +121,7 @@ pub(crate) fn text_of(dialect: &dyn Dialect, session: &Session) -> Option<String
     });
     for body in bodies {
         let id = RecordId((host.new_id)());
-        let draft = Draft { at: (host.now)(), ..draft(&session, &id, &body, &*host.new_id) };
+        let draft = NewRecord { at: (host.now)(), ..draft(&session, &id, &body, &*host.new_id) };
         lines.extend((writing(dialect).lines)(&draft).lines);
     }
     Some(lines.iter().map(|line| format!("{}\n", line.value)).collect())

@@ -17,12 +17,12 @@ pub(crate) mod valid;
 
 use std::path::{Path, PathBuf};
 
-use scrollback::conversation::Conversation;
 use scrollback::dialect::{self, Dialect};
-use scrollback::history::{History, View};
-use scrollback::message::Message;
-use scrollback::reading::Reading;
+use scrollback::model::message::Message;
 use scrollback::session::Session;
+use scrollback::session::read::open::ReadOptions;
+use scrollback::view::conversation::Conversation;
+use scrollback::view::history::{History, View};
 use serde_json::Value;
 
 /// The test's clock.
@@ -30,8 +30,8 @@ pub(crate) fn now() -> jiff::Timestamp {
     "2026-11-15T12:00:00Z".parse().unwrap()
 }
 
-pub(crate) fn reading() -> Reading<'static> {
-    Reading::plain(now())
+pub(crate) fn reading() -> ReadOptions<'static> {
+    ReadOptions::plain(now())
 }
 
 pub(crate) fn native() -> &'static dyn Dialect {

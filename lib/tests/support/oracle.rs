@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use scrollback::history::NO_RESULT;
+use scrollback::view::history::NO_RESULT;
 use serde_json::Value;
 
 /// What the agent sent, line by line, but for context and the prompt of the resume itself.

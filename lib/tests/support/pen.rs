@@ -5,14 +5,14 @@ use std::io::Write;
 use std::path::Path;
 
 use scrollback::dialect::Dialect;
-use scrollback::error::Error;
-use scrollback::history::View;
-use scrollback::issue::{Issue, IssueKind};
-use scrollback::record::{Body, Context, RecordId, SessionId};
-use scrollback::recorder::{Ack, Delta, Recorder, Saved};
+use scrollback::dialect::writer::Loss;
+use scrollback::model::error::Error;
+use scrollback::model::issue::{Issue, IssueKind};
+use scrollback::model::record::{Body, Context, RecordId, SessionId};
 use scrollback::session::Session;
-use scrollback::store::{Point, Store};
-use scrollback::writing::Loss;
+use scrollback::view::history::View;
+use scrollback::write::recorder::{Ack, Delta, Recorder, Saved};
+use scrollback::write::store::{Point, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -184,7 +184,7 @@ impl Pen {
         let session = self.session();
         let branch = session.branch(session.head().unwrap());
         let given = |mut body: Body| {
-            if let Some(said) = body.said_mut() {
+            if let Some(said) = body.content_mut() {
                 assert_eq!(said.context.cwd.as_deref(), Some(CWD));
                 said.context = Context::default();
             }
@@ -246,7 +246,7 @@ fn rewritten(dialect: &'static dyn Dialect, mut check: impl FnMut(&str, &Session
                     compaction.preserved = known.collect();
                 }
                 // It is said here, wherever that was.
-                body => body.said_mut().into_iter().for_each(|said| said.context = Context::default()),
+                body => body.content_mut().into_iter().for_each(|said| said.context = Context::default()),
             }
             pen.put(body);
             ids.extend(pen.recorder.head().map(|id| (record.id().into_owned(), id.clone())));

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 use scrollback::dialect::Dialect;
-use scrollback::error::Error;
-use scrollback::host::Host;
-use scrollback::record::SessionId;
-use scrollback::recorder::{Durability, Options, Recorder};
-use scrollback::store::{NewSession, Store};
-use scrollback::writing::{Beginning, Writing};
+use scrollback::dialect::writer::{Beginning, Writer};
+use scrollback::model::error::Error;
+use scrollback::model::host::Host;
+use scrollback::model::record::SessionId;
+use scrollback::write::recorder::{Durability, Options, Recorder};
+use scrollback::write::store::{NewSession, Store};
 use tempfile::TempDir;
 
 /// A session's id that every dialect takes.
@@ -59,7 +59,7 @@ pub(crate) fn begin(store: &Store) -> Result<Recorder, Error> {
     store.begin(NewSession { id: Some(SESSION), with: Some(WITH), ..NewSession::of(Path::new(PROJECT)) })
 }
 
-pub(crate) fn writing(dialect: &dyn Dialect) -> &'static Writing {
+pub(crate) fn writing(dialect: &dyn Dialect) -> &'static Writer {
     dialect.write().unwrap()
 }
 

@@ -1,20 +1,20 @@
 //! Bodies in a few words: who says what.
 
-use scrollback::message::{Part, ToolPart, ToolState};
-use scrollback::record::{Body, Outcome, Said, Title, TitleSource, Todo, ToolResult};
+use scrollback::model::message::{Part, ToolPart, ToolState};
+use scrollback::model::record::{Body, Content, Outcome, Title, TitleSource, Todo, ToolResult};
 use serde_json::{Map, Value};
 
-pub(crate) fn said(parts: impl IntoIterator<Item = Part>) -> Said {
-    Said { parts: parts.into_iter().collect(), ..Said::default() }
+pub(crate) fn said(parts: impl IntoIterator<Item = Part>) -> Content {
+    Content { parts: parts.into_iter().collect(), ..Content::default() }
 }
 
 /// The person says something: a text, or parts.
-pub(crate) fn user(said: impl Into<Said>) -> Body {
+pub(crate) fn user(said: impl Into<Content>) -> Body {
     Body::User(said.into())
 }
 
 /// The model says something.
-pub(crate) fn answer(said: impl Into<Said>) -> Body {
+pub(crate) fn answer(said: impl Into<Content>) -> Body {
     Body::Assistant(said.into())
 }
 

@@ -5,15 +5,15 @@ use serde_json::{Map, Value};
 
 use super::line::{Document, Line};
 use super::{legacy, row};
-use crate::divider;
-use crate::lenient;
-use crate::message::Part;
-use crate::record::{Body, Said};
+use crate::model::divider;
+use crate::model::lenient;
+use crate::model::message::Part;
+use crate::model::record::{Body, Content};
 
 /// The body of a record: a message, a row, or the prompt of a row, which is a JSON string.
 pub(super) fn of(text: &str) -> Body {
     if let Ok(prompt) = serde_json::from_str::<String>(text) {
-        return Body::User(Said { parts: vec![Part::text(prompt)], ..Said::default() });
+        return Body::User(Content { parts: vec![Part::text(prompt)], ..Content::default() });
     }
     if serde_json::from_str(text).is_ok_and(|document: Document<'_>| document.is_row()) {
         return row::body(value(text));
@@ -26,21 +26,21 @@ pub(super) fn of(text: &str) -> Body {
         // One without a call that it names is shown alone, under its own name.
         return legacy::result(message, line.answered().unwrap_or_default().into_owned());
     }
-    let mut said = said(message.clone(), &line);
-    if let (true, Some(told)) = (role == "data" && said.parts.is_empty(), said.metadata.shift_remove("data")) {
-        said.parts.push(Part::data("note", told));
+    let mut content = content(message.clone(), &line);
+    if let (true, Some(told)) = (role == "data" && content.parts.is_empty(), content.metadata.shift_remove("data")) {
+        content.parts.push(Part::data("note", told));
     }
     match role.as_str() {
-        "user" => Body::User(said),
-        "assistant" if line.is_compaction() => Body::Compaction(divider::compaction_of(&said.parts)),
-        "assistant" => Body::Assistant(said),
-        "system" => Body::System(Said { to_model: true, ..said }),
-        "data" => Body::System(said),
+        "user" => Body::User(content),
+        "assistant" if line.is_compaction() => Body::Compaction(divider::compaction_of(&content.parts)),
+        "assistant" => Body::Assistant(content),
+        "system" => Body::System(Content { to_model: true, ..content }),
+        "data" => Body::System(content),
         _ => Body::Other(Value::Object(message)),
     }
 }
 
-fn said(mut message: Map<String, Value>, line: &Line<'_>) -> Said {
+fn content(mut message: Map<String, Value>, line: &Line<'_>) -> Content {
     let parts = if line.is_legacy() { legacy::parts(&mut message) } else { parts(&mut message) };
     for known in ["id", "role"] {
         message.shift_remove(known);
@@ -53,16 +53,16 @@ fn said(mut message: Map<String, Value>, line: &Line<'_>) -> Said {
     for (key, value) in message {
         metadata.entry(key).or_insert(value);
     }
-    let mut said = Said { parts, ..Said::default() };
+    let mut content = Content { parts, ..Content::default() };
     if let Some(about) = &line.metadata.0 {
-        (said.model, said.usage) = (about.model.clone().owned(), about.usage());
-        said.sender = about.sender.clone().owned();
-        said.context.cwd = about.cwd.clone().owned();
-        said.context.git_branch = about.git_branch.clone().owned();
-        said.todos = told(&metadata, "todos");
-        said.thinking = told(&metadata, "thinking");
+        (content.model, content.usage) = (about.model.clone().owned(), about.usage());
+        content.sender = about.sender.clone().owned();
+        content.context.cwd = about.cwd.clone().owned();
+        content.context.git_branch = about.git_branch.clone().owned();
+        content.todos = told(&metadata, "todos");
+        content.thinking = told(&metadata, "thinking");
     }
-    Said { metadata, ..said }
+    Content { metadata, ..content }
 }
 
 /// What our own metadata tells, where it has the right shape.

@@ -4,8 +4,8 @@
 use serde_json::{Map, Value, json};
 
 use super::line::{Line, id_of_function};
-use crate::message::{Part, ToolPart, ToolState};
-use crate::record::{Body, Outcome, Said, ToolResult};
+use crate::model::message::{Part, ToolPart, ToolState};
+use crate::model::record::{Body, Content, Outcome, ToolResult};
 
 /// The types that parts had.
 const TYPES: &[&str] = &["text", "reasoning", "tool-invocation", "source", "file", "step-start"];
@@ -88,7 +88,7 @@ pub(super) fn result(mut message: Map<String, Value>, call_id: String) -> Body {
     }
     let (preliminary, duration_ms, about) = (false, None, Map::new());
     let result = ToolResult { call_id, name, output, outcome: Outcome::Done, preliminary, duration_ms, about };
-    Body::ToolResult(Said { results: vec![result], metadata: message, ..Said::default() })
+    Body::ToolResult(Content { results: vec![result], metadata: message, ..Content::default() })
 }
 
 fn part(part: Value) -> Part {

@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 
 use super::super::Moment;
 use super::moment;
-use crate::lenient::{Count, List, Object, Text};
-use crate::record::Usage;
+use crate::model::lenient::{Count, List, Object, Text};
+use crate::model::record::Usage;
 
 /// An object that may hold messages, or be a row of the `agents` table.
 #[derive(Deserialize)]

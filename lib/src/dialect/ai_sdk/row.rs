@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::super::{About, Event, Link, Moment, Parent};
 use super::moment;
-use crate::layout::Rows;
-use crate::lenient::{Count, Text};
-use crate::message::Part;
-use crate::record::{Body, Kind, Said, Usage};
+use crate::dialect::layout::Rows;
+use crate::model::lenient::{Count, Text};
+use crate::model::message::Part;
+use crate::model::record::{Body, Content, Kind, Usage};
 
 /// How sessions lie in the database. Another program's table of this name lacks the columns that are asked for.
 pub(super) static AGENTS: Rows = Rows {
@@ -78,9 +78,9 @@ pub(super) fn link<'a>(text: &'a str, row: Row<'a>, emit: &mut dyn FnMut(Event<'
     let status = row.status.0.clone().unwrap_or_default();
     let id = row.id.clone().some();
     let has_prompt = !matches!(row.prompt.get(), "null" | "\"\"");
-    let said = row.result.clone().some().is_some() || row.result_structured.clone().some().is_some();
+    let content = row.result.clone().some().is_some() || row.result_structured.clone().some().is_some();
     let failed = matches!(&*status, "failed" | "cancelled") || row.error.clone().some().is_some();
-    let answered = said || failed || status == "completed";
+    let answered = content || failed || status == "completed";
     if has_prompt {
         let id = id.as_deref().map(|id| format!("{id}-prompt").into());
         // While nothing came of it, the prompt is all of the row that is shown: it tells the rest too.
@@ -123,7 +123,7 @@ pub(super) fn body(row: Value) -> Body {
     if let Some(prompt) = asked {
         let parts = vec![Part::text(prompt), Part::data("status", json!({"text": status}))];
         row.retain(|key, value| !value.is_null() && !matches!(key.as_str(), "prompt" | "id"));
-        return Body::User(Said { parts, metadata: row, ..Said::default() });
+        return Body::User(Content { parts, metadata: row, ..Content::default() });
     }
     let why = error.clone().or_else(|| status.clone().filter(|_| failed));
     // A row tells what went wrong, and its kind by its status alone.
@@ -141,7 +141,7 @@ pub(super) fn body(row: Value) -> Body {
     if let Some(why) = &why {
         row.insert("error".to_owned(), why.clone().into());
     }
-    Body::Assistant(Said { parts, model, usage, error: kind, metadata: row, ..Said::default() })
+    Body::Assistant(Content { parts, model, usage, error: kind, metadata: row, ..Content::default() })
 }
 
 fn usage(row: &Map<String, Value>) -> Option<Usage> {

@@ -9,25 +9,27 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::line::Metadata;
-use crate::assemble;
-use crate::closed::{self, Closed};
-use crate::conversation::RESPONSES_PER_MESSAGE;
-use crate::divider;
-use crate::lenient::Moment;
-use crate::message::{Message, Part, Role, Sdk, SteeringPart};
-use crate::record::{Body, RecordId, Said};
-use crate::time::{self, Told};
-use crate::writing::{Beginning, Draft, Grain, Line, LossKind, Names, Shape, Writing, Written, file_name, word_for};
+use crate::dialect::resolved_turn::{self, Closed};
+use crate::dialect::writer::{
+    Beginning, Line, LossKind, Names, NewRecord, Shape, WriteUnit, Writer, Written, file_name, word_for,
+};
+use crate::model::divider;
+use crate::model::lenient::Moment;
+use crate::model::message::{Message, Part, Role, Sdk, SteeringPart};
+use crate::model::record::{Body, Content, RecordId};
+use crate::model::time::{self, Told};
+use crate::view::assemble;
+use crate::view::conversation::RESPONSES_PER_MESSAGE;
 
-pub(super) static WRITING: Writing = Writing {
-    grain: Grain::Turn,
+pub(super) static WRITING: Writer = Writer {
+    unit: WriteUnit::Turn,
     shape: Shape::Linear,
     tells_session: |_| false,
     takes_any_id: false,
     is_with_somebody: false,
     place,
     header: |_| Vec::new(),
-    lines: |draft| closed::told_of_fork(draft, lines(draft)),
+    lines: |draft| resolved_turn::told_of_fork(draft, lines(draft)),
     sidecar: None,
     // A message names neither its session nor another message.
     adopt: Some(|line, _| line),
@@ -40,27 +42,27 @@ fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
     Ok(["chats", &file_name(name)?].iter().collect())
 }
 
-fn lines(draft: &Draft<'_>) -> Written {
+fn lines(draft: &NewRecord<'_>) -> Written {
     let mut writing = Messages { draft, written: Written::default() };
     match draft.body {
         _ if draft.sidechain => return Written::nothing("sidechain"),
-        Body::User(said) => writing.say(Role::User, said),
-        Body::Assistant(said) => writing.answer(said),
-        Body::ToolResult(said) => writing.results(said),
-        Body::System(said) if said.error.is_some() => {
-            writing.fail(said);
+        Body::User(content) => writing.say(Role::User, content),
+        Body::Assistant(content) => writing.answer(content),
+        Body::ToolResult(content) => writing.results(content),
+        Body::System(content) if content.error.is_some() => {
+            writing.fail(content);
         }
-        Body::System(said) => {
+        Body::System(content) => {
             // One without words tells a state. A system message must have parts; an answer need not, and no model is sent it.
-            let role = if said.parts.is_empty() { Role::Assistant } else { Role::System };
-            if !said.to_model || role == Role::Assistant {
+            let role = if content.parts.is_empty() { Role::Assistant } else { Role::System };
+            if !content.to_model || role == Role::Assistant {
                 writing.written.lose("notice", LossKind::Renamed);
             }
-            writing.say(role, said);
+            writing.say(role, content);
         }
-        Body::Attachment(said) if said.to_model => {
+        Body::Attachment(content) if content.to_model => {
             writing.written.lose("context", LossKind::Renamed);
-            writing.say(Role::System, said);
+            writing.say(Role::System, content);
         }
         Body::Attachment(_) => return Written::nothing("context"),
         // The SDK sends no data to a model: for it nothing is cut and nothing was taken back.
@@ -69,17 +71,17 @@ fn lines(draft: &Draft<'_>) -> Written {
             if compaction.replacement.is_some() {
                 writing.written.lose("replaced history", LossKind::Dropped);
             }
-            writing.divide(divider::compaction(draft.id.as_str(), compaction), &Said::default());
+            writing.divide(divider::compaction(draft.id.as_str(), compaction), &Content::default());
         }
         Body::Rewind(rewind) => {
             writing.written.lose("rewind", LossKind::Renamed);
             let to = draft.parent.map(RecordId::as_str);
-            writing.divide(divider::rewind(draft.id.as_str(), rewind, to), &Said::default());
+            writing.divide(divider::rewind(draft.id.as_str(), rewind, to), &Content::default());
         }
         Body::Restore(restore) => {
             writing.written.lose("restore", LossKind::Renamed);
-            let said = Said { todos: restore.todos.clone(), ..Said::default() };
-            writing.divide(divider::restore(draft.id.as_str(), restore), &said);
+            let content = Content { todos: restore.todos.clone(), ..Content::default() };
+            writing.divide(divider::restore(draft.id.as_str(), restore), &content);
         }
         Body::Snapshot(_) => return Written::nothing("snapshot"),
         Body::Title(_) => return Written::nothing("title"),
@@ -91,25 +93,25 @@ fn lines(draft: &Draft<'_>) -> Written {
 
 /// A record on its way to messages.
 struct Messages<'a> {
-    draft: &'a Draft<'a>,
+    draft: &'a NewRecord<'a>,
     written: Written,
 }
 
 impl Messages<'_> {
     /// A prompt or a notice. Results that came with it belong to calls elsewhere: they go before it, as an answer.
-    fn say(&mut self, role: Role, said: &Said) {
-        let closed = self.closed(said);
+    fn say(&mut self, role: Role, content: &Content) {
+        let closed = self.closed(content);
         if !closed.strays.is_empty() {
-            let (id, about) = ((self.draft.new_id)(), self.metadata(&Said::default()));
+            let (id, about) = ((self.draft.new_id)(), self.metadata(&Content::default()));
             self.message(id, Role::Assistant, closed.strays, about);
         }
-        let about = self.metadata(said);
+        let about = self.metadata(content);
         self.message(self.draft.id.0.clone(), role, closed.parts, about);
     }
 
     /// A turn; one of very many responses goes on in a further message, and the last one tells what all of them cost.
-    fn answer(&mut self, said: &Said) {
-        let closed = self.closed(said);
+    fn answer(&mut self, content: &Content) {
+        let closed = self.closed(content);
         let responses = with_first_step(closed.parts.into_iter().map(assemble::done).collect());
         let mut pages = pages(responses);
         if let Some(last) = pages.last_mut() {
@@ -118,7 +120,7 @@ impl Messages<'_> {
         let (count, mut continues) = (pages.len(), None);
         for (at, parts) in pages.into_iter().enumerate() {
             let id = if at == 0 { self.draft.id.0.clone() } else { (self.draft.new_id)() };
-            let mut about = self.metadata(said);
+            let mut about = self.metadata(content);
             if at + 1 < count {
                 about.retain(|key, _| !matches!(key.as_str(), "usage" | "totalUsage"));
             }
@@ -130,24 +132,24 @@ impl Messages<'_> {
     }
 
     /// Results of calls that stand elsewhere, and what somebody said while the tools ran.
-    fn results(&mut self, said: &Said) {
-        let closed = self.closed(said);
+    fn results(&mut self, content: &Content) {
+        let closed = self.closed(content);
         let mut parts = closed.parts;
         if !parts.is_empty() && !closed.strays.is_empty() {
             let steering = SteeringPart { id: self.draft.id.0.clone(), parts, ..SteeringPart::default() };
             parts = vec![Part::Steering(steering)];
         }
         parts.extend(closed.strays);
-        let about = self.metadata(said);
+        let about = self.metadata(content);
         self.message(self.draft.id.0.clone(), Role::Assistant, parts, about);
     }
 
     /// The parts of a record that tells of no failure, or only that there was one.
-    fn closed(&mut self, said: &Said) -> Closed {
-        if said.error.is_some() {
+    fn closed(&mut self, content: &Content) -> Closed {
+        if content.error.is_some() {
             self.written.lose("kind of an error", LossKind::Dropped);
         }
-        let closed = closed::closed(said, &mut self.written);
+        let closed = resolved_turn::closed(content, &mut self.written);
         if !closed.strays.is_empty() {
             self.written.lose("tool result", LossKind::Renamed);
         }
@@ -155,20 +157,20 @@ impl Messages<'_> {
     }
 
     /// Only the words of a failure are kept.
-    fn fail(&mut self, said: &Said) {
+    fn fail(&mut self, content: &Content) {
         self.written.lose("error", LossKind::Renamed);
-        for part in said.parts.iter().filter(|part| !matches!(part, Part::Text(_))) {
+        for part in content.parts.iter().filter(|part| !matches!(part, Part::Text(_))) {
             self.written.lose(word_for(part), LossKind::Dropped);
         }
-        if !said.results.is_empty() || !said.notes.is_empty() {
+        if !content.results.is_empty() || !content.notes.is_empty() {
             self.written.lose("tool result", LossKind::Dropped);
         }
-        self.divide(divider::failure(self.draft.id.as_str(), said), said);
+        self.divide(divider::failure(self.draft.id.as_str(), content), content);
     }
 
     /// What people see as a line across the page is an answer of its own.
-    fn divide(&mut self, part: Part, said: &Said) {
-        let about = self.metadata(said);
+    fn divide(&mut self, part: Part, content: &Content) {
+        let about = self.metadata(content);
         self.message(self.draft.id.0.clone(), Role::Assistant, vec![part], about);
     }
 
@@ -191,25 +193,25 @@ impl Messages<'_> {
 
     /// What is known of a message. What the agent itself says goes first, unless the reader would take it for something
     /// else than what we were told.
-    fn metadata(&mut self, said: &Said) -> Map<String, Value> {
-        closed::lose_surroundings(said, &mut self.written);
-        let own = Value::Object(said.metadata.clone());
+    fn metadata(&mut self, content: &Content) -> Map<String, Value> {
+        resolved_turn::lose_surroundings(content, &mut self.written);
+        let own = Value::Object(content.metadata.clone());
         let told = Metadata::deserialize(&own).ok();
         let at = told.as_ref().map_or(Moment::Absent, Metadata::at);
         let (model, usage) = told.map_or((None, None), |told| (told.model.clone().owned(), told.usage()));
         let is_now = matches!(time::read(&at, self.draft.at), Told::At(at) if at == self.draft.at.as_microsecond());
         let true_keys = [
             (is_now, &["createdAt", "timestamp"][..]),
-            (said.model.is_none() || said.model == model, &["model"]),
-            (said.usage.is_none() || said.usage == usage, &["usage", "totalUsage"]),
+            (content.model.is_none() || content.model == model, &["model"]),
+            (content.usage.is_none() || content.usage == usage, &["usage", "totalUsage"]),
         ];
-        let mut said = Said { parts: Vec::new(), results: Vec::new(), notes: Vec::new(), ..said.clone() };
+        let mut content = Content { parts: Vec::new(), results: Vec::new(), notes: Vec::new(), ..content.clone() };
         for key in true_keys.into_iter().filter(|(is_true, _)| !is_true).flat_map(|(_, keys)| keys) {
-            if said.metadata.shift_remove(*key).is_some() {
+            if content.metadata.shift_remove(*key).is_some() {
                 self.written.lose("metadata", LossKind::Dropped);
             }
         }
-        assemble::metadata(self.draft.at, said)
+        assemble::metadata(self.draft.at, content)
     }
 }
 

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use super::NO_MODEL;
 use super::block::{self, Read};
 use super::line::Line;
-use crate::lenient::{self, Count, Flag, List, Object, Text};
-use crate::message::Part;
-use crate::record::{Body, Compaction, Context, Kind, RecordId, Said, Snapshot, Title, TitleSource, Todo};
+use crate::model::lenient::{self, Count, Flag, List, Object, Text};
+use crate::model::message::Part;
+use crate::model::record::{Body, Compaction, Content, Context, Kind, RecordId, Snapshot, Title, TitleSource, Todo};
 
 pub(super) fn of(text: &str) -> Body {
     let (Ok(line), Ok(full)) = (serde_json::from_str::<Line<'_>>(text), serde_json::from_str::<Full<'_>>(text)) else {
@@ -17,14 +17,14 @@ pub(super) fn of(text: &str) -> Body {
     };
     let kind = line.nature().0.kind;
     match kind {
-        Kind::User => Body::User(full.said(&line)),
-        Kind::Assistant => Body::Assistant(full.said(&line)),
-        Kind::ToolResult => Body::ToolResult(full.said(&line)),
+        Kind::User => Body::User(full.content(&line)),
+        Kind::Assistant => Body::Assistant(full.content(&line)),
+        Kind::ToolResult => Body::ToolResult(full.content(&line)),
         Kind::Attachment => {
             let to_model = line.is_meta.0 || line.was_queued();
-            Body::Attachment(Said { to_model, ..full.said(&line) })
+            Body::Attachment(Content { to_model, ..full.content(&line) })
         }
-        Kind::System => Body::System(full.said(&line)),
+        Kind::System => Body::System(full.content(&line)),
         Kind::Compaction => Body::Compaction(full.compaction(&line)),
         Kind::Snapshot => Body::Snapshot(full.snapshot()),
         Kind::Title => {
@@ -179,11 +179,11 @@ impl Run<'_> {
 }
 
 impl Full<'_> {
-    fn said(self, line: &Line<'_>) -> Said {
+    fn content(self, line: &Line<'_>) -> Content {
         let message = line.message.0.as_ref();
         let content = self.message.0.and_then(|message| message.content).or(self.content);
         let attached = || self.attachment.filter(|_| line.tells_state()).and_then(todos);
-        let mut said = Said {
+        let mut said = Content {
             model: message.and_then(|message| message.model.clone().owned()).filter(|model| model != NO_MODEL),
             usage: message.and_then(|message| message.usage()).filter(|_| line.is_answer()),
             context: Context {
@@ -197,7 +197,7 @@ impl Full<'_> {
             thinking: self.thinking_metadata.and_then(parsed),
             error: line.failure(self.error),
             instructs: self.rendered_role.0.as_deref() == Some("system"),
-            ..Said::default()
+            ..Content::default()
         };
         for read in content.map(|content| block::all(content, &self.tool_use_result)).unwrap_or_default() {
             match read {

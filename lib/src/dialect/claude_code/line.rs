@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::lenient::{Count, Flag, List, Moment, Object, Text};
+use crate::model::lenient::{Count, Flag, List, Moment, Object, Text};
 
 /// A line. What only a body needs is skipped unread.
 #[derive(Deserialize)]

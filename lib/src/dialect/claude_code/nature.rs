@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::block;
 use super::line::{Line, Message};
-use crate::nature::Nature;
-use crate::record::Kind;
+use crate::dialect::record_class::Nature;
+use crate::model::record::Kind;
 
 /// Lines that tell something about the session and are no part of the conversation.
 ///

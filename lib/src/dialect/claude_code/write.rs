@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 
 use super::NO_MODEL;
 use super::folder::folder_name;
-use crate::chain::{self, Chain, Fields, Hung, Losses, fields};
-use crate::record::{Body, RecordId, Rewind, Said, Snapshot, Title, TitleSource};
-use crate::time;
-use crate::writing::{Adoption, Beginning, Draft, Grain, Shape, Writing, Written, is_uuid};
+use crate::dialect::line_builder::{self, Chain, Fields, Hung, Losses, fields};
+use crate::dialect::writer::{Adoption, Beginning, NewRecord, Shape, WriteUnit, Writer, Written, is_uuid};
+use crate::model::record::{Body, Content, RecordId, Rewind, Snapshot, Title, TitleSource};
+use crate::model::time;
 use message::state;
 
-pub(super) static WRITING: Writing = Writing {
-    grain: Grain::Block,
+pub(super) static WRITING: Writer = Writer {
+    unit: WriteUnit::Block,
     shape: Shape::Tree,
     tells_session: |_| true,
     takes_any_id: false,
@@ -45,21 +45,21 @@ fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
     Ok(Path::new("projects").join(folder).join(format!("{session}.jsonl")))
 }
 
-fn lines(draft: &Draft<'_>) -> Written {
+fn lines(draft: &NewRecord<'_>) -> Written {
     let mut chain = Chain::default();
     let mut record = Record { draft, answers: 0, chain: &mut chain };
     match draft.body {
-        Body::User(said) => record.prompt(said, Voice::Person),
-        Body::Assistant(said) | Body::System(said) if said.error.is_some() => record.failure(said),
-        Body::Assistant(said) => record.answer(said),
-        Body::ToolResult(said) => record.prompt(said, Voice::Person),
-        Body::Attachment(said) if said.to_model => record.prompt(said, Voice::Agent),
-        Body::Attachment(said) => record.context(said),
-        Body::System(said) if said.to_model => {
+        Body::User(content) => record.prompt(content, Voice::Person),
+        Body::Assistant(content) | Body::System(content) if content.error.is_some() => record.failure(content),
+        Body::Assistant(content) => record.answer(content),
+        Body::ToolResult(content) => record.prompt(content, Voice::Person),
+        Body::Attachment(content) if content.to_model => record.prompt(content, Voice::Agent),
+        Body::Attachment(content) => record.context(content),
+        Body::System(content) if content.to_model => {
             record.chain.losses.renamed("instruction");
-            record.prompt(said, Voice::Agent);
+            record.prompt(content, Voice::Agent);
         }
-        Body::System(said) => record.notice(said),
+        Body::System(content) => record.notice(content),
         Body::Snapshot(snapshot) => record.snapshot(snapshot),
         Body::Title(title) => record.title(title),
         Body::Compaction(compaction) => record.compaction(compaction),
@@ -81,7 +81,7 @@ enum Voice {
 
 /// A record on its way into lines.
 struct Record<'d, 'c> {
-    draft: &'d Draft<'d>,
+    draft: &'d NewRecord<'d>,
     /// The answers of the model so far: each needs a name of its own.
     answers: usize,
     chain: &'c mut Chain,
@@ -92,13 +92,13 @@ impl Record<'_, '_> {
         &mut self.chain.losses
     }
 
-    fn notice(&mut self, said: &Said) {
-        self.losses().of_said(said);
-        self.losses().of_sender(said, &mut []);
-        let state = state(said, self.losses());
-        let words = chain::words(&said.parts, self.losses());
+    fn notice(&mut self, content: &Content) {
+        self.losses().of_said(content);
+        self.losses().of_sender(content, &mut []);
+        let state = state(content, self.losses());
+        let words = line_builder::words(&content.parts, self.losses());
         if words.is_empty() {
-            return self.only_state(said, state);
+            return self.only_state(content, state);
         }
         let line =
             json!({"type": "system", "subtype": "informational", "content": words, "isMeta": false, "level": "info"});
@@ -163,8 +163,8 @@ impl Record<'_, '_> {
 
     fn leads_to(&self, leaf: &RecordId) -> Fields {
         let mut line = fields(json!({"type": "last-prompt"}));
-        if let Body::User(said) = self.draft.body {
-            let words = chain::words(&said.parts, &mut Losses::default());
+        if let Body::User(content) = self.draft.body {
+            let words = line_builder::words(&content.parts, &mut Losses::default());
             let words: String = words.chars().take(LAST_PROMPT_CHARS).collect();
             line.insert("lastPrompt".to_owned(), words.into());
         }
@@ -174,22 +174,22 @@ impl Record<'_, '_> {
 }
 
 /// The fields that every line of the chain has, around what it says.
-fn hang(hung: &Hung<'_>, said: Fields) -> Value {
+fn hang(hung: &Hung<'_>, content: Fields) -> Value {
     let Hung { draft, id, parent } = hung;
     let mut line = Fields::new();
     // A compaction begins a tree of its own and names what it sums up.
-    let is_boundary = said.contains_key("compactMetadata");
+    let is_boundary = content.contains_key("compactMetadata");
     line.insert("parentUuid".to_owned(), if is_boundary { Value::Null } else { json!(parent) });
     if is_boundary {
         line.extend(parent.map(|parent| ("logicalParentUuid".to_owned(), json!(parent))));
     }
     line.insert("isSidechain".to_owned(), draft.sidechain.into());
-    line.extend(said);
+    line.extend(content);
     line.insert("uuid".to_owned(), json!(id));
     line.insert("timestamp".to_owned(), time::millis(draft.at).into());
     let user_type = hung.told(|context| context.user_type.as_ref()).unwrap_or("external");
     line.insert("userType".to_owned(), user_type.into());
-    line.extend(chain::texts([
+    line.extend(line_builder::texts([
         ("cwd", hung.told(|context| context.cwd.as_ref())),
         ("sessionId", Some(draft.session.as_str())),
         ("version", Some(draft.version)),
@@ -204,6 +204,6 @@ fn adopt(mut line: Value, adoption: &Adoption<'_>) -> Value {
         *session = json!(adoption.session);
     }
     let begins_tree = fields.get("subtype").is_some_and(|subtype| subtype == "compact_boundary");
-    chain::take_over(fields, if begins_tree { "logicalParentUuid" } else { "parentUuid" }, adoption);
+    line_builder::take_over(fields, if begins_tree { "logicalParentUuid" } else { "parentUuid" }, adoption);
     line
 }

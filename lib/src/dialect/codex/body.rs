@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use super::kind::{Bare, Item, Type};
 use super::line::{Line, Payload};
 use super::{context, output};
-use crate::lenient::{self, Count, Text};
-use crate::message::{FilePart, Part, ReasoningPart, ToolPart, ToolState};
-use crate::record::{Body, Compaction, Context, Rewind, Said, Snapshot};
+use crate::model::lenient::{self, Count, Text};
+use crate::model::message::{FilePart, Part, ReasoningPart, ToolPart, ToolState};
+use crate::model::record::{Body, Compaction, Content, Context, Rewind, Snapshot};
 
 /// The envelope, its content left as text.
 #[derive(Deserialize)]
@@ -20,7 +20,7 @@ struct Envelope<'a> {
 
 /// The fields of an item, of a compaction and of a step back.
 #[derive(Deserialize, Default)]
-struct Content<'a> {
+struct ItemPayload<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Text<'a>,
     #[serde(borrow, default)]
@@ -70,7 +70,7 @@ pub(super) fn of(text: &str) -> Body {
     let of_type = Type::of(&line);
     let envelope = serde_json::from_str::<Envelope<'_>>(text).ok().and_then(|envelope| envelope.payload);
     let inner = if matches!(of_type, Type::Bare(_)) { text } else { envelope.map_or("{}", RawValue::get) };
-    let content = || serde_json::from_str::<Content<'_>>(inner).unwrap_or_default();
+    let content = || serde_json::from_str::<ItemPayload<'_>>(inner).unwrap_or_default();
     match of_type {
         Type::Item | Type::Bare(Bare::Item) => item(text, inner, content()),
         Type::Compacted => Body::Compaction(compaction(content())),
@@ -95,14 +95,14 @@ fn other(text: &str) -> Body {
 }
 
 /// Where and by whom the answers that follow are given.
-fn surroundings(inner: &str, content: Content<'_>) -> Body {
+fn surroundings(inner: &str, content: ItemPayload<'_>) -> Body {
     let data = Part::data("context", serde_json::from_str::<Value>(inner).unwrap_or_default());
     let context = Context { cwd: content.cwd.owned(), ..Context::default() };
-    Body::Attachment(Said { parts: vec![data], model: content.model.owned(), context, ..Said::default() })
+    Body::Attachment(Content { parts: vec![data], model: content.model.owned(), context, ..Content::default() })
 }
 
 /// Without a `replacement_history` the prompts and the summary are what the model still sees.
-fn compaction(content: Content<'_>) -> Compaction {
+fn compaction(content: ItemPayload<'_>) -> Compaction {
     let items = content
         .replacement_history
         .and_then(|items| serde_json::from_str::<Vec<&RawValue>>(items.get()).ok());
@@ -118,8 +118,8 @@ fn compaction(content: Content<'_>) -> Compaction {
     }
 }
 
-fn item(text: &str, inner: &str, content: Content<'_>) -> Body {
-    let of_model = |part: Part| Body::Assistant(Said { parts: vec![part], ..Said::default() });
+fn item(text: &str, inner: &str, content: ItemPayload<'_>) -> Body {
+    let of_model = |part: Part| Body::Assistant(Content { parts: vec![part], ..Content::default() });
     match content.kind.0.as_deref().and_then(Item::named) {
         Some(Item::Message) => message(inner, content),
         Some(Item::Reasoning) => of_model(reasoning(content)),
@@ -128,13 +128,13 @@ fn item(text: &str, inner: &str, content: Content<'_>) -> Body {
         Some(Item::Result) => {
             let call = content.call_id.owned().unwrap_or_default();
             let result = output::result(call, content.output.or(content.tools));
-            Body::ToolResult(Said { results: vec![result], ..Said::default() })
+            Body::ToolResult(Content { results: vec![result], ..Content::default() })
         }
         Some(Item::Context) => {
             let data = Part::data("context", serde_json::from_str::<Value>(inner).unwrap_or_default());
             // A compaction that only the model can read; the tools are told anew.
             let to_model = content.kind.0.as_deref() != Some("additional_tools");
-            Body::Attachment(Said { parts: vec![data], to_model, ..Said::default() })
+            Body::Attachment(Content { parts: vec![data], to_model, ..Content::default() })
         }
         Some(Item::Snapshot) => {
             Body::Snapshot(Snapshot { message: None, states: serde_json::from_str(inner).unwrap_or_default() })
@@ -143,14 +143,14 @@ fn item(text: &str, inner: &str, content: Content<'_>) -> Body {
     }
 }
 
-fn message(inner: &str, content: Content<'_>) -> Body {
-    let said = Said { parts: parts(content.content), ..Said::default() };
+fn message(inner: &str, content: ItemPayload<'_>) -> Body {
+    let said = Content { parts: parts(content.content), ..Content::default() };
     let payload = serde_json::from_str::<Payload<'_>>(inner).unwrap_or_default();
     match payload.role.0.as_deref() {
         Some("assistant") => Body::Assistant(said),
         Some("user") if context::is_prompt(&payload) => Body::User(said),
-        Some("user") => Body::Attachment(Said { to_model: context::is_told(&payload), ..said }),
-        role => Body::Attachment(Said { instructs: matches!(role, Some("developer" | "system")), ..said }),
+        Some("user") => Body::Attachment(Content { to_model: context::is_told(&payload), ..said }),
+        role => Body::Attachment(Content { instructs: matches!(role, Some("developer" | "system")), ..said }),
     }
 }
 
@@ -168,7 +168,7 @@ fn parts(content: Option<&RawValue>) -> Vec<Part> {
 fn piece(piece: Value) -> Part {
     let text = |key| piece.get(key).and_then(Value::as_str);
     match (text("type"), text("text").or(text("refusal")), text("image_url").or(text("file_url"))) {
-        (Some("input_text" | "output_text" | "text" | "refusal"), Some(said), _) => Part::text(said),
+        (Some("input_text" | "output_text" | "text" | "refusal"), Some(content), _) => Part::text(content),
         (Some("input_image" | "image" | "input_file"), _, Some(url)) => file(url, text("filename")),
         (Some("input_file"), _, None) => match text("file_data") {
             Some(url) => file(url, text("filename")),
@@ -185,7 +185,7 @@ fn file(url: &str, name: Option<&str>) -> Part {
 }
 
 /// What the model thought: the summary that people may read, then the thoughts themselves where they were told.
-fn reasoning(content: Content<'_>) -> Part {
+fn reasoning(content: ItemPayload<'_>) -> Part {
     let texts = |raw: Option<&RawValue>| match raw.map(lenient::value) {
         Some(Value::Array(pieces)) => {
             let texts = pieces.iter().filter_map(|piece| piece.get("text").and_then(Value::as_str).map(str::to_owned));
@@ -210,7 +210,7 @@ fn of_openai(facts: Map<String, Value>) -> Option<Map<String, Value>> {
     (!facts.is_empty()).then(|| Map::from_iter([("openai".to_owned(), facts.into())]))
 }
 
-fn call(content: Content<'_>) -> Part {
+fn call(content: ItemPayload<'_>) -> Part {
     let input = match (content.arguments, content.input, content.action) {
         // Arguments are JSON in a string; what the model got wrong stays as it wrote it.
         (Some(arguments), _, _) => match lenient::value(arguments) {
@@ -237,7 +237,7 @@ fn tool_of(kind: Option<&str>) -> String {
 }
 
 /// A call that the provider ran: its result is in the answer that follows, or in the item itself.
-fn hosted(content: Content<'_>) -> Part {
+fn hosted(content: ItemPayload<'_>) -> Part {
     let name = tool_of(content.kind.0.as_deref());
     let input = match (content.action, content.revised_prompt.owned()) {
         (Some(action), _) => lenient::value(action),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::line::Payload;
-use crate::lenient::{List, Text};
+use crate::model::lenient::{List, Text};
 
 /// How context begins, and how it ends. A person's text may begin so; then it does not end so.
 const CONTEXT: &[(&str, &str)] = &[

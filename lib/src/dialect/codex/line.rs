@@ -5,8 +5,8 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use crate::lenient::{Count, Moment, Object, Text};
-use crate::record::Usage;
+use crate::model::lenient::{Count, Moment, Object, Text};
+use crate::model::record::Usage;
 
 /// The envelope.
 #[derive(Deserialize)]

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::lenient;
-use crate::record::{Outcome, ToolResult};
+use crate::model::lenient;
+use crate::model::record::{Outcome, ToolResult};
 
 /// The result of a call, from its `output`.
 pub(super) fn result(call_id: String, output: Option<&RawValue>) -> ToolResult {

@@ -13,12 +13,12 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::RolloutFileName;
-use crate::time;
-use crate::writing::{Adoption, Beginning, Draft, Grain, Line, Names, Shape, Writing, Written, is_uuid};
+use crate::dialect::writer::{Adoption, Beginning, Line, Names, NewRecord, Shape, WriteUnit, Writer, Written, is_uuid};
+use crate::model::time;
 use script::Script;
 
-pub(super) static WRITING: Writing = Writing {
-    grain: Grain::Block,
+pub(super) static WRITING: Writer = Writer {
+    unit: WriteUnit::Block,
     shape: Shape::Linear,
     tells_session: |_| true,
     takes_any_id: false,
@@ -90,7 +90,7 @@ fn line(at: Timestamp, kind: &str, payload: Value, names: Names) -> Line {
     Line { value: json!({"timestamp": time::millis(at), "type": kind, "payload": payload}), names }
 }
 
-fn lines(draft: &Draft<'_>) -> Written {
+fn lines(draft: &NewRecord<'_>) -> Written {
     if draft.sidechain {
         return Written::nothing("sidechain");
     }

@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use super::Type;
 use super::line::Line;
-use crate::lenient;
-use crate::message::Part;
-use crate::record::{Body, Kind, Said};
+use crate::model::lenient;
+use crate::model::message::Part;
+use crate::model::record::{Body, Content, Kind};
 
 impl Line<'_> {
     pub(super) fn body(self, text: &str) -> Body {
@@ -16,14 +16,14 @@ impl Line<'_> {
                 Value::Object(facts) => Body::Header(facts),
                 _ => Body::Header(Map::new()),
             },
-            Type::Message(Kind::User) | Type::Untyped(Kind::User) => Body::User(self.said()),
-            Type::Message(Kind::Assistant) | Type::Untyped(Kind::Assistant) => Body::Assistant(self.said()),
+            Type::Message(Kind::User) | Type::Untyped(Kind::User) => Body::User(self.content()),
+            Type::Message(Kind::Assistant) | Type::Untyped(Kind::Assistant) => Body::Assistant(self.content()),
             Type::Message(_) | Type::Untyped(_) | Type::Unknown(_) => Body::Other(whole()),
         }
     }
 
     /// Files have no address here, only a name, a type and a size: they are descriptions, never file parts.
-    fn said(self) -> Said {
+    fn content(self) -> Content {
         let mut parts = Vec::new();
         let text = self.content.map(lenient::text_or_json).filter(|text| !text.is_empty());
         parts.extend(text.map(Part::text));
@@ -34,6 +34,6 @@ impl Line<'_> {
         };
         parts.extend(files.into_iter().map(|file| Part::data("attachment", file)));
         parts.extend(self.reaction().map(|reaction| Part::data("reaction", lenient::value(reaction))));
-        Said { parts, sender: self.sender.owned(), ..Said::default() }
+        Content { parts, sender: self.sender.owned(), ..Content::default() }
     }
 }

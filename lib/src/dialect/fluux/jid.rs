@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Component, Path};
 
-use crate::writing::FILE_NAME_LIMIT_BYTES;
+use crate::dialect::writer::FILE_NAME_LIMIT_BYTES;
 
 /// The JID without its resource, where a folder of the store may be called so; else what is wrong with it.
 ///

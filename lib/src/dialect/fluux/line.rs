@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::lenient::{Count, Moment, Text};
+use crate::model::lenient::{Count, Moment, Text};
 
 /// A line: a header, or a message.
 #[derive(Deserialize)]

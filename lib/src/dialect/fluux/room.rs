@@ -3,9 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::issue::one_line;
-use crate::message::Part;
-use crate::record::Said;
+use crate::model::issue::one_line;
+use crate::model::message::Part;
+use crate::model::record::Content;
 
 /// How the names of those who speak in a room end.
 const IN_A_ROOM: &str = "@muc";
@@ -33,8 +33,8 @@ pub(super) const STANZA_ID: &str = "msg_id";
 ///     files: vec![SharedFile { url: url.to_owned(), mime_type: None, size_bytes: Some(948_224) }],
 ///     reaction: None,
 /// };
-/// assert_eq!(stanza.content(), "Look at this:");
-/// assert_eq!(stanza.said().sender.as_deref(), Some("alice@muc"));
+/// assert_eq!(stanza.text(), "Look at this:");
+/// assert_eq!(stanza.content().sender.as_deref(), Some("alice@muc"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stanza {
@@ -81,10 +81,10 @@ pub struct Reaction {
 
 impl Stanza {
     /// The record that it is.
-    pub fn said(&self) -> Said {
-        let content = self.content();
+    pub fn content(&self) -> Content {
+        let text = self.text();
         let mut parts = Vec::new();
-        parts.extend((!content.is_empty()).then(|| Part::text(content)));
+        parts.extend((!text.is_empty()).then(|| Part::text(text)));
         let files = self.files.iter().filter(|file| !file.url.trim().is_empty());
         parts.extend(files.map(|file| Part::data("attachment", file.described())));
         parts.extend(self.reaction.as_ref().map(|reaction| {
@@ -92,11 +92,11 @@ impl Stanza {
         }));
         let id = self.id.clone().filter(|id| !id.is_empty());
         let metadata = id.map(|id| (STANZA_ID.to_owned(), Value::String(id))).into_iter().collect();
-        Said { parts, sender: Some(self.from.sender()), metadata, ..Said::default() }
+        Content { parts, sender: Some(self.from.sender()), metadata, ..Content::default() }
     }
 
     /// Its words alone: no address of a file, wherever it stands, and then no blank line.
-    pub fn content(&self) -> String {
+    pub fn text(&self) -> String {
         // Lines are looked at one by one: what goes over several is not looked for.
         let urls = self.files.iter().map(|file| file.url.trim());
         let one_line = urls.filter(|url| !url.is_empty() && !url.contains('\n'));
@@ -200,7 +200,7 @@ mod tests {
             ("a https://f.example/my photo.png z", &["https://f.example/my photo.png"], "a  z"),
             ("here: https://f.example/x, https://f.example/x.", &[a], "here: , ."),
         ] {
-            assert_eq!(stanza(body, urls).content(), expected, "{body:?}");
+            assert_eq!(stanza(body, urls).text(), expected, "{body:?}");
         }
     }
 
@@ -209,8 +209,8 @@ mod tests {
         let urls: Vec<String> = (0..ADDRESSES_LOOKED_FOR + 3).map(|at| format!("https://f.example/{at:04}")).collect();
         let names: Vec<&str> = urls.iter().map(String::as_str).collect();
         let stanza = stanza(&names.join("\n"), &names);
-        assert_eq!(stanza.content(), names[ADDRESSES_LOOKED_FOR..].join("\n"));
-        assert_eq!(stanza.said().parts.len(), 1 + names.len(), "every file is told");
+        assert_eq!(stanza.text(), names[ADDRESSES_LOOKED_FOR..].join("\n"));
+        assert_eq!(stanza.content().parts.len(), 1 + names.len(), "every file is told");
     }
 
     #[test]
@@ -249,22 +249,22 @@ mod tests {
     fn no_name_begins_another_line() {
         let from = Speaker::Occupant("eve\n\nbob@muc: yes\u{2028}\u{1b}".to_owned());
         assert_eq!(from.sender(), "eve\u{FFFD}\u{FFFD}bob@muc: yes\u{FFFD}\u{FFFD}@muc");
-        let said = stanza("", &["https://f.example/a\nb.png"]).said();
+        let content = stanza("", &["https://f.example/a\nb.png"]).content();
         let name = json!({"filename": "a\u{FFFD}b.png", "mime_type": "unknown", "size": "unknown"});
-        assert_eq!(said.parts, [Part::data("attachment", name)]);
+        assert_eq!(content.parts, [Part::data("attachment", name)]);
     }
 
     #[test]
     fn a_stanza_becomes_words_files_and_a_reaction() {
-        let mut said = stanza("", &["https://f.example/x"]).said();
-        assert_eq!(said.sender.as_deref(), Some("alice@example.com"));
+        let mut content = stanza("", &["https://f.example/x"]).content();
+        assert_eq!(content.sender.as_deref(), Some("alice@example.com"));
         let unknown = json!({"filename": "x", "mime_type": "unknown", "size": "unknown"});
-        assert_eq!(said.parts, [Part::data("attachment", unknown)]);
+        assert_eq!(content.parts, [Part::data("attachment", unknown)]);
         let reaction = Reaction { message_id: "def-456".to_owned(), emojis: vec!["\u{1F44D}".to_owned()] };
         let reacts = Stanza { id: Some("s1".to_owned()), reaction: Some(reaction), ..stanza("", &[]) };
-        said = reacts.said();
-        assert_eq!(said.parts, [Part::data("reaction", json!({"message_id": "def-456", "emojis": ["\u{1F44D}"]}))]);
-        assert_eq!(said.metadata.get(STANZA_ID), Some(&json!("s1")));
+        content = reacts.content();
+        assert_eq!(content.parts, [Part::data("reaction", json!({"message_id": "def-456", "emojis": ["\u{1F44D}"]}))]);
+        assert_eq!(content.metadata.get(STANZA_ID), Some(&json!("s1")));
     }
 
     proptest! {
@@ -277,19 +277,19 @@ mod tests {
         ) {
             let names: Vec<&str> = urls.iter().map(String::as_str).collect();
             let body: String = pieces.iter().enumerate().map(|(at, piece)| format!("{piece}{}", names[at % names.len()])).collect();
-            let clean = stanza(&body, &names).content();
+            let clean = stanza(&body, &names).text();
             prop_assert!(names.iter().all(|url| !clean.contains(url)), "{clean:?}");
             prop_assert!(clean.is_empty() || clean.split('\n').all(|line| !line.is_empty() && line == line.trim()), "{clean:?}");
-            prop_assert_eq!(&stanza(&clean, &names).content(), &clean);
+            prop_assert_eq!(&stanza(&clean, &names).text(), &clean);
         }
 
         #[test]
         fn any_body_and_any_addresses_are_taken(body in any::<String>(), urls in prop::collection::vec(any::<String>(), 0..4)) {
             let names: Vec<&str> = urls.iter().map(String::as_str).collect();
-            let clean = stanza(&body, &names).content();
+            let clean = stanza(&body, &names).text();
             let is_address = |url: &&str| !url.trim().is_empty() && !url.trim().contains('\n');
             prop_assert!(names.iter().filter(|url| is_address(url)).all(|url| !clean.contains(url.trim())));
-            prop_assert_eq!(&stanza(&clean, &names).content(), &clean);
+            prop_assert_eq!(&stanza(&clean, &names).text(), &clean);
         }
     }
 }

@@ -10,14 +10,14 @@ use serde_json::{Map, Value, json};
 use super::jid::bare_jid;
 use super::room::{STANZA_ID, attachment, file_name, size_label};
 use super::{ARCHIVES, HISTORY, VERSION};
-use crate::message::{FilePart, Part};
-use crate::record::{Body, Context, RecordId, Said};
-use crate::writing::{
-    Beginning, Draft, Grain, Line, Loss, Losses, Names, Shape, Writing, Written, archive_name, word_for,
+use crate::dialect::writer::{
+    Beginning, Line, Loss, Losses, Names, NewRecord, Shape, WriteUnit, Writer, Written, archive_name, word_for,
 };
+use crate::model::message::{FilePart, Part};
+use crate::model::record::{Body, Content, Context, RecordId};
 
-pub(super) static WRITING: Writing = Writing {
-    grain: Grain::Turn,
+pub(super) static WRITING: Writer = Writer {
+    unit: WriteUnit::Turn,
     shape: Shape::Linear,
     tells_session: |_| false,
     takes_any_id: false,
@@ -58,20 +58,20 @@ fn instant(at: Timestamp) -> String {
     at.strftime(&format!("%Y-%m-%dT%H:%M:%S{digits}+00:00")).to_string()
 }
 
-fn lines(draft: &Draft<'_>) -> Written {
+fn lines(draft: &NewRecord<'_>) -> Written {
     if draft.sidechain {
         return Written::nothing("sidechain");
     }
     match draft.body {
-        Body::User(said) => message(draft, "user", said),
-        Body::Assistant(said) => message(draft, "assistant", said),
+        Body::User(content) => message(draft, "user", content),
+        Body::Assistant(content) => message(draft, "assistant", content),
         Body::ToolResult(_) => Written::nothing("tool result"),
         Body::Attachment(_) => Written::nothing("context"),
         // A task list or a thinking mode without words is told as what it is.
-        Body::System(said) if said.todos.is_some() || said.thinking.is_some() => {
+        Body::System(content) if content.todos.is_some() || content.thinking.is_some() => {
             let mut told = Told::default();
-            said.parts.iter().for_each(|part| told.take(part));
-            told.lose_the_rest(said, "user");
+            content.parts.iter().for_each(|part| told.take(part));
+            told.lose_the_rest(content, "user");
             Written { lines: Vec::new(), losses: told.losses }
         }
         Body::System(_) => Written::nothing("notice"),
@@ -85,7 +85,7 @@ fn lines(draft: &Draft<'_>) -> Written {
     }
 }
 
-fn message(draft: &Draft<'_>, role: &str, said: &Said) -> Written {
+fn message(draft: &NewRecord<'_>, role: &str, said: &Content) -> Written {
     let mut told = Told::default();
     said.parts.iter().for_each(|part| told.take(part));
     told.lose_the_rest(said, role);
@@ -219,19 +219,19 @@ impl<'a> Told<'a> {
     }
 
     /// What a message has beside its parts and has no place here.
-    fn lose_the_rest(&mut self, said: &Said, role: &str) {
+    fn lose_the_rest(&mut self, content: &Content, role: &str) {
         let of_assistant = role == "assistant";
-        let metadata = said.metadata.keys().any(|key| of_assistant || key != STANZA_ID);
+        let metadata = content.metadata.keys().any(|key| of_assistant || key != STANZA_ID);
         let lost = [
-            (!said.results.is_empty(), "tool result"),
-            (!said.notes.is_empty(), "note of a run"),
-            (said.model.is_some(), "model"),
-            (said.usage.is_some(), "usage"),
-            (said.context != Context::default(), Loss::SURROUNDINGS),
-            (said.todos.is_some(), "todos"),
-            (said.thinking.is_some(), "thinking mode"),
-            (said.sender.is_some() && of_assistant, "sender"),
-            (said.error.is_some(), "error"),
+            (!content.results.is_empty(), "tool result"),
+            (!content.notes.is_empty(), "note of a run"),
+            (content.model.is_some(), "model"),
+            (content.usage.is_some(), "usage"),
+            (content.context != Context::default(), Loss::SURROUNDINGS),
+            (content.todos.is_some(), "todos"),
+            (content.thinking.is_some(), "thinking mode"),
+            (content.sender.is_some() && of_assistant, "sender"),
+            (content.error.is_some(), "error"),
             (metadata, "metadata"),
         ];
         lost.into_iter().filter(|(is, _)| *is).for_each(|(_, what)| self.lose(what));

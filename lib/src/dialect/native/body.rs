@@ -7,11 +7,11 @@ use serde_json::{Map, Value};
 
 use super::Type;
 use super::line::{Answer, Call, FREE, Line};
-use crate::lenient::{self, ObjectOrText};
-use crate::message::{Approval, FilePart, Part, ToolKind, ToolPart, ToolState};
-use crate::record::{
-    Body, Compaction, Context, Kind, Outcome, RecordId, Restore, Rewind, Said, Snapshot, Title, TitleSource, ToolNote,
-    ToolResult,
+use crate::model::lenient::{self, ObjectOrText};
+use crate::model::message::{Approval, FilePart, Part, ToolKind, ToolPart, ToolState};
+use crate::model::record::{
+    Body, Compaction, Content, Context, Kind, Outcome, RecordId, Restore, Rewind, Snapshot, Title, TitleSource,
+    ToolNote, ToolResult,
 };
 
 impl Line<'_> {
@@ -23,18 +23,18 @@ impl Line<'_> {
         };
         let value = |raw: Option<&RawValue>| raw.map(lenient::value).unwrap_or_default();
         match kind {
-            Kind::User => Body::User(self.said()),
-            Kind::Assistant => Body::Assistant(self.said()),
-            Kind::ToolResult => Body::ToolResult(self.said()),
+            Kind::User => Body::User(self.content()),
+            Kind::Assistant => Body::Assistant(self.content()),
+            Kind::ToolResult => Body::ToolResult(self.content()),
             Kind::System => {
                 let told = self.to_model.map(RawValue::get);
-                let said = self.said();
-                let to_model = told.map_or(said.error.is_none(), |told| told == "true");
-                Body::System(Said { to_model, ..said })
+                let content = self.content();
+                let to_model = told.map_or(content.error.is_none(), |told| told == "true");
+                Body::System(Content { to_model, ..content })
             }
             Kind::Attachment => {
                 let to_model = self.to_model.is_some_and(|told| told.get() == "true");
-                Body::Attachment(Said { to_model, ..self.said() })
+                Body::Attachment(Content { to_model, ..self.content() })
             }
             Kind::Title => match self.title(name) {
                 Some((text, source)) => Body::Title(Title { text: text.into_owned(), source }),
@@ -67,9 +67,9 @@ impl Line<'_> {
         }
     }
 
-    fn said(self) -> Said {
+    fn content(self) -> Content {
         let (usage, free) = (self.usage(), self.free());
-        let mut said = Said {
+        let mut said = Content {
             usage,
             model: self.model.owned(),
             todos: self.todos.and_then(parsed),
@@ -77,7 +77,7 @@ impl Line<'_> {
             sender: self.sender.owned(),
             error: free.and_then(|free| free.error_type.owned()),
             instructs: self.instructs.0,
-            ..Said::default()
+            ..Content::default()
         };
         // Sage writes an empty list on every line: there it says nothing.
         if self.format.0.unwrap_or(1) < 2 && said.todos.as_ref().is_some_and(Vec::is_empty) {
@@ -171,20 +171,20 @@ fn replacement(raw: &RawValue) -> Option<Vec<Body>> {
     let lines: Vec<&RawValue> = serde_json::from_str(raw.get()).ok()?;
     let body = |raw: &RawValue| {
         let line: Line<'_> = serde_json::from_str(raw.get()).ok()?;
-        let said = |kind: fn(Said) -> Body, line: Line<'_>| Some(kind(line.said()));
+        let content = |kind: fn(Content) -> Body, line: Line<'_>| Some(kind(line.content()));
         match line.kind() {
-            Type::Known(_, Kind::User) => said(Body::User, line),
-            Type::Known(_, Kind::Assistant) => said(Body::Assistant, line),
-            Type::Known(_, Kind::ToolResult) => said(Body::ToolResult, line),
+            Type::Known(_, Kind::User) => content(Body::User, line),
+            Type::Known(_, Kind::Assistant) => content(Body::Assistant, line),
+            Type::Known(_, Kind::ToolResult) => content(Body::ToolResult, line),
             Type::Known(_, Kind::Attachment) => {
                 let to_model = line.to_model.is_some_and(|told| told.get() == "true");
-                Some(Body::Attachment(Said { to_model, ..line.said() }))
+                Some(Body::Attachment(Content { to_model, ..line.content() }))
             }
             Type::Known(_, Kind::System) => {
                 let told = line.to_model.map(RawValue::get);
-                let said = line.said();
-                let to_model = told.map_or(said.error.is_none(), |told| told == "true");
-                Some(Body::System(Said { to_model, ..said }))
+                let content = line.content();
+                let to_model = told.map_or(content.error.is_none(), |told| told == "true");
+                Some(Body::System(Content { to_model, ..content }))
             }
             Type::Known(..) | Type::Plain(_) | Type::Untyped(_) | Type::Unknown(_) => {
                 Some(Body::Other(lenient::value(raw)))

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::lenient::{Count, Flag, List, Moment, Object, ObjectOrText, Text};
+use crate::model::lenient::{Count, Flag, List, Moment, Object, ObjectOrText, Text};
 
 /// A line, everything that may be large left as text.
 #[derive(Deserialize)]

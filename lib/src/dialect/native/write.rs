@@ -9,13 +9,15 @@ use std::path::PathBuf;
 use hashbrown::HashSet;
 use serde_json::{Value, json};
 
-use crate::message::Part;
-use crate::record::{Body, RecordId, Said, TitleSource};
-use crate::writing::{Adoption, Beginning, Draft, Fragment, Grain, Losses, Names, Shape, Writing, Written};
+use crate::dialect::writer::{
+    Adoption, Beginning, Fragment, Losses, Names, NewRecord, Shape, WriteUnit, Writer, Written,
+};
+use crate::model::message::Part;
+use crate::model::record::{Body, Content, RecordId, TitleSource};
 use fields::Fields;
 
-pub(super) static WRITING: Writing = Writing {
-    grain: Grain::Fragment,
+pub(super) static WRITING: Writer = Writer {
+    unit: WriteUnit::Fragment,
     shape: Shape::Tree,
     tells_session: |_| true,
     takes_any_id: true,
@@ -32,16 +34,16 @@ fn place(new: &Beginning<'_>) -> Result<PathBuf, String> {
     Ok(PathBuf::from("sessions").join(new.session.as_str()).join("messages.jsonl"))
 }
 
-fn lines(draft: &Draft<'_>) -> Written {
+fn lines(draft: &NewRecord<'_>) -> Written {
     let mut line = Fields::new(draft);
     match draft.body {
-        Body::User(said) => line.said("user", said),
-        Body::Assistant(said) if call_ends(&said.parts).len() > 1 => return in_pieces(draft, said),
-        Body::Assistant(said) => line.said("assistant", said),
-        Body::ToolResult(said) => line.said("tool_result", said),
-        Body::Attachment(said) => line.said("attachment", said),
-        Body::System(said) if said.error.is_some() => line.said("error", said),
-        Body::System(said) => line.said("system", said),
+        Body::User(content) => line.content("user", content),
+        Body::Assistant(content) if call_ends(&content.parts).len() > 1 => return in_pieces(draft, content),
+        Body::Assistant(content) => line.content("assistant", content),
+        Body::ToolResult(content) => line.content("tool_result", content),
+        Body::Attachment(content) => line.content("attachment", content),
+        Body::System(content) if content.error.is_some() => line.content("error", content),
+        Body::System(content) => line.content("system", content),
         Body::Snapshot(snapshot) => {
             line.begin_aside("file_history_snapshot", snapshot.message.as_ref());
             line.put("isSnapshotUpdate", false.into());
@@ -92,19 +94,19 @@ fn call_ends(parts: &[Part]) -> Vec<usize> {
 }
 
 /// One record as several lines, which the reader joins.
-fn in_pieces(draft: &Draft<'_>, said: &Said) -> Written {
+fn in_pieces(draft: &NewRecord<'_>, content: &Content) -> Written {
     let mut written = Written::default();
     let first = draft.fragment.unwrap_or(Fragment { seq: 0, part: 0 });
     let mut from = 0;
-    for (piece, to) in call_ends(&said.parts).into_iter().enumerate() {
+    for (piece, to) in call_ends(&content.parts).into_iter().enumerate() {
         let fragment = Fragment { seq: first.seq + piece as u64, part: first.part + from as u64 };
-        let parts = said.parts[from..to].to_vec();
-        let piece = if piece == 0 { Said { parts, ..said.clone() } } else { Said::from(parts) };
-        let draft = Draft { fragment: Some(fragment), body: &Body::Assistant(piece), ..*draft };
+        let parts = content.parts[from..to].to_vec();
+        let piece = if piece == 0 { Content { parts, ..content.clone() } } else { Content::from(parts) };
+        let draft = NewRecord { fragment: Some(fragment), body: &Body::Assistant(piece), ..*draft };
         written.lines.extend(lines(&draft).lines);
         from = to;
     }
-    let ids: Vec<&str> = said
+    let ids: Vec<&str> = content
         .parts
         .iter()
         .filter_map(|part| if let Part::Tool(call) = part { Some(&*call.call_id) } else { None })

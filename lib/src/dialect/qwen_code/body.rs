@@ -7,9 +7,11 @@ use serde_json::value::RawValue;
 use super::line::Line;
 use super::part::{self, Read};
 use super::run::{self, Run};
-use crate::lenient::{self, Count, Flag, List, Object, Text};
-use crate::message::Part;
-use crate::record::{Body, Compaction, Context, Kind, Rewind, Said, Snapshot, Title, TitleSource, ToolResult};
+use crate::model::lenient::{self, Count, Flag, List, Object, Text};
+use crate::model::message::Part;
+use crate::model::record::{
+    Body, Compaction, Content, Context, Kind, Rewind, Snapshot, Title, TitleSource, ToolResult,
+};
 
 pub(super) fn of(text: &str) -> Body {
     let (Ok(line), Ok(full)) = (serde_json::from_str::<Line<'_>>(text), serde_json::from_str::<Full<'_>>(text)) else {
@@ -17,14 +19,14 @@ pub(super) fn of(text: &str) -> Body {
     };
     let kind = line.nature().0.kind;
     match kind {
-        Kind::User => Body::User(full.said(&line)),
-        Kind::Assistant => Body::Assistant(full.said(&line)),
+        Kind::User => Body::User(full.content(&line)),
+        Kind::Assistant => Body::Assistant(full.content(&line)),
         Kind::ToolResult => Body::ToolResult(full.tool_result(&line)),
         Kind::Attachment => {
             let to_model = line.name.0.as_deref() == Some("user");
-            Body::Attachment(Said { to_model, ..full.said(&line) })
+            Body::Attachment(Content { to_model, ..full.content(&line) })
         }
-        Kind::System => Body::System(full.said(&line)),
+        Kind::System => Body::System(full.content(&line)),
         Kind::Compaction => Body::Compaction(full.payload().compaction()),
         Kind::Rewind => Body::Rewind(full.payload().rewind()),
         Kind::Snapshot => {
@@ -61,7 +63,7 @@ struct Full<'a> {
 }
 
 #[derive(Deserialize, Default)]
-struct Content<'a> {
+struct GeminiContent<'a> {
     #[serde(borrow, default)]
     role: Text<'a>,
     #[serde(borrow, default)]
@@ -123,27 +125,27 @@ impl<'a> Full<'a> {
         self.system_payload.0.clone().unwrap_or_default()
     }
 
-    /// The parts of the message: a `Content`, or the words alone.
-    fn content(&self, noted: Option<&str>) -> Vec<Read> {
+    /// The parts of the message: a `GeminiContent`, or the words alone.
+    fn message_parts(&self, noted: Option<&str>) -> Vec<Read> {
         let Some(message) = self.message else { return Vec::new() };
-        match serde_json::from_str::<Content<'_>>(message.get()) {
+        match serde_json::from_str::<GeminiContent<'_>>(message.get()) {
             Ok(content) => content.parts.map(|parts| part::all(parts, noted)).unwrap_or_default(),
             Err(_) => part::all(message, noted),
         }
     }
 
-    fn said(&self, line: &Line<'_>) -> Said {
+    fn content(&self, line: &Line<'_>) -> Content {
         let runs = run::all(self.tool_call_result, self.tool_calls_metadata);
-        let mut said = self.spoken(line, line.noted_call().as_deref());
-        if said.parts.is_empty() && said.results.is_empty() {
-            said.parts = self.payload().words().into_iter().map(Part::text).collect();
+        let mut content = self.spoken(line, line.noted_call().as_deref());
+        if content.parts.is_empty() && content.results.is_empty() {
+            content.parts = self.payload().words().into_iter().map(Part::text).collect();
         }
-        said.notes = runs.into_iter().filter_map(Run::note).collect();
-        said
+        content.notes = runs.into_iter().filter_map(Run::note).collect();
+        content
     }
 
-    fn spoken(&self, line: &Line<'_>, noted: Option<&str>) -> Said {
-        let mut said = Said {
+    fn spoken(&self, line: &Line<'_>, noted: Option<&str>) -> Content {
+        let mut said = Content {
             parts: line.thoughts.map(thoughts).unwrap_or_default(),
             model: line.model.clone().owned(),
             usage: line.usage().filter(|_| line.nature().0.kind == Kind::Assistant),
@@ -155,9 +157,9 @@ impl<'a> Full<'a> {
             // It is beside the conversation with the model, and somebody said it.
             sender: (line.subtype.0.as_deref() == Some("realtime_message")).then(|| SPOKEN.to_owned()),
             error: line.nature().0.failure.then(|| line.subtype.clone().owned()).flatten(),
-            ..Said::default()
+            ..Content::default()
         };
-        for read in self.content(noted) {
+        for read in self.message_parts(noted) {
             match read {
                 Read::Part(part) => said.parts.push(part),
                 Read::Result(result) => said.results.push(result),
@@ -167,9 +169,9 @@ impl<'a> Full<'a> {
     }
 
     /// What tools gave back: the responses, the files beside them, and how the agent says that they ended.
-    fn tool_result(&self, line: &Line<'_>) -> Said {
-        let mut said = Said::default();
-        for read in self.content(line.noted_call().as_deref()) {
+    fn tool_result(&self, line: &Line<'_>) -> Content {
+        let mut said = Content::default();
+        for read in self.message_parts(line.noted_call().as_deref()) {
             match (read, said.results.last_mut()) {
                 (Read::Result(result), _) => said.results.push(result),
                 // A picture that a tool read stands behind the tool's own response.
@@ -186,7 +188,7 @@ impl<'a> Full<'a> {
             of_it.into_iter().for_each(|run| run.settle(result));
         }
         let context = self.spoken(line, None).context;
-        Said { context, notes: runs.into_iter().filter_map(Run::note).collect(), ..said }
+        Content { context, notes: runs.into_iter().filter_map(Run::note).collect(), ..said }
     }
 }
 
@@ -203,12 +205,12 @@ fn unanswered(parts: &mut Vec<Part>, runs: &[Run]) -> Vec<ToolResult> {
     }
 }
 
-/// A `Content` that stands for what was compressed.
+/// A `GeminiContent` that stands for what was compressed.
 fn replacing(content: &RawValue) -> Body {
-    let Ok(content) = serde_json::from_str::<Content<'_>>(content.get()) else {
+    let Ok(content) = serde_json::from_str::<GeminiContent<'_>>(content.get()) else {
         return Body::Other(lenient::value(content));
     };
-    let mut said = Said::default();
+    let mut said = Content::default();
     for read in content.parts.map(|parts| part::all(parts, None)).unwrap_or_default() {
         match read {
             Read::Part(part) => said.parts.push(part),
@@ -264,7 +266,7 @@ impl Payload<'_> {
     fn compaction(self) -> Compaction {
         let history = self.compressed_history.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
         let first = history.iter().flatten().find_map(|content| {
-            let content = serde_json::from_str::<Content<'_>>(content.get()).ok()?;
+            let content = serde_json::from_str::<GeminiContent<'_>>(content.get()).ok()?;
             Some(part::words(content.parts?)).filter(|words| !words.is_empty())
         });
         let mut compaction = Compaction {

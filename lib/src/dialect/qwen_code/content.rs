@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::body;
 use super::line::Line;
 use super::part;
-use crate::lenient::{self, Object};
-use crate::record::{Kind, Outcome, ToolResult};
+use crate::model::lenient::{self, Object};
+use crate::model::record::{Kind, Outcome, ToolResult};
 
 /// Where the objects stand in a record.
 #[derive(Deserialize)]
@@ -98,7 +98,7 @@ fn content_of(message: Value, role: &str) -> Value {
 
 fn noted(text: &str) -> Option<Value> {
     let body = body::of(text);
-    let results = &body.said()?.results;
+    let results = &body.content()?.results;
     let response = |result: &ToolResult| {
         let response = match &result.outcome {
             Outcome::Done => json!({"output": part::text_of(&result.output)}),

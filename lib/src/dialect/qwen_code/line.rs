@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::lenient::{Count, Flag, List, Moment, Object, ObjectOrText, Text};
-use crate::record::Usage;
+use crate::model::lenient::{Count, Flag, List, Moment, Object, ObjectOrText, Text};
+use crate::model::record::Usage;
 
 /// A record. What only a body needs is skipped unread.
 #[derive(Deserialize)]

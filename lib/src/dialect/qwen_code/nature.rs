@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 
 use super::line::{Line, Part};
-use crate::lenient::ObjectOrText;
-use crate::nature::Nature;
-use crate::record::Kind;
+use crate::dialect::record_class::Nature;
+use crate::model::lenient::ObjectOrText;
+use crate::model::record::Kind;
 
 /// Subtypes of `system` that tell something about the session. All are links of the parent chain.
 const FACTS: &[&str] = &[
@@ -82,7 +82,7 @@ impl<'a> Line<'a> {
 
     fn of_system(&self, subtype: Option<&str>) -> Option<Nature> {
         let payload = self.system_payload.0.as_ref();
-        let says = |said: bool| Nature::link(if said { Kind::System } else { Kind::Header });
+        let says = |content: bool| Nature::link(if content { Kind::System } else { Kind::Header });
         Some(match subtype {
             Some("chat_compression") => Nature::link(Kind::Compaction),
             Some("custom_title") => Nature::link(Kind::Title),

@@ -4,9 +4,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::lenient::{self, Flag, Object, Text};
-use crate::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolState};
-use crate::record::{Outcome, ToolResult};
+use crate::model::lenient::{self, Flag, Object, Text};
+use crate::model::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolState};
+use crate::model::record::{Outcome, ToolResult};
 
 /// A part, everything that may be large left as text.
 #[derive(Deserialize)]

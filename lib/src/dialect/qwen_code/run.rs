@@ -4,8 +4,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::part::{self, Read};
-use crate::lenient;
-use crate::record::{Outcome, ToolNote, ToolResult};
+use crate::model::lenient;
+use crate::model::record::{Outcome, ToolNote, ToolResult};
 
 /// What the call itself and its result say already.
 const REPEATED: &[&str] = &["id", "callId", "name", "args", "result", "responseParts", "durationMs"];

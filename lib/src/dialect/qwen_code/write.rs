@@ -10,14 +10,16 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::chain::{self, Chain, Fields, Hung, Losses, fields};
 use crate::dialect::claude_code::whole_folder_name;
-use crate::record::{Body, Rewind, Snapshot, Title, TitleSource};
-use crate::time;
-use crate::writing::{Adoption, Beginning, Draft, FILE_NAME_LIMIT_BYTES, Grain, Shape, Writing, Written, is_uuid};
+use crate::dialect::line_builder::{self, Chain, Fields, Hung, Losses, fields};
+use crate::dialect::writer::{
+    Adoption, Beginning, FILE_NAME_LIMIT_BYTES, NewRecord, Shape, WriteUnit, Writer, Written, is_uuid,
+};
+use crate::model::record::{Body, Rewind, Snapshot, Title, TitleSource};
+use crate::model::time;
 
-pub(super) static WRITING: Writing = Writing {
-    grain: Grain::Part,
+pub(super) static WRITING: Writer = Writer {
+    unit: WriteUnit::Part,
     shape: Shape::Tree,
     tells_session: |_| true,
     takes_any_id: false,
@@ -46,21 +48,23 @@ fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
     Ok(Path::new("projects").join(folder).join("chats").join(format!("{session}.jsonl")))
 }
 
-fn lines(draft: &Draft<'_>) -> Written {
+fn lines(draft: &NewRecord<'_>) -> Written {
     let mut chain = Chain::default();
     let mut record = Record { chain: &mut chain };
     match draft.body {
-        Body::User(said) => record.prompt(said, Voice::Person),
-        Body::Assistant(said) | Body::System(said) if said.error.is_some() => record.failure(said, draft.body),
-        Body::Assistant(said) => record.answer(said),
-        Body::ToolResult(said) => record.prompt(said, Voice::MidTurn),
-        Body::Attachment(said) if said.to_model => record.prompt(said, Voice::Agent),
-        Body::Attachment(_) => record.losses().dropped("context"),
-        Body::System(said) if said.to_model => {
-            record.losses().renamed("instruction");
-            record.prompt(said, Voice::Agent);
+        Body::User(content) => record.prompt(content, Voice::Person),
+        Body::Assistant(content) | Body::System(content) if content.error.is_some() => {
+            record.failure(content, draft.body)
         }
-        Body::System(said) => record.notice(said),
+        Body::Assistant(content) => record.answer(content),
+        Body::ToolResult(content) => record.prompt(content, Voice::MidTurn),
+        Body::Attachment(content) if content.to_model => record.prompt(content, Voice::Agent),
+        Body::Attachment(_) => record.losses().dropped("context"),
+        Body::System(content) if content.to_model => {
+            record.losses().renamed("instruction");
+            record.prompt(content, Voice::Agent);
+        }
+        Body::System(content) => record.notice(content),
         Body::Snapshot(snapshot) => record.snapshot(snapshot),
         Body::Title(title) => record.title(title),
         Body::Compaction(compaction) => record.compaction(compaction),
@@ -125,7 +129,7 @@ impl Record<'_> {
 }
 
 /// The fields that every record has, before what it says.
-fn hang(hung: &Hung<'_>, mut said: Fields) -> Value {
+fn hang(hung: &Hung<'_>, mut content: Fields) -> Value {
     let Hung { draft, id, parent } = hung;
     let mut line = fields(json!({
         "uuid": id,
@@ -134,9 +138,9 @@ fn hang(hung: &Hung<'_>, mut said: Fields) -> Value {
         "timestamp": time::millis(draft.at),
     }));
     for key in ["type", "subtype", "provenance"] {
-        line.extend(said.shift_remove(key).map(|value| (key.to_owned(), value)));
+        line.extend(content.shift_remove(key).map(|value| (key.to_owned(), value)));
     }
-    line.extend(chain::texts([
+    line.extend(line_builder::texts([
         ("cwd", hung.told(|context| context.cwd.as_ref())),
         ("version", Some(draft.version)),
         ("gitBranch", hung.told(|context| context.git_branch.as_ref())),
@@ -148,13 +152,13 @@ fn hang(hung: &Hung<'_>, mut said: Fields) -> Value {
     if let Some(fragment) = draft.fragment.filter(|fragment| fragment.seq > 0) {
         line.insert("fragment".to_owned(), json!(fragment));
     }
-    line.extend(said);
+    line.extend(content);
     line.into()
 }
 
 fn adopt(mut line: Value, adoption: &Adoption<'_>) -> Value {
     let Value::Object(fields) = &mut line else { return line };
     fields.insert("sessionId".to_owned(), json!(adoption.session));
-    chain::take_over(fields, "parentUuid", adoption);
+    line_builder::take_over(fields, "parentUuid", adoption);
     line
 }

@@ -5,26 +5,26 @@ use serde_json::{Map, Value};
 
 use super::kind_of;
 use super::line::{Call, Line, made_up_call_id};
-use crate::lenient;
-use crate::message::{Part, ToolPart, ToolState};
-use crate::record::{Body, Context, Kind, Outcome, Said, ToolResult};
+use crate::model::lenient;
+use crate::model::message::{Part, ToolPart, ToolState};
+use crate::model::record::{Body, Content, Context, Kind, Outcome, ToolResult};
 
 pub(super) fn of(text: &str) -> Body {
     let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
     match line.role.0.as_deref().and_then(kind_of) {
-        Some(Kind::User) => Body::User(line.said(text)),
-        Some(Kind::Assistant) => Body::Assistant(line.said(text)),
+        Some(Kind::User) => Body::User(line.content(text)),
+        Some(Kind::Assistant) => Body::Assistant(line.content(text)),
         Some(Kind::ToolResult) => Body::ToolResult(line.result(text)),
-        Some(Kind::System) => Body::System(Said { to_model: true, ..line.said(text) }),
+        Some(Kind::System) => Body::System(Content { to_model: true, ..line.content(text) }),
         _ => Body::Other(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))),
     }
 }
 
 impl Line<'_> {
-    fn said(self, text: &str) -> Said {
+    fn content(self, text: &str) -> Content {
         let usage = self.usage();
         let free = self.metadata.0.unwrap_or_default();
-        let mut said = Said {
+        let mut said = Content {
             parts: self.content.map(parts).unwrap_or_default(),
             model: self.model.owned().or(free.model.owned()),
             usage,
@@ -33,7 +33,7 @@ impl Line<'_> {
                 git_branch: self.git_branch.owned().or(free.git_branch.owned()),
                 ..Context::default()
             },
-            ..Said::default()
+            ..Content::default()
         };
         for (at, call) in self.tool_calls.0.into_iter().enumerate() {
             let id = call.id.clone().owned().unwrap_or_else(|| made_up_call_id(text, at));
@@ -46,10 +46,10 @@ impl Line<'_> {
     }
 
     /// The output of a tool as a line of its own.
-    fn result(mut self, text: &str) -> Said {
+    fn result(mut self, text: &str) -> Content {
         let (call, name) = (std::mem::take(&mut self.tool_call_id), std::mem::take(&mut self.name));
         let output = self.content.take().map(lenient::value).unwrap_or_default();
-        let mut said = self.said(text);
+        let mut said = self.content(text);
         said.results.push(ToolResult {
             call_id: call.owned().unwrap_or_else(|| made_up_call_id(text, 0)),
             name: name.owned(),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::lenient::{Count, List, Moment, Object, Text};
+use crate::model::lenient::{Count, List, Moment, Object, Text};
 
 /// A line of any of the shapes: current, extended, with tool calls, and those of the later schema.
 #[derive(Deserialize)]

@@ -11,24 +11,25 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{CURRENT, aligned_sage_folder_name};
-use crate::chain;
-use crate::closed;
-use crate::message::Part;
-use crate::record::{Body, Compaction, Said, SessionId};
-use crate::writing::{
-    self, Adoption, Beginning, Draft, Grain, LossKind, Shape, Tally, Writing, Written, archive_name, file_name, is_uuid,
+use crate::dialect::line_builder;
+use crate::dialect::resolved_turn;
+use crate::dialect::writer::{
+    self, Adoption, Beginning, LossKind, NewRecord, Shape, Tally, WriteUnit, Writer, Written, archive_name, file_name,
+    is_uuid,
 };
+use crate::model::message::Part;
+use crate::model::record::{Body, Compaction, Content, SessionId};
 use telling::Telling;
 
-pub(super) static WRITING: Writing = Writing {
-    grain: Grain::Turn,
+pub(super) static WRITING: Writer = Writer {
+    unit: WriteUnit::Turn,
     shape: Shape::Linear,
     tells_session,
     takes_any_id: false,
     is_with_somebody: false,
     place,
     header: |_| Vec::new(),
-    lines: |draft| closed::told_of_fork(draft, lines(draft)),
+    lines: |draft| resolved_turn::told_of_fork(draft, lines(draft)),
     sidecar: Some(sidecar),
     adopt: Some(adopt),
     archive: Some(archive),
@@ -46,16 +47,16 @@ fn tells_session(session: &SessionId) -> bool {
     is_uuid(session.as_str())
 }
 
-fn lines(draft: &Draft<'_>) -> Written {
+fn lines(draft: &NewRecord<'_>) -> Written {
     match draft.body {
         _ if draft.sidechain => Written::nothing("sidechain"),
-        Body::User(said) => Telling::of("user", said).finish(draft),
-        Body::Assistant(said) => Telling::of("assistant", said).finish(draft),
+        Body::User(content) => Telling::of("user", content).finish(draft),
+        Body::Assistant(content) => Telling::of("assistant", content).finish(draft),
         // What somebody says while tools run is the user's; the results are lines of their own.
-        Body::ToolResult(said) => Telling::of("user", said).finish(draft),
-        Body::System(said) => notice(draft, said),
-        Body::Attachment(said) if said.to_model => {
-            let mut telling = Telling::of("system", said);
+        Body::ToolResult(content) => Telling::of("user", content).finish(draft),
+        Body::System(content) => notice(draft, content),
+        Body::Attachment(content) if content.to_model => {
+            let mut telling = Telling::of("system", content);
             telling.written.lose("context", LossKind::Renamed);
             telling.finish(draft)
         }
@@ -71,30 +72,30 @@ fn lines(draft: &Draft<'_>) -> Written {
 }
 
 /// sage sends every system line to the model.
-fn notice(draft: &Draft<'_>, said: &Said) -> Written {
-    let mut telling = Telling::of("system", said);
-    if said.error.is_some() {
+fn notice(draft: &NewRecord<'_>, content: &Content) -> Written {
+    let mut telling = Telling::of("system", content);
+    if content.error.is_some() {
         telling.written.lose("error", LossKind::Renamed);
-    } else if !said.to_model {
+    } else if !content.to_model {
         telling.written.lose("notice", LossKind::Renamed);
     }
     telling.finish(draft)
 }
 
 /// People still find the summary; for sage's model nothing is cut.
-fn summary(draft: &Draft<'_>, compaction: &Compaction) -> Written {
+fn summary(draft: &NewRecord<'_>, compaction: &Compaction) -> Written {
     let Some(summary) = compaction.summary.as_ref().filter(|summary| !summary.is_empty()) else {
         return Written::nothing("compaction");
     };
-    let said = Said { parts: vec![Part::text(summary)], ..Said::default() };
-    let mut telling = Telling::of("system", &said);
+    let content = Content { parts: vec![Part::text(summary)], ..Content::default() };
+    let mut telling = Telling::of("system", &content);
     telling.written.lose("compaction", LossKind::Renamed);
     telling.finish(draft)
 }
 
 /// metadata.json is the project's: whose it is and since when stays, and so does what else it says.
 fn sidecar(earlier: Option<Value>, tally: &Tally) -> Value {
-    let mut earlier = chain::fields(earlier.unwrap_or_default());
+    let mut earlier = line_builder::fields(earlier.unwrap_or_default());
     let mut kept = |key: &str| earlier.shift_remove(key).filter(Value::is_string);
     let instant = |at: Option<Timestamp>| at.map(|at| Value::from(at.to_string()));
     let told = [
@@ -104,7 +105,7 @@ fn sidecar(earlier: Option<Value>, tally: &Tally) -> Value {
         ("message_count", Some(tally.messages.into())),
         ("total_size", Some(tally.size_bytes.into())),
     ];
-    writing::sidecar(told, earlier)
+    writer::sidecar(told, earlier)
 }
 
 /// Below the session that goes on: `history/20260110-120000.jsonl`, by the clock of Greenwich; sage itself takes that of the

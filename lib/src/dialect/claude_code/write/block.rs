@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::chain::{Losses, name_of, plain_name};
-use crate::history::{IMAGES, data_url, file_words, given, is_web_address, plain_id};
-use crate::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolState};
-use crate::record::{Outcome, ToolResult};
+use crate::dialect::line_builder::{Losses, name_of, plain_name};
+use crate::model::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolState};
+use crate::model::record::{Outcome, ToolResult};
+use crate::view::history::{IMAGES, data_url, file_words, given, is_web_address, plain_id};
 
 /// The API sets no limit for ids; those of agents are shorter.
 const ID_CHARS: usize = 128;
@@ -22,7 +22,7 @@ pub(super) enum Speaker {
 /// The block that says a part.
 pub(super) fn of(part: &Part, speaker: Speaker, losses: &mut Losses) -> Option<Value> {
     match (part, speaker) {
-        (Part::Text(said), _) => text(said, speaker, losses),
+        (Part::Text(content), _) => text(content, speaker, losses),
         (Part::Reasoning(thought), Speaker::Model) => thinking(thought, losses),
         (Part::Tool(call), Speaker::Model) => Some(tool_use(call, losses)),
         (Part::File(file), Speaker::User) => Some(file_block(file, losses)),
@@ -54,15 +54,15 @@ pub(super) fn of(part: &Part, speaker: Speaker, losses: &mut Losses) -> Option<V
 }
 
 /// The API refuses a text of nothing.
-fn text(said: &TextPart, speaker: Speaker, losses: &mut Losses) -> Option<Value> {
-    losses.dropped_if(said.provider_metadata.is_some(), "provider metadata");
-    losses.dropped_if(!said.extra.is_empty(), "details of a part");
-    if said.text.is_empty() {
+fn text(content: &TextPart, speaker: Speaker, losses: &mut Losses) -> Option<Value> {
+    losses.dropped_if(content.provider_metadata.is_some(), "provider metadata");
+    losses.dropped_if(!content.extra.is_empty(), "details of a part");
+    if content.text.is_empty() {
         losses.dropped("text");
         return None;
     }
-    let mut block = json!({"type": "text", "text": said.text});
-    match (&said.citations, speaker) {
+    let mut block = json!({"type": "text", "text": content.text});
+    match (&content.citations, speaker) {
         (Some(citations), Speaker::Model) => block["citations"] = citations.clone().into(),
         (Some(_), Speaker::User) => losses.dropped("citations"),
         (None, _) => {}

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Record, Voice};
-use crate::chain::{self, Fields, Losses, Replaced, fields};
-use crate::record::{Body, Compaction, Said};
+use crate::dialect::line_builder::{self, Fields, Losses, Replaced, fields};
+use crate::model::record::{Body, Compaction, Content};
 
 impl Record<'_, '_> {
     pub(super) fn compaction(&mut self, compaction: &Compaction) {
@@ -57,7 +57,7 @@ impl Record<'_, '_> {
         self.losses().renamed("replaced history");
         let told = compaction.summary.as_deref();
         let is_it = |body: &Body| {
-            prompt(body).is_some_and(|said| Some(&*chain::words(&said.parts, &mut Losses::default())) == told)
+            prompt(body).is_some_and(|said| Some(&*line_builder::words(&said.parts, &mut Losses::default())) == told)
         };
         let at = bodies.iter().position(is_it).or_else(|| bodies.iter().position(|body| prompt(body).is_some()));
         if let (None, Some(told)) = (at, told) {
@@ -78,9 +78,9 @@ impl Record<'_, '_> {
 }
 
 /// What a prompt says that answers no call.
-fn prompt(body: &Body) -> Option<&Said> {
-    body.said()
-        .filter(|said| matches!(body, Body::User(_)) && said.results.is_empty() && !said.parts.is_empty())
+fn prompt(body: &Body) -> Option<&Content> {
+    body.content()
+        .filter(|content| matches!(body, Body::User(_)) && content.results.is_empty() && !content.parts.is_empty())
 }
 
 /// The line that tells the model what came before.

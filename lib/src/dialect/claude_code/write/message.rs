@@ -5,13 +5,13 @@ use serde_json::{Map, Value, json};
 use super::super::nature::{THINKING_MODE, TODO};
 use super::block::{self, Speaker};
 use super::{NO_MODEL, Record, Voice};
-use crate::chain::{self, Fields, Losses, fields};
-use crate::message::Part;
-use crate::record::{Body, Outcome, Said, ToolResult, Usage};
+use crate::dialect::line_builder::{self, Fields, Losses, fields};
+use crate::model::message::Part;
+use crate::model::record::{Body, Content, Outcome, ToolResult, Usage};
 
 impl Record<'_, '_> {
     /// What is said to the model: the results first, each a line of its own, then the words.
-    pub(super) fn prompt(&mut self, said: &Said, voice: Voice) {
+    pub(super) fn prompt(&mut self, said: &Content, voice: Voice) {
         self.losses().of_said(said);
         self.losses().dropped_if(!said.notes.is_empty(), "note of a run");
         self.losses().dropped_if(said.model.is_some(), "model");
@@ -39,7 +39,7 @@ impl Record<'_, '_> {
     }
 
     /// A text alone is a string, as the agent writes it.
-    pub(super) fn content(&mut self, said: &Said) -> Option<Value> {
+    pub(super) fn content(&mut self, said: &Content) -> Option<Value> {
         let mut blocks: Vec<Value> =
             said.parts.iter().filter_map(|part| block::of(part, Speaker::User, self.losses())).collect();
         self.losses().of_sender(said, &mut blocks);
@@ -73,13 +73,13 @@ impl Record<'_, '_> {
     }
 
     /// A message without a word: an attachment that the agent passes over holds what stands beside it.
-    pub(super) fn only_state(&mut self, said: &Said, state: Fields) {
+    pub(super) fn only_state(&mut self, content: &Content, state: Fields) {
         if state.is_empty() {
-            self.losses().dropped_if(said.parts.is_empty() && said.results.is_empty(), "empty message");
+            self.losses().dropped_if(content.parts.is_empty() && content.results.is_empty(), "empty message");
             return;
         }
         self.losses().renamed("empty message");
-        let attachment = match said.todos.as_deref() {
+        let attachment = match content.todos.as_deref() {
             // An empty list would be one that nobody said.
             Some([]) | None => json!({"type": THINKING_MODE}),
             Some(todos) => json!({"type": TODO, "content": todos, "itemCount": todos.len()}),
@@ -90,13 +90,13 @@ impl Record<'_, '_> {
     }
 
     /// One line for each block. Results that calls carry stand behind the response that made them.
-    pub(super) fn answer(&mut self, said: &Said) {
+    pub(super) fn answer(&mut self, said: &Content) {
         self.losses().of_said(said);
         self.losses().of_sender(said, &mut []);
         self.losses().dropped_if(!said.notes.is_empty(), "note of a run");
         let mut state = state(said, self.losses());
         let mut results = said.results.clone();
-        for parts in chain::responses(said) {
+        for parts in line_builder::responses(said) {
             self.answers += 1;
             let (mut spoken, answer) = (Vec::new(), self.answers);
             for part in parts {
@@ -108,12 +108,12 @@ impl Record<'_, '_> {
                     self.chain.own(line);
                 }
             }
-            results.extend(chain::carried(parts));
+            results.extend(line_builder::carried(parts));
             let lines: Vec<Fields> = results.drain(..).filter_map(|result| self.result(&result)).collect();
             lines.into_iter().for_each(|line| self.chain.follows(line));
             for parts in spoken {
                 self.losses().renamed("message inside another");
-                let spoken = Said { parts: parts.clone(), ..Said::default() };
+                let spoken = Content { parts: parts.clone(), ..Content::default() };
                 if let Some(content) = self.content(&spoken) {
                     let line = json!({"type": "user", "message": {"role": "user", "content": content}});
                     self.chain.follows(fields(line));
@@ -139,7 +139,7 @@ impl Record<'_, '_> {
     }
 
     /// A line of an answer; all lines of the same have its name, and repeat what it cost.
-    pub(super) fn block(&mut self, said: &Said, content: Vec<Value>, answer: usize) -> Fields {
+    pub(super) fn block(&mut self, said: &Content, content: Vec<Value>, answer: usize) -> Fields {
         let is_answer = matches!(self.draft.body, Body::Assistant(_));
         let name = if is_answer { self.draft.answer } else { self.draft.id };
         let name = if answer > 1 { format!("{name}-{answer}") } else { name.to_string() };
@@ -155,46 +155,46 @@ impl Record<'_, '_> {
     }
 
     /// What went wrong, as an answer that no model gave.
-    pub(super) fn failure(&mut self, said: &Said) {
-        self.losses().of_said(said);
-        self.losses().of_sender(said, &mut []);
+    pub(super) fn failure(&mut self, content: &Content) {
+        self.losses().of_said(content);
+        self.losses().of_sender(content, &mut []);
         let is_of_model = matches!(self.draft.body, Body::Assistant(_));
-        self.losses().dropped_if(is_of_model && said.model.is_some(), "model");
-        self.losses().dropped_if(is_of_model && said.usage.is_some(), "usage");
-        self.losses().dropped_if(!said.results.is_empty() || !said.notes.is_empty(), "tool result");
+        self.losses().dropped_if(is_of_model && content.model.is_some(), "model");
+        self.losses().dropped_if(is_of_model && content.usage.is_some(), "usage");
+        self.losses().dropped_if(!content.results.is_empty() || !content.notes.is_empty(), "tool result");
         if matches!(self.draft.body, Body::System(_)) {
             self.losses().renamed("notice");
         }
-        let state = state(said, self.losses());
-        let mut words = chain::words(&said.parts, self.losses());
+        let state = state(content, self.losses());
+        let mut words = line_builder::words(&content.parts, self.losses());
         if words.is_empty() {
             self.losses().synthesised("text");
-            words = said.error.clone().unwrap_or_default();
+            words = content.error.clone().unwrap_or_default();
         }
-        let nobody = Said { model: Some(NO_MODEL.to_owned()), ..Said::default() };
+        let nobody = Content { model: Some(NO_MODEL.to_owned()), ..Content::default() };
         let mut line = self.block(&nobody, vec![json!({"type": "text", "text": words})], 1);
         line.shift_remove("requestId");
-        line.extend(fields(json!({"isApiErrorMessage": true, "error": said.error})));
+        line.extend(fields(json!({"isApiErrorMessage": true, "error": content.error})));
         line.extend(state);
         self.chain.own(line);
     }
 
     /// Context that the agent itself makes anew.
-    pub(super) fn context(&mut self, said: &Said) {
-        self.losses().of_said(said);
-        self.losses().of_sender(said, &mut []);
-        let mut state = state(said, self.losses());
-        let kept = said.parts.iter().find_map(|part| match part {
+    pub(super) fn context(&mut self, content: &Content) {
+        self.losses().of_said(content);
+        self.losses().of_sender(content, &mut []);
+        let mut state = state(content, self.losses());
+        let kept = content.parts.iter().find_map(|part| match part {
             Part::Data(data) if data.kind == "attachment" && data.data["type"].is_string() => Some(data.data.clone()),
             _ => None,
         });
-        let shown = said.parts.iter().filter(|part| !matches!(part, Part::Data(data) if data.kind == "attachment"));
+        let shown = content.parts.iter().filter(|part| !matches!(part, Part::Data(data) if data.kind == "attachment"));
         let shown: Vec<Part> = shown.cloned().collect();
-        let words = chain::words(&shown, self.losses());
-        let results: Vec<Fields> = said.results.iter().filter_map(|result| self.result(result)).collect();
+        let words = line_builder::words(&shown, self.losses());
+        let results: Vec<Fields> = content.results.iter().filter_map(|result| self.result(result)).collect();
         results.into_iter().for_each(|line| self.chain.own(line));
         if words.is_empty() && kept.is_none() {
-            return self.only_state(said, state);
+            return self.only_state(content, state);
         }
         // `rendered` would be sent again, as if it were still so.
         let attachment = kept.unwrap_or_else(|| json!({"type": "context", "content": words}));
@@ -206,14 +206,14 @@ impl Record<'_, '_> {
 }
 
 /// The task list and the thinking mode, beside what is said.
-pub(super) fn state(said: &Said, losses: &mut Losses) -> Fields {
+pub(super) fn state(content: &Content, losses: &mut Losses) -> Fields {
     let mut state = Fields::new();
-    if let Some(todos) = &said.todos {
+    if let Some(todos) = &content.todos {
         // Every prompt of the agent has an empty list, whatever the list is.
         losses.dropped_if(todos.is_empty(), "todos");
         state.extend((!todos.is_empty()).then(|| ("todos".to_owned(), json!(todos))));
     }
-    if let Some(thinking) = &said.thinking {
+    if let Some(thinking) = &content.thinking {
         state.insert("thinkingMetadata".to_owned(), json!(thinking));
     }
     state

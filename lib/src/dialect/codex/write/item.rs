@@ -5,10 +5,10 @@ use serde_json::{Value, json};
 use super::super::context;
 use super::super::line::Payload;
 use super::script::Script;
-use crate::history::{file_words, name_sender, wire};
-use crate::message::{Approval, FilePart, Part, ReasoningPart, TextPart, ToolKind, ToolPart, ToolState};
-use crate::record::{Outcome, Said, ToolResult};
-use crate::writing::word_for;
+use crate::dialect::writer::word_for;
+use crate::model::message::{Approval, FilePart, Part, ReasoningPart, TextPart, ToolKind, ToolPart, ToolState};
+use crate::model::record::{Content, Outcome, ToolResult};
+use crate::view::history::{file_words, name_sender, wire};
 
 /// What the API takes for names and ids of calls.
 pub(super) const NAME_CHARS: usize = 64;
@@ -39,8 +39,8 @@ impl Script<'_> {
     }
 
     /// What the model is told again that nobody typed.
-    pub(super) fn told(&mut self, said: &Said, what: &str) {
-        let pieces = self.pieces(&said.parts);
+    pub(super) fn told(&mut self, content: &Content, what: &str) {
+        let pieces = self.pieces(&content.parts);
         if pieces.is_empty() {
             return self.drop(what);
         }
@@ -50,7 +50,7 @@ impl Script<'_> {
             self.rename(what);
         }
         self.item(message);
-        self.lose_the_rest(said);
+        self.lose_the_rest(content);
     }
 
     /// Texts and pictures of a message that the model gets; of other files it gets the name.

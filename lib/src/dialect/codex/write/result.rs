@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::super::output;
 use super::item::NAME_CHARS;
 use super::script::Script;
-use crate::history::wire;
-use crate::record::{Outcome, ToolResult};
+use crate::model::record::{Outcome, ToolResult};
+use crate::view::history::wire;
 
 /// Stands for a failure whose code nobody told.
 const SOME_FAILURE: i64 = 1;
@@ -74,7 +74,7 @@ impl Script<'_> {
             return as_it_is;
         }
         let told = why.strip_prefix("exit code ").and_then(|rest| rest.split_once(": "));
-        let told = told.filter(|(_, said)| *said == text.trim()).and_then(|(code, _)| code.parse::<i64>().ok());
+        let told = told.filter(|(_, content)| *content == text.trim()).and_then(|(code, _)| code.parse::<i64>().ok());
         let code = told.filter(|code| *code != 0).unwrap_or_else(|| {
             self.make_up("exit code");
             SOME_FAILURE

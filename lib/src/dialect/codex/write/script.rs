@@ -5,19 +5,19 @@ use serde_json::{Map, Value, json};
 use super::super::kind::Item;
 use super::super::{id_of, ordinal_of};
 use super::line;
-use crate::chain::fields;
-use crate::message::Part;
-use crate::record::{Body, Compaction, Context, RecordId, Said, Title, TitleSource, Usage};
-use crate::writing::{Draft, Line, Loss, Names, Written, word_for};
+use crate::dialect::line_builder::fields;
+use crate::dialect::writer::{Line, Loss, Names, NewRecord, Written, word_for};
+use crate::model::message::Part;
+use crate::model::record::{Body, Compaction, Content, Context, RecordId, Title, TitleSource, Usage};
 
 /// The lines of one record, as far as they are written.
 pub(super) struct Script<'d> {
-    draft: &'d Draft<'d>,
+    draft: &'d NewRecord<'d>,
     written: Written,
 }
 
 impl Script<'_> {
-    pub(super) fn of(draft: &Draft<'_>) -> Written {
+    pub(super) fn of(draft: &NewRecord<'_>) -> Written {
         let mut script = Script { draft, written: Written::default() };
         script.body(draft.body);
         script.written
@@ -25,23 +25,23 @@ impl Script<'_> {
 
     fn body(&mut self, body: &Body) {
         match body {
-            Body::User(said) => {
-                said.results.iter().for_each(|result| self.result(result));
-                if !said.parts.is_empty() || said.results.is_empty() {
-                    self.prompt(&said.parts, said.sender.as_deref());
+            Body::User(content) => {
+                content.results.iter().for_each(|result| self.result(result));
+                if !content.parts.is_empty() || content.results.is_empty() {
+                    self.prompt(&content.parts, content.sender.as_deref());
                 }
-                let rest = Said { results: Vec::new(), sender: None, ..said.clone() };
+                let rest = Content { results: Vec::new(), sender: None, ..content.clone() };
                 self.lose_the_rest(&rest);
             }
-            Body::Assistant(said) => self.answer(said),
-            Body::ToolResult(said) => {
-                said.parts.iter().for_each(|part| self.drop(word_for(part)));
-                said.results.iter().for_each(|result| self.result(result));
-                let rest = Said { results: Vec::new(), ..said.clone() };
+            Body::Assistant(content) => self.answer(content),
+            Body::ToolResult(content) => {
+                content.parts.iter().for_each(|part| self.drop(word_for(part)));
+                content.results.iter().for_each(|result| self.result(result));
+                let rest = Content { results: Vec::new(), ..content.clone() };
                 self.lose_the_rest(&rest);
             }
-            Body::Attachment(said) => self.context(said),
-            Body::System(said) => self.notice(said),
+            Body::Attachment(content) => self.context(content),
+            Body::System(content) => self.notice(content),
             Body::Title(title) => self.title(title),
             Body::Compaction(compaction) => self.compaction(compaction),
             // Taken back with the files of a version that wrote them.
@@ -93,37 +93,37 @@ impl Script<'_> {
         self.written.losses.push(Loss::synthesised(what));
     }
 
-    fn answer(&mut self, said: &Said) {
-        if let Some(model) = &said.model {
+    fn answer(&mut self, content: &Content) {
+        if let Some(model) = &content.model {
             // With all its fields Codex would take it for the sign that the model knows its instructions already.
             let mut facts = json!({"model": model});
-            if let Some(cwd) = &said.context.cwd {
+            if let Some(cwd) = &content.context.cwd {
                 facts["cwd"] = cwd.as_str().into();
             }
             self.push("turn_context", facts, Names::Side);
-        } else if self.draft.model_before.is_some() && self.begins_answer(said) {
+        } else if self.draft.model_before.is_some() && self.begins_answer(content) {
             // It is read as an answer of the model before it.
             self.make_up("model");
         }
-        said.parts.iter().for_each(|part| self.said_by_model(part));
-        said.results.iter().for_each(|result| self.result(result));
-        if let Some(usage) = said.usage {
+        content.parts.iter().for_each(|part| self.said_by_model(part));
+        content.results.iter().for_each(|result| self.result(result));
+        if let Some(usage) = content.usage {
             let (thread, response) = (self.draft.session.as_str(), self.draft.answer.as_str());
             let told = json!({"thread_id": thread, "response_id": response, "usage": tokens(usage)});
             self.push("token_usage_record", told, Names::Side);
         }
-        let rest = Said { results: Vec::new(), model: None, usage: None, ..said.clone() };
+        let rest = Content { results: Vec::new(), model: None, usage: None, ..content.clone() };
         self.lose_the_rest(&rest);
     }
 
     /// Whether it is the first that the model says: what follows is the same model's.
-    fn begins_answer(&self, said: &Said) -> bool {
-        self.draft.answer == self.draft.id && !said.parts.is_empty()
+    fn begins_answer(&self, content: &Content) -> bool {
+        self.draft.answer == self.draft.id && !content.parts.is_empty()
     }
 
     /// What the agent put before the model. Codex makes its own anew; what tells of the conversation it sends again.
-    fn context(&mut self, said: &Said) {
-        for part in &said.parts {
+    fn context(&mut self, content: &Content) {
+        for part in &content.parts {
             if let Part::Data(data) = part
                 && data.kind == "context"
                 && item_is(&data.data, Item::Context)
@@ -131,27 +131,27 @@ impl Script<'_> {
                 return self.item(data.data.clone());
             }
         }
-        if !said.to_model {
+        if !content.to_model {
             return self.drop("context");
         }
-        self.told(said, "context");
+        self.told(content, "context");
     }
 
     /// A notice that the model is told again, or an event.
-    fn notice(&mut self, said: &Said) {
-        if said.to_model {
-            return self.told(said, "notice");
+    fn notice(&mut self, content: &Content) {
+        if content.to_model {
+            return self.told(content, "notice");
         }
-        let texts = said
+        let texts = content
             .parts
             .iter()
             .filter_map(|part| if let Part::Text(text) = part { Some(&*text.text) } else { None });
         let words = texts.collect::<Vec<_>>().join("\n");
-        self.lose_the_rest(&Said { error: None, ..said.clone() });
-        let failure = said.error.as_deref();
+        self.lose_the_rest(&Content { error: None, ..content.clone() });
+        let failure = content.error.as_deref();
         if words.is_empty() && failure.is_none() {
             // A task list or a thinking mode without words is told as what it is.
-            if said.todos.is_none() && said.thinking.is_none() {
+            if content.todos.is_none() && content.thinking.is_none() {
                 self.drop("notice");
             }
             return;
@@ -198,18 +198,18 @@ impl Script<'_> {
     }
 
     /// What a message has beside its parts and has no place here.
-    pub(super) fn lose_the_rest(&mut self, said: &Said) {
+    pub(super) fn lose_the_rest(&mut self, content: &Content) {
         let lost = [
-            (!said.results.is_empty(), "tool result"),
-            (!said.notes.is_empty(), "note of a run"),
-            (said.model.is_some(), "model"),
-            (said.usage.is_some(), "usage"),
-            (said.context != Context::default(), Loss::SURROUNDINGS),
-            (said.todos.is_some(), "todos"),
-            (said.thinking.is_some(), "thinking mode"),
-            (said.sender.is_some(), "sender"),
-            (said.error.is_some(), "error"),
-            (!said.metadata.is_empty(), "metadata"),
+            (!content.results.is_empty(), "tool result"),
+            (!content.notes.is_empty(), "note of a run"),
+            (content.model.is_some(), "model"),
+            (content.usage.is_some(), "usage"),
+            (content.context != Context::default(), Loss::SURROUNDINGS),
+            (content.todos.is_some(), "todos"),
+            (content.thinking.is_some(), "thinking mode"),
+            (content.sender.is_some(), "sender"),
+            (content.error.is_some(), "error"),
+            (!content.metadata.is_empty(), "metadata"),
         ];
         lost.into_iter().filter(|(is, _)| *is).for_each(|(_, what)| self.drop(what));
     }

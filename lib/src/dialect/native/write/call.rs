@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::message::{Approval, Part, ToolKind, ToolPart, ToolState};
-use crate::record::{Outcome, ToolResult};
+use crate::model::message::{Approval, Part, ToolKind, ToolPart, ToolState};
+use crate::model::record::{Outcome, ToolResult};
 
 pub(super) fn call(part: &Part) -> Option<Value> {
     let Part::Tool(call) = part else { return None };

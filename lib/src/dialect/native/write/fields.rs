@@ -4,21 +4,21 @@ use serde_json::{Map, Value, json};
 
 use super::call::{call, result};
 use crate::dialect::native::FORMAT;
-use crate::message::Part;
-use crate::record::{Body, Compaction, Context, RecordId, Said, ToolNote, Usage};
-use crate::writing::{Draft, Line, Names};
+use crate::dialect::writer::{Line, Names, NewRecord};
+use crate::model::message::Part;
+use crate::model::record::{Body, Compaction, Content, Context, RecordId, ToolNote, Usage};
 
 /// How many fields a line usually has: a map that grows by and by costs as much as all that is put into it.
 const USUAL_FIELDS: usize = 14;
 
 /// The fields of a line, in order.
 pub(super) struct Fields<'d> {
-    draft: &'d Draft<'d>,
+    draft: &'d NewRecord<'d>,
     pub(super) map: Map<String, Value>,
 }
 
 impl<'d> Fields<'d> {
-    pub(super) fn new(draft: &'d Draft<'d>) -> Fields<'d> {
+    pub(super) fn new(draft: &'d NewRecord<'d>) -> Fields<'d> {
         Fields { draft, map: Map::with_capacity(USUAL_FIELDS) }
     }
 
@@ -71,33 +71,33 @@ impl<'d> Fields<'d> {
         Line { value: self.map.into(), names }
     }
 
-    pub(super) fn said(&mut self, kind: &str, said: &Said) {
+    pub(super) fn content(&mut self, kind: &str, content: &Content) {
         self.begin(kind);
         if self.is_first_piece() {
-            self.context(&said.context);
+            self.context(&content.context);
         }
-        self.some("model", said.model.as_deref());
-        self.message(kind, &said.parts);
-        if !said.results.is_empty() {
-            self.put("toolResults", said.results.iter().map(result).collect());
+        self.some("model", content.model.as_deref());
+        self.message(kind, &content.parts);
+        if !content.results.is_empty() {
+            self.put("toolResults", content.results.iter().map(result).collect());
         }
-        if !said.notes.is_empty() {
+        if !content.notes.is_empty() {
             let note = |note: &ToolNote| json!({"toolCallId": note.call_id, "about": note.about});
-            self.put("toolNotes", said.notes.iter().map(note).collect());
+            self.put("toolNotes", content.notes.iter().map(note).collect());
         }
-        self.some("usage", said.usage.map(usage));
-        self.some("thinkingMetadata", said.thinking.as_ref());
-        self.some("todos", said.todos.as_ref());
-        self.some("sender", said.sender.as_deref());
+        self.some("usage", content.usage.map(usage));
+        self.some("thinkingMetadata", content.thinking.as_ref());
+        self.some("todos", content.todos.as_ref());
+        self.some("sender", content.sender.as_deref());
         let usually_told = kind == "system";
-        if matches!(kind, "system" | "error" | "attachment") && said.to_model != usually_told {
-            self.put("toModel", said.to_model.into());
+        if matches!(kind, "system" | "error" | "attachment") && content.to_model != usually_told {
+            self.put("toModel", content.to_model.into());
         }
-        if said.instructs {
+        if content.instructs {
             self.put("instructs", true.into());
         }
-        let mut free = said.metadata.clone();
-        if let Some(error) = &said.error {
+        let mut free = content.metadata.clone();
+        if let Some(error) = &content.error {
             free.insert("error_type".to_owned(), error.as_str().into());
         }
         if !free.is_empty() {
@@ -178,11 +178,11 @@ impl<'d> Fields<'d> {
     fn replaced(&self, body: &Body) -> Value {
         let mut line = Fields::new(self.draft);
         match body {
-            Body::User(said) => line.replacing("user", said),
-            Body::Assistant(said) => line.replacing("assistant", said),
-            Body::ToolResult(said) => line.replacing("tool_result", said),
-            Body::Attachment(said) => line.replacing("attachment", said),
-            Body::System(said) => line.replacing("system", said),
+            Body::User(content) => line.replacing("user", content),
+            Body::Assistant(content) => line.replacing("assistant", content),
+            Body::ToolResult(content) => line.replacing("tool_result", content),
+            Body::Attachment(content) => line.replacing("attachment", content),
+            Body::System(content) => line.replacing("system", content),
             Body::Other(value) => return value.clone(),
             Body::Snapshot(_)
             | Body::Title(_)
@@ -194,8 +194,8 @@ impl<'d> Fields<'d> {
         line.map.into()
     }
 
-    fn replacing(&mut self, kind: &str, said: &Said) {
-        self.said(kind, said);
+    fn replacing(&mut self, kind: &str, content: &Content) {
+        self.content(kind, content);
         for known in
             ["uuid", "parentUuid", "timestamp", "sessionId", "version", "fragment", "isSidechain", "forkedFrom"]
         {

@@ -4,13 +4,13 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::fields::usage;
-use crate::chain;
-use crate::record::SessionId;
-use crate::writing::{self, End, Tally};
+use crate::dialect::line_builder;
+use crate::dialect::writer::{self, End, Tally};
+use crate::model::record::SessionId;
 
 /// In the keys that Sage ships and in their order.
 pub(super) fn sidecar(before: Option<Value>, tally: &Tally) -> Value {
-    let mut before = chain::fields(before.unwrap_or_default());
+    let mut before = line_builder::fields(before.unwrap_or_default());
     let (first, last) = tally.prompts.as_ref().map(|(first, last)| (first.as_str(), last.as_str())).unzip();
     let text = |text: Option<&str>| text.map(Value::from);
     let instant = |at: Option<Timestamp>| at.map(|at| at.to_string().into());
@@ -33,7 +33,7 @@ pub(super) fn sidecar(before: Option<Value>, tally: &Tally) -> Value {
         ("tokenUsage", tally.usage.map(usage)),
         ("forkedFrom", text(tally.forked_from.as_ref().map(SessionId::as_str))),
     ];
-    writing::sidecar(told, before)
+    writer::sidecar(told, before)
 }
 
 /// How far it has come. Sage says of a session that ended in an error that it failed, and of one that goes on that it is active.

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Record, Voice};
-use crate::chain::{Chain, Replaced, fields};
-use crate::record::{Body, Compaction};
+use crate::dialect::line_builder::{Chain, Replaced, fields};
+use crate::model::record::{Body, Compaction};
 
 /// The agent's word for a compression that was done.
 const COMPRESSED: u64 = 1;
@@ -42,12 +42,12 @@ impl Record<'_> {
         let mut lines = Chain::default();
         let mut record = Record { chain: &mut lines };
         match Replaced::by(body) {
-            Replaced::Told(said) => record.prompt(said, Voice::Person),
-            Replaced::Answered(said) => record.answer(said),
+            Replaced::Told(content) => record.prompt(content, Voice::Person),
+            Replaced::Answered(content) => record.answer(content),
             Replaced::Unheard => record.losses().dropped(Replaced::LOST),
         }
-        let (said, losses) = lines.into_fields();
+        let (content, losses) = lines.into_fields();
         self.losses().extend(losses);
-        said.into_iter().filter_map(|mut line| line.shift_remove("message")).collect()
+        content.into_iter().filter_map(|mut line| line.shift_remove("message")).collect()
     }
 }

@@ -4,47 +4,47 @@ use serde_json::{Value, json};
 
 use super::part::{self, Speaker};
 use super::{Record, Voice};
-use crate::chain::{self, Fields, fields};
-use crate::message::Part;
-use crate::record::{Body, Outcome, Said, ToolNote, ToolResult, Usage};
-use crate::writing::Loss;
+use crate::dialect::line_builder::{self, Fields, fields};
+use crate::dialect::writer::Loss;
+use crate::model::message::Part;
+use crate::model::record::{Body, Content, Outcome, ToolNote, ToolResult, Usage};
 
 impl Record<'_> {
     /// What was said, and has no place here.
-    fn leave(&mut self, said: &Said) {
-        self.losses().of_said(said);
-        self.losses().dropped_if(said.context.user_type.is_some(), Loss::SURROUNDINGS);
-        self.losses().dropped_if(said.todos.is_some(), "todos");
-        self.losses().dropped_if(said.thinking.is_some(), "thinking mode");
+    fn leave(&mut self, content: &Content) {
+        self.losses().of_said(content);
+        self.losses().dropped_if(content.context.user_type.is_some(), Loss::SURROUNDINGS);
+        self.losses().dropped_if(content.todos.is_some(), "todos");
+        self.losses().dropped_if(content.thinking.is_some(), "thinking mode");
     }
 
     /// What is said to the model: the results first, each a record of its own, then the words.
-    pub(super) fn prompt(&mut self, said: &Said, voice: Voice) {
-        self.leave(said);
-        self.losses().dropped_if(said.model.is_some(), "model");
-        self.losses().dropped_if(said.usage.is_some(), "usage");
-        if said.instructs {
+    pub(super) fn prompt(&mut self, content: &Content, voice: Voice) {
+        self.leave(content);
+        self.losses().dropped_if(content.model.is_some(), "model");
+        self.losses().dropped_if(content.usage.is_some(), "usage");
+        if content.instructs {
             self.losses().renamed("instruction");
         }
-        let is_of_none = |note: &ToolNote| said.results.iter().all(|result| result.call_id != note.call_id);
-        self.losses().dropped_if(said.notes.iter().any(is_of_none), "note of a run");
-        for result in &said.results {
-            let line = self.result(result, &said.notes);
+        let is_of_none = |note: &ToolNote| content.results.iter().all(|result| result.call_id != note.call_id);
+        self.losses().dropped_if(content.notes.iter().any(is_of_none), "note of a run");
+        for result in &content.results {
+            let line = self.result(result, &content.notes);
             line.into_iter().for_each(|line| self.chain.own(line));
         }
-        match self.spoken(said, voice) {
+        match self.spoken(content, voice) {
             Some(line) => self.chain.own(line),
             None => {
-                let is_mute = said.parts.is_empty() && said.results.is_empty() && said.todos.is_none();
-                self.losses().dropped_if(is_mute && said.thinking.is_none(), "empty message");
+                let is_mute = content.parts.is_empty() && content.results.is_empty() && content.todos.is_none();
+                self.losses().dropped_if(is_mute && content.thinking.is_none(), "empty message");
             }
         }
     }
 
-    fn spoken(&mut self, said: &Said, voice: Voice) -> Option<Fields> {
+    fn spoken(&mut self, content: &Content, voice: Voice) -> Option<Fields> {
         let mut parts: Vec<Value> =
-            said.parts.iter().filter_map(|part| part::of(part, Speaker::User, self.losses())).collect();
-        self.losses().of_sender(said, &mut parts);
+            content.parts.iter().filter_map(|part| part::of(part, Speaker::User, self.losses())).collect();
+        self.losses().of_sender(content, &mut parts);
         let about = match voice {
             Voice::Person => json!({"type": "user", "provenance": "real_user"}),
             Voice::MidTurn => json!({"type": "user", "subtype": "mid_turn_user_message", "provenance": "real_user"}),
@@ -81,20 +81,20 @@ impl Record<'_> {
     }
 
     /// One record for each response of the model, behind it the results that its calls carry.
-    pub(super) fn answer(&mut self, said: &Said) {
-        self.leave(said);
-        self.losses().of_sender(said, &mut []);
-        self.losses().dropped_if(!said.notes.is_empty(), "note of a run");
-        let mut results = said.results.clone();
-        for parts in chain::responses(said) {
+    pub(super) fn answer(&mut self, content: &Content) {
+        self.leave(content);
+        self.losses().of_sender(content, &mut []);
+        self.losses().dropped_if(!content.notes.is_empty(), "note of a run");
+        let mut results = content.results.clone();
+        for parts in line_builder::responses(content) {
             let spoken = parts.iter().filter(|part| !matches!(part, Part::Steering(_)));
             let said_parts: Vec<Value> =
                 spoken.filter_map(|part| part::of(part, Speaker::Model, self.losses())).collect();
             if !said_parts.is_empty() {
-                let line = self.response(said, said_parts);
+                let line = self.response(content, said_parts);
                 self.chain.own(line);
             }
-            results.extend(chain::carried(parts));
+            results.extend(line_builder::carried(parts));
             for result in results.drain(..) {
                 let line = self.result(&result, &[]);
                 line.into_iter().for_each(|line| self.chain.follows(line));
@@ -102,29 +102,29 @@ impl Record<'_> {
             for part in parts {
                 let Part::Steering(steering) = part else { continue };
                 self.losses().renamed("message inside another");
-                let spoken = Said { parts: steering.parts.clone(), ..Said::default() };
+                let spoken = Content { parts: steering.parts.clone(), ..Content::default() };
                 let line = self.spoken(&spoken, Voice::MidTurn);
                 line.into_iter().for_each(|line| self.chain.follows(line));
             }
         }
-        if self.chain.is_empty() && said.usage.is_some() {
-            let line = self.response(said, Vec::new());
+        if self.chain.is_empty() && content.usage.is_some() {
+            let line = self.response(content, Vec::new());
             self.chain.own(line);
         }
         for result in results {
             let line = self.result(&result, &[]);
             line.into_iter().for_each(|line| self.chain.own(line));
         }
-        let says_more = !said.parts.is_empty() || said.todos.is_some() || said.thinking.is_some();
+        let says_more = !content.parts.is_empty() || content.todos.is_some() || content.thinking.is_some();
         let is_mute = self.chain.is_empty() && !says_more;
         self.losses().dropped_if(is_mute, "empty message");
     }
 
-    fn response(&mut self, said: &Said, parts: Vec<Value>) -> Fields {
+    fn response(&mut self, content: &Content, parts: Vec<Value>) -> Fields {
         let mut line = fields(json!({"type": "assistant", "provenance": "assistant_output"}));
-        line.extend(said.model.as_deref().map(|model| ("model".to_owned(), model.into())));
+        line.extend(content.model.as_deref().map(|model| ("model".to_owned(), model.into())));
         line.insert("message".to_owned(), json!({"role": "model", "parts": parts}));
-        if let Some(usage) = said.usage {
+        if let Some(usage) = content.usage {
             self.losses().dropped_if(usage.cache_write.is_some(), "cache tokens");
             line.insert("usageMetadata".to_owned(), tokens(usage));
         }
@@ -132,30 +132,30 @@ impl Record<'_> {
     }
 
     /// What went wrong, as the end of a turn.
-    pub(super) fn failure(&mut self, said: &Said, body: &Body) {
-        self.leave(said);
-        self.losses().of_sender(said, &mut []);
-        self.losses().dropped_if(!said.results.is_empty() || !said.notes.is_empty(), "tool result");
-        self.losses().dropped_if(said.model.is_some(), "model");
-        self.losses().dropped_if(said.usage.is_some(), "usage");
+    pub(super) fn failure(&mut self, content: &Content, body: &Body) {
+        self.leave(content);
+        self.losses().of_sender(content, &mut []);
+        self.losses().dropped_if(!content.results.is_empty() || !content.notes.is_empty(), "tool result");
+        self.losses().dropped_if(content.model.is_some(), "model");
+        self.losses().dropped_if(content.usage.is_some(), "usage");
         if matches!(body, Body::Assistant(_)) {
             self.losses().renamed("error");
         }
-        if said.error.as_deref() != Some("turn_result") {
+        if content.error.as_deref() != Some("turn_result") {
             self.losses().renamed("kind of an error");
         }
-        let words = chain::words(&said.parts, self.losses());
-        let error = json!({"message": words, "code": said.error});
+        let words = line_builder::words(&content.parts, self.losses());
+        let error = json!({"message": words, "code": content.error});
         self.notices("turn_result", json!({"state": "error", "error": error}));
     }
 
     /// The agent shows what a command showed; nothing else of its own is for people.
-    pub(super) fn notice(&mut self, said: &Said) {
-        self.leave(said);
-        self.losses().of_sender(said, &mut []);
-        let words = chain::words(&said.parts, self.losses());
+    pub(super) fn notice(&mut self, content: &Content) {
+        self.leave(content);
+        self.losses().of_sender(content, &mut []);
+        let words = line_builder::words(&content.parts, self.losses());
         if words.is_empty() {
-            self.losses().dropped_if(said.parts.is_empty() && said.todos.is_none(), "empty message");
+            self.losses().dropped_if(content.parts.is_empty() && content.todos.is_none(), "empty message");
             return;
         }
         let shown = json!([{"type": "info", "text": words}]);

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::chain::{Losses, name_of, plain_name};
-use crate::history::{data_url, file_words, given};
-use crate::message::{FilePart, Part, ToolPart, ToolState};
-use crate::record::{Outcome, ToolResult};
+use crate::dialect::line_builder::{Losses, name_of, plain_name};
+use crate::model::message::{FilePart, Part, ToolPart, ToolState};
+use crate::model::record::{Outcome, ToolResult};
+use crate::view::history::{data_url, file_words, given};
 
 /// Of a tool: what the APIs take that the agent speaks to.
 const NAME_CHARS: usize = 64;
@@ -20,12 +20,12 @@ pub(super) enum Speaker {
 /// The part of a `Content` that says a part of a message.
 pub(super) fn of(part: &Part, speaker: Speaker, losses: &mut Losses) -> Option<Value> {
     match part {
-        Part::Text(said) => {
-            losses.dropped_if(said.citations.is_some(), "citations");
-            losses.dropped_if(!said.extra.is_empty(), "details of a part");
-            losses.dropped_if(said.text.is_empty(), "text");
-            let text = (!said.text.is_empty()).then(|| json!({"text": said.text}))?;
-            Some(signed(text, said.provider_metadata.as_ref(), losses))
+        Part::Text(content) => {
+            losses.dropped_if(content.citations.is_some(), "citations");
+            losses.dropped_if(!content.extra.is_empty(), "details of a part");
+            losses.dropped_if(content.text.is_empty(), "text");
+            let text = (!content.text.is_empty()).then(|| json!({"text": content.text}))?;
+            Some(signed(text, content.provider_metadata.as_ref(), losses))
         }
         Part::Reasoning(thought) if speaker == Speaker::Model => {
             losses.dropped_if(!thought.extra.is_empty(), "details of a part");

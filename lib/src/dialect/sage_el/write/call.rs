@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::message::{ToolKind, ToolPart, ToolState};
-use crate::writing::{LossKind, Written};
+use crate::dialect::writer::{LossKind, Written};
+use crate::model::message::{ToolKind, ToolPart, ToolState};
 
 /// The call with its result, under the id that it has here. What `Call` of `line.rs` has no field for is noted.
 pub(super) fn value(tool: &ToolPart, id: String, written: &mut Written) -> Value {

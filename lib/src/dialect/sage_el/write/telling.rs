@@ -4,16 +4,16 @@ use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::{call, tells_session};
-use crate::closed::{closed, lose_surroundings};
-use crate::history::in_a_room;
-use crate::message::{FilePart, Part, SteeringPart, TextPart};
-use crate::record::{RecordId, Said, Usage};
-use crate::writing::{Draft, Line, LossKind, Names, Response, Written, word_for};
+use crate::dialect::resolved_turn::{closed, lose_surroundings};
+use crate::dialect::writer::{Line, LossKind, Names, NewRecord, Response, Written, word_for};
+use crate::model::message::{FilePart, Part, SteeringPart, TextPart};
+use crate::model::record::{Content, RecordId, Usage};
+use crate::view::history::in_a_room;
 
 /// A record on its way to lines: what is told so far, and the response that is being put together.
 pub(super) struct Telling<'a> {
     role: &'static str,
-    said: &'a Said,
+    content: &'a Content,
     told: Vec<Told>,
     texts: Vec<&'a str>,
     calls: Vec<Value>,
@@ -36,17 +36,17 @@ struct Told {
 }
 
 impl<'a> Telling<'a> {
-    pub(super) fn of(role: &'static str, said: &'a Said) -> Telling<'a> {
+    pub(super) fn of(role: &'static str, content: &'a Content) -> Telling<'a> {
         let (told, texts, calls, instead) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (ids, written) = (HashSet::new(), Written::default());
-        Telling { role, said, told, texts, calls, ids, instead, begun: 0, written }
+        Telling { role, content, told, texts, calls, ids, instead, begun: 0, written }
     }
 
-    pub(super) fn finish(mut self, draft: &Draft<'_>) -> Written {
-        let closed = closed(self.said, &mut self.written);
+    pub(super) fn finish(mut self, draft: &NewRecord<'_>) -> Written {
+        let closed = closed(self.content, &mut self.written);
         self.strays(&closed.strays, draft);
         // Texts are borrowed from the record; only the calls of `closed` differ from its own.
-        for (part, own) in closed.parts.iter().zip(&self.said.parts) {
+        for (part, own) in closed.parts.iter().zip(&self.content.parts) {
             let Part::Tool(tool) = part else {
                 self.part(own);
                 continue;
@@ -55,7 +55,7 @@ impl<'a> Telling<'a> {
             let id = self.unique(tool.call_id.clone(), draft);
             self.calls.push(call::value(tool, id, &mut self.written));
         }
-        if let Some(kind) = &self.said.error {
+        if let Some(kind) = &self.content.error {
             self.instead.push(format!("error {kind}"));
         }
         self.end_response(self.role);
@@ -66,7 +66,7 @@ impl<'a> Telling<'a> {
 
     /// Results of calls that stand elsewhere. A line for them would have a role that sage's rules do not know, so that
     /// each becomes a call with a result, under an id that its own call does not have.
-    fn strays(&mut self, strays: &[Part], draft: &Draft<'_>) {
+    fn strays(&mut self, strays: &[Part], draft: &NewRecord<'_>) {
         for part in strays {
             let Part::Tool(tool) = part else { continue };
             self.written.lose("tool result", LossKind::Renamed);
@@ -78,7 +78,7 @@ impl<'a> Telling<'a> {
     }
 
     /// The id of a call, unless it is empty or another call of the record has it: its result would be that one's too.
-    fn unique(&mut self, id: String, draft: &Draft<'_>) -> String {
+    fn unique(&mut self, id: String, draft: &NewRecord<'_>) -> String {
         if !id.is_empty() && self.ids.insert(id.clone()) {
             return id;
         }
@@ -170,7 +170,7 @@ impl<'a> Telling<'a> {
 
     /// In a room the words begin with who says them, as a model is told.
     fn name_speaker(&mut self) {
-        let Some(sender) = self.said.sender.as_deref() else { return };
+        let Some(sender) = self.content.sender.as_deref() else { return };
         let first = self.told.iter_mut().find(|told| told.role == self.role);
         match (in_a_room(Some(sender)), first) {
             (Some(name), Some(first)) => {
@@ -183,7 +183,7 @@ impl<'a> Telling<'a> {
 
     /// What a line has no field for.
     fn lose_the_rest(&mut self) {
-        let Said { todos, thinking, metadata, usage, error, .. } = self.said;
+        let Content { todos, thinking, metadata, usage, error, .. } = self.content;
         let lost = [
             ("todos", todos.is_some()),
             ("thinking mode", thinking.is_some()),
@@ -197,31 +197,31 @@ impl<'a> Telling<'a> {
         for (what, _) in lost.into_iter().filter(|(_, is_lost)| *is_lost) {
             self.written.lose(what, LossKind::Dropped);
         }
-        lose_surroundings(self.said, &mut self.written);
+        lose_surroundings(self.content, &mut self.written);
     }
 
     /// The record's id is that of the first line of its own role.
-    fn into_lines(self, draft: &Draft<'_>) -> Written {
+    fn into_lines(self, draft: &NewRecord<'_>) -> Written {
         let costs = self.costs(draft);
         let mut written = self.written;
         let own = self.told.iter().position(|told| told.role == self.role).unwrap_or(0);
         for (at, (told, usage)) in self.told.into_iter().zip(costs).enumerate() {
             let id = if at == own { draft.id.clone() } else { RecordId((draft.new_id)()) };
-            let of_model = (told.role == self.role).then_some(&self.said.model);
+            let of_model = (told.role == self.role).then_some(&self.content.model);
             let response = match draft.responses.get(told.response) {
                 Some(response) => Response { model: of_model.and(response.model.clone()), at: response.at, usage },
                 None => Response { model: of_model.cloned().flatten(), at: draft.at, usage },
             };
-            let value = value(draft, &id, told, self.said, response);
+            let value = value(draft, &id, told, self.content, response);
             written.lines.push(Line { value, names: Names::Link(id) });
         }
         written
     }
 
     /// What each line tells of the costs: its response's, and those of responses that no line tells of.
-    fn costs(&self, draft: &Draft<'_>) -> Vec<Option<Usage>> {
+    fn costs(&self, draft: &NewRecord<'_>) -> Vec<Option<Usage>> {
         let mut costs = vec![None; self.told.len()];
-        let of_all = self.said.usage.map(|usage| (usize::MAX, usage)).filter(|_| draft.responses.is_empty());
+        let of_all = self.content.usage.map(|usage| (usize::MAX, usage)).filter(|_| draft.responses.is_empty());
         let of_each = draft.responses.iter().enumerate().filter_map(|(at, response)| Some((at, response.usage?)));
         for (response, usage) in of_each.chain(of_all) {
             let is_own = |told: &Told| told.role == self.role && told.response <= response;
@@ -234,7 +234,7 @@ impl<'a> Telling<'a> {
     }
 }
 
-fn value(draft: &Draft<'_>, id: &RecordId, told: Told, said: &Said, response: Response) -> Value {
+fn value(draft: &NewRecord<'_>, id: &RecordId, told: Told, said: &Content, response: Response) -> Value {
     let mut line = Map::new();
     let mut put = |key: &str, value: Option<Value>| {
         if let Some(value) = value {

@@ -1,0 +1,40 @@
+//! The pager: `$SCROLLBACK_PAGER`, else `$PAGER`, else `less`; none of them is needed.
+
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+use scrollback::model::home::Home;
+
+/// A pager that runs.
+pub(crate) struct Pager(Child);
+
+impl Pager {
+    /// Starts the pager at a line. `None` when there is none: then the output goes to the terminal as it is.
+    pub(crate) fn start(home: &Home, from_line: usize) -> Option<(Pager, ChildStdin)> {
+        let chosen = ["SCROLLBACK_PAGER", "PAGER"].iter().find_map(|name| home.vars.get(*name));
+        let chosen = chosen.map_or("less", |chosen| chosen.trim());
+        if chosen.is_empty() || chosen == "cat" {
+            return None;
+        }
+        let mut words = chosen.split_whitespace();
+        let program = words.next()?;
+        let mut command = Command::new(program);
+        command.args(words);
+        if program.rsplit('/').next() == Some("less") {
+            if from_line > 0 {
+                command.arg(format!("+{}", from_line + 1));
+            }
+            if !home.vars.contains_key("LESS") {
+                // Quit when it fits, keep colours, leave the text on the screen.
+                command.env("LESS", "FRX");
+            }
+        }
+        let mut child = command.stdin(Stdio::piped()).spawn().ok()?;
+        let input = child.stdin.take()?;
+        Some((Pager(child), input))
+    }
+
+    pub(crate) fn wait(mut self) {
+        // A pager that cannot be waited for is gone already.
+        drop(self.0.wait());
+    }
+}

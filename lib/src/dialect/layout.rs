@@ -1,0 +1,276 @@
+//! Where a dialect's sessions lie, and the walk that finds them.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use crate::model::error::{At, Error, Result};
+
+/// One place where a dialect keeps sessions.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// The folder to begin in.
+    pub root: PathBuf,
+    /// The sessions' files below it, a `*` standing for any part of a name: `*/messages.jsonl`.
+    pub pattern: &'static str,
+    /// Further files of the same session beside its first one, read after it.
+    pub companions: &'static [&'static str],
+    /// A file beside it that says something about the session, believed only where the log is silent. A `*` stands for
+    /// the log's own name without its ending.
+    pub sidecar: Option<&'static str>,
+    /// What the file is.
+    pub format: Format,
+}
+
+/// What a session's file is.
+#[derive(Debug, Clone, Copy)]
+pub enum Format {
+    /// A JSON value a line.
+    Lines,
+    /// One JSON document.
+    Document,
+    /// Rows of a SQLite database.
+    Rows(&'static Rows),
+    /// One of several: its content tells which. No session that was found is of this format.
+    ByContent {
+        /// What it can be.
+        formats: &'static [Format],
+        /// Others keep files of such names there too, so that content also tells whose a file is.
+        mixed: bool,
+    },
+}
+
+/// How sessions lie in a SQLite database.
+#[derive(Debug)]
+pub struct Rows {
+    /// The table that sessions lie in. A view of this name is none.
+    pub table: &'static str,
+    /// The columns that tell it from another program's table of this name, in lower case.
+    pub columns: &'static [&'static str],
+    /// Gives each session's key and name.
+    pub sessions: &'static str,
+    /// Gives the rows of the session with key `?1` in order: the rowid and the row, as JSON text or as columns.
+    pub rows: &'static str,
+    /// Gives row `?1`, as JSON text or as columns.
+    pub row: &'static str,
+    /// The column of the path of the log that a session really is, and what gives it for the session with key `?1`.
+    pub log: Option<(&'static str, &'static str)>,
+}
+
+/// A folder with more entries than this is no store of sessions.
+const ENTRIES_PER_FOLDER: usize = 200_000;
+
+impl Layout {
+    /// Every file that the pattern names, in the order of names; what cannot be read is an error of its own.
+    pub fn files(&self) -> Vec<Result<PathBuf>> {
+        let mut found = vec![Ok(self.root.clone())];
+        let parts: Vec<&str> = self.pattern.split('/').collect();
+        for (depth, part) in parts.iter().enumerate() {
+            let last = depth + 1 == parts.len();
+            // Folders are looked into side by side: of thousands of files each is asked what it is.
+            found = found
+                .into_par_iter()
+                .flat_map_iter(|folder| match folder {
+                    Ok(folder) => matching(&folder, part, last),
+                    Err(error) => vec![Err(error)],
+                })
+                .collect();
+        }
+        found
+    }
+
+    /// Whether a file is named as this layout's are, whatever its folder.
+    pub(crate) fn names(&self, path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        self.pattern.rsplit('/').next().is_some_and(|part| name_matches(part, &name))
+    }
+
+    /// How much of a name the pattern says: of two layouts that fit a file, the one that says more has it.
+    pub(crate) fn exactness(&self) -> usize {
+        self.pattern.len() - self.pattern.matches('*').count()
+    }
+
+    /// Whether a path could be one of this layout's files, wherever it lies.
+    pub fn fits(&self, path: &Path) -> bool {
+        let mut parts = path.components().rev();
+        self.pattern
+            .rsplit('/')
+            .all(|part| parts.next().is_some_and(|name| name_matches(part, &name.as_os_str().to_string_lossy())))
+    }
+}
+
+/// What of a folder's entries a part of the pattern names, and every reason why it may not be all.
+fn matching(folder: &Path, part: &str, last: bool) -> Vec<Result<PathBuf>> {
+    // `metadata` follows links: a store may be one.
+    let wanted = |path: PathBuf| match fs::metadata(&path) {
+        Ok(metadata) if last && !metadata.is_file() && !metadata.is_dir() => Some(Err(Error::NotAFile(path))),
+        Ok(metadata) => (if last { metadata.is_file() } else { metadata.is_dir() }).then_some(Ok(path)),
+        // A link that leads nowhere stands where a session should.
+        Err(error) if is_absence(&error) && !(last && path.is_symlink()) => None,
+        Err(source) => Some(Err(Error::Io { path, source })),
+    };
+    if !part.contains('*') {
+        return wanted(folder.join(part)).into_iter().collect();
+    }
+    match fs::read_dir(folder) {
+        Ok(entries) => {
+            let entries = entries.map(|entry| entry.map(|entry| entry.path()));
+            let listed = list(folder, entries, part, ENTRIES_PER_FOLDER);
+            listed.into_iter().filter_map(|path| path.map_or_else(|error| Some(Err(error)), wanted)).collect()
+        }
+        Err(error) if is_absence(&error) => Vec::new(),
+        Err(error) => vec![Err(error).at(folder)],
+    }
+}
+
+/// The entries whose names fit, in the order of names, and behind them what could not be read or was too much.
+fn list(
+    folder: &Path,
+    mut entries: impl Iterator<Item = io::Result<PathBuf>>,
+    part: &str,
+    limit: usize,
+) -> Vec<Result<PathBuf>> {
+    let (mut paths, mut errors) = (Vec::new(), Vec::new());
+    for entry in entries.by_ref().take(limit) {
+        match entry {
+            Ok(path) if path.file_name().is_some_and(|name| name_matches(part, &name.to_string_lossy())) => {
+                paths.push(path);
+            }
+            Ok(_) => {}
+            Err(error) => errors.push(error),
+        }
+    }
+    if entries.next().is_some() {
+        errors.push(io::Error::other(format!("more than {limit} entries; the rest is not looked at")));
+    }
+    // They differ in their last names only.
+    paths.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
+    paths.into_iter().map(Ok).chain(errors.into_iter().map(|error| Err(error).at(folder))).collect()
+}
+
+/// Nothing is there, or what is there leads nowhere.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// What the file beside a converted session ends in: it keeps what that one cannot hold, and is no session.
+pub(crate) const KEPT_ENDING: &str = ".scrollback.json";
+
+/// The file that a conversion leaves beside the one that it wrote.
+pub(crate) fn kept_beside(converted: &Path) -> PathBuf {
+    let mut name = converted.as_os_str().to_owned();
+    name.push(KEPT_ENDING);
+    PathBuf::from(name)
+}
+
+/// What may follow the ending of a log: how it is packed. A copy that somebody has laid aside is another name.
+const PACKED_ENDINGS: [&str; 3] = ["", ".zst", ".gz"];
+
+/// Matches a name against a pattern with any number of `*`. The one behind `.jsonl` stands for how the log is packed.
+fn name_matches(pattern: &str, name: &str) -> bool {
+    if name.ends_with(KEPT_ENDING) {
+        return false;
+    }
+    if let Some(log) = pattern.strip_suffix('*').filter(|log| log.ends_with(".jsonl")) {
+        let unpacked = PACKED_ENDINGS.into_iter().filter_map(|ending| name.strip_suffix(ending));
+        return unpacked.into_iter().any(|name| name_matches(log, name));
+    }
+    let mut pieces = pattern.split('*');
+    let first = pieces.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut pieces: Vec<&str> = pieces.collect();
+    let Some(last) = pieces.pop() else { return rest.is_empty() };
+    for piece in pieces {
+        match rest.find(piece) {
+            Some(at) => rest = &rest[at + piece.len()..],
+            None => return false,
+        }
+    }
+    rest.ends_with(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_part_of_a_name() {
+        for (pattern, name, fits) in [
+            ("*", "anything", true),
+            ("messages.jsonl", "messages.jsonl", true),
+            ("messages.jsonl", "messages.jsonl.bak", false),
+            ("*.json*", "chat.json.scrollback.json", false),
+            ("rollout-*.jsonl", "rollout-1-2.jsonl", true),
+            ("rollout-*.jsonl", "rollout-.json", false),
+            ("a*a", "a", false),
+            ("*.jsonl*", "x.jsonl", true),
+            ("*.jsonl*", "x.jsonl.zst", true),
+            ("*.jsonl*", "x.jsonl.gz", true),
+            ("*.jsonl*", "x.jsonl.before", false),
+            ("*.jsonl*", "x.jsonl.zst.bak", false),
+        ] {
+            assert_eq!(name_matches(pattern, name), fits, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn files_are_found_by_pattern_and_nothing_else_is() {
+        let dir = tempfile::tempdir().unwrap();
+        for path in ["s1/messages.jsonl", "s2/messages.jsonl", "s2/other.jsonl", "deep/er/messages.jsonl"] {
+            let path = dir.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        fs::create_dir_all(dir.path().join("s3/messages.jsonl")).unwrap();
+        let layout = Layout {
+            root: dir.path().to_path_buf(),
+            pattern: "*/messages.jsonl",
+            companions: &[],
+            sidecar: None,
+            format: Format::Lines,
+        };
+        let found: Vec<PathBuf> = layout.files().into_iter().map(Result::unwrap).collect();
+        assert_eq!(found, [dir.path().join("s1/messages.jsonl"), dir.path().join("s2/messages.jsonl")]);
+        assert!(layout.fits(Path::new("/x/y/messages.jsonl")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_stands_in_the_place_of_a_file_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink("nowhere", dir.path().join("gone.jsonl")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("socket.jsonl")).unwrap();
+        let layout = Layout {
+            root: dir.path().to_path_buf(),
+            pattern: "*.jsonl",
+            companions: &[],
+            sidecar: None,
+            format: Format::Lines,
+        };
+        let told: Vec<String> = layout.files().into_iter().map(|file| file.unwrap_err().to_string()).collect();
+        assert!(told[0].contains("gone.jsonl: "), "{told:?}");
+        assert!(told[1].ends_with("socket.jsonl: not a regular file"), "{told:?}");
+    }
+
+    #[test]
+    fn what_a_folder_does_not_show_is_an_error_in_its_list() {
+        let folder = Path::new("store");
+        let entries = || {
+            let unreadable = Err(io::Error::from(io::ErrorKind::PermissionDenied));
+            [Ok("store/b".into()), unreadable, Ok("store/x.txt".into()), Ok("store/a".into())].into_iter()
+        };
+        let show = |limit| {
+            let listed = list(folder, entries(), "*", limit);
+            listed
+                .into_iter()
+                .map(|path| path.map_or_else(|error| error.to_string(), |path| path.display().to_string()))
+        };
+        let all: Vec<String> = show(4).collect();
+        assert_eq!(all, ["store/a", "store/b", "store/x.txt", "store: permission denied"]);
+        let cut: Vec<String> = show(3).collect();
+        let rest = "store: more than 3 entries; the rest is not looked at";
+        assert_eq!(cut, ["store/b", "store/x.txt", "store: permission denied", rest]);
+    }
+}

@@ -1,0 +1,328 @@
+//! The file operations that writing rests on, behind one small trait, so that a test can lose power at any of them.
+//!
+//! [`Real`] is the machine's own disk. Files are made 0600 and folders 0700, whatever the umask says.
+
+pub(crate) mod append;
+pub(crate) mod replace;
+pub(crate) mod in_use;
+pub(crate) mod inside;
+pub(crate) mod sidecar;
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::model::error::Result;
+use crate::session::Session;
+use crate::session::read::files::read_some;
+use crate::session::read::open::ReadOptions;
+use crate::session::read::source::Source;
+
+#[cfg(test)]
+pub(crate) mod sim;
+#[cfg(test)]
+mod tests;
+
+/// A disk.
+pub(crate) trait Disk: Send + Sync {
+    /// Opens a file that is there, for reading and appending. A link, a folder or a device is none.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn OpenLog>>;
+    /// Makes a file that is not there yet.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn OpenLog>>;
+    /// Makes a folder, not its parents; one that is there is fine.
+    fn make_folder(&self, path: &Path) -> io::Result<()>;
+    /// Whether something has this name.
+    fn exists(&self, path: &Path) -> bool;
+    /// Gives a file or a folder another name; what has that name already is replaced, where it is a file.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Gives a file its name; what has that name already is refused.
+    fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
+        claim(self, from, to)
+    }
+    /// Takes a file's name away.
+    fn unlink(&self, path: &Path) -> io::Result<()>;
+    /// Takes an empty folder's name away. A disk may keep it: it holds nothing.
+    fn remove_folder(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
+    /// Makes the names in a folder survive a crash.
+    fn sync_folder(&self, path: &Path) -> io::Result<()>;
+    /// Where a path really is, or would be, links followed. A disk without links has nothing to follow.
+    fn real_place(&self, path: &Path) -> PathBuf {
+        path.to_path_buf()
+    }
+    /// Whether two names are one file's. A disk where a file has one name only can say no.
+    fn is_same_file(&self, _one: &Path, _other: &Path) -> bool {
+        false
+    }
+    /// Reads a session that lies on it.
+    fn read_session(&self, source: &Source, reading: &ReadOptions<'_>) -> Result<Session> {
+        Session::open(source, reading)
+    }
+    /// Waits for somebody else to let go of a lock.
+    fn pause(&self, milliseconds: u64);
+}
+
+/// An open file that lines are appended to.
+pub(crate) trait OpenLog: Send {
+    fn len(&self) -> io::Result<u64>;
+    /// Up to a buffer of bytes from `offset` on.
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
+    /// One call of the system: what it takes may be less than all.
+    fn append(&self, bytes: &[u8]) -> io::Result<Appended>;
+    /// Cuts the file back to `start` if it still ends at `end`, and tells whether it did.
+    fn cut_back(&self, start: u64, end: u64) -> io::Result<bool>;
+    /// Writes bytes again where they already stand, so that the next `sync` carries them. The path must name this file.
+    fn rewrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()>;
+    /// Makes the content survive a crash.
+    fn sync(&self) -> io::Result<()>;
+    fn lock(&self) -> io::Result<Locked>;
+    fn unlock(&self) -> io::Result<()>;
+    /// Says when the file was written last. A disk that keeps no times need not.
+    fn set_written(&self, _at: SystemTime) -> io::Result<()> {
+        Ok(())
+    }
+    /// Whether the path still names this file.
+    fn is_at(&self, path: &Path) -> io::Result<Standing>;
+}
+
+/// What one call of the system appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Appended {
+    pub(crate) taken: usize,
+    /// Where these bytes end: somebody who takes no lock may have written before them, or behind.
+    pub(crate) end: u64,
+}
+
+/// What came of asking for a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Locked {
+    Yes,
+    ByAnother,
+    /// The file system has no locks.
+    Never,
+}
+
+/// What a path names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// And how long that is: whoever asks for the one is about to ask for the other.
+    ThisFile {
+        length: u64,
+    },
+    AnotherFile,
+    Nothing,
+}
+
+/// The machine's own disk.
+pub(crate) struct Real;
+
+impl Disk for Real {
+    fn open(&self, path: &Path) -> io::Result<Box<dyn OpenLog>> {
+        // Asked first: opening a pipe would wait for its other end.
+        if !fs::symlink_metadata(path)?.is_file() {
+            return Err(not_a_file());
+        }
+        let file = OpenOptions::new().read(true).append(true).open(path)?;
+        let log = RealLog::of(file)?;
+        match log.is_at(path)? {
+            Standing::ThisFile { .. } => Ok(Box::new(log)),
+            Standing::AnotherFile | Standing::Nothing => Err(not_a_file()),
+        }
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn OpenLog>> {
+        let mut how = OpenOptions::new();
+        how.read(true).append(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut how, 0o600);
+        let file = how.open(path)?;
+        #[cfg(unix)]
+        file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+        Ok(Box::new(RealLog::of(file)?))
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        #[cfg_attr(not(unix), expect(unused_mut, reason = "a mode is Unix's"))]
+        let mut how = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut how, 0o700);
+        match how.create(path) {
+            Ok(()) => {
+                #[cfg(unix)]
+                fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        fs::symlink_metadata(path).is_ok()
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
+        match fs::hard_link(from, to) {
+            Ok(()) => self.unlink(from).inspect_err(|_| drop(self.unlink(to))),
+            Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::CrossesDevices) => {
+                Err(error)
+            }
+            // Not every file system has second names.
+            Err(_) => claim(self, from, to),
+        }
+    }
+
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir(path)
+    }
+
+    fn sync_folder(&self, path: &Path) -> io::Result<()> {
+        // Windows has no such call, and needs none.
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        if cfg!(unix) { known_to_all(File::open(path)?.sync_all()) } else { Ok(()) }
+    }
+
+    fn real_place(&self, path: &Path) -> PathBuf {
+        let there = path.ancestors().find_map(|above| Some((above, fs::canonicalize(above).ok()?)));
+        match there.map(|(above, real)| (path.strip_prefix(above), real)) {
+            Some((Ok(rest), real)) if !rest.as_os_str().is_empty() => real.join(rest),
+            Some((_, real)) => real,
+            None => path.to_path_buf(),
+        }
+    }
+
+    #[cfg(unix)]
+    fn is_same_file(&self, one: &Path, other: &Path) -> bool {
+        match (fs::symlink_metadata(one), fs::symlink_metadata(other)) {
+            (Ok(one), Ok(other)) => one.is_file() && same_file(&one, &other),
+            _ => false,
+        }
+    }
+
+    fn pause(&self, milliseconds: u64) {
+        std::thread::sleep(std::time::Duration::from_millis(milliseconds));
+    }
+}
+
+struct RealLog {
+    file: File,
+    /// Which file it is.
+    known: fs::Metadata,
+}
+
+impl RealLog {
+    fn of(file: File) -> io::Result<RealLog> {
+        Ok(RealLog { known: file.metadata()?, file })
+    }
+}
+
+impl OpenLog for RealLog {
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+        read_some(&self.file, offset, buffer)
+    }
+
+    fn append(&self, bytes: &[u8]) -> io::Result<Appended> {
+        let taken = io::Write::write(&mut &self.file, bytes)?;
+        // After appending, the system's own position is the end of what was appended.
+        Ok(Appended { taken, end: io::Seek::stream_position(&mut &self.file)? })
+    }
+
+    fn cut_back(&self, start: u64, end: u64) -> io::Result<bool> {
+        // No system does both at once: somebody without a lock who writes between these two calls loses what he wrote.
+        if self.len()? != end {
+            return Ok(false);
+        }
+        self.file.set_len(start).map(|()| true)
+    }
+
+    fn rewrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        // A file opened for appending would append these too.
+        let file = OpenOptions::new().write(true).open(path)?;
+        if !same_file(&self.known, &file.metadata()?) {
+            return Err(not_a_file());
+        }
+        #[cfg(unix)]
+        return std::os::unix::fs::FileExt::write_all_at(&file, bytes, offset);
+        #[cfg(windows)]
+        return std::os::windows::fs::FileExt::seek_write(&file, bytes, offset).map(|_| ());
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn lock(&self) -> io::Result<Locked> {
+        match self.file.try_lock() {
+            Ok(()) => Ok(Locked::Yes),
+            Err(TryLockError::WouldBlock) => Ok(Locked::ByAnother),
+            Err(TryLockError::Error(error)) if has_no_locks(&error) => Ok(Locked::Never),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    fn unlock(&self) -> io::Result<()> {
+        self.file.unlock().or_else(|error| if has_no_locks(&error) { Ok(()) } else { Err(error) })
+    }
+
+    fn set_written(&self, at: SystemTime) -> io::Result<()> {
+        self.file.set_modified(at)
+    }
+
+    fn is_at(&self, path: &Path) -> io::Result<Standing> {
+        let there = match fs::symlink_metadata(path) {
+            Ok(there) => there,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Standing::Nothing),
+            Err(error) => return Err(error),
+        };
+        let length = there.len();
+        Ok(if same_file(&self.known, &there) { Standing::ThisFile { length } } else { Standing::AnotherFile })
+    }
+}
+
+/// Gives a file its name without a second one. The name is taken first: whoever else wants it is refused from then on.
+pub(crate) fn claim(disk: &(impl Disk + ?Sized), from: &Path, to: &Path) -> io::Result<()> {
+    drop(disk.create(to)?);
+    disk.rename(from, to).inspect_err(|_| drop(disk.unlink(to)))
+}
+
+/// What came of syncing a folder: a network share or a file system of a program may not know the call.
+fn known_to_all(synced: io::Result<()>) -> io::Result<()> {
+    use io::ErrorKind::{InvalidInput, Unsupported};
+    synced.or_else(|error| if matches!(error.kind(), InvalidInput | Unsupported) { Ok(()) } else { Err(error) })
+}
+
+#[cfg(unix)]
+fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (a.dev(), a.ino()) == (b.dev(), b.ino())
+}
+
+/// Windows tells no identity, and lets nobody replace a file that is open.
+#[cfg(not(unix))]
+fn same_file(_: &fs::Metadata, there: &fs::Metadata) -> bool {
+    there.is_file()
+}
+
+fn has_no_locks(error: &io::Error) -> bool {
+    // ENOLCK is what a share without a lock server says; it has no kind of its own.
+    const ENOLCK: i32 = if cfg!(target_os = "linux") { 37 } else { 77 };
+    error.kind() == io::ErrorKind::Unsupported || (cfg!(unix) && error.raw_os_error() == Some(ENOLCK))
+}
+
+fn not_a_file() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
+}

@@ -1,0 +1,61 @@
+//! The file beside a log, as it is now: derived from the log, and written by others too.
+
+use std::io;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::dialect::{Dialect, Event};
+use crate::disk::Disk;
+use crate::session::read::files::head_of;
+
+/// A sidecar is a few lines; more is not one.
+pub(crate) const LIMIT_BYTES: u64 = 4 * 1024 * 1024;
+
+/// What is there.
+pub(crate) enum Sidecar {
+    Nothing,
+    Says(Value),
+    /// It cannot be read, or is no JSON object.
+    Unclear,
+}
+
+/// What is there for somebody who is about to write it.
+pub(crate) fn read(disk: &dyn Disk, path: &Path) -> Sidecar {
+    match read_bytes(disk, path).map(|bytes| serde_json::from_slice(&bytes)) {
+        Ok(Ok(value @ Value::Object(_))) => Sidecar::Says(value),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Sidecar::Nothing,
+        Ok(_) | Err(_) => Sidecar::Unclear,
+    }
+}
+
+fn read_bytes(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
+    let file = disk.open(path)?;
+    let length = file.len()?.min(LIMIT_BYTES);
+    let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
+    let read = crate::disk::append::fill(&*file, 0, &mut bytes)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+/// What it says to somebody who only looks.
+pub(crate) fn says(path: &Path) -> Option<Value> {
+    serde_json::from_slice(&head_of(path, LIMIT_BYTES).ok()?).ok()
+}
+
+/// The title that somebody gave the session.
+pub(crate) fn title(dialect: &dyn Dialect, told: &Value) -> Option<String> {
+    first(dialect, told, |event| if let Event::Title { text, .. } = event { Some(text.into_owned()) } else { None })
+}
+
+/// Where its agent worked.
+pub(crate) fn cwd(dialect: &dyn Dialect, told: &Value) -> Option<String> {
+    first(dialect, told, |event| if let Event::About(about) = event { Some(about.cwd?.into_owned()) } else { None })
+}
+
+/// The first fact of a kind that it tells.
+fn first(dialect: &dyn Dialect, told: &Value, wanted: fn(Event<'_>) -> Option<String>) -> Option<String> {
+    let (mut found, text) = (None, told.to_string());
+    dialect.sidecar(&text, &mut |event| found = found.take().or_else(|| wanted(event))).ok()?;
+    found
+}

@@ -1,0 +1,51 @@
+//! Where a person's sessions may lie: handed to the library, which reads no environment itself.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A home directory, a working directory and the variables that agents honour.
+///
+/// ```
+/// use scrollback::model::home::Home;
+///
+/// let home = Home { dir: "/home/ada".into(), cwd: "/home/ada/tide".into(), vars: Default::default() };
+/// assert_eq!(home.var_or("XDG_DATA_HOME", ".local/share"), std::path::Path::new("/home/ada/.local/share"));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Home {
+    /// The home directory.
+    pub dir: PathBuf,
+    /// The working directory.
+    pub cwd: PathBuf,
+    /// The environment.
+    pub vars: BTreeMap<String, String>,
+}
+
+impl Home {
+    /// The folder that a variable names, or else this one below the home directory.
+    pub fn var_or(&self, name: &str, below_home: &str) -> PathBuf {
+        match self.vars.get(name).filter(|value| !value.is_empty()) {
+            Some(value) => self.cwd.join(value),
+            None => self.dir.join(below_home),
+        }
+    }
+
+    /// Where our own sessions, blobs and trash lie.
+    pub fn data(&self) -> PathBuf {
+        match self.vars.get("SCROLLBACK_HOME").filter(|value| !value.is_empty()) {
+            Some(value) => self.cwd.join(value),
+            None => self.var_or("XDG_DATA_HOME", ".local/share").join("scrollback"),
+        }
+    }
+
+    /// The working directory and the folders above it, up to the root of its git work tree.
+    ///
+    /// Outside a work tree only the working directory itself counts: a stray folder in `/tmp` is nobody's project.
+    pub fn cwd_up_to_git_root(&self) -> impl Iterator<Item = &Path> {
+        let root = crate::model::project::git_root(&self.cwd);
+        self.cwd.ancestors().take_while(move |dir| match &root {
+            Some(root) => dir.starts_with(root),
+            None => *dir == self.cwd,
+        })
+    }
+}

@@ -1,0 +1,48 @@
+//! What a recorder may not take by itself: the clock, ids, and where it runs. [`Host::system`] is the one place that takes them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+/// The surroundings of a recorder.
+///
+/// ```
+/// use scrollback::model::host::Host;
+///
+/// let host = Host::system("my-agent 0.3.1").expect("there is a working directory");
+/// assert_ne!((host.new_id)(), (host.new_id)());
+/// ```
+#[derive(Clone)]
+pub struct Host {
+    /// The clock.
+    pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    /// Makes an id that nobody has made before.
+    pub new_id: Arc<dyn Fn() -> String + Send + Sync>,
+    /// Where the agent works, absolute.
+    pub cwd: PathBuf,
+    /// macos, linux, windows.
+    pub platform: String,
+    /// The agent's own version.
+    pub version: String,
+}
+
+impl Host {
+    /// The machine that this runs on; `version` is the agent's own.
+    pub fn system(version: &str) -> std::io::Result<Host> {
+        Ok(Host {
+            now: Arc::new(Timestamp::now),
+            // Random from the first digit on, so that a short beginning names one; and Qwen Code takes no version above 5.
+            new_id: Arc::new(|| uuid::Uuid::new_v4().to_string()),
+            cwd: std::env::current_dir()?,
+            platform: std::env::consts::OS.to_owned(),
+            version: version.to_owned(),
+        })
+    }
+}
+
+impl std::fmt::Debug for Host {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} in {}", self.version, self.cwd.display())
+    }
+}

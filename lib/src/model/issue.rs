@@ -1,0 +1,166 @@
+//! Something wrong in a file's content, with its place. Reading reports it and goes on.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use crate::session::tree::skeleton::Place;
+
+/// One finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Issue {
+    /// The file, where the session has several or the reader knows its name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, counted from 1; unknown when only the end of the file was read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// The first byte.
+    pub offset: u64,
+    /// How many bytes, when they belong to no record.
+    #[serde(skip)]
+    pub length: u64,
+    /// What it is.
+    pub kind: IssueKind,
+    /// Whether something was lost.
+    pub severity: Severity,
+    /// What is wrong and what was kept, in a sentence.
+    pub detail: String,
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Worth knowing.
+    Note,
+    /// Something is lost or cannot be trusted.
+    Error,
+}
+
+macro_rules! issue_kinds {
+    ($($(#[$doc:meta])* $kind:ident = $name:literal, $severity:ident;)*) => {
+        /// What can be wrong.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+        pub enum IssueKind {
+            $($(#[$doc])* #[serde(rename = $name)] $kind,)*
+        }
+
+        impl IssueKind {
+            /// The word that `--json` prints for it.
+            pub fn name(self) -> &'static str {
+                match self { $(IssueKind::$kind => $name,)* }
+            }
+
+            /// How bad it is.
+            pub fn severity(self) -> Severity {
+                match self { $(IssueKind::$kind => Severity::$severity,)* }
+            }
+        }
+    };
+}
+
+issue_kinds! {
+    /// A line holds no JSON at all.
+    NotJson = "not-json", Error;
+    /// A JSON value that is no object.
+    NotAnObject = "not-an-object", Error;
+    /// Several records share one line.
+    Glued = "glued", Error;
+    /// A record was cut off.
+    Torn = "torn", Error;
+    /// Bytes that are no UTF-8, or half of a surrogate pair.
+    BadUtf8 = "bad-utf8", Error;
+    /// NUL bytes, as a crash leaves them.
+    NulBytes = "nul-bytes", Error;
+    /// A value over the limit.
+    TooLong = "too-long", Error;
+    /// A record whose parent is not there.
+    Orphan = "orphan", Error;
+    /// Records that are their own ancestors.
+    Cycle = "cycle", Error;
+    /// Fragments of one record name different parents.
+    ConflictingParent = "conflicting-parent", Error;
+    /// A time that cannot be read, or lies in the future.
+    BadTime = "bad-time", Error;
+    /// A record lacks what its kind needs.
+    MissingField = "missing-field", Error;
+    /// A message that its agent's own rules reject.
+    InvalidMessage = "invalid-message", Error;
+    /// A session's log that should be there, and is not.
+    LogMissing = "log-missing", Error;
+    /// A tool result without its call.
+    OrphanResult = "orphan-result", Error;
+    /// A second result for one call.
+    DuplicateResult = "duplicate-result", Error;
+    /// Two sessions in one file.
+    MixedSession = "mixed-session", Error;
+    /// A kind of record that this version does not know.
+    UnknownKind = "unknown-kind", Note;
+    /// The same line again.
+    DuplicateLine = "duplicate-line", Note;
+    /// The same id again, with other words, where nothing but the order links records.
+    DuplicateId = "duplicate-id", Note;
+    /// A tool call without a result.
+    UnansweredCall = "unanswered-call", Note;
+    /// A gap that was closed by a guess that the agent makes too.
+    BridgedGap = "bridged-gap", Note;
+}
+
+/// The issues of a session. A file of nothing but damage must not fill the memory with its description: so many are kept,
+/// the rest is counted.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Issues {
+    pub(crate) kept: Vec<Issue>,
+    pub(crate) errors_beyond: u64,
+    pub(crate) notes_beyond: u64,
+}
+
+/// How many issues are kept.
+const ISSUES_KEPT: usize = 100_000;
+
+/// How much of a stranger's text an issue repeats.
+const QUOTED_CHARS: usize = 80;
+
+impl Issue {
+    pub(crate) fn at(place: Place, file: Option<String>, kind: IssueKind, detail: String) -> Issue {
+        Issue {
+            file,
+            line: (place.line > 0).then_some(u64::from(place.line)),
+            offset: place.offset,
+            length: 0,
+            kind,
+            severity: kind.severity(),
+            detail,
+        }
+    }
+}
+
+impl Issues {
+    pub(crate) fn push(&mut self, issue: Issue) {
+        match issue.severity {
+            _ if self.kept.len() < ISSUES_KEPT => self.kept.push(issue),
+            Severity::Error => self.errors_beyond += 1,
+            Severity::Note => self.notes_beyond += 1,
+        }
+    }
+
+    pub(crate) fn beyond(&self) -> u64 {
+        self.errors_beyond + self.notes_beyond
+    }
+}
+
+/// A stranger's name for a place where a line has a meaning: whatever would begin another one, or hide, is replaced.
+pub(crate) fn one_line(name: &str) -> Cow<'_, str> {
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    if name.contains(breaks) { Cow::Owned(name.replace(breaks, "\u{FFFD}")) } else { Cow::Borrowed(name) }
+}
+
+/// A stranger's text in an issue: quoted, and cut where it is long.
+pub(crate) fn quoted(text: &str) -> String {
+    match text.char_indices().nth(QUOTED_CHARS) {
+        Some((end, _)) => format!("{:?}…", &text[..end]),
+        None => format!("{text:?}"),
+    }
+}

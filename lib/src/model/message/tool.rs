@@ -1,0 +1,319 @@
+//! Tool calls: the call and its result are one part, and its state says how far it has come.
+
+use std::borrow::Cow;
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+/// A tool call with its result.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolPart {
+    /// The tool's name.
+    pub name: String,
+    /// The call's id, by which results belong to it.
+    pub call_id: String,
+    /// How the part says its name.
+    pub kind: ToolKind,
+    /// How far the call has come.
+    pub state: ToolState,
+    /// A name for people.
+    pub title: Option<String>,
+    /// Whether the provider runs the tool itself.
+    pub provider_executed: Option<bool>,
+    /// One object per provider, about the call; ours is `scrollback`.
+    pub call_provider_metadata: Option<Map<String, Value>>,
+    /// One object per provider, about the result.
+    pub result_provider_metadata: Option<Map<String, Value>>,
+    /// What the tool's definition says about itself.
+    pub tool_metadata: Option<Map<String, Value>>,
+    /// All other keys; must not repeat a field or a key of the state.
+    pub extra: Map<String, Value>,
+}
+
+/// How a tool part says its tool's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ToolKind {
+    /// `dynamic-tool` with a `toolName`: the tool is known only at run time.
+    Dynamic,
+    /// `tool-<name>`: the application defines the tool.
+    Static,
+}
+
+/// How far a tool call has come, with what is known then.
+///
+/// ```
+/// use scrollback::model::message::{ToolPart, ToolState};
+/// use serde_json::json;
+///
+/// let mut call = ToolPart::dynamic("Read", "call-1", ToolState::called(json!({"path": "a.rs"})));
+/// assert!(call.is_open());
+///
+/// call.state = ToolState::done(json!({"path": "a.rs"}), json!("fn main() {}"));
+/// assert!(!call.is_open());
+/// assert_eq!(call.output(), Some(&json!("fn main() {}")));
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "state", rename_all = "kebab-case", rename_all_fields = "camelCase")]
+pub enum ToolState {
+    /// The model is still writing the input.
+    InputStreaming {
+        /// The input as far as it is known.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        input: Option<Value>,
+    },
+    /// The call is complete and has no result.
+    InputAvailable {
+        /// The arguments.
+        input: Value,
+    },
+    /// The person was asked whether the call may run.
+    ApprovalRequested {
+        /// The arguments.
+        input: Value,
+        /// The question.
+        approval: Approval,
+    },
+    /// The person has answered, and the tool has not run yet.
+    ApprovalResponded {
+        /// The arguments.
+        input: Value,
+        /// The question and the answer.
+        approval: Approval,
+    },
+    /// The tool has run.
+    OutputAvailable {
+        /// The arguments.
+        input: Value,
+        /// The result. JSON drops what JavaScript calls undefined, so a tool without a result leaves none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        output: Option<Value>,
+        /// Whether a later result will replace this one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        preliminary: Option<bool>,
+        /// The permission, where one was needed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        approval: Option<Approval>,
+    },
+    /// The tool has failed, or its input was no good.
+    OutputError {
+        /// The arguments, if they could be read.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        input: Option<Value>,
+        /// The arguments as the model wrote them, if they could not.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        raw_input: Option<Value>,
+        /// What went wrong.
+        error_text: String,
+        /// The permission, where one was needed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        approval: Option<Approval>,
+    },
+    /// The person said no.
+    OutputDenied {
+        /// The arguments.
+        input: Value,
+        /// The question and the answer.
+        approval: Approval,
+    },
+}
+
+/// The question whether a call may run, and the answer once there is one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Approval {
+    /// The question's id.
+    pub id: String,
+    /// The answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved: Option<bool>,
+    /// Why the answer is what it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Whether a rule has answered in the person's place (SDK 7).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_automatic: Option<bool>,
+    /// Why the question was asked (SDK 7).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request_reason: Option<String>,
+    /// Proves that the server asked this question (SDK 6 and 7).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
+    /// What the application shows with the question (SDK 6 and 7).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub descriptor: Option<Value>,
+    /// The input before the tool's schema transformed it (SDK 6 and 7).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input_schema_input: Option<Value>,
+    /// All other keys.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl ToolPart {
+    /// The keys that tell which call it is.
+    pub(crate) const NAMED: [&str; 5] = ["type", "toolName", "toolCallId", "input", "dynamic"];
+
+    /// Those, and the keys that tell how it stands; all others say something about it.
+    pub(crate) const STATED: [&str; 11] = [
+        "type",
+        "toolName",
+        "toolCallId",
+        "input",
+        "dynamic",
+        "state",
+        "rawInput",
+        "output",
+        "errorText",
+        "preliminary",
+        "approval",
+    ];
+
+    /// The question whether it may run.
+    pub(crate) fn approval(&self) -> Option<&Approval> {
+        match &self.state {
+            ToolState::ApprovalRequested { approval, .. }
+            | ToolState::ApprovalResponded { approval, .. }
+            | ToolState::OutputDenied { approval, .. } => Some(approval),
+            ToolState::OutputAvailable { approval, .. } | ToolState::OutputError { approval, .. } => approval.as_ref(),
+            ToolState::InputStreaming { .. } | ToolState::InputAvailable { .. } => None,
+        }
+    }
+
+    /// Its input as every API takes it: an object. What else it was given is the `input` of one.
+    pub(crate) fn arguments(&self) -> Value {
+        let raw = if let ToolState::OutputError { raw_input, .. } = &self.state { raw_input.as_ref() } else { None };
+        match self.input().or(raw) {
+            Some(input @ Value::Object(_)) => input.clone(),
+            None | Some(Value::Null) => Map::new().into(),
+            Some(other) => json!({"input": other}),
+        }
+    }
+
+    /// Makes a `dynamic-tool` part, the kind for tools that nobody declared to the SDK.
+    pub fn dynamic(name: impl Into<String>, call_id: impl Into<String>, state: ToolState) -> ToolPart {
+        ToolPart {
+            name: name.into(),
+            call_id: call_id.into(),
+            kind: ToolKind::Dynamic,
+            state,
+            title: None,
+            provider_executed: None,
+            call_provider_metadata: None,
+            result_provider_metadata: None,
+            tool_metadata: None,
+            extra: Map::new(),
+        }
+    }
+
+    /// Returns the arguments, if they are known.
+    pub fn input(&self) -> Option<&Value> {
+        match &self.state {
+            ToolState::InputStreaming { input } | ToolState::OutputError { input, .. } => input.as_ref(),
+            ToolState::InputAvailable { input }
+            | ToolState::ApprovalRequested { input, .. }
+            | ToolState::ApprovalResponded { input, .. }
+            | ToolState::OutputAvailable { input, .. }
+            | ToolState::OutputDenied { input, .. } => Some(input),
+        }
+    }
+
+    /// Returns the result of a call that succeeded.
+    pub fn output(&self) -> Option<&Value> {
+        match &self.state {
+            ToolState::OutputAvailable { output, .. } => output.as_ref(),
+            ToolState::InputStreaming { .. }
+            | ToolState::InputAvailable { .. }
+            | ToolState::ApprovalRequested { .. }
+            | ToolState::ApprovalResponded { .. }
+            | ToolState::OutputError { .. }
+            | ToolState::OutputDenied { .. } => None,
+        }
+    }
+
+    /// Tells whether a result may still come: there is none, or one that is not final.
+    pub(crate) fn takes_result(&self) -> bool {
+        self.is_open() || matches!(self.state, ToolState::OutputAvailable { preliminary: Some(true), .. })
+    }
+
+    /// Tells whether the call still waits for its result.
+    pub fn is_open(&self) -> bool {
+        match self.state {
+            ToolState::InputStreaming { .. }
+            | ToolState::InputAvailable { .. }
+            | ToolState::ApprovalRequested { .. }
+            | ToolState::ApprovalResponded { .. } => true,
+            ToolState::OutputAvailable { .. } | ToolState::OutputError { .. } | ToolState::OutputDenied { .. } => false,
+        }
+    }
+}
+
+impl ToolState {
+    /// Makes the state of a call without a result.
+    pub fn called(input: impl Into<Value>) -> ToolState {
+        ToolState::InputAvailable { input: input.into() }
+    }
+
+    /// Makes the state of a call that succeeded.
+    pub fn done(input: impl Into<Value>, output: impl Into<Value>) -> ToolState {
+        ToolState::OutputAvailable {
+            input: input.into(),
+            output: Some(output.into()),
+            preliminary: None,
+            approval: None,
+        }
+    }
+
+    /// Makes the state of a call that failed.
+    pub fn failed(input: impl Into<Value>, error_text: impl Into<String>) -> ToolState {
+        ToolState::OutputError {
+            input: Some(input.into()),
+            raw_input: None,
+            error_text: error_text.into(),
+            approval: None,
+        }
+    }
+}
+
+impl Serialize for ToolPart {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Keys<'a> {
+            r#type: Cow<'a, str>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            tool_name: Option<&'a str>,
+            tool_call_id: &'a str,
+            #[serde(flatten)]
+            state: &'a ToolState,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            title: &'a Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            provider_executed: Option<bool>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            call_provider_metadata: &'a Option<Map<String, Value>>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            result_provider_metadata: &'a Option<Map<String, Value>>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            tool_metadata: &'a Option<Map<String, Value>>,
+            #[serde(flatten)]
+            extra: &'a Map<String, Value>,
+        }
+        let (r#type, tool_name) = match self.kind {
+            ToolKind::Dynamic => (Cow::Borrowed("dynamic-tool"), Some(self.name.as_str())),
+            ToolKind::Static => (Cow::Owned(format!("tool-{}", self.name)), None),
+        };
+        Keys {
+            r#type,
+            tool_name,
+            tool_call_id: &self.call_id,
+            state: &self.state,
+            title: &self.title,
+            provider_executed: self.provider_executed,
+            call_provider_metadata: &self.call_provider_metadata,
+            result_provider_metadata: &self.result_provider_metadata,
+            tool_metadata: &self.tool_metadata,
+            extra: &self.extra,
+        }
+        .serialize(serializer)
+    }
+}

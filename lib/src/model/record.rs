@@ -1,0 +1,406 @@
+//! What one record is and says, in words that every dialect shares.
+//!
+//! A dialect turns its own JSON into a [`Body`]; nothing after it looks at an agent's JSON again.
+
+mod content;
+mod usage;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::model::message::Part;
+pub use usage::Usage;
+
+macro_rules! id_type {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub String);
+
+        impl $name {
+            /// The id as text. It comes from a file: escape it before it reaches a terminal, a page or a path.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_owned())
+            }
+        }
+    };
+}
+
+id_type!(
+    /// Names one session. Foreign ids are not always UUIDs.
+    SessionId
+);
+id_type!(
+    /// Names one record inside its session.
+    RecordId
+);
+
+/// What a record is, whatever it says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Somebody asked or said something to the agent.
+    User,
+    /// The model answered.
+    Assistant,
+    /// Tools answered the model.
+    ToolResult,
+    /// Context that the agent itself put before the model.
+    Attachment,
+    /// A notice of the agent: an instruction, an error.
+    System,
+    /// File states tied to a message.
+    Snapshot,
+    /// A title or a summary of the session.
+    Title,
+    /// What came before was replaced by a summary, for the model only.
+    Compaction,
+    /// The conversation goes on from an earlier record.
+    Rewind,
+    /// Files were put back to an earlier state.
+    Restore,
+    /// Facts about the session itself.
+    Header,
+    /// Something this version does not know. It is kept as it is.
+    Other,
+}
+
+impl Kind {
+    /// The word that `--json` prints for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::User => "user",
+            Kind::Assistant => "assistant",
+            Kind::ToolResult => "tool-result",
+            Kind::Attachment => "attachment",
+            Kind::System => "system",
+            Kind::Snapshot => "snapshot",
+            Kind::Title => "title",
+            Kind::Compaction => "compaction",
+            Kind::Rewind => "rewind",
+            Kind::Restore => "restore",
+            Kind::Header => "header",
+            Kind::Other => "other",
+        }
+    }
+}
+
+/// What a record says.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Body {
+    /// A prompt, or a line in a room.
+    User(Content),
+    /// One answer of the model, or a piece of one.
+    Assistant(Content),
+    /// Results of tool calls, in `results`.
+    ToolResult(Content),
+    /// Context that the agent added.
+    Attachment(Content),
+    /// A notice; `error` is set when it tells of a failure.
+    System(Content),
+    /// File states before a change.
+    Snapshot(Snapshot),
+    /// A title.
+    Title(Title),
+    /// A summary that stands for all that came before it.
+    Compaction(Compaction),
+    /// Where the conversation went back to.
+    Rewind(Rewind),
+    /// Which files were put back.
+    Restore(Restore),
+    /// Facts about the session.
+    Header(Map<String, Value>),
+    /// A value that this version does not understand, whole.
+    Other(Value),
+}
+
+impl Body {
+    /// What the record that says it is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Body::User(_) => Kind::User,
+            Body::Assistant(_) => Kind::Assistant,
+            Body::ToolResult(_) => Kind::ToolResult,
+            Body::Attachment(_) => Kind::Attachment,
+            Body::System(_) => Kind::System,
+            Body::Snapshot(_) => Kind::Snapshot,
+            Body::Title(_) => Kind::Title,
+            Body::Compaction(_) => Kind::Compaction,
+            Body::Rewind(_) => Kind::Rewind,
+            Body::Restore(_) => Kind::Restore,
+            Body::Header(_) => Kind::Header,
+            Body::Other(_) => Kind::Other,
+        }
+    }
+
+    /// What was said, for the kinds that say something.
+    pub fn content(&self) -> Option<&Content> {
+        match self {
+            Body::User(content)
+            | Body::Assistant(content)
+            | Body::ToolResult(content)
+            | Body::Attachment(content)
+            | Body::System(content) => Some(content),
+            Body::Snapshot(_)
+            | Body::Title(_)
+            | Body::Compaction(_)
+            | Body::Rewind(_)
+            | Body::Restore(_)
+            | Body::Header(_)
+            | Body::Other(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn content_mut(&mut self) -> Option<&mut Content> {
+        match self {
+            Body::User(content)
+            | Body::Assistant(content)
+            | Body::ToolResult(content)
+            | Body::Attachment(content)
+            | Body::System(content) => Some(content),
+            Body::Snapshot(_)
+            | Body::Title(_)
+            | Body::Compaction(_)
+            | Body::Rewind(_)
+            | Body::Restore(_)
+            | Body::Header(_)
+            | Body::Other(_) => None,
+        }
+    }
+}
+
+/// A message as one record holds it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Content {
+    /// Text, reasoning, files, sources, data and the calls made, in order.
+    pub parts: Vec<Part>,
+    /// Answers to calls that some earlier record made.
+    pub results: Vec<ToolResult>,
+    /// What the agent noted of tools' runs, for people only.
+    pub notes: Vec<ToolNote>,
+    /// The model that answered.
+    pub model: Option<String>,
+    /// What the answer cost.
+    pub usage: Option<Usage>,
+    /// Where it was said.
+    pub context: Context,
+    /// The task list as it stood then; `None` when the record does not tell.
+    pub todos: Option<Vec<Todo>>,
+    /// The thinking mode as it stood then.
+    pub thinking: Option<Thinking>,
+    /// Who said it, in a room.
+    pub sender: Option<String>,
+    /// What kind of failure it tells of.
+    pub error: Option<String>,
+    /// What else the agent says about the message, in the agent's own words.
+    pub metadata: Map<String, Value>,
+    /// The part of a streamed message that its first part belongs to.
+    pub fragment: Option<u64>,
+    /// Of context and notices: the agent sends it again as it is when the session goes on. Else it is for people, or made anew.
+    pub to_model: bool,
+    /// Of context: it instructs the model, in the name of the developer or the system and not of the user.
+    pub instructs: bool,
+}
+
+/// The answer to one tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolResult {
+    /// The call's id.
+    pub call_id: String,
+    /// The tool's name, where the result repeats it.
+    pub name: Option<String>,
+    /// What the tool returned.
+    pub output: Value,
+    /// Whether it did what was asked.
+    pub outcome: Outcome,
+    /// A later result of the same call will replace this one.
+    pub preliminary: bool,
+    /// How long it ran.
+    pub duration_ms: Option<u64>,
+    /// What else is known of the run: how it ended, the session that it was.
+    pub about: Map<String, Value>,
+}
+
+/// What an agent noted of a tool's run, beside what the model was told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolNote {
+    /// The call's id.
+    pub call_id: String,
+    /// The note, as the agent wrote it.
+    pub about: Map<String, Value>,
+}
+
+/// How a tool call ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It ran.
+    Done,
+    /// It failed, and says why.
+    Failed(String),
+    /// Somebody did not allow it, and may say why.
+    Denied(Option<String>),
+}
+
+/// Where something was said.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Context {
+    /// The working directory, as the agent wrote it.
+    pub cwd: Option<String>,
+    /// The git branch that was checked out.
+    pub git_branch: Option<String>,
+    /// macos, linux, windows.
+    pub platform: Option<String>,
+    /// external, internal.
+    pub user_type: Option<String>,
+}
+
+impl Context {
+    pub(crate) fn fill_from(&mut self, other: Context) {
+        self.cwd = self.cwd.take().or(other.cwd);
+        self.git_branch = self.git_branch.take().or(other.git_branch);
+        self.platform = self.platform.take().or(other.platform);
+        self.user_type = self.user_type.take().or(other.user_type);
+    }
+}
+
+/// One item of a task list. Unknown fields stay with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Todo {
+    /// What is to be done.
+    #[serde(default)]
+    pub content: String,
+    /// pending, in_progress, completed, or a word of the agent's own.
+    #[serde(default)]
+    pub status: String,
+    /// The same in the form "doing it".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active_form: Option<String>,
+    /// What else the agent wrote.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// The thinking mode.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Thinking {
+    /// none, low, medium, high, or a word of the agent's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<String>,
+    /// Switched off.
+    #[serde(default)]
+    pub disabled: bool,
+    /// The words that switched it on.
+    #[serde(default)]
+    pub triggers: Vec<Value>,
+}
+
+/// A title, and how it came to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Title {
+    /// The title itself.
+    pub text: String,
+    /// Who made it.
+    pub source: TitleSource,
+}
+
+impl Title {
+    /// A title is a line in a list; what is longer is a text.
+    pub const LIMIT_CHARS: usize = 500;
+
+    /// A text as a title, without blanks around it; or why it is none.
+    pub fn checked(text: &str) -> Result<String, String> {
+        let text = text.trim();
+        let is_line =
+            !text.is_empty() && !text.contains(|char: char| char.is_control() || "\u{2028}\u{2029}".contains(char));
+        if is_line && text.chars().count() <= Title::LIMIT_CHARS {
+            return Ok(text.to_owned());
+        }
+        Err(format!("a title is one line of 1 to {} characters", Title::LIMIT_CHARS))
+    }
+}
+
+/// Where a title comes from, least binding first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TitleSource {
+    /// Nothing better than the session's id.
+    Id,
+    /// The first prompt.
+    Prompt,
+    /// A summary that the agent wrote.
+    Summary,
+    /// The agent made it up.
+    Automatic,
+    /// A person typed it.
+    Manual,
+}
+
+/// File states tied to a message.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Snapshot {
+    /// The record that the states belong to.
+    pub message: Option<RecordId>,
+    /// The states, as the agent wrote them: undo reads them.
+    pub states: Value,
+}
+
+/// A summary that stands for what came before it.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Compaction {
+    /// The text that the model sees instead.
+    pub summary: Option<String>,
+    /// manual, auto.
+    pub trigger: Option<String>,
+    /// Tokens in the window before.
+    pub tokens_before: Option<u64>,
+    /// Tokens in the window after.
+    pub tokens_after: Option<u64>,
+    /// Records that the model still sees as they are.
+    pub preserved: Vec<RecordId>,
+    /// `preserved` names only the first and the last of them.
+    pub preserves_between: bool,
+    /// The model still sees every prompt, where no `replacement` was written down.
+    pub keeps_prompts: bool,
+    /// All that the model sees instead of what came before, in order, where the agent wrote that down.
+    pub replacement: Option<Vec<Body>>,
+    /// The model no longer sees what came before. False where another record cuts and this one tells its summary.
+    pub cuts: bool,
+}
+
+/// A step back in the conversation. Its parent is the record to go on from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rewind {
+    /// The head that was left.
+    pub from: Option<RecordId>,
+    /// Why.
+    pub reason: Option<String>,
+}
+
+/// Files that were put back.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Restore {
+    /// The record whose state the files have now.
+    pub target: Option<RecordId>,
+    /// The files, as the agent wrote them.
+    pub files: Value,
+    /// The task list that was put back with them.
+    pub todos: Option<Vec<Todo>>,
+}

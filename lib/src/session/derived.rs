@@ -1,0 +1,74 @@
+//! What is derived from a session's skeleton at each look: the tree, its heads, the facts and the issues.
+
+use crate::model::issue::{Issue, IssueKind, Issues, quoted};
+use crate::model::record::{Kind, Title, TitleSource};
+use crate::model::time::Micros;
+use crate::session::Session;
+use crate::session::tree::branch::{self, HeadEntry};
+use crate::session::tree::facts::Facts;
+use crate::session::tree::keys::Keys;
+use crate::session::tree::skeleton::Flags;
+use crate::session::tree::{Bridge, NodeIx, Rules, Tree};
+
+/// What is derived from the skeleton.
+#[derive(Default)]
+pub(crate) struct Derived {
+    pub(crate) tree: Tree,
+    pub(crate) keys: Keys,
+    pub(crate) heads: Vec<HeadEntry>,
+    /// Context beside the conversation, in file order: it holds for the answers that follow.
+    pub(crate) surroundings: Vec<NodeIx>,
+    pub(crate) facts: Facts,
+    pub(crate) issues: Issues,
+}
+
+impl Session {
+    pub(crate) fn derive(&mut self) {
+        let traits = self.source.dialect.traits();
+        let bridge_within = match self.tail.bridge {
+            Bridge::Always => Some(Micros::MAX),
+            Bridge::AsTheAgent => traits.bridges_within_ms.map(|ms| ms.saturating_mul(1000)),
+        };
+        let rules = Rules { repeated: traits.repeated, bridge_within, whole: self.whole };
+        let mut facts = self.skeleton.facts.clone();
+        facts.fall_back_on(self.sidecar.clone());
+        let itself = self.source.name();
+        facts.parent_session.take_if(|parent| facts.session.as_ref() == Some(parent) || *parent == itself);
+        self.skeleton.settle_sidechains(facts.parent_session.is_some());
+        let tree = Tree::grow(&self.skeleton, rules);
+        let keys = Keys::new(&self.skeleton, &tree);
+        let heads = branch::heads(&self.skeleton, &tree, &keys);
+        let beside = |node: &NodeIx| {
+            let entry = tree.entry(&self.skeleton, *node);
+            entry.kind == Kind::Attachment && entry.flags.has(Flags::SIDE)
+        };
+        let surroundings = (0..tree.nodes.len() as NodeIx).filter(beside).collect();
+        let (own, others): (Vec<_>, Vec<_>) = std::mem::take(&mut facts.summaries)
+            .into_iter()
+            .partition(|(of, _)| self.skeleton.ids.find(of).and_then(|id| tree.named(id)).is_some());
+        facts.summaries = others;
+        for (_, text) in own {
+            facts.entitle(Title { text, source: TitleSource::Summary });
+        }
+        let mut issues = self.skeleton.issues.clone();
+        let placed = self.source.dialect.with_of(&self.source.path);
+        if let (Some(with), Some(placed)) = (&facts.with, placed)
+            && !with.eq_ignore_ascii_case(&placed)
+            && let Some(first) = self.skeleton.entries.first()
+        {
+            let detail =
+                format!("the file lies with {} and says that it is with {}; it is kept", quoted(&placed), quoted(with));
+            issues.push(Issue::at(first.place, None, IssueKind::MixedSession, detail));
+        }
+        // What the end of a file lacks may stand before it.
+        let from_tree = if self.whole { tree.issues.iter() } else { [].iter() };
+        let from_keys = if self.whole { keys.issues(&tree) } else { Vec::new() };
+        for found in from_tree.chain(&from_keys) {
+            let place = self.skeleton.entries[found.entry as usize].place;
+            let file = self.skeleton.file_names.get(usize::from(place.file)).cloned().flatten();
+            issues.push(Issue::at(place, file, found.kind, found.detail.clone()));
+        }
+        issues.kept.sort_by(|a, b| (&a.file, a.offset).cmp(&(&b.file, b.offset)));
+        self.derived = Derived { tree, keys, heads, surroundings, facts, issues };
+    }
+}

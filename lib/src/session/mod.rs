@@ -1,0 +1,335 @@
+//! A session: the whole tree of a conversation, its branches and what is wrong with it. Bodies are read when asked for.
+//!
+//! `reading.rs` makes one; this file answers questions about it.
+
+pub mod read;
+pub(crate) mod tree;
+pub(crate) mod derived;
+pub(crate) mod join;
+pub(crate) mod record_ref;
+pub(crate) mod request;
+
+use std::path::Path;
+
+use jiff::Timestamp;
+
+use crate::dialect::Dialect;
+use crate::model::error::Result;
+use crate::model::issue::{Issue, Severity};
+use crate::model::message::Part;
+use crate::model::record::{Body, Kind, RecordId, SessionId, Title, TitleSource};
+use crate::session::derived::Derived;
+use crate::session::read::files::Files;
+use crate::session::read::source::Source;
+use crate::session::read::tail::Tail;
+pub use crate::session::record_ref::RecordRef;
+pub use crate::session::request::Request;
+pub use crate::session::tree::Bridge;
+use crate::session::tree::NodeIx;
+use crate::session::tree::branch;
+pub use crate::session::tree::branch::HeadKind;
+use crate::session::tree::facts::Facts;
+pub use crate::session::tree::skeleton::Place;
+use crate::session::tree::skeleton::{Flags, NO_TIME, Skeleton};
+
+/// One session as it was read.
+///
+/// ```
+/// use scrollback::{dialect, reading::ReadOptions, session::Session};
+///
+/// let log = br#"{"type":"user","uuid":"q","parentUuid":null,"message":{"role":"user","content":"Two and two?"}}
+/// {"type":"assistant","uuid":"a","parentUuid":"q","message":{"role":"assistant","content":"Four."}}
+/// "#;
+/// let native = dialect::named("native").expect("it is built in");
+/// let session = Session::from_bytes(native, log.to_vec(), &ReadOptions::plain(jiff::Timestamp::UNIX_EPOCH));
+/// assert_eq!(session.head().map(|head| head.id().to_string()), Some("a".to_owned()));
+/// assert!(session.issues().is_empty());
+/// ```
+pub struct Session {
+    pub(crate) source: Source,
+    pub(crate) files: Files,
+    pub(crate) skeleton: Skeleton,
+    /// What a file beside the log says.
+    pub(crate) sidecar: Facts,
+    pub(crate) whole: bool,
+    pub(crate) tail: Tail,
+    pub(crate) derived: Derived,
+}
+
+/// How a branch ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// The model has answered.
+    Clean,
+    /// A prompt waits for its answer.
+    InterruptedPrompt,
+    /// An answer waits for its tools, or tools for the model.
+    InterruptedTurn,
+    /// A record of the branch is missing.
+    Degraded,
+}
+
+impl State {
+    /// The word that `--json` prints for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Clean => "clean",
+            State::InterruptedPrompt => "interrupted-prompt",
+            State::InterruptedTurn => "interrupted-turn",
+            State::Degraded => "degraded",
+        }
+    }
+}
+
+/// An end of a conversation.
+#[derive(Debug, Clone, Copy)]
+pub struct Head<'s> {
+    /// Its last record.
+    pub record: RecordRef<'s>,
+    /// How it relates to the newest.
+    pub kind: HeadKind,
+}
+
+/// The records from a root to a head.
+#[derive(Debug, Clone)]
+pub struct Branch<'s> {
+    /// Root to head, links of every kind.
+    pub records: Vec<RecordRef<'s>>,
+    /// Places where a parent is missing.
+    pub gaps: Vec<Gap<'s>>,
+    /// The records of a cycle that the walk ran into.
+    pub cycle: Vec<RecordRef<'s>>,
+}
+
+/// A missing parent.
+#[derive(Debug, Clone)]
+pub struct Gap<'s> {
+    /// The record whose parent is missing.
+    pub child: RecordRef<'s>,
+    /// The id that nobody wrote.
+    pub missing_parent: RecordId,
+    /// The record that it was hung on all the same.
+    pub bridged_to: Option<RecordRef<'s>>,
+}
+
+/// Why a record could not be named.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotFound {
+    /// No record's id begins so.
+    Nothing,
+    /// Several do: some of them.
+    Several(Vec<RecordId>),
+}
+
+/// How many ids an ambiguous name lists.
+const AMBIGUOUS_LISTED: usize = 8;
+
+impl Session {
+    /// What the session is called: by its records, else by its place.
+    pub fn id(&self) -> SessionId {
+        SessionId(self.derived.facts.session.clone().unwrap_or_else(|| self.source.name()))
+    }
+
+    /// Who wrote it.
+    pub fn dialect(&self) -> &'static dyn Dialect {
+        self.source.dialect
+    }
+
+    /// Its first file.
+    pub fn path(&self) -> &Path {
+        &self.source.path
+    }
+
+    /// False when only the end of the file was read.
+    pub fn whole(&self) -> bool {
+        self.whole
+    }
+
+    /// The bytes of all its files.
+    pub fn size_bytes(&self) -> Result<u64> {
+        self.files.size_bytes()
+    }
+
+    /// Every record, in file order.
+    pub fn records(&self) -> impl DoubleEndedIterator<Item = RecordRef<'_>> + ExactSizeIterator {
+        (0..self.derived.tree.nodes.len() as NodeIx).map(|node| self.at(node))
+    }
+
+    /// How many lines the first file has; unknown when only its end was read.
+    pub fn line_count(&self) -> u64 {
+        u64::from(self.tail.at.line).saturating_sub(1) + u64::from(!self.tail.pending.is_empty())
+    }
+
+    /// The record that the conversation goes on from.
+    pub fn head(&self) -> Option<RecordRef<'_>> {
+        self.derived.heads.first().map(|head| self.at(head.node))
+    }
+
+    /// Every end of a conversation, the newest first.
+    pub fn heads(&self) -> impl ExactSizeIterator<Item = Head<'_>> {
+        self.derived.heads.iter().map(|head| Head { record: self.at(head.node), kind: head.kind })
+    }
+
+    /// The record with this id, or with the only id that begins so.
+    pub fn find(&self, name: &str) -> std::result::Result<RecordRef<'_>, NotFound> {
+        if let Some(node) = self.skeleton.ids.find(name).and_then(|id| self.derived.tree.named(id)) {
+            return Ok(self.at(node));
+        }
+        // A copy's made-up id is nobody's beginning, but it names its record.
+        if let Some(copy) = self.records().find(|record| record.id() == name) {
+            return Ok(copy);
+        }
+        let mut begin_so = self.records().filter(|record| record.id().starts_with(name));
+        match (begin_so.next(), begin_so.next()) {
+            (Some(only), None) => Ok(only),
+            (None, _) => Err(NotFound::Nothing),
+            (Some(first), Some(second)) => {
+                let all = [first, second].into_iter().chain(begin_so.take(AMBIGUOUS_LISTED - 2));
+                Err(NotFound::Several(all.map(|record| RecordId(record.id().into_owned())).collect()))
+            }
+        }
+    }
+
+    /// The branch that ends in this record.
+    pub fn branch(&self, head: RecordRef<'_>) -> Branch<'_> {
+        let Derived { tree, keys, .. } = &self.derived;
+        let nodes = branch::walk(&self.skeleton, tree, keys, head.node);
+        let gap = |node: NodeIx| {
+            let id = tree.missing.get(&node)?;
+            let bridged_to = tree.bridged.get(&node).map(|to| self.at(*to));
+            let missing_parent = RecordId(self.skeleton.ids.get(*id).to_owned());
+            Some(Gap { child: self.at(node), missing_parent, bridged_to })
+        };
+        // The end of a file read backwards begins somewhere: that is no gap. Nor does it matter what a result hangs on.
+        let mut gaps: Vec<Gap<'_>> = tree.lineage(head.node).filter(|_| self.whole).filter_map(gap).collect();
+        gaps.reverse();
+        let cycle = nodes.first().and_then(|root| tree.cycles.iter().find(|cycle| cycle.first() == Some(root)));
+        Branch {
+            gaps,
+            cycle: cycle.into_iter().flatten().map(|node| self.at(*node)).collect(),
+            records: nodes.into_iter().map(|node| self.at(node)).collect(),
+        }
+    }
+
+    /// How a branch ends.
+    pub fn state(&self, branch: &Branch<'_>) -> State {
+        if !branch.gaps.is_empty() {
+            return State::Degraded;
+        }
+        match branch::end(&self.derived.keys, &branch.records) {
+            branch::End::Answered if ends_in_thinking(branch) => State::InterruptedTurn,
+            branch::End::Answered => State::Clean,
+            branch::End::Prompt => State::InterruptedPrompt,
+            branch::End::Turn => State::InterruptedTurn,
+        }
+    }
+
+    /// What is wrong, in file order.
+    pub fn issues(&self) -> &[Issue] {
+        &self.derived.issues.kept
+    }
+
+    /// How many issues there are, those included that are too many to be kept.
+    pub fn issue_count(&self) -> u64 {
+        self.derived.issues.kept.len() as u64 + self.derived.issues.beyond()
+    }
+
+    /// Whether something is lost or cannot be trusted.
+    pub fn has_errors(&self) -> bool {
+        self.issues().iter().any(|issue| issue.severity == Severity::Error) || self.derived.issues.errors_beyond > 0
+    }
+
+    /// The title that somebody gave it: the most binding, and of those the last.
+    pub fn title(&self) -> Option<&Title> {
+        self.derived.facts.title()
+    }
+
+    /// The working directory that its first record tells.
+    pub fn cwd(&self) -> Option<&str> {
+        self.derived.facts.cwd.as_deref()
+    }
+
+    /// Whom it is with, a person or a room, where the format tells.
+    pub fn with(&self) -> Option<&str> {
+        self.derived.facts.with.as_deref()
+    }
+
+    /// The git branch that its last record tells.
+    pub fn git_branch(&self) -> Option<&str> {
+        self.derived.facts.git_branch.as_deref()
+    }
+
+    /// The models that answered, in the order of their first answer.
+    pub fn models(&self) -> &[String] {
+        &self.derived.facts.models
+    }
+
+    /// The session that this one is a sub-agent's work for, and the tool call there that started it.
+    pub fn parent_session(&self) -> Option<(&str, Option<&str>)> {
+        let Facts { parent_session, parent_call, .. } = &self.derived.facts;
+        parent_session.as_deref().map(|parent| (parent, parent_call.as_deref()))
+    }
+
+    /// Gives a session that tells no title the summary that stands in another one's file.
+    pub fn sum_up(&mut self, summary: String) {
+        let title = Title { text: summary, source: TitleSource::Summary };
+        if self.title().is_none() {
+            self.derived.facts.entitle(title);
+        }
+    }
+
+    /// The session that this one was forked from.
+    pub fn forked_from(&self) -> Option<&str> {
+        self.derived.facts.forked_from.as_deref()
+    }
+
+    /// Each kind of record that the dialect does not know, and how many there are.
+    pub fn unknown_kinds(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.derived.facts.unknown.iter().map(|(kind, count)| (kind.as_str(), *count))
+    }
+
+    /// The agent's version, as the last record tells it.
+    pub fn agent_version(&self) -> Option<&str> {
+        self.derived.facts.version.as_deref()
+    }
+
+    /// Summaries of other sessions that this one's file holds, each with the record that it ends with.
+    pub fn summaries_of_others(&self) -> &[(String, String)] {
+        &self.derived.facts.summaries
+    }
+
+    /// When the first record was written.
+    pub fn started(&self) -> Option<Timestamp> {
+        self.own_times().min().and_then(|at| Timestamp::from_microsecond(at).ok())
+    }
+
+    /// The newest instant in the session (reading rule 9).
+    pub fn updated(&self) -> Option<Timestamp> {
+        self.own_times().max().and_then(|at| Timestamp::from_microsecond(at).ok())
+    }
+
+    fn own_times(&self) -> impl Iterator<Item = i64> + '_ {
+        let own = self.skeleton.entries.iter().filter(|entry| !entry.flags.has(Flags::INHERITED));
+        own.map(|entry| entry.at).filter(|at| *at != NO_TIME)
+    }
+
+    pub(crate) fn at(&self, node: NodeIx) -> RecordRef<'_> {
+        RecordRef { session: self, node }
+    }
+}
+
+/// Whether the model thought last, and said nothing after it.
+fn ends_in_thinking(branch: &Branch<'_>) -> bool {
+    let spoke = |record: &&RecordRef<'_>| matches!(record.kind(), Kind::Assistant | Kind::User | Kind::Compaction);
+    let Some(last) = branch.records.iter().rev().find(spoke).filter(|record| record.kind() == Kind::Assistant) else {
+        return false;
+    };
+    let is_empty = |part: &Part| match part {
+        Part::Text(text) => text.text.trim().is_empty(),
+        part => matches!(part, Part::StepStart),
+    };
+    let body = last.body();
+    let mut parts = body.iter().filter_map(Body::content).flat_map(|content| &content.parts);
+    parts.rfind(|part| !is_empty(part)).is_some_and(|part| matches!(part, Part::Reasoning(_)))
+}

@@ -1,0 +1,177 @@
+//! The session that another one begins in: its current branch, put in front of the other's own records.
+//!
+//! A base that is not there, or ends too early, is a gap.
+
+use crate::session::read::files::OpenFile;
+use crate::session::read::open::{ReadOptions, open_within};
+use crate::session::tree::ids::IdIndex;
+use crate::session::tree::skeleton::{
+    BaseGap, Control, ControlKind, Entry, Flags, KeyEntry, PREVIOUS, Place, ROOT, Skeleton,
+};
+use crate::session::{RecordRef, Session};
+
+/// The session that this one begins in. A line tells it when it is whole, not while it is pending.
+pub(crate) enum Base {
+    Untold,
+    Told(Origin),
+    Followed,
+}
+
+/// Where a session begins in another one.
+pub(crate) struct Origin {
+    pub(crate) session: String,
+    pub(crate) until: Option<String>,
+    pub(crate) last: Option<String>,
+}
+
+/// A chain of sessions that begin in one another: longer ones are cut, and the cut is a gap.
+const BASES_FOLLOWED: usize = 64;
+
+/// Puts the records of the session that this one begins in before its own.
+pub(crate) fn inherit(session: &mut Session, origin: &Origin, reading: &ReadOptions<'_>, within: &mut Vec<String>) {
+    let base = origin.session.as_str();
+    within.push(session.skeleton.facts.session.clone().unwrap_or_else(|| session.source.name()));
+    let is_cycle = within.iter().any(|id| id == base);
+    let followed = within.len() < BASES_FOLLOWED && !is_cycle;
+    let opened = followed.then(|| (reading.find)(base)).flatten().map(|source| open_within(&source, reading, within));
+    within.pop();
+    let Some(Ok(mut base_session)) = opened else {
+        let why = if is_cycle { BaseGap::Cycle } else { BaseGap::NoSession };
+        session.skeleton.miss(base, why, 0);
+        return;
+    };
+    let dialect = base_session.source.dialect;
+    let reaching = |mark: &Option<String>| {
+        let mark = mark.as_deref()?;
+        base_session.skeleton.first_entry(|id| dialect.reaches(id, mark))
+    };
+    let (until, incomplete) = (reaching(&origin.until), origin.last.is_some() && reaching(&origin.last).is_none());
+    if let Some(until) = until {
+        // As it was then: what came later, a step back too, is none of this session's.
+        base_session.skeleton.forget_from(until);
+        base_session.derive();
+    }
+    let front = front(&base_session, session.files.0.len() as u16);
+    let inherited = front.entries.len();
+    session.skeleton.prepend(front);
+    if let Some(last) = origin.last.as_ref().filter(|_| incomplete) {
+        session.skeleton.miss(last, BaseGap::EndsEarly, inherited);
+    } else if let Some((missing, why)) = base_session.skeleton.missing_base().filter(|_| inherited == 0) {
+        session.skeleton.miss(missing, why, 0);
+    }
+    session.files.0.append(&mut base_session.files.0);
+}
+
+/// The current branch of a session as the beginning of another one, whose own files come before `first_file`.
+fn front(base: &Session, first_file: u16) -> Skeleton {
+    let mut front = Skeleton::default();
+    let file_name = |file: &OpenFile| file.path.file_name().map(|name| name.to_string_lossy().into_owned());
+    front.file_names = base.files.0.iter().map(file_name).collect();
+    let branch = base.head().map(|head| base.branch(head).records).unwrap_or_default();
+    let (mut parent, mut surroundings) = (ROOT, None);
+    for record in branch {
+        // What was told beside the conversation holds for the answers that follow: their model.
+        if let Some(beside) = record.surroundings().filter(|beside| surroundings != Some(beside.node)) {
+            surroundings = Some(beside.node);
+            front.take_over(beside, PREVIOUS, first_file);
+        }
+        // A gap of the other session is one of this session too.
+        if let (Some(missing), Some(why)) = (record.missing_parent(), base.derived.tree.base_gaps.get(&record.node)) {
+            let what = ControlKind::MissingBase(front.ids.intern(missing), *why);
+            front.controls.push(Control { at: front.entries.len() as u32, offset: 0, what });
+            parent = PREVIOUS;
+        }
+        parent = front.take_over(record, parent, first_file);
+    }
+    front
+}
+
+impl Skeleton {
+    /// Takes over another session's record, and gives its id.
+    fn take_over(&mut self, record: RecordRef<'_>, parent: u32, first_file: u16) -> IdIndex {
+        let Session { skeleton, derived, .. } = record.session;
+        let place = record.place();
+        let moved = |place: Place| Place { file: place.file + first_file, ..place };
+        let nameless = record.id() == place.name();
+        let id = if nameless { self.ids.intern(&moved(place).name()) } else { self.ids.intern(&record.id()) };
+        for at in derived.tree.entries_of(record.node) {
+            let entry = skeleton.entries[at as usize];
+            let first_key = skeleton.keys.partition_point(|key| key.entry < at);
+            let keys = skeleton.keys[first_key..].iter().take_while(|key| key.entry == at);
+            self.keys.extend(keys.map(|key| KeyEntry { entry: self.entries.len() as u32, ..*key }));
+            let flags = entry.flags.with(Flags::INHERITED, true);
+            self.entries.push(Entry { place: moved(entry.place), id, parent, flags, ..entry });
+        }
+        id
+    }
+
+    /// Notes what is not there before its own records, of which others' precede so many.
+    fn miss(&mut self, what: &str, why: BaseGap, inherited: usize) {
+        let what = ControlKind::MissingBase(self.ids.intern(what), why);
+        let place = self.controls.partition_point(|control| (control.at as usize) < inherited);
+        self.controls.insert(place, Control { at: inherited as u32, offset: 0, what });
+    }
+
+    /// What this session begins in and is not there.
+    fn missing_base(&self) -> Option<(&str, BaseGap)> {
+        match self.controls.first()?.what {
+            ControlKind::MissingBase(id, why) => Some((self.ids.get(id), why)),
+            ControlKind::Leaf(_)
+            | ControlKind::Rewound(_)
+            | ControlKind::Cut(_)
+            | ControlKind::CutTurns(_)
+            | ControlKind::ReplaceAll => None,
+        }
+    }
+
+    /// The first entry whose id fits.
+    fn first_entry(&self, fits: impl Fn(&str) -> bool) -> Option<usize> {
+        self.entries.iter().position(|entry| fits(self.ids.get(entry.id)))
+    }
+
+    /// Forgets this entry and all after it.
+    fn forget_from(&mut self, end: usize) {
+        let Some(first) = self.entries.get(end).map(|entry| entry.place.offset) else { return };
+        self.entries.truncate(end);
+        self.keys.truncate(self.keys.partition_point(|key| (key.entry as usize) < end));
+        self.usages.retain(|usage| (usage.entry as usize) < end);
+        self.growth.retain(|usage| (usage.entry as usize) < end);
+        // What the forgotten record's own value told, before it, goes with it.
+        let before = |control: &Control| match control.what {
+            ControlKind::MissingBase(..) => true,
+            _ => (control.at as usize) < end || control.offset < first,
+        };
+        self.controls.retain(|control| control.at as usize <= end && before(control));
+    }
+
+    /// Puts another session's records before this one's.
+    fn prepend(&mut self, mut front: Skeleton) {
+        let shift = front.entries.len() as u32;
+        for entry in &mut front.entries {
+            entry.id = self.ids.intern(front.ids.get(entry.id));
+            if entry.parent != ROOT && entry.parent != PREVIOUS {
+                entry.parent = self.ids.intern(front.ids.get(entry.parent));
+            }
+        }
+        self.keys.iter_mut().for_each(|key| key.entry += shift);
+        self.usages.iter_mut().chain(&mut self.growth).for_each(|usage| usage.entry += shift);
+        self.controls.iter_mut().for_each(|control| control.at += shift);
+        let moved = |control: Control| match control.what {
+            ControlKind::MissingBase(id, why) => {
+                let id = self.ids.intern(front.ids.get(id));
+                Control { what: ControlKind::MissingBase(id, why), ..control }
+            }
+            ControlKind::Leaf(_)
+            | ControlKind::Rewound(_)
+            | ControlKind::Cut(_)
+            | ControlKind::CutTurns(_)
+            | ControlKind::ReplaceAll => control,
+        };
+        let inherited: Vec<Control> = front.controls.drain(..).map(moved).collect();
+        self.controls.splice(0..0, inherited);
+        front.entries.append(&mut self.entries);
+        front.keys.append(&mut self.keys);
+        (self.entries, self.keys) = (front.entries, front.keys);
+        self.file_names.append(&mut front.file_names);
+    }
+}

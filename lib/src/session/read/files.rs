@@ -1,0 +1,194 @@
+//! The open files of a session, and the bytes that come out of them; a compressed one gives its content.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::model::error::{At, Error, Result};
+use crate::session::read::format::DATABASE_MAGIC;
+use crate::session::read::packed::{Packing, is_called_packed};
+use crate::session::read::rows::Table;
+use crate::session::tree::skeleton::Place;
+
+/// The open files of a session. A place's `file` is the position here.
+pub(crate) struct Files(pub(crate) Vec<OpenFile>);
+
+pub(crate) struct OpenFile {
+    pub(crate) path: PathBuf,
+    pub(crate) contents: Contents,
+    /// Why a compressed file ends early.
+    pub(crate) torn: Option<String>,
+    /// It begins as a SQLite database does.
+    pub(crate) is_database: bool,
+}
+
+pub(crate) enum Contents {
+    Disk(Arc<File>),
+    Memory(Vec<u8>),
+    Rows(Table),
+}
+
+impl Files {
+    pub(crate) fn memory(bytes: Vec<u8>) -> Files {
+        let contents = Contents::Memory(bytes);
+        Files(vec![OpenFile { path: PathBuf::from("-"), contents, torn: None, is_database: false }])
+    }
+
+    pub(crate) fn size_bytes(&self) -> Result<u64> {
+        self.0.iter().map(OpenFile::len).sum()
+    }
+
+    /// The bytes of a record, if they still are what they were.
+    pub(crate) fn read(&self, place: Place, hash: u64) -> Result<Vec<u8>> {
+        let file = &self.0[usize::from(place.file)];
+        let bytes = match &file.contents {
+            Contents::Rows(table) => table.read(place, &file.path)?,
+            Contents::Disk(_) | Contents::Memory(_) => file.read_at(place.offset, u64::from(place.length))?,
+        };
+        if xxh3_64(&bytes) == hash { Ok(bytes) } else { Err(Error::Changed(file.path.clone())) }
+    }
+}
+
+impl OpenFile {
+    pub(crate) fn len(&self) -> Result<u64> {
+        match &self.contents {
+            Contents::Disk(file) => Ok(file.metadata().at(&self.path)?.len()),
+            Contents::Memory(bytes) => Ok(bytes.len() as u64),
+            Contents::Rows(_) => Ok(fs::metadata(&self.path).at(&self.path)?.len()),
+        }
+    }
+
+    /// The same file on disk, not opened again; `None` for what was unpacked or is a database.
+    pub(crate) fn shared(&self) -> Option<OpenFile> {
+        let Contents::Disk(file) = &self.contents else { return None };
+        let contents = Contents::Disk(Arc::clone(file));
+        Some(OpenFile { path: self.path.clone(), contents, torn: self.torn.clone(), is_database: self.is_database })
+    }
+
+    /// Up to `length` bytes from `offset`: fewer where the file ends.
+    pub(crate) fn read_at(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
+        let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
+        let read = self.bytes().map_or(Ok(0), |file| file.fill(offset, &mut bytes))?;
+        bytes.truncate(read);
+        Ok(bytes)
+    }
+
+    /// Its bytes, where it has any: several threads may read them at once.
+    pub(crate) fn bytes(&self) -> Option<Bytes<'_>> {
+        match &self.contents {
+            Contents::Disk(file) => Some(Bytes::Disk { file, path: &self.path }),
+            Contents::Memory(bytes) => Some(Bytes::Memory(bytes)),
+            Contents::Rows(_) => None,
+        }
+    }
+
+    /// The bytes from `offset` on.
+    pub(crate) fn reader(&self, offset: u64) -> Result<Box<dyn Read + '_>> {
+        match &self.contents {
+            Contents::Disk(file) => {
+                let mut file: &File = file;
+                file.seek(SeekFrom::Start(offset)).at(&self.path)?;
+                Ok(Box::new(file))
+            }
+            Contents::Memory(bytes) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+                Ok(Box::new(&bytes[start..]))
+            }
+            Contents::Rows(_) => Ok(Box::new(io::empty())),
+        }
+    }
+}
+
+/// The bytes of an open file.
+#[derive(Clone, Copy)]
+pub(crate) enum Bytes<'f> {
+    Disk { file: &'f File, path: &'f Path },
+    Memory(&'f [u8]),
+}
+
+impl Bytes<'_> {
+    /// Fills a buffer from `offset` on, as far as the file goes, and tells how far that is.
+    pub(crate) fn fill(self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        match self {
+            Bytes::Disk { file, path } => fill(file, offset, buffer).at(path),
+            Bytes::Memory(bytes) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+                let read = buffer.len().min(bytes.len() - start);
+                buffer[..read].copy_from_slice(&bytes[start..start + read]);
+                Ok(read)
+            }
+        }
+    }
+}
+
+/// Reads where it is told to, wherever others read the same file.
+pub(crate) fn read_some(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_at(file, buffer, offset);
+    #[cfg(windows)]
+    return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
+}
+
+fn fill(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
+    // Where a file ends is found by reading: asking first costs a call for each of a hundred thousand records.
+    fill_from(|at, bytes| read_some(file, at, bytes), offset, buffer)
+}
+
+/// Fills a buffer from `offset` on, as far as there is something, and tells how far that is.
+pub(crate) fn fill_from(
+    read_some: impl Fn(u64, &mut [u8]) -> io::Result<usize>,
+    offset: u64,
+    buffer: &mut [u8],
+) -> io::Result<usize> {
+    let mut read = 0;
+    while read < buffer.len() {
+        match read_some(offset.saturating_add(read as u64), &mut buffer[read..]) {
+            Ok(0) => break,
+            Ok(more) => read += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(read)
+}
+
+/// Opens a regular file; a compressed one is read as its content.
+pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
+    open_limited(path, u64::MAX)
+}
+
+/// The first bytes of a file; no more than those of a compressed one are unpacked.
+pub(crate) fn head_of(path: &Path, length: u64) -> Result<Vec<u8>> {
+    open_limited(path, length)?.read_at(0, length)
+}
+
+fn open_limited(path: &Path, inflated_limit: u64) -> Result<OpenFile> {
+    let metadata = fs::metadata(path).at(path)?;
+    if !metadata.is_file() {
+        return Err(Error::NotAFile(path.to_path_buf()));
+    }
+    let file = File::open(path).at(path)?;
+    let mut magic = vec![0; DATABASE_MAGIC.len()];
+    let read = fill(&file, 0, &mut magic).at(path)?;
+    magic.truncate(read);
+    let inflated = match Packing::of(&magic) {
+        Some(packing) => {
+            // Reading by position moves the cursor on some systems.
+            (&file).rewind().at(path)?;
+            Some(packing.unpack(&file, metadata.len(), inflated_limit).at(path)?)
+        }
+        None => None,
+    };
+    let (contents, torn) = match inflated {
+        None => (Contents::Disk(Arc::new(file)), None),
+        // It only begins like an archive: a log whose first bytes are damaged does that too.
+        Some((bytes, Some(why))) if bytes.is_empty() && !is_called_packed(path) => {
+            (Contents::Disk(Arc::new(file)), Some(why))
+        }
+        Some((bytes, torn)) => (Contents::Memory(bytes), torn),
+    };
+    Ok(OpenFile { path: path.to_path_buf(), contents, torn, is_database: magic == DATABASE_MAGIC })
+}

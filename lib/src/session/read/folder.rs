@@ -1,0 +1,176 @@
+//! Every session in a folder, whatever folder it is.
+//!
+//! Inside a store that is called as an agent calls it, names tell what is a session; anywhere else content does.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+
+use serde::de::IgnoredAny;
+
+use crate::dialect::layout::{KEPT_ENDING, Layout};
+use crate::dialect::{self, Dialect};
+use crate::model::error::{At, Error, Result};
+use crate::model::home::Home;
+use crate::session::read::detect;
+use crate::session::read::files::open_file;
+use crate::session::read::source::Source;
+
+/// What a session's file may be called: everything else is passed over unseen.
+const ENDINGS: [&str; 7] = ["jsonl", "json", "zst", "gz", "db", "sqlite", "sqlite3"];
+
+/// Stores are at most nine folders deep; deeper ones than this are a trap, or nobody's.
+const FOLDERS_DEEP: usize = 32;
+
+/// A tree of folders with more entries than this is no place of sessions.
+const ENTRIES_LOOKED_AT: usize = 500_000;
+
+/// What a folder holds.
+pub struct InFolder {
+    /// Its sessions, in the order of their paths; what cannot be looked into is an error of its own.
+    pub sources: Vec<Result<Source>>,
+    /// How many files with the right ending are no sessions, as far as names and contents tell.
+    pub passed_over: usize,
+}
+
+/// The sessions in a folder and the folders below it: of one dialect, or of whom each is.
+pub fn sessions(folder: &Path, home: &Home, named: Option<&'static dyn Dialect>) -> InFolder {
+    if let Some(dialect) = named {
+        let layouts: Vec<_> = dialect.layouts_in(folder).into_iter().map(|layout| (dialect, layout)).collect();
+        let sources = Source::walk_all(&layouts);
+        if !sources.is_empty() {
+            return InFolder { sources, passed_over: 0 };
+        }
+    }
+    let stores = Stores::of_all();
+    let (mut found, mut passed_over) = (Vec::new(), 0);
+    for file in files(folder) {
+        let owner = file.and_then(|path| {
+            let owner = match named {
+                Some(dialect) => Some(dialect),
+                None => stores.owner(&path, folder).map_or_else(|| by_content(&path, home), Ok)?,
+            };
+            Ok((path, owner))
+        });
+        match owner {
+            Ok((path, Some(dialect))) => match Source::in_file(dialect, &path) {
+                Ok(sources) => found.extend(sources.into_iter().map(Ok)),
+                Err(error) => found.push(Err(error)),
+            },
+            Ok((_, None)) => passed_over += 1,
+            Err(error) => found.push(Err(error)),
+        }
+    }
+    // A further file of a session is none of its own.
+    let readable = || found.iter().filter_map(|source| source.as_ref().ok());
+    let companions: HashSet<PathBuf> = readable()
+        .flat_map(|source| source.layout.companions.iter().map(|name| source.path.with_file_name(name)))
+        .collect();
+    found.retain(|source| source.as_ref().map_or(true, |source| !companions.contains(&source.path)));
+    InFolder { sources: found, passed_over }
+}
+
+/// Every dialect's layouts, their roots told as they are in any home: `.codex/sessions`.
+struct Stores(Vec<(&'static dyn Dialect, Layout)>);
+
+impl Stores {
+    fn of_all() -> Stores {
+        let anywhere = Home { dir: "/".into(), cwd: "/".into(), vars: Default::default() };
+        let relative = |layout: Layout| {
+            let root = layout.root.strip_prefix("/").map(Path::to_path_buf);
+            Some(Layout { root: root.ok()?, ..layout })
+        };
+        let of = |dialect: &&'static dyn Dialect| {
+            let layouts = dialect.layouts(&anywhere).into_iter().filter_map(relative);
+            layouts.map(|layout| (*dialect, layout)).collect::<Vec<_>>()
+        };
+        Stores(dialect::all().iter().flat_map(of).collect())
+    }
+
+    /// Whose a file in a store is, and `Some(None)` for one that is no session; `None` outside every store.
+    fn owner(&self, path: &Path, folder: &Path) -> Option<Option<&'static dyn Dialect>> {
+        let fits = |(dialect, layout): &&(&'static dyn Dialect, Layout)| {
+            let root = path.ancestors().nth(layout.pattern.split('/').count());
+            root.is_some_and(|root| root.ends_with(&layout.root)) && layout.fits(path) && dialect.is_session(path)
+        };
+        let best = self.0.iter().filter(fits).reduce(
+            |best, next| {
+                if next.1.exactness() > best.1.exactness() { next } else { best }
+            },
+        );
+        let is_inside = |(_, layout): &(&'static dyn Dialect, Layout)| {
+            // Of an agent's own folder all is its own; but who names a folder in it, such as a work tree, means that one.
+            let own = layout.root.parent().filter(|own| own.to_string_lossy().starts_with('.'));
+            path.ancestors().skip(1).any(|dir| {
+                dir.ends_with(&layout.root) || (dir.starts_with(folder) && own.is_some_and(|own| dir.ends_with(own)))
+            })
+        };
+        match best {
+            Some((dialect, _)) => Some(Some(*dialect)),
+            None => self.0.iter().any(is_inside).then_some(None),
+        }
+    }
+}
+
+/// Whose file it is. Nobody's is examined too where it should hold records: as lines, or as JSON that is broken.
+fn by_content(path: &Path, home: &Home) -> Result<Option<&'static dyn Dialect>> {
+    let dialect = detect::of_file(path, home)?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+    let should = dialect.name() != "unknown" || name.contains(".jsonl") || is_broken_json(path)?;
+    Ok(should.then_some(dialect))
+}
+
+/// It begins as JSON does and is not one whole value: such a one is some program's settings.
+fn is_broken_json(path: &Path) -> Result<bool> {
+    let file = open_file(path)?;
+    let begins = matches!(file.read_at(0, 64)?.trim_ascii_start().first(), Some(b'{' | b'['));
+    Ok(begins && serde_json::from_reader::<_, IgnoredAny>(BufReader::new(file.reader(0)?)).is_err())
+}
+
+/// Every file that may be a session's, in the order of paths. Links to folders are not followed: they may lead back.
+fn files(folder: &Path) -> Vec<Result<PathBuf>> {
+    let (mut files, mut errors) = (Vec::new(), Vec::new());
+    let (mut folders, mut looked_at) = (vec![(folder.to_path_buf(), 0)], 0);
+    while let Some((folder, depth)) = folders.pop() {
+        let too_much = |what: String| Error::Io { path: folder.clone(), source: std::io::Error::other(what) };
+        let entries = match fs::read_dir(&folder) {
+            Ok(_) if depth > FOLDERS_DEEP => {
+                errors.push(too_much(format!("more than {FOLDERS_DEEP} folders deep; it is not looked at")));
+                continue;
+            }
+            Ok(entries) => entries,
+            Err(source) => {
+                errors.push(Error::Io { path: folder, source });
+                continue;
+            }
+        };
+        for entry in entries {
+            looked_at += 1;
+            if looked_at > ENTRIES_LOOKED_AT {
+                errors.push(too_much(format!("more than {ENTRIES_LOOKED_AT} entries; the rest is not looked at")));
+                return sorted(files, errors);
+            }
+            let entry = entry.at(&folder).and_then(|entry| Ok((entry.path(), entry.file_type().at(&folder)?)));
+            match entry {
+                Ok((path, kind)) if kind.is_dir() => folders.push((path, depth + 1)),
+                // A link that leads nowhere, and a device, are told when they are opened.
+                Ok((path, _)) if has_an_ending(&path) && !path.is_dir() => files.push(path),
+                Ok(_) => {}
+                Err(error) => errors.push(error),
+            }
+        }
+    }
+    sorted(files, errors)
+}
+
+fn sorted(mut files: Vec<PathBuf>, errors: Vec<Error>) -> Vec<Result<PathBuf>> {
+    files.sort();
+    files.into_iter().map(Ok).chain(errors.into_iter().map(Err)).collect()
+}
+
+fn has_an_ending(path: &Path) -> bool {
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    let is_kept = path.to_string_lossy().ends_with(KEPT_ENDING);
+    ENDINGS.contains(&ending.as_str()) && !is_kept
+}

@@ -1,0 +1,16 @@
+//! Bytes to records: where a session is, how its files are opened, split into lines and repaired.
+
+pub mod open;
+pub mod source;
+pub(crate) mod files;
+pub(crate) mod rows;
+pub mod packed;
+pub mod detect;
+pub(crate) mod format;
+pub mod folder;
+pub(crate) mod parser;
+pub(crate) mod parallel;
+pub(crate) mod recover;
+pub(crate) mod sanitize;
+pub(crate) mod tail;
+pub(crate) mod base;

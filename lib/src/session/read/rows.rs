@@ -1,0 +1,321 @@
+//! Rows of a SQLite database that are sessions. The file is a stranger's: it is never written, only real tables are asked,
+//! and no question runs for long.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::config::DbConfig;
+use rusqlite::types::{Value as Column, ValueRef};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Row};
+use serde_json::Value;
+
+use crate::dialect::layout::Rows;
+use crate::model::error::{Error, Result};
+use crate::session::read::parser::VALUE_LIMIT_BYTES;
+use crate::session::tree::skeleton::Place;
+
+/// A writer holds its lock for milliseconds; one that holds it longer must not stop a list of sessions.
+const LOCK_WAIT: Duration = Duration::from_millis(500);
+
+/// How many steps SQLite may take for an answer, about ten seconds' worth: a table may compute its columns without end.
+const STEPS_BETWEEN_LOOKS: i32 = 100_000;
+const LOOKS_PER_ANSWER: u32 = 5_000;
+
+/// A database with more sessions than this is no store of sessions.
+const SESSIONS_PER_DATABASE: usize = 200_000;
+
+/// One session of a database: what its rows are asked with. All sessions of a database share one connection.
+#[derive(Clone)]
+pub(crate) struct Of {
+    database: Database,
+    key: Column,
+    tells_log: bool,
+}
+
+#[derive(Clone)]
+struct Database(Arc<Mutex<Connection>>);
+
+/// The rows of one session.
+pub(crate) struct Table {
+    rows: &'static Rows,
+    of: Of,
+    /// Where each row begins, as if they were the lines of a file, and its rowid.
+    read: RefCell<Vec<(u64, i64)>>,
+}
+
+/// What a row holds.
+pub(crate) enum RowContent<'a> {
+    /// Its JSON, or what stands there instead.
+    Json(&'a [u8]),
+    /// More bytes than a value may have; they are not read.
+    TooLong(u64),
+}
+
+impl Table {
+    pub(crate) fn new(rows: &'static Rows, of: Of) -> Table {
+        Table { rows, of, read: RefCell::default() }
+    }
+
+    /// Gives each row of the session, in order, as where it begins and what it holds.
+    pub(crate) fn each(&self, path: &Path, mut take: impl FnMut(u64, RowContent<'_>)) -> Result<()> {
+        self.of.database.ask(path, |connection| {
+            let mut statement = connection.prepare(self.rows.rows)?;
+            let mut rows = statement.query([&self.of.key])?;
+            let mut before = 0;
+            while let Some(row) = rows.next()? {
+                let content = content(row, 1)?;
+                let begins = self.read.borrow().last().map_or(0, |(begins, _)| *begins) + before;
+                before = content.as_ref().map_or_else(|length| *length, |bytes| bytes.len() as u64) + 1;
+                self.read.borrow_mut().push((begins, row.get(0)?));
+                take(
+                    begins,
+                    content.as_ref().map_or_else(|length| RowContent::TooLong(*length), |json| RowContent::Json(json)),
+                );
+            }
+            Ok(())
+        })
+    }
+
+    /// The bytes of a record: a row, or a piece of one.
+    pub(crate) fn read(&self, place: Place, path: &Path) -> Result<Vec<u8>> {
+        let read = self.read.borrow();
+        let at = read.partition_point(|(begins, _)| *begins <= place.offset).checked_sub(1);
+        let Some(&(begins, rowid)) = at.and_then(|at| read.get(at)) else { return Ok(Vec::new()) };
+        let row = self.row(rowid, path)?.unwrap_or_default();
+        let from = usize::try_from(place.offset - begins).unwrap_or(usize::MAX);
+        Ok(row.get(from..from.saturating_add(place.length as usize)).unwrap_or_default().to_vec())
+    }
+
+    fn row(&self, rowid: i64, path: &Path) -> Result<Option<Vec<u8>>> {
+        let found = |connection: &Connection| {
+            connection.query_row(self.rows.row, [rowid], |row| Ok(content(row, 0)?.ok())).optional()
+        };
+        Ok(self.of.database.ask(path, found)?.flatten())
+    }
+
+    /// The log that the session says it is kept in.
+    pub(crate) fn log(&self, path: &Path) -> Result<Option<String>> {
+        let Some((_, log)) = self.rows.log.filter(|_| self.of.tells_log) else { return Ok(None) };
+        let told = |connection: &Connection| {
+            connection.query_row(log, [&self.of.key], |row| Ok(text(row.get_ref(0)?))).optional()
+        };
+        Ok(self.of.database.ask(path, told)?.flatten().filter(|told| !told.is_empty()))
+    }
+}
+
+/// A row as JSON: what its only column holds, or an object of all its columns; or its length, if that is too much.
+fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<std::result::Result<Vec<u8>, u64>> {
+    let statement = row.as_ref();
+    let mut length = 0;
+    for column in first..statement.column_count() {
+        length += row.get_ref(column)?.as_bytes().map_or(0, |bytes| bytes.len() as u64);
+    }
+    if length > VALUE_LIMIT_BYTES as u64 {
+        return Ok(Err(length));
+    }
+    if statement.column_count() == first + 1 {
+        return Ok(Ok(json(row.get_ref(first)?).into_owned()));
+    }
+    let mut object = serde_json::Map::new();
+    for column in first..statement.column_count() {
+        let value = match row.get_ref(column)? {
+            ValueRef::Null => Value::Null,
+            ValueRef::Integer(number) => number.into(),
+            ValueRef::Real(number) => number.into(),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into(),
+        };
+        object.insert(statement.column_name(column)?.to_owned(), value);
+    }
+    let json = Value::Object(object).to_string().into_bytes();
+    Ok(if json.len() > VALUE_LIMIT_BYTES { Err(json.len() as u64) } else { Ok(json) })
+}
+
+/// A column as text, whatever it holds.
+fn text(column: ValueRef<'_>) -> Option<String> {
+    match column {
+        ValueRef::Null => None,
+        column => Some(String::from_utf8_lossy(&json(column)).into_owned()),
+    }
+}
+
+/// The bytes of a column that should hold JSON text. SQLite keeps anything anywhere, and content never fails.
+fn json(column: ValueRef<'_>) -> Cow<'_, [u8]> {
+    match column {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Cow::Borrowed(bytes),
+        ValueRef::Null => Cow::Borrowed(b"null"),
+        ValueRef::Integer(number) => Cow::Owned(number.to_string().into_bytes()),
+        ValueRef::Real(number) => Cow::Owned(number.to_string().into_bytes()),
+    }
+}
+
+impl Database {
+    /// Asks, and gives up when the answer takes too long.
+    fn ask<T>(&self, path: &Path, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+        let mut connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut looks = 0;
+        let is_late = move || {
+            looks += 1;
+            looks > LOOKS_PER_ANSWER
+        };
+        let asked = connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(is_late));
+        asked
+            .and_then(|()| question(&connection))
+            .map_err(|source| Error::Database { path: path.to_path_buf(), source })
+    }
+}
+
+/// Opens a database for reading only, and never waits for its writer for long.
+fn connect(path: &Path) -> Result<Database> {
+    let opened = open(path).and_then(|connection| {
+        connection.busy_timeout(LOCK_WAIT)?;
+        // What a schema computes is a stranger's program.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
+        Ok(connection)
+    });
+    let connection = opened.map_err(|source| Error::Database { path: path.to_path_buf(), source })?;
+    Ok(Database(Arc::new(Mutex::new(connection))))
+}
+
+/// Where changes go to a log first, SQLite keeps an index of that log in a file beside it, and makes one if there is none.
+/// While a writer runs, it is there. Without a writer nothing changes, so that no locks are needed and memory does for the
+/// index; and where there is no log either, there is nothing to look up.
+fn open(path: &Path) -> rusqlite::Result<Connection> {
+    #[cfg(unix)]
+    const WITHOUT_LOCKS: &str = "mode=ro&vfs=unix-none";
+    #[cfg(windows)]
+    const WITHOUT_LOCKS: &str = "mode=ro&vfs=win32-none";
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let beside = |ending: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    };
+    if !is_write_ahead(path) || beside("-shm").exists() {
+        return Connection::open_with_flags(path, flags);
+    }
+    let has_log = fs::metadata(beside("-wal")).is_ok_and(|log| log.len() > 0);
+    let Some(uri) = uri(path, if has_log { WITHOUT_LOCKS } else { "immutable=1" }) else {
+        return Connection::open_with_flags(path, flags);
+    };
+    let connection = Connection::open_with_flags(uri, flags | OpenFlags::SQLITE_OPEN_URI)?;
+    if has_log {
+        connection.pragma_update(None, "locking_mode", "exclusive")?;
+    }
+    Ok(connection)
+}
+
+/// Whether the header says that changes go to a log first: bytes 18 and 19 are 2 then.
+fn is_write_ahead(path: &Path) -> bool {
+    let mut header = [0; 20];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    read.is_ok() && header[18..] == [2, 2]
+}
+
+fn uri(path: &Path, options: &str) -> Option<String> {
+    let escaped = |c: char| match c {
+        '%' => "%25".to_owned(),
+        '?' => "%3f".to_owned(),
+        '#' => "%23".to_owned(),
+        c => c.to_string(),
+    };
+    Some(format!("file:{}?{options}", path.to_str()?.chars().map(escaped).collect::<String>()))
+}
+
+/// The columns of the table that sessions lie in; `None` where no such table is. A view or a virtual table is none.
+fn columns(connection: &Connection, rows: &Rows) -> rusqlite::Result<Option<Vec<String>>> {
+    const IS_TABLE: &str = "SELECT count(*) FROM sqlite_schema \
+                            WHERE type = 'table' AND name = ?1 COLLATE NOCASE AND sql LIKE 'CREATE TABLE%'";
+    if connection.query_row(IS_TABLE, [rows.table], |row| row.get::<_, i64>(0))? == 0 {
+        return Ok(None);
+    }
+    let mut statement = connection.prepare("SELECT lower(name) FROM pragma_table_info(?1)")?;
+    let names: Vec<String> = statement.query_map([rows.table], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let has = |column: &&'static str| names.iter().any(|name| name == column);
+    if !rows.columns.iter().all(has) {
+        return Ok(None);
+    }
+    match connection.prepare(rows.sessions) {
+        Ok(_) => Ok(Some(names)),
+        // A table without rowids.
+        Err(error) if matches!(error.sqlite_error_code(), None | Some(ErrorCode::Unknown)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Whether a database holds sessions in this way. One that cannot be asked is an error.
+pub(crate) fn has_rows(path: &Path, rows: &Rows) -> Result<bool> {
+    Ok(connect(path)?.ask(path, |connection| columns(connection, rows))?.is_some())
+}
+
+/// Every session of a database, each with its name. One without a name, or with another's, is called after its key.
+pub(crate) fn sessions(path: &Path, rows: &Rows) -> Result<Vec<(String, Of)>> {
+    let database = connect(path)?;
+    let Some(names) = database.ask(path, |connection| columns(connection, rows))? else {
+        return Err(Error::NoSessions(path.to_path_buf()));
+    };
+    let tells_log = rows.log.is_some_and(|(column, _)| names.iter().any(|name| name == column));
+    let keys: Vec<(Column, Option<String>)> = database.ask(path, |connection| {
+        let mut statement = connection.prepare(rows.sessions)?;
+        let keys = statement.query_map([], |row| Ok((row.get(0)?, text(row.get_ref(1)?))))?;
+        keys.take(SESSIONS_PER_DATABASE + 1).collect()
+    })?;
+    if keys.len() > SESSIONS_PER_DATABASE {
+        return Err(Error::TooManySessions { path: path.to_path_buf(), limit: SESSIONS_PER_DATABASE });
+    }
+    let mut seen = hashbrown::HashSet::new();
+    let named = |(key, name): (Column, Option<String>)| {
+        let free = name.filter(|name| !name.is_empty() && seen.insert(name.clone()));
+        let name = free.unwrap_or_else(|| format!("row-{}", text(ValueRef::from(&key)).unwrap_or_default()));
+        (name, Of { database: database.clone(), key, tells_log })
+    };
+    Ok(keys.into_iter().map(named).collect())
+}
+
+/// The only session of a database.
+pub(crate) fn only(path: &Path, rows: &Rows) -> Result<Of> {
+    let mut found = sessions(path, rows)?;
+    match found.len() {
+        0 => Err(Error::NoSessions(path.to_path_buf())),
+        1 => Ok(found.swap_remove(0).1),
+        count => Err(Error::SeveralSessions { path: path.to_path_buf(), count }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_of_any_type_is_content() {
+        let connection = Connection::open_in_memory().unwrap();
+        let setup =
+            "CREATE TABLE t (s, j); INSERT INTO t VALUES ('s', '{\"a\":1}'), ('s', NULL), ('s', 7), ('s', x'ff7b');";
+        connection.execute_batch(setup).unwrap();
+        static ROWS: Rows = Rows {
+            table: "t",
+            columns: &["s", "j"],
+            sessions: "SELECT DISTINCT s, s FROM t",
+            rows: "SELECT rowid, j FROM t WHERE s = ?1 ORDER BY rowid",
+            row: "SELECT j FROM t WHERE rowid = ?1",
+            log: None,
+        };
+        let database = Database(Arc::new(Mutex::new(connection)));
+        let table = Table::new(&ROWS, Of { database, key: Column::Text("s".to_owned()), tells_log: false });
+        let mut found = Vec::new();
+        let take = |begins, content: RowContent<'_>| match content {
+            RowContent::Json(json) => found.push((begins, json.to_vec())),
+            RowContent::TooLong(length) => panic!("{length} bytes"),
+        };
+        table.each(Path::new("db"), take).unwrap();
+        let expected: [&[u8]; 4] = [b"{\"a\":1}", b"null", b"7", b"\xff{"];
+        assert_eq!(found, [0, 8, 13, 15].into_iter().zip(expected.map(<[u8]>::to_vec)).collect::<Vec<_>>());
+        assert_eq!(table.row(4, Path::new("db")).unwrap().as_deref(), Some(expected[3]));
+        assert_eq!(table.row(5, Path::new("db")).unwrap(), None);
+    }
+}

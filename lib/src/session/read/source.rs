@@ -1,0 +1,230 @@
+//! Where one session is: a file or files, or rows of a database.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
+use serde_json::Value;
+
+use crate::dialect::Dialect;
+use crate::dialect::layout::{Format, Layout};
+use crate::model::error::{Error, Result};
+use crate::session::read::detect;
+use crate::session::read::files::{Contents, Files, OpenFile, head_of, open_file};
+use crate::session::read::format;
+use crate::session::read::rows::{self, Of, RowContent, Table};
+
+/// How much of a log tells whose it is.
+const LOG_HEAD_BYTES: u64 = 256 * 1024;
+
+/// Where one session is.
+#[derive(Clone)]
+pub struct Source {
+    /// Who wrote it.
+    pub dialect: &'static dyn Dialect,
+    /// Its first file.
+    pub path: PathBuf,
+    /// What the file is, and what lies beside it.
+    pub layout: Layout,
+    /// Which session of a database it is.
+    pub key: Option<String>,
+    /// Where its rows are found, once the database was asked.
+    pub(crate) rows: Option<Of>,
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.dialect.name(), self.path.display())
+    }
+}
+
+impl Source {
+    /// A session file of a dialect, wherever it lies.
+    pub fn file(dialect: &'static dyn Dialect, path: &Path) -> Source {
+        let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+        let mut layouts = dialect.layouts_in(&folder);
+        let fitting = layouts.iter().position(|layout| layout.fits(path)).unwrap_or(0);
+        let layout = if fitting < layouts.len() { Some(layouts.swap_remove(fitting)) } else { None };
+        let layout = layout.unwrap_or(Layout {
+            root: folder,
+            pattern: "*",
+            companions: &[],
+            sidecar: None,
+            format: Format::Lines,
+        });
+        let layout = Layout { format: format::of_file(layout.format, path), ..layout };
+        // A file with another name is a log and nothing else: what lies beside it is not its own.
+        let layout = if layout.names(path) { layout } else { Layout { companions: &[], sidecar: None, ..layout } };
+        Source { dialect, path: path.to_path_buf(), layout, key: None, rows: None }
+    }
+
+    /// Every session of a file: of a database there may be many.
+    pub fn in_file(dialect: &'static dyn Dialect, path: &Path) -> Result<Vec<Source>> {
+        let file = Source::file(dialect, path);
+        let Format::Rows(rows) = file.layout.format else { return Ok(vec![file]) };
+        let of_row = |(key, of)| Source { key: Some(key), rows: Some(of), ..file.clone() };
+        Ok(rows::sessions(path, rows)?.into_iter().map(of_row).collect())
+    }
+
+    /// Every session that a layout holds.
+    pub fn walk(dialect: &'static dyn Dialect, layout: &Layout) -> Vec<Result<Source>> {
+        let in_file = |path: Result<PathBuf>| {
+            let path = match path {
+                Ok(path) => path,
+                Err(error) => return vec![Err(error)],
+            };
+            if let Format::ByContent { mixed: true, .. } = layout.format {
+                match detect::of_content(&path) {
+                    Ok(whose) if whose.name() == dialect.name() => {}
+                    Ok(_) => return Vec::new(),
+                    Err(error) => return vec![Err(error)],
+                }
+            }
+            let layout = Layout { format: format::of_file(layout.format, &path), ..layout.clone() };
+            let source = |key, rows| Source { dialect, path: path.clone(), layout: layout.clone(), key, rows };
+            match layout.format {
+                Format::Rows(rows) => match rows::sessions(&path, rows) {
+                    Ok(found) => found.into_iter().map(|(key, of)| Ok(source(Some(key), Some(of)))).collect(),
+                    Err(error) => vec![Err(error)],
+                },
+                Format::Lines | Format::Document | Format::ByContent { .. } => vec![Ok(source(None, None))],
+            }
+        };
+        let is_session = |path: &Result<PathBuf>| path.as_ref().map_or(true, |path| dialect.is_session(path));
+        layout.files().into_iter().filter(is_session).flat_map(in_file).collect()
+    }
+
+    /// Every session of some layouts, each once: where two layouts name a file, the one that says more of its name has it.
+    pub fn walk_all(layouts: &[(&'static dyn Dialect, Layout)]) -> Vec<Result<Source>> {
+        let mut found: Vec<Result<Source>> = Vec::new();
+        let mut known: HashMap<(OsString, Option<String>), usize> = HashMap::new();
+        for source in layouts.iter().flat_map(|(dialect, layout)| Source::walk(*dialect, layout)) {
+            let Ok(source) = source else {
+                found.push(source);
+                continue;
+            };
+            match known.entry((source.path.clone().into_os_string(), source.key.clone())) {
+                Entry::Vacant(place) => {
+                    place.insert(found.len());
+                    found.push(Ok(source));
+                }
+                Entry::Occupied(place) => {
+                    let before = &mut found[*place.get()];
+                    if before.as_ref().is_ok_and(|before| before.layout.exactness() < source.layout.exactness()) {
+                        *before = Ok(source);
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// The other sessions of the store that the file lies in; of a file that lies in none, those beside it.
+    pub fn neighbours(&self) -> Vec<Source> {
+        let layouts = self.dialect.layouts_in(Path::new(""));
+        let of_store = layouts.iter().find_map(|layout| {
+            let root = self.path.ancestors().nth(layout.pattern.split('/').count())?;
+            // Names alone fit too easily: a store is called so.
+            let fits = layout.fits(&self.path) && root.ends_with(&layout.root);
+            fits.then(|| Layout { root: root.to_path_buf(), ..layout.clone() })
+        });
+        let beside = || {
+            let pattern = layouts.first()?.pattern.rsplit('/').next()?;
+            let root = self.path.parent()?.to_path_buf();
+            Some(Layout { root, pattern, ..self.layout.clone() })
+        };
+        let found = of_store.or_else(beside).map(|layout| Source::walk(self.dialect, &layout)).unwrap_or_default();
+        found.into_iter().filter_map(Result::ok).collect()
+    }
+
+    /// The store that the file lies in, if it lies in one: what `--store` would name.
+    pub fn store(&self) -> Option<PathBuf> {
+        let layouts = self.dialect.layouts_in(Path::new(""));
+        layouts.iter().filter(|layout| layout.fits(&self.path)).find_map(|layout| {
+            let root = self.path.ancestors().nth(layout.pattern.split('/').count())?;
+            let depth = layout.root.components().count();
+            root.ancestors().nth(depth).filter(|_| root.ends_with(&layout.root)).map(Path::to_path_buf)
+        })
+    }
+
+    /// The bytes of its further files.
+    pub(crate) fn size_of_companions(&self) -> u64 {
+        let companions = self.layout.companions.iter().map(|name| self.path.with_file_name(name));
+        companions.filter_map(|path| fs::metadata(path).ok()).map(|metadata| metadata.len()).sum()
+    }
+
+    /// What the place calls the session: used when the content does not say.
+    pub fn name(&self) -> String {
+        if let Some(name) = self.key.clone().or_else(|| self.dialect.session_of(&self.path)) {
+            return name;
+        }
+        let name = self.path.file_stem();
+        name.filter(|name| *name != "-")
+            .map_or_else(|| "stdin".to_owned(), |name| name.to_string_lossy().into_owned())
+    }
+
+    /// The file beside the log that tells about the session, when there is one.
+    pub(crate) fn sidecar(&self) -> Option<PathBuf> {
+        let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
+        let beside = |name: &str| self.path.with_file_name(name.replace('*', &stem));
+        self.layout.sidecar.map(beside).filter(|path| path.is_file())
+    }
+
+    /// The log that a row of a database says it is kept in; or why there is none to read.
+    ///
+    /// The path is a stranger's: only a regular file that an agent's log is, is taken for one.
+    pub(crate) fn log(&self) -> Result<Option<std::result::Result<Source, String>>> {
+        let Format::Rows(_) = self.layout.format else { return Ok(None) };
+        let told = self.table()?.log(&self.path)?;
+        Ok(told.map(|told| self.log_at(Path::new(&told)).ok_or(told)))
+    }
+
+    /// The row of a database, where it is kept in a log: a log says nothing of it.
+    pub(crate) fn row_beside_log(&self) -> Result<Option<Value>> {
+        let Some(Ok(_)) = self.log()? else { return Ok(None) };
+        let mut row = None;
+        self.table()?.each(&self.path, |_, content| match content {
+            RowContent::Json(json) => row = serde_json::from_slice(json).ok(),
+            RowContent::TooLong(_) => {}
+        })?;
+        Ok(row)
+    }
+
+    /// The rows that the session is.
+    fn table(&self) -> Result<Table> {
+        let Format::Rows(rows) = self.layout.format else { return Err(Error::NoSessions(self.path.clone())) };
+        let of = self.rows.clone().map_or_else(|| rows::only(&self.path, rows), Ok)?;
+        Ok(Table::new(rows, of))
+    }
+
+    fn log_at(&self, told: &Path) -> Option<Source> {
+        let leaves = told.components().any(|part| part == std::path::Component::ParentDir);
+        let path = self.path.parent()?.join(told);
+        let head = (!leaves).then(|| head_of(&path, LOG_HEAD_BYTES).ok())??;
+        let dialect = detect::of_bytes(&head);
+        let log = Source::file(dialect, &path);
+        let is_log = dialect.name() != "unknown" && !head.is_empty() && !matches!(log.layout.format, Format::Rows(_));
+        is_log.then_some(log)
+    }
+
+    pub(crate) fn open(&self) -> Result<Files> {
+        if let Format::Rows(_) = self.layout.format {
+            let contents = Contents::Rows(self.table()?);
+            return Ok(Files(vec![OpenFile { path: self.path.clone(), contents, torn: None, is_database: true }]));
+        }
+        let first = open_file(&self.path)?;
+        if first.is_database {
+            return Err(Error::NoSessions(self.path.clone()));
+        }
+        let mut files = vec![first];
+        for name in self.layout.companions {
+            let path = self.path.with_file_name(name);
+            if path.is_file() {
+                files.push(open_file(&path)?);
+            }
+        }
+        Ok(Files(files))
+    }
+}

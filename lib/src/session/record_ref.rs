@@ -1,0 +1,240 @@
+//! One record of a session: what its links tell at once, what its bytes tell when asked.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use jiff::Timestamp;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::model::error::Result;
+use crate::model::record::{Body, Kind};
+use crate::session::Session;
+use crate::session::join::Joining;
+use crate::session::read::sanitize;
+use crate::session::tree::NodeIx;
+use crate::session::tree::skeleton::{BaseGap, Entry, Flags, KeyRole, NO_TIME, Place, ROOT};
+
+/// One record of a session.
+#[derive(Clone, Copy)]
+pub struct RecordRef<'s> {
+    pub(crate) session: &'s Session,
+    pub(crate) node: NodeIx,
+}
+
+/// What the second, third, … record of an id is called.
+pub(crate) fn copy_name(id: &str, copy: u32) -> String {
+    format!("{id}~{copy}")
+}
+
+impl<'s> RecordRef<'s> {
+    fn entry(self) -> &'s Entry {
+        self.session.derived.tree.entry(&self.session.skeleton, self.node)
+    }
+
+    /// Its id; a second record of the same id is told apart by a number.
+    pub fn id(self) -> Cow<'s, str> {
+        let id = self.session.skeleton.ids.get(self.entry().id);
+        match self.session.derived.tree.nodes[self.node as usize].copy {
+            0 | 1 => Cow::Borrowed(id),
+            copy => Cow::Owned(copy_name(id, copy)),
+        }
+    }
+
+    /// The id that its line tells, which others may have too.
+    pub(crate) fn told_id(self) -> &'s str {
+        self.session.skeleton.ids.get(self.entry().id)
+    }
+
+    /// Its number in file order, counted from 0.
+    pub fn order(self) -> usize {
+        self.node as usize
+    }
+
+    /// The record that it hangs on.
+    pub fn parent(self) -> Option<RecordRef<'s>> {
+        self.session.derived.tree.parent(self.node).map(|node| self.session.at(node))
+    }
+
+    /// The records that hang on it, in file order.
+    pub fn children(self) -> impl DoubleEndedIterator<Item = RecordRef<'s>> + ExactSizeIterator {
+        self.session.derived.tree.children(self.node).iter().map(move |node| self.session.at(*node))
+    }
+
+    /// The id of its parent, when that is missing.
+    pub fn missing_parent(self) -> Option<&'s str> {
+        self.session.derived.tree.missing.get(&self.node).map(|id| self.session.skeleton.ids.get(*id))
+    }
+
+    /// Whether a session should stand before it that is not there.
+    pub fn misses_a_session(self) -> bool {
+        self.session.derived.tree.base_gaps.get(&self.node) == Some(&BaseGap::NoSession)
+    }
+
+    /// Whether the session that should stand before it begins in this one.
+    pub fn is_in_a_cycle(self) -> bool {
+        self.session.derived.tree.base_gaps.get(&self.node) == Some(&BaseGap::Cycle)
+    }
+
+    /// Whether its own entry says that a conversation begins with it.
+    pub(crate) fn is_root(self) -> bool {
+        self.entry().parent == ROOT
+    }
+
+    /// Whether it is another session's, which this one begins in.
+    pub fn is_inherited(self) -> bool {
+        self.entry().flags.has(Flags::INHERITED)
+    }
+
+    /// What it is.
+    pub fn kind(self) -> Kind {
+        self.entry().kind
+    }
+
+    /// When it was written: the latest of its pieces.
+    pub fn at(self) -> Option<Timestamp> {
+        let at = self.session.derived.tree.nodes[self.node as usize].at;
+        (at != NO_TIME).then(|| Timestamp::from_microsecond(at).ok()).flatten()
+    }
+
+    /// Whether it belongs to a side conversation.
+    pub fn is_sidechain(self) -> bool {
+        self.entry().flags.has(Flags::SIDECHAIN)
+    }
+
+    /// Whether it has no place in the parent chain.
+    pub fn is_side(self) -> bool {
+        self.entry().flags.has(Flags::SIDE)
+    }
+
+    /// Whether it tells of a failure of the agent itself.
+    pub fn is_failure(self) -> bool {
+        self.entry().flags.has(Flags::FAILURE)
+    }
+
+    /// Whether it is one item of an answer.
+    pub(crate) fn is_item(self) -> bool {
+        self.entry().flags.has(Flags::ITEM)
+    }
+
+    /// Whether it only reacts to another record.
+    pub fn is_reaction(self) -> bool {
+        self.entry().flags.has(Flags::REACTION)
+    }
+
+    /// Whether it is a whole message.
+    pub(crate) fn is_message(self) -> bool {
+        self.entry().flags.has(Flags::MESSAGE)
+    }
+
+    /// Whether it only tells something of the message before it.
+    pub(crate) fn is_state(self) -> bool {
+        self.entry().flags.has(Flags::STATE)
+    }
+
+    /// The context beside the conversation that was told last before it.
+    pub(crate) fn surroundings(self) -> Option<RecordRef<'s>> {
+        let known = &self.session.derived.surroundings;
+        let before = known.partition_point(|node| *node < self.node);
+        known[..before].last().map(|node| self.session.at(*node))
+    }
+
+    /// The hashes of what else it belongs to.
+    pub(crate) fn keys(self, wanted: KeyRole) -> impl Iterator<Item = u64> + 's {
+        self.session
+            .derived
+            .keys
+            .of(self.node)
+            .filter(move |(role, _)| *role == wanted)
+            .map(|(_, hash)| hash)
+    }
+
+    /// Adds all that a message can learn from this record: its pieces, its name, and its neighbours.
+    pub(crate) fn made_of(self, made_of: &mut Xxh3) {
+        let pieces = |record: RecordRef<'s>, made_of: &mut Xxh3| {
+            for entry in self.session.derived.tree.entries_of(record.node) {
+                let Entry { place, hash, .. } = self.session.skeleton.entries[entry as usize];
+                made_of.update(&hash.to_le_bytes());
+                made_of.update(&place.offset.to_le_bytes());
+                made_of.update(&place.file.to_le_bytes());
+            }
+        };
+        pieces(self, made_of);
+        made_of.update(self.id().as_bytes());
+        made_of.update(self.parent().map(RecordRef::id).unwrap_or_default().as_bytes());
+        if let Some(surroundings) = self.surroundings() {
+            pieces(surroundings, made_of);
+        }
+    }
+
+    /// Whether a piece of it ends behind this byte of the first file.
+    pub(crate) fn ends_behind(self, offset: u64) -> bool {
+        let entries = self.session.derived.tree.entries_of(self.node);
+        let places = entries.into_iter().map(|entry| self.session.skeleton.entries[entry as usize].place);
+        places.into_iter().any(|place| place.file == 0 && place.offset + u64::from(place.length) > offset)
+    }
+
+    /// Where its first piece stands.
+    pub fn place(self) -> Place {
+        self.entry().place
+    }
+
+    /// The file of that place.
+    pub fn file(self) -> &'s Path {
+        &self.session.files.0[usize::from(self.place().file)].path
+    }
+
+    /// What it says, all its pieces joined.
+    pub fn body(self) -> Result<Body> {
+        let texts = self.texts()?;
+        let mut pieces = texts.iter().map(|text| self.session.dialect().body(text));
+        let Some(first) = pieces.next() else { return Ok(Body::Other(serde_json::Value::Null)) };
+        let mut joining = Joining::begin(first);
+        pieces.for_each(|piece| joining.add(piece));
+        Ok(joining.finish())
+    }
+
+    /// What the agent sends of it, in the words of its own API: the contents of all its pieces joined. See [`crate::dialect::Dialect::contents`].
+    pub(crate) fn contents(self) -> Result<Option<Vec<serde_json::Value>>> {
+        let texts = self.texts()?;
+        let mut joined: Option<Vec<serde_json::Value>> = None;
+        for piece in texts.iter().filter_map(|text| self.session.dialect().contents(text)) {
+            let known = joined.get_or_insert_default();
+            match (known.last_mut().and_then(|content| content.get_mut("parts")?.as_array_mut()), self.kind()) {
+                (None, _) | (_, Kind::Compaction) => *known = piece,
+                (Some(parts), _) => parts.extend(piece.into_iter().flat_map(|mut content| {
+                    content
+                        .get_mut("parts")
+                        .and_then(|parts| Some(std::mem::take(parts.as_array_mut()?)))
+                        .unwrap_or_default()
+                })),
+            }
+        }
+        Ok(joined)
+    }
+
+    /// The JSON of its pieces, as it stands in the file.
+    pub fn raw(self) -> Result<Vec<Vec<u8>>> {
+        let entries = self.session.derived.tree.entries_of(self.node);
+        let read = |entry: &u32| {
+            let Entry { place, hash, .. } = self.session.skeleton.entries[*entry as usize];
+            self.session.files.read(place, hash)
+        };
+        entries.iter().map(read).collect()
+    }
+
+    fn texts(self) -> Result<Vec<String>> {
+        Ok(self.raw()?.iter().map(|bytes| sanitize::whole(bytes).into_owned()).collect())
+    }
+}
+
+impl std::fmt::Debug for RecordRef<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.id())
+    }
+}
+
+impl PartialEq for RecordRef<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.node == other.node && std::ptr::eq(self.session, other.session)
+    }
+}

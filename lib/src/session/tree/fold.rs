@@ -1,0 +1,280 @@
+//! The fold: one pass over a skeleton's entries in file order that makes them records and finds their parents.
+//!
+//! What is not seen in one pass (cycles, gaps, children) is `tree.rs`'s and `gaps.rs`'s.
+
+use hashbrown::{HashMap, HashSet};
+
+use crate::dialect::Repeated;
+use crate::model::issue::{IssueKind, quoted};
+use crate::model::record::Kind;
+use crate::session::tree::ids::IdIndex;
+use crate::session::tree::skeleton::{BaseGap, Control, ControlKind, Entry, Flags, PREVIOUS, ROOT, Skeleton};
+use crate::session::tree::{Found, NONE, Node, NodeIx, Rules, Tree, is_link};
+
+/// One pass over the entries in file order.
+pub(crate) struct Fold<'s> {
+    skeleton: &'s Skeleton,
+    rules: Rules,
+    tree: Tree,
+    /// What each node's entry names as its parent: a `IdIndex`, `ROOT`, or `KNOWN`.
+    parents: Vec<u32>,
+    /// Its tip is what a record of a linear dialect hangs on.
+    current: Current,
+    missing_base: Option<(IdIndex, BaseGap)>,
+    leaf: Option<IdIndex>,
+    /// The leaf is the head though earlier records hang on it: those before this entry.
+    rewound_at: Option<u32>,
+    /// The bytes of records whose ids repeat, by hash.
+    seen: HashSet<(NodeIx, u64)>,
+    /// Of ids that several records share: how many there are.
+    copies: HashMap<IdIndex, u32>,
+}
+
+/// The parent is resolved already.
+const KNOWN: u32 = u32::MAX - 2;
+
+impl<'s> Fold<'s> {
+    /// Gives the tree with its parents, and the conversation that the file ends with.
+    pub(crate) fn over(skeleton: &'s Skeleton, rules: Rules) -> (Tree, Current) {
+        let mut tree = Tree::default();
+        tree.by_id.resize(skeleton.ids.len(), NONE);
+        let mut fold = Fold {
+            skeleton,
+            rules,
+            tree,
+            parents: Vec::new(),
+            current: Current::default(),
+            missing_base: None,
+            leaf: None,
+            rewound_at: None,
+            seen: HashSet::new(),
+            copies: HashMap::new(),
+        };
+        fold.run();
+        fold.resolve();
+        (fold.tree, fold.current)
+    }
+
+    fn run(&mut self) {
+        let mut controls = self.skeleton.controls.iter().peekable();
+        for at in 0..self.skeleton.entries.len() {
+            while let Some(control) = controls.next_if(|control| control.at as usize <= at) {
+                self.control(*control);
+            }
+            self.take(at as u32);
+        }
+        controls.for_each(|control| self.control(*control));
+    }
+
+    fn control(&mut self, control: Control) {
+        match control.what {
+            ControlKind::Leaf(id) => {
+                self.rewound_at = self.rewound_at.filter(|_| self.leaf == Some(id));
+                self.leaf = Some(id);
+            }
+            ControlKind::Rewound(id) => (self.leaf, self.rewound_at) = (Some(id), Some(control.at)),
+            ControlKind::ReplaceAll => self.current.clear(),
+            ControlKind::MissingBase(id, why) => self.missing_base = Some((id, why)),
+            ControlKind::CutTurns(turns) => self.cut_turns(turns),
+            ControlKind::Cut(id) => match self.tree.named(id) {
+                Some(node) => self.current.cut(node),
+                // It stands before the part of the file that was read, and so does all that goes on.
+                None if !self.rules.whole => self.current.clear(),
+                None => {}
+            },
+        }
+    }
+
+    /// Cuts before the prompt that is this many from the end; before the first one when there are not so many.
+    fn cut_turns(&mut self, turns: u64) {
+        let kind = |node: &NodeIx| self.tree.entry(self.skeleton, *node).kind;
+        let prompts = self.current.records.iter().rev().filter(|node| kind(node) == Kind::User);
+        let taken = usize::try_from(turns).unwrap_or(usize::MAX);
+        let (mut first, mut found) = (None, 0);
+        for prompt in prompts.take(taken) {
+            (first, found) = (Some(*prompt), found + 1);
+        }
+        match first {
+            // The others stand before the part of the file that was read.
+            _ if found < taken && !self.rules.whole => self.current.records.clear(),
+            Some(first) => self.current.cut(first),
+            None => {}
+        }
+    }
+
+    fn take(&mut self, at: u32) {
+        let entry = self.skeleton.entries[at as usize];
+        let node = match self.tree.named(entry.id) {
+            Some(known) => self.again(known, at, &entry),
+            None => {
+                let node = self.add(at, &entry, 0);
+                self.tree.by_id[entry.id as usize] = node;
+                node
+            }
+        };
+        if is_link(&entry) && !self.current.holds(node) {
+            self.current.add(node);
+        }
+    }
+
+    fn add(&mut self, at: u32, entry: &Entry, copy: u32) -> NodeIx {
+        let node = self.tree.nodes.len() as NodeIx;
+        self.tree.nodes.push(Node { entry: at, first: at, last: at, parent: NONE, at: entry.at, copy });
+        self.parents.push(ROOT);
+        self.hang(node, entry);
+        node
+    }
+
+    /// Hangs a record on what its entry names, or on the conversation as it stands.
+    fn hang(&mut self, node: NodeIx, entry: &Entry) {
+        let (parent, named) = match (entry.parent, self.current.tip()) {
+            (PREVIOUS, Some(tip)) => (tip, KNOWN),
+            (PREVIOUS, None) => (NONE, ROOT),
+            (named, _) => (NONE, named),
+        };
+        if entry.parent == PREVIOUS
+            && is_link(entry)
+            && let Some((missing, why)) = self.missing_base.take()
+        {
+            self.tree.missing.insert(node, missing);
+            self.tree.base_gaps.insert(node, why);
+            self.tree.bridged.extend((parent != NONE).then_some((node, parent)));
+        }
+        self.tree.nodes[node as usize].parent = parent;
+        self.parents[node as usize] = named;
+    }
+
+    /// An id that is known already. Gives the record that the entry belongs to.
+    fn again(&mut self, known: NodeIx, at: u32, entry: &Entry) -> NodeIx {
+        let first = *self.tree.entry(self.skeleton, known);
+        if self.rules.repeated == Repeated::Distinct && !self.is_repeat(known, first.hash, entry) {
+            return self.copy(at, entry);
+        }
+        // It had left the conversation and comes back: now it stands behind what is there.
+        let returns = is_link(entry) && !self.current.holds(known);
+        if returns && entry.parent == PREVIOUS {
+            self.hang(known, entry);
+            self.tree.nodes[known as usize].last = at;
+        }
+        self.seen.insert((known, first.hash));
+        if !self.seen.insert((known, entry.hash)) && !entry.flags.has(Flags::NUMBERED) {
+            if !returns {
+                let detail =
+                    format!("record {} stands here again, byte for byte; it counts once", quoted(self.id(entry)));
+                self.tree.issues.push(Found { entry: at, kind: IssueKind::DuplicateLine, detail });
+            }
+            return known;
+        }
+        match self.rules.repeated {
+            Repeated::Join if first.kind == entry.kind => {
+                let node = &mut self.tree.nodes[known as usize];
+                (node.last, node.at) = (at, node.at.max(entry.at));
+                let first_entry = node.entry;
+                self.tree.fragments.entry(known).or_insert_with(|| vec![first_entry]).push(at);
+                if entry.parent != first.parent {
+                    let detail =
+                        format!("this piece of {} names another parent; the first one counts", quoted(self.id(entry)));
+                    self.tree.issues.push(Found { entry: at, kind: IssueKind::ConflictingParent, detail });
+                }
+                known
+            }
+            Repeated::LastWins => {
+                let node = &mut self.tree.nodes[known as usize];
+                (node.entry, node.last, node.at) = (at, at, node.at.max(entry.at));
+                if entry.parent == PREVIOUS {
+                    let detail = format!("the id {} comes again; the last one counts", quoted(self.id(entry)));
+                    self.tree.issues.push(Found { entry: at, kind: IssueKind::DuplicateId, detail });
+                } else {
+                    self.hang(known, entry);
+                }
+                known
+            }
+            Repeated::Join | Repeated::Distinct => {
+                let detail = format!(
+                    "the id {} was a {} record's already; both are kept",
+                    quoted(self.id(entry)),
+                    first.kind.name()
+                );
+                self.tree.issues.push(Found { entry: at, kind: IssueKind::ConflictingParent, detail });
+                self.copy(at, entry)
+            }
+        }
+    }
+
+    /// Whether these bytes were one of the records with this id before.
+    fn is_repeat(&mut self, known: NodeIx, first: u64, entry: &Entry) -> bool {
+        let new = self.seen.insert((known, entry.hash));
+        (!new || first == entry.hash) && !entry.flags.has(Flags::NUMBERED)
+    }
+
+    /// Another record with an id that is taken.
+    fn copy(&mut self, at: u32, entry: &Entry) -> NodeIx {
+        let copies = self.copies.entry(entry.id).or_insert(1);
+        *copies += 1;
+        let copy = *copies;
+        self.add(at, entry, copy)
+    }
+
+    fn resolve(&mut self) {
+        for node in 0..self.tree.nodes.len() {
+            let id = self.parents[node];
+            if id == KNOWN || id == ROOT {
+                continue;
+            }
+            match self.tree.named(id) {
+                Some(parent) => self.tree.nodes[node].parent = parent,
+                None => {
+                    self.tree.missing.insert(node as NodeIx, id);
+                }
+            }
+        }
+        let leaf = self.leaf.and_then(|id| self.tree.named(id));
+        self.tree.leaf = leaf.filter(|leaf| is_link(self.tree.entry(self.skeleton, *leaf)));
+        self.tree.rewound_at = self.rewound_at;
+    }
+
+    fn id(&self, entry: &Entry) -> &str {
+        self.skeleton.ids.get(entry.id)
+    }
+}
+
+/// The conversation as a linear dialect has it at some point of the file: it grows, is cut back and replaced.
+#[derive(Default)]
+pub(crate) struct Current {
+    records: Vec<NodeIx>,
+    /// Where each record stood when it was last in the conversation.
+    position: Vec<u32>,
+    /// Records have left it.
+    pub(crate) shortened: bool,
+}
+
+impl Current {
+    pub(crate) fn tip(&self) -> Option<NodeIx> {
+        self.records.last().copied()
+    }
+
+    fn holds(&self, node: NodeIx) -> bool {
+        let position = self.position.get(node as usize).copied().unwrap_or(NONE);
+        self.records.get(position as usize) == Some(&node)
+    }
+
+    fn add(&mut self, node: NodeIx) {
+        if self.position.len() <= node as usize {
+            self.position.resize(node as usize + 1, NONE);
+        }
+        self.position[node as usize] = self.records.len() as u32;
+        self.records.push(node);
+    }
+
+    fn cut(&mut self, from: NodeIx) {
+        if self.holds(from) {
+            self.records.truncate(self.position[from as usize] as usize);
+            self.shortened = true;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.records.clear();
+        self.shortened = true;
+    }
+}

@@ -1,0 +1,88 @@
+//! Gaps of a tree: records whose parent nobody wrote, hung on the record before them or left open, and reported.
+
+use crate::model::issue::{IssueKind, quoted};
+use crate::model::time::Micros;
+use crate::session::tree::ids::IdIndex;
+use crate::session::tree::skeleton::{BaseGap, NO_TIME, Skeleton};
+use crate::session::tree::{NONE, NodeIx, Tree, is_link};
+
+impl Tree {
+    /// Hangs each orphan on the record right before it, if that is of another tree, and its tip and near enough in time
+    /// unless there is no limit.
+    pub(crate) fn bridge(&mut self, skeleton: &Skeleton, limit: Micros) {
+        let mut roots = self.roots();
+        let links: Vec<NodeIx> =
+            (0..self.nodes.len() as NodeIx).filter(|node| is_link(self.entry(skeleton, *node))).collect();
+        let mut is_tip = vec![true; self.nodes.len()];
+        for parent in links.iter().filter_map(|node| self.parent(*node)) {
+            is_tip[parent as usize] = false;
+        }
+        let mut before = NONE;
+        for at in links {
+            if self.missing.contains_key(&at) && before != NONE {
+                let (orphan, tip) = (self.nodes[at as usize].at, self.nodes[before as usize].at);
+                let known = orphan != NO_TIME && tip != NO_TIME && is_tip[before as usize];
+                let near = known && orphan.saturating_sub(tip).saturating_abs() <= limit;
+                let root = top(&mut roots, before);
+                // In a file out of order the record before may be the orphan's own child.
+                if (near || limit == Micros::MAX) && root != at {
+                    self.nodes[at as usize].parent = before;
+                    self.bridged.insert(at, before);
+                    is_tip[before as usize] = false;
+                    roots[at as usize] = root;
+                }
+            }
+            before = at;
+        }
+    }
+
+    pub(crate) fn report_gaps(&mut self, skeleton: &Skeleton) {
+        let mut gaps: Vec<(NodeIx, IdIndex)> = self.missing.iter().map(|(node, id)| (*node, *id)).collect();
+        gaps.sort_unstable();
+        for (node, id) in gaps {
+            let id = skeleton.ids.get(id);
+            if let Some(why) = self.base_gaps.get(&node) {
+                let id = quoted(id);
+                let (kind, what) = match why {
+                    BaseGap::NoSession => {
+                        (IssueKind::Orphan, format!("the session {id} that this one begins in is missing"))
+                    }
+                    BaseGap::Cycle => {
+                        (IssueKind::Cycle, format!("it begins in the session {id}, which begins in this one"))
+                    }
+                    BaseGap::EndsEarly => {
+                        (IssueKind::Orphan, format!("the session that this one begins in ends before its record {id}"))
+                    }
+                };
+                self.found(node, kind, format!("{what}; what came in between cannot be told"));
+                continue;
+            }
+            match self.bridged.get(&node) {
+                Some(&to) => {
+                    let to = self.id_text(skeleton, to);
+                    let detail = format!(
+                        "its parent {} is missing; it was hung on the record before it, {}",
+                        quoted(id),
+                        quoted(to)
+                    );
+                    self.found(node, IssueKind::BridgedGap, detail);
+                }
+                None => {
+                    let detail = format!("its parent {} is missing; what came before cannot be told", quoted(id));
+                    self.found(node, IssueKind::Orphan, detail);
+                }
+            }
+        }
+    }
+}
+
+/// The root of a tree whose former roots may have been hung on others; shortens the way for the next who asks.
+fn top(roots: &mut [NodeIx], node: NodeIx) -> NodeIx {
+    let mut top = node;
+    while roots[top as usize] != top {
+        let above = roots[top as usize];
+        roots[top as usize] = roots[above as usize];
+        top = above;
+    }
+    top
+}

@@ -1,0 +1,261 @@
+//! The tree that a skeleton's links make: records, their parents and children, gaps and cycles.
+//!
+//! Derived from the skeleton alone, in time and memory linear in its length, without recursion:
+//!
+//! ```text
+//! entries  a   b<a  c<b  b'   d<x          (b' repeats the id b; nobody wrote x)
+//! nodes    a ─ b ─ c                       Join: b' is a fragment of b
+//!          gap ┄ d                         d's parent is missing: an island begins
+//! ```
+
+pub(crate) mod skeleton;
+pub(crate) mod facts;
+pub(crate) mod ids;
+pub(crate) mod fold;
+pub(crate) mod gaps;
+pub(crate) mod branch;
+pub(crate) mod keys;
+
+use hashbrown::HashMap;
+
+use crate::dialect::Repeated;
+use crate::model::issue::{IssueKind, quoted};
+use crate::model::time::Micros;
+use crate::session::tree::fold::{Current, Fold};
+use crate::session::tree::ids::IdIndex;
+use crate::session::tree::skeleton::{BaseGap, Entry, Flags, Skeleton};
+
+/// The number of a record in its session: file order, by where each record first appears.
+pub(crate) type NodeIx = u32;
+
+pub(crate) const NONE: NodeIx = NodeIx::MAX;
+
+/// One record.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Node {
+    /// The entry that says what it is: the first fragment, or the last state.
+    pub(crate) entry: u32,
+    /// The first entry that belongs to it, and the last.
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    pub(crate) parent: NodeIx,
+    /// The greatest time of its entries.
+    pub(crate) at: Micros,
+    /// 0, or the how-many-th record with the same id this is.
+    pub(crate) copy: u32,
+}
+
+/// How a tree grows.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules {
+    pub(crate) repeated: Repeated,
+    /// How near in time an orphan must be to the tip that it is hung on; `None` leaves every gap open.
+    pub(crate) bridge_within: Option<Micros>,
+    /// False for the end of a file: what is missing may stand before it.
+    pub(crate) whole: bool,
+}
+
+/// When a missing parent is taken to be the record before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bridge {
+    /// As the agent itself does.
+    AsTheAgent,
+    /// Always: the reader asked for it.
+    Always,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Tree {
+    pub(crate) nodes: Vec<Node>,
+    /// The node that each id names.
+    pub(crate) by_id: Vec<NodeIx>,
+    /// Of the nodes made of several entries: all of them.
+    pub(crate) fragments: HashMap<NodeIx, Vec<u32>>,
+    /// Of the nodes whose parent is missing: its id.
+    pub(crate) missing: HashMap<NodeIx, IdIndex>,
+    /// Of those, the ones that were hung on another record all the same.
+    pub(crate) bridged: HashMap<NodeIx, NodeIx>,
+    /// Of those, the ones before which another session should stand: why it does not.
+    pub(crate) base_gaps: HashMap<NodeIx, BaseGap>,
+    /// The records of each cycle; the first of each lost its parent to end it.
+    pub(crate) cycles: Vec<Vec<NodeIx>>,
+    children: Vec<NodeIx>,
+    /// Where each node's children begin in `children`.
+    first_child: Vec<u32>,
+    /// The record that the agent says is the head.
+    pub(crate) leaf: Option<NodeIx>,
+    /// It is, though records before this entry hang on it.
+    pub(crate) rewound_at: Option<u32>,
+    /// The record that came to the file last, whatever hangs on it.
+    pub(crate) newest: Option<NodeIx>,
+    pub(crate) issues: Vec<Found>,
+}
+
+/// An issue that only the tree shows.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) entry: u32,
+    pub(crate) kind: IssueKind,
+    pub(crate) detail: String,
+}
+
+impl Tree {
+    pub(crate) fn grow(skeleton: &Skeleton, rules: Rules) -> Tree {
+        let (mut tree, current) = Fold::over(skeleton, rules);
+        tree.newest = tree.find_newest(skeleton, &current, rules);
+        tree.break_cycles(skeleton);
+        if let Some(limit) = rules.bridge_within.filter(|_| rules.whole) {
+            tree.bridge(skeleton, limit);
+            tree.newest = tree.find_newest(skeleton, &current, rules);
+        }
+        if rules.whole {
+            // What a part of a file lacks may stand before it.
+            tree.report_gaps(skeleton);
+        }
+        tree.hang_children();
+        tree
+    }
+
+    pub(crate) fn entry<'s>(&self, skeleton: &'s Skeleton, node: NodeIx) -> &'s Entry {
+        &skeleton.entries[self.nodes[node as usize].entry as usize]
+    }
+
+    /// The entries that make up a record, in file order.
+    pub(crate) fn entries_of(&self, node: NodeIx) -> Vec<u32> {
+        let single = || vec![self.nodes[node as usize].entry];
+        self.fragments.get(&node).cloned().unwrap_or_else(single)
+    }
+
+    pub(crate) fn parent(&self, node: NodeIx) -> Option<NodeIx> {
+        Some(self.nodes[node as usize].parent).filter(|parent| *parent != NONE)
+    }
+
+    pub(crate) fn children(&self, node: NodeIx) -> &[NodeIx] {
+        let at = node as usize;
+        &self.children[self.first_child[at] as usize..self.first_child[at + 1] as usize]
+    }
+
+    pub(crate) fn named(&self, id: IdIndex) -> Option<NodeIx> {
+        self.by_id.get(id as usize).copied().filter(|node| *node != NONE)
+    }
+
+    /// The record and those it hangs on, nearest first.
+    pub(crate) fn lineage(&self, node: NodeIx) -> impl Iterator<Item = NodeIx> + '_ {
+        std::iter::successors(Some(node), |node| self.parent(*node))
+    }
+
+    /// The root of each record's tree.
+    pub(crate) fn roots(&self) -> Vec<NodeIx> {
+        let mut roots = vec![NONE; self.nodes.len()];
+        for start in 0..self.nodes.len() as NodeIx {
+            let unknown = self.lineage(start).take_while(|node| roots[*node as usize] == NONE);
+            let walked: Vec<NodeIx> = unknown.collect();
+            let Some(&top) = walked.last() else { continue };
+            let root = self.parent(top).map_or(top, |known| roots[known as usize]);
+            walked.into_iter().for_each(|node| roots[node as usize] = root);
+        }
+        roots
+    }
+
+    /// The last record of the conversation in file order; sidechains and side records only in a file of nothing else.
+    fn find_newest(&self, skeleton: &Skeleton, current: &Current, rules: Rules) -> Option<NodeIx> {
+        let rank = |node: NodeIx| {
+            let flags = self.entry(skeleton, node).flags;
+            match (flags.has(Flags::SIDE), flags.has(Flags::SIDECHAIN)) {
+                (false, false) => 2,
+                (false, true) => 1,
+                (true, _) => 0,
+            }
+        };
+        let mut goes_on = vec![false; self.nodes.len()];
+        for (at, node) in self.nodes.iter().enumerate() {
+            if node.parent != NONE && rank(at as NodeIx) >= rank(node.parent) {
+                goes_on[node.parent as usize] = true;
+            }
+        }
+        // A late fragment of a record that others already hang on is no new head.
+        let came = |node: NodeIx| {
+            let Node { first, last, .. } = self.nodes[node as usize];
+            if goes_on[node as usize] { first } else { last }
+        };
+        let newest = (0..self.nodes.len() as NodeIx).max_by_key(|node| (rank(*node), came(*node)))?;
+        match rank(newest) {
+            2 if !current.shortened => Some(newest),
+            // What left the conversation is no head of it, unless nothing is left.
+            2 => current.tip().or(rules.whole.then_some(newest)),
+            _ => rules.whole.then_some(newest),
+        }
+    }
+
+    /// Cuts each cycle where a walk from the newest record that leads into it comes round.
+    fn break_cycles(&mut self, skeleton: &Skeleton) {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Seen {
+            Never,
+            OnThisWalk,
+            Before,
+        }
+        let mut seen = vec![Seen::Never; self.nodes.len()];
+        let starts = self.newest.into_iter().chain((0..self.nodes.len() as NodeIx).rev());
+        for start in starts.collect::<Vec<_>>() {
+            let (mut walk, mut at) = (Vec::new(), start);
+            while at != NONE && seen[at as usize] == Seen::Never {
+                seen[at as usize] = Seen::OnThisWalk;
+                walk.push(at);
+                at = self.nodes[at as usize].parent;
+            }
+            if at != NONE && seen[at as usize] == Seen::OnThisWalk {
+                let entered = walk.iter().position(|node| *node == at).unwrap_or(0);
+                let mut cycle = walk[entered..].to_vec();
+                cycle.reverse();
+                self.nodes[cycle[0] as usize].parent = NONE;
+                let ids: Vec<String> = cycle.iter().take(8).map(|node| quoted(self.id_text(skeleton, *node))).collect();
+                let detail = match cycle.len() {
+                    1 => "the record is its own parent; it is kept as a root".to_owned(),
+                    many => format!("{many} records are their own ancestors ({}); each is kept once", ids.join(", ")),
+                };
+                // Until its last record was written there was no cycle.
+                let closing = cycle.iter().copied().max().unwrap_or(cycle[0]);
+                self.found(closing, IssueKind::Cycle, detail);
+                self.cycles.push(cycle);
+            }
+            walk.into_iter().for_each(|node| seen[node as usize] = Seen::Before);
+        }
+    }
+
+    fn hang_children(&mut self) {
+        let mut counts = vec![0_u32; self.nodes.len() + 1];
+        for node in &self.nodes {
+            if node.parent != NONE {
+                counts[node.parent as usize + 1] += 1;
+            }
+        }
+        for at in 1..counts.len() {
+            counts[at] += counts[at - 1];
+        }
+        let mut next = counts.clone();
+        self.children = vec![NONE; counts.last().copied().unwrap_or(0) as usize];
+        for (at, node) in self.nodes.iter().enumerate() {
+            if node.parent != NONE {
+                let slot = &mut next[node.parent as usize];
+                self.children[*slot as usize] = at as NodeIx;
+                *slot += 1;
+            }
+        }
+        self.first_child = counts;
+    }
+
+    pub(crate) fn id_text<'s>(&self, skeleton: &'s Skeleton, node: NodeIx) -> &'s str {
+        skeleton.ids.get(self.entry(skeleton, node).id)
+    }
+
+    pub(crate) fn found(&mut self, node: NodeIx, kind: IssueKind, detail: String) {
+        let entry = self.nodes[node as usize].entry;
+        self.issues.push(Found { entry, kind, detail });
+    }
+}
+
+/// Whether a record has a place in the parent chain of the conversation.
+pub(crate) fn is_link(entry: &Entry) -> bool {
+    !entry.flags.has(Flags::SIDE) && !entry.flags.has(Flags::SIDECHAIN)
+}

@@ -1,0 +1,63 @@
+//! What a session has besides its first file, and what a conversion therefore leaves where it is.
+
+use std::fs;
+use std::path::PathBuf;
+
+use crate::session::Session;
+use crate::write::trash::belongings;
+
+/// So many files and folders are counted: a session has a handful, and a folder is anybody's to fill.
+const FILES_COUNTED: u64 = 10_000;
+
+/// What becomes of a session's own lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lines {
+    /// They go along as they are: what the session begins in and what lies beside it does not.
+    Copied,
+    /// They are said again, with all that they stand for.
+    SaidAgain,
+}
+
+/// What stays behind, and how many of each.
+pub(super) fn found(session: &Session, lines: Lines) -> Vec<(&'static str, u64)> {
+    let (sub_agents, blobs) = count(session);
+    let inherited = session.records().filter(|record| record.is_inherited()).count() as u64;
+    // A session that begins in another one has that one's files open, too.
+    let is_there = |name: &&&str| session.path().with_file_name(name).is_file();
+    let companions = session.source.layout.companions.iter().filter(is_there).count() as u64;
+    let only_copied = |count: u64| if lines == Lines::Copied { count } else { 0 };
+    let mut found = vec![
+        ("sub-agent session", sub_agents),
+        ("blobs", blobs),
+        ("base", only_copied(inherited.min(1))),
+        ("snapshot", only_copied(companions)),
+    ];
+    found.retain(|(_, count)| *count > 0);
+    found
+}
+
+/// The sub-agents' sessions and the other files in the folders that are this session's.
+fn count(session: &Session) -> (u64, u64) {
+    let source = &session.source;
+    let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
+    // A folder that holds the session itself holds nothing of others.
+    let own = belongings(source).into_iter().filter(|path| is_folder(path) && !source.path.starts_with(path));
+    let mut folders: Vec<PathBuf> = own.collect();
+    let (mut sub_agents, mut blobs, mut seen) = (0, 0, 0);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            seen += 1;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            match entry.file_type() {
+                _ if seen > FILES_COUNTED => return (sub_agents, blobs),
+                Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                Ok(_) if name.starts_with("agent-") && name.ends_with(".jsonl") => sub_agents += 1,
+                // What describes a sub-agent's session goes with it.
+                Ok(_) if name.starts_with("agent-") => {}
+                Ok(_) => blobs += 1,
+                Err(_) => {}
+            }
+        }
+    }
+    (sub_agents, blobs)
+}

@@ -1,0 +1,76 @@
+//! A turn that is held until it is over, for formats that write whole turns.
+
+use super::{Replay, not_held};
+use crate::dialect::writer::{WriteUnit, word_of_kind};
+use crate::model::error::Result;
+use crate::model::record::{Body, Content, Kind};
+use crate::session::RecordRef;
+use crate::write::recorder::Ack;
+
+impl<'s> Replay<'s> {
+    /// Results that share a record with somebody's words: where a turn is one message, they belong to it and the words end it.
+    pub(super) fn results_beside_words(&self, body: &mut Body) -> Option<Body> {
+        let (Body::User(content) | Body::Attachment(content)) = body else { return None };
+        if self.unit != WriteUnit::Turn || content.results.is_empty() {
+            return None;
+        }
+        let (results, context) = (std::mem::take(&mut content.results), content.context.clone());
+        Some(Body::ToolResult(Content { results, context, ..Content::default() }))
+    }
+
+    /// Adds a part of a record to the turn that is held.
+    pub(super) fn say_into_turn(&mut self, of: RecordRef<'s>, body: Body) -> Result<()> {
+        if body.content().is_some_and(|content| content.parts.is_empty() && content.results.is_empty()) {
+            return Ok(());
+        }
+        match self.recorder.record(body) {
+            Ok(Ack::Held { .. }) if self.held.is_empty() => self.held.push(of),
+            Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
+            Ok(Ack::Saved(saved)) => self.note(&of.id(), saved),
+            Err(error) => {
+                let losses = not_held(error)?;
+                self.lose_all(of, losses, Kind::ToolResult);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the turn that is held, as what its first record is.
+    pub(super) fn end_turn(&mut self) -> Result<()> {
+        let held = std::mem::take(&mut self.held);
+        let Some(first) = held.first().copied() else { return Ok(()) };
+        self.script.turn_to(first, first);
+        match self.recorder.end_turn() {
+            Ok(()) => {
+                let losses = self.recorder.settled().into_iter().find(|saved| !saved.losses.is_empty());
+                losses.into_iter().for_each(|saved| self.note(&first.id(), saved));
+                self.told.has_said = true;
+                self.follow(first);
+            }
+            Err(error) => {
+                not_held(error)?;
+                held.iter().for_each(|record| self.lose(*record, word_of_kind(record.kind())));
+            }
+        }
+        self.keep_tip(&held);
+        Ok(())
+    }
+}
+
+/// Whether the turn that a format of turns holds goes on: it takes the body in, or leaves it beside or out.
+pub(super) fn goes_into_a_turn(body: &Body) -> bool {
+    match body {
+        Body::Assistant(_)
+        | Body::ToolResult(_)
+        | Body::Title(_)
+        | Body::Snapshot(_)
+        | Body::Header(_)
+        | Body::Other(_) => true,
+        Body::User(_)
+        | Body::Attachment(_)
+        | Body::System(_)
+        | Body::Compaction(_)
+        | Body::Rewind(_)
+        | Body::Restore(_) => false,
+    }
+}

@@ -1,0 +1,4 @@
+//! From one dialect to another: conversion and import.
+
+pub mod convert;
+pub mod import;

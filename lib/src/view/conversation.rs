@@ -1,0 +1,265 @@
+//! A branch as messages: which records make one message, and what it says.
+//!
+//! ```text
+//! records   u1   a1 r1 a2   c   u2   a3(call) u3 r3        r: results, c: a compaction
+//! messages  u1   a1+r1+a2+c     u2   a3+r3    u3           a result belongs to its call's message
+//! ```
+//!
+//! Grouping needs links only; bodies are read message by message, so that a long branch costs no memory.
+
+use hashbrown::HashMap;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use crate::model::error::Result;
+use crate::model::message::{Message, Role};
+use crate::model::record::Kind;
+use crate::session::tree::skeleton::KeyRole;
+use crate::session::{Branch, RecordRef};
+use crate::view::assemble;
+
+/// A turn longer than this goes on in a further message: a page must stay a page.
+pub(crate) const RESPONSES_PER_MESSAGE: usize = 100;
+
+/// The messages of a branch.
+///
+/// ```
+/// use scrollback::{conversation::Conversation, dialect, reading::ReadOptions, session::Session};
+///
+/// let log = br#"{"role":"user","content":"Two and two?"}
+/// {"role":"assistant","content":"Four."}"#;
+/// let native = dialect::named("native").expect("it is built in");
+/// let session = Session::from_bytes(native, log.to_vec(), &ReadOptions::plain(jiff::Timestamp::UNIX_EPOCH));
+/// let branch = session.branch(session.head().expect("it has records"));
+/// let conversation = Conversation::new(&branch);
+/// assert_eq!(conversation.len(), 2);
+/// assert_eq!(conversation.messages(0..1).next().transpose()?.expect("it is there").parts, [scrollback::model::message::Part::text("Two and two?")]);
+/// # Ok::<(), scrollback::model::error::Error>(())
+/// ```
+pub struct Conversation<'b, 's> {
+    branch: &'b Branch<'s>,
+    groups: Vec<Group>,
+    /// Every call on the branch, by hash.
+    calls: HashMap<u64, usize>,
+}
+
+/// The records of one message, by position on the branch.
+struct Group {
+    role: Role,
+    /// The record that the message is named after.
+    first: usize,
+    /// All of them, in the order of the branch.
+    records: Vec<usize>,
+    /// It carries on the turn of the message before it.
+    continues: bool,
+}
+
+impl<'b, 's> Conversation<'b, 's> {
+    /// Finds the messages of a branch.
+    pub fn new(branch: &'b Branch<'s>) -> Self {
+        let mut grouping = Grouping { groups: Vec::new(), waiting: Vec::new(), turn: None, calls: HashMap::new() };
+        for (at, record) in branch.records.iter().enumerate() {
+            grouping.take(at, *record);
+        }
+        grouping.finish();
+        Conversation { branch, groups: grouping.groups, calls: grouping.calls }
+    }
+
+    /// How many messages there are.
+    pub fn len(&self) -> usize {
+        self.groups.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.groups.is_empty()
+    }
+
+    /// The message that a record is in; for a record that says nothing, the one before it.
+    pub fn position(&self, record: RecordRef<'_>) -> Option<usize> {
+        let at = self.branch.records.iter().position(|on_branch| on_branch.node == record.node)?;
+        let holds = self.groups.iter().position(|group| group.records.contains(&at));
+        holds
+            .or_else(|| self.groups.iter().rposition(|group| group.first <= at))
+            .or((!self.is_empty()).then_some(0))
+    }
+
+    /// Whether a message carries on the turn of the one before it.
+    pub(crate) fn continues(&self, message: usize) -> bool {
+        self.groups[message].continues
+    }
+
+    /// Whether the branch holds the call of each result in a message.
+    pub(crate) fn has_its_calls(&self, message: usize) -> bool {
+        let results = self.records(message).flat_map(|record| record.keys(KeyRole::Result));
+        results.into_iter().all(|call| self.calls.contains_key(&call))
+    }
+
+    /// The id of the message at this position.
+    pub(crate) fn id(&self, message: usize) -> String {
+        self.branch.records[self.groups[message].first].id().into_owned()
+    }
+
+    /// Who speaks in a message.
+    pub(crate) fn role(&self, message: usize) -> Option<Role> {
+        self.groups.get(message).map(|group| group.role)
+    }
+
+    /// A number for all that a message is made of: as long as it stays, so does the message. No body is read for it.
+    pub(crate) fn made_of(&self, message: usize) -> u64 {
+        let group = &self.groups[message];
+        let mut made_of = Xxh3::new();
+        made_of.update(&[group.role as u8, group.continues.into()]);
+        if group.continues {
+            made_of.update(self.id(message - 1).as_bytes());
+        }
+        for record in self.records(message) {
+            record.made_of(&mut made_of);
+            // Whether a result is shown alone depends on the calls elsewhere on the branch.
+            for call in record.keys(KeyRole::Result).chain(record.keys(KeyRole::Interim)) {
+                made_of.update(&[self.calls.contains_key(&call).into()]);
+            }
+        }
+        made_of.digest()
+    }
+
+    /// The records that a message is made of.
+    pub fn records(&self, message: usize) -> impl Iterator<Item = RecordRef<'s>> + '_ {
+        let records = self.groups.get(message).into_iter().flat_map(|group| &group.records);
+        records.map(|at| self.branch.records[*at])
+    }
+
+    /// Reads one message, if there is one at this position.
+    pub fn message(&self, at: usize) -> Option<Result<Message>> {
+        let group = self.groups.get(at)?;
+        let records: Vec<RecordRef<'s>> = self.records(at).collect();
+        let continued = group.continues.then(|| &self.groups[at - 1]);
+        let named = |group: &Group| self.branch.records[group.first].id().into_owned();
+        let is_called = |call: &str| self.calls.contains_key(&xxh3_64(call.as_bytes()));
+        Some(assemble::message(named(group), group.role, &records, continued.map(named), &is_called))
+    }
+
+    /// Reads messages one by one.
+    pub fn messages(&self, range: std::ops::Range<usize>) -> impl Iterator<Item = Result<Message>> + '_ {
+        range.map_while(|at| self.message(at))
+    }
+}
+
+struct Grouping {
+    groups: Vec<Group>,
+    /// Records that belong to the message that comes next.
+    waiting: Vec<usize>,
+    turn: Option<Turn>,
+    /// The group that made each call, by hash.
+    calls: HashMap<u64, usize>,
+}
+
+struct Turn {
+    responses: usize,
+    /// The answer that the last record was a block of.
+    answer: Option<u64>,
+    /// The last record was an item of an answer.
+    in_items: bool,
+}
+
+impl Grouping {
+    fn take(&mut self, at: usize, record: RecordRef<'_>) {
+        match record.kind() {
+            Kind::User => {
+                self.turn = None;
+                self.begin(Role::User, at);
+                self.answer_calls(at, record);
+            }
+            Kind::System if !record.is_failure() => {
+                self.turn = None;
+                self.begin(Role::System, at);
+            }
+            Kind::System => self.go_on(at),
+            Kind::ToolResult => self.result(at, record),
+            Kind::Assistant if record.is_message() => {
+                self.turn = None;
+                self.begin(Role::Assistant, at);
+                let own = self.groups.len() - 1;
+                self.calls.extend(record.keys(KeyRole::Call).map(|call| (call, own)));
+            }
+            Kind::Assistant => self.answer(at, record),
+            Kind::Compaction | Kind::Rewind | Kind::Restore => match self.groups.last_mut() {
+                // After the model has spoken.
+                Some(group) if self.turn.is_some() || group.role == Role::Assistant => group.records.push(at),
+                Some(_) | None => self.waiting.push(at),
+            },
+            Kind::Attachment if record.is_state() => match self.groups.last_mut() {
+                Some(group) => group.records.push(at),
+                None => self.waiting.push(at),
+            },
+            Kind::Attachment | Kind::Snapshot | Kind::Title | Kind::Header | Kind::Other => {}
+        }
+    }
+
+    fn begin(&mut self, role: Role, at: usize) {
+        let mut records = std::mem::take(&mut self.waiting);
+        records.push(at);
+        self.groups.push(Group { role, first: at, records, continues: false });
+    }
+
+    /// Adds to the open turn, or opens one.
+    fn go_on(&mut self, at: usize) {
+        match (&self.turn, self.groups.last_mut()) {
+            (Some(_), Some(group)) => group.records.push(at),
+            _ => {
+                self.begin(Role::Assistant, at);
+                self.turn = Some(Turn { responses: 0, answer: None, in_items: false });
+            }
+        }
+    }
+
+    fn answer(&mut self, at: usize, record: RecordRef<'_>) {
+        let group = record.keys(KeyRole::Group).next();
+        let same_answer =
+            |turn: &Turn| (group.is_some() && turn.answer == group) || (record.is_item() && turn.in_items);
+        let full = |turn: &Turn| turn.responses >= RESPONSES_PER_MESSAGE && !same_answer(turn);
+        if self.turn.as_ref().is_some_and(full) {
+            self.begin(Role::Assistant, at);
+            if let Some(group) = self.groups.last_mut() {
+                group.continues = true;
+            }
+            self.turn = Some(Turn { responses: 0, answer: None, in_items: false });
+        } else {
+            self.go_on(at);
+        }
+        if let Some(turn) = &mut self.turn {
+            turn.responses += usize::from(!same_answer(turn));
+            (turn.answer, turn.in_items) = (group, record.is_item());
+        }
+        for call in record.keys(KeyRole::Call) {
+            self.calls.insert(call, self.groups.len() - 1);
+        }
+    }
+
+    /// A result goes where its call is, whatever was said in between.
+    fn result(&mut self, at: usize, record: RecordRef<'_>) {
+        if let Some(turn) = &mut self.turn {
+            turn.in_items = false;
+        }
+        if !self.answer_calls(at, record) {
+            self.go_on(at);
+        }
+    }
+
+    /// Adds a record to the messages whose calls it answers. Tells whether there is any.
+    fn answer_calls(&mut self, at: usize, record: RecordRef<'_>) -> bool {
+        let results = record.keys(KeyRole::Result).chain(record.keys(KeyRole::Interim));
+        let mut owners: Vec<usize> = results.filter_map(|call| self.calls.get(&call).copied()).collect();
+        owners.sort_unstable();
+        owners.dedup();
+        let answers = !owners.is_empty();
+        owners.into_iter().for_each(|owner| self.groups[owner].records.push(at));
+        answers
+    }
+
+    /// What still waits for a message belongs to the last one.
+    fn finish(&mut self) {
+        if let Some(group) = self.groups.last_mut() {
+            group.records.append(&mut self.waiting);
+        }
+    }
+}

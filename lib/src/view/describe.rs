@@ -1,0 +1,289 @@
+//! From a session to the structs of `query.rs`.
+
+use std::path::{Path, PathBuf};
+
+use hashbrown::HashSet;
+use serde_json::Value;
+
+use crate::model::error::Result;
+use crate::model::message::Part;
+use crate::model::project;
+use crate::model::record::{Body, Kind, Outcome, RecordId, SessionId, TitleSource, ToolResult, Usage};
+use crate::session::read::open::ReadOptions;
+use crate::session::{Branch, RecordRef, Session};
+use crate::view::answers::{BranchRow, CallRow, Examined, GapRow, HeadRow, ResultRow, SessionRow, TreeRow, TreeView};
+use crate::view::conversation::Conversation;
+use crate::view::listing::{self, Depth};
+
+/// What a list shows of a prompt, and a tree of a record.
+const PREVIEW_CHARS: usize = 200;
+
+/// A title longer than this is no title.
+const TITLE_CHARS: usize = 120;
+
+/// How many prompts are opened in search of one with words.
+const PROMPTS_LOOKED_AT: usize = 16;
+
+/// How many heads are told with their usage: each costs a walk of its branch.
+const HEADS_COUNTED: usize = 64;
+
+/// How far up a head's last words are looked for.
+const PREVIEW_STEPS: usize = 16;
+
+impl Session {
+    /// Describes the session. What was read of it may be its end only: then the beginning is looked at, too.
+    pub fn row(&self) -> Result<SessionRow> {
+        if self.whole() {
+            return self.described(&project::of);
+        }
+        listing::row(&self.source, &ReadOptions::plain(self.tail.now), Depth::Windows)
+    }
+
+    /// Describes what was read as if it were all.
+    pub(crate) fn described(&self, project: &dyn Fn(&Path) -> PathBuf) -> Result<SessionRow> {
+        let branch = self.head().map(|head| self.branch(head));
+        let first_prompt = self.first_prompt()?;
+        let (title, title_source) = match (self.title(), &first_prompt) {
+            (Some(title), _) => (self::title(&title.text), title.source),
+            (None, Some(prompt)) => (self::title(prompt), TitleSource::Prompt),
+            (None, None) => (self.id().0, TitleSource::Id),
+        };
+        let parent = self.parent_session();
+        let whole = branch.as_ref().filter(|_| self.whole());
+        let counted = |count| self.whole().then_some(count);
+        Ok(SessionRow {
+            id: self.id(),
+            dialect: self.dialect().name(),
+            project: self.cwd().map(|cwd| project(Path::new(cwd)).to_string_lossy().into_owned()),
+            path: self.path().to_string_lossy().into_owned(),
+            title,
+            title_source,
+            first_prompt,
+            started: self.started(),
+            updated: self.updated(),
+            message_count: counted(whole.map_or(0, |branch| Conversation::new(branch).len())),
+            record_count: counted(self.records().len()),
+            size_bytes: self.size_bytes()?,
+            state: whole.map(|branch| self.state(branch)),
+            head: self.head().map(name),
+            branch_count: counted(self.heads().len()),
+            models: self.models().to_vec(),
+            usage: self.usage().filter(|_| self.whole()),
+            branch_usage: whole.and_then(|branch| self.usage_of(branch)),
+            git_branch: self.git_branch().map(str::to_owned),
+            agent_version: self.agent_version().map(str::to_owned),
+            parent_session: parent.map(|(session, _)| SessionId::from(session)),
+            parent_call: parent.and_then(|(_, call)| call.map(str::to_owned)),
+            forked_from: self.forked_from().map(SessionId::from),
+            issue_count: self.whole().then_some(self.issue_count()),
+            summaries: self.summaries_of_others().to_vec(),
+        })
+    }
+
+    /// The records of a branch by name.
+    pub fn branch_row(&self, branch: &Branch<'_>, head: Option<RecordRef<'_>>) -> BranchRow {
+        BranchRow {
+            head: head.map(name),
+            records: branch.records.iter().copied().map(name).collect(),
+            gaps: branch
+                .gaps
+                .iter()
+                .map(|gap| GapRow {
+                    child: name(gap.child),
+                    missing_parent: gap.missing_parent.clone(),
+                    bridged_to: gap.bridged_to.map(name),
+                })
+                .collect(),
+            cycle: branch.cycle.iter().copied().map(name).collect(),
+            usage: self.usage_of(branch).filter(|_| self.whole()),
+        }
+    }
+
+    /// Every end, with its last words.
+    pub fn head_rows(&self) -> Result<Vec<HeadRow>> {
+        let counted = if self.whole() { HEADS_COUNTED } else { 0 };
+        let branches = self.heads().take(counted).map(|head| self.branch(head.record));
+        let usages: Vec<Option<Usage>> = self.usages_of(branches).collect();
+        let row = |(at, head): (usize, crate::session::Head<'_>)| {
+            let lineage = std::iter::successors(Some(head.record), |record| record.parent());
+            let mut preview = None;
+            for record in lineage.take(PREVIEW_STEPS) {
+                let content = text_of(&record.body()?);
+                if !content.trim().is_empty() {
+                    preview = Some(shorten(&content, PREVIEW_CHARS));
+                    break;
+                }
+            }
+            let usage = usages.get(at).copied().flatten();
+            Ok(HeadRow { id: name(head.record), kind: head.kind, updated: head.record.at(), preview, usage })
+        };
+        self.heads().enumerate().map(row).collect()
+    }
+
+    /// Every record, for a drawing of the tree.
+    pub fn tree_view(&self) -> Result<TreeView> {
+        let branch = self.head().map(|head| self.branch(head));
+        let on_branch: HashSet<u32> =
+            branch.iter().flat_map(|branch| &branch.records).map(|record| record.node).collect();
+        let records = self.records().map(|record| record.row(on_branch.contains(&record.node)));
+        let records = records.collect::<Result<_>>()?;
+        Ok(TreeView { session: self.row()?, records, heads: self.head_rows()?, issues: self.issues().to_vec() })
+    }
+
+    /// What is wrong, for `doctor`.
+    pub fn examined(&self) -> Examined {
+        let path = self.path().to_string_lossy();
+        Examined {
+            // Of a database, as it is typed: which session of it.
+            path: self.source.key.as_ref().map_or_else(|| path.to_string(), |key| format!("{path}#{key}")),
+            dialect: self.dialect().name(),
+            lines: self.line_count(),
+            records: self.records().len(),
+            issues: self.issues().to_vec(),
+            verdicts: None,
+        }
+    }
+
+    /// The first prompt that somebody typed: a reaction or a picture alone is none, nor what an agent wrapped in a tag.
+    fn first_prompt(&self) -> Result<Option<String>> {
+        // A list reads no other session's file, so that its own prompts come before inherited ones.
+        let rank = |record: &RecordRef<'_>| (record.is_sidechain(), record.is_inherited());
+        let mut prompts: Vec<_> = self.records().filter(|record| record.kind() == Kind::User).collect();
+        prompts.sort_by_key(rank);
+        let mut found = None;
+        for prompt in prompts.into_iter().take(PROMPTS_LOOKED_AT) {
+            let words = shorten(&text_of(&prompt.body()?), PREVIEW_CHARS);
+            if !words.is_empty() && !is_wrapped(&words) {
+                return Ok(Some(words));
+            }
+            found = found.or(Some(words).filter(|words| !words.is_empty()));
+        }
+        Ok(found)
+    }
+}
+
+impl RecordRef<'_> {
+    /// Describes the record; the caller knows whether it is on the default branch.
+    pub fn row(self, on_branch: bool) -> Result<TreeRow> {
+        let body = self.body()?;
+        let place = self.place();
+        let content = body.content();
+        let call = |part: &Part| match part {
+            Part::Tool(call) => Some(CallRow {
+                id: call.call_id.clone(),
+                name: call.name.clone(),
+                input: call.input().cloned().unwrap_or_default(),
+            }),
+            _ => None,
+        };
+        let result = |result: &ToolResult| ResultRow {
+            call_id: result.call_id.clone(),
+            is_error: result.outcome != Outcome::Done,
+        };
+        Ok(TreeRow {
+            id: name(self),
+            parent: self.parent().map(name).or(self.missing_parent().map(RecordId::from)),
+            kind: self.kind(),
+            role: role(self.kind()),
+            at: self.at(),
+            file: (place.file > 0).then(|| self.file().file_name().unwrap_or_default().to_string_lossy().into_owned()),
+            line: (place.line > 0).then_some(place.line),
+            offset: place.offset,
+            length: place.length,
+            sidechain: self.is_sidechain(),
+            on_branch,
+            text: shorten(&text_of(&body), PREVIEW_CHARS),
+            tool_calls: content.map(|content| content.parts.iter().filter_map(call).collect()).unwrap_or_default(),
+            tool_results: content.map(|content| content.results.iter().map(result).collect()).unwrap_or_default(),
+        })
+    }
+}
+
+fn role(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::User => Some("user"),
+        Kind::Assistant => Some("assistant"),
+        Kind::ToolResult => Some("tool"),
+        Kind::System => Some("system"),
+        Kind::Attachment
+        | Kind::Snapshot
+        | Kind::Title
+        | Kind::Compaction
+        | Kind::Rewind
+        | Kind::Restore
+        | Kind::Header
+        | Kind::Other => None,
+    }
+}
+
+fn name(record: RecordRef<'_>) -> RecordId {
+    RecordId(record.id().into_owned())
+}
+
+/// The words of a record: its text, else what stands for it.
+fn text_of(body: &Body) -> String {
+    let words = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    };
+    match body {
+        Body::User(content)
+        | Body::Assistant(content)
+        | Body::ToolResult(content)
+        | Body::Attachment(content)
+        | Body::System(content) => {
+            let texts = content
+                .parts
+                .iter()
+                .filter_map(|part| if let Part::Text(text) = part { Some(text.text.clone()) } else { None });
+            let results = content.results.iter().map(|result| match &result.outcome {
+                Outcome::Done => words(&result.output),
+                Outcome::Failed(why) => why.clone(),
+                Outcome::Denied(why) => why.clone().unwrap_or_default(),
+            });
+            texts.chain(results).collect::<Vec<_>>().join("\n")
+        }
+        Body::Title(title) => title.text.clone(),
+        Body::Compaction(compaction) => compaction.summary.clone().unwrap_or_default(),
+        Body::Rewind(rewind) => rewind.reason.clone().unwrap_or_default(),
+        Body::Snapshot(_) | Body::Restore(_) | Body::Header(_) | Body::Other(_) => String::new(),
+    }
+}
+
+/// Whether an agent wrapped the text in a tag: a command of its own or context, which nobody typed as a prompt.
+fn is_wrapped(text: &str) -> bool {
+    let Some((tag, rest)) = text.strip_prefix('<').and_then(|text| text.split_once('>')) else { return false };
+    let is_name = tag.starts_with(|c: char| c.is_ascii_lowercase())
+        && tag.chars().all(|c| c.is_ascii_lowercase() || c == '-' || c == '_');
+    is_name && (tag.contains(['-', '_']) || rest.contains(&format!("</{tag}>")))
+}
+
+/// A title in one line.
+pub(crate) fn title(text: &str) -> String {
+    shorten(text, TITLE_CHARS)
+}
+
+/// A text in one line, cut on a character.
+fn shorten(text: &str, max_chars: usize) -> String {
+    // What is looked at is bounded too: a prompt may be a whole file.
+    let words = text.split_whitespace().take(max_chars);
+    let mut line = String::new();
+    for word in words {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.extend(word.chars().take(max_chars + 1));
+        if line.len() > max_chars * 4 {
+            break;
+        }
+    }
+    match line.char_indices().nth(max_chars) {
+        Some(_) => {
+            let end = line.char_indices().nth(max_chars - 1).map_or(line.len(), |(at, _)| at);
+            line.truncate(end);
+            line + "…"
+        }
+        None => line,
+    }
+}

@@ -1,0 +1,290 @@
+//! What a model would see to go on from a head: the turns of a branch, from its last compaction on, whole and in order.
+//!
+//! ```text
+//! records  u1 a1(call 1) u2 r1 a2   c(summary)   u3 a3(calls 2, 3) r3      u: prompts, a: answers, r: results
+//! turns                             summary      u3 a3 [r2 closed, r3]     what lies before the cut is replaced
+//! ```
+//!
+//! `start.rs` finds where the model's window begins, `draft.rs` and `closing.rs` make turns of records, and each view says the turns in the
+//! words of one API. Reading changes nothing: what had to be repaired is in the notes.
+
+mod ai_sdk;
+mod anthropic;
+mod closing;
+mod draft;
+mod fluux;
+mod gemini;
+mod last;
+mod openai;
+mod openai_responses;
+mod pieces;
+mod resume;
+mod start;
+mod text;
+mod unique;
+pub(crate) mod wire;
+
+pub(crate) use closing::told_result;
+pub(crate) use pieces::{IMAGES, data_url, file_words, given, is_web_address};
+pub(crate) use resume::standing;
+pub use resume::{Resume, prepare_resume};
+pub(crate) use unique::UniqueIds;
+pub(crate) use wire::{id as plain_id, in_a_room, name_sender};
+
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use crate::model::error::Result;
+use crate::model::message::{Part, Role, ToolPart};
+use crate::model::record::{Body, Content, RecordId, ToolResult};
+use crate::session::{RecordRef, Session, State};
+
+/// The result that closes a call without one (reading rule 8).
+pub const NO_RESULT: &str = "[no result was recorded: the session ended before this call finished]";
+
+/// What a model would see to go on from a head.
+///
+/// ```
+/// use scrollback::{dialect, history::{History, View}, reading::ReadOptions, session::Session};
+/// use serde_json::json;
+///
+/// let log = br#"{"role":"user","content":"Two and two?"}
+/// {"role":"assistant","content":"Four."}"#;
+/// let native = dialect::named("native").expect("it is built in");
+/// let session = Session::from_bytes(native, log.to_vec(), &ReadOptions::plain(jiff::Timestamp::UNIX_EPOCH));
+/// let history = History::of(&session, session.head().expect("it has records"))?;
+/// let (messages, notes) = View::OpenAi.messages(&history)?;
+/// assert_eq!(messages, [json!({"role": "user", "content": "Two and two?"}), json!({"role": "assistant", "content": "Four."})]);
+/// assert!(notes.is_empty());
+/// # Ok::<(), scrollback::model::error::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct History<'s> {
+    /// The name of the dialect that the session is written in.
+    pub dialect: &'static str,
+    /// The turns, the oldest first. Results stand right behind the answer that called; every call has one.
+    pub turns: Vec<Turn<'s>>,
+    /// How the branch ends, before anything was repaired.
+    pub state: State,
+    /// What to tell the person who resumes.
+    pub notice: String,
+    /// What was repaired or left out, and is no rule of the model's window.
+    pub notes: Vec<Note>,
+}
+
+/// What somebody said at once.
+#[derive(Debug, Clone)]
+pub struct Turn<'s> {
+    /// In whose name.
+    pub role: Role,
+    /// How it came about.
+    pub origin: Origin,
+    /// What was said, called or given back, in order.
+    pub items: Vec<Item>,
+    /// The records that say it. A turn that a compaction wrote down is that compaction's.
+    pub records: Vec<RecordRef<'s>>,
+    /// The model that answered.
+    pub model: Option<String>,
+    /// Who said it, in a room.
+    pub sender: Option<String>,
+}
+
+/// How a turn came about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// Somebody asked.
+    Prompt,
+    /// Somebody spoke while the model was at work: it follows results, and the model has not answered them yet.
+    MidTurn,
+    /// The agent spoke in the user's name, and sends it again.
+    Injected,
+    /// Context that the agent makes anew. Only [`History::with_context`] has it.
+    Context,
+    /// What stands for the history before it.
+    Summary,
+    /// An instruction to the model in the course of the conversation.
+    Instruction,
+    /// The model answered.
+    Answer,
+    /// Tools answered the model.
+    Results,
+}
+
+/// One thing in a turn.
+#[derive(Debug, Clone)]
+pub enum Item {
+    /// Text, reasoning, a file or something that only some views know; never a call.
+    Part(Part),
+    /// A call. Its id is unique in the history, and its result is in the next turn.
+    Call(Box<ToolPart>),
+    /// The result of a call of the turn before, of the same id and with the tool's name.
+    Result(ToolResult),
+}
+
+/// Something that the model is not told as the session has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// The record.
+    pub record: RecordId,
+    /// What was done about it, in a sentence without a full stop.
+    pub what: String,
+}
+
+impl<'s> History<'s> {
+    /// What the model would see at a head.
+    pub fn of(session: &'s Session, head: RecordRef<'s>) -> Result<History<'s>> {
+        start::history(session, head, start::Context::Left)
+    }
+
+    /// The same with the context that the agent put in, where it did so.
+    pub fn with_context(session: &'s Session, head: RecordRef<'s>) -> Result<History<'s>> {
+        start::history(session, head, start::Context::Kept)
+    }
+}
+
+impl History<'_> {
+    /// Adds what was said since and may not be on disk yet: an answer, or what a tool gave back to it.
+    pub fn add(&mut self, body: Body) {
+        let (role, origin, content) = match body {
+            Body::Assistant(content) => (Role::Assistant, Origin::Answer, content),
+            Body::ToolResult(content) => (Role::User, Origin::Results, content),
+            Body::User(content) => (Role::User, Origin::Prompt, content),
+            Body::System(_)
+            | Body::Attachment(_)
+            | Body::Snapshot(_)
+            | Body::Title(_)
+            | Body::Compaction(_)
+            | Body::Rewind(_)
+            | Body::Restore(_)
+            | Body::Header(_)
+            | Body::Other(_) => return,
+        };
+        let Content { parts, results, model, sender, .. } = content;
+        let item = |part| if let Part::Tool(call) = part { Item::Call(call) } else { Item::Part(part) };
+        let items = parts.into_iter().map(item).chain(results.into_iter().map(Item::Result));
+        match self.turns.last_mut() {
+            // Results of one answer are given back together.
+            Some(turn) if (turn.origin, origin) == (Origin::Results, Origin::Results) => turn.items.extend(items),
+            _ => self.turns.push(Turn { role, origin, items: items.collect(), records: Vec::new(), model, sender }),
+        }
+    }
+}
+
+impl Note {
+    pub(super) fn new(record: RecordRef<'_>, what: impl Into<String>) -> Note {
+        Note { record: RecordId(record.id().into_owned()), what: what.into() }
+    }
+}
+
+/// Whose words a history is said in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    /// `messages` of Anthropic's Messages API.
+    Anthropic,
+    /// `messages` of OpenAI's Chat Completions API.
+    OpenAi,
+    /// `input` of OpenAI's Responses API.
+    OpenAiResponses,
+    /// Plain text.
+    Text,
+    /// `contents` of the Gemini API.
+    Gemini,
+    /// What Fluux Agent sends.
+    Fluux,
+    /// Model messages of the AI SDK.
+    AiSdk,
+}
+
+impl View {
+    /// Every view.
+    pub const ALL: [View; 7] =
+        [View::Anthropic, View::OpenAi, View::OpenAiResponses, View::Text, View::Gemini, View::Fluux, View::AiSdk];
+
+    /// The word for it on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            View::Anthropic => "anthropic",
+            View::OpenAi => "openai",
+            View::OpenAiResponses => "openai-responses",
+            View::Text => "text",
+            View::Gemini => "gemini",
+            View::Fluux => "fluux",
+            View::AiSdk => "ai-sdk",
+        }
+    }
+
+    /// Says a history, message by message. Returns what this view changed or left out besides the history's own notes.
+    pub fn write(self, history: &History<'_>, emit: &mut dyn FnMut(Value)) -> Result<Vec<Note>> {
+        let mut out = self.say(history, emit)?;
+        out.notes.extend(out.filler);
+        Ok(out.notes)
+    }
+
+    fn say<'o>(self, history: &History<'_>, emit: &'o mut dyn FnMut(Value)) -> Result<Out<'o>> {
+        let mut out = Out { emit, notes: Vec::new(), filler: None };
+        let as_sent = match self {
+            View::Anthropic | View::OpenAi | View::OpenAiResponses | View::Text | View::Gemini => {
+                fluux::as_sent(history)
+            }
+            // One makes the text itself; what the SDK makes of a message has its own rules.
+            View::Fluux | View::AiSdk => None,
+        };
+        let history = as_sent.as_ref().unwrap_or(history);
+        match self {
+            View::Anthropic => anthropic::write(history, &mut out)?,
+            View::OpenAi => openai::write(history, &mut out)?,
+            View::OpenAiResponses => openai_responses::write(history, &mut out)?,
+            View::Text => text::write(history, &mut out)?,
+            View::Gemini => gemini::write(history, &mut out)?,
+            View::Fluux => fluux::write(history, &mut out)?,
+            View::AiSdk => ai_sdk::write(history, &mut out)?,
+        }
+        Ok(out)
+    }
+
+    /// All messages of a history, and the notes of this view.
+    pub fn messages(self, history: &History<'_>) -> Result<(Vec<Value>, Vec<Note>)> {
+        let mut messages = Vec::new();
+        let notes = self.write(history, &mut |message| messages.push(message))?;
+        Ok((messages, notes))
+    }
+}
+
+impl FromStr for View {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<View, String> {
+        let known = View::ALL.into_iter().find(|view| view.name() == name);
+        known.ok_or_else(|| format!("{name:?} is no view; there are {}", View::ALL.map(View::name).join(", ")))
+    }
+}
+
+/// Where a view puts its messages.
+pub(crate) struct Out<'o> {
+    emit: &'o mut dyn FnMut(Value),
+    notes: Vec<Note>,
+    /// Says that the first message is none of the session's.
+    filler: Option<Note>,
+}
+
+/// Says that an answer comes first, where one does.
+const BEGINNING: &str = "[what was said before is not part of this history]";
+const BEGINS_WITH_AN_ANSWER: &str = "the history begins with an answer; a message of the user was put before it";
+
+impl Out<'_> {
+    /// Puts a message of the user before the answer that a history begins with: some APIs want to hear the user first.
+    pub(crate) fn beginning(&mut self, turn: &Turn<'_>, message: Value) {
+        self.filler = turn.records.first().map(|record| Note::new(*record, BEGINS_WITH_AN_ANSWER));
+        self.message(message);
+    }
+
+    pub(crate) fn message(&mut self, message: Value) {
+        (self.emit)(message);
+    }
+
+    /// Says what this view does about a turn.
+    pub(crate) fn note(&mut self, turn: &Turn<'_>, what: impl Into<String>) {
+        self.notes.extend(turn.records.first().map(|record| Note::new(*record, what)));
+    }
+}

@@ -1,0 +1,59 @@
+//! A history as the model messages of the AI SDK: what `convertToModelMessages` of `ai` 7 makes of the messages that the
+//! turns are, every open call failed.
+
+use hashbrown::HashMap;
+
+use super::{History, Item, Out, Turn};
+use crate::model::error::Result;
+use crate::model::message::{Message, Part, Sdk, model_messages};
+use crate::model::record::ToolResult;
+use crate::view::assemble;
+
+pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
+    let mut turns = history.turns.iter().peekable();
+    while let Some(turn) = turns.next() {
+        let calls = turn.items.iter().any(|item| matches!(item, Item::Call(_)));
+        let results = turns.next_if(|next| calls && next.items.iter().any(|item| matches!(item, Item::Result(_))));
+        let message = Message::new("", turn.role, parts(turn, results)?).for_sdk(Sdk::V7);
+        for sent in model_messages(&[message]) {
+            if sent["content"].as_array().is_some_and(Vec::is_empty) || sent["content"] == "" {
+                out.note(turn, "it has nothing that a model is told; it is not sent");
+            } else {
+                out.message(sent);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The parts of a message: each call with its result, and with what the agent noted of its run.
+fn parts(turn: &Turn<'_>, results: Option<&Turn<'_>>) -> Result<Vec<Part>> {
+    let items = results.iter().flat_map(|turn| &turn.items);
+    let given = items.filter_map(|item| match item {
+        Item::Result(result) => Some((result.call_id.as_str(), result)),
+        Item::Part(_) | Item::Call(_) => None,
+    });
+    let given: HashMap<&str, &ToolResult> = given.collect();
+    let mut parts: Vec<Part> = Vec::new();
+    for item in &turn.items {
+        match item {
+            Item::Part(part) => parts.push(part.clone()),
+            Item::Call(call) => {
+                let mut call = (**call).clone();
+                if let Some(result) = given.get(call.call_id.as_str()).filter(|_| call.is_open()) {
+                    assemble::settle(&mut call, (*result).clone());
+                }
+                parts.push(call.into());
+            }
+            Item::Result(_) => {}
+        }
+    }
+    if let Some(results) = results {
+        let mut notes = Vec::new();
+        for record in turn.records.iter().chain(&results.records) {
+            notes.extend(record.body()?.content().map(|content| content.notes.clone()).unwrap_or_default());
+        }
+        assemble::annotate(notes, &mut parts);
+    }
+    Ok(parts)
+}

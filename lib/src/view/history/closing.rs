@@ -1,0 +1,114 @@
+//! One turn in the making, and its end: every call gets a result.
+
+use hashbrown::HashSet;
+use serde_json::Value;
+
+use super::{Item, NO_RESULT, Note, Origin, Turn};
+use crate::dialect::ResultOrder;
+use crate::model::message::{Role, ToolPart, ToolState};
+use crate::model::record::{Outcome, ToolResult};
+use crate::session::RecordRef;
+
+/// A turn, and for an answer what its calls gave back.
+pub(super) struct Draft<'s> {
+    pub(super) turn: Turn<'s>,
+    /// The answer that it is, where the agent names answers.
+    pub(super) group: Option<u64>,
+    /// By the call's place among the items. Most turns have one or none: a map for each would cost more than they say.
+    pub(super) results: Vec<Option<Box<(RecordRef<'s>, ToolResult)>>>,
+}
+
+impl<'s> Draft<'s> {
+    /// The results of its calls, in the order of the calls or in the agent's own; a call without one gets a failed one.
+    pub(super) fn close(&mut self, notes: &mut Vec<Note>) -> Option<Turn<'s>> {
+        let last = self.turn.records.last().copied();
+        let mut turn = Turn { role: Role::User, origin: Origin::Results, ..blank() };
+        let (mut told, mut places) = (HashSet::new(), Vec::new());
+        for (at, item) in self.turn.items.iter().enumerate() {
+            let Item::Call(call) = item else { continue };
+            let result = match self.results.get_mut(at).and_then(Option::take).map(|result| *result) {
+                Some((record, result)) => {
+                    if result.preliminary {
+                        let what = format!("call {} has only a preliminary result; it is sent", call.call_id);
+                        notes.push(Note::new(record, what));
+                    }
+                    turn.records.extend(told.insert(record.order()).then_some(record));
+                    places.push(Some(record.order()));
+                    result
+                }
+                None => {
+                    let what = format!("call {} has no result; it is closed by a failed one", call.call_id);
+                    notes.extend(last.map(|record| Note::new(record, what)));
+                    places.push(None);
+                    closing()
+                }
+            };
+            let (call_id, name) = (call.call_id.clone(), Some(call.name.clone()));
+            turn.items.push(Item::Result(ToolResult { call_id, name, ..result }));
+        }
+        if turn.records.is_empty() {
+            turn.records.extend(last);
+        }
+        if let Some(record) = last {
+            arrange(&mut turn.items, &places, record.session.dialect().traits().results);
+        }
+        turn.items.shrink_to_fit();
+        (!turn.items.is_empty()).then_some(turn)
+    }
+}
+
+/// Puts results, which stand as called, in the order in which the agent sends them; `places` are those of their records.
+fn arrange(items: &mut Vec<Item>, places: &[Option<usize>], order: ResultOrder) {
+    let first = places.iter().flatten().min().copied();
+    let rank = |place: &Option<usize>| match (order, place) {
+        (ResultOrder::Called, _) => 0,
+        (ResultOrder::Came, place) => place.unwrap_or(usize::MAX),
+        (ResultOrder::FirstRecordThenMissing, Some(at)) if Some(*at) == first => 0,
+        (ResultOrder::FirstRecordThenMissing, None) => 1,
+        (ResultOrder::FirstRecordThenMissing, Some(_)) => 2,
+    };
+    let mut ranked: Vec<(usize, Item)> = places.iter().map(rank).zip(items.drain(..)).collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    items.extend(ranked.into_iter().map(|(_, item)| item));
+}
+
+/// An answer that says nothing yet.
+pub(super) fn blank<'s>() -> Turn<'s> {
+    Turn {
+        role: Role::Assistant,
+        origin: Origin::Answer,
+        items: Vec::new(),
+        records: Vec::new(),
+        model: None,
+        sender: None,
+    }
+}
+
+/// The result of a call without one (reading rule 8).
+fn closing() -> ToolResult {
+    ToolResult {
+        call_id: String::new(),
+        name: None,
+        output: Value::Null,
+        outcome: Outcome::Failed(NO_RESULT.to_owned()),
+        preliminary: false,
+        duration_ms: None,
+        about: serde_json::Map::new(),
+    }
+}
+
+/// The result that a call carries itself, where the record is a whole message.
+pub(crate) fn told_result(call: &ToolPart, id: &str) -> Option<ToolResult> {
+    let (output, outcome, preliminary) = match &call.state {
+        ToolState::OutputAvailable { output, preliminary, .. } => {
+            (output.clone().unwrap_or_default(), Outcome::Done, preliminary.unwrap_or(false))
+        }
+        ToolState::OutputError { error_text, .. } => (Value::Null, Outcome::Failed(error_text.clone()), false),
+        ToolState::OutputDenied { approval, .. } => (Value::Null, Outcome::Denied(approval.reason.clone()), false),
+        ToolState::InputStreaming { .. }
+        | ToolState::InputAvailable { .. }
+        | ToolState::ApprovalRequested { .. }
+        | ToolState::ApprovalResponded { .. } => return None,
+    };
+    Some(ToolResult { call_id: id.to_owned(), output, outcome, preliminary, ..closing() })
+}

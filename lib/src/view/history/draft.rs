@@ -1,0 +1,340 @@
+//! Turns in the making: blocks of one answer join, results find their calls, nothing stays open.
+
+use hashbrown::HashMap;
+
+use super::closing::{Draft, blank, told_result};
+use super::start::Context;
+use super::unique::UniqueIds;
+use super::{Item, Note, Origin, Turn};
+use crate::model::message::{Part, Role, ToolPart};
+use crate::model::record::{Body, Content, ToolResult};
+use crate::session::RecordRef;
+use crate::session::tree::skeleton::KeyRole;
+
+pub(super) struct Drafts<'s> {
+    context: Context,
+    drafts: Vec<Draft<'s>>,
+    /// Where the calls of each id stand in the latest answer that has any: the draft, and the items.
+    calls: HashMap<String, (usize, Vec<usize>)>,
+    /// The ids that calls have now.
+    ids: UniqueIds,
+    /// Results whose call has not been seen.
+    early: HashMap<String, Vec<(RecordRef<'s>, ToolResult)>>,
+    /// The draft that the last record was a block of, while nobody else has spoken.
+    answer: Option<usize>,
+    /// The last record was an item of an answer.
+    in_items: bool,
+    pub(super) notes: Vec<Note>,
+}
+
+/// Which answer a record is a block of.
+#[derive(Clone, Copy)]
+struct Block {
+    group: Option<u64>,
+    item: bool,
+}
+
+impl<'s> Drafts<'s> {
+    pub(super) fn new(context: Context) -> Self {
+        Drafts {
+            context,
+            drafts: Vec::new(),
+            calls: HashMap::new(),
+            ids: UniqueIds::default(),
+            early: HashMap::new(),
+            answer: None,
+            in_items: false,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Adds what a record says to the model.
+    pub(super) fn take(&mut self, record: RecordRef<'s>, body: Body) {
+        let block = Block { group: record.keys(KeyRole::Group).next(), item: record.is_item() };
+        self.add(record, body, block);
+    }
+
+    /// Adds what a compaction has written down. Answers that follow one another are one.
+    pub(super) fn replace(&mut self, compaction: RecordRef<'s>, body: Body) {
+        self.add(compaction, body, Block { group: None, item: true });
+    }
+
+    /// Adds what stands for the history before it.
+    pub(super) fn summary(&mut self, record: RecordRef<'s>, summary: Option<String>) {
+        let parts = summary.map(Part::text).into_iter().collect();
+        self.say(record, Role::User, Origin::Summary, Content { parts, ..Content::default() });
+    }
+
+    fn add(&mut self, record: RecordRef<'s>, body: Body, block: Block) {
+        match body {
+            Body::User(mut content) => {
+                self.results(record, std::mem::take(&mut content.results));
+                self.say(record, Role::User, Origin::Prompt, content);
+            }
+            // An agent tells of a failure in the model's place; the model did not say it.
+            Body::Assistant(content) if record.is_failure() && content.model.is_none() => {
+                self.notes.push(Note::new(record, "it tells of a failure; it is not sent"));
+            }
+            Body::Assistant(content) => self.answer(record, content, block),
+            Body::ToolResult(mut content) => {
+                self.in_items = false;
+                self.results(record, std::mem::take(&mut content.results));
+                // Somebody spoke while the tools ran.
+                if !content.parts.is_empty() {
+                    self.say(record, Role::User, Origin::MidTurn, content);
+                }
+            }
+            Body::Attachment(mut content) => {
+                self.results(record, std::mem::take(&mut content.results));
+                match (content.to_model, self.context) {
+                    (true, _) => self.say(record, Role::User, Origin::Injected, content),
+                    (false, Context::Kept) => {
+                        // What the agent keeps about it, the model was never shown.
+                        content.parts.retain(|part| !matches!(part, Part::Data(data) if data.kind == "attachment"));
+                        let role = if content.instructs { Role::System } else { Role::User };
+                        if !content.parts.is_empty() {
+                            self.say(record, role, Origin::Context, content);
+                        }
+                    }
+                    (false, Context::Left) => {}
+                }
+            }
+            Body::System(content) if content.to_model && !record.is_failure() => {
+                self.say(record, Role::System, Origin::Instruction, content);
+            }
+            // Notices are for people.
+            Body::System(_) => {}
+            Body::Compaction(compaction) => {
+                if compaction.summary.is_some() {
+                    self.summary(record, compaction.summary);
+                }
+            }
+            Body::Other(_) if !record.is_side() => {
+                self.notes.push(Note::new(record, "nobody knows what it is; it is not sent"));
+            }
+            Body::Other(_)
+            | Body::Snapshot(_)
+            | Body::Title(_)
+            | Body::Rewind(_)
+            | Body::Restore(_)
+            | Body::Header(_) => {}
+        }
+    }
+
+    /// A turn of anybody but the model.
+    fn say(&mut self, record: RecordRef<'s>, role: Role, origin: Origin, content: Content) {
+        (self.answer, self.in_items) = (None, false);
+        let mut turn =
+            Turn { role, origin, items: Vec::new(), records: vec![record], model: None, sender: content.sender };
+        for part in content.parts {
+            match part {
+                Part::Tool(call) => {
+                    self.notes
+                        .push(Note::new(record, format!("a call of {} that no model made is not sent", call.name)));
+                }
+                Part::StepStart => {}
+                part => self.push_part(&mut turn, record, part),
+            }
+        }
+        if turn.items.is_empty() {
+            self.notes.push(Note::new(record, "it says nothing; it is not sent"));
+        } else {
+            self.push(Draft { turn, group: None, results: Vec::new() });
+        }
+    }
+
+    /// Items are large and turns short: room that is not used would be most of a long history.
+    fn push(&mut self, draft: Draft<'s>) {
+        if let Some(before) = self.drafts.last_mut() {
+            before.turn.items.shrink_to_fit();
+        }
+        self.drafts.push(draft);
+    }
+
+    fn push_part(&mut self, turn: &mut Turn<'s>, record: RecordRef<'s>, part: Part) {
+        let is_empty = match &part {
+            Part::Text(text) => text.text.is_empty(),
+            Part::Reasoning(thought) => thought.text.is_empty() && thought.provider_metadata.is_none(),
+            _ => false,
+        };
+        if is_empty {
+            self.notes.push(Note::new(record, "an empty part is not sent"));
+        } else {
+            turn.items.push(Item::Part(part));
+        }
+    }
+
+    fn answer(&mut self, record: RecordRef<'s>, content: Content, block: Block) {
+        let same = |draft: &Draft<'_>| block.group.is_some() && draft.group == block.group;
+        let goes_on = self.answer.filter(|at| (block.item && self.in_items) || same(&self.drafts[*at]));
+        let mut at = match goes_on {
+            Some(at) => at,
+            None => self.begin_answer(record, block.group),
+        };
+        let first = at;
+        self.in_items = block.item;
+        let mut spoken = Vec::new();
+        for part in content.parts {
+            match part {
+                Part::StepStart if self.drafts[at].turn.items.is_empty() => {}
+                Part::StepStart => {
+                    self.finish_step(record, &mut spoken);
+                    at = self.begin_answer(record, block.group);
+                }
+                Part::Tool(call) => self.call(record, at, call),
+                Part::Steering(content) => spoken.push(content.parts),
+                part => {
+                    let mut draft = std::mem::replace(&mut self.drafts[at].turn, blank());
+                    self.push_part(&mut draft, record, part);
+                    self.drafts[at].turn = draft;
+                }
+            }
+        }
+        // Each step of a record is the same model's.
+        let model = content.model.filter(|model| !model.is_empty());
+        for turn in self.drafts[first..=at].iter_mut().map(|draft| &mut draft.turn) {
+            if turn.role == Role::Assistant {
+                turn.model = model.clone().or(turn.model.take());
+                turn.sender = content.sender.clone().or(turn.sender.take());
+            }
+        }
+        let turn = &mut self.drafts[at].turn;
+        if turn.records.last() != Some(&record) {
+            turn.records.push(record);
+        }
+        self.results(record, content.results);
+        self.finish_step(record, &mut spoken);
+    }
+
+    fn begin_answer(&mut self, record: RecordRef<'s>, group: Option<u64>) -> usize {
+        let turn = Turn { records: vec![record], ..blank() };
+        self.push(Draft { turn, group, results: Vec::new() });
+        let at = self.drafts.len() - 1;
+        self.answer = Some(at);
+        at
+    }
+
+    /// What was said during a step follows its results.
+    fn finish_step(&mut self, record: RecordRef<'s>, spoken: &mut Vec<Vec<Part>>) {
+        for parts in spoken.drain(..) {
+            self.say(record, Role::User, Origin::MidTurn, Content { parts, ..Content::default() });
+        }
+    }
+
+    fn call(&mut self, record: RecordRef<'s>, at: usize, mut call: Box<ToolPart>) {
+        let id = std::mem::take(&mut call.call_id);
+        let (first, stem) = if id.is_empty() { ("call_1", "call") } else { (id.as_str(), id.as_str()) };
+        let (result, own) = (told_result(&call, &id), self.ids.take(first, stem));
+        // Nobody asks for the id of what a provider ran within its answer.
+        if own != id && !(id.is_empty() && call.provider_executed == Some(true)) {
+            let what = if id.is_empty() { "has no id" } else { "has an id that was used before" };
+            self.notes.push(Note::new(record, format!("a call of {} {what}; it is called {own}", call.name)));
+        }
+        call.call_id = own;
+        if call.name.is_empty() {
+            self.notes.push(Note::new(record, "a call has no name; it is called unknown"));
+            call.name = "unknown".to_owned();
+        }
+        let item = self.drafts[at].turn.items.len();
+        self.drafts[at].turn.items.push(Item::Call(call));
+        let waiting = self.early.remove(&id).unwrap_or_default();
+        let (draft, places) = self.calls.entry(id).or_default();
+        if std::mem::replace(draft, at) != at {
+            places.clear();
+        }
+        places.push(item);
+        waiting.into_iter().for_each(|(record, result)| self.result(record, result));
+        if let Some(result) = result {
+            self.give((at, item), record, result);
+        }
+    }
+
+    fn results(&mut self, record: RecordRef<'s>, results: Vec<ToolResult>) {
+        results.into_iter().for_each(|result| self.result(record, result));
+    }
+
+    /// Calls of one answer that share an id get their results in order.
+    pub(super) fn result(&mut self, record: RecordRef<'s>, result: ToolResult) {
+        let Some((at, places)) = self.calls.get(&result.call_id) else {
+            self.early.entry(result.call_id.clone()).or_default().push((record, result));
+            return;
+        };
+        let is_open = |item: &&usize| self.given(*at, **item).is_none_or(|(_, known)| known.preliminary);
+        let place = places.iter().find(is_open).or(places.last()).map(|item| (*at, *item));
+        place.into_iter().for_each(|place| self.give(place, record, result.clone()));
+    }
+
+    fn given(&self, at: usize, item: usize) -> Option<&(RecordRef<'s>, ToolResult)> {
+        self.drafts[at].results.get(item)?.as_deref()
+    }
+
+    /// Whether a record has given a call of this id its result already.
+    pub(super) fn has_given(&self, record: RecordRef<'s>, call: &str) -> bool {
+        let places = self.calls.get(call).into_iter().flat_map(|(at, items)| items.iter().map(|item| (*at, *item)));
+        places.filter_map(|(at, item)| self.given(at, item)).any(|(known, _)| *known == record)
+    }
+
+    /// The first final result of a call counts, of preliminary ones the last; one that was written before the call only
+    /// where none was behind it: it may answer an earlier call of that id.
+    fn give(&mut self, (at, item): (usize, usize), record: RecordRef<'s>, result: ToolResult) {
+        let made = self.drafts[at].turn.records.first().map(|record| record.order());
+        let is_early = |record: &RecordRef<'_>| made.is_some_and(|made| record.order() < made);
+        let results = &mut self.drafts[at].results;
+        if results.len() <= item {
+            results.resize_with(item + 1, || None);
+        }
+        match results[item].as_deref() {
+            Some((known_in, known)) if !known.preliminary && (!is_early(known_in) || is_early(&record)) => {
+                if !result.preliminary {
+                    let what = format!("a further result of call {} is not sent: the first counts", result.call_id);
+                    self.notes.push(Note::new(record, what));
+                }
+            }
+            _ => results[item] = Some(Box::new((record, result))),
+        }
+    }
+
+    /// The calls without a result, by the ids that their agent gave them.
+    pub(super) fn open_calls(&self) -> Vec<String> {
+        let open = self
+            .calls
+            .iter()
+            .filter(|(_, (at, items))| items.iter().any(|item| self.given(*at, *item).is_none()));
+        open.map(|(id, _)| id.clone()).collect()
+    }
+
+    /// The records that say something to the model.
+    pub(super) fn records(&self) -> impl Iterator<Item = RecordRef<'s>> {
+        self.drafts.iter().flat_map(|draft| {
+            draft.turn.records.iter().copied().chain(draft.results.iter().flatten().map(|result| result.0))
+        })
+    }
+
+    pub(super) fn finish(mut self) -> (Vec<Turn<'s>>, Vec<Note>) {
+        let mut orphans: Vec<(RecordRef<'s>, ToolResult)> =
+            self.early.drain().flat_map(|(_, results)| results).collect();
+        orphans.sort_by_key(|(record, _)| record.order());
+        for (record, result) in orphans {
+            let what = format!("the result of call {} is not sent: the call is not there", result.call_id);
+            self.notes.push(Note::new(record, what));
+        }
+        let mut turns = Vec::new();
+        for mut draft in self.drafts {
+            let results = draft.close(&mut self.notes);
+            if draft.turn.items.is_empty() {
+                self.notes.extend(
+                    draft.turn.records.iter().map(|record| Note::new(*record, "it says nothing; it is not sent")),
+                );
+                continue;
+            }
+            let follows_results =
+                turns.last().is_some_and(|turn: &Turn<'_>| matches!(turn.origin, Origin::Results | Origin::MidTurn));
+            if draft.turn.origin == Origin::Prompt && follows_results {
+                draft.turn.origin = Origin::MidTurn;
+            }
+            turns.push(draft.turn);
+            turns.extend(results);
+        }
+        (turns, self.notes)
+    }
+}

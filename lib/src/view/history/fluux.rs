@@ -1,0 +1,77 @@
+//! A history as what Fluux Agent sends to its model: words, and beside them what has no words as lines of JSON.
+//!
+//! A reaction comes first, then one attachment a line, then what was said. Ids, times and who spoke in a chat of two are
+//! never told; in a room the name stands before the whole. Sessions of other agents are their words alone.
+
+use serde_json::{Map, Value, json};
+
+use super::{History, Item, Out, Turn};
+use crate::model::error::Result;
+use crate::model::issue::one_line;
+use crate::model::message::{Part, Role};
+
+/// The dialect of the agent that sends this.
+pub(super) const OWN: &str = "fluux";
+
+/// How the names of those who speak in a room end.
+pub(super) const IN_A_ROOM: &str = "@muc";
+
+/// What the model is told of a reaction and of an attachment, in this order.
+const REACTION: &[&str] = &["message_id", "emojis"];
+const ATTACHMENT: &[&str] = &["filename", "mime_type", "size"];
+
+pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
+    for turn in &history.turns {
+        let said = display(&turn.items);
+        if said.is_empty() {
+            if history.dialect == OWN {
+                out.note(turn, "nothing of it can be sent");
+            }
+            continue;
+        }
+        let content = match turn.sender.as_deref().filter(|sender| sender.ends_with(IN_A_ROOM)) {
+            Some(sender) => format!("{}: {said}", one_line(sender)),
+            None => said,
+        };
+        let role = if turn.role == Role::Assistant { "assistant" } else { "user" };
+        out.message(json!({"role": role, "content": content}));
+    }
+    Ok(())
+}
+
+/// The agent sends one text for a message, whatever the API of its model. `None` for another agent's history.
+pub(super) fn as_sent<'s>(history: &History<'s>) -> Option<History<'s>> {
+    let mut history = (history.dialect == OWN).then(|| history.clone())?;
+    history.turns.iter_mut().for_each(say_as_sent);
+    Some(history)
+}
+
+fn say_as_sent(turn: &mut Turn<'_>) {
+    let content = display(&turn.items);
+    if !content.is_empty() {
+        // Its files tell of no call; an agent may add one that it has just made.
+        turn.items.retain(|item| !matches!(item, Item::Part(_)));
+        turn.items.insert(0, Item::Part(Part::text(content)));
+    }
+}
+
+fn display(items: &[Item]) -> String {
+    let (mut lines, mut files, mut words) = (Vec::new(), Vec::new(), Vec::new());
+    for item in items {
+        match item {
+            Item::Part(Part::Data(data)) if data.kind == "reaction" => lines.push(only(&data.data, REACTION)),
+            Item::Part(Part::Data(data)) if data.kind == "attachment" => files.push(only(&data.data, ATTACHMENT)),
+            Item::Part(Part::Text(text)) if !text.text.is_empty() => words.push(text.text.clone()),
+            Item::Part(_) | Item::Call(_) | Item::Result(_) => {}
+        }
+    }
+    lines.append(&mut files);
+    lines.append(&mut words);
+    lines.join("\n")
+}
+
+/// These keys of an object, as JSON in one line.
+fn only(value: &Value, keys: &[&str]) -> String {
+    let told = keys.iter().filter_map(|key| Some(((*key).to_owned(), value.get(key)?.clone())));
+    Value::Object(told.collect::<Map<_, _>>()).to_string()
+}

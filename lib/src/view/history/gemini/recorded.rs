@@ -1,0 +1,216 @@
+//! The contents that an agent recorded, unchanged and in order; only what the API would refuse is repaired.
+//!
+//! The history has told already what is repaired: calls without a result, results without a call, ids used twice.
+
+use std::collections::VecDeque;
+
+use hashbrown::{HashMap, HashSet};
+use serde_json::{Map, Value, json};
+
+use super::super::pieces::{failed, given};
+use super::super::{History, Item, NO_RESULT, Out, Turn};
+use crate::model::error::Result;
+use crate::model::message::Part;
+use crate::model::record::ToolResult;
+use crate::view::history::unique::UniqueIds;
+
+pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
+    let items = history.turns.iter().flat_map(|turn| &turn.items);
+    let results = items.filter_map(|item| match item {
+        Item::Result(result) => Some((result.call_id.as_str(), result)),
+        Item::Part(_) | Item::Call(_) => None,
+    });
+    let results = results.collect();
+    let mut sending =
+        Sending { results, open: Calls::default(), ids: UniqueIds::default(), last: None, begun: false, out };
+    let mut seen = HashSet::new();
+    for turn in &history.turns {
+        for record in turn.records.iter().filter(|record| seen.insert(record.order())) {
+            let contents = record.contents()?.unwrap_or_default();
+            contents.into_iter().for_each(|content| sending.take(content, turn));
+        }
+    }
+    sending.close();
+    sending.send_last();
+    Ok(())
+}
+
+struct Sending<'h, 'o, 'e> {
+    /// What the calls gave back, as the history knows it.
+    results: HashMap<&'h str, &'h ToolResult>,
+    /// Calls that no response answers yet.
+    open: Calls,
+    /// The ids of all calls so far.
+    ids: UniqueIds,
+    /// The content before: what somebody says in mid-turn goes on with it.
+    last: Option<Map<String, Value>>,
+    begun: bool,
+    out: &'o mut Out<'e>,
+}
+
+/// Calls of one answer, each until it is answered.
+#[derive(Default)]
+struct Calls {
+    all: Vec<Option<Open>>,
+    by_id: HashMap<String, VecDeque<usize>>,
+    by_name: HashMap<String, VecDeque<usize>>,
+}
+
+impl Calls {
+    fn add(&mut self, call: Open) {
+        let at = self.all.len();
+        self.by_id.entry(call.id.clone()).or_default().push_back(at);
+        self.by_name.entry(call.name.clone()).or_default().push_back(at);
+        self.all.push(Some(call));
+    }
+
+    /// The call that a response is for: by id, and by the tool's name where one of them has none.
+    fn answered(&mut self, id: &str, name: &str) -> Option<Open> {
+        let Calls { all, by_id, by_name } = self;
+        let mut take = |places: Option<&mut VecDeque<usize>>, fits: &dyn Fn(&Open) -> bool| {
+            let places = places?;
+            while let Some(at) = places.pop_front() {
+                if let Some(open) = all[at].take_if(|open| fits(open)) {
+                    return Some(open);
+                }
+            }
+            None
+        };
+        let by_id = take(by_id.get_mut(id).filter(|_| !id.is_empty()), &|_| true);
+        by_id.or_else(|| take(by_name.get_mut(name), &|open| id.is_empty() || open.id.is_empty()))
+    }
+}
+
+struct Open {
+    /// The recorded id; empty where the API left it out.
+    id: String,
+    /// What the call is called now.
+    own: String,
+    name: String,
+}
+
+impl Sending<'_, '_, '_> {
+    fn take(&mut self, content: Value, turn: &Turn<'_>) {
+        let Value::Object(mut content) = content else { return };
+        let Some(Value::Array(parts)) = content.get_mut("parts").map(Value::take) else { return };
+        let is_model = content.get("role").is_some_and(|role| role == "model");
+        let responds = !is_model && parts.iter().any(|part| part.get("functionResponse").is_some());
+        if !responds {
+            self.close();
+        }
+        let parts: Vec<Value> = parts.into_iter().filter_map(|part| self.part(part, is_model)).collect();
+        if parts.is_empty() {
+            return;
+        }
+        if !content.contains_key("role") {
+            let before = self.last.as_mut().filter(|last| last.get("role").is_some_and(|role| role == "user"));
+            if let Some(Value::Array(known)) = before.and_then(|last| last.get_mut("parts")) {
+                known.extend(parts);
+                return;
+            }
+            content.shift_insert(0, "role".to_owned(), "user".into());
+        }
+        if is_model && !self.begun {
+            self.out.beginning(turn, super::beginning());
+        }
+        content.insert("parts".to_owned(), parts.into());
+        self.send(content);
+    }
+
+    /// A part as it is, or `None` where there is nothing to send.
+    fn part(&mut self, part: Value, is_model: bool) -> Option<Value> {
+        let Value::Object(mut part) = part else { return None };
+        let signed = part.contains_key("thoughtSignature");
+        if let Some(call) = part.get_mut("functionCall") {
+            self.call(call.as_object_mut().filter(|_| is_model)?);
+        } else if let Some(response) = part.get_mut("functionResponse") {
+            self.response(response.as_object_mut()?)?;
+        } else if let Some(text) = part.get_mut("text") {
+            if !text.is_string() {
+                *text = text.to_string().into();
+            }
+            if text == "" && !signed {
+                return None;
+            }
+        }
+        (!part.is_empty()).then_some(part.into())
+    }
+
+    fn call(&mut self, call: &mut Map<String, Value>) {
+        let text = |key: &str| call.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let (id, mut name) = (text("id"), text("name"));
+        if name.is_empty() {
+            name = "unknown".to_owned();
+            call.insert("name".to_owned(), name.clone().into());
+        }
+        if let Some(args) = call.get_mut("args").filter(|args| !args.is_object() && !args.is_null()) {
+            *args = json!({"input": args.take()});
+        }
+        let own = if id.is_empty() { String::new() } else { self.ids.take(&id, &id) };
+        if own != id {
+            call.insert("id".to_owned(), own.clone().into());
+        }
+        self.open.add(Open { id, own, name });
+    }
+
+    /// A response to an open call, or `None`.
+    fn response(&mut self, response: &mut Map<String, Value>) -> Option<()> {
+        let text = |key: &str| response.get(key).and_then(Value::as_str).unwrap_or_default();
+        let (id, name) = (text("id"), text("name"));
+        let open = self.open.answered(id, name)?;
+        if open.own.is_empty() {
+            response.shift_remove("id");
+        } else if id != open.own {
+            response.insert("id".to_owned(), open.own.into());
+        }
+        let given = response.entry("response").or_insert(Value::Null);
+        if !given.is_object() {
+            *given = json!({"output": given.take()});
+        }
+        Some(())
+    }
+
+    /// Closes every open call by the result that the history has for it.
+    fn close(&mut self) {
+        let mut parts: Vec<Value> = Vec::new();
+        for open in std::mem::take(&mut self.open).all.into_iter().flatten() {
+            let known = self.results.get(open.own.as_str()).or_else(|| self.results.get(open.name.as_str()));
+            let given = known.map_or_else(|| json!({"error": NO_RESULT}), |result| response_of(result));
+            let mut response = json!({"name": open.name, "response": given});
+            if !open.own.is_empty() {
+                response["id"] = open.own.into();
+            }
+            parts.push(json!({"functionResponse": response}));
+        }
+        if parts.is_empty() {
+            return;
+        }
+        // Behind the responses of its neighbours, where there are any.
+        if let Some(Value::Array(known)) = self.last.as_mut().and_then(|last| last.get_mut("parts"))
+            && let Some(at) = known.iter().rposition(|part| part.get("functionResponse").is_some())
+        {
+            known.splice(at + 1..at + 1, parts);
+            return;
+        }
+        self.send(Map::from_iter([("role".to_owned(), "user".into()), ("parts".to_owned(), parts.into())]));
+    }
+
+    fn send(&mut self, content: Map<String, Value>) {
+        self.send_last();
+        (self.last, self.begun) = (Some(content), true);
+    }
+
+    fn send_last(&mut self) {
+        if let Some(content) = self.last.take() {
+            self.out.message(content.into());
+        }
+    }
+}
+
+fn response_of(result: &ToolResult) -> Value {
+    let texts = given(result)
+        .into_iter()
+        .filter_map(|part| if let Part::Text(text) = part { Some(text.text) } else { None });
+    let key = if failed(result) { "error" } else { "output" };
+    Map::from_iter([(key.to_owned(), texts.collect::<Vec<_>>().join("\n").into())]).into()
+}

@@ -1,0 +1,231 @@
+//! A history as `input` of OpenAI's Responses API: messages, reasoning, calls and outputs, each an item.
+
+use hashbrown::HashSet;
+use serde_json::{Map, Value, json};
+
+use super::openai::instructor;
+use super::pieces::{IMAGES, Plain, data_url, file_words, given, is_of_api, is_web_address, plain};
+use super::{History, Item, Out, Turn, wire};
+use crate::model::error::Result;
+use crate::model::message::{FilePart, Part, ReasoningPart, Role, ToolPart};
+use crate::model::record::ToolResult;
+
+/// What the API takes.
+const ID_CHARS: usize = 64;
+const NAME_CHARS: usize = 64;
+
+/// The pieces that we say ourselves: one that did not become a part is broken.
+const SAID: &[&str] = &["input_text", "output_text", "input_image", "input_file"];
+
+/// The dialect of the agent that speaks this API.
+const OWN: &str = "codex";
+
+pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
+    // Calls of free text, whose outputs are of another type; and those that the provider ran.
+    let (mut custom, mut hosted) = (HashSet::new(), HashSet::new());
+    let mut thoughts = Thoughts { own: history.dialect == OWN, waiting: Vec::new() };
+    for turn in &history.turns {
+        let says = Says { own: history.dialect == OWN, turn };
+        let mut content = Vec::new();
+        for item in &turn.items {
+            let item = match item {
+                Item::Part(part) => match says.part(part, out) {
+                    Some(Fragment::Content(piece)) => {
+                        content.push(piece);
+                        continue;
+                    }
+                    Some(Fragment::Item(item)) if item["type"] == "reasoning" => {
+                        says.message(&mut content, &mut thoughts, out);
+                        thoughts.waiting.push((item, turn));
+                        continue;
+                    }
+                    Some(Fragment::Item(item)) => item,
+                    None => continue,
+                },
+                Item::Call(call) if says.own && call.provider_executed == Some(true) => {
+                    hosted.insert(call.call_id.as_str());
+                    hosted_call(call)
+                }
+                Item::Call(call) => {
+                    let item = says.call(call, out);
+                    if item["type"] == "custom_tool_call" {
+                        custom.insert(call.call_id.as_str());
+                    }
+                    item
+                }
+                Item::Result(result) if hosted.contains(result.call_id.as_str()) => continue,
+                Item::Result(result) => says.result(result, custom.contains(result.call_id.as_str()), out),
+            };
+            says.message(&mut content, &mut thoughts, out);
+            thoughts.go_on(turn, out);
+            out.message(item);
+        }
+        says.message(&mut content, &mut thoughts, out);
+    }
+    thoughts.leave(out);
+    Ok(())
+}
+
+/// Reasoning that waits for what it led to: the API does not take it alone.
+struct Thoughts<'h> {
+    /// The agent sends its own whatever follows, but for the end.
+    own: bool,
+    waiting: Vec<(Value, &'h Turn<'h>)>,
+}
+
+impl Thoughts<'_> {
+    fn go_on(&mut self, next: &Turn<'_>, out: &mut Out<'_>) {
+        if self.own || next.role == Role::Assistant {
+            self.waiting.drain(..).for_each(|(thought, _)| out.message(thought));
+        }
+        self.leave(out);
+    }
+
+    fn leave(&mut self, out: &mut Out<'_>) {
+        self.waiting
+            .drain(..)
+            .for_each(|(_, turn)| out.note(turn, "reasoning that led to nothing is not sent"));
+    }
+}
+
+/// What a part becomes: a piece of a message, or an item of its own.
+enum Fragment {
+    Content(Value),
+    Item(Value),
+}
+
+struct Says<'h> {
+    /// The session is of the agent that speaks this API.
+    own: bool,
+    turn: &'h Turn<'h>,
+}
+
+impl Says<'_> {
+    fn message(&self, content: &mut Vec<Value>, thoughts: &mut Thoughts<'_>, out: &mut Out<'_>) {
+        let role = match self.turn.role {
+            Role::User => "user",
+            Role::System => instructor(self.turn),
+            Role::Assistant => "assistant",
+        };
+        if !content.is_empty() {
+            wire::name_speaker(self.turn, content);
+            thoughts.go_on(self.turn, out);
+            out.message(json!({"type": "message", "role": role, "content": std::mem::take(content)}));
+        }
+    }
+
+    fn text(&self, text: &str) -> Value {
+        let kind = if self.turn.role == Role::Assistant { "output_text" } else { "input_text" };
+        json!({"type": kind, "text": text})
+    }
+
+    fn part(&self, part: &Part, out: &mut Out<'_>) -> Option<Fragment> {
+        match plain(part) {
+            Plain::Text(text) => Some(Fragment::Content(self.text(&text))),
+            Plain::File(file) => Some(Fragment::Content(self.file(file, out))),
+            Plain::Reasoning(thought) => self.reasoning(thought, out).map(Fragment::Item),
+            // A compaction that only the model can read.
+            Plain::Foreign(data)
+                if self.own && data.kind == "context" && data.data["encrypted_content"].is_string() =>
+            {
+                Some(Fragment::Item(data.data.clone()))
+            }
+            Plain::Foreign(data) if self.own && is_of_api(data, "content", SAID) => {
+                Some(Fragment::Content(data.data.clone()))
+            }
+            Plain::Foreign(_) => self.leave("a piece that only another API has", out),
+            Plain::Aside(what) => self.leave(what, out),
+        }
+    }
+
+    fn leave<T>(&self, what: &str, out: &mut Out<'_>) -> Option<T> {
+        out.note(self.turn, format!("{what} is not sent"));
+        None
+    }
+
+    /// The API takes back only what it encrypted itself; the agent sends what it has.
+    fn reasoning(&self, thought: &ReasoningPart, out: &mut Out<'_>) -> Option<Value> {
+        let openai = thought.provider_metadata.as_ref().and_then(|metadata| metadata.get("openai"));
+        let encrypted = openai.and_then(|ours| ours.get("reasoningEncryptedContent")).and_then(Value::as_str);
+        if (encrypted.is_none() && !self.own) || self.turn.role != Role::Assistant {
+            return self.leave("reasoning that the API did not encrypt", out);
+        }
+        let summary =
+            if thought.text.is_empty() { json!([]) } else { json!([{"type": "summary_text", "text": thought.text}]) };
+        let mut item = json!({"type": "reasoning", "summary": summary});
+        if let Some(encrypted) = encrypted {
+            item["encrypted_content"] = encrypted.into();
+        }
+        Some(item)
+    }
+
+    /// A call of free text is a custom one.
+    fn call(&self, call: &ToolPart, out: &mut Out<'_>) -> Value {
+        let (id, name) = (wire::id(&call.call_id, ID_CHARS), wire::name(&call.name, NAME_CHARS, self.turn, out));
+        if let Some(Value::String(input)) = call.input() {
+            return json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": input});
+        }
+        let mut item =
+            json!({"type": "function_call", "call_id": id, "name": name, "arguments": call.arguments().to_string()});
+        let openai = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("openai"));
+        if let Some(namespace) = openai.and_then(|ours| ours.get("namespace")).filter(|_| self.own) {
+            item["namespace"] = namespace.clone();
+        }
+        item
+    }
+
+    fn result(&self, result: &ToolResult, custom: bool, out: &mut Out<'_>) -> Value {
+        let kind = if custom { "custom_tool_call_output" } else { "function_call_output" };
+        let output = match given(result).as_slice() {
+            [] => "".into(),
+            [Part::Text(text)] => Value::from(text.text.clone()),
+            parts => parts
+                .iter()
+                .filter_map(|part| match part {
+                    Part::Text(text) => Some(json!({"type": "input_text", "text": text.text})),
+                    Part::File(file) => Some(self.file(file, out)),
+                    _ => None,
+                })
+                .collect(),
+        };
+        json!({"type": kind, "call_id": wire::id(&result.call_id, ID_CHARS), "output": output})
+    }
+
+    fn file(&self, file: &FilePart, out: &mut Out<'_>) -> Value {
+        let (data, on_web) = (data_url(&file.url), is_web_address(&file.url));
+        if self.turn.role == Role::User && (data.is_some() || on_web) {
+            let media_type = data.map_or(file.media_type.as_str(), |(media_type, _)| media_type);
+            if IMAGES.contains(&media_type) || (on_web && media_type.starts_with("image")) {
+                return json!({"type": "input_image", "image_url": file.url});
+            }
+            if on_web {
+                return json!({"type": "input_file", "file_url": file.url});
+            }
+            if media_type == "application/pdf" {
+                let name = file.filename.as_deref().unwrap_or("document.pdf");
+                return json!({"type": "input_file", "filename": name, "file_data": file.url});
+            }
+        }
+        out.note(self.turn, format!("a file of type {:?} is only named", file.media_type));
+        self.text(&file_words(file))
+    }
+}
+
+/// A call that the provider ran, as the agent keeps it.
+fn hosted_call(call: &ToolPart) -> Value {
+    let mut item = Map::from_iter([("type".to_owned(), Value::from(format!("{}_call", call.name)))]);
+    let failed = matches!(call.state, crate::model::message::ToolState::OutputError { .. });
+    item.insert("status".to_owned(), if failed { "failed" } else { "completed" }.into());
+    match (call.name.as_str(), call.input(), call.output()) {
+        ("image_generation", input, output) => {
+            item.insert("id".to_owned(), call.call_id.clone().into());
+            let prompt = input.and_then(|input| input.get("prompt"));
+            item.extend(prompt.map(|prompt| ("revised_prompt".to_owned(), prompt.clone())));
+            item.extend(output.map(|output| ("result".to_owned(), output.clone())));
+        }
+        (_, input, _) => {
+            item.extend(input.filter(|input| input.is_object()).map(|input| ("action".to_owned(), input.clone())))
+        }
+    }
+    item.into()
+}

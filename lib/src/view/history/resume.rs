@@ -1,0 +1,97 @@
+//! Everything that an agent needs to go on with a session, in one call.
+
+use super::{History, Item, NO_RESULT, Origin, Turn};
+use crate::model::error::Result;
+use crate::model::message::Message;
+use crate::model::record::{Body, Outcome, Thinking, Todo};
+use crate::session::{Branch, RecordRef, Session, State};
+use crate::view::conversation::Conversation;
+
+/// Everything that an agent needs to go on with a session.
+#[derive(Debug, Clone)]
+pub struct Resume<'s> {
+    /// What the model would see; [`super::View`] says it in the words of an API.
+    pub history: History<'s>,
+    /// What people see: the whole branch, compacted or not.
+    pub messages: Vec<Message>,
+    /// The task list as it stood at the head.
+    pub todos: Option<Vec<Todo>>,
+    /// The thinking mode as it stood at the head.
+    pub thinking: Option<Thinking>,
+    /// How the branch ends, before anything was repaired.
+    pub state: State,
+    /// What to tell the person who resumes.
+    pub notice: String,
+}
+
+/// Reads everything that is needed to go on from a head. Nothing is written, and no tool runs again.
+pub fn prepare_resume<'s>(session: &'s Session, head: RecordRef<'s>) -> Result<Resume<'s>> {
+    let history = History::of(session, head)?;
+    let branch = session.branch(head);
+    let conversation = Conversation::new(&branch);
+    let messages = conversation.messages(0..conversation.len()).collect::<Result<Vec<_>>>()?;
+    let (todos, thinking) = standing(&branch)?;
+    let (state, notice) = (history.state, history.notice.clone());
+    Ok(Resume { history, messages, todos, thinking, state, notice })
+}
+
+/// The task list and the thinking mode that were told last.
+pub(crate) fn standing(branch: &Branch<'_>) -> Result<(Option<Vec<Todo>>, Option<Thinking>)> {
+    let (mut todos, mut thinking) = (None, None);
+    for record in branch.records.iter().rev() {
+        match record.body()? {
+            Body::Restore(restore) => todos = todos.or(restore.todos),
+            Body::User(content)
+            | Body::Assistant(content)
+            | Body::ToolResult(content)
+            | Body::Attachment(content)
+            | Body::System(content) => {
+                todos = todos.or(content.todos);
+                thinking = thinking.or(content.thinking);
+            }
+            Body::Snapshot(_)
+            | Body::Title(_)
+            | Body::Compaction(_)
+            | Body::Rewind(_)
+            | Body::Header(_)
+            | Body::Other(_) => {}
+        }
+        if todos.is_some() && thinking.is_some() {
+            break;
+        }
+    }
+    Ok((todos, thinking))
+}
+
+/// What to tell the person who resumes.
+pub(super) fn notice(state: State, turns: &[Turn<'_>]) -> String {
+    let closed = |item: &&Item| matches!(item, Item::Result(result) if matches!(&result.outcome, Outcome::Failed(why) if why == NO_RESULT));
+    // Calls that the conversation went on without are history.
+    let last = turns.iter().rev().find(|turn| turn.origin == Origin::Results);
+    let open = last.map_or(0, |turn| turn.items.iter().filter(closed).count());
+    let last = turns.last();
+    match (state, open) {
+        (State::Clean, _) => match last.map(|turn| turn.origin) {
+            Some(Origin::Answer) => "The session goes on after its last answer.".to_owned(),
+            Some(Origin::Summary) => "The session goes on after the summary of what was said before.".to_owned(),
+            Some(_) => "The session goes on after what was said last.".to_owned(),
+            None => "There is nothing in it that a model is told.".to_owned(),
+        },
+        (State::InterruptedPrompt, _) => "The last prompt has no answer yet.".to_owned(),
+        (State::InterruptedTurn, _) if last.is_some_and(|turn| turn.origin == Origin::Answer) => {
+            "The last answer was interrupted: nothing follows its thinking.".to_owned()
+        }
+        (State::InterruptedTurn, 0) => {
+            "The last answer was interrupted: the model has not seen its tools' results.".to_owned()
+        }
+        (State::InterruptedTurn, 1) => {
+            "The last answer was interrupted: one call has no result. It is not run again.".to_owned()
+        }
+        (State::InterruptedTurn, open) => {
+            format!("The last answer was interrupted: {open} calls have no result. They are not run again.")
+        }
+        (State::Degraded, _) => {
+            "A record of this conversation is missing: the model may not see what lies before it.".to_owned()
+        }
+    }
+}

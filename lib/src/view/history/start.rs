@@ -1,0 +1,188 @@
+//! Where the model's window begins: at the root of the branch, or at its last compaction.
+//!
+//! ```text
+//! agent         the model sees                                      then
+//! codex, qwen   what the compaction wrote down                      what follows
+//! codex, older  every prompt, the summary                           what follows
+//! claude-code   the summary of the record behind the cut, preserved what follows
+//! native        the summary, preserved                              what follows
+//! ```
+
+use std::collections::BTreeSet;
+
+use hashbrown::{HashMap, HashSet};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::draft::Drafts;
+use super::{History, Note, resume};
+use crate::model::error::Result;
+use crate::model::issue::IssueKind;
+use crate::model::record::{Body, Compaction, Kind, RecordId};
+use crate::session::tree::NodeIx;
+use crate::session::tree::skeleton::KeyRole;
+use crate::session::{Branch, RecordRef, Session};
+
+/// Whether context that the agent makes anew is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Context {
+    Left,
+    Kept,
+}
+
+/// Reads the bodies that the model would see, one by one.
+pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: Context) -> Result<History<'s>> {
+    let branch = session.branch(head);
+    let state = session.state(&branch);
+    let mut drafts = Drafts::new(context);
+    missing(&branch, &mut drafts);
+    let records = &branch.records;
+    match last_cut(records, &mut drafts)? {
+        None => take_all(records.iter().copied(), &mut drafts)?,
+        Some((at, compaction)) => {
+            let (before, after) = (&records[..at], &records[at + 1..]);
+            let preserved = preserved(session, &compaction, before);
+            begin(records[at], compaction, before, &mut drafts)?;
+            // The summary may stand in a record of its own: what is preserved hangs on that.
+            let summary = after.iter().position(|record| record.kind() == Kind::Compaction).map_or(0, |at| at + 1);
+            let (summary, rest) = after.split_at(summary);
+            let sent = summary.iter().copied().chain(preserved).chain(rest.iter().copied());
+            take_all(sent, &mut drafts)?;
+        }
+    }
+    find_results(session, &branch, &mut drafts)?;
+    sanitized(session, &mut drafts);
+    let (turns, notes) = drafts.finish();
+    let notice = resume::notice(state, &turns);
+    Ok(History { dialect: session.dialect().name(), turns, state, notice, notes })
+}
+
+fn take_all<'s>(records: impl Iterator<Item = RecordRef<'s>>, drafts: &mut Drafts<'s>) -> Result<()> {
+    for record in records {
+        drafts.take(record, record.body()?);
+    }
+    Ok(())
+}
+
+/// What lies before a gap is not sent: the lost record may have been a step back.
+fn missing(branch: &Branch<'_>, drafts: &mut Drafts<'_>) {
+    for gap in &branch.gaps {
+        let what = match gap.bridged_to {
+            Some(to) => format!("its parent {:?} is missing; it was hung on {to:?}", gap.missing_parent.as_str()),
+            None => {
+                format!("its parent {:?} is missing; nothing that lies before it is sent", gap.missing_parent.as_str())
+            }
+        };
+        drafts.notes.push(Note::new(gap.child, what));
+    }
+    if let Some(record) = branch.cycle.first() {
+        drafts.notes.push(Note::new(*record, "it is its own ancestor; the history begins here"));
+    }
+}
+
+/// The last compaction that replaces what came before it. Where what it put in its place is lost, nothing is cut off.
+fn last_cut(records: &[RecordRef<'_>], drafts: &mut Drafts<'_>) -> Result<Option<(usize, Compaction)>> {
+    let says = |summary: &Option<String>| summary.as_ref().is_some_and(|summary| !summary.trim().is_empty());
+    // A summary stands behind, in a record of its own.
+    let mut summarised = false;
+    for (at, record) in records.iter().enumerate().rev().filter(|(_, record)| record.kind() == Kind::Compaction) {
+        let Body::Compaction(mut compaction) = record.body()? else { continue };
+        compaction.replacement = compaction.replacement.filter(|bodies| !bodies.is_empty());
+        summarised |= says(&compaction.summary) || compaction.replacement.is_some() || compaction.keeps_prompts;
+        match (compaction.cuts, summarised) {
+            (true, true) => return Ok(Some((at, compaction))),
+            (true, false) => {
+                let what = "nothing stands for what it cut off; the history before it is sent";
+                drafts.notes.push(Note::new(*record, what));
+            }
+            (false, _) => {}
+        }
+    }
+    Ok(None)
+}
+
+/// The records that the model still sees as they are, in the order of the branch.
+fn preserved<'s>(session: &'s Session, compaction: &Compaction, before: &[RecordRef<'s>]) -> Vec<RecordRef<'s>> {
+    let ids: HashSet<&str> = compaction.preserved.iter().map(|id| id.as_str()).collect();
+    let named = |record: &RecordRef<'s>| ids.contains(&*record.id()) && record.kind() != Kind::Compaction;
+    let mut found = before.iter().enumerate().filter(|(_, record)| named(record)).map(|(at, _)| at);
+    if compaction.preserves_between {
+        let (first, last) = (found.next(), found.next_back());
+        let Some(first) = first else { return Vec::new() };
+        let between = &before[first..=last.unwrap_or(first)];
+        return between.iter().copied().filter(|record| record.kind() != Kind::Compaction).collect();
+    }
+    let mut records: Vec<RecordRef<'s>> = found.map(|at| before[at]).collect();
+    let on_branch: HashSet<usize> = before.iter().map(|record| record.order()).collect();
+    // What was preserved may lie on a side of the tree that the cut does not hang on.
+    let named = |id: &RecordId| session.skeleton.ids.find(id.as_str()).and_then(|id| session.derived.tree.named(id));
+    let elsewhere: BTreeSet<NodeIx> = compaction.preserved.iter().filter_map(named).collect();
+    let elsewhere = elsewhere.into_iter().map(|node| session.at(node));
+    records
+        .extend(elsewhere.filter(|record| !on_branch.contains(&record.order()) && record.kind() != Kind::Compaction));
+    records
+}
+
+/// What the model sees of the compaction itself.
+fn begin<'s>(
+    record: RecordRef<'s>,
+    compaction: Compaction,
+    before: &[RecordRef<'s>],
+    drafts: &mut Drafts<'s>,
+) -> Result<()> {
+    if let Some(bodies) = compaction.replacement {
+        bodies.into_iter().for_each(|body| drafts.replace(record, body));
+        return Ok(());
+    }
+    if compaction.keeps_prompts {
+        take_all(before.iter().copied().filter(|record| record.kind() == Kind::User), drafts)?;
+    }
+    if compaction.summary.is_some() {
+        drafts.summary(record, compaction.summary);
+    }
+    Ok(())
+}
+
+/// A result belongs to its call wherever it was written: behind a head that stands in the midst of an answer, or before a
+/// compaction that kept the call alone.
+fn find_results<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut Drafts<'s>) -> Result<()> {
+    let open = drafts.open_calls().into_iter();
+    let mut open: HashMap<u64, String> = open.map(|call| (xxh3_64(call.as_bytes()), call)).collect();
+    for caller in branch.records.iter().rev() {
+        if open.is_empty() {
+            break;
+        }
+        let mut made: HashMap<u64, String> =
+            caller.keys(KeyRole::Call).filter_map(|call| open.remove_entry(&call)).collect();
+        let answers = session.derived.keys.answers.get(&caller.node).into_iter().flatten();
+        for record in answers.map(|node| session.at(*node)) {
+            let mut given = record.keys(KeyRole::Result).filter_map(|key| made.get(&key));
+            if !given.any(|call| !drafts.has_given(record, call)) {
+                continue;
+            }
+            for result in record.body()?.content().into_iter().flat_map(|content| &content.results) {
+                let hash = xxh3_64(result.call_id.as_bytes());
+                let is_open = made.get(&hash).is_some_and(|call| *call == result.call_id);
+                if is_open && !drafts.has_given(record, &result.call_id) {
+                    made.remove(&hash);
+                    drafts.result(record, result.clone());
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reading has replaced what is no text; the model must not be told that the session says so.
+fn sanitized(session: &Session, drafts: &mut Drafts<'_>) {
+    let bad = session.issues().iter().filter(|issue| issue.kind == IssueKind::BadUtf8);
+    let bad: HashSet<u64> = bad.map(|issue| issue.offset).collect();
+    if bad.is_empty() {
+        return;
+    }
+    let sent: Vec<Note> = drafts
+        .records()
+        .filter(|record| bad.contains(&record.place().offset))
+        .map(|record| Note::new(record, "half a character was replaced by U+FFFD"))
+        .collect();
+    drafts.notes.extend(sent);
+}

@@ -1,0 +1,130 @@
+//! Every session of a home, each described from the two ends of its file (reading rule 10).
+
+use std::fs;
+use std::path::PathBuf;
+
+use hashbrown::HashMap;
+
+use crate::dialect::layout::Format;
+use crate::dialect::{self, Dialect};
+use crate::model::error::Result;
+use crate::model::home::Home;
+use crate::model::record::{Kind, RecordId, TitleSource};
+use crate::session::Session;
+use crate::session::read::detect;
+use crate::session::read::open::{Ends, ReadOptions};
+use crate::session::read::source::Source;
+use crate::view::answers::SessionRow;
+use crate::view::describe::title;
+
+/// The windows at both ends of a file: the first size, what they grow by, and the last.
+const WINDOW_BYTES: u64 = 8 * 1024;
+const WINDOW_GROWTH: u64 = 4;
+const WINDOW_LIMIT_BYTES: u64 = 1024 * 1024;
+
+/// A file no larger than the windows after one step is read whole: that costs no more and tells everything.
+const WHOLE_BYTES: u64 = WINDOW_BYTES * WINDOW_GROWTH;
+
+/// How much of each file to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Depth {
+    /// Its two ends.
+    Windows,
+    /// All of it.
+    Whole,
+}
+
+/// Where to look for sessions.
+pub struct Places<'a> {
+    /// The home.
+    pub home: &'a Home,
+    /// Only this store, instead of the home's.
+    pub store: Option<PathBuf>,
+    /// Only this dialect.
+    pub dialect: Option<&'static dyn Dialect>,
+}
+
+impl Places<'_> {
+    /// Every session's source. What cannot be looked into is an error of its own.
+    pub fn sources(&self) -> Vec<Result<Source>> {
+        let dialects: Vec<&'static dyn Dialect> = match self.dialect {
+            Some(dialect) => vec![dialect],
+            None => dialect::all().to_vec(),
+        };
+        if let Some(file) = self.store.as_ref().filter(|store| store.is_file()) {
+            // A database is a store too.
+            let of_file = || detect::of_file(file, self.home);
+            let sources = self.dialect.map_or_else(of_file, Ok).and_then(|dialect| Source::in_file(dialect, file));
+            return sources.map_or_else(|error| vec![Err(error)], |sources| sources.into_iter().map(Ok).collect());
+        }
+        let layouts = |dialect: &dyn Dialect| match &self.store {
+            Some(store) => dialect.layouts_in(store),
+            None => dialect.layouts(self.home),
+        };
+        let of_all = dialects.iter().flat_map(|dialect| layouts(*dialect).into_iter().map(|layout| (*dialect, layout)));
+        Source::walk_all(&of_all.collect::<Vec<_>>())
+    }
+}
+
+/// Describes one session.
+pub fn row(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> Result<SessionRow> {
+    let whole = || Session::open(source, reading)?.described(reading.project);
+    let small = || fs::metadata(&source.path).is_ok_and(|metadata| metadata.len() <= WHOLE_BYTES);
+    if depth == Depth::Whole || !matches!(source.layout.format, Format::Lines) || small() {
+        return whole();
+    }
+    let Some(ends) = Ends::of(source, reading)? else { return whole() };
+    let has_prompt = |session: &Session| session.records().any(|record| record.kind() == Kind::User);
+    let begin = grow(
+        ends.size_bytes,
+        |window| ends.start(window),
+        |session, _| session.cwd().is_some() && session.started().is_some() && has_prompt(session),
+    )?;
+    let end = grow(
+        ends.size_bytes,
+        |window| ends.end(window),
+        |session, window| {
+            let titled = session.title().is_some() || window >= source.dialect.traits().title_within_bytes;
+            session.head().is_some() && session.updated().is_some() && titled
+        },
+    )?;
+    let mut row = begin.described(reading.project)?;
+    row.size_bytes += source.size_of_companions();
+    row.updated = end.updated().max(row.updated);
+    row.head = end.head().map(|head| RecordId(head.id().into_owned()));
+    row.git_branch = end.git_branch().map(str::to_owned).or(row.git_branch);
+    row.agent_version = end.agent_version().map(str::to_owned).or(row.agent_version);
+    for model in end.models() {
+        if !row.models.contains(model) {
+            row.models.push(model.clone());
+        }
+    }
+    row.summaries.extend(end.summaries_of_others().iter().cloned());
+    if let Some(last) = end.title().filter(|last| last.source >= row.title_source) {
+        (row.title, row.title_source) = (title(&last.text), last.source);
+    }
+    Ok(row)
+}
+
+/// Gives sessions without a title the summaries that stand in other sessions' files.
+pub fn entitle(rows: &mut [&mut SessionRow]) {
+    let stored = rows.iter_mut().flat_map(|row| std::mem::take(&mut row.summaries));
+    let summaries: HashMap<String, String> = stored.collect();
+    for row in rows.iter_mut().filter(|row| row.title_source < TitleSource::Summary) {
+        if let Some(summary) = row.head.as_ref().and_then(|head| summaries.get(head.as_str())) {
+            (row.title, row.title_source) = (title(summary), TitleSource::Summary);
+        }
+    }
+}
+
+/// Reads larger and larger windows until they show enough.
+fn grow(size: u64, read: impl Fn(u64) -> Result<Session>, enough: impl Fn(&Session, u64) -> bool) -> Result<Session> {
+    let mut window = WINDOW_BYTES;
+    loop {
+        let session = read(window)?;
+        if enough(&session, window) || window >= size || window >= WINDOW_LIMIT_BYTES {
+            return Ok(session);
+        }
+        window *= WINDOW_GROWTH;
+    }
+}

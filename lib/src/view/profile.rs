@@ -1,0 +1,140 @@
+//! Profiles: what a format's own description demands of each line, and the verdict on every line of a session.
+//!
+//! Reading forgives; a profile does not. The rules of a profile live in its dialect; here they meet a file's lines.
+
+use std::io::{BufRead, BufReader, Read};
+
+use serde::Serialize;
+
+use crate::dialect::{self, Event};
+use crate::model::error::{At, Result};
+use crate::model::record::Kind;
+use crate::session::Session;
+use crate::session::read::parser::VALUE_LIMIT_BYTES;
+use crate::session::read::sanitize;
+
+/// A set of rules, called as its dialect is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// sage for Emacs: role, content and time of a message.
+    SageEl,
+}
+
+impl Profile {
+    /// Every profile.
+    pub const ALL: [Profile; 1] = [Profile::SageEl];
+
+    /// The name that people type.
+    pub fn name(self) -> &'static str {
+        match self {
+            Profile::SageEl => "sage-el",
+        }
+    }
+
+    /// Why a line is not valid; nothing when it is.
+    pub fn faults(self, line: &str) -> Vec<Fault> {
+        match self {
+            Profile::SageEl => dialect::sage_el_faults(line),
+        }
+    }
+}
+
+/// Why a line is not valid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fault {
+    /// The field that fails; absent when the line is no JSON object.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field: Option<&'static str>,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+/// The verdict on one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// The message, where messages are judged and not lines.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// The line, counted from 1; 0 where lines mean nothing.
+    #[serde(skip_serializing_if = "is_none")]
+    pub line: u64,
+    /// Whether it keeps every rule.
+    pub valid: bool,
+    /// The first rule that it breaks.
+    #[serde(flatten)]
+    pub fault: Option<Fault>,
+    /// The further ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<Fault>,
+    /// All that is wrong with a message, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problems: Option<Vec<String>>,
+}
+
+fn is_none(line: &u64) -> bool {
+    *line == 0
+}
+
+impl Session {
+    /// Judges each line of the session's first file. Blank lines are none.
+    pub fn verdicts(&self, profile: Profile) -> Result<Vec<Verdict>> {
+        let Some(file) = self.files.0.first() else { return Ok(Vec::new()) };
+        let mut reader = BufReader::new(file.reader(0)?);
+        let (mut verdicts, mut bytes, mut line) = (Vec::new(), Vec::new(), 0);
+        loop {
+            bytes.clear();
+            line += 1;
+            let limit = VALUE_LIMIT_BYTES as u64 + 1;
+            if (&mut reader).take(limit).read_until(b'\n', &mut bytes).at(&file.path)? == 0 {
+                return Ok(verdicts);
+            }
+            let too_long = bytes.len() > VALUE_LIMIT_BYTES;
+            if too_long {
+                reader.skip_until(b'\n').at(&file.path)?;
+            }
+            let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes).trim_ascii();
+            if text.is_empty() {
+                continue;
+            }
+            let unreadable = |reason: &str| vec![Fault { field: None, reason: reason.to_owned() }];
+            let faults = match std::str::from_utf8(text) {
+                _ if too_long => unreadable("too long to be read"),
+                Ok(text) => profile.faults(text),
+                Err(_) => unreadable("bytes that are no UTF-8"),
+            };
+            let mut faults = faults.into_iter();
+            let fault = faults.next();
+            let (valid, further) = (fault.is_none(), faults.collect());
+            verdicts.push(Verdict { id: None, line, valid, fault, further, problems: None });
+        }
+    }
+
+    /// Judges each message by the rules of who made it; nothing where there are no such rules.
+    pub fn message_verdicts(&self) -> Result<Option<Vec<Verdict>>> {
+        let mut verdicts = Vec::new();
+        // What holds a list of messages is none.
+        for record in self.records().filter(|record| record.kind() != Kind::Header) {
+            let Some(bytes) = record.raw()?.pop() else { continue };
+            let text = sanitize::whole(&bytes);
+            let (mut rules, mut problems, mut is_message) = (None, Vec::new(), false);
+            // What cannot be read was reported when it was taken in.
+            let _read = self.dialect().link(&text, &mut |event| match event {
+                Event::Judge(of_agent) => rules = Some(of_agent),
+                Event::Message => is_message = true,
+                Event::Unknown(what) => problems.push(format!("{what} is not known")),
+                Event::Missing(what) => problems.push(format!("{what} is missing")),
+                _ => {}
+            });
+            let is_stray = is_message && record.kind() == Kind::Other;
+            if rules.is_none() && !is_stray {
+                continue;
+            }
+            problems.extend(rules.and_then(|rules| rules(&text)));
+            let fault = problems.first().map(|reason| Fault { field: None, reason: reason.clone() });
+            let (id, line) = (Some(record.id().into_owned()), u64::from(record.place().line));
+            let (valid, further) = (problems.is_empty(), Vec::new());
+            verdicts.push(Verdict { id, line, valid, fault, further, problems: Some(problems) });
+        }
+        Ok(Some(verdicts).filter(|verdicts| !verdicts.is_empty()))
+    }
+}

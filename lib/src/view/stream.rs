@@ -1,0 +1,219 @@
+//! A session while it grows: what changed in its messages since the last look.
+//!
+//! ```text
+//! bytes ─push─▶ Follower ─updates─▶ Update ─▶ Chunks ─▶ Chunk      a reader of the AI SDK
+//! file  ─look─▶ Growing  ─updates─▶ Update ─▶ text, JSON           a person
+//! ```
+//!
+//! After each look the messages told are those that reading the whole gives.
+
+mod call;
+mod chunk;
+mod chunks;
+mod growing;
+
+pub use chunk::{Call, Chunk, DataChunk};
+pub use chunks::Chunks;
+pub use growing::{Change, Growing, Look, identity};
+
+use hashbrown::HashSet;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::model::error::Result;
+use crate::model::message::{Message, Role};
+use crate::session::read::detect;
+use crate::session::read::files::Contents;
+use crate::session::read::open::ReadOptions;
+use crate::session::{Branch, Session};
+use crate::view::conversation::Conversation;
+
+/// What changed in the messages of a session's newest branch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Update {
+    /// A message as it is now: it takes the place of the one with its id, or follows the last.
+    Message(Box<Message>),
+    /// These are no longer on the branch: somebody went back, or the file was cut.
+    Removed(Vec<String>),
+}
+
+/// Where telling begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// With the first message.
+    Everything,
+    /// With the last messages that are there at the first look.
+    Last(usize),
+    /// With the first message that has a record at or behind this byte of the file, and the prompt that it answers.
+    At(u64),
+}
+
+/// Follows a session as bytes are added to it.
+///
+/// ```
+/// use scrollback::{dialect, reading::ReadOptions, stream::{Begin, Follower, Update}};
+///
+/// let native = dialect::named("native").expect("it is built in");
+/// let reading = ReadOptions::plain(jiff::Timestamp::UNIX_EPOCH);
+/// let mut follower = Follower::of_bytes(native, Begin::Everything, &reading);
+/// follower.push(br#"{"role":"user","content":"Two and "#, &reading);
+/// assert!(follower.updates(&reading)?.is_empty(), "half a line says nothing");
+///
+/// follower.push(b"two?\"}\n", &reading);
+/// assert!(matches!(&follower.updates(&reading)?[..], [Update::Message(_)]));
+/// # Ok::<(), scrollback::model::error::Error>(())
+/// ```
+pub struct Follower {
+    session: Session,
+    /// Whether more of it may tell that it is somebody else's.
+    guessed: bool,
+    begin: Begin,
+    begun: bool,
+    /// Ids of messages before the first that is told.
+    hidden: HashSet<String>,
+    /// What was told, in order.
+    told: Vec<Told>,
+}
+
+/// A message that was told.
+#[derive(Clone)]
+struct Told {
+    id: String,
+    /// What it was made of, and what it said: the second is found out only where the first changed.
+    made_of: u64,
+    says: u64,
+}
+
+impl Follower {
+    /// Follows a session from where it stands.
+    pub fn new(session: Session, begin: Begin) -> Follower {
+        Follower { session, guessed: false, begin, begun: false, hidden: HashSet::new(), told: Vec::new() }
+    }
+
+    /// Follows what is yet to come, from the first byte on.
+    pub fn of_bytes(
+        dialect: &'static dyn crate::dialect::Dialect,
+        begin: Begin,
+        reading: &ReadOptions<'_>,
+    ) -> Follower {
+        Follower::new(Session::from_bytes(dialect, Vec::new(), reading), begin)
+    }
+
+    /// Follows what is yet to come, and finds out whose it is.
+    pub fn guessing(begin: Begin, reading: &ReadOptions<'_>) -> Follower {
+        Follower { guessed: true, ..Follower::of_bytes(detect::of_bytes(&[]), begin, reading) }
+    }
+
+    /// Takes in appended bytes, cut anywhere. This costs no more than reading them.
+    pub fn push(&mut self, appended: &[u8], reading: &ReadOptions<'_>) {
+        self.session.append(appended, reading);
+    }
+
+    /// Goes on with another reading of the same session: its file was rewritten, or is none that is appended to.
+    pub fn replace(&mut self, session: Session) {
+        if session.dialect().name() != self.session.dialect().name() {
+            // The same records may say something else now.
+            self.told.iter_mut().for_each(|told| told.made_of = !told.made_of);
+        }
+        self.session = session;
+    }
+
+    /// The session as it stands.
+    pub fn session(&mut self, reading: &ReadOptions<'_>) -> &Session {
+        if self.guessed {
+            self.guess_again(reading);
+        }
+        self.session.settle(reading);
+        &self.session
+    }
+
+    /// The first lines of several dialects look alike: more of them tell better.
+    fn guess_again(&mut self, reading: &ReadOptions<'_>) {
+        let contents = self.session.files.0.first().map(|file| &file.contents);
+        let Some(Contents::Memory(bytes)) = contents else { return };
+        let guess = detect::guess_bytes(bytes);
+        self.guessed = !guess.settled;
+        if guess.dialect.name() != self.session.dialect().name() {
+            self.replace(Session::from_bytes(guess.dialect, bytes.clone(), reading));
+        }
+    }
+
+    /// Tells what changed since the last look. Costs as much as the session has records: look when bytes have come, not at
+    /// each of them.
+    ///
+    /// After an error nothing counts as told, and the next look tells it.
+    pub fn updates(&mut self, reading: &ReadOptions<'_>) -> Result<Vec<Update>> {
+        self.session(reading);
+        let nothing = || Branch { records: Vec::new(), gaps: Vec::new(), cycle: Vec::new() };
+        let branch = self.session.head().map_or_else(nothing, |head| self.session.branch(head));
+        let conversation = Conversation::new(&branch);
+        let ids: Vec<String> = (0..conversation.len()).map(|at| conversation.id(at)).collect();
+        let (hidden, first) = self.hide(&ids, &conversation);
+        let known = self.still_in_sight(&ids[first..]);
+        let common = known.iter().zip(&ids[first..]).take_while(|(told, id)| told.id == **id).count();
+        let mut updates = Vec::new();
+        if common < known.len() {
+            updates.push(Update::Removed(known[common..].iter().map(|told| told.id.clone()).collect()));
+        }
+        let mut told = Vec::with_capacity(ids.len() - first);
+        for (at, id) in ids.iter().enumerate().skip(first) {
+            let before = known.get(at - first).filter(|_| at - first < common);
+            let made_of = conversation.made_of(at);
+            let says = match before.filter(|before| before.made_of == made_of) {
+                Some(unchanged) => unchanged.says,
+                None => {
+                    let Some(message) = conversation.message(at).transpose()? else { break };
+                    let says = serde_json::to_vec(&message).map_or(0, |json| xxh3_64(&json));
+                    if before.is_none_or(|before| before.says != says) {
+                        updates.push(Update::Message(Box::new(message)));
+                    }
+                    says
+                }
+            };
+            told.push(Told { id: id.clone(), made_of, says });
+        }
+        self.hidden.extend(hidden);
+        (self.told, self.begun) = (told, true);
+        Ok(updates)
+    }
+
+    /// Which messages are not told beside those that are not anyway, and the first that is.
+    fn hide(&self, ids: &[String], conversation: &Conversation<'_, '_>) -> (Vec<String>, usize) {
+        let told: HashSet<&str> = self.told.iter().map(|told| told.id.as_str()).collect();
+        let known = ids.iter().position(|id| self.hidden.contains(id) || told.contains(id.as_str()));
+        let before = match (self.begin, known) {
+            (Begin::Everything, _) => 0,
+            (Begin::Last(count), _) if !self.begun => ids.len().saturating_sub(count),
+            (Begin::At(offset), _) if !self.begun => {
+                let is_new = |at: &usize| conversation.records(*at).any(|record| record.ends_behind(offset));
+                let first = (0..ids.len()).find(is_new).unwrap_or(ids.len());
+                let answers = |prompt: &usize| {
+                    conversation.role(first) == Some(Role::Assistant) && conversation.role(*prompt) == Some(Role::User)
+                };
+                first.checked_sub(1).filter(answers).unwrap_or(first)
+            }
+            // The file may have been read from an earlier place on than it was.
+            (Begin::Last(_) | Begin::At(_), Some(known)) => known,
+            (Begin::Last(count), None) if !self.session.whole() => ids.len().saturating_sub(count.max(1)),
+            (Begin::At(_), None) if !self.session.whole() => ids.len().saturating_sub(1),
+            _ => 0,
+        };
+        let hidden = ids.iter().skip(before).take_while(|id| self.hidden.contains(*id)).count();
+        (ids[..before].to_vec(), before + hidden)
+    }
+
+    /// Whether the last message has the calls of its results. In a window they may lie before it.
+    pub(crate) fn has_its_calls(&mut self, reading: &ReadOptions<'_>) -> bool {
+        let session = self.session(reading);
+        let Some(head) = session.head().filter(|_| !session.whole()) else { return true };
+        let branch = session.branch(head);
+        let conversation = Conversation::new(&branch);
+        conversation.len().checked_sub(1).is_none_or(|last| conversation.has_its_calls(last))
+    }
+
+    /// What was told, without what lies before the window by now.
+    fn still_in_sight(&self, ids: &[String]) -> &[Told] {
+        let first = ids.first().filter(|_| !self.session.whole());
+        let before = first.and_then(|first| self.told.iter().position(|told| told.id == *first));
+        &self.told[before.unwrap_or(0)..]
+    }
+}

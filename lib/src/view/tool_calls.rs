@@ -1,0 +1,149 @@
+//! The tool calls of a conversation as a flat list.
+
+use std::collections::VecDeque;
+
+use hashbrown::HashMap;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::model::error::Result;
+use crate::model::message::{Part, ToolPart, ToolState};
+use crate::session::tree::skeleton::KeyRole;
+use crate::view::conversation::Conversation;
+
+/// One tool call, `dynamic-tool` and `tool-*` parts alike.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ToolCallRow {
+    /// The message that it is a part of.
+    pub message: String,
+    /// The call's id.
+    pub call_id: String,
+    /// The tool's name.
+    pub name: String,
+    /// How far it has come: the state of the part.
+    pub state: &'static str,
+    /// The arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub input: Option<Value>,
+    /// The arguments as the model wrote them, where they could not be read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub raw_input: Option<Value>,
+    /// The result.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<Value>,
+    /// What went wrong, or why somebody said no.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_text: Option<String>,
+    /// How long it took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Who says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_source: Option<DurationSource>,
+    /// Whether the provider ran the tool itself.
+    pub provider_executed: bool,
+}
+
+/// How a duration is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DurationSource {
+    /// The agent wrote it down.
+    Recorded,
+    /// The time between the records of the call and its result, waiting for a permission included.
+    Times,
+}
+
+impl ToolCallRow {
+    /// Whether it failed or was refused.
+    pub fn failed(&self) -> bool {
+        matches!(self.state, "output-error" | "output-denied")
+    }
+}
+
+/// Every call of a conversation, message by message.
+pub fn of<'a>(conversation: &'a Conversation<'_, '_>) -> impl Iterator<Item = Result<Vec<ToolCallRow>>> + 'a {
+    (0..conversation.len())
+        .filter_map(move |at| Some((at, conversation.message(at)?)))
+        .map(|(at, message)| {
+            let message = message?;
+            let calls = message
+                .parts
+                .iter()
+                .filter_map(|part| if let Part::Tool(call) = part { Some(call.as_ref()) } else { None });
+            let mut times = Times::of(conversation, at);
+            let row = |call: &ToolPart| {
+                let mut row = row(&message.id, call);
+                let between = times.next(&call.call_id);
+                if row.duration_ms.is_none() {
+                    row.duration_ms = between;
+                    row.duration_source = row.duration_ms.map(|_| DurationSource::Times);
+                }
+                row
+            };
+            Ok(calls.map(row).collect())
+        })
+}
+
+/// A call as its part tells it.
+pub fn row(message: &str, call: &ToolPart) -> ToolCallRow {
+    let ours = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("scrollback"));
+    let duration_ms = ours.and_then(|ours| ours.get("durationMs")).and_then(Value::as_f64);
+    let duration_ms = duration_ms.filter(|ms| *ms >= 0.0).map(|ms| ms.round() as u64);
+    let (state, error_text) = match &call.state {
+        ToolState::InputStreaming { .. } => ("input-streaming", None),
+        ToolState::InputAvailable { .. } => ("input-available", None),
+        ToolState::ApprovalRequested { .. } => ("approval-requested", None),
+        ToolState::ApprovalResponded { .. } => ("approval-responded", None),
+        ToolState::OutputAvailable { .. } => ("output-available", None),
+        ToolState::OutputError { error_text, .. } => ("output-error", Some(error_text.clone())),
+        ToolState::OutputDenied { approval, .. } => ("output-denied", approval.reason.clone()),
+    };
+    let raw_input = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.clone() } else { None };
+    ToolCallRow {
+        message: message.to_owned(),
+        call_id: call.call_id.clone(),
+        name: call.name.clone(),
+        state,
+        input: call.input().cloned(),
+        raw_input,
+        output: call.output().cloned(),
+        error_text,
+        duration_ms,
+        duration_source: duration_ms.map(|_| DurationSource::Recorded),
+        provider_executed: call.provider_executed == Some(true),
+    }
+}
+
+/// When the calls of a message were made and answered, as the times of its records tell. A call id that is used again has
+/// several of each, in order.
+#[derive(Default)]
+struct Times {
+    made: HashMap<u64, VecDeque<Option<Timestamp>>>,
+    answered: HashMap<u64, VecDeque<Option<Timestamp>>>,
+}
+
+impl Times {
+    fn of(conversation: &Conversation<'_, '_>, message: usize) -> Times {
+        let mut times = Times::default();
+        for record in conversation.records(message) {
+            record
+                .keys(KeyRole::Call)
+                .for_each(|call| times.made.entry(call).or_default().push_back(record.at()));
+            record
+                .keys(KeyRole::Result)
+                .for_each(|call| times.answered.entry(call).or_default().push_back(record.at()));
+        }
+        times
+    }
+
+    /// The time between the next call of this id and its result.
+    fn next(&mut self, call: &str) -> Option<u64> {
+        let hash = xxh3_64(call.as_bytes());
+        let (made, answered) = (self.made.get_mut(&hash)?.pop_front()?, self.answered.get_mut(&hash)?.pop_front()?);
+        u64::try_from(answered?.duration_since(made?).as_millis()).ok()
+    }
+}

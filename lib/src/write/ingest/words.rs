@@ -1,0 +1,330 @@
+//! What several tongues say alike: content, calls, results, what an answer cost, whole messages.
+
+use serde_json::{Map, Value};
+
+use super::fields::{Fields, wrong};
+use super::{Heard, Refused};
+use crate::dialect::claude_code;
+use crate::model::issue::quoted;
+use crate::model::message::{FilePart, Message, Part, Role, ToolPart, ToolState};
+use crate::model::record::{Body, Content, Outcome, Thinking, Todo, ToolResult, Usage};
+
+/// A content: a text, a part, or a list of both. Blocks of Anthropic's API are parts too, and results among them are results.
+pub(super) fn content(value: Value, said: &mut Content) -> Result<(), Refused> {
+    match value {
+        Value::Null => {}
+        Value::String(text) => said.parts.push(Part::text(text)),
+        Value::Array(pieces) => {
+            for piece in pieces {
+                match piece {
+                    Value::String(text) => said.parts.push(Part::text(text)),
+                    piece @ Value::Object(_) => part(piece, said)?,
+                    other => return Err(wrong(&["content"], "a list of texts and parts", &other)),
+                }
+            }
+        }
+        piece @ Value::Object(_) => part(piece, said)?,
+        other => return Err(wrong(&["content"], "a text or a list of parts", &other)),
+    }
+    Ok(())
+}
+
+fn part(piece: Value, content: &mut Content) -> Result<(), Refused> {
+    match Part::from(piece) {
+        Part::Other(piece) => {
+            let kind = piece.get("type").and_then(Value::as_str);
+            let Some(kind) = kind else { return Err(Refused::because("a part has no type")) };
+            let (parts, results) = claude_code::blocks(&piece);
+            if parts.iter().any(|part| matches!(part, Part::Data(data) if data.kind == "block")) {
+                return Err(Refused(format!("a part of type {} is incomplete or unknown", quoted(kind))));
+            }
+            content.parts.extend(parts);
+            content.results.extend(results);
+        }
+        part => content.parts.push(part),
+    }
+    Ok(())
+}
+
+/// Files that came with a prompt.
+pub(super) fn attachments(value: Value, content: &mut Content) -> Result<(), Refused> {
+    let list = if let Value::Array(list) = value { list } else { vec![value] };
+    for described in list {
+        let Value::Object(object) = described else {
+            return Err(wrong(&["attachments"], "a list of objects", &described));
+        };
+        if object.contains_key("type") && matches!(Part::from(Value::Object(object.clone())), Part::File(_)) {
+            content.parts.push(Part::from(Value::Object(object)));
+            continue;
+        }
+        let mut fields = Fields(object.clone());
+        let media_type = fields.text(&["mediaType", "mimeType", "mime_type", "contentType"])?;
+        let (url, filename) = (fields.text(&["url"])?, fields.text(&["filename", "name"])?);
+        match (media_type, url) {
+            (Some(media_type), Some(url)) => {
+                let mut file = FilePart { media_type, url, filename, ..FilePart::default() };
+                if !fields.0.is_empty() {
+                    file.provider_metadata = Some(Map::from_iter([("scrollback".to_owned(), fields.0.into())]));
+                }
+                content.parts.push(Part::File(file));
+            }
+            // A description is all that is known.
+            _ => content.parts.push(Part::data("attachment", object)),
+        }
+    }
+    Ok(())
+}
+
+/// Calls: ours, or those of OpenAI's API with their arguments as text.
+pub(super) fn calls(value: Value, content: &mut Content, heard: &mut Heard) -> Result<(), Refused> {
+    let Value::Array(list) = value else { return Err(wrong(&["toolCalls"], "a list", &value)) };
+    for call in list {
+        let Value::Object(call) = call else { return Err(wrong(&["toolCalls"], "a list of objects", &call)) };
+        let mut fields = Fields(call);
+        if let Some(function) = fields.object(&["function"])? {
+            fields.0.extend(function);
+        }
+        let id = fields.needed(&["id", "callId", "toolCallId"])?;
+        let name = fields.needed(&["name", "toolName"])?;
+        let input = match fields.any(&["input", "arguments", "args"]) {
+            Some(Value::String(text)) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            Some(input) => input,
+            None => Map::new().into(),
+        };
+        let call = ToolPart {
+            title: fields.text(&["title"])?,
+            provider_executed: fields.flag(&["providerExecuted"])?,
+            ..ToolPart::dynamic(name, id, ToolState::called(input))
+        };
+        content.parts.push(call.into());
+        // Where it stands and that it is a function says nothing new.
+        ["type", "index"].iter().for_each(|key| _ = fields.any(&[key]));
+        let rest = fields.0.iter().filter(|(_, value)| !value.is_null());
+        rest.for_each(|(key, _)| heard.lose(format!("toolCalls.{key}")));
+    }
+    Ok(())
+}
+
+/// What one tool gave back.
+pub(super) fn result(value: Value, heard: &mut Heard) -> Result<ToolResult, Refused> {
+    let Value::Object(object) = value else { return Err(wrong(&["toolResult"], "an object", &value)) };
+    let mut fields = Fields(object);
+    let call_id = fields.needed(&["callId", "toolCallId", "tool_call_id", "tool_use_id", "id"])?;
+    let name = fields.text(&["name", "toolName"])?;
+    let output = fields.any(&["output", "content", "result"]).unwrap_or_default();
+    let (error, is_error) = (fields.any(&["error", "errorText"]), fields.flag(&["isError", "is_error"])?);
+    let outcome = match (fields.any(&["denied"]), error) {
+        (Some(Value::Bool(true)), why) => Outcome::Denied(why.map(text_of)),
+        (Some(Value::String(why)), _) => Outcome::Denied(Some(why)),
+        (Some(Value::Bool(false)) | None, Some(Value::Bool(true))) => Outcome::Failed(text_of(output.clone())),
+        (Some(Value::Bool(false)) | None, Some(Value::Bool(false)) | None) if is_error == Some(true) => {
+            Outcome::Failed(text_of(output.clone()))
+        }
+        (Some(Value::Bool(false)) | None, Some(Value::Bool(false)) | None) => Outcome::Done,
+        (Some(Value::Bool(false)) | None, Some(why)) => Outcome::Failed(text_of(why)),
+        (Some(other), _) => return Err(wrong(&["denied"], "true, false or a reason", &other)),
+    };
+    let duration_ms = fields.count(&["durationMs", "duration_ms"])?;
+    let preliminary = fields.flag(&["preliminary"])? == Some(true);
+    fields.any(&["type"]);
+    for key in fields.0.keys() {
+        heard.lose(key.as_str());
+    }
+    Ok(ToolResult { call_id, name, output, outcome, preliminary, duration_ms, about: Map::new() })
+}
+
+fn text_of(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+/// A task list: objects, or only what is to be done. A status is a word of the agent's own.
+pub(super) fn todos(value: Value) -> Result<Vec<Todo>, Refused> {
+    let Value::Array(list) = value else { return Err(wrong(&["todos"], "a list", &value)) };
+    let pending = || "pending".to_owned();
+    let todo = |item| match item {
+        Value::String(content) => Ok(Todo { content, status: pending(), active_form: None, extra: Map::new() }),
+        Value::Object(object) => {
+            let todo = serde_json::from_value::<Todo>(object.into());
+            let todo = todo.map_err(|error| Refused(format!("a todo: {error}")))?;
+            Ok(if todo.status.is_empty() { Todo { status: pending(), ..todo } } else { todo })
+        }
+        other => Err(wrong(&["todos"], "a list of texts and objects", &other)),
+    };
+    let said = |todo: Todo| {
+        let is_said = !todo.content.trim().is_empty();
+        is_said.then_some(todo).ok_or_else(|| Refused::because("a todo: content is missing"))
+    };
+    let todo = |item| todo(item).and_then(said);
+    list.into_iter().map(todo).collect()
+}
+
+/// A thinking mode: its level, or all of it.
+pub(super) fn thinking(value: Value, heard: &mut Heard) -> Result<Thinking, Refused> {
+    if let Value::Object(fields) = &value {
+        let unknown = fields.keys().filter(|key| !["level", "disabled", "triggers"].contains(&key.as_str()));
+        unknown.for_each(|key| heard.lose(format!("thinking.{key}")));
+    }
+    match value {
+        Value::String(level) => Ok(Thinking { level: Some(level), disabled: false, triggers: Vec::new() }),
+        Value::Bool(on) => Ok(Thinking { level: None, disabled: !on, triggers: Vec::new() }),
+        value @ Value::Object(_) => {
+            serde_json::from_value(value).map_err(|error| Refused(format!("a thinking mode: {error}")))
+        }
+        other => Err(wrong(&["thinking"], "a level or an object", &other)),
+    }
+}
+
+/// What an answer cost, in our names, those of Anthropic, OpenAI or the AI SDK. The last two count cached tokens as input.
+pub(super) fn usage(value: Value, heard: &mut Heard) -> Result<Usage, Refused> {
+    let Value::Object(object) = value else { return Err(wrong(&["usage"], "an object", &value)) };
+    let mut fields = Fields(object);
+    let mut details = Fields(Map::new());
+    let names = [
+        "prompt_tokens_details",
+        "input_tokens_details",
+        "inputTokenDetails",
+        "completion_tokens_details",
+        "output_tokens_details",
+        "outputTokenDetails",
+    ];
+    for name in names {
+        details.0.extend(fields.object(&[name])?.unwrap_or_default());
+    }
+    let exclusive = fields.count(&["input", "input_tokens"])?;
+    let inclusive = fields.count(&["inputTokens", "prompt_tokens", "promptTokens"])?;
+    let output = fields.count(&["output", "output_tokens", "outputTokens", "completion_tokens", "completionTokens"])?;
+    let beside = fields.count(&["cacheRead", "cache_read_input_tokens", "cacheReadTokens", "cache_read_tokens"])?;
+    let within = details.count(&["cached_tokens", "cacheReadTokens"])?.or(fields.count(&["cachedInputTokens"])?);
+    let written = fields.count(&["cacheWrite", "cache_creation_input_tokens", "cacheWriteTokens"])?;
+    let written_within = details.count(&["cacheWriteTokens", "cache_creation_tokens"])?;
+    let cached = within.unwrap_or(0).saturating_add(written_within.unwrap_or(0));
+    let reasoning = fields.count(&["reasoning", "reasoningTokens", "reasoning_tokens"])?.or(details.count(&[
+        "reasoning_tokens",
+        "reasoningTokens",
+        "thinking_tokens",
+    ])?);
+    let usage = Usage {
+        input: details
+            .count(&["noCacheTokens"])?
+            .or(inclusive.or(exclusive).map(|input| input.saturating_sub(cached))),
+        output,
+        cache_read: beside.or(within),
+        cache_write: written.or(written_within),
+        reasoning,
+    };
+    if usage == Usage::default() {
+        let known = "input, output, cacheRead, cacheWrite, reasoning";
+        return Err(Refused(format!("a usage without tokens; known: {known}, and the names of Anthropic and OpenAI")));
+    }
+    // A sum says nothing new, nor does how a provider splits its numbers further.
+    let split = ["total", "total_tokens", "totalTokens", "cache_creation", "server_tool_use", "service_tier", "raw"];
+    split.iter().for_each(|key| _ = fields.any(&[key]));
+    for (key, _) in fields.0.iter().filter(|(_, value)| !value.is_null()) {
+        heard.lose(format!("usage.{key}"));
+    }
+    Ok(usage)
+}
+
+/// What readers tell of a message from its record, and what makes a session another's child or a message a failure: nobody's
+/// metadata may say it in our name.
+const OURS: [&str; 14] = [
+    "timestamp",
+    "model",
+    "usage",
+    "cwd",
+    "gitBranch",
+    "todos",
+    "thinking",
+    "sender",
+    "error",
+    "records",
+    "continues",
+    "error_type",
+    "parentSessionId",
+    "parentToolCallId",
+];
+
+/// Keeps what else is said about a message; a name of ours is told as lost.
+pub(super) fn keep(rest: Map<String, Value>, content: &mut Content, heard: &mut Heard) {
+    for (key, value) in rest {
+        if OURS.contains(&key.as_str()) {
+            heard.lose(key);
+        } else {
+            content.metadata.entry(key).or_insert(value);
+        }
+    }
+}
+
+/// What is known about a message, put where our records have a place for it that nothing has taken yet. Other names of ours are
+/// told as lost, and the rest stays as it is.
+pub(super) fn about(metadata: Map<String, Value>, content: &mut Content, heard: &mut Heard) {
+    for (key, value) in metadata {
+        let is_taken = match (key.as_str(), &value) {
+            ("model", Value::String(model)) if content.model.is_none() => {
+                content.model = Some(model.clone());
+                true
+            }
+            ("sender", Value::String(sender)) if content.sender.is_none() => {
+                content.sender = Some(sender.clone());
+                true
+            }
+            ("usage" | "totalUsage", value) if content.usage.is_none() => {
+                content.usage = usage(value.clone(), &mut Heard::default()).ok();
+                content.usage.is_some()
+            }
+            ("todos", value) if content.todos.is_none() => {
+                content.todos = todos(value.clone()).ok();
+                content.todos.is_some()
+            }
+            ("thinking", value) if content.thinking.is_none() => {
+                content.thinking = thinking(value.clone(), heard).ok();
+                content.thinking.is_some()
+            }
+            _ => false,
+        };
+        match () {
+            () if is_taken => {}
+            () if OURS.contains(&key.as_str()) => heard.lose(format!("metadata.{key}")),
+            () => _ = content.metadata.entry(key).or_insert(value),
+        }
+    }
+}
+
+/// A whole message: what it says is a record, or, of an answer, one for each of its steps.
+pub(super) fn message(message: Message, heard: &mut Heard) {
+    let mut content = Content::default();
+    about(message.metadata.unwrap_or_default(), &mut content, heard);
+    keep(message.extra, &mut content, heard);
+    if !message.id.is_empty() {
+        // The record has a name of its own.
+        heard.lose("id");
+    }
+    match message.role {
+        Role::User => heard.body(Body::User(Content { parts: message.parts, ..content })),
+        Role::System => heard.body(Body::System(Content { parts: message.parts, to_model: true, ..content })),
+        Role::Assistant => {
+            let mut steps = vec![Vec::new()];
+            for part in message.parts {
+                match (part, steps.last_mut()) {
+                    (Part::StepStart, Some(step)) if step.is_empty() => {}
+                    (Part::StepStart, _) | (_, None) => steps.push(Vec::new()),
+                    (part, Some(step)) => step.push(part),
+                }
+            }
+            if steps.len() > 1 && steps.last().is_some_and(Vec::is_empty) {
+                steps.pop();
+            }
+            let last = steps.len().saturating_sub(1);
+            for (at, parts) in steps.into_iter().enumerate() {
+                // What the message cost and what else is known of it is told once, where it was complete.
+                let known = if at == last { std::mem::take(&mut content) } else { Content::default() };
+                let model = known.model.clone().or_else(|| content.model.clone());
+                heard.body(Body::Assistant(Content { parts, model, ..known }));
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! What endpoints stream, event by event, and the pieces of an answer that come of it.
+
+use super::*;
+use crate::model::record::Content;
+
+/// What a stream of events says, a delta a line, and how it ended.
+fn check(api: Api, events: &[&str]) -> String {
+    let mut stream = ApiStream::of(api);
+    let (mut told, mut answer) = (Vec::new(), Content::default());
+    for event in events {
+        match stream.hear(&format!("data: {event}")) {
+            Ok(deltas) => deltas.into_iter().for_each(|delta| {
+                told.push(match &delta {
+                    Delta::Model(model) => format!("model {model}"),
+                    Delta::Text(text) => format!("text {text:?}"),
+                    Delta::Reasoning(text) => format!("thinks {text:?}"),
+                    Delta::End(about) => format!("end {}", json!(about)),
+                    Delta::Part(part) => format!("part {}", json!(part)),
+                    Delta::About(_) => "about".to_owned(),
+                });
+                delta.add_to(&mut answer);
+            }),
+            Err(why) => told.push(format!("broken off: {why}")),
+        }
+    }
+    let going_on = json!(answer.parts).to_string().matches("streaming").count();
+    told.extend((going_on > 0).then(|| format!("{going_on} of {} may go on", answer.parts.len())));
+    told.push(match stream.end() {
+        Ok(usage) => format!("whole {}", json!(usage)),
+        Err(why) => format!("not whole: {why}"),
+    });
+    told.join("\n")
+}
+
+const START: &str = r#"{"type": "message_start", "message": {"model": "m", "usage": {"input_tokens": 3, "cache_read_input_tokens": 2, "cache_creation_input_tokens": 1, "output_tokens": 1}}}"#;
+const THINKS: &str =
+    r#"{"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Hm"}}"#;
+const SAYS: &str = r#"{"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "At 4."}}"#;
+const ENDS: &str = r#"{"type": "content_block_stop", "index": 1}"#;
+const STOP: &str = r#"{"type": "message_stop"}"#;
+
+#[test]
+fn an_answer_of_anthropic() {
+    insta::assert_snapshot!(check(Api::Anthropic, &[
+        START,
+        r#"{"type": "ping"}"#,
+        r#"{"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}}"#,
+        THINKS,
+        r#"{"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "c2"}}"#,
+        r#"{"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "ln"}}"#,
+        r#"{"type": "content_block_stop", "index": 0}"#,
+        r#"{"type": "content_block_start", "index": 1, "content_block": {"type": "redacted_thinking", "data": "eA=="}}"#,
+        ENDS,
+        r#"{"type": "content_block_start", "index": 2, "content_block": {"type": "text", "text": "It is "}}"#,
+        SAYS,
+        ENDS,
+        r#"{"type": "content_block_start", "index": 3, "content_block": {"type": "tool_use", "id": "c1", "name": "read", "input": {}}}"#,
+        r#"{"type": "content_block_delta", "index": 3, "delta": {"type": "input_json_delta", "partial_json": "{\"path\":"}}"#,
+        r#"{"type": "content_block_delta", "index": 3, "delta": {"type": "input_json_delta", "partial_json": " \"a\"}"}}"#,
+        r#"{"type": "content_block_delta", "index": 3, "delta": {"type": "citations_delta"}}"#,
+        r#"{"type": "content_block_stop", "index": 3}"#,
+        r#"{"type": "content_block_start", "index": 4, "content_block": {"type": "tool_use", "id": "c2", "name": "now", "input": {}}}"#,
+        r#"{"type": "content_block_stop", "index": 4}"#,
+        r#"{"type": "content_block_start", "index": 5, "content_block": {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}}"#,
+        r#"{"type": "content_block_delta", "index": 5, "delta": {"type": "input_json_delta", "partial_json": "{\"query\": \"tides\"}"}}"#,
+        r#"{"type": "content_block_stop", "index": 5}"#,
+        r#"{"type": "content_block_start", "index": 6, "content_block": {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"url": "u"}]}}"#,
+        r#"{"type": "content_block_stop", "index": 6}"#,
+        r#"{"type": "content_block_start", "index": 7, "content_block": {"type": "server_tool_use", "id": "s2", "name": "fetch"}}"#,
+        r#"{"type": "content_block_stop", "index": 7}"#,
+        r#"{"type": "content_block_start", "index": 8, "content_block": {"type": "a_new_block", "id": "n"}}"#,
+        r#"{"type": "content_block_delta", "index": 8, "delta": {"type": "input_json_delta", "partial_json": "{}"}}"#,
+        r#"{"type": "content_block_stop", "index": 8}"#,
+        r#"{"type": "a_new_event", "index": 9}"#,
+        r#"{"type": "message_delta", "delta": {"stop_reason": "tool_use"}, "usage": {"output_tokens": 9}}"#,
+        r#"{"type": "message_delta", "delta": {}}"#,
+        STOP,
+    ]), @r#"
+    model m
+    thinks "Hm"
+    end {"anthropic":{"signature":"c2ln"}}
+    part {"type":"reasoning","text":"","providerMetadata":{"anthropic":{"redactedData":"eA=="}}}
+    text "It is "
+    text "At 4."
+    end null
+    part {"type":"dynamic-tool","toolName":"read","toolCallId":"c1","state":"input-available","input":{"path":"a"}}
+    part {"type":"dynamic-tool","toolName":"now","toolCallId":"c2","state":"input-available","input":{}}
+    part {"type":"dynamic-tool","toolName":"web_search","toolCallId":"s1","state":"output-available","input":{"query":"tides"},"output":[{"url":"u"}],"providerExecuted":true}
+    part {"type":"dynamic-tool","toolName":"fetch","toolCallId":"s2","state":"input-available","input":{},"providerExecuted":true}
+    whole {"input":3,"output":9,"cacheRead":2,"cacheWrite":1}
+    "#);
+}
+
+#[test]
+fn an_answer_of_openai() {
+    insta::assert_snapshot!(check(Api::OpenAi, &[
+        r#"{"model": "m", "choices": [{"delta": {"role": "assistant", "content": ""}}]}"#,
+        r#"{"model": "m", "choices": [{"delta": {"reasoning_content": "Hm"}}]}"#,
+        r#"{"model": "m", "choices": [{"delta": {"reasoning": "m."}}]}"#,
+        r#"{"model": "m", "choices": [{"delta": {"content": "At "}}]}"#,
+        r#"{"model": "m", "choices": [{"delta": {"content": "4."}}]}"#,
+        r#"{"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "read", "arguments": "{\"pa"}}]}}]}"#,
+        r#"{"choices": [{"delta": {"tool_calls": [{"index": 1, "id": "c2", "function": {"name": "now", "arguments": ""}}]}}]}"#,
+        r#"{"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "c1", "function": {"arguments": "th\": 1}"}}]}}]}"#,
+        r#"{"choices": [{"delta": {"a_new_field": 1}}], "error": null}"#,
+        r#"{"choices": [{"delta": {}, "finish_reason": "tool_calls"}]}"#,
+        r#"{"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 6}, "completion_tokens_details": {"reasoning_tokens": 1}}}"#,
+        "[DONE]",
+    ]), @r#"
+    model m
+    thinks "Hm"
+    thinks "m."
+    text "At "
+    text "4."
+    end null
+    part {"type":"dynamic-tool","toolName":"read","toolCallId":"c1","state":"input-available","input":{"path":1}}
+    part {"type":"dynamic-tool","toolName":"now","toolCallId":"c2","state":"input-available","input":{}}
+    whole {"input":3,"output":4,"cacheRead":6,"reasoning":1}
+    "#);
+    // Calls that the endpoint does not count, arguments that are no JSON.
+    insta::assert_snapshot!(check(Api::OpenAi, &[
+        r#"{"choices": [{"delta": {"tool_calls": [{"id": "c1", "function": {"name": "a", "arguments": "{\"x\":"}}]}}]}"#,
+        r#"{"choices": [{"delta": {"tool_calls": [{"function": {"arguments": "1}"}}]}}]}"#,
+        r#"{"choices": [{"delta": {"tool_calls": [{"id": "c2", "function": {"name": "b", "arguments": "{"}}]}, "finish_reason": "length"}]}"#,
+    ]), @r#"
+    part {"type":"dynamic-tool","toolName":"a","toolCallId":"c1","state":"input-available","input":{"x":1}}
+    part {"type":"dynamic-tool","toolName":"b","toolCallId":"c2","state":"input-available","input":"{"}
+    whole {}
+    "#);
+}
+
+#[test]
+fn calls_of_endpoints_that_count_otherwise() {
+    let piece = |piece: &str| format!(r#"{{"choices": [{{"delta": {{"tool_calls": [{piece}]}}}}]}}"#);
+    let (a, b) = (
+        r#""id": "c1", "function": {"name": "a", "arguments": "#,
+        r#""id": "c2", "function": {"name": "b", "arguments": "#,
+    );
+    let (one, two) = (r#""{\"x\":""#, r#""1}""#);
+    for pieces in [
+        // Id and name again with each piece, without a number.
+        [format!("{{{a}{one}}}}}"), format!("{{{a}{two}}}}}"), format!("{{{b}{one}}}}}"), format!("{{{b}{two}}}}}")],
+        // The same, counted.
+        [
+            format!(r#"{{"index": 0, {a}{one}}}}}"#),
+            format!(r#"{{"index": 0, {a}{two}}}}}"#),
+            format!(r#"{{"index": 1, {b}{one}}}}}"#),
+            format!(r#"{{"index": 1, {b}{two}}}}}"#),
+        ],
+        // Every call is the first.
+        [
+            format!(r#"{{"index": 0, {a}{one}}}}}"#),
+            format!(r#"{{"index": 0, "function": {{"arguments": {two}}}}}"#),
+            format!(r#"{{"index": 0, {b}{one}}}}}"#),
+            format!(r#"{{"index": 0, "function": {{"arguments": {two}}}}}"#),
+        ],
+        // One after the other, by turns.
+        [
+            format!(r#"{{"index": 0, {a}{one}}}}}"#),
+            format!(r#"{{"index": 1, {b}{one}}}}}"#),
+            format!(r#"{{"index": 0, "function": {{"arguments": {two}}}}}"#),
+            format!(r#"{{"index": 1, "function": {{"arguments": {two}}}}}"#),
+        ],
+    ] {
+        let mut events: Vec<String> = pieces.iter().map(|text| piece(text)).collect();
+        events.push(r#"{"choices": [{"finish_reason": "tool_calls"}]}"#.to_owned());
+        let came = check(Api::OpenAi, &events.iter().map(String::as_str).collect::<Vec<_>>());
+        let call = |id, name| {
+            format!(
+                r#"part {{"type":"dynamic-tool","toolName":"{name}","toolCallId":"{id}","state":"input-available","input":{{"x":1}}}}"#
+            )
+        };
+        assert_eq!(came, format!("{}\n{}\nwhole {{}}", call("c1", "a"), call("c2", "b")), "{pieces:?}");
+    }
+}
+
+#[test]
+fn what_does_not_come_to_its_end_is_told_so() {
+    for (api, events, told) in [
+        (
+            Api::Anthropic,
+            vec![START, THINKS, SAYS],
+            "model m\nthinks \"Hm\"\ntext \"At 4.\"\n1 of 2 may go on\nnot whole",
+        ),
+        (
+            Api::Anthropic,
+            vec![r#"{"type": "error", "error": {"message": "Overloaded"}}"#],
+            "broken off: Overloaded\nnot whole",
+        ),
+        (Api::Anthropic, vec![r#"{"error": {}}"#, STOP], "broken off: the endpoint failed\nwhole {}"),
+        (Api::OpenAi, vec![r#"{"choices": [{"delta": {"content": "A"}}]}"#], "text \"A\"\n1 of 1 may go on\nnot whole"),
+        (Api::OpenAi, vec![r#"{"error": {"message": "No."}}"#], "broken off: No.\nnot whole"),
+        (Api::OpenAi, vec!["{", "7", "null", "[]", r#"{"choices": 1}"#], "broken off: an event is no JSON"),
+        (Api::Anthropic, vec!["7", "[]", r#"{"type": 1}"#, r#"{"type": "message_start"}"#], "not whole"),
+    ] {
+        let came = check(api, &events);
+        assert!(came.starts_with(told), "{came}");
+    }
+    // Names and comments of events are no data.
+    for line in ["event: ping", ": keep-alive", "", "id: 7", "data: [DONE]", "data:[DONE]"] {
+        assert_eq!(ApiStream::of(Api::OpenAi).hear(line), Ok(Vec::new()), "{line}");
+    }
+}

@@ -1,0 +1,36 @@
+//! The records that one body is in a format whose grain is finer than it.
+
+use crate::dialect::writer::WriteUnit;
+use crate::model::record::{Body, Content};
+
+/// The records that a body is in a format of this grain.
+pub(super) fn blocks(unit: WriteUnit, body: Body) -> Vec<Body> {
+    match (unit, body) {
+        (WriteUnit::Block, Body::Assistant(mut content)) if content.parts.len() > 1 => {
+            let usage = content.usage.take();
+            let parts = std::mem::take(&mut content.parts);
+            let mut bodies: Vec<Body> = parts
+                .into_iter()
+                .map(|part| Body::Assistant(Content { parts: vec![part], ..content.clone() }))
+                .collect();
+            // What the answer cost is known when it ends.
+            if let Some(Body::Assistant(last)) = bodies.last_mut() {
+                last.usage = usage;
+            }
+            bodies
+        }
+        (WriteUnit::Block, Body::ToolResult(mut content)) if content.results.len() > 1 => {
+            let results = std::mem::take(&mut content.results);
+            let first = std::mem::take(&mut content.parts);
+            let mut bodies: Vec<Body> = results
+                .into_iter()
+                .map(|result| Body::ToolResult(Content { results: vec![result], ..content.clone() }))
+                .collect();
+            if let Some(Body::ToolResult(last)) = bodies.last_mut() {
+                last.parts = first;
+            }
+            bodies
+        }
+        (_, body) => vec![body],
+    }
+}

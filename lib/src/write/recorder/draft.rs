@@ -1,0 +1,171 @@
+//! Pieces on their way to the log: what each hangs on, the lines that say it, and what the next one hangs on.
+
+use hashbrown::HashMap;
+use jiff::Timestamp;
+
+use super::log::{Log, Mode, Place};
+use super::start::{Chain, ParentRecord};
+use crate::dialect::writer::{Fragment, Line, Loss, Losses, Names, NewRecord, Response};
+use crate::model::error::{Error, Result};
+use crate::model::record::{Body, Context, Kind, RecordId};
+use crate::redact;
+
+/// One body to write, and where it hangs.
+#[derive(Clone)]
+pub(crate) struct Piece {
+    pub(crate) body: Body,
+    pub(crate) on: On,
+    pub(crate) fragment: Option<Fragment>,
+    /// Of a turn: what is known of each of its responses.
+    pub(crate) responses: Vec<Response>,
+}
+
+/// What a piece hangs on.
+#[derive(Clone)]
+pub(crate) enum On {
+    /// The record that was written last.
+    ParentRecord,
+    /// The same, and it begins another answer of the model.
+    TipAnew,
+    /// Any record.
+    Record(RecordId),
+    /// It is a further piece of this record.
+    Again(ParentRecord),
+}
+
+impl Piece {
+    /// A whole record after the last one.
+    pub(crate) fn next(body: Body) -> Piece {
+        Piece { body, on: On::ParentRecord, fragment: None, responses: Vec::new() }
+    }
+
+    /// The blocks of one answer or of its results, after the last record.
+    pub(crate) fn step(mut blocks: Vec<Body>) -> impl Iterator<Item = Piece> {
+        let rest = blocks.split_off(blocks.len().min(1));
+        let first = blocks.into_iter().map(|body| Piece { on: On::TipAnew, ..Piece::next(body) });
+        first.chain(rest.into_iter().map(Piece::next))
+    }
+}
+
+/// Lines that are about to be appended.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub(super) bytes: Vec<u8>,
+    /// Where each line begins, and what it names.
+    pub(super) names: Vec<(usize, Names)>,
+    pub(super) losses: Losses,
+    /// What they say, for whoever remembers it once it is written.
+    pub(super) bodies: Vec<(RecordId, Body)>,
+    /// How many new messages the reader will find.
+    pub(super) messages: u64,
+    /// Its last record is an answer.
+    pub(super) answers: bool,
+}
+
+impl Log {
+    /// Adds the lines of one piece to the batch, and follows it with what the next one hangs on.
+    pub(super) fn draft(&self, piece: Piece, at: Timestamp, chain: &mut Chain, batch: &mut Batch) -> Result<()> {
+        let Piece { mut body, on, fragment, responses } = piece;
+        let tells_surroundings = body.content().is_some_and(|content| content.context != Context::default());
+        self.fill_in(&mut body, &self.start.calls);
+        let kind = body.kind();
+        let tip_before = chain.tip.as_ref().map(|tip| tip.id.clone());
+        let (id, parent) = match &on {
+            On::ParentRecord | On::TipAnew => (RecordId((self.place.host.new_id)()), tip_before.clone()),
+            On::Record(parent) => (RecordId((self.place.host.new_id)()), Some(parent.clone())),
+            On::Again(record) => (record.id.clone(), record.parent.clone()),
+        };
+        if kind == Kind::Assistant && matches!(on, On::TipAnew) {
+            chain.answer = None;
+        }
+        if kind == Kind::Assistant && !matches!(on, On::Again(_)) && fragment.is_none_or(|piece| piece.seq == 0) {
+            chain.answer.get_or_insert_with(|| id.clone());
+        }
+        let branches = chain.branches || matches!(&on, On::Record(to) if tip_before.as_ref() != Some(to));
+        let Place { session, writing, host, forked_from, .. } = &self.place;
+        let mut written = (writing.lines)(&NewRecord {
+            session,
+            id: &id,
+            parent: parent.as_ref(),
+            answer: chain.answer.as_ref().unwrap_or(&id),
+            at,
+            version: &host.version,
+            body: &body,
+            responses: &responses,
+            context: &self.context,
+            branches,
+            sidechain: chain.sidechain,
+            fragment,
+            forked_from: forked_from.as_ref().map(|(session, record)| (session, record)),
+            last: chain.last.as_ref(),
+            model_before: self.start.tally.model.as_deref().filter(|_| self.place.mode == Mode::Live),
+            new_id: &*host.new_id,
+        });
+        if let Some(line) = written.lines.last() {
+            chain.last = match &line.names {
+                Names::Link(id) | Names::Aside(id) => Some(id.clone()),
+                Names::Place | Names::Side => None,
+            };
+        }
+        let ids = [Some(&id), parent.as_ref(), chain.answer.as_ref()].map(|id| id.map(RecordId::as_str));
+        let known = redact::ids_of(&body, ids.into_iter().chain([Some(session.as_str())]));
+        let is_link = |line: &&Line| matches!(line.names, Names::Link(_) | Names::Place);
+        written.lines.iter_mut().for_each(|line| redact::scrub(&mut line.value, &known));
+        let mut links: Vec<&Names> = written.lines.iter().filter(is_link).map(|line| &line.names).collect();
+        links.dedup_by(|a, b| a == b && **a != Names::Place);
+        let (lines, is_link) = (written.lines.len() as u64, !links.is_empty());
+        let is_message = matches!(kind, Kind::User | Kind::Assistant | Kind::ToolResult | Kind::System);
+        if is_message && !matches!(on, On::Again(_)) {
+            batch.messages += links.len() as u64;
+        }
+        for line in &written.lines {
+            batch.names.push((batch.bytes.len(), line.names.clone()));
+            serde_json::to_writer(&mut batch.bytes, &line.value).map_err(|_| self.cannot_encode())?;
+            batch.bytes.push(b'\n');
+        }
+        let is_missed = |loss: &Loss| tells_surroundings || loss.what != Loss::SURROUNDINGS;
+        batch.losses.extend(written.losses.into_iter().filter(is_missed));
+        chain.branches = branches && !is_link;
+        if !is_link {
+            // A step back that the format cannot say is taken with the next record.
+            if let (Body::Rewind(_), On::Record(to)) = (&body, on) {
+                chain.tip = Some(ParentRecord { id: to, parent: None, kind: Kind::Other, lines: 1 });
+            }
+        } else if let On::Again(_) = on {
+            for known in chain.tip.iter_mut().chain(&mut chain.answered).filter(|known| known.id == id) {
+                known.lines += lines;
+            }
+        } else {
+            let link = written.lines.iter().rev().find_map(|line| match &line.names {
+                Names::Link(id) => Some(id.clone()),
+                Names::Place | Names::Aside(_) | Names::Side => None,
+            });
+            let link = link
+                .or_else(|| chain.tip.as_ref().map(|tip| tip.id.clone()))
+                .unwrap_or_else(|| RecordId(String::new()));
+            chain.tip = Some(ParentRecord { id: link, parent, kind, lines });
+            batch.answers = kind == Kind::Assistant;
+            if batch.answers {
+                chain.answered.clone_from(&chain.tip);
+            }
+        }
+        chain.pass(kind);
+        batch.bodies.push((id, body));
+        Ok(())
+    }
+
+    /// What the caller need not say: where it was said, and the names of tools that answer.
+    fn fill_in(&self, body: &mut Body, calls: &HashMap<String, String>) {
+        let Some(content) = body.content_mut() else { return };
+        for result in &mut content.results {
+            result.name = result.name.take().or_else(|| calls.get(&result.call_id).cloned());
+        }
+        if self.place.mode == Mode::Live {
+            content.context.fill_from(self.context.clone());
+        }
+    }
+
+    fn cannot_encode(&self) -> Error {
+        Error::not_held(self.place.dialect.name(), Loss::dropped("a value that is no JSON").into())
+    }
+}

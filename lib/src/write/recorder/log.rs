@@ -1,0 +1,329 @@
+//! One session's log as a recorder sees it: what the next record hangs on, and which records may not survive a crash.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::draft::{Batch, On, Piece};
+use super::start::Start;
+use super::telling::Title;
+use super::tickets::Wrote;
+use super::{Durability, Saved, Unsaved};
+use crate::dialect::Dialect;
+use crate::dialect::writer::{Losses, Names, Writer};
+use crate::disk::Disk;
+use crate::disk::append::{Another, Appender, Warning};
+use crate::model::error::{Error, Result};
+use crate::model::git;
+use crate::model::host::Host;
+use crate::model::record::{Body, Context, Kind, RecordId, SessionId};
+use crate::session::read::open::ReadOptions;
+use crate::session::read::parser::VALUE_LIMIT_BYTES;
+use crate::session::read::source::Source;
+use crate::write::store::link_named;
+
+/// Records since the last good `sync` are kept in memory; one is forced before they are more than this.
+const UNSYNCED_LIMIT_BYTES: usize = 8 * 1024 * 1024;
+
+/// The lines of a call are put together in one buffer after another's; one that was larger than this is not kept.
+const BUFFER_LIMIT_BYTES: usize = 64 * 1024;
+
+/// Where a log is, and what it is written with.
+pub(crate) struct Place {
+    pub(crate) dialect: &'static dyn Dialect,
+    pub(crate) writing: &'static Writer,
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) host: Host,
+    pub(crate) session: SessionId,
+    pub(crate) sidecar: Option<PathBuf>,
+    pub(crate) forked_from: Option<(SessionId, RecordId)>,
+    pub(crate) mode: Mode,
+}
+
+/// Whether what is recorded happens now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// It does: records are told where and when that is.
+    Live,
+    /// It happened before: records say what they said then.
+    Replay,
+}
+
+pub(crate) struct Log {
+    pub(crate) place: Place,
+    pub(super) appender: Appender,
+    pub(crate) start: Start,
+    /// How safe records are, where somebody said so for all.
+    pub(crate) durability: Option<Durability>,
+    /// Where the agent works, as it was when somebody last spoke.
+    pub(super) context: Context,
+    unsynced: Vec<Unsynced>,
+    unsynced_bytes: usize,
+    /// Where lines are put together.
+    buffer: Vec<u8>,
+    /// A `sync` failed: what is in `unsynced` may be lost.
+    failed: Option<Arc<io::Error>>,
+    pub(super) sidecar_before: Option<Value>,
+    pub(super) sidecar_at: Option<Timestamp>,
+    /// Another recorder may have it open too: only that one knows when it is closed.
+    is_shared: bool,
+    /// What the title is according to the log, and not told to the sidecar yet.
+    pub(super) title: Title,
+    pub(super) warnings: Vec<Warning>,
+}
+
+/// Lines that were appended since the last good `sync`.
+struct Unsynced {
+    ticket: u64,
+    id: RecordId,
+    kind: Kind,
+    losses: Losses,
+    offset: u64,
+    bytes: Vec<u8>,
+}
+
+impl Log {
+    pub(crate) fn new(place: Place, appender: Appender, start: Start, sidecar_before: Option<Value>) -> Log {
+        let git_branch = match place.mode {
+            Mode::Live => git::branch(&place.host.cwd),
+            Mode::Replay => start.tally.git_branch.clone(),
+        };
+        let context = surroundings(&place.host, git_branch);
+        let (writing, is_live) = (place.writing, place.mode == Mode::Live);
+        let tells = writing.archive.is_some() && (writing.tells_session)(&place.session);
+        let another = if is_live && tells { Another::IsToldFirst } else { Another::TakesLines };
+        let appender = appender.where_another(another);
+        Log {
+            place,
+            appender,
+            start,
+            durability: None,
+            context,
+            unsynced: Vec::new(),
+            unsynced_bytes: 0,
+            buffer: Vec::new(),
+            failed: None,
+            sidecar_before,
+            sidecar_at: None,
+            is_shared: false,
+            title: Title::Due,
+            warnings: Vec::new(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &std::path::Path {
+        self.appender.path()
+    }
+
+    /// Whether anything can be written: after a failed `sync` nothing can.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.failed.as_ref().map_or(Ok(()), |why| Err(self.not_saved(why.clone())))
+    }
+
+    /// Writes pieces that belong together in one call, all or nothing, and moves the head behind them. Where the session was
+    /// ended meanwhile, they begin the next one.
+    pub(crate) fn write(&mut self, pieces: Vec<Piece>, ticket: u64, durability: Durability) -> Result<Wrote> {
+        let ends = self.place.writing.archive.is_some() && self.place.mode == Mode::Live;
+        let again = if ends { pieces.clone() } else { Vec::new() };
+        match self.write_here(pieces, ticket, durability) {
+            Err(Error::Ended(_)) => {
+                self.go_on_in_another()?;
+                self.write_here(again, ticket, durability)
+            }
+            wrote => wrote,
+        }
+    }
+
+    /// Another file has the log's name: that is another session.
+    fn go_on_in_another(&mut self) -> Result<()> {
+        let source = Source::file(self.place.dialect, self.path());
+        let session = self.place.disk.read_session(&source, &ReadOptions::plain((self.place.host.now)()))?;
+        self.place.session = match session.head() {
+            Some(_) => session.id(),
+            None => SessionId((self.place.host.new_id)()),
+        };
+        self.start = Start::at(&session, session.head(), &self.place, Path::new(&self.start.tally.project))?;
+        Ok(())
+    }
+
+    fn write_here(&mut self, pieces: Vec<Piece>, ticket: u64, durability: Durability) -> Result<Wrote> {
+        self.check()?;
+        let durability = self.durability.unwrap_or(durability);
+        let at = self.clock();
+        let mut chain = self.start.chain.clone();
+        let mut batch = Batch { bytes: std::mem::take(&mut self.buffer), ..Batch::default() };
+        let mut kind = Kind::Other;
+        // A further piece of a record may be of one that others hang on already.
+        let is_new = !pieces.iter().any(|piece| matches!(piece.on, On::Again(_)));
+        for piece in pieces {
+            kind = piece.body.kind();
+            self.draft(piece, at, &mut chain, &mut batch)?;
+        }
+        if batch.bytes.len() > VALUE_LIMIT_BYTES {
+            return Err(Error::TooLong { bytes: batch.bytes.len() });
+        }
+        if batch.names.is_empty() {
+            return Err(Error::not_held(self.place.dialect.name(), batch.losses));
+        }
+        let offset = self.appender.append(&batch.bytes)?;
+        let warnings = self.appender.warnings();
+        if warnings.contains(&Warning::Deleted) {
+            self.start.archive_and_create();
+        }
+        let (mut named, mut aside) = (None, None);
+        for (from, names) in &batch.names {
+            let place = || RecordId(format!("at-{}", offset + *from as u64));
+            match names {
+                Names::Link(id) => named = Some(self.start.call(id, &self.place, kind)),
+                Names::Place => named = Some(place()),
+                Names::Aside(id) => aside = Some(id.clone()),
+                Names::Side => aside = Some(place()),
+            }
+        }
+        if let (Some(id), Some(tip)) = (&named, chain.tip.as_mut().filter(|_| is_new)) {
+            tip.id = id.clone();
+            if batch.answers {
+                chain.answered.clone_from(&chain.tip);
+            }
+        }
+        let id = named.or(aside).unwrap_or_else(|| RecordId((self.place.host.new_id)()));
+        warnings.into_iter().for_each(|warning| self.warning(warning));
+        self.start.chain = chain;
+        self.start.at = Some(at);
+        self.start.tally.updated = Some(at);
+        self.start.tally.started.get_or_insert(at);
+        self.start.tally.is_open = true;
+        self.start.tally.messages += batch.messages;
+        for (id, body) in &batch.bodies {
+            self.start.learn(id, body);
+            if let Body::Title(_) = body {
+                (self.title, self.sidecar_at) = (Title::Due, None);
+            }
+        }
+        let losses = batch.losses;
+        // Where nobody asked that records survive the machine, there is nothing to remember for a `sync` that fails.
+        if self.durability != Some(Durability::Flush) {
+            self.unsynced_bytes += batch.bytes.len();
+            let (id, losses, bytes) = (id.clone(), losses.clone(), batch.bytes.clone());
+            self.unsynced.push(Unsynced { ticket, id, kind, losses, offset, bytes });
+        }
+        self.buffer = batch.bytes;
+        self.buffer.clear();
+        self.buffer.shrink_to(BUFFER_LIMIT_BYTES);
+        let (durability, doubt) = match durability {
+            Durability::Flush if self.unsynced_bytes < UNSYNCED_LIMIT_BYTES => (Durability::Flush, None),
+            Durability::Flush | Durability::Sync => (Durability::Sync, self.sync().err()),
+        };
+        if doubt.is_none() {
+            self.tell_sidecar_in_time(at);
+        }
+        Ok(Wrote { saved: Saved { ticket, id, durability, losses }, doubt })
+    }
+
+    /// Makes everything so far survive a crash.
+    pub(crate) fn sync(&mut self) -> Result<()> {
+        self.check()?;
+        if let Err(error) = self.appender.sync() {
+            let why = Arc::new(if let Error::Io { source, .. } = error { source } else { io::Error::other(error) });
+            self.failed = Some(why.clone());
+            return Err(self.not_saved(why));
+        }
+        self.forget_unsynced();
+        Ok(())
+    }
+
+    /// Forgets which records are not synced yet: they are safe.
+    fn forget_unsynced(&mut self) {
+        self.unsynced.clear();
+        self.unsynced_bytes = 0;
+    }
+
+    /// After a failed `sync`: writes what may be lost once more.
+    pub(crate) fn reopen(&mut self) -> Result<()> {
+        let mut lines: Vec<(u64, Vec<u8>)> =
+            self.unsynced.iter_mut().map(|lines| (lines.offset, std::mem::take(&mut lines.bytes))).collect();
+        let written = self.appender.write_again(&mut lines);
+        for (known, (offset, bytes)) in self.unsynced.iter_mut().zip(lines) {
+            (known.offset, known.bytes) = (offset, bytes);
+        }
+        written?;
+        self.failed = None;
+        self.sync()
+    }
+
+    /// What may not survive a crash, though it was written.
+    pub(crate) fn unsaved(&self) -> impl Iterator<Item = Unsaved> + '_ {
+        let lines = self.unsynced.iter().filter(|_| self.failed.is_some());
+        lines.map(|lines| {
+            let (id, losses) = (Some(lines.id.clone()), lines.losses.clone());
+            Unsaved { ticket: lines.ticket, id, kind: lines.kind, losses }
+        })
+    }
+
+    pub(crate) fn warning(&mut self, warning: Warning) {
+        self.is_shared |= warning == Warning::InUse;
+        // The same again is no news until somebody has asked.
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
+    pub(crate) fn warnings(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// The working directory's context, as it is now.
+    pub(crate) fn look_around(&mut self) {
+        self.context = surroundings(&self.place.host, git::branch(&self.place.host.cwd));
+        self.start.tally.git_branch.clone_from(&self.context.git_branch);
+    }
+
+    /// Where a recording would stand at a record of this log.
+    pub(crate) fn start_at(&self, record: &RecordId) -> Result<Start> {
+        let source = Source::file(self.place.dialect, self.path());
+        let session = self.place.disk.read_session(&source, &ReadOptions::plain((self.place.host.now)()))?;
+        let found = link_named(&session, record.as_str())?;
+        Start::at(&session, Some(found), &self.place, Path::new(&self.start.tally.project))
+    }
+
+    /// Ends the log's recording: it is whole once everything is safe.
+    pub(crate) fn close(&mut self) -> Result<()> {
+        let synced = if self.unsynced.is_empty() { self.check() } else { self.sync() };
+        self.is_shared |= self.appender.is_written_behind();
+        self.start.tally.is_open = synced.is_err() || self.is_shared;
+        self.tell_sidecar();
+        if synced.is_ok() && !self.is_shared {
+            self.appender.mark_closed((self.place.host.now)());
+        }
+        synced
+    }
+
+    /// Makes safe what is there; something else is still to be written.
+    pub(crate) fn pause(&mut self) -> Result<()> {
+        let synced = if self.unsynced.is_empty() { self.check() } else { self.sync() };
+        self.tell_sidecar();
+        synced
+    }
+
+    /// Now; a clock that was set back stands still until it has caught up.
+    pub(super) fn clock(&self) -> Timestamp {
+        let now = (self.place.host.now)();
+        match self.place.mode {
+            Mode::Live => self.start.at.map_or(now, |last| now.max(last)),
+            Mode::Replay => now,
+        }
+    }
+
+    fn not_saved(&self, source: Arc<io::Error>) -> Error {
+        Error::Unsaved { path: self.path().to_path_buf(), count: self.unsynced.len(), source }
+    }
+}
+
+/// Where the agent works.
+fn surroundings(host: &Host, git_branch: Option<String>) -> Context {
+    let cwd = Some(host.cwd.to_string_lossy().into_owned());
+    Context { cwd, git_branch, platform: Some(host.platform.clone()), user_type: None }
+}

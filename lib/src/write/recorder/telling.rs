@@ -1,0 +1,101 @@
+//! What the file beside a log is told of it: at the beginning, at a title, at the end, and now and then.
+
+use std::io;
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::log::{Log, Place};
+use crate::dialect::writer::{End, Tally};
+use crate::disk::append::Warning;
+use crate::disk::replace::{Keep, replace};
+use crate::disk::sidecar::{self, Sidecar};
+use crate::model::error::{At, Result};
+use crate::model::git;
+use crate::redact;
+
+/// How often the sidecar is written while records come.
+const SIDECAR_EVERY_MS: i64 = 1_000;
+
+/// Whether the sidecar's title is behind the log's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Title {
+    /// The log says it anew.
+    Due,
+    /// It was told: from now on whoever changes it in the sidecar knows better.
+    Told,
+}
+
+impl Log {
+    /// Writes what the file beside the log says. It is derived: that it could not be written stops nothing.
+    pub(crate) fn tell_sidecar(&mut self) {
+        if self.place.sidecar.is_none() {
+            return;
+        }
+        self.sidecar_at = Some((self.place.host.now)());
+        let mut tally = self.start.tally.clone();
+        tally.size_bytes = self.appender.len().unwrap_or_default();
+        let (dialect, is_told, before) = (self.place.dialect, self.title == Title::Told, &mut self.sidecar_before);
+        let told = self.appender.check_inside().and_then(|()| {
+            tell(&self.place, |says, tell| {
+                if let Some(value) = says.as_ref().filter(|_| is_told) {
+                    tally.title = sidecar::title(dialect, value);
+                }
+                tell(says.or_else(|| before.take()), &tally)
+            })
+        });
+        match told {
+            Ok(()) => self.title = Title::Told,
+            Err(_) => self.warning(Warning::NoSidecar),
+        }
+    }
+
+    pub(super) fn tell_sidecar_in_time(&mut self, at: Timestamp) {
+        let is_due = |last: Timestamp| at.as_millisecond().saturating_sub(last.as_millisecond()) >= SIDECAR_EVERY_MS;
+        if self.sidecar_at.is_none_or(is_due) {
+            self.tell_sidecar();
+        }
+    }
+}
+
+/// What a format's sidecar says after this: see [`crate::dialect::writer::Writing::sidecar`].
+type Tell = fn(Option<Value>, &Tally) -> Value;
+
+/// Tells the file beside a log anew: what it says now, nothing where there is none, becomes what it is told. One that is unclear
+/// stays: somebody may want to mend it, and what it should say is in the log.
+pub(crate) fn tell(place: &Place, telling: impl FnOnce(Option<Value>, Tell) -> Value) -> Result<()> {
+    let (Some(path), Some(tell)) = (&place.sidecar, place.writing.sidecar) else { return Ok(()) };
+    let says = match sidecar::read(&*place.disk, path) {
+        Sidecar::Says(value) => Some(value),
+        Sidecar::Nothing => None,
+        Sidecar::Unclear => return Err(io::Error::from(io::ErrorKind::InvalidData)).at(path),
+    };
+    let mut told = telling(says, tell);
+    redact::scrub(&mut told, &[]);
+    let mut bytes = serde_json::to_vec_pretty(&told).map_err(io::Error::from).at(path)?;
+    bytes.push(b'\n');
+    replace(&*place.disk, path, &(place.host.new_id)(), &bytes, Keep::IfPossible)
+}
+
+/// What the tally needs to be a new session's.
+pub(crate) fn first_tally(place: &Place, project: &Path) -> Tally {
+    Tally {
+        session: place.session.clone(),
+        project: project.to_string_lossy().into_owned(),
+        cwd: place.host.cwd.to_string_lossy().into_owned(),
+        git_branch: git::branch(&place.host.cwd),
+        version: place.host.version.clone(),
+        started: None,
+        updated: None,
+        title: None,
+        prompts: None,
+        model: None,
+        messages: 0,
+        size_bytes: 0,
+        usage: None,
+        is_open: true,
+        end: End::Closed,
+        forked_from: place.forked_from.as_ref().map(|(session, _)| session.clone()),
+    }
+}

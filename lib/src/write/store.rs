@@ -1,0 +1,405 @@
+//! One dialect's sessions in one place, to be written: begun, gone on with, renamed, removed.
+//!
+//! The place is what the agent's own variable would name. Existing sessions are found as [`crate::view::listing`] finds them.
+
+mod find;
+mod place;
+
+pub use find::Listed;
+
+pub(crate) use find::link_named;
+pub(crate) use place::check_name;
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use crate::dialect::Dialect;
+use crate::dialect::writer::{Beginning, Line, Shape, Writer};
+use crate::disk::append::{Appender, Warning};
+use crate::disk::in_use::is_in_use;
+use crate::disk::inside::Inside;
+use crate::disk::replace::take_away;
+use crate::disk::sidecar;
+use crate::disk::{Disk, Real};
+use crate::model::error::{At, Error, Result};
+use crate::model::git;
+use crate::model::host::Host;
+use crate::model::project;
+use crate::model::record::{Kind, RecordId, SessionId, Title};
+use crate::redact;
+use crate::session::read::source::Source;
+use crate::session::{RecordRef, Session};
+use crate::write::recorder::{Ack, Log, Mode, Options, Place, Recorder, Start};
+use crate::write::trash::{Removed, Trash};
+
+/// Where sessions of one dialect are written.
+///
+/// ```
+/// use scrollback::{dialect, host::Host, store::{Point, Store}};
+/// use std::path::Path;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// let native = dialect::named("native").ok_or("it is built in")?;
+/// let store = Store::open(native, folder.path(), Host::system("my-agent 1.0")?)?;
+/// let project = Path::new("/home/ada/tides");
+/// let mut recorder = store.create(project)?;
+/// recorder.user("When is high water?")?;
+/// drop(recorder); // as if the process had died
+///
+/// let mut recorder = store.resume(project, Point::Latest)?;
+/// recorder.assistant("At 04:12.")?;
+/// recorder.close()?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) dialect: &'static dyn Dialect,
+    pub(crate) writing: &'static Writer,
+    pub(crate) root: PathBuf,
+    pub(crate) host: Host,
+    pub(crate) disk: Arc<dyn Disk>,
+    options: Options,
+}
+
+/// Where to go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Point<'a> {
+    /// The head of the project's newest session.
+    Latest,
+    /// The head of this session.
+    Session(&'a str),
+    /// Any record: what is written next hangs on it, and what was behind it stays a branch.
+    Message {
+        /// The session.
+        session: &'a str,
+        /// The record.
+        record: &'a str,
+    },
+}
+
+/// A session to begin.
+#[derive(Debug, Clone, Copy)]
+pub struct NewSession<'a> {
+    /// Its id; a fresh one where none is given.
+    pub id: Option<&'a str>,
+    /// The project's directory, absolute.
+    pub project: &'a Path,
+    /// Whom it is with, where the format asks for it.
+    pub with: Option<&'a str>,
+}
+
+impl<'a> NewSession<'a> {
+    /// A session of a project, with a fresh id.
+    pub fn of(project: &'a Path) -> NewSession<'a> {
+        NewSession { id: None, project, with: None }
+    }
+}
+
+/// A record that was added to a session by itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Amended {
+    /// What became of it.
+    pub ack: Ack,
+    /// What happened on the way.
+    pub warnings: Vec<Warning>,
+}
+
+impl Store {
+    /// A store at `root`; nothing is made there before a session is begun.
+    pub fn open(dialect: &'static dyn Dialect, root: &Path, host: Host) -> Result<Store> {
+        Store::on(Arc::new(Real), dialect, root, host)
+    }
+
+    pub(crate) fn on(disk: Arc<dyn Disk>, dialect: &'static dyn Dialect, root: &Path, host: Host) -> Result<Store> {
+        let writing = dialect.write().ok_or(Error::ReadOnly(dialect.name()))?;
+        let root = host.cwd.join(root);
+        Ok(Store { dialect, writing, root, host, disk, options: Options::usual() })
+    }
+
+    /// The same store, its recorders working otherwise.
+    pub fn with_options(self, options: Options) -> Store {
+        Store { options, ..self }
+    }
+
+    /// Begins a session of a project.
+    pub fn create(&self, project: &Path) -> Result<Recorder> {
+        self.begin(NewSession::of(project))
+    }
+
+    /// Begins a session, all or nothing. One that is there already is refused.
+    pub fn begin(&self, new: NewSession<'_>) -> Result<Recorder> {
+        if new.project.is_absolute() && new.project.components().any(|part| part == Component::ParentDir) {
+            let project = project::settled(&self.host.cwd, new.project);
+            return self.begin(NewSession { project: &project, ..new });
+        }
+        if let Some(store) = self.in_project(&new) {
+            return store.begin(new);
+        }
+        let (session, path, header) = self.prepare(&new)?;
+        let session = self.called(session, &path);
+        let place = self.place(session, &path);
+        let start = Start::fresh(&place, new.project);
+        // Where a project has one session after another, what lies beside the log is older than this one.
+        let sidecar = place.sidecar.as_deref().and_then(sidecar::says);
+        let created = Appender::create(self.disk.clone(), &path, header.clone()).and_then(|mut appender| {
+            // A session that somebody can name is there, whatever comes next.
+            appender.sync()?;
+            Ok(appender)
+        });
+        let appender = created.map_err(|error| match error {
+            // Somebody was faster.
+            Error::Io { source, path: file } if source.kind() == ErrorKind::AlreadyExists => Error::Exists(file),
+            error => {
+                if fs::read(&path).is_ok_and(|written| header.starts_with(&written)) {
+                    drop(self.clear_away(&path, place.sidecar.as_deref()));
+                }
+                error
+            }
+        })?;
+        let inside = Inside::of(&Source::file(self.dialect, &path));
+        let mut log = Log::new(place, appender.staying(inside), start, sidecar);
+        log.tell_sidecar();
+        Ok(Recorder::new(log, self.options.clone()))
+    }
+
+    /// What a new session is called: where its place says that, so from the beginning.
+    pub(crate) fn called(&self, session: SessionId, path: &Path) -> SessionId {
+        if (self.writing.tells_session)(&session) {
+            return session;
+        }
+        self.dialect.session_of(path).map_or(session, SessionId)
+    }
+
+    /// Refuses what could not be begun; nothing is written.
+    pub fn check(&self, new: NewSession<'_>) -> Result<()> {
+        self.in_project(&new).as_ref().unwrap_or(self).prepare(&new).map(|_| ())
+    }
+
+    /// Takes a session away again that was begun and that nothing was recorded to. One with records stays, and is given back.
+    pub fn take_back(&self, recorder: Recorder) -> Result<Option<Recorder>> {
+        let (Some(path), Some(session)) = (recorder.path().map(Path::to_path_buf), recorder.session().cloned()) else {
+            return Ok(Some(recorder));
+        };
+        let read = self.read(&Source::file(self.dialect, &path))?;
+        if read.records().any(|record| record.kind() != Kind::Header) {
+            return Ok(Some(recorder));
+        }
+        drop(recorder);
+        self.clear_away(&path, self.place(session, &path).sidecar.as_deref())?;
+        Ok(None)
+    }
+
+    /// Takes a log without records away, and its folder where nothing else is in it.
+    fn clear_away(&self, path: &Path, sidecar: Option<&Path>) -> Result<()> {
+        take_away(&*self.disk, path)?;
+        let Some(folder) = path.parent() else { return Ok(()) };
+        let mut rest = fs::read_dir(folder).at(folder)?.flatten().map(|entry| entry.path());
+        let only = (rest.next(), rest.next());
+        if let ((Some(left), None), Some(sidecar)) = (only, sidecar)
+            && left == sidecar
+        {
+            take_away(&*self.disk, sidecar)?;
+        }
+        // One that holds something stays.
+        drop(self.disk.remove_folder(folder));
+        Ok(())
+    }
+
+    /// What is said of a project is said in it: readers know a session's project by where it was said.
+    fn in_project(&self, new: &NewSession<'_>) -> Option<Store> {
+        let is_elsewhere = new.project.is_absolute() && !self.host.cwd.starts_with(new.project);
+        let host = || Host { cwd: new.project.to_path_buf(), ..self.host.clone() };
+        is_elsewhere.then(|| Store { host: host(), ..self.clone() })
+    }
+
+    /// The name, the file and the header of a session that can be begun.
+    fn prepare(&self, new: &NewSession<'_>) -> Result<(SessionId, PathBuf, Vec<u8>)> {
+        let session = SessionId(new.id.map_or_else(|| (self.host.new_id)(), str::to_owned));
+        let git_branch = git::branch(&self.host.cwd);
+        check_name(session.as_str())?;
+        self.check_told(&session)?;
+        if fs::metadata(&self.root).is_ok_and(|root| !root.is_dir()) {
+            return Err(std::io::Error::from(ErrorKind::NotADirectory)).at(&self.root);
+        }
+        let beginning = self.beginning(&session, new, git_branch.as_deref())?;
+        let path = self.path_of(&beginning)?;
+        if self.disk.exists(&path) {
+            return Err(Error::Exists(path));
+        }
+        let header = bytes(&(self.writing.header)(&beginning));
+        self.check_folder(&path, new.project)?;
+        Ok((session, path, header))
+    }
+
+    /// Goes on with a session.
+    pub fn resume(&self, project: &Path, point: Point<'_>) -> Result<Recorder> {
+        match point {
+            Point::Latest => {
+                let project = project::of(project);
+                let is_its = |told: &String| Path::new(told) == project;
+                let (newest, errors) =
+                    self.newest(|source, row| row.project.as_ref().is_some_and(is_its) && !self.is_ended(source));
+                // Where nothing else is known, what could not be read is the reason.
+                let Some(newest) = newest else {
+                    return Err(errors.into_iter().next().unwrap_or(Error::NoSession(None)));
+                };
+                let mut recorder = self.resume_source(&newest, None)?;
+                if !errors.is_empty() {
+                    recorder.warning(Warning::Unread);
+                }
+                Ok(recorder)
+            }
+            Point::Session(session) => self.resume_source(&self.source(session)?, None),
+            Point::Message { session, record } => self.resume_source(&self.source(session)?, Some(record)),
+        }
+    }
+
+    /// Goes on with a session that was found, at its head or at any record.
+    pub fn resume_source(&self, source: &Source, record: Option<&str>) -> Result<Recorder> {
+        self.resume_in(&self.host.cwd, source, record)
+    }
+
+    /// The same; a session that tells of no project yet is of this one.
+    pub(crate) fn resume_in(&self, project: &Path, source: &Source, record: Option<&str>) -> Result<Recorder> {
+        self.check_source(source)?;
+        let session = self.read(source)?;
+        let head = match record {
+            Some(name) => Some(self.place_to_go_on(&session, name)?),
+            None => session.head(),
+        };
+        let path = &source.path;
+        let project = session.cwd().map_or_else(|| project.to_path_buf(), |cwd| project::of(Path::new(cwd)));
+        let id = session.id();
+        let with = session.with().map(str::to_owned).or_else(|| self.dialect.with_of(path));
+        let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
+        // It is there, whatever it is called.
+        let header = bytes(&(self.writing.header)(&self.unchecked_beginning(&id, &new, session.git_branch())));
+        let place = self.place(id, path);
+        let start = Start::at(&session, head, &place, &project)?;
+        let sidecar = place.sidecar.as_deref().and_then(sidecar::says);
+        let in_use = is_in_use(path, session.updated(), sidecar.as_ref(), (self.host.now)());
+        let appender = Appender::open(self.disk.clone(), path, header)?.staying(Inside::of(source));
+        let mut log = Log::new(place, appender, start, sidecar);
+        if in_use {
+            log.warning(Warning::InUse);
+        }
+        log.tell_sidecar();
+        Ok(Recorder::new(log, self.options.clone()))
+    }
+
+    /// Gives a session a title.
+    pub fn rename(&self, source: &Source, title: Title) -> Result<Amended> {
+        self.amend(source, |recorder| recorder.title(title))
+    }
+
+    /// Lets a session go on from an earlier record.
+    pub fn rewind(&self, source: &Source, to: &str, reason: Option<String>) -> Result<Amended> {
+        let to = RecordId(self.place_to_go_on(&self.read(source)?, to)?.id().into_owned());
+        self.amend(source, |recorder| recorder.rewind(&to, reason))
+    }
+
+    fn amend(&self, source: &Source, say: impl FnOnce(&mut Recorder) -> Result<Ack>) -> Result<Amended> {
+        let mut recorder = self.resume_source(source, None)?;
+        let ack = say(&mut recorder)?;
+        recorder.close()?;
+        Ok(Amended { ack, warnings: recorder.warnings() })
+    }
+
+    /// The trash that a session goes into: its own store's where that is ours, else the one in the folder of our own data.
+    pub fn trash_of(&self, source: &Source, data: &Path) -> Trash {
+        let own = source.store().filter(|_| source.dialect.name() == "native");
+        Trash::open(&own.unwrap_or_else(|| data.to_path_buf()).join("trash"), self.host.clone())
+    }
+
+    /// Moves a session into the trash; a foreign one into that in the folder of our own data.
+    pub fn remove(&self, session: &str, data: &Path) -> Result<Removed> {
+        let source = self.source(session)?;
+        self.trash_of(&source, data).remove(&self.read(&source)?)
+    }
+
+    /// Refuses a session that cannot be gone on with; nothing is written.
+    pub fn check_source(&self, source: &Source) -> Result<()> {
+        self.check_log(source)?;
+        self.check_inside(source)?;
+        if self.is_ended(source) { Err(Error::Ended(source.name())) } else { Ok(()) }
+    }
+
+    /// Refuses a record that the session cannot go on from.
+    pub fn check_place(&self, session: &Session, record: &str) -> Result<()> {
+        self.place_to_go_on(session, record).map(|_| ())
+    }
+
+    pub(crate) fn place(&self, session: SessionId, path: &Path) -> Place {
+        let sidecar = Source::file(self.dialect, path).layout.sidecar;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Place {
+            dialect: self.dialect,
+            writing: self.writing,
+            disk: self.disk.clone(),
+            host: self.host.clone(),
+            session,
+            sidecar: sidecar.map(|name| path.with_file_name(name.replace('*', &stem))),
+            forked_from: None,
+            mode: Mode::Live,
+        }
+    }
+
+    pub(crate) fn beginning<'a>(
+        &'a self,
+        session: &'a SessionId,
+        new: &NewSession<'a>,
+        git_branch: Option<&'a str>,
+    ) -> Result<Beginning<'a>> {
+        if !new.project.is_absolute() || new.project.as_os_str().as_encoded_bytes().contains(&0) {
+            let (name, why) = (new.project.to_string_lossy().into_owned(), "a project is an absolute path".to_owned());
+            return Err(Error::BadName { name, why });
+        }
+        Ok(self.unchecked_beginning(session, new, git_branch))
+    }
+
+    fn unchecked_beginning<'a>(
+        &'a self,
+        session: &'a SessionId,
+        new: &NewSession<'a>,
+        git_branch: Option<&'a str>,
+    ) -> Beginning<'a> {
+        Beginning {
+            session,
+            project: new.project,
+            cwd: &self.host.cwd,
+            at: (self.host.now)(),
+            version: &self.host.version,
+            git_branch,
+            with: new.with,
+            forked_from: None,
+        }
+    }
+
+    fn place_to_go_on<'s>(&self, session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
+        let record = link_named(session, name)?;
+        if self.writing.shape == Shape::Linear && Some(record) != session.head() {
+            return Err(no_branches(name));
+        }
+        Ok(record)
+    }
+}
+
+/// Why a session of one line of records goes on from its last one only.
+pub(crate) fn no_branches(record: &str) -> Error {
+    // Not every such format has a place for a fork; native has one for all.
+    let why = "the format is one line of records; `convert --to native` makes a session with branches of it";
+    Error::NoPlace { record: record.to_owned(), why }
+}
+
+pub(crate) fn bytes(lines: &[Line]) -> Vec<u8> {
+    let scrubbed = lines.iter().map(|line| {
+        let mut value = line.value.clone();
+        redact::scrub(&mut value, &[]);
+        value
+    });
+    scrubbed.flat_map(|value| format!("{value}\n").into_bytes()).collect()
+}

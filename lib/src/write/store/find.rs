@@ -1,0 +1,122 @@
+//! Which sessions a store holds: listed, found by id, the newest of a project; and a session's record by its name.
+
+use std::path::Path;
+
+use super::Store;
+use crate::model::error::{Error, Result};
+use crate::model::project;
+use crate::session::read::open::ReadOptions;
+use crate::session::read::source::Source;
+use crate::session::{NotFound, RecordRef, Session};
+use crate::view::answers::SessionRow;
+use crate::view::listing::{self, Depth};
+
+/// Sessions, and what could not be looked into.
+#[derive(Debug, Default)]
+pub struct Listed {
+    /// The newest first, by the instants in them.
+    pub rows: Vec<SessionRow>,
+    /// Files and folders that could not be read.
+    pub errors: Vec<Error>,
+}
+
+impl Store {
+    /// The store's sessions, of one project or of all.
+    pub fn list(&self, project: Option<&Path>) -> Listed {
+        let wanted = project.map(|project| project::of(project).to_string_lossy().into_owned());
+        let mut listed = Listed::default();
+        for (_, row) in self.rows(&mut listed.errors) {
+            if wanted.is_none() || row.project == wanted {
+                listed.rows.push(row);
+            }
+        }
+        listed.rows.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| b.id.cmp(&a.id)));
+        listed
+    }
+
+    /// Reads a session.
+    pub fn load(&self, session: &str) -> Result<Session> {
+        self.read(&self.source(session)?)
+    }
+
+    /// Reads the newest session of a project. [`Store::list`] tells what could not be looked into; where that is all, it is the answer.
+    pub fn last(&self, project: &Path) -> Result<Option<Session>> {
+        let project = project::of(project);
+        match self.newest(|_, row| row.project.as_ref().is_some_and(|told| Path::new(told) == project)) {
+            (Some(source), _) => self.read(&source).map(Some),
+            (None, errors) => errors.into_iter().next().map_or(Ok(None), Err),
+        }
+    }
+
+    /// Whether there is such a session.
+    pub fn exists(&self, session: &str) -> bool {
+        self.source(session).is_ok()
+    }
+
+    /// The session of this id.
+    pub fn source(&self, session: &str) -> Result<Source> {
+        let (mut sources, mut errors) = (Vec::new(), Vec::new());
+        for source in self.sources() {
+            match source {
+                Ok(source) => sources.push(source),
+                Err(error) => errors.push(error),
+            }
+        }
+        // Most sessions are called as their files are: the others are opened only where none is.
+        sources.sort_by_key(|source| !source.name().ends_with(session));
+        let reading = ReadOptions::plain((self.host.now)());
+        for source in sources {
+            match listing::row(&source, &reading, Depth::Windows) {
+                Ok(row) if row.id.as_str() == session => return Ok(source),
+                Ok(_) => {}
+                // It is there, and cannot be read.
+                Err(error) if source.name() == session => return Err(error),
+                Err(error) => errors.push(error),
+            }
+        }
+        // What could not be read may be the one.
+        Err(errors.into_iter().next().unwrap_or_else(|| Error::NoSession(Some(session.to_owned()))))
+    }
+
+    /// The newest of the sessions that count, and what could not be looked into. A sub-agent's is gone on with by name only.
+    pub(crate) fn newest(&self, counts: impl Fn(&Source, &SessionRow) -> bool) -> (Option<Source>, Vec<Error>) {
+        let mut errors = Vec::new();
+        let rows = self.rows(&mut errors);
+        let own = rows.filter(|(source, row)| row.parent_session.is_none() && counts(source, row));
+        let newest = own.max_by(|(_, a), (_, b)| a.updated.cmp(&b.updated).then_with(|| a.id.cmp(&b.id)));
+        (newest.map(|(source, _)| source), errors)
+    }
+
+    fn sources(&self) -> Vec<Result<Source>> {
+        let layouts: Vec<_> =
+            self.dialect.layouts_in(&self.root).into_iter().map(|layout| (self.dialect, layout)).collect();
+        Source::walk_all(&layouts)
+    }
+
+    pub(crate) fn rows(&self, errors: &mut Vec<Error>) -> impl Iterator<Item = (Source, SessionRow)> + use<> {
+        let reading = ReadOptions::plain((self.host.now)());
+        let mut rows = Vec::new();
+        for source in self.sources() {
+            match source.and_then(|source| Ok((listing::row(&source, &reading, Depth::Windows)?, source))) {
+                Ok((row, source)) => rows.push((source, row)),
+                Err(error) => errors.push(error),
+            }
+        }
+        rows.into_iter()
+    }
+
+    pub(crate) fn read(&self, source: &Source) -> Result<Session> {
+        Session::open(source, &ReadOptions::plain((self.host.now)()))
+    }
+}
+
+/// The record of this name, if others can hang on it.
+pub(crate) fn link_named<'s>(session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
+    let record = session.find(name).map_err(|reason| match reason {
+        NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
+    })?;
+    if record.is_side() {
+        return Err(Error::NoPlace { record: name.to_owned(), why: "it has no place in the conversation" });
+    }
+    Ok(record)
+}

@@ -1,0 +1,123 @@
+//! Where a session may be written: a plain name, inside the store, in a folder of its own project, a file of lines.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use super::Store;
+use crate::dialect::layout::Format;
+use crate::dialect::writer::{Beginning, file_name};
+use crate::disk::inside::Inside;
+use crate::disk::sidecar;
+use crate::model::error::{Error, Result};
+use crate::model::project;
+use crate::model::record::SessionId;
+use crate::session::read::packed::is_called_packed;
+use crate::session::read::source::Source;
+
+/// A name longer than this is no session's: with an ending it still is one name of a file.
+const NAME_LIMIT_BYTES: usize = 128;
+
+/// An id that every format takes: where it has no file either, another id is no help.
+const ANY_ID: &str = "00000000-0000-4000-8000-000000000000";
+
+impl Store {
+    /// The file of a new session: inside the store, whatever the names say.
+    pub(crate) fn path_of(&self, beginning: &Beginning<'_>) -> Result<PathBuf> {
+        let bad = |why: String| Error::BadName { name: beginning.session.to_string(), why };
+        let below = (self.writing.place)(beginning).map_err(|why| {
+            let any = SessionId(ANY_ID.to_owned());
+            match (self.writing.place)(&Beginning { session: &any, ..*beginning }) {
+                Ok(_) => bad(why),
+                Err(why) => Error::Misplaced { why },
+            }
+        })?;
+        self.path_below(&below, beginning.session)
+    }
+
+    /// A session's file, unless its names or a link lead out of the store.
+    pub(crate) fn path_below(&self, below: &Path, session: &SessionId) -> Result<PathBuf> {
+        let leads_out = || Error::BadName { name: session.to_string(), why: "it leads out of the store".to_owned() };
+        for part in below.components() {
+            match part {
+                Component::Normal(name) => {
+                    file_name(name.to_string_lossy().into_owned()).map_err(|why| Error::Misplaced { why })?;
+                }
+                _ => return Err(leads_out()),
+            }
+        }
+        let path = self.root.join(below);
+        // A link inside the store may lead anywhere.
+        let there = |path: &Path| path.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
+        let root = fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
+        match there(&path) {
+            Some(folder) if folder.starts_with(&root) || root.starts_with(&folder) => Ok(path),
+            _ => Err(leads_out()),
+        }
+    }
+
+    /// Refuses an id that a new session would not have: its lines tell others, and not this one.
+    pub(crate) fn check_told(&self, session: &SessionId) -> Result<()> {
+        let tells = self.writing.tells_session;
+        if tells(session) || !tells(&SessionId(ANY_ID.to_owned())) {
+            return Ok(());
+        }
+        let why = format!("{} sessions are called by a UUID, or after their place", self.dialect.name());
+        Err(Error::BadName { name: session.to_string(), why })
+    }
+
+    /// Refuses what cannot be appended to.
+    pub(crate) fn check_log(&self, source: &Source) -> Result<()> {
+        let is_packed = is_called_packed(&source.path);
+        if source.dialect.name() != self.dialect.name() || !matches!(source.layout.format, Format::Lines) || is_packed {
+            let what = "a session that is no file of lines".to_owned();
+            return Err(Error::cannot_hold(source.dialect.name(), what));
+        }
+        Ok(())
+    }
+
+    /// Refuses a session that a link leads to out of its store: it may be read, and is somebody else's to write.
+    pub(crate) fn check_inside(&self, source: &Source) -> Result<()> {
+        Inside::of(source).map_or(Ok(()), |inside| inside.check(&*self.disk, &source.path))
+    }
+
+    /// Refuses a folder that is another project's: names of folders do not tell projects apart.
+    pub(crate) fn check_folder(&self, log: &Path, project: &Path) -> Result<()> {
+        let source = Source::file(self.dialect, log);
+        let told = source.sidecar().and_then(|path| sidecar::cwd(self.dialect, &sidecar::says(&path)?));
+        let told = told.map(|cwd| project::of(Path::new(&cwd)));
+        // A directory that is told from a home that we do not know may be this one.
+        match told.filter(|told| told.is_absolute() && *told != project::of(project)) {
+            Some(told) => Err(Error::OtherProject { path: log.to_path_buf(), project: told }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a name can be a part of a path, on every system.
+pub(crate) fn check_name(name: &str) -> Result<()> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let why = if name.is_empty() {
+        "it is empty"
+    } else if name.len() > NAME_LIMIT_BYTES {
+        "it is longer than 128 bytes"
+    } else if name.starts_with('-') {
+        // It would be taken for an option.
+        "it begins with a -"
+    } else if name.starts_with('.') || name.ends_with('.') {
+        "it begins or ends with a dot"
+    } else if is_a_device(name) {
+        "it is a device's on Windows"
+    } else if !name.bytes().all(is_plain) {
+        "letters, digits, - _ and . make a name"
+    } else {
+        return Ok(());
+    };
+    Err(Error::BadName { name: name.to_owned(), why: why.to_owned() })
+}
+
+/// Windows takes these names for devices, whatever ending they have.
+fn is_a_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
+    let is_port = |kind: &str| stem.strip_prefix(kind).is_some_and(|port| matches!(port.as_bytes(), [b'1'..=b'9']));
+    matches!(&*stem, "con" | "prn" | "aux" | "nul") || is_port("com") || is_port("lpt")
+}

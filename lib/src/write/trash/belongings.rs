@@ -1,0 +1,120 @@
+//! What is one session's own, as far as its dialect's layouts tell: files, or a whole folder. Nothing is asked of the disk.
+
+use std::path::{Path, PathBuf};
+
+use crate::dialect::layout::{Layout, kept_beside};
+use crate::session::read::source::Source;
+
+/// Everything that a session may have, its first file first; or only the folder that it all lies in.
+pub(crate) fn belongings(source: &Source) -> Vec<PathBuf> {
+    let layouts = source.dialect.layouts_in(Path::new(""));
+    let own = layouts
+        .iter()
+        .find(|layout| source.store().is_some() && layout.fits(&source.path) && lies_in(layout, &source.path));
+    if let (Some(own), Some(folder)) = (own, source.path.parent())
+        && is_a_folder_each(own, &layouts)
+    {
+        return vec![folder.to_path_buf()];
+    }
+    let companions = source.layout.companions.iter().map(|name| source.path.with_file_name(name));
+    let stem = source.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    // A file that other sessions are described in too is not this one's.
+    let is_shared = layouts.iter().any(|layout| layout.sidecar.is_some_and(|name| name.starts_with("../")));
+    let sidecar = source.layout.sidecar.filter(|_| !is_shared).map(|name| name.replace('*', &stem));
+    let sidecar = sidecar.map(|name| source.path.with_file_name(name));
+    let folders = own
+        .into_iter()
+        .flat_map(|own| layouts.iter().filter_map(|other| own_folder(own, other, &source.path, &stem)));
+    let kept = kept_beside(&source.path);
+    std::iter::once(source.path.clone())
+        .chain(companions)
+        .chain(sidecar)
+        .chain(folders)
+        .chain([kept])
+        .collect()
+}
+
+fn lies_in(layout: &Layout, path: &Path) -> bool {
+    let root = path.ancestors().nth(layout.pattern.split('/').count());
+    root.is_some_and(|root| root.ends_with(&layout.root))
+}
+
+/// Whether each session has a folder of its own: `*/messages.jsonl`, and no other session lies below it.
+fn is_a_folder_each(own: &Layout, layouts: &[Layout]) -> bool {
+    let Some((folder, file)) = own.pattern.rsplit_once('/') else { return false };
+    let is_below = |other: &Layout| {
+        other.root == own.root && other.pattern != own.pattern && other.pattern.starts_with(&format!("{folder}/"))
+    };
+    !file.contains('*') && folder.ends_with('*') && !layouts.iter().any(is_below)
+}
+
+/// The folder that another pattern has for what belongs to a session, called as its file is: its sub-agents' sessions.
+///
+/// `*/*.jsonl` and `*/*/subagents/agent-*.jsonl`: `<project>/<session>/`.
+/// `*/chats/*.jsonl` and `*/subagents/*/agent-*.jsonl`: `<project>/subagents/<session>/`.
+fn own_folder(own: &Layout, other: &Layout, path: &Path, stem: &str) -> Option<PathBuf> {
+    let (own_parts, parts): (Vec<&str>, Vec<&str>) =
+        (own.pattern.split('/').collect(), other.pattern.split('/').collect());
+    let called = parts
+        .iter()
+        .rposition(|part| *part == "*")
+        .filter(|at| *at > 0 && other.root == own.root && other.pattern != own.pattern)?;
+    let root = path.ancestors().nth(own_parts.len())?;
+    let names: Vec<_> = path.strip_prefix(root).ok()?.components().collect();
+    let mut folder = root.to_path_buf();
+    for (at, part) in parts.iter().enumerate().take(called) {
+        let is_folder = at + 1 < own_parts.len();
+        match (part.contains('*'), own_parts.get(at).zip(names.get(at))) {
+            (false, _) => folder.push(part),
+            (true, Some((same, name))) if is_folder && same == part => folder.push(name),
+            (true, _) => return None,
+        }
+    }
+    Some(folder.join(stem))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialect;
+
+    #[test]
+    fn each_dialect_tells_what_is_a_sessions_own() {
+        for (dialect, path, expected) in [
+            ("native", "/s/sessions/x/messages.jsonl", &["/s/sessions/x"][..]),
+            // In no store: the folder may be anybody's.
+            ("native", "/s/messages.jsonl", &["/s/messages.jsonl", "/s/snapshots.jsonl", "/s/metadata.json"]),
+            ("native", "/s/copy.jsonl", &["/s/copy.jsonl"]),
+            (
+                "claude-code",
+                "/c/projects/p/x.jsonl",
+                &["/c/projects/p/x.jsonl", "/c/projects/p/x.meta.json", "/c/projects/p/x"],
+            ),
+            (
+                "claude-code",
+                "/c/projects/p/x/subagents/agent-1.jsonl",
+                &["/c/projects/p/x/subagents/agent-1.jsonl", "/c/projects/p/x/subagents/agent-1.meta.json"],
+            ),
+            (
+                "qwen-code",
+                "/q/projects/p/chats/x.jsonl",
+                &["/q/projects/p/chats/x.jsonl", "/q/projects/p/chats/x.meta.json", "/q/projects/p/subagents/x"],
+            ),
+            ("fluux", "/f/a@b/history.jsonl", &["/f/a@b/history.jsonl"]),
+            ("fluux", "/f/a@b/sessions/20260101-000000.jsonl", &["/f/a@b/sessions/20260101-000000.jsonl"]),
+            // What describes the project stays with it.
+            ("sage-el", "/e/projects/p/conversation.jsonl", &["/e/projects/p/conversation.jsonl"]),
+            ("sage-el", "/e/projects/p/history/1.jsonl", &["/e/projects/p/history/1.jsonl"]),
+            ("codex", "/x/sessions/2026/01/02/rollout-1.jsonl", &["/x/sessions/2026/01/02/rollout-1.jsonl"]),
+            ("ai-sdk", "/a/chats/x.json", &["/a/chats/x.json"]),
+        ] {
+            let source = Source::file(dialect::named(dialect).unwrap(), Path::new(path));
+            let mut own: Vec<String> = belongings(&source).iter().map(|path| path.display().to_string()).collect();
+            // Beside a file may lie what it was converted from.
+            if own.len() > 1 {
+                assert_eq!(own.pop(), Some(format!("{path}.scrollback.json")));
+            }
+            assert_eq!(own, expected, "{dialect} {path}");
+        }
+    }
+}

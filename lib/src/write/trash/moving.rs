@@ -1,0 +1,261 @@
+//! Moving files and folders to where nothing is: by a new name where the disk can, else copied, compared and then taken away.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::disk::Disk;
+use crate::disk::replace::{beside, take_away, write_all};
+use crate::model::error::{At, Error, Result};
+
+/// Copies are read and compared in pieces of this size.
+const PIECE_BYTES: usize = 256 * 1024;
+
+/// A session's folder with more in it than this is none.
+const ENTRIES_LIMIT: usize = 100_000;
+
+/// Moves each to its new place, all or none.
+pub(super) fn move_all(disk: &dyn Disk, ways: &[(PathBuf, PathBuf)], new_id: &str) -> Result<()> {
+    for (done, (from, to)) in ways.iter().enumerate() {
+        if let Err(error) = move_one(disk, from, to, new_id) {
+            for (from, to) in ways[..done].iter().rev() {
+                // What cannot be moved back is told by the note in the trash.
+                drop(move_one(disk, to, from, new_id));
+            }
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn move_one(disk: &dyn Disk, from: &Path, to: &Path, new_id: &str) -> Result<()> {
+    if disk.exists(to) {
+        return Err(Error::Exists(to.to_path_buf()));
+    }
+    let moved = name_anew(disk, from, to);
+    match moved {
+        Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+            let staged = beside(to, new_id);
+            let copied = copy_tree(disk, from, &staged)
+                .and_then(|()| compare_trees(from, &staged))
+                .and_then(|()| name_anew(disk, &staged, to).at(to));
+            if let Err(error) = copied {
+                drop(remove_tree(disk, &staged));
+                return Err(error);
+            }
+            sync_around(disk, to)?;
+            remove_tree(disk, from)?;
+        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(to.to_path_buf())),
+        moved => moved.at(from)?,
+    }
+    sync_around(disk, to)?;
+    sync_around(disk, from)
+}
+
+fn name_anew(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
+    // A folder takes the place of an empty one at most.
+    if fs::symlink_metadata(from)?.is_dir() { disk.rename(from, to) } else { disk.publish(from, to) }
+}
+
+fn sync_around(disk: &dyn Disk, path: &Path) -> Result<()> {
+    path.parent().map_or(Ok(()), |folder| disk.sync_folder(folder).at(folder))
+}
+
+/// Everything in a folder, itself first, each before what lies in it; or the file alone. Links and devices are refused.
+fn tree(root: &Path) -> Result<Vec<(PathBuf, bool)>> {
+    let (mut found, mut next) = (Vec::new(), vec![root.to_path_buf()]);
+    while let Some(path) = next.pop() {
+        let kind = fs::symlink_metadata(&path).at(&path)?.file_type();
+        if !kind.is_dir() && !kind.is_file() {
+            return Err(Error::NotAFile(path));
+        }
+        if kind.is_dir() {
+            for entry in fs::read_dir(&path).at(&path)? {
+                next.push(entry.at(&path)?.path());
+            }
+        }
+        found.push((path, kind.is_dir()));
+        if found.len() + next.len() > ENTRIES_LIMIT {
+            return Err(io::Error::other("more files than a session has")).at(root);
+        }
+    }
+    Ok(found)
+}
+
+/// Where something below one folder lies below another.
+fn below(path: &Path, from: &Path, to: &Path) -> PathBuf {
+    match path.strip_prefix(from) {
+        Ok(rest) if !rest.as_os_str().is_empty() => to.join(rest),
+        _ => to.to_path_buf(),
+    }
+}
+
+fn copy_tree(disk: &dyn Disk, from: &Path, to: &Path) -> Result<()> {
+    let found = tree(from)?;
+    for (path, is_folder) in &found {
+        let there = below(path, from, to);
+        if *is_folder {
+            disk.make_folder(&there).at(&there)?;
+            continue;
+        }
+        let mut file = File::open(path).at(path)?;
+        let copy = disk.create(&there).at(&there)?;
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            let read = file.read(&mut piece).at(path)?;
+            if read == 0 {
+                break;
+            }
+            write_all(&*copy, &piece[..read], &there)?;
+        }
+        copy.sync().at(&there)?;
+    }
+    let folders = found.iter().rev().filter(|(_, is_folder)| *is_folder).map(|(path, _)| below(path, from, to));
+    folders.into_iter().try_for_each(|folder| disk.sync_folder(&folder).at(&folder))
+}
+
+/// Makes sure that a copy says the same.
+fn compare_trees(from: &Path, to: &Path) -> Result<()> {
+    for (path, is_folder) in tree(from)? {
+        let there = below(&path, from, to);
+        if !is_folder && !same_content(&path, &there)? {
+            return Err(Error::Changed(path));
+        }
+    }
+    Ok(())
+}
+
+fn same_content(a: &Path, b: &Path) -> Result<bool> {
+    let (mut one, mut other) = (File::open(a).at(a)?, File::open(b).at(b)?);
+    let (mut here, mut there) = (vec![0; PIECE_BYTES], vec![0; PIECE_BYTES]);
+    loop {
+        let read = one.read(&mut here).at(a)?;
+        if read == 0 {
+            return Ok(other.read(&mut there[..1]).at(b)? == 0);
+        }
+        match other.read_exact(&mut there[..read]) {
+            Ok(()) if here[..read] == there[..read] => {}
+            Ok(()) => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(false),
+            Err(error) => return Err(error).at(b),
+        }
+    }
+}
+
+fn remove_tree(disk: &dyn Disk, root: &Path) -> Result<()> {
+    for (path, is_folder) in tree(root)?.iter().rev() {
+        if *is_folder { disk.remove_folder(path).at(path)? } else { take_away(disk, path)? }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::{OpenLog, Real};
+
+    /// A machine whose folders `a` and `b` are disks of their own; the second may be full.
+    struct Apart {
+        root: PathBuf,
+        full: bool,
+    }
+
+    impl Apart {
+        fn crosses(&self, from: &Path, to: &Path) -> io::Result<()> {
+            let disk = |path: &Path| {
+                path.strip_prefix(&self.root).unwrap().components().next().map(|part| part.as_os_str().to_owned())
+            };
+            if disk(from) == disk(to) { Ok(()) } else { Err(io::ErrorKind::CrossesDevices.into()) }
+        }
+    }
+
+    impl Disk for Apart {
+        fn open(&self, path: &Path) -> io::Result<Box<dyn OpenLog>> {
+            Real.open(path)
+        }
+        fn create(&self, path: &Path) -> io::Result<Box<dyn OpenLog>> {
+            if self.full && path.ends_with("second") {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            Real.create(path)
+        }
+        fn make_folder(&self, path: &Path) -> io::Result<()> {
+            Real.make_folder(path)
+        }
+        fn exists(&self, path: &Path) -> bool {
+            Real.exists(path)
+        }
+        fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+            self.crosses(from, to)?;
+            Real.rename(from, to)
+        }
+        fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
+            self.crosses(from, to)?;
+            Real.publish(from, to)
+        }
+        fn unlink(&self, path: &Path) -> io::Result<()> {
+            Real.unlink(path)
+        }
+        fn remove_folder(&self, path: &Path) -> io::Result<()> {
+            Real.remove_folder(path)
+        }
+        fn sync_folder(&self, path: &Path) -> io::Result<()> {
+            Real.sync_folder(path)
+        }
+        fn pause(&self, milliseconds: u64) {
+            Real.pause(milliseconds);
+        }
+    }
+
+    /// Every file below a folder, with its content.
+    fn content(root: &Path) -> Vec<String> {
+        let files = tree(root).unwrap().into_iter().filter(|(_, is_folder)| !is_folder);
+        let told = |path: PathBuf| {
+            format!("{} {}", path.strip_prefix(root).unwrap().display(), fs::read_to_string(&path).unwrap())
+        };
+        let mut all: Vec<String> = files.map(|(path, _)| told(path)).collect();
+        all.sort();
+        all
+    }
+
+    fn place() -> (tempfile::TempDir, Vec<(PathBuf, PathBuf)>) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        fs::create_dir_all(root.join("a/s/deep")).unwrap();
+        fs::create_dir_all(root.join("b")).unwrap();
+        for (name, text) in [("a/x", "one"), ("a/s/first", "two"), ("a/s/deep/second", "three")] {
+            fs::write(root.join(name), text).unwrap();
+        }
+        let ways = vec![(root.join("a/x"), root.join("b/x")), (root.join("a/s"), root.join("b/s"))];
+        (dir, ways)
+    }
+
+    const ALL: [&str; 3] = ["s/deep/second three", "s/first two", "x one"];
+
+    #[test]
+    fn what_crosses_disks_is_copied_and_taken_away() {
+        let (dir, ways) = place();
+        move_all(&Apart { root: dir.path().to_path_buf(), full: false }, &ways, "n").unwrap();
+        assert_eq!(content(&dir.path().join("b")), ALL);
+        assert!(content(&dir.path().join("a")).is_empty());
+        assert!(!dir.path().join("a/s").exists());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_where_it_was() {
+        let (dir, ways) = place();
+        move_all(&Apart { root: dir.path().to_path_buf(), full: true }, &ways, "n").unwrap_err();
+        assert_eq!(content(&dir.path().join("a")), ALL);
+        assert!(fs::read_dir(dir.path().join("b")).unwrap().next().is_none());
+    }
+
+    #[test]
+    fn nothing_is_overwritten() {
+        let (dir, ways) = place();
+        fs::write(dir.path().join("b/s"), "there").unwrap();
+        assert!(matches!(move_all(&Real, &ways, "n"), Err(Error::Exists(_))));
+        assert_eq!(content(&dir.path().join("a")), ALL);
+        assert_eq!(content(&dir.path().join("b")), ["s there"]);
+    }
+}

@@ -1,0 +1,128 @@
+//! The way back after more was recorded: over several conversions, and what is told of it.
+
+use std::fs;
+use std::path::Path;
+
+use scrollback::dialect::writer::LossKind;
+use scrollback::model::record::Kind;
+
+use super::sidecar::{claude_log, logs, record, there};
+use super::support::corpus;
+use super::{convert, folder, host, named, open, outline};
+
+#[test]
+fn three_formats_in_a_row_lead_back_to_the_first() {
+    let folder = folder();
+    let codex = there(folder.path(), "codex");
+    let qwen = convert(&open(named("codex"), &codex.path), named("qwen-code"), &folder.path().join("q.jsonl")).unwrap();
+    let qwen_session = open(named("qwen-code"), &qwen.path);
+    // In one step, and in the two that it came.
+    let at_once = convert(&qwen_session, named("claude-code"), &folder.path().join("at-once.jsonl")).unwrap();
+    assert_eq!(fs::read(&at_once.path).unwrap(), fs::read(claude_log()).unwrap());
+    let middle = convert(&qwen_session, named("codex"), &folder.path().join("middle.jsonl")).unwrap();
+    assert_eq!(fs::read(&middle.path).unwrap(), fs::read(&codex.path).unwrap());
+    let last = convert(&open(named("codex"), &middle.path), named("claude-code"), &folder.path().join("last.jsonl"));
+    assert_eq!(fs::read(last.unwrap().path).unwrap(), fs::read(claude_log()).unwrap());
+}
+
+/// Two conversions in a row, gone on with after the first, the second, or both: one step back gives what two give.
+#[test]
+fn one_step_back_over_two_conversions_gives_what_two_give() {
+    for (first, log) in logs() {
+        let others: Vec<&str> = super::ALL.into_iter().filter(|other| *other != first).collect();
+        for (middle, last) in others.iter().zip(others.iter().cycle().skip(1)) {
+            for grown in [[false, true], [true, false], [true, true]] {
+                back_over_two((first, &log), middle, last, grown);
+            }
+        }
+    }
+}
+
+fn back_over_two((first, log): (&str, &Path), middle: &str, last: &str, [grows_between, grows_after]: [bool; 2]) {
+    let (folder, case) = (folder(), format!("{first} → {middle} → {last}, {grows_between} {grows_after}"));
+    let at = |name: &str| folder.path().join(format!("{name}.jsonl"));
+    let before = open(named(first), log);
+    let mut expected = outline(&before);
+    let mut grow = |to: &str, path: &Path, said: &str| {
+        record(to, path, None, said);
+        expected.extend([format!("user: {said}"), "assistant: Then it rained.".to_owned()]);
+    };
+    let there = convert(&before, named(middle), &at("middle")).unwrap();
+    if grows_between {
+        grow(middle, &there.path, "And then?");
+    }
+    let further = convert(&open(named(middle), &there.path), named(last), &at("last")).unwrap();
+    if grows_after {
+        grow(last, &further.path, "And after that?");
+    }
+    let end = open(named(last), &further.path);
+    let at_once = convert(&end, named(first), &at("at-once")).unwrap();
+    assert!(at_once.remarks.is_empty(), "{case}: {:?}", at_once.remarks);
+    let step = convert(&end, named(middle), &at("step")).unwrap();
+    let two = convert(&open(named(middle), &step.path), named(first), &at("two")).unwrap();
+    let is = fs::read(&at_once.path).unwrap();
+    assert!(is.starts_with(fs::read(log).unwrap().trim_ascii_end()), "{case}: the original bytes come first");
+    assert_eq!(outline(&open(named(first), &at_once.path)), expected, "{case}");
+    assert_eq!(outline(&open(named(first), &two.path)), expected, "{case}");
+    assert_eq!(at_once.session, two.session, "{case}");
+    let left = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let strays: Vec<String> = left.filter(|name| !name.contains(".jsonl")).collect();
+    assert!(strays.is_empty(), "{case}: {strays:?}");
+}
+
+/// Nothing of the original is made up, wherever what was recorded meanwhile is told.
+#[test]
+fn what_the_original_has_is_not_told_as_made_up() {
+    let titled = corpus().join("claude-code/titles/session.jsonl");
+    for (from, log) in logs().into_iter().chain([("claude-code", titled)]) {
+        for to in super::ALL.into_iter().filter(|to| *to != from) {
+            for is_branch in [false, true] {
+                let folder = folder();
+                let there = convert(&open(named(from), &log), named(to), &folder.path().join("there.jsonl")).unwrap();
+                let session = open(named(to), &there.path);
+                let branch = session.branch(session.head().unwrap()).records;
+                let first = branch.iter().find(|record| record.kind() == Kind::User).unwrap().id().into_owned();
+                let trees = ["native", "claude-code", "qwen-code"];
+                if is_branch && !(trees.contains(&from) && trees.contains(&to)) {
+                    continue;
+                }
+                record(to, &there.path, Some(first.as_str()).filter(|_| is_branch), "And then?");
+                let back = convert(&open(named(to), &there.path), named(from), &folder.path().join("back.jsonl"));
+                let made_up = |row: &&scrollback::transfer::convert::LossRow| {
+                    row.kind == LossKind::Synthesised
+                        && ["title", "notice", "usage", "prompt", "answer"].contains(&row.what.as_str())
+                };
+                let losses = back.unwrap().losses;
+                assert_eq!(losses.iter().find(made_up), None, "{from} → {to}, {is_branch}");
+            }
+        }
+    }
+}
+
+/// A branch that is converted anew is with whom the session was.
+#[test]
+fn a_branch_of_a_chat_that_is_converted_anew_is_with_the_same_person() {
+    for way in [&["native"][..], &["codex", "qwen-code"]] {
+        let folder = folder();
+        let header = r#"{"type":"session","version":1,"created":"2025-02-08T19:00:00Z","jid":"alice@example.com"}"#;
+        let messages = fs::read_to_string(corpus().join("fluux/documented-messages/history.jsonl")).unwrap();
+        let mut path = folder.path().join("chat.jsonl");
+        fs::write(&path, format!("{header}\n{messages}")).unwrap();
+        let with = open(named("fluux"), &path).with().map(str::to_owned);
+        let mut dialect = "fluux";
+        for to in way {
+            path = convert(&open(named(dialect), &path), named(to), &folder.path().join(to)).unwrap().path;
+            dialect = to;
+        }
+        let session = open(named(dialect), &path);
+        let branch = session.branch(session.head().unwrap()).records;
+        let first = branch.iter().find(|record| record.kind() == Kind::Assistant).unwrap().id().into_owned();
+        record(dialect, &path, Some(&first), "Something else?");
+        let file = folder.path().join("anew.jsonl");
+        let target = scrollback::transfer::convert::Target::File(&file);
+        let how = scrollback::transfer::convert::Conversion { to: named("fluux"), target, head: None, with: None };
+        let anew = open(named(dialect), &path).convert(&how, &host()).unwrap();
+        assert!(anew.remarks.len() == 1 && anew.remarks[0].contains("converted anew"), "{way:?}: {:?}", anew.remarks);
+        assert_eq!(open(named("fluux"), &file).with().map(str::to_owned), with, "{way:?}");
+    }
+}

@@ -1,0 +1,507 @@
+//! What each view makes of a history, whole or broken: one table of cases, every view that follows an API's rules.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+use crate::support::{read, story};
+use scrollback::dialect;
+use scrollback::session::{Session, State};
+use scrollback::view::history::{History, View, prepare_resume};
+
+fn story(text: &str) -> Session {
+    read(story::lines(text))
+}
+
+fn of_agent(name: &str, log: &str) -> Session {
+    Session::from_bytes(dialect::named(name).unwrap(), log.as_bytes().to_vec(), &crate::support::reading())
+}
+
+/// What a view says of the newest branch, a message a line, then every note.
+fn said(session: &Session, view: View) -> String {
+    at(session, session.head().unwrap().id().as_ref(), view)
+}
+
+fn at(session: &Session, head: &str, view: View) -> String {
+    let history = History::of(session, session.find(head).unwrap()).unwrap();
+    lines(&history, view)
+}
+
+fn lines(history: &History<'_>, view: View) -> String {
+    let (messages, notes) = view.messages(history).unwrap();
+    let messages = messages.iter().map(ToString::to_string);
+    let notes = history.notes.iter().chain(&notes).map(|note| format!("note: {}: {}", note.record, note.what));
+    messages.chain(notes).collect::<Vec<_>>().join("\n")
+}
+
+/// Every case in every view, beside the file of what they should say. `SCROLLBACK_BLESS=1` writes it; then read it.
+#[test]
+fn every_view_keeps_its_rules_whatever_the_session_lacks() {
+    let mut all = String::new();
+    for (name, session) in &cases() {
+        for view in [View::Anthropic, View::OpenAi, View::OpenAiResponses, View::Text] {
+            all += &format!("# {name}, for {}\n{}\n\n", view.name(), said(session, view));
+        }
+    }
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/history/views.txt");
+    if std::env::var_os("SCROLLBACK_BLESS").is_some() {
+        std::fs::write(&path, &all).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap();
+    for (expected, said) in expected.split("\n\n").zip(all.split("\n\n")) {
+        assert_eq!(said, expected);
+    }
+    assert_eq!(all.len(), expected.len());
+}
+
+#[test]
+fn a_head_anywhere_has_a_history() {
+    let session = story(
+        "u user: Go.
+         a < u assistant !c !d: Looking.
+         r < a result ?c: four
+         t < r result ?d: five
+         b < t assistant: Done.
+         s < u ~ user: Count.
+         x < s ~ assistant: Counted.
+         i < gone user: Lost.
+         j < i assistant: Found.",
+    );
+    // In the middle of an answer: its results are the answer's, wherever the head is.
+    assert_eq!(at(&session, "r", View::Text), at(&session, "t", View::Text));
+    assert!(at(&session, "r", View::Text).ends_with("Result of c: four\\nResult of d: five\""));
+    assert_eq!(at(&session, "x", View::Text), "\"User: Go.\"\n\"User: Count.\"\n\"Assistant: Counted.\"");
+    let island = at(&session, "j", View::Text);
+    assert!(
+        island.starts_with("\"User: Lost.\"\n\"Assistant: Found.\"\nnote: i: its parent \"gone\" is missing"),
+        "{island}"
+    );
+}
+
+#[test]
+fn what_a_compaction_preserves_follows_its_summary() {
+    let begin = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":"One."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"role":"assistant","content":[{"type":"text","text":"First."}]}}
+{"type":"user","uuid":"v","parentUuid":"a","message":{"role":"user","content":"Two."}}
+{"type":"assistant","uuid":"b","parentUuid":"v","message":{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"Bash","input":{}}]}}
+{"type":"user","uuid":"r","parentUuid":"b","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"ok"}]}}
+"#;
+    let rest = r#"{"type":"user","uuid":"s","parentUuid":"cut","isCompactSummary":true,"message":{"role":"user","content":"Sum."}}
+{"type":"user","uuid":"m","parentUuid":"s","isMeta":true,"message":{"role":"user","content":"Caveat."}}
+{"type":"attachment","uuid":"n","parentUuid":"m","attachment":{"type":"date"},"rendered":[{"content":"Today."}]}
+{"type":"user","uuid":"w","parentUuid":"n","message":{"role":"user","content":"Three."}}"#;
+    let ends = r#"{"preservedSegment":{"headUuid":"v","anchorUuid":"s","tailUuid":"r"}}"#;
+    // Its result was written down, so that the call is not closed by a failure.
+    let without_result = r#"{"preservedMessages":{"uuids":["v","b"]}}"#;
+    for kept in [ends, without_result] {
+        let cut = format!(
+            r#"{{"type":"system","subtype":"compact_boundary","uuid":"cut","parentUuid":null,"logicalParentUuid":"r","compactMetadata":{kept}}}"#
+        );
+        let session = of_agent("claude-code", &format!("{begin}{cut}\n{rest}"));
+        let said = said(&session, View::Text).replace('"', "");
+        assert_eq!(
+            said.lines().collect::<Vec<_>>(),
+            ["User: Sum.", "User: Two.", "Call c of Bash: {}", "Result of c: ok", "User: Caveat.", "User: Three."],
+            "{kept}"
+        );
+        let with_context = History::with_context(&session, session.head().unwrap()).unwrap();
+        let with_context = lines(&with_context, View::Text);
+        assert!(with_context.contains("\"User: Caveat.\"\n\"User: Today.\"\n\"User: Three.\""), "{with_context}");
+    }
+}
+
+#[test]
+fn an_older_compaction_of_codex_keeps_the_prompts() {
+    let log = r#"{"type":"session_meta","payload":{"id":"s","cwd":"/x"}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"One."}]}}
+{"type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"First."}]}}
+{"type":"compacted","payload":{"message":"Sum one."}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Two."}]}}
+{"type":"compacted","payload":{"message":"Sum two."}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Three."}]}}"#;
+    let said = said(&of_agent("codex", log), View::Text);
+    assert_eq!(said, "\"User: One.\"\n\"User: Two.\"\n\"User: Sum two.\"\n\"User: Three.\"");
+}
+
+#[test]
+fn a_compaction_in_the_midst_of_a_turn_does_not_lose_its_result() {
+    let log = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"Go."}]}}
+{"uuid":"a","parentUuid":"u","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"functionCall":{"id":"c","name":"read","args":{}}}]}}
+{"uuid":"r","parentUuid":"a","sessionId":"s","type":"tool_result","message":{"role":"user","parts":[{"functionResponse":{"id":"c","name":"read","response":{"output":"four"}}}]}}
+{"uuid":"z","parentUuid":"r","sessionId":"s","type":"system","subtype":"chat_compression","systemPayload":{"info":{},"compressedHistory":[{"role":"user","parts":[{"text":"Sum."}]},{"role":"model","parts":[{"functionCall":{"id":"c","name":"read","args":{}}}]}]}}
+{"uuid":"b","parentUuid":"z","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"text":"Four."}]}}"#;
+    let said = said(&of_agent("qwen-code", log), View::Text);
+    assert_eq!(said, "\"User: Sum.\"\n\"Call c of read: {}\"\n\"Result of c: four\"\n\"Assistant: Four.\"");
+}
+
+#[test]
+fn what_only_the_model_can_read_is_sent_back_to_it() {
+    let log = r#"{"type":"session_meta","payload":{"id":"s","cwd":"/x"}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"One."}]}}
+{"type":"compacted","payload":{"message":"","replacement_history":[{"type":"message","role":"user","content":[{"type":"input_text","text":"One."}]},{"type":"compaction","encrypted_content":"E"}]}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Two."}]}}
+{"type":"response_item","payload":{"type":"web_search_call","id":"ws","status":"completed","action":{"type":"search","query":"q"}}}"#;
+    let session = of_agent("codex", log);
+    assert_eq!(
+        said(&session, View::OpenAiResponses).lines().collect::<Vec<_>>(),
+        [
+            r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"One."}]}"#,
+            r#"{"type":"compaction","encrypted_content":"E"}"#,
+            r#"{"type":"message","role":"user","content":[{"type":"input_text","text":"Two."}]}"#,
+            r#"{"type":"web_search_call","status":"completed","action":{"type":"search","query":"q"}}"#,
+        ]
+    );
+    assert!(said(&session, View::Anthropic).contains("a piece that only another API has is not sent"));
+    let log = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":"Find it."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://example.com","encrypted_content":"E"}]},{"type":"text","text":"Found."}]}}"#;
+    assert_eq!(
+        said(&of_agent("claude-code", log), View::Anthropic).lines().nth(1),
+        Some(
+            r#"{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://example.com","encrypted_content":"E"}]},{"type":"text","text":"Found."}]}"#
+        )
+    );
+}
+
+#[test]
+fn in_a_room_every_message_says_whose_it_is() {
+    let log = r#"{"type":"message","role":"user","sender":"ada@muc","content":"Hello."}
+{"type":"message","role":"assistant","content":"Hi."}
+{"type":"message","role":"user","sender":"bo@example.org","content":"Alone."}"#;
+    let said = said(&of_agent("fluux", log), View::OpenAi);
+    assert!(said.contains(r#""ada@muc: Hello.""#) && said.contains(r#""Alone.""#), "{said}");
+}
+
+#[test]
+fn a_message_of_several_steps_is_several_turns() {
+    let log = r#"[{"id":"u","role":"user","parts":[{"type":"text","text":"Go."}]},
+{"id":"a","role":"assistant","parts":[{"type":"step-start"},{"type":"text","text":"One."},
+ {"type":"tool-Bash","toolCallId":"c","state":"output-available","input":{},"output":{"n":4}},
+ {"type":"steering-message","id":"s","parts":[{"type":"text","text":"Hurry."}]},
+ {"type":"step-start"},{"type":"dynamic-tool","toolName":"Read","toolCallId":"d","state":"output-error","input":{},"errorText":"no"},
+ {"type":"step-start"},{"type":"text","text":"Two."}]}]"#;
+    let said = said(&of_agent("ai-sdk", log), View::Text);
+    let expected = [
+        r#""User: Go.""#,
+        r#""Assistant: One.\nCall c of Bash: {}""#,
+        r#""Result of c: {\"n\":4}""#,
+        r#""User: Hurry.""#,
+        r#""Call d of Read: {}""#,
+        r#""Failed result of d: no""#,
+        r#""Assistant: Two.""#,
+    ];
+    assert_eq!(said.lines().collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn the_last_messages_are_whole() {
+    let session = story(
+        "u user: Go.
+         a < u assistant !c: Looking.
+         r < a result ?c: four
+         b < r assistant: Four.
+         v < b user: On.",
+    );
+    let kept = |session: &Session, messages, view: View| {
+        let mut history = History::of(session, session.head().unwrap()).unwrap();
+        history.last_messages(messages, view).unwrap()
+    };
+    let counts = |view: View| (0..8).map(|messages| kept(&session, messages, view).0.len()).collect::<Vec<_>>();
+    // A result without its call is left out; Anthropic's API needs a user before an answer, who does not count.
+    assert_eq!(counts(View::OpenAi), [0, 1, 2, 2, 4, 5, 5, 5]);
+    assert_eq!(counts(View::Anthropic), [0, 1, 3, 3, 5, 5, 5, 5]);
+    assert_eq!(counts(View::Gemini), [0, 1, 3, 3, 5, 5, 5, 5]);
+    assert_eq!(counts(View::OpenAiResponses), [0, 1, 2, 2, 4, 5, 6, 6]);
+    assert_eq!(counts(View::AiSdk), [0, 1, 2, 2, 4, 5, 5, 5]);
+    assert_eq!(counts(View::Text), [0, 1, 2, 2, 4, 5, 5, 5]);
+    assert_eq!(kept(&session, usize::MAX, View::Text).0.len(), 5);
+    let (_, notes) = kept(&session, 3, View::Anthropic);
+    let notes: Vec<String> = notes.iter().map(|note| format!("{}: {}", note.record, note.what)).collect();
+    assert_eq!(
+        notes,
+        [
+            "r: results whose calls come before the last messages are not sent",
+            "r: the history begins with an answer; a message of the user was put before it"
+        ]
+    );
+    // The call, its result and the answer fit.
+    let answered = story("u user: Go.\na < u assistant !c: Looking.\nr < a result ?c: four\nb < r assistant: Four.");
+    for view in [View::OpenAi, View::AiSdk, View::Text, View::OpenAiResponses] {
+        assert_eq!(kept(&answered, 3, view).0.len(), 3, "{}", view.name());
+    }
+    assert_eq!(kept(&answered, 3, View::Anthropic).0.len(), 4);
+    // What is one message with another is not lost.
+    let summed = story("u user: Go.\nc < u compaction: Sum.\nv < c user: On.\na < v assistant: Done.");
+    let messages = kept(&summed, 2, View::Anthropic).0;
+    assert_eq!(messages[0]["content"].as_array().unwrap().len(), 2);
+    // A history that begins with an answer: the filler stays, and does not count.
+    let answer_first = story("a assistant: Hello.\nu < a user: Go.");
+    assert_eq!(kept(&answer_first, 2, View::Anthropic).0.len(), 3);
+    assert_eq!(kept(&answer_first, 1, View::Anthropic).0.len(), 1);
+    let ends_in_results = story("u user: Go.\na < u assistant !c: Looking.");
+    assert_eq!(kept(&ends_in_results, 1, View::OpenAi).0.len(), 0);
+}
+
+#[test]
+fn a_cut_that_nothing_stands_for_cuts_nothing() {
+    let log = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":"One."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"role":"assistant","content":[{"type":"text","text":"First."}]}}
+{"type":"system","subtype":"compact_boundary","uuid":"cut","parentUuid":null,"logicalParentUuid":"a","content":"Compacted"}
+{"type":"user","uuid":"v","parentUuid":"cut","message":{"role":"user","content":"Two."}}"#;
+    let lost = "note: cut: nothing stands for what it cut off; the history before it is sent";
+    let expected = format!("\"User: One.\"\n\"Assistant: First.\"\n\"User: Two.\"\n{lost}");
+    assert_eq!(said(&of_agent("claude-code", log), View::Text), expected);
+    let log = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"One."}]}}
+{"uuid":"a","parentUuid":"u","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"text":"First."}]}}
+{"uuid":"cut","parentUuid":"a","sessionId":"s","type":"system","subtype":"chat_compression","systemPayload":{"info":{},"compressedHistory":[]}}
+{"uuid":"v","parentUuid":"cut","sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"Two."}]}}"#;
+    assert_eq!(said(&of_agent("qwen-code", log), View::Text), expected);
+    assert_eq!(said(&of_agent("qwen-code", log), View::Gemini).lines().count(), 4);
+}
+
+#[test]
+fn calls_of_one_id_get_their_results_in_order() {
+    let begin = r#"{"type":"session_meta","payload":{"id":"s","cwd":"/x"}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Go."}]}}
+{"type":"response_item","payload":{"type":"function_call","name":"exec","arguments":"{\"n\":1}","call_id":"c"}}
+{"type":"response_item","payload":{"type":"function_call","name":"exec","arguments":"{\"n\":2}","call_id":"c"}}
+{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"one"}}"#;
+    let second = r#"{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"two"}}"#;
+    let results = |log: &str| said(&of_agent("codex", log), View::Text).lines().nth(2).unwrap().to_owned();
+    assert_eq!(results(&format!("{begin}\n{second}")), r#""Result of c: one\nResult of c_2: two""#);
+    let alone = results(begin);
+    assert!(alone.starts_with(r#""Result of c: one\nFailed result of c_2: [no result"#), "{alone}");
+}
+
+#[test]
+fn reasoning_that_led_to_nothing_does_not_end_a_history() {
+    let log = r#"{"type":"session_meta","payload":{"id":"s","cwd":"/x"}}
+{"type":"response_item","payload":{"type":"message","role":"developer","content":[{"type":"input_text","text":"Be kind."}]}}
+{"type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"Go."}]}}
+{"type":"response_item","payload":{"type":"function_call","name":"exec","arguments":"{}","call_id":"c"}}
+{"type":"response_item","payload":{"type":"function_call_output","call_id":"c","output":"one"}}
+{"type":"response_item","payload":{"type":"reasoning","summary":[],"encrypted_content":"E"}}"#;
+    let session = of_agent("codex", log);
+    let history = History::with_context(&session, session.head().unwrap()).unwrap();
+    assert_eq!(history.state, State::InterruptedTurn);
+    assert_eq!(history.notice, "The last answer was interrupted: nothing follows its thinking.");
+    let (items, notes) = View::OpenAiResponses.messages(&history).unwrap();
+    assert_eq!(items.last().unwrap()["type"], "function_call_output");
+    assert_eq!(notes[0].what, "reasoning that led to nothing is not sent");
+    // The developer instructs, and no user.
+    assert_eq!(items[0]["role"], "developer");
+    assert_eq!(View::OpenAi.messages(&history).unwrap().0[0]["role"], "developer");
+}
+
+#[test]
+fn a_session_that_nobody_answered_does_not_go_on_after_an_answer() {
+    let session = story("u user: Go.\na < u assistant: Done.\nc < a compaction: Sum.");
+    let history = History::of(&session, session.head().unwrap()).unwrap();
+    assert_eq!(history.notice, "The session goes on after the summary of what was said before.");
+}
+
+#[test]
+fn what_the_model_was_never_shown_is_no_context() {
+    let log = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":"Go."}}
+{"type":"attachment","uuid":"x","parentUuid":"u","attachment":{"type":"date"}}
+{"type":"attachment","uuid":"y","parentUuid":"x","attachment":{"type":"model"},"rendered":[{"content":"Today."}],"renderedRole":"system"}
+{"type":"assistant","uuid":"a","parentUuid":"y","message":{"role":"assistant","content":[{"type":"text","text":"Gone."}]}}"#;
+    let session = of_agent("claude-code", log);
+    let history = History::with_context(&session, session.head().unwrap()).unwrap();
+    assert_eq!(lines(&history, View::Text), "\"User: Go.\"\n\"System: Today.\"\n\"Assistant: Gone.\"");
+}
+
+#[test]
+fn a_prompt_that_waited_is_a_prompt() {
+    let queued = |mode: &str| {
+        let log = format!(
+            r#"{{"type":"user","uuid":"u","parentUuid":null,"message":{{"role":"user","content":"Go."}}}}
+{{"type":"assistant","uuid":"a","parentUuid":"u","message":{{"role":"assistant","content":[{{"type":"tool_use","id":"c","name":"Bash","input":{{}}}}]}}}}
+{{"type":"user","uuid":"r","parentUuid":"a","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c","content":"ok"}}]}}}}
+{{"type":"attachment","uuid":"q","parentUuid":"r","attachment":{{"type":"queued_command","prompt":"Hurry.","commandMode":"{mode}"}}}}"#
+        );
+        of_agent("claude-code", &log)
+    };
+    let session = queued("prompt");
+    assert!(said(&session, View::Text).ends_with("\"Result of c: ok\"\n\"User: Hurry.\""));
+    let resume = prepare_resume(&session, session.head().unwrap()).unwrap();
+    assert_eq!((resume.state, resume.messages.len()), (State::InterruptedPrompt, 3));
+    assert!(said(&queued("task-notification"), View::Text).ends_with("\"User: Hurry.\""));
+}
+
+#[test]
+fn files_that_only_one_api_holds_go_back_to_it() {
+    let log = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":[{"type":"image","source":{"type":"file","file_id":"f"}},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"Words."}},{"type":"image","source":{"type":"base64","media_type":"image/tiff","data":"AAAA"}}]}}"#;
+    let session = of_agent("claude-code", log);
+    assert_eq!(
+        said(&session, View::Anthropic).lines().next().unwrap(),
+        r#"{"role":"user","content":[{"type":"image","source":{"type":"file","file_id":"f"}},{"type":"document","source":{"type":"text","media_type":"text/plain","data":"Words."}},{"type":"text","text":"[file (image/tiff)]"}]}"#
+    );
+    for view in [View::OpenAi, View::OpenAiResponses, View::Gemini] {
+        let said = said(&session, view);
+        assert!(said.contains(r#""text":"Words.""#) && said.contains(r#""text":"[file (image/tiff)]""#), "{said}");
+        assert!(said.contains(r#"note: u: a file of type "image/tiff" is only named"#), "{said}");
+    }
+}
+
+#[test]
+fn what_fluux_sends_is_the_same_in_every_view() {
+    let log = r#"{"type":"message","role":"user","sender":"ada@muc","content":"Hello.","attachments":[{"filename":"a.png","mime_type":"image/png","size":3,"url":"x"}],"msg_id":"m"}
+{"type":"message","role":"assistant","content":"Hi.","msg_id":"n"}"#;
+    let session = of_agent("fluux", log);
+    let history = History::of(&session, session.head().unwrap()).unwrap();
+    let sent = |view: View| view.messages(&history).unwrap().0[0].clone();
+    let words = sent(View::Fluux)["content"].clone();
+    assert_eq!(words, "ada@muc: {\"filename\":\"a.png\",\"mime_type\":\"image/png\",\"size\":3}\nHello.");
+    assert_eq!(sent(View::OpenAi)["content"], words);
+    assert_eq!(sent(View::Anthropic)["content"], serde_json::json!([{"type": "text", "text": words}]));
+    assert_eq!(sent(View::Gemini)["parts"], serde_json::json!([{"text": words}]));
+}
+
+#[test]
+fn a_message_in_a_role_that_nobody_knows_is_not_dropped_in_silence() {
+    let log = r#"{"type":"message","role":"user","content":"Hello.","msg_id":"m"}
+{"type":"message","role":"system","content":"Be kind.","msg_id":"s"}
+{"type":"message","role":"assistant","content":"Hi.","msg_id":"n"}"#;
+    let said = said(&of_agent("fluux", log), View::Text);
+    assert_eq!(said, "\"User: Hello.\"\n\"Assistant: Hi.\"\nnote: s: nobody knows what it is; it is not sent");
+}
+
+#[test]
+fn long_names_of_tools_are_cut_and_stay_apart() {
+    let call = |end: &str| {
+        let (name, id) = (format!("{}{end}", "n".repeat(70)), format!("c{end}"));
+        format!(
+            r#"{{"type":"response_item","payload":{{"type":"function_call","name":"{name}","arguments":"{{}}","call_id":"{id}"}}}}"#
+        )
+    };
+    let meta = r#"{"type":"session_meta","payload":{"id":"s","cwd":"/x"}}"#;
+    let session = of_agent("codex", &[meta.to_owned(), call("a"), call("b")].join("\n"));
+    let history = History::of(&session, session.head().unwrap()).unwrap();
+    let (items, notes) = View::OpenAiResponses.messages(&history).unwrap();
+    let names: Vec<&str> = items.iter().filter_map(|item| item["name"].as_str()).collect();
+    assert_eq!(names.iter().map(|name| name.len()).collect::<Vec<_>>(), [64, 64]);
+    assert_ne!(names[0], names[1]);
+    assert!(notes[0].what.contains("the API does not take its name"));
+}
+
+#[test]
+fn a_made_up_response_joins_the_recorded_ones() {
+    let log = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"Go."}]}}
+{"uuid":"a","parentUuid":"u","sessionId":"s","type":"assistant","message":{"role":"model","parts":[{"functionCall":{"id":"c","name":"read","args":{}}},{"functionCall":{"id":"d","name":"read","args":{}}}]}}
+{"uuid":"r","parentUuid":"a","sessionId":"s","type":"tool_result","message":{"role":"user","parts":[{"functionResponse":{"id":"c","name":"read","response":{"output":"four"}}}]}}"#;
+    let session = of_agent("qwen-code", log);
+    let history = History::of(&session, session.head().unwrap()).unwrap();
+    let contents = View::Gemini.messages(&history).unwrap().0;
+    assert_eq!(contents.len(), 3);
+    assert_eq!(contents[2]["parts"][0]["functionResponse"]["id"], "c");
+    assert_eq!(contents[2]["parts"][1]["functionResponse"]["id"], "d");
+}
+
+#[test]
+fn everything_that_a_resume_needs_comes_at_once() {
+    let session = read(
+        r#"{"type":"user","uuid":"u","todos":[{"content":"Look","status":"pending"}],"thinkingMetadata":{"level":"high"},"message":{"content":"Go."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":"","toolCalls":[{"id":"c","name":"Read","arguments":{}}]}}"#,
+    );
+    let resume = prepare_resume(&session, session.head().unwrap()).unwrap();
+    assert_eq!(resume.state, State::InterruptedTurn);
+    assert_eq!(resume.notice, "The last answer was interrupted: one call has no result. It is not run again.");
+    assert_eq!(resume.todos.unwrap()[0].content, "Look");
+    assert_eq!(resume.thinking.unwrap().level.as_deref(), Some("high"));
+    assert_eq!((resume.messages.len(), resume.history.turns.len()), (2, 3));
+    let states = [
+        ("u user: Go.\na < u assistant: Done.", State::Clean),
+        ("u user: Go.", State::InterruptedPrompt),
+        ("u user: Go.\na < u assistant !c: Looking.\nr < a result ?c: four", State::InterruptedTurn),
+        ("u < gone user: Go.\na < u assistant: Done.", State::Degraded),
+    ];
+    for (told, state) in states {
+        let session = story(told);
+        assert_eq!(History::of(&session, session.head().unwrap()).unwrap().state, state, "{told}");
+    }
+}
+
+#[test]
+fn half_a_character_is_named() {
+    let session = read(r#"{"type":"user","uuid":"u","message":{"content":"Go \ud83d."}}"#);
+    let said = said(&session, View::Text);
+    assert_eq!(said, "\"User: Go \u{fffd}.\"\nnote: u: half a character was replaced by U+FFFD");
+}
+
+/// Sessions that lack something, or have something that not every API takes.
+fn cases() -> Vec<(&'static str, Session)> {
+    vec![
+        (
+            "parallel and failing calls",
+            read(
+                r#"{"type":"user","uuid":"u","message":{"content":"Go."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":"Both.","toolCalls":[{"id":"c1","name":"Read","arguments":{"path":"x"}},{"id":"c2","name":"Bash","arguments":{"command":"false"}}]}}
+{"type":"tool_result","uuid":"r2","parentUuid":"a","toolResults":[{"toolCallId":"c2","content":"exit 1","success":false}]}
+{"type":"tool_result","uuid":"r1","parentUuid":"r2","toolResults":[{"toolCallId":"c1","content":"text","success":true}]}
+{"type":"assistant","uuid":"b","parentUuid":"r1","message":{"content":"Done."}}"#,
+            ),
+        ),
+        ("dangling call", story("u user: Go.\na < u assistant !c: Looking.")),
+        (
+            "a call that the conversation went on without",
+            story("u user: Go.\na < u assistant !c: Looking.\nv < a user: Stop.\nb < v assistant: Stopped."),
+        ),
+        ("orphan result", story("u user: Go.\nr < u result ?gone: four\na < r assistant: Four.")),
+        (
+            "doubled result",
+            story(
+                "u user: Go.\na < u assistant !c: Looking.\nr < a result ?c: one\ns < r result ?c: two\nb < s assistant: One.",
+            ),
+        ),
+        (
+            "compaction of a compaction",
+            story(
+                "u user: One.
+                 a < u assistant: First.
+                 c < a compaction: Sum one.
+                 v < c user: Two.
+                 b < v assistant: Second.
+                 d < b compaction: Sum two.
+                 w < d user: Three.",
+            ),
+        ),
+        (
+            "images",
+            read(
+                r#"{"type":"user","uuid":"u","message":{"content":[{"type":"text","text":"See."},{"type":"file","mediaType":"image/png","url":"data:image/png;base64,AAAA"},{"type":"file","mediaType":"image/jpeg","url":"https://example.com/a.jpg"},{"type":"file","mediaType":"application/pdf","filename":"a.pdf","url":"data:application/pdf;base64,JVBE"},{"type":"file","mediaType":"audio/wav","filename":"a.wav","url":"data:audio/wav;base64,UklG"}]}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":"","toolCalls":[{"id":"c","name":"Shot","arguments":{}}]}}
+{"type":"tool_result","uuid":"r","parentUuid":"a","toolResults":[{"toolCallId":"c","content":[{"type":"text","text":"Here."},{"type":"file","mediaType":"image/png","url":"data:image/png;base64,BBBB"}],"success":true}]}"#,
+            ),
+        ),
+        (
+            "empty content",
+            read(
+                r#"{"type":"user","uuid":"u","message":{"content":"Go."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":""}}
+{"type":"user","uuid":"v","parentUuid":"a","message":{"content":[{"type":"text","text":""},{"type":"text","text":"  "},{"type":"text","text":"On."}]}}"#,
+            ),
+        ),
+        (
+            "calls without a name, without an id, with the same id",
+            read(
+                r#"{"type":"user","uuid":"u","message":{"content":"Go."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":"","toolCalls":[{"arguments":"text"},{"id":"c","name":"mcp: odd name"},{"id":"c","name":"","arguments":[1]}]}}"#,
+            ),
+        ),
+        (
+            "said in between",
+            story(
+                "u user: Go.\na < u assistant !c: Looking.\nv < a user: Hurry.\nr < v result ?c: four\nb < r assistant: Four.",
+            ),
+        ),
+        ("an answer first", story("a assistant: Hello.\nu < a user: Go.")),
+        ("an instruction", story("s system: Be kind.\nu < s user: Go.")),
+        (
+            "foreign reasoning",
+            read(
+                r#"{"type":"user","uuid":"u","message":{"content":"Go."}}
+{"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":[{"type":"reasoning","text":"Hm."},{"type":"reasoning","text":"Signed.","providerMetadata":{"anthropic":{"signature":"S"}}},{"type":"reasoning","text":"","providerMetadata":{"openai":{"reasoningEncryptedContent":"E"}}},{"type":"text","text":"Gone."}]}}
+{"type":"user","uuid":"v","parentUuid":"a","message":{"content":"On."}}
+{"type":"assistant","uuid":"b","parentUuid":"v","message":{"content":[{"type":"reasoning","text":"Cut off","providerMetadata":{"anthropic":{"signature":"T"}}}]}}
+{"type":"user","uuid":"w","parentUuid":"b","message":{"content":"Again."}}"#,
+            ),
+        ),
+    ]
+}

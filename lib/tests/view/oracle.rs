@@ -1,0 +1,66 @@
+//! What the real Claude Code sends when it resumes a session is what we would send, line by line.
+//!
+//! The cases are sessions as the agent left them or as they were damaged, and `expected.json` is what it sent.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+use std::path::{Path, PathBuf};
+
+use crate::support::oracle::{difference, of_anthropic, told};
+use crate::support::sent;
+use scrollback::dialect::ClaudeCode;
+use scrollback::session::Session;
+use scrollback::session::read::source::Source;
+use scrollback::view::history::View;
+
+/// Where the agent adds something of its own: it closes a broken end with an answer that nobody gave.
+const NOT_HISTORY: &str = "A: No response requested.";
+
+#[test]
+fn we_send_what_claude_code_sends_and_nothing_else() {
+    let mut wrong = Vec::new();
+    for case in cases() {
+        let theirs: Vec<String> = told(&case).into_iter().filter(|line| line != NOT_HISTORY).collect();
+        let ours = of_anthropic(&sent(&read(&case), View::Anthropic));
+        assert!(!theirs.is_empty(), "{}: nothing to compare", case.display());
+        wrong.extend(difference(&theirs, &ours).map(|how| format!("{}: {how}", case.display())));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The agent parts the texts of one message by line feeds.
+#[test]
+fn the_users_words_are_the_same_to_the_last_line_feed() {
+    let mut seams = 0;
+    for case in cases() {
+        let ours = of_anthropic(&sent(&read(&case), View::Anthropic));
+        let theirs: Vec<String> = told(&case).into_iter().filter(|line| line != NOT_HISTORY).collect();
+        let pairs = theirs.iter().zip(&ours).filter(|(theirs, _)| theirs.starts_with("U: ") && !theirs.contains('…'));
+        for (theirs, ours) in pairs {
+            assert_eq!(&ours.replace('\n', "\\n"), theirs, "{}", case.display());
+            seams += usize::from(ours.ends_with('\n'));
+        }
+    }
+    assert!(seams > 0);
+}
+
+#[test]
+fn undamaged_sessions_have_no_errors() {
+    for case in cases() {
+        let session = read(&case);
+        let damaged = ["exp__f-trunc"].iter().any(|name| case.ends_with(name));
+        assert_eq!(session.has_errors(), damaged, "{}: {:?}", case.display(), session.issues());
+    }
+}
+
+fn read(case: &Path) -> Session {
+    let source = Source::file(&ClaudeCode, &case.join("session.jsonl"));
+    Session::open(&source, &crate::support::reading()).unwrap()
+}
+
+fn cases() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle/claude");
+    let mut cases: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    cases.sort();
+    assert!(cases.len() >= 12);
+    cases
+}

@@ -1,0 +1,9 @@
+//! What changes a store.
+
+mod fork;
+mod ingest;
+mod recording;
+mod rotate;
+mod trash;
+#[path = "../support/mod.rs"]
+mod support;

@@ -1,0 +1,368 @@
+//! The trash: what is removed can be put back, whole, where it was; and what somebody wrote into the trash is not believed.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::place::{files_below, host_at};
+use crate::support::{native, now, reading};
+use scrollback::dialect;
+use scrollback::model::error::Error;
+use scrollback::session::Session;
+use scrollback::session::read::source::Source;
+use scrollback::write::store::{NewSession, Store};
+use scrollback::write::trash::{Removed, Trash};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const USER: &str =
+    "{\"type\":\"user\",\"uuid\":\"u\",\"sessionId\":\"s1\",\"message\":{\"role\":\"user\",\"content\":\"Hi\"}}\n";
+
+struct Place {
+    _folder: TempDir,
+    root: PathBuf,
+    trash: Trash,
+}
+
+/// A folder with these files.
+fn place(files: &[(&str, &str)]) -> Place {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    for (path, text) in files {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let trash = Trash::open(&root.join("trash"), host_at(now()));
+    Place { _folder: folder, root, trash }
+}
+
+impl Place {
+    fn session(&self, dialect: &str, path: &str) -> Session {
+        let source = Source::file(dialect::named(dialect).unwrap(), &self.root.join(path));
+        Session::open(&source, &reading()).unwrap()
+    }
+
+    fn remove(&self, dialect: &str, path: &str) -> Result<Removed, Error> {
+        self.trash.remove(&self.session(dialect, path))
+    }
+
+    /// Every file, as a path below the folder.
+    fn files(&self) -> Vec<String> {
+        files_below(&self.root)
+    }
+
+    fn origin(&self, id: &str) -> Value {
+        serde_json::from_str(&fs::read_to_string(self.root.join("trash").join(id).join("origin.json")).unwrap())
+            .unwrap()
+    }
+}
+
+const NATIVE: &[(&str, &str)] = &[
+    ("sessions/s1/messages.jsonl", USER),
+    ("sessions/s1/metadata.json", "{\"customTitle\":\"Greetings\"}"),
+    ("sessions/s1/more/notes.txt", "mine"),
+    ("sessions/s2/messages.jsonl", USER),
+];
+
+#[test]
+fn what_a_session_was_converted_from_goes_and_comes_back_with_it() {
+    let log = "projects/p/s1.jsonl";
+    let place = place(&[(log, USER), ("projects/p/s1.jsonl.scrollback.json", "kept"), ("projects/p/s2.jsonl", USER)]);
+    let before = place.files();
+    let removed = place.remove("claude-code", log).unwrap();
+    let left = place.files();
+    assert!(left.iter().all(|file| file.starts_with("trash/") || file == "projects/p/s2.jsonl"), "{left:?}");
+    place.trash.restore(&removed.id).unwrap();
+    assert_eq!(place.files(), before);
+}
+
+#[test]
+fn a_native_session_goes_with_its_folder_and_comes_back() {
+    let place = place(NATIVE);
+    let before = place.files();
+    let removed = place.remove("native", "sessions/s1/messages.jsonl").unwrap();
+    assert_eq!(removed.id, "s1");
+    assert_eq!(
+        place.files(),
+        [
+            "sessions/s2/messages.jsonl",
+            "trash/s1/origin.json",
+            "trash/s1/s1/messages.jsonl",
+            "trash/s1/s1/metadata.json",
+            "trash/s1/s1/more/notes.txt"
+        ]
+    );
+    let path = place.root.join("sessions/s1/messages.jsonl");
+    let folder = place.root.join("sessions/s1");
+    assert_eq!(
+        place.origin("s1"),
+        json!({"dialect": "native", "session": "s1", "title": "Greetings", "path": path, "removed": "2026-11-15T12:00:00Z",
+            "files": [{"path": folder, "name": "s1"}]})
+    );
+    let listed = place.trash.list();
+    assert_eq!((listed.removed.len(), listed.errors.len()), (1, 0));
+    assert_eq!(place.trash.restore("s1").unwrap().origin.path, path);
+    assert_eq!(place.files(), before);
+    assert_eq!(fs::read_to_string(&path).unwrap(), USER);
+    assert!(place.trash.list().removed.is_empty());
+}
+
+#[test]
+fn what_belongs_to_a_session_goes_along() {
+    for (dialect, path, files) in [
+        (
+            "claude-code",
+            "c/projects/p/s1.jsonl",
+            &["c/projects/p/s1.jsonl", "c/projects/p/s1/subagents/agent-1.jsonl", "c/projects/p/s1/tool-results/1.txt"]
+                [..],
+        ),
+        (
+            "qwen-code",
+            "q/projects/p/chats/s1.jsonl",
+            &["q/projects/p/chats/s1.jsonl", "q/projects/p/subagents/s1/agent-1.jsonl"],
+        ),
+        (
+            "codex",
+            "x/sessions/2026/01/02/rollout-2026-01-02T03-04-05-s1.jsonl",
+            &["x/sessions/2026/01/02/rollout-2026-01-02T03-04-05-s1.jsonl"],
+        ),
+        ("fluux", "f/a@b.org/history.jsonl", &["f/a@b.org/history.jsonl"]),
+        ("sage-el", "e/projects/p/conversation.jsonl", &["e/projects/p/conversation.jsonl"]),
+    ] {
+        let staying = [
+            "c/projects/p/s2.jsonl",
+            "q/projects/p/subagents/s2/agent-1.jsonl",
+            "f/a@b.org/sessions/1.jsonl",
+            "e/projects/p/metadata.json",
+        ];
+        let all: Vec<(&str, &str)> = files.iter().chain(&staying).map(|path| (*path, USER)).collect();
+        let place = place(&all);
+        let before = place.files();
+        let id = place.remove(dialect, path).unwrap().id;
+        let left: Vec<String> = place.files().into_iter().filter(|path| !path.starts_with("trash/")).collect();
+        let mut expected = staying.to_vec();
+        expected.sort_unstable();
+        assert_eq!(left, expected, "{dialect}");
+        place.trash.restore(&id).unwrap();
+        assert_eq!(place.files(), before, "{dialect}");
+    }
+}
+
+#[test]
+fn removed_twice_is_kept_twice() {
+    let place = place(NATIVE);
+    for expected in ["s1", "s1~2", "s1~3"] {
+        fs::create_dir_all(place.root.join("sessions/s1")).unwrap();
+        fs::write(place.root.join("sessions/s1/messages.jsonl"), USER).unwrap();
+        assert_eq!(place.remove("native", "sessions/s1/messages.jsonl").unwrap().id, expected);
+    }
+    assert_eq!(place.trash.list().removed.len(), 3);
+    place.trash.restore("s1~2").unwrap();
+    assert!(matches!(place.trash.restore("s1"), Err(Error::Exists(_))));
+    assert_eq!(place.trash.list().removed.len(), 2);
+}
+
+#[test]
+fn a_restore_overwrites_nothing() {
+    let place = place(NATIVE);
+    place.remove("native", "sessions/s1/messages.jsonl").unwrap();
+    fs::write(place.root.join("sessions/s1"), "somebody's").unwrap();
+    let before = place.files();
+    assert!(matches!(place.trash.restore("s1"), Err(Error::Exists(_))));
+    assert_eq!(place.files(), before);
+    for id in ["s2", "", ".", "..", "../trash/s1", "s1/", "/s1"] {
+        assert!(matches!(place.trash.restore(id), Err(Error::NoSession(_))), "{id:?}");
+    }
+}
+
+#[test]
+fn a_place_that_is_gone_is_made_again() {
+    let place = place(&[("c/projects/p/s1.jsonl", USER)]);
+    place.remove("claude-code", "c/projects/p/s1.jsonl").unwrap();
+    fs::remove_dir_all(place.root.join("c")).unwrap();
+    place.trash.restore("s1").unwrap();
+    assert_eq!(place.files(), ["c/projects/p/s1.jsonl"]);
+}
+
+#[test]
+fn names_of_strangers_lead_nowhere() {
+    for (session, expected) in
+        [("../../etc", "_.._etc"), ("/x", "_x"), ("", "session"), ("..", "session"), ("a\u{1b}[31m", "a__31m")]
+    {
+        let line =
+            json!({"type": "user", "uuid": "u", "sessionId": session, "message": {"role": "user", "content": "Hi"}});
+        let place = place(&[("sessions/odd/messages.jsonl", &format!("{line}\n"))]);
+        let removed = place.remove("native", "sessions/odd/messages.jsonl").unwrap();
+        // A session without a name of its own is called after its place.
+        let expected = if session.is_empty() { "odd" } else { expected };
+        assert_eq!(removed.id, expected, "{session:?}");
+        place.trash.restore(&removed.id).unwrap();
+        assert_eq!(place.files(), ["sessions/odd/messages.jsonl"]);
+    }
+}
+
+#[test]
+fn an_origin_that_cannot_be_is_not_believed() {
+    let place = place(NATIVE);
+    place.remove("native", "sessions/s1/messages.jsonl").unwrap();
+    let note = place.root.join("trash/s1/origin.json");
+    let right = place.origin("s1");
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut origin = right.clone();
+        change(&mut origin);
+        origin.to_string()
+    };
+    let elsewhere = place.root.join("elsewhere");
+    for (what, text) in [
+        ("no JSON", "{".to_owned()),
+        ("nothing", "{}".to_owned()),
+        ("another place", with(&|origin| origin["files"][0]["path"] = json!(elsewhere))),
+        ("a step back", with(&|origin| origin["files"][0]["path"] = json!(place.root.join("sessions/x/../s1")))),
+        ("a relative path", with(&|origin| origin["path"] = json!("sessions/s1/messages.jsonl"))),
+        ("a name that is a path", with(&|origin| origin["files"][0]["name"] = json!("../../sessions/s2"))),
+        ("the note itself", with(&|origin| origin["files"][0]["name"] = json!("origin.json"))),
+        ("no files", with(&|origin| origin["files"] = json!([]))),
+        ("nobody's dialect", with(&|origin| origin["dialect"] = json!("unknown"))),
+        (
+            "a file that is no session",
+            with(&|origin| {
+                origin["path"] = json!(place.root.join(".bashrc"));
+                origin["files"][0]["path"] = json!(place.root.join(".bashrc"));
+            }),
+        ),
+        ("too long", format!("{}{}", " ".repeat(2 << 20), right)),
+    ] {
+        fs::write(&note, text).unwrap();
+        let before = place.files();
+        assert!(place.trash.restore("s1").is_err(), "{what}");
+        let listed = place.trash.list();
+        assert_eq!((listed.removed.len(), listed.errors.len()), (0, 1), "{what}");
+        assert_eq!(place.files(), before, "{what}");
+    }
+    fs::write(&note, right.to_string()).unwrap();
+    place.trash.restore("s1").unwrap();
+}
+
+#[test]
+fn a_restore_goes_on_where_the_machine_died() {
+    let place = place(&[("c/projects/p/s1.jsonl", USER), ("c/projects/p/s1/subagents/agent-1.jsonl", USER)]);
+    let before = place.files();
+    place.remove("claude-code", "c/projects/p/s1.jsonl").unwrap();
+    // The second was never moved.
+    fs::rename(place.root.join("trash/s1/s1"), place.root.join("c/projects/p/s1")).unwrap();
+    place.trash.restore("s1").unwrap();
+    assert_eq!(place.files(), before);
+}
+
+#[test]
+fn what_is_nobodys_session_is_refused() {
+    let place = place(&[("notes.txt", USER), ("sessions/s1/messages.jsonl", USER)]);
+    for (dialect, path) in [("native", "notes.txt"), ("unknown", "sessions/s1/messages.jsonl")] {
+        assert!(matches!(place.remove(dialect, path), Err(Error::CannotHold { .. })), "{dialect} {path}");
+    }
+    assert_eq!(place.files().len(), 2);
+}
+
+#[test]
+fn a_session_that_is_being_written_is_busy() {
+    let place = place(NATIVE);
+    let file = fs::OpenOptions::new().append(true).open(place.root.join("sessions/s1/messages.jsonl")).unwrap();
+    file.lock().unwrap();
+    let refused = place.remove("native", "sessions/s1/messages.jsonl");
+    assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");
+    assert_eq!(place.files().len(), NATIVE.len());
+    file.unlock().unwrap();
+    place.remove("native", "sessions/s1/messages.jsonl").unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_is_not_followed() {
+    let place = place(&[("real/messages.jsonl", USER), ("real/notes.txt", "mine"), ("sessions/s2/x", "")]);
+    std::os::unix::fs::symlink(place.root.join("real/messages.jsonl"), place.root.join("sessions/s2/messages.jsonl"))
+        .unwrap();
+    assert!(place.remove("native", "sessions/s2/messages.jsonl").is_err());
+    assert!(fs::symlink_metadata(place.root.join("sessions/s2/messages.jsonl")).unwrap().is_symlink());
+    // The folder of a session may be a link: then its files are moved, and what else lies there stays.
+    std::os::unix::fs::symlink(place.root.join("real"), place.root.join("sessions/s1")).unwrap();
+    let removed = place.remove("native", "sessions/s1/messages.jsonl").unwrap();
+    assert!(!place.root.join("real/messages.jsonl").exists() && place.root.join("real/notes.txt").exists());
+    place.trash.restore(&removed.id).unwrap();
+    assert_eq!(fs::read_to_string(place.root.join("sessions/s1/messages.jsonl")).unwrap(), USER);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_trash_that_cannot_be_made_moves_nothing() {
+    let place = place(NATIVE);
+    fs::write(place.root.join("trash"), "a file").unwrap();
+    let before = place.files();
+    assert!(place.remove("native", "sessions/s1/messages.jsonl").is_err());
+    assert_eq!(place.files(), before);
+    let listed = place.trash.list();
+    assert_eq!((listed.removed.len(), listed.errors.len()), (0, 1));
+}
+
+#[test]
+fn what_stayed_of_a_removal_that_failed_is_nobodys() {
+    let place = place(NATIVE);
+    place.remove("native", "sessions/s1/messages.jsonl").unwrap();
+    let note = fs::read_to_string(place.root.join("trash/s1/origin.json")).unwrap();
+    place.trash.restore("s1").unwrap();
+    for text in [&note[..], "", &note[..note.len() / 2]] {
+        fs::create_dir_all(place.root.join("trash/s1")).unwrap();
+        fs::write(place.root.join("trash/s1/origin.json"), text).unwrap();
+        let listed = place.trash.list();
+        assert_eq!((listed.removed.len(), listed.errors.len()), (0, 0), "{text:?}");
+    }
+    fs::remove_file(place.root.join("trash/s1/origin.json")).unwrap();
+    assert!(place.trash.list().errors.is_empty());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_has_both_names_is_put_back() {
+    let place = place(&[("c/projects/p/s1.jsonl", USER)]);
+    let before = place.files();
+    place.remove("claude-code", "c/projects/p/s1.jsonl").unwrap();
+    // The machine died between the second name and the end of the first.
+    fs::hard_link(place.root.join("trash/s1/s1.jsonl"), place.root.join("c/projects/p/s1.jsonl")).unwrap();
+    place.trash.restore("s1").unwrap();
+    assert_eq!(place.files(), before);
+    place.remove("claude-code", "c/projects/p/s1.jsonl").unwrap();
+    fs::write(place.root.join("c/projects/p/s1.jsonl"), USER).unwrap();
+    assert!(matches!(place.trash.restore("s1"), Err(Error::Exists(_))), "an equal file is another one");
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_moved_through_a_link_out_of_the_store() {
+    let link = |from: PathBuf, to: PathBuf| std::os::unix::fs::symlink(from, to).unwrap();
+    let place = place(&[("out/messages.jsonl", USER), ("store/sessions/s2/messages.jsonl", USER)]);
+    link(place.root.join("out"), place.root.join("store/sessions/s1"));
+    assert!(place.remove("native", "store/sessions/s1/messages.jsonl").is_err());
+    assert!(place.root.join("out/messages.jsonl").exists());
+    // The store itself may lie behind a link.
+    link(place.root.join("store"), place.root.join("linked"));
+    place.remove("native", "linked/sessions/s2/messages.jsonl").unwrap();
+    let (sessions, away) = (place.root.join("store/sessions"), place.root.join("out/sessions"));
+    fs::rename(&sessions, place.root.join("away")).unwrap();
+    fs::create_dir(&away).unwrap();
+    link(away.clone(), sessions);
+    assert!(place.trash.restore("s2").is_err());
+    assert!(fs::read_dir(away).unwrap().next().is_none());
+}
+
+#[test]
+fn a_session_that_a_recorder_has_open_stays() {
+    let place = place(&[]);
+    let store = Store::open(native(), &place.root, host_at(now())).unwrap();
+    let mut recorder = store.begin(NewSession { id: Some("s1"), ..NewSession::of(Path::new("/gone")) }).unwrap();
+    recorder.user("Hi").unwrap();
+    let refused = store.remove("s1", &place.root);
+    assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");
+    recorder.close().unwrap();
+    assert_eq!(store.remove("s1", &place.root.join("data")).unwrap().root, place.root.join("trash"));
+    assert!(!store.exists("s1"));
+}
