@@ -298,7 +298,7 @@ impl Session {
     fn copy_to(&self, file: &Path) -> Result<()> {
         let Some(own) = self.files.0.first() else { return Ok(()) };
         let copy = Real.create(file).at(file)?;
-        let mut reader = own.reader(0)?;
+        let mut reader = own.reader(0);
         let mut piece = vec![0; COPIED_AT_ONCE_BYTES];
         loop {
             match reader.read(&mut piece) {

@@ -79,7 +79,7 @@ impl Session {
     /// Judges each line of the session's first file. Blank lines are none.
     pub fn verdicts(&self, profile: Profile) -> Result<Vec<Verdict>> {
         let Some(file) = self.files.0.first() else { return Ok(Vec::new()) };
-        let mut reader = BufReader::new(file.reader(0)?);
+        let mut reader = BufReader::new(file.reader(0));
         let (mut verdicts, mut bytes, mut line) = (Vec::new(), Vec::new(), 0);
         loop {
             bytes.clear();

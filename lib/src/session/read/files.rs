@@ -85,20 +85,17 @@ impl OpenFile {
         }
     }
 
-    /// The bytes from `offset` on.
-    pub(crate) fn reader(&self, offset: u64) -> Result<Box<dyn Read + '_>> {
-        match &self.contents {
-            Contents::Disk(file) => {
-                let mut file: &File = file;
-                file.seek(SeekFrom::Start(offset)).at(&self.path)?;
-                Ok(Box::new(file))
-            }
-            Contents::Memory(bytes) => {
-                let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
-                Ok(Box::new(&bytes[start..]))
-            }
-            Contents::Rows(_) => Ok(Box::new(io::empty())),
-        }
+    /// Reads from `offset` on. Several threads may read at once, each with its own reader.
+    pub(crate) fn reader(&self, offset: u64) -> FileReader<'_> {
+        FileReader { bytes: self.bytes().unwrap_or(Bytes::Memory(&[])), offset }
+    }
+
+    /// The same for the one thread that loads the file: it moves the file's own cursor, and saves clearing each buffer.
+    pub(crate) fn loader(&self, offset: u64) -> Result<Box<dyn Read + '_>> {
+        let Contents::Disk(file) = &self.contents else { return Ok(Box::new(self.reader(offset))) };
+        let mut file: &File = file;
+        file.seek(SeekFrom::Start(offset)).at(&self.path)?;
+        Ok(Box::new(file))
     }
 }
 
@@ -114,17 +111,36 @@ impl Bytes<'_> {
     pub(crate) fn fill(self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         match self {
             Bytes::Disk { file, path } => fill(file, offset, buffer).at(path),
-            Bytes::Memory(bytes) => {
-                let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
-                let read = buffer.len().min(bytes.len() - start);
-                buffer[..read].copy_from_slice(&bytes[start..start + read]);
-                Ok(read)
-            }
+            Bytes::Memory(bytes) => Ok(copy_from(bytes, offset, buffer)),
         }
     }
 }
 
-/// Reads where it is told to, wherever others read the same file.
+/// Reads an open file from a position of its own.
+pub(crate) struct FileReader<'f> {
+    bytes: Bytes<'f>,
+    offset: u64,
+}
+
+impl Read for FileReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = match self.bytes {
+            Bytes::Disk { file, .. } => read_some(file, self.offset, buffer)?,
+            Bytes::Memory(bytes) => copy_from(bytes, self.offset, buffer),
+        };
+        self.offset += read as u64;
+        Ok(read)
+    }
+}
+
+fn copy_from(bytes: &[u8], offset: u64, buffer: &mut [u8]) -> usize {
+    let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+    let length = buffer.len().min(bytes.len() - start);
+    buffer[..length].copy_from_slice(&bytes[start..start + length]);
+    length
+}
+
+/// Reads at `offset`, without the file's own cursor.
 pub(crate) fn read_some(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_at(file, buffer, offset);

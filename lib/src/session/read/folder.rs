@@ -125,7 +125,7 @@ fn by_content(path: &Path, home: &Home) -> Result<Option<&'static dyn Dialect>> 
 fn is_broken_json(path: &Path) -> Result<bool> {
     let file = open_file(path)?;
     let begins = matches!(file.read_at(0, 64)?.trim_ascii_start().first(), Some(b'{' | b'['));
-    Ok(begins && serde_json::from_reader::<_, IgnoredAny>(BufReader::new(file.reader(0)?)).is_err())
+    Ok(begins && serde_json::from_reader::<_, IgnoredAny>(BufReader::new(file.reader(0))).is_err())
 }
 
 /// Every file that may be a session's, in the order of paths. Links to folders are not followed: they may lead back.

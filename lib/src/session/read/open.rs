@@ -143,7 +143,7 @@ impl Session {
         if self.grain() == ValueUnit::Line {
             self.take_pieces(file, CUT)?;
         }
-        let mut reader = file.reader(self.tail.at.offset)?;
+        let mut reader = file.loader(self.tail.at.offset)?;
         let left = file.len()?.saturating_sub(self.tail.at.offset);
         self.tail.pending.reserve(CHUNK_BYTES.min(usize::try_from(left).unwrap_or(CHUNK_BYTES)) + 1);
         loop {

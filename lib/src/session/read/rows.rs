@@ -2,11 +2,10 @@
 //! and no question runs for long.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
@@ -44,8 +43,8 @@ struct Database(Arc<Mutex<Connection>>);
 pub(crate) struct Table {
     rows: &'static Rows,
     of: Of,
-    /// Where each row begins, as if they were the lines of a file, and its rowid.
-    read: RefCell<Vec<(u64, i64)>>,
+    /// Where each row begins, as if the rows were the lines of a file, and its rowid. Set once all rows are read.
+    positions: OnceLock<Vec<(u64, i64)>>,
 }
 
 /// What a row holds.
@@ -58,34 +57,41 @@ pub(crate) enum RowContent<'a> {
 
 impl Table {
     pub(crate) fn new(rows: &'static Rows, of: Of) -> Table {
-        Table { rows, of, read: RefCell::default() }
+        Table { rows, of, positions: OnceLock::new() }
     }
 
-    /// Gives each row of the session, in order, as where it begins and what it holds.
+    /// Calls `take` with the offset and the content of each row, in order.
     pub(crate) fn each(&self, path: &Path, mut take: impl FnMut(u64, RowContent<'_>)) -> Result<()> {
-        self.of.database.ask(path, |connection| {
+        let positions = self.of.database.ask(path, |connection| {
             let mut statement = connection.prepare(self.rows.rows)?;
             let mut rows = statement.query([&self.of.key])?;
-            let mut before = 0;
+            let (mut positions, mut begins) = (Vec::new(), 0);
             while let Some(row) = rows.next()? {
+                positions.push((begins, row.get(0)?));
                 let content = content(row, 1)?;
-                let begins = self.read.borrow().last().map_or(0, |(begins, _)| *begins) + before;
-                before = content.as_ref().map_or_else(|length| *length, |bytes| bytes.len() as u64) + 1;
-                self.read.borrow_mut().push((begins, row.get(0)?));
-                take(
-                    begins,
-                    content.as_ref().map_or_else(|length| RowContent::TooLong(*length), |json| RowContent::Json(json)),
-                );
+                let length = match &content {
+                    Ok(json) => {
+                        take(begins, RowContent::Json(json));
+                        json.len() as u64
+                    }
+                    Err(length) => {
+                        take(begins, RowContent::TooLong(*length));
+                        *length
+                    }
+                };
+                begins += length + 1;
             }
-            Ok(())
-        })
+            Ok(positions)
+        })?;
+        self.positions.get_or_init(|| positions);
+        Ok(())
     }
 
     /// The bytes of a record: a row, or a piece of one.
     pub(crate) fn read(&self, place: Place, path: &Path) -> Result<Vec<u8>> {
-        let read = self.read.borrow();
-        let at = read.partition_point(|(begins, _)| *begins <= place.offset).checked_sub(1);
-        let Some(&(begins, rowid)) = at.and_then(|at| read.get(at)) else { return Ok(Vec::new()) };
+        let positions = self.positions.get().map(Vec::as_slice).unwrap_or_default();
+        let before = positions.partition_point(|(begins, _)| *begins <= place.offset);
+        let Some(&(begins, rowid)) = positions[..before].last() else { return Ok(Vec::new()) };
         let row = self.row(rowid, path)?.unwrap_or_default();
         let from = usize::try_from(place.offset - begins).unwrap_or(usize::MAX);
         Ok(row.get(from..from.saturating_add(place.length as usize)).unwrap_or_default().to_vec())

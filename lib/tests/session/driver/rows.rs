@@ -81,3 +81,27 @@ fn a_database_that_cannot_be_read_is_an_error_with_its_path() {
     $DIR/sessions.db: database is locked
     ");
 }
+
+#[test]
+fn two_threads_read_the_records_of_one_session() {
+    fn is_shared_between_threads<T: Send + Sync>(session: T) -> T {
+        session
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("sessions.db");
+    let database = rusqlite::Connection::open(&path).unwrap();
+    database.execute_batch("create table message (session text, data text)").unwrap();
+    for at in 0..50 {
+        let data = format!(r#"{{"id":"r{at}","kind":"user","text":"Line {at}"}}"#);
+        database.execute("insert into message values ('one', ?1)", [data]).unwrap();
+    }
+    let session = Session::open(&Source::in_file(&Table, &path).unwrap()[0], &reading()).unwrap();
+    let session = is_shared_between_threads(session);
+    let bodies = || session.records().map(|record| record.body().unwrap()).collect::<Vec<_>>();
+    let (one, other) = std::thread::scope(|scope| {
+        let (one, other) = (scope.spawn(bodies), scope.spawn(bodies));
+        (one.join().unwrap(), other.join().unwrap())
+    });
+    assert_eq!(one.len(), 50);
+    assert_eq!(one, other);
+}
