@@ -6,10 +6,11 @@ use std::path::Path;
 
 use scrollback::dialect::{self, Dialect};
 use scrollback::session::read::detect;
-use scrollback::session::read::open::{Page, ReadOptions};
+use scrollback::session::read::open::ReadOptions;
 use scrollback::session::read::source::Source;
 use scrollback::session::{Bridge, Session};
 use scrollback::view::listing::{self, Depth};
+use scrollback::view::page::Page;
 
 use crate::args::Global;
 use crate::ctx::Ctx;

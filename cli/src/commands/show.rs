@@ -5,10 +5,10 @@ use std::ops::Range;
 use std::process::ExitCode;
 
 use scrollback::model::message::Sdk;
-use scrollback::session::read::open::Page;
 use scrollback::session::{Branch, Bridge, RecordRef, Session};
 use scrollback::view::answers::{Messages, Shown};
 use scrollback::view::conversation::Conversation;
+use scrollback::view::page::Page;
 
 use crate::args::Global;
 use crate::ctx::Ctx;

@@ -7,7 +7,7 @@ pub(crate) use crate::dialect::writer::{Losses, word_for as name_of};
 use crate::model::divider;
 use crate::model::message::{Part, ToolPart};
 use crate::model::record::{Body, Content, Context, RecordId, ToolResult};
-use crate::view::history::{name_sender, plain_id, told_result};
+use crate::model::wire::{id as plain_id, name_sender, own_result};
 
 /// What a line says, before it is hung up: all fields but those that every line has.
 pub(crate) type Fields = Map<String, Value>;
@@ -154,7 +154,7 @@ pub(crate) fn responses(content: &Content) -> impl Iterator<Item = &[Part]> {
 pub(crate) fn carried(parts: &[Part]) -> impl Iterator<Item = ToolResult> {
     parts.iter().filter_map(|part| match part {
         Part::Tool(call) => {
-            told_result(call, &call.call_id).map(|result| ToolResult { name: Some(call.name.clone()), ..result })
+            own_result(call, &call.call_id).map(|result| ToolResult { name: Some(call.name.clone()), ..result })
         }
         _ => None,
     })

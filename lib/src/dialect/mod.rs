@@ -4,6 +4,7 @@
 //! ([`crate::session`] and its helpers) does that once for all dialects.
 
 pub mod layout;
+pub mod profile;
 pub mod writer;
 pub(crate) mod line_builder;
 pub(crate) mod record_class;

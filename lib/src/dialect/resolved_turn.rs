@@ -5,7 +5,7 @@ use hashbrown::{HashMap, HashSet};
 use crate::dialect::writer::{Loss, LossKind, NewRecord, Written};
 use crate::model::message::Part;
 use crate::model::record::{Content, ToolResult};
-use crate::view::assemble::{annotate, orphan, settle_in_turn, take_first_final};
+use crate::model::settle::{annotate, orphan, settle_in_turn, take_first_final};
 
 /// What one record says, with each result where it belongs.
 pub(crate) struct Closed {

@@ -8,9 +8,7 @@ use serde_json::Value;
 use crate::dialect::{Dialect, Event};
 use crate::disk::Disk;
 use crate::session::read::files::head_of;
-
-/// A sidecar is a few lines; more is not one.
-pub(crate) const LIMIT_BYTES: u64 = 4 * 1024 * 1024;
+use crate::session::read::source::SIDECAR_LIMIT_BYTES;
 
 /// What is there.
 pub(crate) enum Sidecar {
@@ -31,7 +29,7 @@ pub(crate) fn read(disk: &dyn Disk, path: &Path) -> Sidecar {
 
 fn read_bytes(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
     let file = disk.open(path)?;
-    let length = file.len()?.min(LIMIT_BYTES);
+    let length = file.len()?.min(SIDECAR_LIMIT_BYTES);
     let mut bytes = vec![0; usize::try_from(length).unwrap_or_default()];
     let read = crate::disk::append::fill(&*file, 0, &mut bytes)?;
     bytes.truncate(read);
@@ -40,7 +38,7 @@ fn read_bytes(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
 
 /// What it says to somebody who only looks.
 pub(crate) fn says(path: &Path) -> Option<Value> {
-    serde_json::from_slice(&head_of(path, LIMIT_BYTES).ok()?).ok()
+    serde_json::from_slice(&head_of(path, SIDECAR_LIMIT_BYTES).ok()?).ok()
 }
 
 /// The title that somebody gave the session.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::session::tree::skeleton::Place;
+use crate::model::place::Place;
 
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -25,6 +25,9 @@ use serde_json::{Map, Value};
 
 use keys::Keys;
 
+/// A turn longer than this goes on in a further message: a page must stay a page.
+pub(crate) const RESPONSES_PER_MESSAGE: usize = 100;
+
 /// One message of a conversation: who said it, and its parts in order.
 ///
 /// ```

@@ -17,6 +17,7 @@ use crate::dialect::Dialect;
 use crate::model::error::Result;
 use crate::model::issue::{Issue, Severity};
 use crate::model::message::Part;
+pub use crate::model::place::Place;
 use crate::model::record::{Body, Kind, RecordId, SessionId, Title, TitleSource};
 use crate::session::derived::Derived;
 use crate::session::read::files::Files;
@@ -29,7 +30,6 @@ use crate::session::tree::NodeIx;
 use crate::session::tree::branch;
 pub use crate::session::tree::branch::HeadKind;
 use crate::session::tree::facts::Facts;
-pub use crate::session::tree::skeleton::Place;
 use crate::session::tree::skeleton::{Flags, NO_TIME, Skeleton};
 
 /// One session as it was read.

@@ -7,12 +7,13 @@ use jiff::Timestamp;
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::model::error::Result;
+use crate::model::place::Place;
 use crate::model::record::{Body, Kind};
 use crate::session::Session;
 use crate::session::join::Joining;
 use crate::session::read::sanitize;
 use crate::session::tree::NodeIx;
-use crate::session::tree::skeleton::{BaseGap, Entry, Flags, KeyRole, NO_TIME, Place, ROOT};
+use crate::session::tree::skeleton::{BaseGap, Entry, Flags, KeyRole, NO_TIME, ROOT};
 
 /// One record of a session.
 #[derive(Clone, Copy)]

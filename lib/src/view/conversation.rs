@@ -11,14 +11,12 @@ use hashbrown::HashMap;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use crate::model::error::Result;
+use crate::model::message::RESPONSES_PER_MESSAGE;
 use crate::model::message::{Message, Role};
 use crate::model::record::Kind;
 use crate::session::tree::skeleton::KeyRole;
 use crate::session::{Branch, RecordRef};
 use crate::view::assemble;
-
-/// A turn longer than this goes on in a further message: a page must stay a page.
-pub(crate) const RESPONSES_PER_MESSAGE: usize = 100;
 
 /// The messages of a branch.
 ///

@@ -22,14 +22,11 @@ mod resume;
 mod start;
 mod text;
 mod unique;
-pub(crate) mod wire;
+mod wire;
 
-pub(crate) use closing::told_result;
-pub(crate) use pieces::{IMAGES, data_url, file_words, given, is_web_address};
 pub(crate) use resume::standing;
 pub use resume::{Resume, prepare_resume};
 pub(crate) use unique::UniqueIds;
-pub(crate) use wire::{id as plain_id, in_a_room, name_sender};
 
 use std::str::FromStr;
 

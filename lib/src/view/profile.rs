@@ -6,48 +6,13 @@ use std::io::{BufRead, BufReader, Read};
 
 use serde::Serialize;
 
-use crate::dialect::{self, Event};
+use crate::dialect::Event;
+pub use crate::dialect::profile::{Fault, Profile};
 use crate::model::error::{At, Result};
 use crate::model::record::Kind;
 use crate::session::Session;
 use crate::session::read::parser::VALUE_LIMIT_BYTES;
 use crate::session::read::sanitize;
-
-/// A set of rules, called as its dialect is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Profile {
-    /// sage for Emacs: role, content and time of a message.
-    SageEl,
-}
-
-impl Profile {
-    /// Every profile.
-    pub const ALL: [Profile; 1] = [Profile::SageEl];
-
-    /// The name that people type.
-    pub fn name(self) -> &'static str {
-        match self {
-            Profile::SageEl => "sage-el",
-        }
-    }
-
-    /// Why a line is not valid; nothing when it is.
-    pub fn faults(self, line: &str) -> Vec<Fault> {
-        match self {
-            Profile::SageEl => dialect::sage_el_faults(line),
-        }
-    }
-}
-
-/// Why a line is not valid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Fault {
-    /// The field that fails; absent when the line is no JSON object.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub field: Option<&'static str>,
-    /// What is wrong with it.
-    pub reason: String,
-}
 
 /// The verdict on one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

@@ -9,10 +9,11 @@ use scrollback::dialect::{self, Dialect};
 use scrollback::model::home::Home;
 use scrollback::model::message::{Part, ToolState};
 use scrollback::model::record::{Body, Kind, Usage};
-use scrollback::session::read::open::{Page, ReadOptions};
+use scrollback::session::read::open::ReadOptions;
 use scrollback::session::read::source::Source;
 use scrollback::session::{Session, State};
 use scrollback::view::listing::{self, Depth, Places};
+use scrollback::view::page::Page;
 use serde_json::{Value, json};
 
 fn codex() -> &'static dyn Dialect {

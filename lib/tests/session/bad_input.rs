@@ -10,9 +10,9 @@ use scrollback::dialect::{self, Dialect};
 use scrollback::model::home::Home;
 use scrollback::model::issue::{Issue, Severity};
 use scrollback::session::Session;
-use scrollback::session::read::open::Page;
 use scrollback::session::read::source::Source;
 use scrollback::view::listing::{self, Depth, Places};
+use scrollback::view::page::Page;
 use serde_json::json;
 
 /// Each dialect, where its files lie in a home, and the name of one.

@@ -10,10 +10,10 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
 use scrollback::model::message::Message;
 use scrollback::session::Session;
-use scrollback::session::read::open::Page;
 use scrollback::session::read::source::Source;
 use scrollback::view::conversation::Conversation;
 use scrollback::view::listing::{self, Depth};
+use scrollback::view::page::Page;
 
 /// All that a session says.
 fn told(session: &Session) -> String {

@@ -15,11 +15,11 @@ use crate::dialect::writer::{
 };
 use crate::model::divider;
 use crate::model::lenient::Moment;
+use crate::model::message::RESPONSES_PER_MESSAGE;
 use crate::model::message::{Message, Part, Role, Sdk, SteeringPart};
 use crate::model::record::{Body, Content, RecordId};
 use crate::model::time::{self, Told};
-use crate::view::assemble;
-use crate::view::conversation::RESPONSES_PER_MESSAGE;
+use crate::model::{metadata, settle};
 
 pub(super) static WRITING: Writer = Writer {
     unit: WriteUnit::Turn,
@@ -112,7 +112,7 @@ impl Messages<'_> {
     /// A turn; one of very many responses goes on in a further message, and the last one tells what all of them cost.
     fn answer(&mut self, content: &Content) {
         let closed = self.closed(content);
-        let responses = with_first_step(closed.parts.into_iter().map(assemble::done).collect());
+        let responses = with_first_step(closed.parts.into_iter().map(settle::done).collect());
         let mut pages = pages(responses);
         if let Some(last) = pages.last_mut() {
             last.extend(closed.strays);
@@ -211,7 +211,7 @@ impl Messages<'_> {
                 self.written.lose("metadata", LossKind::Dropped);
             }
         }
-        assemble::metadata(self.draft.at, content)
+        metadata::metadata(self.draft.at, content)
     }
 }
 

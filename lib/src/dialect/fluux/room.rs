@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use crate::model::issue::one_line;
 use crate::model::message::Part;
 use crate::model::record::Content;
+use crate::model::wire::IN_A_ROOM;
 
 /// How the names of those who speak in a room end.
-const IN_A_ROOM: &str = "@muc";
 
 /// Stands for what nobody has told.
 const UNKNOWN: &str = "unknown";

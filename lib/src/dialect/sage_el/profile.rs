@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
+use crate::dialect::profile::Fault;
 use crate::model::lenient::Moment;
 use crate::model::time::is_iso_8601;
-use crate::view::profile::Fault;
 
 /// Judges one line: a known `role`, a `content` that is a text and not empty, and a `timestamp`, if there is one, in
 /// ISO 8601.

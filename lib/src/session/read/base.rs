@@ -2,12 +2,11 @@
 //!
 //! A base that is not there, or ends too early, is a gap.
 
+use crate::model::place::Place;
 use crate::session::read::files::OpenFile;
 use crate::session::read::open::{ReadOptions, open_within};
 use crate::session::tree::ids::IdIndex;
-use crate::session::tree::skeleton::{
-    BaseGap, Control, ControlKind, Entry, Flags, KeyEntry, PREVIOUS, Place, ROOT, Skeleton,
-};
+use crate::session::tree::skeleton::{BaseGap, Control, ControlKind, Entry, Flags, KeyEntry, PREVIOUS, ROOT, Skeleton};
 use crate::session::{RecordRef, Session};
 
 /// The session that this one begins in. A line tells it when it is whole, not while it is pending.

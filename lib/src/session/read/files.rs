@@ -8,10 +8,10 @@ use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::error::{At, Error, Result};
+use crate::model::place::Place;
 use crate::session::read::format::DATABASE_MAGIC;
 use crate::session::read::packed::{Packing, is_called_packed};
 use crate::session::read::rows::Table;
-use crate::session::tree::skeleton::Place;
 
 /// The open files of a session. A place's `file` is the position here.
 pub(crate) struct Files(pub(crate) Vec<OpenFile>);

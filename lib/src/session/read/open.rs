@@ -7,9 +7,9 @@ use jiff::Timestamp;
 
 use crate::dialect::Dialect;
 use crate::dialect::layout::{Format, Layout};
-use crate::disk::sidecar;
 use crate::model::error::{At, Result};
 use crate::model::issue::{IssueKind, quoted};
+use crate::model::place::Place;
 use crate::model::project;
 use crate::session::Session;
 use crate::session::derived::Derived;
@@ -21,19 +21,14 @@ use crate::session::read::parallel::CUT;
 use crate::session::read::parser::{Position, ValueUnit};
 use crate::session::read::rows::RowContent;
 use crate::session::read::sanitize;
-use crate::session::read::source::Source;
+use crate::session::read::source::{SIDECAR_LIMIT_BYTES, Source};
 use crate::session::read::tail::Tail;
 use crate::session::tree::Bridge;
 use crate::session::tree::facts::Facts;
-use crate::session::tree::skeleton::{HashedSpan, Place, Skeleton};
-use crate::view::conversation::Conversation;
+use crate::session::tree::skeleton::{HashedSpan, Skeleton};
 
 /// How much is read at a time: large enough that calls do not count, small enough for a core's own cache.
 const CHUNK_BYTES: usize = 1024 * 1024;
-
-/// The first window of a session read from its end, and what it grows by: a page of messages is usually in the first.
-const TAIL_WINDOW_BYTES: u64 = 256 * 1024;
-const TAIL_WINDOW_GROWTH: u64 = 4;
 
 /// How to read.
 #[derive(Clone, Copy)]
@@ -55,37 +50,10 @@ impl ReadOptions<'_> {
     }
 }
 
-/// A page of a session, counted from its end.
-#[derive(Debug, Clone, Copy)]
-pub struct Page<'a> {
-    /// How many messages.
-    pub messages: usize,
-    /// The record that the page ends before.
-    pub before: Option<&'a str>,
-}
-
 impl Session {
     /// Reads a whole session.
     pub fn open(source: &Source, reading: &ReadOptions<'_>) -> Result<Session> {
         open_within(source, reading, &mut Vec::new())
-    }
-
-    /// Reads the last messages of a session, and of its file only what they need.
-    ///
-    /// The session is `whole` when that turned out to be everything.
-    pub fn open_page(source: &Source, reading: &ReadOptions<'_>, page: Page<'_>) -> Result<Session> {
-        let Some(ends) = Ends::of(source, reading)? else { return Session::open(source, reading) };
-        let mut window = TAIL_WINDOW_BYTES;
-        loop {
-            if window >= ends.size_bytes {
-                return Session::open(source, reading);
-            }
-            let session = ends.end(window)?;
-            if session.holds(page) {
-                return Ok(session);
-            }
-            window = window.saturating_mul(TAIL_WINDOW_GROWTH);
-        }
     }
 
     /// Reads what was piped in.
@@ -168,25 +136,6 @@ impl Session {
             self.tail.base = Base::Followed;
         }
         self.judge();
-    }
-
-    /// Whether the page is here, and sure to be what the whole session has at its end.
-    fn holds(&self, page: Page<'_>) -> bool {
-        let Some(head) = self.head() else { return false };
-        let branch = self.branch(head);
-        let conversation = Conversation::new(&branch);
-        let end = match page.before {
-            None => Some(conversation.len()),
-            // A beginning of an id may fit a record before the window too.
-            Some(id) => {
-                branch.records.iter().find(|record| record.id() == id).and_then(|at| conversation.position(*at))
-            }
-        };
-        let Some(first) = end.and_then(|end| end.checked_sub(page.messages)) else { return false };
-        let begins_here = branch.records.first().is_some_and(|root| root.is_root());
-        // The first message here may begin before the window, and with it the count of a long turn's messages.
-        let sure = begins_here || (1..=first).any(|at| !conversation.continues(at));
-        sure && (first..conversation.len()).all(|at| conversation.has_its_calls(at))
     }
 }
 
@@ -277,7 +226,7 @@ fn take_files(source: &Source, files: Files, reading: &ReadOptions<'_>) -> Resul
 
 /// Reads the file beside the log. It is never believed over the log, so whatever is wrong with it matters to nobody.
 fn read_sidecar(source: &Source, now: Timestamp) -> Facts {
-    let bytes = source.sidecar().and_then(|path| head_of(&path, sidecar::LIMIT_BYTES).ok());
+    let bytes = source.sidecar().and_then(|path| head_of(&path, SIDECAR_LIMIT_BYTES).ok());
     let Some(bytes) = bytes else { return Facts::default() };
     let mut told = Skeleton::default();
     let place = Place { offset: 0, length: 0, line: 0, file: 0 };

@@ -8,11 +8,12 @@ use rayon::prelude::*;
 use crate::dialect::{Dialect, Event};
 use crate::model::error::Result;
 use crate::model::issue::IssueKind;
+use crate::model::place::Place;
 use crate::session::Session;
 use crate::session::read::base::Origin;
 use crate::session::read::files::{Bytes, OpenFile};
 use crate::session::read::parser::{Goal, Intake, Position, ValueUnit};
-use crate::session::tree::skeleton::{HashedSpan, Place, Skeleton};
+use crate::session::tree::skeleton::{HashedSpan, Skeleton};
 
 /// How a large file is cut.
 #[derive(Clone, Copy)]

@@ -8,12 +8,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dialect::{Dialect, Event, Link, Moment, Parent};
 use crate::model::issue::IssueKind;
+use crate::model::place::Place;
 use crate::model::record::Kind;
 use crate::session::read::base::Origin;
 use crate::session::read::parallel::Note;
 use crate::session::read::recover::{self, Piece, is_blank};
 use crate::session::read::sanitize::{self, Sanitized};
-use crate::session::tree::skeleton::{HashedSpan, Place, Skeleton};
+use crate::session::tree::skeleton::{HashedSpan, Skeleton};
 
 /// The largest value that is read at all. JSON of this size is a mistake or an attack, and serde needs it in one piece.
 pub(crate) const VALUE_LIMIT_BYTES: usize = 512 * 1024 * 1024;

@@ -15,8 +15,8 @@ use serde_json::Value;
 
 use crate::dialect::layout::Rows;
 use crate::model::error::{Error, Result};
+use crate::model::place::Place;
 use crate::session::read::parser::VALUE_LIMIT_BYTES;
-use crate::session::tree::skeleton::Place;
 
 /// A writer holds its lock for milliseconds; one that holds it longer must not stop a list of sessions.
 const LOCK_WAIT: Duration = Duration::from_millis(500);

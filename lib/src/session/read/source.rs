@@ -16,6 +16,9 @@ use crate::session::read::files::{Contents, Files, OpenFile, head_of, open_file}
 use crate::session::read::format;
 use crate::session::read::rows::{self, Of, RowContent, Table};
 
+/// A sidecar is a few lines: a larger file is not one.
+pub(crate) const SIDECAR_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
+
 /// How much of a log tells whose it is.
 const LOG_HEAD_BYTES: u64 = 256 * 1024;
 

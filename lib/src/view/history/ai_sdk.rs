@@ -7,7 +7,7 @@ use super::{History, Item, Out, Turn};
 use crate::model::error::Result;
 use crate::model::message::{Message, Part, Sdk, model_messages};
 use crate::model::record::ToolResult;
-use crate::view::assemble;
+use crate::model::settle;
 
 pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
     let mut turns = history.turns.iter().peekable();
@@ -41,7 +41,7 @@ fn parts(turn: &Turn<'_>, results: Option<&Turn<'_>>) -> Result<Vec<Part>> {
             Item::Call(call) => {
                 let mut call = (**call).clone();
                 if let Some(result) = given.get(call.call_id.as_str()).filter(|_| call.is_open()) {
-                    assemble::settle(&mut call, (*result).clone());
+                    settle::settle(&mut call, (*result).clone());
                 }
                 parts.push(call.into());
             }
@@ -53,7 +53,7 @@ fn parts(turn: &Turn<'_>, results: Option<&Turn<'_>>) -> Result<Vec<Part>> {
         for record in turn.records.iter().chain(&results.records) {
             notes.extend(record.body()?.content().map(|content| content.notes.clone()).unwrap_or_default());
         }
-        assemble::annotate(notes, &mut parts);
+        settle::annotate(notes, &mut parts);
     }
     Ok(parts)
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Item, NO_RESULT, Note, Origin, Turn};
 use crate::dialect::ResultOrder;
-use crate::model::message::{Role, ToolPart, ToolState};
+use crate::model::message::Role;
 use crate::model::record::{Outcome, ToolResult};
 use crate::session::RecordRef;
 
@@ -95,20 +95,4 @@ fn closing() -> ToolResult {
         duration_ms: None,
         about: serde_json::Map::new(),
     }
-}
-
-/// The result that a call carries itself, where the record is a whole message.
-pub(crate) fn told_result(call: &ToolPart, id: &str) -> Option<ToolResult> {
-    let (output, outcome, preliminary) = match &call.state {
-        ToolState::OutputAvailable { output, preliminary, .. } => {
-            (output.clone().unwrap_or_default(), Outcome::Done, preliminary.unwrap_or(false))
-        }
-        ToolState::OutputError { error_text, .. } => (Value::Null, Outcome::Failed(error_text.clone()), false),
-        ToolState::OutputDenied { approval, .. } => (Value::Null, Outcome::Denied(approval.reason.clone()), false),
-        ToolState::InputStreaming { .. }
-        | ToolState::InputAvailable { .. }
-        | ToolState::ApprovalRequested { .. }
-        | ToolState::ApprovalResponded { .. } => return None,
-    };
-    Some(ToolResult { call_id: id.to_owned(), output, outcome, preliminary, ..closing() })
 }

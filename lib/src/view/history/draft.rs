@@ -2,12 +2,13 @@
 
 use hashbrown::HashMap;
 
-use super::closing::{Draft, blank, told_result};
+use super::closing::{Draft, blank};
 use super::start::Context;
 use super::unique::UniqueIds;
 use super::{Item, Note, Origin, Turn};
 use crate::model::message::{Part, Role, ToolPart};
 use crate::model::record::{Body, Content, ToolResult};
+use crate::model::wire::own_result;
 use crate::session::RecordRef;
 use crate::session::tree::skeleton::KeyRole;
 
@@ -224,7 +225,7 @@ impl<'s> Drafts<'s> {
     fn call(&mut self, record: RecordRef<'s>, at: usize, mut call: Box<ToolPart>) {
         let id = std::mem::take(&mut call.call_id);
         let (first, stem) = if id.is_empty() { ("call_1", "call") } else { (id.as_str(), id.as_str()) };
-        let (result, own) = (told_result(&call, &id), self.ids.take(first, stem));
+        let (result, own) = (own_result(&call, &id), self.ids.take(first, stem));
         // Nobody asks for the id of what a provider ran within its answer.
         if own != id && !(id.is_empty() && call.provider_executed == Some(true)) {
             let what = if id.is_empty() { "has no id" } else { "has an id that was used before" };

@@ -9,12 +9,12 @@ use super::{History, Item, Out, Turn};
 use crate::model::error::Result;
 use crate::model::issue::one_line;
 use crate::model::message::{Part, Role};
+use crate::model::wire::IN_A_ROOM;
 
 /// The dialect of the agent that sends this.
 pub(super) const OWN: &str = "fluux";
 
 /// How the names of those who speak in a room end.
-pub(super) const IN_A_ROOM: &str = "@muc";
 
 /// What the model is told of a reaction and of an attachment, in this order.
 const REACTION: &[&str] = &["message_id", "emojis"];

@@ -10,8 +10,9 @@ use crate::model::home::Home;
 use crate::session::Session;
 use crate::session::read::detect;
 use crate::session::read::files::{Contents, open_file};
-use crate::session::read::open::{Page, ReadOptions};
+use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
+use crate::view::page::Page;
 
 /// How much is read at a time.
 const CHUNK_BYTES: u64 = 1024 * 1024;

@@ -16,7 +16,7 @@ use crate::dialect::writer::{Fragment, Loss, Losses, WriteUnit};
 use crate::model::error::{Error, Result};
 use crate::model::message::{Part, ToolPart};
 use crate::model::record::{Body, Content, ToolResult, Usage};
-use crate::view::assemble::settle_in_turn;
+use crate::model::settle::settle_in_turn;
 
 /// What an answer's metadata says where words of it could not be written and were not said again.
 const TEXT_MISSING: &str = "textMissing";

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use crate::dialect::writer::Response;
 use crate::model::message::{Approval, Part, SteeringPart, ToolPart, ToolState};
 use crate::model::record::{Body, Content, Outcome, ToolResult};
-use crate::view::assemble::settle_in_turn;
+use crate::model::settle::settle_in_turn;
 
 /// A turn that is not over yet.
 #[derive(Debug, Clone, Default)]

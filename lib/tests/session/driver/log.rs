@@ -6,9 +6,9 @@ use std::fs;
 use scrollback::dialect::layout::Format;
 use scrollback::dialect::{About, Event, Key, Parent};
 use scrollback::session::Session;
-use scrollback::session::read::open::Page;
 use scrollback::session::read::source::Source;
 use scrollback::view::conversation::Conversation;
+use scrollback::view::page::Page;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

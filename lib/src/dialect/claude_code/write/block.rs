@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::dialect::line_builder::{Losses, name_of, plain_name};
 use crate::model::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolState};
 use crate::model::record::{Outcome, ToolResult};
-use crate::view::history::{IMAGES, data_url, file_words, given, is_web_address, plain_id};
+use crate::model::wire::{IMAGES, data_url, file_words, given, id as plain_id, is_web_address};
 
 /// The API sets no limit for ids; those of agents are shorter.
 const ID_CHARS: usize = 128;

@@ -8,7 +8,7 @@ use super::script::Script;
 use crate::dialect::writer::word_for;
 use crate::model::message::{Approval, FilePart, Part, ReasoningPart, TextPart, ToolKind, ToolPart, ToolState};
 use crate::model::record::{Content, Outcome, ToolResult};
-use crate::view::history::{file_words, name_sender, wire};
+use crate::model::wire::{self, file_words, name_sender};
 
 /// What the API takes for names and ids of calls.
 pub(super) const NAME_CHARS: usize = 64;

@@ -9,7 +9,7 @@ use super::super::output;
 use super::item::NAME_CHARS;
 use super::script::Script;
 use crate::model::record::{Outcome, ToolResult};
-use crate::view::history::wire;
+use crate::model::wire;
 
 /// Stands for a failure whose code nobody told.
 const SOME_FAILURE: i64 = 1;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::dialect::line_builder::{Losses, name_of, plain_name};
 use crate::model::message::{FilePart, Part, ToolPart, ToolState};
 use crate::model::record::{Outcome, ToolResult};
-use crate::view::history::{data_url, file_words, given};
+use crate::model::wire::{data_url, file_words, given};
 
 /// Of a tool: what the APIs take that the agent speaks to.
 const NAME_CHARS: usize = 64;

@@ -8,7 +8,7 @@ use crate::dialect::resolved_turn::{closed, lose_surroundings};
 use crate::dialect::writer::{Line, LossKind, Names, NewRecord, Response, Written, word_for};
 use crate::model::message::{FilePart, Part, SteeringPart, TextPart};
 use crate::model::record::{Content, RecordId, Usage};
-use crate::view::history::in_a_room;
+use crate::model::wire::in_a_room;
 
 /// A record on its way to lines: what is told so far, and the response that is being put together.
 pub(super) struct Telling<'a> {

@@ -1,0 +1,30 @@
+//! Where a record's JSON is in the files of its session.
+
+/// Where a record's JSON stands. Rows of a table are read as if they were the lines of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The first byte.
+    pub offset: u64,
+    /// How many bytes.
+    pub length: u32,
+    /// The line, counted from 1; 0 when it is not known.
+    pub line: u32,
+    /// Which file of the source.
+    pub file: u16,
+}
+
+impl Place {
+    /// Whether another place lies in this one.
+    pub(crate) fn holds(self, other: Place) -> bool {
+        let end = |place: Place| place.offset + u64::from(place.length);
+        self.file == other.file && self.offset <= other.offset && end(other) <= end(self)
+    }
+
+    /// What a record without an id is called.
+    pub(crate) fn name(self) -> String {
+        match self.file {
+            0 => format!("at-{}", self.offset),
+            file => format!("at-{file}-{}", self.offset),
+        }
+    }
+}
