@@ -1,4 +1,4 @@
-//! Whether somebody else may be writing to a session. DESIGN.md, "When is a session somebody else's?".
+//! Whether somebody else may be writing to a session. DESIGN.md, "When is a session in use by another program?".
 
 use std::fs;
 use std::path::Path;
