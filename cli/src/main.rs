@@ -16,6 +16,10 @@ mod terminal;
 mod watch;
 mod writable;
 
+#[cfg(test)]
+#[path = "../../lib/tests/support/mod.rs"]
+mod lib_support;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

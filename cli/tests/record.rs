@@ -75,7 +75,7 @@ fn each_line_is_acknowledged_and_a_broken_one_is_refused_by_number() {
     {"seq":6,"id":"d","durability":"flush"}
     {"seq":7,"id":"d","durability":"flush"}
     {"seq":8,"id":"d","durability":"sync"}
-    {"seq":9,"error":"\"users\" is no word of a recording; known words: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message"}
+    {"seq":9,"error":"unknown key \"users\"; known keys: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message"}
     "#);
     let id = session_of(&ran);
     assert!(ran.err.contains(&format!("scrollback record --resume {id}")), "{}", ran.err);

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
-use scrollback::write::ingest::LINE_LIMIT_BYTES;
+use crate::record::ingest::LINE_LIMIT_BYTES;
 
 use crate::failure::{Failure, FailureKind};
 use crate::record::sse::{FIELD_HEAD_BYTES, is_field};

@@ -2,6 +2,7 @@
 
 mod acks;
 pub(crate) mod destination;
+mod ingest;
 pub(crate) mod input;
 mod sse;
 
@@ -9,8 +10,6 @@ use std::collections::VecDeque;
 use std::process::ExitCode;
 
 use scrollback::model::error::Error;
-use scrollback::model::record::Body;
-use scrollback::write::ingest::{Dictation, Heard, Saying};
 use scrollback::write::recorder::Recorder;
 
 use crate::commands::{FAILED, FOUND_PROBLEMS};
@@ -18,6 +17,7 @@ use crate::ctx::Ctx;
 use crate::failure::{self, Failure, FailureKind};
 use crate::record::acks::{Acks, Line};
 use crate::record::destination::{Destination, Opened, told};
+use crate::record::ingest::{Ingest, Op, Parsed};
 use crate::record::input::{Came, Lines};
 use crate::record::sse::{Events, Joined};
 use crate::warnings;
@@ -30,11 +30,11 @@ pub(crate) struct Recording {
     recorder: Option<Recorder>,
     /// The recorder's session was begun here, and no line of it is recorded yet.
     is_new: bool,
-    dictation: Dictation,
+    ingest: Ingest,
     /// An event whose lines have not all come.
     events: Events,
     /// What frames the first answer and came before anything was said.
-    early: VecDeque<Saying>,
+    early: VecDeque<Op>,
     /// Lines whose words come with a later one.
     unwritten: Vec<Line>,
     acks: Acks,
@@ -46,12 +46,12 @@ pub(crate) struct Recording {
 
 impl Recording {
     pub(crate) fn of(destination: Destination, title: Option<String>) -> Recording {
-        let dictation = destination.with().map_or_else(Dictation::default, Dictation::with);
+        let ingest = destination.with().map_or_else(Ingest::default, Ingest::with);
         Recording {
             destination,
             title,
             recorder: None,
-            dictation,
+            ingest,
             is_new: false,
             events: Events::default(),
             early: VecDeque::new(),
@@ -91,27 +91,27 @@ impl Recording {
     }
 
     fn hear(&mut self, Joined { numbers, text }: Joined, ctx: &mut Ctx) {
-        match self.dictation.hear(&text) {
-            Ok(heard) => self.heard(numbers, heard, ctx),
+        match self.ingest.parse(&text) {
+            Ok(parsed) => self.parsed(numbers, parsed, ctx),
             Err(refused) => {
                 numbers.iter().for_each(|seq| self.acks.refuse(*seq, &refused.to_string(), &mut ctx.out));
             }
         }
     }
 
-    fn heard(&mut self, mut numbers: Vec<u64>, heard: Heard, ctx: &mut Ctx) {
-        heard.notes.iter().for_each(|note| told(ctx.note(note)));
+    fn parsed(&mut self, mut numbers: Vec<u64>, parsed: Parsed, ctx: &mut Ctx) {
+        parsed.notes.iter().for_each(|note| told(ctx.note(note)));
         let Some(last) = numbers.pop() else { return };
-        let mut line = Line::new(last, heard.losses);
+        let mut line = Line::new(last, parsed.losses);
         let mut content = Ok(());
-        if self.recorder.is_none() && !heard.sayings.iter().any(Saying::is_said) {
-            self.early.extend(heard.sayings);
+        if self.recorder.is_none() && !parsed.ops.iter().any(Op::has_content) {
+            self.early.extend(parsed.ops);
         } else {
-            content = self.record(heard.sayings, &mut line, ctx);
+            content = self.record(parsed.ops, &mut line, ctx);
         }
-        let mut earlier = if heard.releases { std::mem::take(&mut self.unwritten) } else { Vec::new() };
+        let mut earlier = if parsed.releases { std::mem::take(&mut self.unwritten) } else { Vec::new() };
         let of_event = numbers.into_iter().map(|seq| Line::new(seq, Vec::new()));
-        if heard.waits {
+        if parsed.waits {
             self.unwritten.extend(of_event)
         } else {
             earlier.extend(of_event)
@@ -119,7 +119,7 @@ impl Recording {
         match content {
             Ok(()) => {
                 earlier.into_iter().for_each(|earlier| self.acks.add(line.also(earlier), &mut ctx.out));
-                if heard.waits {
+                if parsed.waits {
                     self.unwritten.push(line);
                 } else {
                     self.acks.add(line, &mut ctx.out);
@@ -136,16 +136,15 @@ impl Recording {
     }
 
     /// Says what a line says, and notes what came of it.
-    fn record(&mut self, sayings: Vec<Saying>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
-        let asks = |saying: &Saying| matches!(saying, Saying::Body(body) if matches!(**body, Body::User(_)));
+    fn record(&mut self, ops: Vec<Op>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
         // An answer belongs to its question, however late it comes: only what is asked ends an idle session.
-        let idle_minutes = self.destination.idle_minutes().filter(|_| sayings.iter().any(asks));
+        let idle_minutes = self.destination.idle_minutes().filter(|_| ops.iter().any(Op::is_prompt));
         if let Some(minutes) = idle_minutes {
             self.end_when_idle(minutes, ctx);
         }
         self.begin(idle_minutes, ctx)?;
         self.give_title(ctx);
-        let content = self.say(sayings, line, ctx);
+        let content = self.say(ops, line, ctx);
         self.is_new &= content.is_err();
         // A session that somebody ended meanwhile goes on as another.
         if let Some(session) = self.recorder.as_ref().and_then(Recorder::session) {
@@ -160,16 +159,16 @@ impl Recording {
         content
     }
 
-    fn say(&mut self, sayings: Vec<Saying>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
+    fn say(&mut self, ops: Vec<Op>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
-        while let Some(saying) = self.early.front() {
-            line.note(self.dictation.say(saying.clone(), recorder)?);
+        while let Some(op) = self.early.front() {
+            line.note(self.ingest.apply(op, recorder)?);
             self.early.pop_front();
         }
-        for saying in sayings {
-            let takes_back = matches!(saying, Saying::Reset);
+        for op in ops {
+            let takes_back = matches!(op, Op::Reset);
             let before = if takes_back { recorder.unsaved() } else { Vec::new() };
-            line.note(self.dictation.say(saying, recorder)?);
+            line.note(self.ingest.apply(&op, recorder)?);
             if takes_back {
                 let still: Vec<u64> = recorder.unsaved().iter().map(|unsaved| unsaved.ticket).collect();
                 let gone = before.iter().map(|unsaved| unsaved.ticket).filter(|ticket| !still.contains(ticket));
@@ -289,11 +288,11 @@ impl Recording {
 
     /// The input is over: what waited for more of it is said as it is.
     fn end_words(&mut self, ctx: &mut Ctx) {
-        let heard = self.dictation.end();
+        let parsed = self.ingest.end();
         let waiting = std::mem::take(&mut self.unwritten);
         let mut last = Line::new(0, Vec::new());
-        let is_said = self.recorder.is_some() || heard.sayings.iter().any(Saying::is_said);
-        let content = if is_said { self.record(heard.sayings, &mut last, ctx) } else { Ok(()) };
+        let is_said = self.recorder.is_some() || parsed.ops.iter().any(Op::has_content);
+        let content = if is_said { self.record(parsed.ops, &mut last, ctx) } else { Ok(()) };
         match content {
             Ok(()) if last.is_recorded() => {
                 waiting.into_iter().for_each(|line| self.acks.add(last.also(line), &mut ctx.out));

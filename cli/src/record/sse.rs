@@ -8,7 +8,7 @@
 //!
 //! Whatever is no field of an event is a line by itself, as in a file of JSON lines.
 
-use scrollback::write::ingest::LINE_LIMIT_BYTES;
+use crate::record::ingest::LINE_LIMIT_BYTES;
 
 /// What an event has beside its data; a comment has no name.
 const BESIDE: [&[u8]; 4] = [b"", b"event", b"id", b"retry"];

@@ -199,8 +199,8 @@ impl Message<'_> {
     }
 }
 
-/// A content, or one block of it, as other programs send it too: its parts, and results of calls.
-pub(crate) fn blocks(content: &serde_json::Value) -> (Vec<Part>, Vec<ToolResult>) {
+/// Reads content blocks of Anthropic's API, or a single one: their parts, and the tool results among them.
+pub fn blocks(content: &serde_json::Value) -> (Vec<Part>, Vec<ToolResult>) {
     let Ok(raw) = serde_json::value::to_raw_value(content) else { return Default::default() };
     let (mut parts, mut results) = (Vec::new(), Vec::new());
     for read in block::all(&raw, &body::Run::default()) {

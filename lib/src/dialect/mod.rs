@@ -22,7 +22,7 @@ mod unknown;
 use std::borrow::Cow;
 
 pub use ai_sdk::AiSdk;
-pub use claude_code::{ClaudeCode, documented_folder_name, folder_name};
+pub use claude_code::{ClaudeCode, blocks as anthropic_blocks, documented_folder_name, folder_name};
 pub use codex::{Codex, RolloutFileName};
 pub use fluux::{Fluux, bare_jid, room as fluux_room};
 pub use native::Native;

@@ -157,8 +157,8 @@ pub(crate) fn one_line(name: &str) -> Cow<'_, str> {
     if name.contains(breaks) { Cow::Owned(name.replace(breaks, "\u{FFFD}")) } else { Cow::Borrowed(name) }
 }
 
-/// A stranger's text in an issue: quoted, and cut where it is long.
-pub(crate) fn quoted(text: &str) -> String {
+/// Quotes a text from a file or another program for a message; a long one is cut.
+pub fn quoted(text: &str) -> String {
     match text.char_indices().nth(QUOTED_CHARS) {
         Some((end, _)) => format!("{:?}…", &text[..end]),
         None => format!("{text:?}"),

@@ -5,4 +5,3 @@ pub mod recorder;
 pub mod fork;
 pub mod rotate;
 pub mod trash;
-pub mod ingest;

@@ -11,6 +11,7 @@ mod blocks;
 mod draft;
 mod held;
 mod log;
+mod retry;
 mod start;
 mod telling;
 mod tickets;

@@ -1,7 +1,6 @@
 //! What changes a store.
 
 mod fork;
-mod ingest;
 mod recording;
 mod rotate;
 mod trash;

@@ -169,7 +169,7 @@ impl ToolPart {
     ];
 
     /// The question whether it may run.
-    pub(crate) fn approval(&self) -> Option<&Approval> {
+    pub fn approval(&self) -> Option<&Approval> {
         match &self.state {
             ToolState::ApprovalRequested { approval, .. }
             | ToolState::ApprovalResponded { approval, .. }

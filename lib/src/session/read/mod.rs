@@ -11,6 +11,8 @@ pub mod folder;
 pub(crate) mod parser;
 pub(crate) mod parallel;
 pub(crate) mod recover;
-pub(crate) mod sanitize;
+pub mod sanitize;
 pub(crate) mod tail;
 pub(crate) mod base;
+
+pub use parser::VALUE_LIMIT_BYTES;

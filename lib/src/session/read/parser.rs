@@ -17,7 +17,7 @@ use crate::session::read::sanitize::{self, Sanitized};
 use crate::session::tree::skeleton::{HashedSpan, Skeleton};
 
 /// The largest value that is read at all. JSON of this size is a mistake or an attack, and serde needs it in one piece.
-pub(crate) const VALUE_LIMIT_BYTES: usize = 512 * 1024 * 1024;
+pub const VALUE_LIMIT_BYTES: usize = 512 * 1024 * 1024;
 
 /// Takes values of one dialect into a skeleton.
 pub(crate) struct Intake<'a, 'b> {
@@ -150,7 +150,9 @@ impl<'b> Intake<'_, 'b> {
             let detail = "NUL bytes inside the line; they were replaced by spaces";
             self.report(at.place(0, bytes.len()), IssueKind::NulBytes, detail);
         }
-        sanitize::strings(&mut sanitized);
+        if let Some(text) = sanitize::strings(&sanitized.text) {
+            sanitized.text = text.into();
+        }
         self.pieces(&sanitized, bytes, at);
     }
 

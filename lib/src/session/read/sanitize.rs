@@ -44,14 +44,15 @@ pub(crate) fn utf8(bytes: &[u8]) -> Sanitized<'_> {
     Sanitized { text: Cow::Owned(text), shifts, bad_utf8: true }
 }
 
-/// Replaces what JSON does not allow inside strings: half surrogate pairs and raw control characters. Tells whether there was any.
-pub(crate) fn strings(sanitized: &mut Sanitized<'_>) -> bool {
-    let surrogates = lone_surrogates(&sanitized.text);
-    let controls = sanitized.text.bytes().any(|byte| byte < 0x20);
+/// Replaces what JSON does not allow inside strings: half surrogate pairs and raw control characters. Returns nothing where
+/// the text has neither.
+pub fn strings(text: &str) -> Option<String> {
+    let surrogates = lone_surrogates(text);
+    let controls = text.bytes().any(|byte| byte < 0x20);
     if surrogates.is_empty() && !controls {
-        return false;
+        return None;
     }
-    let mut bytes = std::mem::take(&mut sanitized.text).into_owned().into_bytes();
+    let mut bytes = text.to_owned().into_bytes();
     for &at in &surrogates {
         bytes[at..at + 6].copy_from_slice(b"\\ufffd");
     }
@@ -61,8 +62,7 @@ pub(crate) fn strings(sanitized: &mut Sanitized<'_>) -> bool {
         }
     }
     // Only ASCII was written over ASCII, so this is the lossless branch of `from_utf8_lossy`.
-    sanitized.text = Cow::Owned(String::from_utf8_lossy(&bytes).into_owned());
-    true
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Whether there is a `\u` at all: few lines have one, and a line without needs no closer look.
@@ -71,15 +71,15 @@ pub(crate) fn has_escapes(bytes: &[u8]) -> bool {
     ESCAPE.find(bytes).is_some()
 }
 
-pub(crate) fn has_lone_surrogates(text: &str) -> bool {
+/// Whether a `\u` escape is half of a surrogate pair without its other half.
+pub fn has_lone_surrogates(text: &str) -> bool {
     !lone_surrogates(text).is_empty()
 }
 
 /// The text of a record's bytes, as the reader understood it.
 pub(crate) fn whole(bytes: &[u8]) -> Cow<'_, str> {
-    let mut sanitized = utf8(bytes);
-    strings(&mut sanitized);
-    sanitized.text
+    let text = utf8(bytes).text;
+    strings(&text).map_or(text, Cow::Owned)
 }
 
 /// Where `\uD8xx` stands without its `\uDCxx`, or the other way round.

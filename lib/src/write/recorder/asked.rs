@@ -14,6 +14,7 @@ use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
 use crate::write::recorder::answer::Answer;
+use crate::write::store::link_named;
 
 impl Recorder {
     /// The session that is recorded.
@@ -62,6 +63,11 @@ impl Recorder {
     /// The record of a session that the next one hangs on. Where nothing was recorded yet, it is the session's own head.
     pub fn head_in<'s>(&self, session: &'s Session) -> Option<RecordRef<'s>> {
         self.head().map_or_else(|| session.head(), |head| session.find(head.as_str()).ok())
+    }
+
+    /// The record that an id means, whole or as its unique prefix, where the conversation can go on from it.
+    pub fn find(&self, record: &str) -> Result<RecordId> {
+        Ok(RecordId(link_named(&self.read()?, record)?.id().into_owned()))
     }
 
     /// Every call that is on disk since somebody asked last: the one that this came of, and those that had to wait.

@@ -134,7 +134,8 @@ impl Recorder {
         if self.answer.is_none() {
             return Ok(());
         }
-        let ticket = self.tickets.next();
+        // What is written here belongs to earlier calls.
+        let ticket = self.tickets.last();
         match self.answer_ends(None, Whose::Earlier, ticket) {
             Err(Error::CannotHold { .. } | Error::NoPlace { .. }) | Ok(_) => Ok(()),
             Err(error) => Err(error),

@@ -109,6 +109,10 @@ impl Tickets {
         self.last
     }
 
+    pub(super) fn last(&self) -> u64 {
+        self.last
+    }
+
     /// How many runs of calls wait for somebody to ask.
     #[cfg(test)]
     pub(super) fn remembered(&self) -> usize {

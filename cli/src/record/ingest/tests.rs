@@ -1,19 +1,19 @@
 //! Lines that other programs say, in three tongues: what becomes of each, and what is refused.
-#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::path::Path;
 
-use crate::support::place::{CWD, PROJECT, store};
-use crate::support::reading;
 use scrollback::model::issue::Severity;
 use scrollback::model::message::{Message, Part, Role, Sdk, ToolState};
 use scrollback::model::record::{Body, Content};
 use scrollback::session::Session;
 use scrollback::session::read::source::Source;
 use scrollback::view::stream::{Chunks, Update};
-use scrollback::write::ingest::Dictation;
 use scrollback::write::recorder::{Ack, Recorder};
 use serde_json::{Value, json};
+
+use super::Ingest;
+use crate::lib_support::place::{CWD, PROJECT, store};
+use crate::lib_support::{self as support, reading};
 
 /// What was recorded of some lines, and what was said to them.
 struct Recorded {
@@ -24,22 +24,22 @@ struct Recorded {
 }
 
 fn record_quietly(lines: &[&[u8]]) -> Recorded {
-    let (folder, store) = store(crate::support::native());
+    let (folder, store) = store(support::native());
     let mut recorder = store.create(Path::new(PROJECT)).unwrap();
-    let (mut dictation, mut said) = (Dictation::default(), Vec::new());
+    let (mut ingest, mut said) = (Ingest::default(), Vec::new());
     for (at, line) in lines.iter().enumerate() {
         let seq = at + 1;
-        let heard = match dictation.hear(line) {
-            Ok(heard) => heard,
+        let parsed = match ingest.parse(line) {
+            Ok(parsed) => parsed,
             Err(refused) => {
                 said.push(format!("{seq} refused: {refused}"));
                 continue;
             }
         };
-        said.extend(heard.notes.iter().map(|note| format!("{seq} note: {note}")));
-        said.extend(heard.losses.iter().map(|loss| format!("{seq} {:?}: {}", loss.kind, loss.what)));
-        for saying in heard.sayings {
-            match dictation.say(saying, &mut recorder) {
+        said.extend(parsed.notes.iter().map(|note| format!("{seq} note: {note}")));
+        said.extend(parsed.losses.iter().map(|loss| format!("{seq} {:?}: {}", loss.kind, loss.what)));
+        for op in parsed.ops {
+            match ingest.apply(&op, &mut recorder) {
                 Ok(Ack::Saved(saved)) => {
                     said.extend(saved.losses.iter().map(|loss| format!("{seq} {:?}: {}", loss.kind, loss.what)));
                 }
@@ -48,12 +48,12 @@ fn record_quietly(lines: &[&[u8]]) -> Recorded {
             }
         }
     }
-    for saying in dictation.end().sayings {
-        dictation.say(saying, &mut recorder).unwrap();
+    for op in ingest.end().ops {
+        ingest.apply(&op, &mut recorder).unwrap();
     }
     let path = recorder.path().unwrap().to_path_buf();
     recorder.close().unwrap();
-    let session = Session::open(&Source::file(crate::support::native(), &path), &reading()).unwrap();
+    let session = Session::open(&Source::file(support::native(), &path), &reading()).unwrap();
     Recorded { session, said, _folder: folder }
 }
 
@@ -66,7 +66,7 @@ fn record(lines: &[&[u8]]) -> Recorded {
 }
 
 fn messages(session: &Session) -> Vec<Message> {
-    if session.head().is_some() { crate::support::messages(session) } else { Vec::new() }
+    if session.head().is_some() { support::messages(session) } else { Vec::new() }
 }
 
 /// What a person is told by messages, whatever keeps them: answers in a row are one.
@@ -230,12 +230,12 @@ fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
     "#), @r#"
     user: One
     user: Last
-    2 refused: "users" is no word of a recording; known words: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message
-    3 refused: an empty object says nothing; known words: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message
+    2 refused: unknown key "users"; known keys: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message
+    3 refused: an empty object; known keys: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message
     4 refused: a line is a JSON object, such as {"user": "…"}
     5 refused: a line is a JSON object, such as {"user": "…"}
-    6 refused: user and assistant are two things: one a line
-    7 refused: user: nothing is said: content is missing
+    6 refused: user and assistant need a line each
+    7 refused: user: content is missing
     8 refused: user: content is 7 and should be a text or a list of parts
     9 refused: user: content is 7 and should be a list of texts and parts
     10 refused: user: a part of type "unheard-of" is incomplete or unknown
@@ -247,15 +247,15 @@ fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
     16 refused: usage: input is -1 and should be a whole number, not negative
     17 refused: title: a title is one line of 1 to 500 characters
     18 refused: no record, or several, "nowhere"
-    19 refused: delta: nothing goes on; known: text, reasoning, part, toolCalls, model, end
+    19 refused: delta: no known field; known: text, reasoning, part, toolCalls, model, end
     20 refused: cannot go on from "answer": no answer has begun
-    21 refused: no chunk and no line of stream-json has the type "unheard-of"; known words: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message
-    22 refused: text-delta: nothing of the id "t" has begun
-    23 refused: text-end: nothing of the id "t" has begun
-    24 refused: tool-input-delta: nothing of the id "c" has begun
-    25 refused: tool-approval-response: nothing of the id "a" has begun
-    26 refused: source-url: it is incomplete
-    27 refused: no role is "nobody"; known: user, assistant, system, tool
+    21 refused: unknown type "unheard-of"; known keys: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message
+    22 refused: text-delta: nothing with the id "t" has begun
+    23 refused: text-end: nothing with the id "t" has begun
+    24 refused: tool-input-delta: nothing with the id "c" has begun
+    25 refused: tool-approval-response: nothing with the id "a" has begun
+    26 refused: source-url: incomplete
+    27 refused: unknown role "nobody"; known: user, assistant, system, tool
     28 refused: not JSON at column 20: EOF while parsing a string
     29 refused: not JSON at column 14: number out of range
     "#);
@@ -358,7 +358,7 @@ fn what_claude_prints() {
     assistant: At 04:12. model claude-x cost {"input":30,"output":7,"cacheRead":0}
     user: And then?
     system: The turn failed. error error_max_turns
-    14 note: What sub-agents say is not recorded.
+    14 note: Messages of sub-agents are not recorded.
     18 note: Lines of type rate_limit_event are not recorded.
     "#);
 }
@@ -417,10 +417,10 @@ fn what_the_end_of_the_input_cuts_off_is_said_as_it_is() {
 /// Lines whose words wait are told to be on disk when all of them are, and not with the first.
 #[test]
 fn words_that_wait_are_released_when_nothing_waits_any_more() {
-    let mut dictation = Dictation::default();
+    let mut ingest = Ingest::default();
     let mut released = |line: &str| {
-        let heard = dictation.hear(line.as_bytes()).unwrap();
-        (heard.waits, heard.releases)
+        let parsed = ingest.parse(line.as_bytes()).unwrap();
+        (parsed.waits, parsed.releases)
     };
     assert_eq!(released(r#"{"type": "tool-input-start", "toolCallId": "a", "toolName": "read"}"#), (true, false));
     assert_eq!(released(r#"{"type": "tool-input-start", "toolCallId": "b", "toolName": "read"}"#), (true, false));
@@ -465,16 +465,16 @@ fn broken_lines_of_claude_are_refused_and_its_notices_are_noted_once() {
         {"type": "of_tomorrow", "uuid": "8a0c1f52-0000-4000-8000-000000000001"}
         {"type": "of_nobody"}
     "#), @r#"
-    1 refused: user: it has no message
-    2 refused: user: its message has no content
-    3 refused: user: nothing is said
-    4 refused: assistant: its message has no content
-    5 refused: assistant: it has no message
+    1 refused: user: message is missing
+    2 refused: user: message.content is missing
+    3 refused: user: content is empty
+    4 refused: assistant: message.content is missing
+    5 refused: assistant: message is missing
     6 refused: stream_event: event is missing
     7 note: Lines of type rate_limit_event are not recorded.
     9 note: Lines of type control_request are not recorded.
     10 note: Lines of type of_tomorrow are not recorded.
-    11 refused: no chunk and no line of stream-json has the type "of_nobody"; known words: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message
+    11 refused: unknown type "of_nobody"; known keys: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message
     "#);
 }
 
@@ -516,14 +516,14 @@ fn what_would_be_lost_unseen_is_told_or_refused() {
     "#), @r#"
     user: q todos [{"content":"look","status":"napping"},{"content":"go","status":"pending"}] thinking {"level":"high","disabled":false,"triggers":[]} {"big":1.8446744073709552e+22}
     assistant: [read c {}]
-    1 refused: "user" is said twice
-    2 refused: "content" is said twice
+    1 refused: duplicate key "user"
+    2 refused: duplicate key "content"
     3 Renamed: digits of a number
     4 Dropped: thinking.budget
     5 refused: todos: a todo: content is missing
     6 refused: todos: a todo: invalid type: integer `7`, expected a string
-    8 refused: snapshot: states are {trackedFiles, fileBackups}, each an object by file
-    9 refused: snapshot: states are {trackedFiles, fileBackups}, each an object by file
+    8 refused: snapshot: states must be {trackedFiles, fileBackups}, two objects with a key for each file
+    9 refused: snapshot: states must be {trackedFiles, fileBackups}, two objects with a key for each file
     10 refused: title: a title is one line of 1 to 500 characters
     11 Dropped: toolCalls.colour
     11 Dropped: toolCalls.strict
@@ -572,7 +572,7 @@ fn bytes_that_are_almost_json_are_mended_and_told() {
     user: last
     ");
     insta::assert_snapshot!(recorded.said.join("\n"), @"
-    3 refused: a line of NUL bytes says nothing
+    3 refused: a line of NUL bytes
     4 Renamed: half a surrogate pair
     5 Renamed: a control character
     6 Renamed: bad UTF-8
@@ -593,7 +593,7 @@ fn deep_and_long_lines_stop_nothing() {
 #[test]
 fn our_own_chunks_give_the_same_messages_back() {
     let mut compared = 0;
-    for (dialect, log) in crate::support::logs_of_all() {
+    for (dialect, log) in support::logs_of_all() {
         let session = Session::open(&Source::file(dialect, &log), &reading()).unwrap();
         let messages = messages(&session);
         if repeats_a_call(&messages) {
@@ -618,30 +618,30 @@ fn our_own_chunks_give_the_same_messages_back() {
 /// Any one value of a line may be anything, and so may the bytes: nothing panics, and the next line is understood.
 #[test]
 fn odd_lines_stop_nothing() {
-    let page = include_str!("ingest.rs");
+    let page = include_str!("tests.rs");
     let samples: Vec<Value> = page.lines().filter_map(|line| serde_json::from_str(line.trim()).ok()).collect();
     assert!(samples.len() > 80, "only {}", samples.len());
     let odd = [json!(null), json!(-1), json!(true), json!("odd"), json!([[], "x", {}]), json!({"odd": {"id": 1}})];
     let mut recorder = Recorder::disabled();
-    let mut dictation = Dictation::default();
-    let mut heard = |line: &str| {
-        for saying in dictation.hear(line.as_bytes()).map(|heard| heard.sayings).unwrap_or_default() {
-            dictation.say(saying, &mut recorder).ok();
+    let mut ingest = Ingest::default();
+    let mut parsed = |line: &str| {
+        for op in ingest.parse(line.as_bytes()).map(|parsed| parsed.ops).unwrap_or_default() {
+            ingest.apply(&op, &mut recorder).ok();
         }
     };
     for sample in &samples {
-        for path in crate::support::paths_of_keys(sample) {
+        for path in support::paths_of_keys(sample) {
             for value in &odd {
                 let mut changed = sample.clone();
                 *changed.pointer_mut(&path).unwrap() = value.clone();
-                heard(&changed.to_string());
+                parsed(&changed.to_string());
             }
         }
         let text = sample.to_string();
         for cut in (0..text.len()).filter(|at| text.is_char_boundary(*at)).step_by(7) {
-            heard(&text[..cut]);
-            heard(&text[cut..]);
+            parsed(&text[..cut]);
+            parsed(&text[cut..]);
         }
     }
-    assert_eq!(dictation.hear(b"{\"user\": \"still here\"}").unwrap().sayings.len(), 1);
+    assert_eq!(ingest.parse(b"{\"user\": \"still here\"}").unwrap().ops.len(), 1);
 }

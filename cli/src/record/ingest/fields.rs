@@ -1,20 +1,20 @@
-//! The fields of an object that somebody dictates: each is taken by any of its names, and what is left over is told.
+//! Takes the fields of a JSON object one by one; the rest is reported as lost.
 
 use serde_json::{Map, Value};
 
 use super::Refused;
-use crate::model::issue::quoted;
+use scrollback::model::issue::quoted;
 
-/// Fields that nobody has taken yet.
+/// The fields that are not taken yet.
 pub(super) struct Fields(pub(super) Map<String, Value>);
 
 impl Fields {
-    /// Takes a field by the first of its names that is there; `null` is as good as absent.
+    /// Takes a field by the first of its names that is present; `null` counts as absent.
     pub(super) fn any(&mut self, names: &[&str]) -> Option<Value> {
         names.iter().find_map(|name| self.0.shift_remove(*name)).filter(|value| !value.is_null())
     }
 
-    /// Takes a text; something else under its name is refused.
+    /// Takes a text, or fails when the field is something else.
     pub(super) fn text(&mut self, names: &[&str]) -> Result<Option<String>, Refused> {
         match self.any(names) {
             None => Ok(None),
@@ -59,7 +59,7 @@ impl Fields {
 }
 
 fn whole(number: f64) -> Option<u64> {
-    // Exact up to here; a count that is larger is no count.
+    // Larger numbers are not exact.
     const LARGEST: f64 = 9_007_199_254_740_992.0;
     (number.fract() == 0.0 && (0.0..=LARGEST).contains(&number)).then_some(number as u64)
 }
@@ -68,7 +68,7 @@ fn first<'n>(names: &[&'n str]) -> &'n str {
     names.first().copied().unwrap_or_default()
 }
 
-/// What a field is, and what it should be.
+/// The error for a field of the wrong type.
 pub(super) fn wrong(names: &[&str], wanted: &str, found: &Value) -> Refused {
     let found = match found {
         Value::Null => "nothing".to_owned(),

@@ -1,22 +1,23 @@
-//! The JSON object that a line is: mended where that is possible, refused where a part of it would be lost unseen.
+//! Parses a line as a JSON object: repairs what can be repaired, refuses what would lose a part silently.
 
+use std::borrow::Cow;
 use std::fmt;
 
+use scrollback::model::issue::quoted;
+use scrollback::session::read::sanitize;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-use super::{Heard, Refused};
-use crate::session::read::sanitize;
+use super::{Parsed, Refused};
 
-/// A number with no more digits than this is the same after it was read.
+/// A number with no more digits than this is read exactly.
 const EXACT_DIGITS: usize = 15;
 
-/// Nothing for lines that say nothing.
-pub(super) fn object(line: &[u8], heard: &mut Heard) -> Result<Option<Map<String, Value>>, Refused> {
+/// Returns nothing for lines without content, such as comments and names of server-sent events.
+pub(super) fn object(line: &[u8], parsed: &mut Parsed) -> Result<Option<Map<String, Value>>, Refused> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
-    // What server-sent events have beside their data.
     let field = |name: &[u8]| match line.strip_prefix(name)? {
-        // A field that says nothing may have no colon.
+        // A field without a value may have no colon.
         b"" => Some(b"".as_slice()),
         rest => rest.strip_prefix(b":").map(<[u8]>::trim_ascii),
     };
@@ -28,26 +29,25 @@ pub(super) fn object(line: &[u8], heard: &mut Heard) -> Result<Option<Map<String
         return Ok(None);
     }
     if line.iter().all(|byte| *byte == 0) {
-        return Err(Refused::because("a line of NUL bytes says nothing"));
+        return Err(Refused::because("a line of NUL bytes"));
     }
-    let mut sanitized = sanitize::utf8(line);
-    if sanitized.bad_utf8 {
-        heard.sanitized("bad UTF-8");
+    let text = String::from_utf8_lossy(line);
+    if matches!(text, Cow::Owned(_)) {
+        parsed.sanitized("bad UTF-8");
     }
-    let Whole(value) = match serde_json::from_str(&sanitized.text) {
+    let Unique(value) = match serde_json::from_str(&text) {
         Ok(value) => value,
         Err(error) => {
-            let has_halves = sanitize::has_lone_surrogates(&sanitized.text);
-            if error.is_data() || !sanitize::strings(&mut sanitized) {
-                return Err(Refused(not_json(&error)));
-            }
-            let value = serde_json::from_str(&sanitized.text).map_err(|error| Refused(not_json(&error)))?;
-            heard.sanitized(if has_halves { "half a surrogate pair" } else { "a control character" });
+            let clean = sanitize::strings(&text).filter(|_| !error.is_data());
+            let clean = clean.ok_or_else(|| Refused(not_json(&error)))?;
+            let value = serde_json::from_str(&clean).map_err(|error| Refused(not_json(&error)))?;
+            let has_halves = sanitize::has_lone_surrogates(&text);
+            parsed.sanitized(if has_halves { "half a surrogate pair" } else { "a control character" });
             value
         }
     };
-    if has_longer_numbers(&sanitized.text) {
-        heard.sanitized("digits of a number");
+    if has_inexact_numbers(&text) {
+        parsed.sanitized("digits of a number");
     }
     match value {
         Value::Object(object) => Ok(Some(object)),
@@ -63,19 +63,19 @@ fn not_json(error: &serde_json::Error) -> String {
     if error.is_data() { what.to_owned() } else { format!("not JSON at column {}: {what}", error.column()) }
 }
 
-/// A value that says each thing once.
-struct Whole(Value);
+/// A value without duplicate keys.
+struct Unique(Value);
 
-impl<'de> Deserialize<'de> for Whole {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Whole, D::Error> {
-        from.deserialize_any(OnlyOnce).map(Whole)
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Unique, D::Error> {
+        from.deserialize_any(UniqueKeys).map(Unique)
     }
 }
 
-/// Takes values as they come; the parser itself bounds how deep they are.
-struct OnlyOnce;
+/// Builds the value; the parser itself bounds its depth.
+struct UniqueKeys;
 
-impl<'de> Visitor<'de> for OnlyOnce {
+impl<'de> Visitor<'de> for UniqueKeys {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -112,7 +112,7 @@ impl<'de> Visitor<'de> for OnlyOnce {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
-        while let Some(Whole(item)) = items.next_element()? {
+        while let Some(Unique(item)) = items.next_element()? {
             list.push(item);
         }
         Ok(list.into())
@@ -120,9 +120,9 @@ impl<'de> Visitor<'de> for OnlyOnce {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
-        while let Some((key, Whole(value))) = entries.next_entry::<String, Whole>()? {
+        while let Some((key, Unique(value))) = entries.next_entry::<String, Unique>()? {
             if object.contains_key(&key) {
-                return Err(A::Error::custom(format!("{} is said twice", crate::model::issue::quoted(&key))));
+                return Err(A::Error::custom(format!("duplicate key {}", quoted(&key))));
             }
             object.insert(key, value);
         }
@@ -130,18 +130,18 @@ impl<'de> Visitor<'de> for OnlyOnce {
     }
 }
 
-/// Whether JSON has a number that is another one after it was read.
-fn has_longer_numbers(text: &str) -> bool {
+/// Whether JSON has a number that changes when it is read.
+fn has_inexact_numbers(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let is_of_number = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-');
+    let is_number_byte = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-');
     let mut at = 0;
     while let Some(byte) = bytes.get(at) {
         let rest = bytes.get(at..).unwrap_or_default();
         at += match byte {
-            b'"' => 1 + text_length(rest.get(1..).unwrap_or_default()),
+            b'"' => 1 + string_length(rest.get(1..).unwrap_or_default()),
             b'-' | b'0'..=b'9' => {
-                let length = rest.iter().position(|byte| !is_of_number(byte)).unwrap_or(rest.len());
-                if text.get(at..at + length).is_some_and(changes) {
+                let length = rest.iter().position(|byte| !is_number_byte(byte)).unwrap_or(rest.len());
+                if text.get(at..at + length).is_some_and(is_inexact) {
                     return true;
                 }
                 length
@@ -152,8 +152,8 @@ fn has_longer_numbers(text: &str) -> bool {
     false
 }
 
-/// The bytes of a string up to its end and the quotation mark there.
-fn text_length(rest: &[u8]) -> usize {
+/// The length of a string up to and including its closing quotation mark.
+fn string_length(rest: &[u8]) -> usize {
     let mut at = 0;
     while let Some(byte) = rest.get(at) {
         at += if *byte == b'\\' { 2 } else { 1 };
@@ -164,16 +164,16 @@ fn text_length(rest: &[u8]) -> usize {
     at
 }
 
-fn changes(number: &str) -> bool {
-    let digits = significant(number);
+fn is_inexact(number: &str) -> bool {
+    let digits = significant_digits(number);
     if digits.len() <= EXACT_DIGITS || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
         return false;
     }
-    number.parse::<f64>().is_ok_and(|read| significant(&format!("{read:e}")) != digits)
+    number.parse::<f64>().is_ok_and(|read| significant_digits(&format!("{read:e}")) != digits)
 }
 
-/// The digits of a number without its exponent and without the zeros around them.
-fn significant(number: &str) -> String {
+/// The digits of a number without its exponent and without leading and trailing zeros.
+fn significant_digits(number: &str) -> String {
     let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
     let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
     digits.trim_matches('0').to_owned()
@@ -184,13 +184,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_do_not_fit_are_noticed() {
+    fn inexact_numbers_are_found() {
         for exact in ["1", "-0.5", "1e300", "9007199254740993", "18446744073709551615", "0.1", "1.50000000000000000000"]
         {
-            assert!(!has_longer_numbers(&format!("{{\"a\":[{exact}],\"b\":\"1.00000000000000000001\"}}")), "{exact}");
+            assert!(!has_inexact_numbers(&format!("{{\"a\":[{exact}],\"b\":\"1.00000000000000000001\"}}")), "{exact}");
         }
-        for longer in ["18446744073709551617123", "1.0000000000000000001", "-0.12345678901234567890123"] {
-            assert!(has_longer_numbers(&format!("{{\"a \\\" 1\":[{longer}]}}")), "{longer}");
+        for inexact in ["18446744073709551617123", "1.0000000000000000001", "-0.12345678901234567890123"] {
+            assert!(has_inexact_numbers(&format!("{{\"a \\\" 1\":[{inexact}]}}")), "{inexact}");
         }
     }
 }

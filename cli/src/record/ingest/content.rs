@@ -1,29 +1,29 @@
-//! What several tongues say alike: content, calls, results, what an answer cost, whole messages.
+//! What the formats have in common: content, tool calls and results, token counts, whole messages.
 
 use serde_json::{Map, Value};
 
 use super::fields::{Fields, wrong};
-use super::{Heard, Refused};
-use crate::dialect::claude_code;
-use crate::model::issue::quoted;
-use crate::model::message::{FilePart, Message, Part, Role, ToolPart, ToolState};
-use crate::model::record::{Body, Content, Outcome, Thinking, Todo, ToolResult, Usage};
+use super::{Parsed, Refused};
+use scrollback::dialect;
+use scrollback::model::issue::quoted;
+use scrollback::model::message::{FilePart, Message, Part, Role, ToolPart, ToolState};
+use scrollback::model::record::{Body, Content, Outcome, Thinking, Todo, ToolResult, Usage};
 
-/// A content: a text, a part, or a list of both. Blocks of Anthropic's API are parts too, and results among them are results.
-pub(super) fn content(value: Value, said: &mut Content) -> Result<(), Refused> {
+/// Adds a text, a part, or a list of both. Content blocks of Anthropic's API are parts too; tool results among them are added as such.
+pub(super) fn content(value: Value, content: &mut Content) -> Result<(), Refused> {
     match value {
         Value::Null => {}
-        Value::String(text) => said.parts.push(Part::text(text)),
+        Value::String(text) => content.parts.push(Part::text(text)),
         Value::Array(pieces) => {
             for piece in pieces {
                 match piece {
-                    Value::String(text) => said.parts.push(Part::text(text)),
-                    piece @ Value::Object(_) => part(piece, said)?,
+                    Value::String(text) => content.parts.push(Part::text(text)),
+                    piece @ Value::Object(_) => part(piece, content)?,
                     other => return Err(wrong(&["content"], "a list of texts and parts", &other)),
                 }
             }
         }
-        piece @ Value::Object(_) => part(piece, said)?,
+        piece @ Value::Object(_) => part(piece, content)?,
         other => return Err(wrong(&["content"], "a text or a list of parts", &other)),
     }
     Ok(())
@@ -34,7 +34,7 @@ fn part(piece: Value, content: &mut Content) -> Result<(), Refused> {
         Part::Other(piece) => {
             let kind = piece.get("type").and_then(Value::as_str);
             let Some(kind) = kind else { return Err(Refused::because("a part has no type")) };
-            let (parts, results) = claude_code::blocks(&piece);
+            let (parts, results) = dialect::anthropic_blocks(&piece);
             if parts.iter().any(|part| matches!(part, Part::Data(data) if data.kind == "block")) {
                 return Err(Refused(format!("a part of type {} is incomplete or unknown", quoted(kind))));
             }
@@ -68,7 +68,7 @@ pub(super) fn attachments(value: Value, content: &mut Content) -> Result<(), Ref
                 }
                 content.parts.push(Part::File(file));
             }
-            // A description is all that is known.
+            // Without an address only the description can be kept.
             _ => content.parts.push(Part::data("attachment", object)),
         }
     }
@@ -76,7 +76,7 @@ pub(super) fn attachments(value: Value, content: &mut Content) -> Result<(), Ref
 }
 
 /// Calls: ours, or those of OpenAI's API with their arguments as text.
-pub(super) fn calls(value: Value, content: &mut Content, heard: &mut Heard) -> Result<(), Refused> {
+pub(super) fn calls(value: Value, content: &mut Content, parsed: &mut Parsed) -> Result<(), Refused> {
     let Value::Array(list) = value else { return Err(wrong(&["toolCalls"], "a list", &value)) };
     for call in list {
         let Value::Object(call) = call else { return Err(wrong(&["toolCalls"], "a list of objects", &call)) };
@@ -97,16 +97,16 @@ pub(super) fn calls(value: Value, content: &mut Content, heard: &mut Heard) -> R
             ..ToolPart::dynamic(name, id, ToolState::called(input))
         };
         content.parts.push(call.into());
-        // Where it stands and that it is a function says nothing new.
+        // These carry no further information.
         ["type", "index"].iter().for_each(|key| _ = fields.any(&[key]));
         let rest = fields.0.iter().filter(|(_, value)| !value.is_null());
-        rest.for_each(|(key, _)| heard.lose(format!("toolCalls.{key}")));
+        rest.for_each(|(key, _)| parsed.lose(format!("toolCalls.{key}")));
     }
     Ok(())
 }
 
-/// What one tool gave back.
-pub(super) fn result(value: Value, heard: &mut Heard) -> Result<ToolResult, Refused> {
+/// One tool result.
+pub(super) fn result(value: Value, parsed: &mut Parsed) -> Result<ToolResult, Refused> {
     let Value::Object(object) = value else { return Err(wrong(&["toolResult"], "an object", &value)) };
     let mut fields = Fields(object);
     let call_id = fields.needed(&["callId", "toolCallId", "tool_call_id", "tool_use_id", "id"])?;
@@ -128,7 +128,7 @@ pub(super) fn result(value: Value, heard: &mut Heard) -> Result<ToolResult, Refu
     let preliminary = fields.flag(&["preliminary"])? == Some(true);
     fields.any(&["type"]);
     for key in fields.0.keys() {
-        heard.lose(key.as_str());
+        parsed.lose(key.as_str());
     }
     Ok(ToolResult { call_id, name, output, outcome, preliminary, duration_ms, about: Map::new() })
 }
@@ -141,7 +141,7 @@ fn text_of(value: Value) -> String {
     }
 }
 
-/// A task list: objects, or only what is to be done. A status is a word of the agent's own.
+/// A task list of objects or texts. The agent chooses the words for a status.
 pub(super) fn todos(value: Value) -> Result<Vec<Todo>, Refused> {
     let Value::Array(list) = value else { return Err(wrong(&["todos"], "a list", &value)) };
     let pending = || "pending".to_owned();
@@ -154,19 +154,19 @@ pub(super) fn todos(value: Value) -> Result<Vec<Todo>, Refused> {
         }
         other => Err(wrong(&["todos"], "a list of texts and objects", &other)),
     };
-    let said = |todo: Todo| {
-        let is_said = !todo.content.trim().is_empty();
-        is_said.then_some(todo).ok_or_else(|| Refused::because("a todo: content is missing"))
+    let checked = |todo: Todo| {
+        let is_empty = todo.content.trim().is_empty();
+        (!is_empty).then_some(todo).ok_or_else(|| Refused::because("a todo: content is missing"))
     };
-    let todo = |item| todo(item).and_then(said);
+    let todo = |item| todo(item).and_then(checked);
     list.into_iter().map(todo).collect()
 }
 
-/// A thinking mode: its level, or all of it.
-pub(super) fn thinking(value: Value, heard: &mut Heard) -> Result<Thinking, Refused> {
+/// A thinking mode: a level, a switch, or an object.
+pub(super) fn thinking(value: Value, parsed: &mut Parsed) -> Result<Thinking, Refused> {
     if let Value::Object(fields) = &value {
         let unknown = fields.keys().filter(|key| !["level", "disabled", "triggers"].contains(&key.as_str()));
-        unknown.for_each(|key| heard.lose(format!("thinking.{key}")));
+        unknown.for_each(|key| parsed.lose(format!("thinking.{key}")));
     }
     match value {
         Value::String(level) => Ok(Thinking { level: Some(level), disabled: false, triggers: Vec::new() }),
@@ -178,8 +178,8 @@ pub(super) fn thinking(value: Value, heard: &mut Heard) -> Result<Thinking, Refu
     }
 }
 
-/// What an answer cost, in our names, those of Anthropic, OpenAI or the AI SDK. The last two count cached tokens as input.
-pub(super) fn usage(value: Value, heard: &mut Heard) -> Result<Usage, Refused> {
+/// Token counts under our names, or those of Anthropic, OpenAI or the AI SDK. The last two count cached tokens as input.
+pub(super) fn usage(value: Value, parsed: &mut Parsed) -> Result<Usage, Refused> {
     let Value::Object(object) = value else { return Err(wrong(&["usage"], "an object", &value)) };
     let mut fields = Fields(object);
     let mut details = Fields(Map::new());
@@ -220,18 +220,17 @@ pub(super) fn usage(value: Value, heard: &mut Heard) -> Result<Usage, Refused> {
         let known = "input, output, cacheRead, cacheWrite, reasoning";
         return Err(Refused(format!("a usage without tokens; known: {known}, and the names of Anthropic and OpenAI")));
     }
-    // A sum says nothing new, nor does how a provider splits its numbers further.
+    // Sums and finer splits carry no further information.
     let split = ["total", "total_tokens", "totalTokens", "cache_creation", "server_tool_use", "service_tier", "raw"];
     split.iter().for_each(|key| _ = fields.any(&[key]));
     for (key, _) in fields.0.iter().filter(|(_, value)| !value.is_null()) {
-        heard.lose(format!("usage.{key}"));
+        parsed.lose(format!("usage.{key}"));
     }
     Ok(usage)
 }
 
-/// What readers tell of a message from its record, and what makes a session another's child or a message a failure: nobody's
-/// metadata may say it in our name.
-const OURS: [&str; 14] = [
+/// Metadata that readers derive from the record, or that marks a child session or a failure: no input may set it.
+const RESERVED: [&str; 14] = [
     "timestamp",
     "model",
     "usage",
@@ -248,20 +247,20 @@ const OURS: [&str; 14] = [
     "parentToolCallId",
 ];
 
-/// Keeps what else is said about a message; a name of ours is told as lost.
-pub(super) fn keep(rest: Map<String, Value>, content: &mut Content, heard: &mut Heard) {
+/// Keeps further fields of a message as metadata; reserved names are lost.
+pub(super) fn keep_metadata(rest: Map<String, Value>, content: &mut Content, parsed: &mut Parsed) {
     for (key, value) in rest {
-        if OURS.contains(&key.as_str()) {
-            heard.lose(key);
+        if RESERVED.contains(&key.as_str()) {
+            parsed.lose(key);
         } else {
             content.metadata.entry(key).or_insert(value);
         }
     }
 }
 
-/// What is known about a message, put where our records have a place for it that nothing has taken yet. Other names of ours are
-/// told as lost, and the rest stays as it is.
-pub(super) fn about(metadata: Map<String, Value>, content: &mut Content, heard: &mut Heard) {
+/// Adds metadata of a message: to its field of the record where there is one that is still empty, else as it is. Reserved names
+/// are lost.
+pub(super) fn add_metadata(metadata: Map<String, Value>, content: &mut Content, parsed: &mut Parsed) {
     for (key, value) in metadata {
         let is_taken = match (key.as_str(), &value) {
             ("model", Value::String(model)) if content.model.is_none() => {
@@ -273,7 +272,7 @@ pub(super) fn about(metadata: Map<String, Value>, content: &mut Content, heard: 
                 true
             }
             ("usage" | "totalUsage", value) if content.usage.is_none() => {
-                content.usage = usage(value.clone(), &mut Heard::default()).ok();
+                content.usage = usage(value.clone(), &mut Parsed::default()).ok();
                 content.usage.is_some()
             }
             ("todos", value) if content.todos.is_none() => {
@@ -281,31 +280,31 @@ pub(super) fn about(metadata: Map<String, Value>, content: &mut Content, heard: 
                 content.todos.is_some()
             }
             ("thinking", value) if content.thinking.is_none() => {
-                content.thinking = thinking(value.clone(), heard).ok();
+                content.thinking = thinking(value.clone(), parsed).ok();
                 content.thinking.is_some()
             }
             _ => false,
         };
         match () {
             () if is_taken => {}
-            () if OURS.contains(&key.as_str()) => heard.lose(format!("metadata.{key}")),
+            () if RESERVED.contains(&key.as_str()) => parsed.lose(format!("metadata.{key}")),
             () => _ = content.metadata.entry(key).or_insert(value),
         }
     }
 }
 
-/// A whole message: what it says is a record, or, of an answer, one for each of its steps.
-pub(super) fn message(message: Message, heard: &mut Heard) {
+/// A whole message: one record, or one for each step of an answer.
+pub(super) fn message(message: Message, parsed: &mut Parsed) {
     let mut content = Content::default();
-    about(message.metadata.unwrap_or_default(), &mut content, heard);
-    keep(message.extra, &mut content, heard);
+    add_metadata(message.metadata.unwrap_or_default(), &mut content, parsed);
+    keep_metadata(message.extra, &mut content, parsed);
     if !message.id.is_empty() {
-        // The record has a name of its own.
-        heard.lose("id");
+        // The record gets an id of its own.
+        parsed.lose("id");
     }
     match message.role {
-        Role::User => heard.body(Body::User(Content { parts: message.parts, ..content })),
-        Role::System => heard.body(Body::System(Content { parts: message.parts, to_model: true, ..content })),
+        Role::User => parsed.body(Body::User(Content { parts: message.parts, ..content })),
+        Role::System => parsed.body(Body::System(Content { parts: message.parts, to_model: true, ..content })),
         Role::Assistant => {
             let mut steps = vec![Vec::new()];
             for part in message.parts {
@@ -320,10 +319,10 @@ pub(super) fn message(message: Message, heard: &mut Heard) {
             }
             let last = steps.len().saturating_sub(1);
             for (at, parts) in steps.into_iter().enumerate() {
-                // What the message cost and what else is known of it is told once, where it was complete.
+                // Token counts and metadata of the whole message go to its last step.
                 let known = if at == last { std::mem::take(&mut content) } else { Content::default() };
                 let model = known.model.clone().or_else(|| content.model.clone());
-                heard.body(Body::Assistant(Content { parts, model, ..known }));
+                parsed.body(Body::Assistant(Content { parts, model, ..known }));
             }
         }
     }

@@ -1,0 +1,243 @@
+//! Lines of other programs as calls of a [`Recorder`]: the way in for agents in any language.
+//!
+//! Three formats are understood, and each line may be of another one: our own lines (`native_lines.rs`), chunks of the AI SDK's
+//! UI message stream (`ai_sdk_chunks.rs`), and the output of `claude -p --output-format stream-json` (`claude_stream.rs`). A line
+//! is untrusted: it is repaired and reported, or refused, and never stops the next one.
+
+mod ai_sdk_chunks;
+mod claude_stream;
+mod content;
+mod fields;
+mod json_line;
+mod native_lines;
+mod open_texts;
+mod xmpp;
+
+use std::fmt;
+
+use scrollback::dialect::writer::Loss;
+use scrollback::model::error::{Error, Result};
+use scrollback::model::issue::quoted;
+use scrollback::model::message::Message;
+use scrollback::model::record::{Body, RecordId, Thinking, Todo, ToolResult, Usage};
+use scrollback::write::recorder::{Ack, Delta, Recorder};
+use serde_json::Value;
+
+/// A longer line is refused: its record could not be read back.
+pub(crate) const LINE_LIMIT_BYTES: usize = scrollback::session::read::VALUE_LIMIT_BYTES;
+
+/// How many different notes are printed: a hostile stream can make one up for each line.
+const NOTE_LIMIT: usize = 20;
+
+/// Parses lines and applies them to a recorder, with the state that streams need between lines.
+#[derive(Default)]
+pub(crate) struct Ingest {
+    /// The other person or room of the session.
+    with: Option<String>,
+    chunks: ai_sdk_chunks::Stream,
+    claude: claude_stream::Stream,
+    /// Notes that were returned already.
+    noted: Vec<String>,
+    /// The head when the current step began.
+    step_from: Option<RecordId>,
+}
+
+/// The meaning of a line.
+#[derive(Debug, Default)]
+pub(crate) struct Parsed {
+    /// What to record, in order; empty for lines that only frame a stream.
+    pub(crate) ops: Vec<Op>,
+    /// Parts of the line that cannot be recorded, or only changed.
+    pub(crate) losses: Vec<Loss>,
+    /// What is not recorded and why, each once.
+    pub(crate) notes: Vec<String>,
+    /// The content of this line is recorded with a later line.
+    pub(crate) waits: bool,
+    /// The content of all earlier lines is recorded with this line at the latest.
+    pub(crate) releases: bool,
+}
+
+/// One thing to record.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "an op is moved once")]
+pub(crate) enum Op {
+    /// A record.
+    Body(Box<Body>),
+    /// The new task list.
+    Todos(Vec<Todo>),
+    /// The new thinking mode.
+    Thinking(Thinking),
+    /// The token counts of the last answer.
+    Usage(Usage),
+    /// The conversation continues from an earlier record, given by its id or a unique prefix.
+    Rewind { to: String, reason: Option<String> },
+    /// A piece of the current answer.
+    Delta(Delta),
+    /// A tool result that may come before the answer is complete.
+    Result(Box<ToolResult>),
+    /// An answer begins. Records nothing.
+    Step,
+    /// Discards the answer since the last [`Op::Step`].
+    Reset,
+    /// The answer is complete.
+    Finish(Option<Usage>),
+    /// The answer is complete, if there is one.
+    EndStep(Option<Usage>),
+}
+
+impl Op {
+    /// Whether a session can start with it; an op that only frames an answer waits for the first one that can.
+    pub(crate) fn has_content(&self) -> bool {
+        match self {
+            Op::Body(_)
+            | Op::Todos(_)
+            | Op::Thinking(_)
+            | Op::Usage(_)
+            | Op::Rewind { .. }
+            | Op::Delta(Delta::Text(_) | Delta::Reasoning(_) | Delta::Part(_))
+            | Op::Result(_)
+            | Op::Finish(_) => true,
+            Op::Delta(Delta::Model(_) | Delta::About(_) | Delta::End(_)) | Op::Step | Op::Reset | Op::EndStep(_) => {
+                false
+            }
+        }
+    }
+
+    /// Whether somebody asks the agent something.
+    pub(crate) fn is_prompt(&self) -> bool {
+        matches!(self, Op::Body(body) if matches!(**body, Body::User(_)))
+    }
+}
+
+/// Why a line is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused(pub(crate) String);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Refused {
+    fn because(why: impl Into<String>) -> Refused {
+        Refused(why.into())
+    }
+}
+
+impl Ingest {
+    /// For a session with a person or a room: their messages need no sender.
+    pub(crate) fn with(jid: &str) -> Ingest {
+        Ingest { with: Some(jid.to_owned()), ..Ingest::default() }
+    }
+
+    /// Parses a line, with or without its LF.
+    pub(crate) fn parse(&mut self, line: &[u8]) -> std::result::Result<Parsed, Refused> {
+        if line.len() > LINE_LIMIT_BYTES {
+            return Err(Refused(format!("a line of {} bytes is too long to be read back", line.len())));
+        }
+        let mut parsed = Parsed::default();
+        let Some(mut object) = json_line::object(line, &mut parsed)? else { return Ok(parsed) };
+        match object.get("type").and_then(Value::as_str) {
+            Some(kind) if ai_sdk_chunks::is_known(kind) => self.chunks.parse(object, &mut parsed)?,
+            Some(kind) if self.claude.knows(kind, &object) => self.claude.parse(object, &mut parsed)?,
+            Some(kind) if native_lines::key_of(&object).is_none() => {
+                return Err(Refused(format!("unknown type {}; {}", quoted(kind), native_lines::known_keys())));
+            }
+            _ if object.contains_key("role") => message(Value::Object(object), &mut parsed)?,
+            _ => {
+                if let (Some(with), Some(message)) = (&self.with, object.get_mut("message")) {
+                    xmpp::fill_sender(message, with)?;
+                }
+                native_lines::parse(object, &mut parsed)?;
+            }
+        }
+        parsed.notes.retain(|note| {
+            let is_new = self.noted.len() < NOTE_LIMIT && !self.noted.contains(note);
+            if is_new {
+                self.noted.push(note.clone());
+            }
+            is_new
+        });
+        Ok(parsed)
+    }
+
+    /// Ends the input: returns what waited for more of it.
+    pub(crate) fn end(&mut self) -> Parsed {
+        let mut parsed = Parsed::default();
+        self.chunks.end(&mut parsed);
+        self.claude.end(&mut parsed);
+        parsed
+    }
+
+    /// Records an op. A failed `sync` is tried once more, as [`Recorder::retry`] says.
+    pub(crate) fn apply(&mut self, op: &Op, recorder: &mut Recorder) -> Result<Ack> {
+        match op {
+            Op::Step => {
+                self.step_from = recorder.head().cloned();
+                Ok(Ack::NotRecorded)
+            }
+            op => recorder.retry(|recorder| self.call(op.clone(), recorder)),
+        }
+    }
+
+    fn call(&self, op: Op, recorder: &mut Recorder) -> Result<Ack> {
+        match op {
+            Op::Body(body) => recorder.record(*body),
+            Op::Todos(todos) => recorder.todos(todos),
+            Op::Thinking(thinking) => recorder.thinking(thinking),
+            Op::Usage(usage) => recorder.usage(usage),
+            Op::Rewind { to, reason } => {
+                // Before the answer ends: an unknown record ends nothing.
+                let to = recorder.find(&to)?;
+                recorder.rewind(&to, reason)
+            }
+            Op::Delta(delta) => recorder.delta(delta),
+            Op::Result(result) => recorder.early_result(*result),
+            Op::Reset => self.reset(recorder),
+            Op::EndStep(None) if !recorder.is_answering() => Ok(Ack::NotRecorded),
+            Op::Finish(usage) | Op::EndStep(usage) => recorder.finish_answer(usage),
+            Op::Step => Ok(Ack::NotRecorded),
+        }
+    }
+
+    /// Discards the current answer: what is on disk becomes a branch.
+    fn reset(&self, recorder: &mut Recorder) -> Result<Ack> {
+        recorder.drop_answer();
+        match &self.step_from {
+            from if from.as_ref() == recorder.head() => Ok(Ack::NotRecorded),
+            Some(from) => recorder.rewind(&from.clone(), Some("the step was reset".to_owned())),
+            None => Err(Error::NoPlace { record: "step".to_owned(), why: "the session begins with it" }),
+        }
+    }
+}
+
+/// A whole UIMessage, or a message of a model's API.
+fn message(value: Value, parsed: &mut Parsed) -> std::result::Result<(), Refused> {
+    match serde_json::from_value::<Message>(value.clone()) {
+        Ok(message) => content::message(message, parsed),
+        Err(_) => native_lines::api_message(value, parsed)?,
+    }
+    Ok(())
+}
+
+impl Parsed {
+    fn push(&mut self, op: Op) {
+        self.ops.push(op);
+    }
+
+    fn body(&mut self, body: Body) {
+        self.push(Op::Body(Box::new(body)));
+    }
+
+    fn lose(&mut self, what: impl Into<String>) {
+        self.losses.push(Loss::dropped(&what.into()));
+    }
+
+    fn sanitized(&mut self, what: &str) {
+        self.losses.push(Loss::renamed(what));
+    }
+}
+
+#[cfg(test)]
+mod tests;
