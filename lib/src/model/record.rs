@@ -98,6 +98,21 @@ impl Kind {
             Kind::Other => "other",
         }
     }
+
+    /// Whether it is a turn between the user, the model and its tools.
+    pub fn is_dialogue(self) -> bool {
+        matches!(self, Kind::User | Kind::Assistant | Kind::ToolResult)
+    }
+
+    /// Whether its body is a [`Content`]: dialogue, context or a notice.
+    pub fn has_content(self) -> bool {
+        self.is_dialogue() || matches!(self, Kind::Attachment | Kind::System)
+    }
+
+    /// Whether it describes the session or its files and is no part of the conversation.
+    pub fn is_about_session(self) -> bool {
+        matches!(self, Kind::Title | Kind::Snapshot | Kind::Header)
+    }
 }
 
 /// What a record says.
@@ -148,7 +163,19 @@ impl Body {
         }
     }
 
-    /// What was said, for the kinds that say something.
+    /// A message of this kind; `None` for the kinds that hold no message.
+    pub fn from_content(kind: Kind, content: Content) -> Option<Body> {
+        Some(match kind {
+            Kind::User => Body::User(content),
+            Kind::Assistant => Body::Assistant(content),
+            Kind::ToolResult => Body::ToolResult(content),
+            Kind::Attachment => Body::Attachment(content),
+            Kind::System => Body::System(content),
+            _ => return None,
+        })
+    }
+
+    /// The message, for the kinds that hold one.
     pub fn content(&self) -> Option<&Content> {
         match self {
             Body::User(content)
@@ -156,17 +183,11 @@ impl Body {
             | Body::ToolResult(content)
             | Body::Attachment(content)
             | Body::System(content) => Some(content),
-            Body::Snapshot(_)
-            | Body::Title(_)
-            | Body::Compaction(_)
-            | Body::Rewind(_)
-            | Body::Restore(_)
-            | Body::Header(_)
-            | Body::Other(_) => None,
+            _ => None,
         }
     }
 
-    /// The same, to be changed.
+    /// The message to change, for the kinds that hold one.
     pub fn content_mut(&mut self) -> Option<&mut Content> {
         match self {
             Body::User(content)
@@ -174,13 +195,7 @@ impl Body {
             | Body::ToolResult(content)
             | Body::Attachment(content)
             | Body::System(content) => Some(content),
-            Body::Snapshot(_)
-            | Body::Title(_)
-            | Body::Compaction(_)
-            | Body::Rewind(_)
-            | Body::Restore(_)
-            | Body::Header(_)
-            | Body::Other(_) => None,
+            _ => None,
         }
     }
 }

@@ -56,12 +56,12 @@ fn name(part: &Part) -> Option<(String, String)> {
 
 fn join(
     known: &mut Content,
-    later: Content,
+    mut later: Content,
     named: &mut HashMap<(String, String), usize>,
     numbers: &mut HashMap<u64, usize>,
 ) {
     let mut number = later.fragment;
-    for part in later.parts {
+    for part in std::mem::take(&mut later.parts) {
         let number = number.take();
         let begun = number.and_then(|number| numbers.get(&number)).and_then(|at| known.parts.get_mut(*at));
         match (begun, part) {
@@ -85,16 +85,7 @@ fn join(
             }
         }
     }
-    known.results.extend(later.results);
-    known.notes.extend(later.notes);
-    known.model = known.model.take().filter(|model| !model.is_empty()).or(later.model);
-    known.usage = later.usage.or(known.usage.take());
-    known.todos = later.todos.or(known.todos.take());
-    known.thinking = later.thinking.or(known.thinking.take());
-    known.sender = known.sender.take().or(later.sender);
-    known.error = known.error.take().or(later.error);
-    known.metadata.extend(later.metadata);
-    known.context.fill_from(later.context);
+    known.merge(later);
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is said in a line of code: a text, parts or results as a message.
+//! Building, joining and searching a message's [`Content`].
 
 use hashbrown::HashSet;
 use serde_json::{Map, Value};
@@ -7,6 +7,25 @@ use super::{Content, Outcome, Title, TitleSource, Todo, ToolResult};
 use crate::model::message::{Part, ToolPart};
 
 impl Content {
+    /// Adds a later piece of the same message.
+    ///
+    /// Parts, results, notes and metadata are added. Who said it, where, by which model and why it failed stay as they
+    /// are once they are known; the usage, the task list and the thinking mode are those of the later piece, if it has
+    /// any.
+    pub(crate) fn merge(&mut self, later: Content) {
+        self.parts.extend(later.parts);
+        self.results.extend(later.results);
+        self.notes.extend(later.notes);
+        self.metadata.extend(later.metadata);
+        self.model = self.model.take().filter(|model| !model.is_empty()).or(later.model);
+        self.sender = self.sender.take().or(later.sender);
+        self.error = self.error.take().or(later.error);
+        self.context.fill_from(later.context);
+        self.usage = later.usage.or(self.usage);
+        self.todos = later.todos.or(self.todos.take());
+        self.thinking = later.thinking.or(self.thinking.take());
+    }
+
     /// The calls that wait for their results: the id and the tool's name of each.
     pub(crate) fn open_calls(&self) -> impl Iterator<Item = (&str, &str)> {
         self.parts.iter().filter_map(|part| match part {
@@ -15,13 +34,13 @@ impl Content {
         })
     }
 
-    /// The id that two calls of one response have, where there is such.
+    /// An id that two calls of one response share.
     pub(crate) fn ambiguous_call(&self) -> Option<&str> {
         let mut known = HashSet::new();
         for part in &self.parts {
             match part {
                 Part::StepStart => known.clear(),
-                // One without an id may get its own from the format.
+                // A call without an id may get one from the format.
                 Part::Tool(call) if !call.call_id.is_empty() && !known.insert(call.call_id.as_str()) => {
                     return Some(&call.call_id);
                 }

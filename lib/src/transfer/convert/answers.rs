@@ -78,19 +78,10 @@ pub(super) fn joined(group: &[RecordRef<'_>]) -> Result<Body> {
         match &mut whole {
             None => whole = Some(content),
             Some(whole) => {
-                whole.parts.extend(content.parts);
-                whole.results.extend(content.results);
-                whole.notes.extend(content.notes);
-                whole.model = whole.model.take().or(content.model);
-                whole.todos = content.todos.or(whole.todos.take());
-                whole.thinking = content.thinking.or(whole.thinking.take());
-                whole.error = whole.error.take().or(content.error);
-                whole.metadata.extend(content.metadata);
                 // Each block repeats what the answer cost, more or less finished.
-                whole.usage = match (whole.usage, content.usage) {
-                    (Some(known), Some(more)) if more.output < known.output => Some(known),
-                    (known, more) => more.or(known),
-                };
+                let known = whole.usage.filter(|known| content.usage.is_none_or(|more| more.output < known.output));
+                whole.merge(content);
+                whole.usage = known.or(whole.usage);
             }
         }
     }

@@ -84,7 +84,7 @@ impl Turn {
     }
 
     /// Adds facts about the message.
-    pub(crate) fn know(&mut self, more: Content) {
+    pub(crate) fn know(&mut self, mut more: Content) {
         let content = &mut self.content;
         if let Some(response) = self.responses.last_mut() {
             response.model = more.model.clone().or(response.model.take());
@@ -92,16 +92,12 @@ impl Turn {
                 response.usage.get_or_insert_default().add(usage);
             }
         }
-        content.model = more.model.or(content.model.take());
-        content.todos = more.todos.or(content.todos.take());
-        content.thinking = more.thinking.or(content.thinking.take());
-        content.error = more.error.or(content.error.take());
-        content.metadata.extend(more.metadata);
-        content.notes.extend(more.notes);
-        content.context.fill_from(more.context);
-        if let Some(usage) = more.usage {
+        if let Some(usage) = more.usage.take() {
             content.usage.get_or_insert_default().add(usage);
         }
+        // A turn has several responses: the last one says which model answered and what failed.
+        let (model, error) = (more.model.take().or(content.model.take()), more.error.take().or(content.error.take()));
+        content.merge(Content { model, error, ..more });
     }
 
     /// Whether every call has its result, so that the model has spoken last.
