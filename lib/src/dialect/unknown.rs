@@ -32,9 +32,10 @@ impl Dialect for Unknown {
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
-        #[derive(Deserialize)]
+        #[derive(Deserialize, Default)]
+        #[serde(default, bound(deserialize = "'de: 'a"))]
         struct Kinded<'a> {
-            #[serde(borrow, default, rename = "type")]
+            #[serde(rename = "type")]
             kind: Text<'a>,
         }
         let value: Kinded<'a> = serde_json::from_str(text)?;

@@ -11,24 +11,19 @@ use crate::model::lenient::{Count, List, Object, Text};
 use crate::model::record::Usage;
 
 /// An object that may hold messages, or be a row of the `agents` table.
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Document<'a> {
-    #[serde(default)]
     pub(super) id: Text<'a>,
-    #[serde(default)]
     pub(super) title: Text<'a>,
-    #[serde(default, borrow)]
     messages: Option<&'a RawValue>,
-    #[serde(default)]
     role: Text<'a>,
-    #[serde(default, borrow, deserialize_with = "even_null")]
+    #[serde(deserialize_with = "even_null")]
     prompt: Option<&'a RawValue>,
-    #[serde(default, borrow, deserialize_with = "even_null")]
+    #[serde(deserialize_with = "even_null")]
     status: Option<&'a RawValue>,
-    #[serde(default, borrow, deserialize_with = "even_null")]
+    #[serde(deserialize_with = "even_null")]
     model: Option<&'a RawValue>,
-    #[serde(default, borrow)]
     parts: Option<&'a RawValue>,
 }
 
@@ -59,48 +54,38 @@ fn even_null<'de: 'a, 'a, D: serde::Deserializer<'de>>(field: D) -> Result<Optio
 }
 
 /// A message of any major.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Line<'a> {
-    #[serde(default)]
     pub(super) id: Text<'a>,
-    #[serde(default)]
     pub(super) role: Text<'a>,
-    #[serde(default)]
     pub(super) metadata: Object<Metadata<'a>>,
-    #[serde(default)]
     pub(super) parts: List<PartLine<'a>>,
-    #[serde(default)]
     content: Text<'a>,
-    #[serde(default)]
     created_at: Moment<'a>,
-    #[serde(default)]
     tool_invocations: List<Invocation<'a>>,
-    #[serde(default, rename = "experimental_attachments")]
+    #[serde(rename = "experimental_attachments")]
     attachments: List<Empty>,
     // Of SDK 3, in the words of OpenAI's API.
-    #[serde(default, rename = "tool_calls")]
+    #[serde(rename = "tool_calls")]
     api_calls: List<ApiCall<'a>>,
-    #[serde(default, rename = "function_call")]
+    #[serde(rename = "function_call")]
     function_call: Object<Named<'a>>,
-    #[serde(default, rename = "tool_call_id")]
+    #[serde(rename = "tool_call_id")]
     tool_call_id: Text<'a>,
-    #[serde(default)]
     name: Text<'a>,
 }
 
 /// A call as OpenAI's API writes it.
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct ApiCall<'a> {
-    #[serde(default)]
     id: Text<'a>,
 }
 
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Named<'a> {
-    #[serde(default)]
     name: Text<'a>,
 }
 
@@ -110,82 +95,58 @@ pub(super) fn id_of_function(name: &str) -> String {
 }
 
 /// What applications say about a message, in the SDK's names and in ours.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Metadata<'a> {
-    #[serde(default)]
     pub(super) model: Text<'a>,
-    #[serde(default)]
     created_at: Moment<'a>,
-    #[serde(default)]
     timestamp: Moment<'a>,
-    #[serde(default)]
     total_usage: Object<Tokens>,
-    #[serde(default)]
     usage: Object<Tokens>,
     // Ours only.
-    #[serde(default)]
     pub(super) cwd: Text<'a>,
-    #[serde(default)]
     pub(super) git_branch: Text<'a>,
-    #[serde(default)]
     pub(super) sender: Text<'a>,
 }
 
-#[derive(Deserialize, Clone)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Clone, Default)]
+#[serde(rename_all = "camelCase", default)]
 struct Tokens {
-    #[serde(default)]
     input_tokens: Count,
-    #[serde(default)]
     output_tokens: Count,
-    #[serde(default)]
     cached_input_tokens: Count,
-    #[serde(default)]
     reasoning_tokens: Count,
-    #[serde(default)]
     input: Count,
-    #[serde(default)]
     output: Count,
-    #[serde(default)]
     cache_read: Count,
-    #[serde(default)]
     cache_write: Count,
-    #[serde(default)]
     reasoning: Count,
 }
 
 /// A part, as far as links go.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct PartLine<'a> {
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     pub(super) kind: Text<'a>,
-    #[serde(default)]
     state: Text<'a>,
-    #[serde(default)]
     tool_call_id: Text<'a>,
-    #[serde(default)]
     tool_invocation: Object<Invocation<'a>>,
-    #[serde(default)]
     data: Object<Divider<'a>>,
 }
 
 /// What our own writer puts into a message that is a line across the page.
-#[derive(Deserialize)]
-#[serde(bound(deserialize = "'de: 'a"))]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Divider<'a> {
-    #[serde(default)]
     record: Text<'a>,
 }
 
 /// A tool call of SDK 3 and 4.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", bound(deserialize = "'de: 'a"))]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct Invocation<'a> {
-    #[serde(default)]
     state: Text<'a>,
-    #[serde(default)]
     tool_call_id: Text<'a>,
 }
 

@@ -10,47 +10,33 @@ use crate::model::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, T
 use crate::model::record::{Outcome, ToolResult};
 
 /// A block, everything that may be large left as text.
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Block<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow, default)]
     text: Text<'a>,
-    #[serde(borrow, default)]
     citations: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     thinking: Text<'a>,
-    #[serde(borrow, default)]
     signature: Text<'a>,
-    #[serde(borrow, default)]
     data: Text<'a>,
-    #[serde(borrow, default)]
     id: Text<'a>,
-    #[serde(borrow, default)]
     name: Text<'a>,
-    #[serde(borrow, default)]
     input: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     tool_use_id: Text<'a>,
-    #[serde(borrow, default)]
     content: Option<&'a RawValue>,
-    #[serde(default)]
     is_error: Flag,
-    #[serde(borrow, default)]
     source: Object<Source<'a>>,
-    #[serde(borrow, default)]
     title: Text<'a>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Source<'a> {
-    #[serde(borrow, default)]
     media_type: Text<'a>,
-    #[serde(borrow, default)]
     data: Text<'a>,
-    #[serde(borrow, default)]
     url: Text<'a>,
-    #[serde(borrow, default, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
 }
 

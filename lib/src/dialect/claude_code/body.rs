@@ -40,81 +40,59 @@ pub(super) fn of(text: &str) -> Body {
 }
 
 /// The fields that a body needs besides the link's.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct Full<'a> {
-    #[serde(borrow, default)]
     message: Object<Spoken<'a>>,
-    #[serde(borrow, default)]
     content: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     error: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     rendered: List<Rendered<'a>>,
-    #[serde(borrow, default)]
     rendered_role: Text<'a>,
-    #[serde(borrow, default)]
     attachment: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     tool_use_result: Run<'a>,
-    #[serde(borrow, default)]
     todos: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     thinking_metadata: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     compact_metadata: Object<Compacted<'a>>,
-    #[serde(borrow, default)]
     message_id: Text<'a>,
-    #[serde(borrow, default)]
     snapshot: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     snapshot_message_id: Text<'a>,
-    #[serde(borrow, default)]
     tracking_path: Text<'a>,
-    #[serde(borrow, default)]
     backup: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Spoken<'a> {
-    #[serde(borrow, default)]
     content: Option<&'a RawValue>,
 }
 
 /// What the model was shown of an attachment.
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Rendered<'a> {
-    #[serde(borrow, default)]
     content: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct Compacted<'a> {
-    #[serde(borrow, default)]
     trigger: Text<'a>,
-    #[serde(default)]
     pre_tokens: Count,
-    #[serde(default)]
     post_tokens: Count,
-    #[serde(borrow, default)]
     preserved_segment: Object<Segment<'a>>,
-    #[serde(borrow, default)]
     preserved_messages: Object<Preserved<'a>>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct Segment<'a> {
-    #[serde(borrow, default)]
     head_uuid: Text<'a>,
-    #[serde(borrow, default)]
     tail_uuid: Text<'a>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Preserved<'a> {
-    #[serde(borrow, default)]
     uuids: Option<&'a RawValue>,
 }
 
@@ -125,18 +103,13 @@ pub(super) struct Run<'a> {
     words: Text<'a>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct Facts<'a> {
-    #[serde(default)]
     duration_ms: Count,
-    #[serde(default)]
     total_duration_ms: Count,
-    #[serde(default)]
     interrupted: Flag,
-    #[serde(default)]
     exit_code: Count,
-    #[serde(borrow, default)]
     agent_id: Text<'a>,
 }
 
@@ -283,9 +256,9 @@ fn text(content: &RawValue) -> String {
 
 /// What was typed, of an attachment that waited.
 fn queued(attachment: &RawValue) -> Option<&RawValue> {
-    #[derive(Deserialize)]
+    #[derive(Deserialize, Default)]
+    #[serde(default, bound(deserialize = "'de: 'a"))]
     struct Queued<'a> {
-        #[serde(borrow, default)]
         prompt: Option<&'a RawValue>,
     }
     serde_json::from_str::<Queued<'_>>(attachment.get()).ok()?.prompt
@@ -293,9 +266,9 @@ fn queued(attachment: &RawValue) -> Option<&RawValue> {
 
 /// The task list of an attachment that tells it.
 fn todos(attachment: &RawValue) -> Option<Vec<Todo>> {
-    #[derive(Deserialize)]
+    #[derive(Deserialize, Default)]
+    #[serde(default, bound(deserialize = "'de: 'a"))]
     struct Listed<'a> {
-        #[serde(borrow, default)]
         content: Option<&'a RawValue>,
     }
     let listed = serde_json::from_str::<Listed<'_>>(attachment.get()).ok()?.content.and_then(parsed);

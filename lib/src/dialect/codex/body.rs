@@ -12,56 +12,37 @@ use crate::model::message::{FilePart, Part, ReasoningPart, ToolPart, ToolState};
 use crate::model::record::{Body, Compaction, Content, Context, Rewind, Snapshot};
 
 /// The envelope, its content left as text.
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Envelope<'a> {
-    #[serde(borrow, default)]
     payload: Option<&'a RawValue>,
 }
 
 /// The fields of an item, of a compaction and of a step back.
 #[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct ItemPayload<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(rename = "type")]
     kind: Text<'a>,
-    #[serde(borrow, default)]
     id: Text<'a>,
-    #[serde(borrow, default)]
     call_id: Text<'a>,
-    #[serde(borrow, default)]
     name: Text<'a>,
-    #[serde(borrow, default)]
     namespace: Text<'a>,
-    #[serde(borrow, default)]
     status: Text<'a>,
-    #[serde(borrow, default)]
     message: Text<'a>,
-    #[serde(borrow, default)]
     encrypted_content: Text<'a>,
-    #[serde(borrow, default)]
     revised_prompt: Text<'a>,
-    #[serde(borrow, default)]
     content: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     summary: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     arguments: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     input: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     action: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     output: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     tools: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     result: Option<&'a RawValue>,
-    #[serde(default)]
     num_turns: Count,
-    #[serde(borrow, default)]
     replacement_history: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     model: Text<'a>,
-    #[serde(borrow, default)]
     cwd: Text<'a>,
 }
 

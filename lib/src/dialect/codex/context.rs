@@ -56,9 +56,9 @@ fn is_context(content: &RawValue) -> bool {
 
 /// Whether a content is nothing but texts of one kind.
 fn all_texts(content: &RawValue, is: impl Fn(&str) -> bool) -> bool {
-    #[derive(Deserialize)]
+    #[derive(Deserialize, Default)]
+    #[serde(default, bound(deserialize = "'de: 'a"))]
     struct Piece<'a> {
-        #[serde(borrow, default)]
         text: Text<'a>,
     }
     if let Ok(Text(Some(text))) = serde_json::from_str(content.get()) {

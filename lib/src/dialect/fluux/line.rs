@@ -6,31 +6,22 @@ use serde_json::value::RawValue;
 use crate::model::lenient::{Count, Moment, Text};
 
 /// A line: a header, or a message.
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Line<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(rename = "type")]
     pub(super) kind: Text<'a>,
     // Of the header.
-    #[serde(default)]
     pub(super) version: Count,
-    #[serde(borrow, default)]
     pub(super) created: Moment<'a>,
-    #[serde(borrow, default)]
     pub(super) jid: Text<'a>,
     // Of a message.
-    #[serde(borrow, default)]
     pub(super) role: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) content: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     pub(super) msg_id: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) sender: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) ts: Moment<'a>,
-    #[serde(borrow, default)]
     pub(super) attachments: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     reaction: Option<&'a RawValue>,
 }
 

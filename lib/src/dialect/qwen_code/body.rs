@@ -49,74 +49,55 @@ pub(super) fn of(text: &str) -> Body {
 const SPOKEN: &str = "you, aloud";
 
 /// The fields that a body needs besides the link's.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct Full<'a> {
-    #[serde(borrow, default)]
     message: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     tool_call_result: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     tool_calls_metadata: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     system_payload: Object<Payload<'a>>,
 }
 
 #[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct GeminiContent<'a> {
-    #[serde(borrow, default)]
     role: Text<'a>,
-    #[serde(borrow, default)]
     parts: Option<&'a RawValue>,
 }
 
 /// `systemPayload`: each subtype has fields of its own.
 #[derive(Deserialize, Default, Clone)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct Payload<'a> {
     // Of a compaction.
-    #[serde(borrow, default)]
     info: Object<Compressed<'a>>,
-    #[serde(borrow, default)]
     compressed_history: Option<&'a RawValue>,
-    #[serde(default)]
     truncated_count: Count,
-    #[serde(borrow, default)]
     snapshots: Option<&'a RawValue>,
     /// Of what the agent put in: what people were shown of it.
-    #[serde(borrow, default)]
     display_text: Text<'a>,
     // Of commands.
-    #[serde(borrow, default)]
     phase: Text<'a>,
-    #[serde(borrow, default)]
     raw_command: Text<'a>,
-    #[serde(default)]
     hidden_invocation: Flag,
-    #[serde(borrow, default)]
     output_history_items: List<Shown<'a>>,
-    #[serde(borrow, default)]
     message: Text<'a>,
     /// Of a turn that failed: words, or an object with them.
-    #[serde(borrow, default)]
     error: Option<&'a RawValue>,
 }
 
 /// An item that a command showed.
-#[derive(Deserialize, Clone)]
+#[derive(Deserialize, Clone, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Shown<'a> {
-    #[serde(borrow, default)]
     text: Text<'a>,
 }
 
-#[derive(Deserialize, Clone)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Clone, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct Compressed<'a> {
-    #[serde(default)]
     original_token_count: Count,
-    #[serde(default)]
     new_token_count: Count,
-    #[serde(borrow, default)]
     trigger_reason: Text<'a>,
 }
 

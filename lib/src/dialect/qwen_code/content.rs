@@ -11,19 +11,16 @@ use crate::model::lenient::{self, Object};
 use crate::model::record::{Kind, Outcome, ToolResult};
 
 /// Where the objects stand in a record.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct Sent<'a> {
-    #[serde(borrow, default)]
     message: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     system_payload: Object<Payload<'a>>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct Payload<'a> {
-    #[serde(borrow, default)]
     compressed_history: Option<&'a RawValue>,
 }
 

@@ -9,101 +9,72 @@ use crate::model::lenient::{Count, Flag, List, Moment, Object, ObjectOrText, Tex
 use crate::model::record::Usage;
 
 /// A record. What only a body needs is skipped unread.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Line<'a> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(rename = "type")]
     pub(super) name: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) subtype: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) uuid: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) parent_uuid: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     pub(super) session_id: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) timestamp: Moment<'a>,
-    #[serde(borrow, default)]
     pub(super) provenance: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) external_input_kind: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) cwd: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) version: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) git_branch: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) model: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) agent_id: Text<'a>,
-    #[serde(default)]
     pub(super) is_sidechain: Flag,
-    #[serde(borrow, default)]
     pub(super) forked_from: Object<Origin<'a>>,
-    #[serde(borrow, default)]
     pub(super) message: ObjectOrText<'a, Content<'a>>,
     /// Thoughts beside the message, as the design has them.
-    #[serde(borrow, default)]
     pub(super) thoughts: Option<&'a RawValue>,
     /// The design's name for the tokens.
-    #[serde(default)]
     pub(super) tokens: Object<Tokens>,
-    #[serde(default)]
     pub(super) usage_metadata: Object<Tokens>,
-    #[serde(borrow, default)]
     pub(super) tool_call_result: Object<Run<'a>>,
-    #[serde(borrow, default)]
     pub(super) tool_calls_metadata: List<Run<'a>>,
-    #[serde(borrow, default)]
     pub(super) system_payload: Object<Payload<'a>>,
 }
 
 /// Where a fork copied a record from.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Origin<'a> {
-    #[serde(borrow, default)]
     pub(super) session_id: Text<'a>,
 }
 
 /// The API's `Content`.
 #[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Content<'a> {
-    #[serde(borrow, default)]
     pub(super) role: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) parts: List<Part<'a>>,
 }
 
 /// What ties a part to others.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Part<'a> {
-    #[serde(borrow, default)]
     pub(super) function_call: Object<Function<'a>>,
-    #[serde(borrow, default)]
     pub(super) function_response: Object<Function<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Function<'a> {
-    #[serde(borrow, default)]
     pub(super) id: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) name: Text<'a>,
 }
 
 /// What the agent noted of a run of a tool, beside what the model was told.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Run<'a> {
-    #[serde(borrow, default)]
     pub(super) call_id: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) id: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) name: Text<'a>,
 }
 
@@ -116,46 +87,31 @@ impl<'a> Run<'a> {
 }
 
 /// What a link needs of `systemPayload`: each subtype has its own.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Payload<'a> {
-    #[serde(borrow, default)]
     pub(super) custom_title: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) title_source: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) parent_session_id: Text<'a>,
     /// Of an `at_command`.
-    #[serde(borrow, default)]
     pub(super) message: Text<'a>,
     /// Of a `turn_result`.
-    #[serde(borrow, default)]
     pub(super) state: Text<'a>,
 }
 
 /// Tokens of one request, in the API's words and in the design's. A record may have both.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
 pub(super) struct Tokens {
-    #[serde(default)]
     prompt_token_count: Count,
-    #[serde(default)]
     input: Count,
-    #[serde(default)]
     candidates_token_count: Count,
-    #[serde(default)]
     output: Count,
-    #[serde(default)]
     cached_content_token_count: Count,
-    #[serde(default)]
     cached: Count,
-    #[serde(default)]
     thoughts_token_count: Count,
-    #[serde(default)]
     thoughts: Count,
-    #[serde(default)]
     total_token_count: Count,
-    #[serde(default)]
     total: Count,
 }
 
@@ -186,16 +142,12 @@ impl Line<'_> {
 }
 
 /// `agent-<id>.meta.json`, beside a sub-agent's file.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Meta<'a> {
-    #[serde(borrow, default)]
     pub(super) description: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) parent_session_id: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) tool_use_id: Text<'a>,
-    #[serde(borrow, default)]
     pub(super) model: Text<'a>,
 }
 

@@ -9,58 +9,42 @@ use crate::model::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, T
 use crate::model::record::{Outcome, ToolResult};
 
 /// A part, everything that may be large left as text.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct ApiPart<'a> {
-    #[serde(borrow, default)]
     text: Text<'a>,
-    #[serde(default)]
     thought: Flag,
-    #[serde(borrow, default)]
     thought_signature: Text<'a>,
-    #[serde(borrow, default)]
     function_call: Object<Call<'a>>,
-    #[serde(borrow, default)]
     function_response: Object<Response<'a>>,
-    #[serde(borrow, default)]
     inline_data: Object<Blob<'a>>,
-    #[serde(borrow, default)]
     file_data: Object<Blob<'a>>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Call<'a> {
-    #[serde(borrow, default)]
     id: Text<'a>,
-    #[serde(borrow, default)]
     name: Text<'a>,
-    #[serde(borrow, default)]
     args: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
+#[serde(default, bound(deserialize = "'de: 'a"))]
 struct Response<'a> {
-    #[serde(borrow, default)]
     id: Text<'a>,
-    #[serde(borrow, default)]
     name: Text<'a>,
-    #[serde(borrow, default)]
     response: Option<&'a RawValue>,
     /// Pictures and the like that the tool gave back.
-    #[serde(borrow, default)]
     parts: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct Blob<'a> {
-    #[serde(borrow, default)]
     mime_type: Text<'a>,
-    #[serde(borrow, default)]
     data: Text<'a>,
-    #[serde(borrow, default)]
     file_uri: Text<'a>,
-    #[serde(borrow, default)]
     display_name: Text<'a>,
 }
 
