@@ -162,7 +162,7 @@ fn check_messages(session: &Session) {
     }
     session.heads().take(SAID).for_each(|head| check_history(session, head.record));
     assert!(session.tree_view().is_ok(), "the tree cannot be shown");
-    assert_eq!(session.examined().issues.len(), session.issues().len());
+    assert_eq!(session.examine().issues.len(), session.issues().len());
 }
 
 /// Every view can say the history, and no call in it is open.

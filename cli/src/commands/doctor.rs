@@ -8,7 +8,7 @@ use scrollback::model::issue::{Issue, Severity};
 use scrollback::session::read::folder;
 use scrollback::session::read::source::Source;
 use scrollback::session::{Bridge, Session};
-use scrollback::view::answers::Examined;
+use scrollback::view::answers::Examination;
 use scrollback::view::listing::Depth;
 use scrollback::view::profile::{Profile, Verdict};
 
@@ -137,29 +137,29 @@ fn folder(
 /// What was found in all files.
 #[derive(Default)]
 struct Report {
-    examined: Vec<Examined>,
+    examined: Vec<Examination>,
     /// Of each file: issues beyond those kept.
     beyond: Vec<u64>,
     has_errors: bool,
     unreadable: usize,
     /// (dialect, sessions, records, with problems)
-    dialects: BTreeMap<&'static str, (usize, usize, usize)>,
+    dialects: BTreeMap<String, (usize, usize, usize)>,
     /// (agent, version, kind) and how many.
-    unknown: BTreeMap<(&'static str, String, String), u64>,
+    unknown: BTreeMap<(String, String, String), u64>,
 }
 
 impl Report {
     fn take(&mut self, session: &Session, verdicts: Option<Vec<Verdict>>) {
-        let examined = Examined { verdicts, ..session.examined() };
+        let examined = Examination { verdicts, ..session.examine() };
         let beyond = session.issue_count() - examined.issues.len() as u64;
         self.has_errors |= session.has_errors() || invalid(&examined).next().is_some();
-        let (sessions, records, damaged) = self.dialects.entry(examined.dialect).or_default();
+        let (sessions, records, damaged) = self.dialects.entry(examined.dialect.clone()).or_default();
         *sessions += 1;
         *records += examined.records;
         *damaged += usize::from(session.has_errors());
         let version = session.agent_version().unwrap_or_default().to_owned();
         for (kind, count) in session.unknown_kinds() {
-            *self.unknown.entry((examined.dialect, version.clone(), kind.to_owned())).or_default() += count;
+            *self.unknown.entry((examined.dialect.clone(), version.clone(), kind.to_owned())).or_default() += count;
         }
         self.beyond.push(beyond);
         self.examined.push(examined);
@@ -180,7 +180,7 @@ impl Report {
             Column::right("DAMAGED"),
         ]);
         for (dialect, (sessions, records, damaged)) in &self.dialects {
-            let cells = [(*dialect).to_owned(), sessions.to_string(), records.to_string(), damaged.to_string()];
+            let cells = [dialect.clone(), sessions.to_string(), records.to_string(), damaged.to_string()];
             summary.push(cells.map(|text| Cell::new(text, Paint::plain)).into());
         }
         if self.examined.len() > 1 {
@@ -193,8 +193,7 @@ impl Report {
             let columns = ["AGENT", "VERSION", "UNKNOWN KIND"].map(Column::fixed).into_iter();
             let mut table = Table::new(columns.chain([Column::right("COUNT")]).collect());
             for ((agent, version, kind), count) in &self.unknown {
-                let cells =
-                    [(*agent).to_owned(), clean::line(version).into(), clean::line(kind).into(), count.to_string()];
+                let cells = [agent.clone(), clean::line(version).into(), clean::line(kind).into(), count.to_string()];
                 table.push(cells.map(|text| Cell::new(text, Paint::plain)).into());
             }
             let above = if self.examined.len() > 1 { "\n" } else { "" };
@@ -205,11 +204,11 @@ impl Report {
 }
 
 /// The lines that break a rule of the profile.
-fn invalid(examined: &Examined) -> impl Iterator<Item = &Verdict> {
+fn invalid(examined: &Examination) -> impl Iterator<Item = &Verdict> {
     examined.verdicts.iter().flatten().filter(|verdict| !verdict.valid)
 }
 
-fn file(examined: &Examined, beyond: u64, args: &DoctorArgs, ctx: &mut Ctx) -> Result<(), Failure> {
+fn file(examined: &Examination, beyond: u64, args: &DoctorArgs, ctx: &mut Ctx) -> Result<(), Failure> {
     let paint = ctx.paint();
     let lines = plural(examined.lines, "line");
     let about = format!("{} · {lines} · {}", examined.dialect, plural(examined.records as u64, "record"));
@@ -235,14 +234,14 @@ fn file(examined: &Examined, beyond: u64, args: &DoctorArgs, ctx: &mut Ctx) -> R
 }
 
 /// What a profile says of a file's lines.
-fn judged(profile: &str, examined: &Examined, lines: usize, full: bool, ctx: &mut Ctx) -> Result<(), Failure> {
+fn judged(profile: &str, examined: &Examination, lines: usize, full: bool, ctx: &mut Ctx) -> Result<(), Failure> {
     let paint = ctx.paint();
     let count = invalid(examined).count();
     let shown = if full { count } else { ISSUES_SHOWN };
     for verdict in invalid(examined).take(shown) {
         let place = paint.dim(&format!("line {}", verdict.line));
         for fault in verdict.fault.iter().chain(&verdict.further) {
-            let field = paint.red(&format!("{:<18}", fault.field.unwrap_or("no message")));
+            let field = paint.red(&format!("{:<18}", fault.field.as_deref().unwrap_or("no message")));
             ctx.line(&format!("  {place:<14} {field} {}", clean::line(&fault.reason)))?;
         }
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use scrollback::session::Bridge;
 use scrollback::view::conversation::Conversation;
-use scrollback::view::tool_calls::{self, ToolCallRow};
+use scrollback::view::tool_calls::{self, CallState, ToolCallRow};
 use serde_json::Value;
 
 use super::FOUND_PROBLEMS;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ExtractToolsArgs, global: &Global, ctx: &mut Ctx) -> Re
     let wanted = |row: &ToolCallRow| {
         of_message.as_ref().is_none_or(|message| message.id == row.message)
             && args.name.as_deref().is_none_or(|glob| fits(glob, &row.name))
-            && (!args.failed || row.failed())
+            && (!args.failed || row.has_failed())
     };
     let mut rows = Vec::new();
     let mut found = false;
@@ -127,7 +127,7 @@ fn table(rows: &[ToolCallRow]) -> Table {
         table.push(vec![
             Cell::new(cell(&short(&row.message)), Paint::dim),
             Cell::new(cell(&row.name), Paint::bold),
-            Cell::new(row.state, brush(row)),
+            Cell::new(row.state.name(), brush(row)),
             Cell::new(row.duration_ms.map(took).unwrap_or_default(), Paint::plain),
             Cell::new(cell(&tool::given(row.input.as_ref().or(row.raw_input.as_ref()))), Paint::plain),
             Cell::new(cell(&result), Paint::dim),
@@ -138,9 +138,12 @@ fn table(rows: &[ToolCallRow]) -> Table {
 
 fn brush(row: &ToolCallRow) -> fn(Paint, &str) -> String {
     match row.state {
-        "output-available" => Paint::green,
-        "output-error" | "output-denied" => Paint::red,
-        _ => Paint::yellow,
+        CallState::OutputAvailable => Paint::green,
+        CallState::OutputError | CallState::OutputDenied => Paint::red,
+        CallState::InputStreaming
+        | CallState::InputAvailable
+        | CallState::ApprovalRequested
+        | CallState::ApprovalResponded => Paint::yellow,
     }
 }
 

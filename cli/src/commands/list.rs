@@ -161,7 +161,7 @@ fn cells(row: &SessionRow, id_columns: usize, full: bool, now: Timestamp) -> Vec
         Cell::new(row.updated.map(|at| clock::ago(at, now)).unwrap_or_default(), Paint::dim),
         Cell::new(clean::line(&project_name(row)), Paint::plain),
         Cell::new(format!("{indent}{}", plain_preview(&row.title, 200)), Paint::bold),
-        Cell::new(row.dialect, Paint::dim),
+        Cell::new(row.dialect.as_str(), Paint::dim),
         Cell::new(row.message_count.map(|count| count.to_string()).unwrap_or_default(), Paint::plain),
         Cell::new(
             row.state.map_or("", State::name),

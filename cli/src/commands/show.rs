@@ -4,9 +4,8 @@ use std::io::Write;
 use std::ops::Range;
 use std::process::ExitCode;
 
-use scrollback::model::message::Sdk;
+use scrollback::model::message::{Message, Sdk};
 use scrollback::session::{Branch, Bridge, RecordRef, Session};
-use scrollback::view::answers::{Messages, Shown};
 use scrollback::view::conversation::Conversation;
 use scrollback::view::page::Page;
 
@@ -15,8 +14,8 @@ use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::name::{self, SessionName};
 use crate::render::message::Detail;
-use crate::render::plural;
 use crate::render::transcript::Transcript;
+use crate::render::{json, plural};
 
 /// Show one session
 ///
@@ -72,7 +71,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         (None, Some(at)) => Some(head_through(&session, at)),
         (None, None) => session.head(),
     };
-    let Some(head) = head else { return nothing_in(&session, ctx, args.sdk) };
+    let Some(head) = head else { return nothing_in(&session, ctx) };
     let branch = session.branch(head);
     let conversation = Conversation::new(&branch);
     let mut range = range(args, paged, &session, &conversation, page)?;
@@ -84,15 +83,13 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     if args.raw {
         raw(&session, &branch, &conversation, range, ctx)?;
     } else if ctx.json {
-        let shown = Shown {
-            session: session.row()?,
-            whole: session.whole() && range.len() == conversation.len(),
-            branch: session.branch_row(&branch, Some(head)),
-            heads: session.head_rows()?,
-            messages: Messages { conversation: &conversation, range, sdk: args.sdk },
-            issues: session.issues(),
-        };
-        ctx.print_json(&shown)?;
+        let whole = range.len() == conversation.len();
+        // Each message is read when it is printed: a long session is never in memory as a whole.
+        let messages = json::Streamed(|| {
+            let messages = conversation.messages(range.clone());
+            messages.map(|message| message.map(|message| message.for_sdk(args.sdk)))
+        });
+        ctx.print_json(&session.page(&branch, Some(head), messages, whole)?)?;
     } else {
         if conversation.is_empty() {
             return Err(nothing_said(&session));
@@ -152,19 +149,10 @@ fn range(
     Ok(if paged { end.saturating_sub(page.messages)..end } else { 0..end })
 }
 
-fn nothing_in(session: &Session, ctx: &mut Ctx, sdk: Sdk) -> Result<ExitCode, Failure> {
+fn nothing_in(session: &Session, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     if ctx.json {
         let branch = Branch { records: Vec::new(), gaps: Vec::new(), cycle: Vec::new() };
-        let conversation = Conversation::new(&branch);
-        let shown = Shown {
-            session: session.row()?,
-            whole: true,
-            branch: session.branch_row(&branch, None),
-            heads: Vec::new(),
-            messages: Messages { conversation: &conversation, range: 0..0, sdk },
-            issues: session.issues(),
-        };
-        ctx.print_json(&shown)?;
+        ctx.print_json(&session.page(&branch, None, Vec::<Message>::new(), true)?)?;
         return Ok(ExitCode::from(super::FOUND_PROBLEMS));
     }
     let path = session.path().display();

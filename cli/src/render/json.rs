@@ -3,6 +3,7 @@
 use std::io;
 
 use serde::Serialize;
+use serde::ser::{Error as _, SerializeSeq as _};
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 
 use crate::terminal::clean;
@@ -15,6 +16,25 @@ pub(crate) fn pretty(out: &mut dyn io::Write, value: &impl Serialize) -> serde_j
 /// Writes a value in one line.
 pub(crate) fn compact(out: &mut dyn io::Write, value: &impl Serialize) -> serde_json::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, Inert(CompactFormatter)))
+}
+
+/// A list whose elements are made one by one while they are written, so that it is never in memory as a whole.
+pub(crate) struct Streamed<Elements>(pub(crate) Elements);
+
+impl<Elements, Each, Element, Error> Serialize for Streamed<Elements>
+where
+    Elements: Fn() -> Each,
+    Each: Iterator<Item = Result<Element, Error>>,
+    Element: Serialize,
+    Error: std::fmt::Display,
+{
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut seq = serializer.serialize_seq(None)?;
+        for element in (self.0)() {
+            seq.serialize_element(&element.map_err(S::Error::custom)?)?;
+        }
+        seq.end()
+    }
 }
 
 /// A formatter whose strings cannot act on a terminal.

@@ -84,7 +84,7 @@ impl Transcript<'_> {
     fn title(&self, ctx: &Ctx) -> Result<String, Failure> {
         let row = self.session.row()?;
         let paint = ctx.paint();
-        let mut facts = vec![row.dialect.to_owned(), row.id.0.clone()];
+        let mut facts = vec![row.dialect, row.id.0];
         facts.extend(row.project);
         facts.extend(row.git_branch);
         facts.extend(row.state.map(|state| state.name().to_owned()));

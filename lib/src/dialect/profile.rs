@@ -1,6 +1,6 @@
 //! Profiles: what a format's own description demands of each line, stricter than reading.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::dialect;
 
@@ -31,11 +31,11 @@ impl Profile {
 }
 
 /// Why a line is not valid.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
     /// The field that fails; absent when the line is no JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub field: Option<&'static str>,
+    pub field: Option<String>,
     /// What is wrong with it.
     pub reason: String,
 }

@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::place::Place;
 
 /// One finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Issue {
     /// The file, where the session has several or the reader knows its name.
@@ -30,7 +30,7 @@ pub struct Issue {
 }
 
 /// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
     /// Worth knowing.
@@ -42,7 +42,7 @@ pub enum Severity {
 macro_rules! issue_kinds {
     ($($(#[$doc:meta])* $kind:ident = $name:literal, $severity:ident;)*) => {
         /// What can be wrong.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
         pub enum IssueKind {
             $($(#[$doc])* #[serde(rename = $name)] $kind,)*
         }

@@ -113,6 +113,38 @@ impl Kind {
     pub fn is_about_session(self) -> bool {
         matches!(self, Kind::Title | Kind::Snapshot | Kind::Header)
     }
+
+    /// Who speaks in a record of this kind.
+    pub fn speaker(self) -> Option<Speaker> {
+        match self {
+            Kind::User => Some(Speaker::User),
+            Kind::Assistant => Some(Speaker::Assistant),
+            Kind::ToolResult => Some(Speaker::Tool),
+            Kind::System => Some(Speaker::System),
+            Kind::Attachment
+            | Kind::Snapshot
+            | Kind::Title
+            | Kind::Compaction
+            | Kind::Rewind
+            | Kind::Restore
+            | Kind::Header
+            | Kind::Other => None,
+        }
+    }
+}
+
+/// Who speaks in a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Speaker {
+    /// A person, or whoever prompts.
+    User,
+    /// The model.
+    Assistant,
+    /// A tool that the model called.
+    Tool,
+    /// The agent itself.
+    System,
 }
 
 /// What a record says.

@@ -1,34 +1,35 @@
-//! What is answered: plain structs that the command line, the pages and the API all show. docs/cli-json.md lists them.
+//! Answers about a session: plain structs that own their data and can be written as JSON and read back.
+//!
+//! The command line, the pages and the API all show these. docs/cli-json.md lists their fields.
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::model::issue::Issue;
-use crate::model::message::Sdk;
-use crate::model::record::{Kind, RecordId, SessionId, TitleSource, Usage};
+use crate::model::message::Message;
+use crate::model::record::{Kind, RecordId, SessionId, Speaker, TitleSource, Usage};
 use crate::session::{HeadKind, State};
-use crate::view::conversation::Conversation;
 use crate::view::profile::Verdict;
 
 /// A session in a list. What is absent is not known.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionRow {
     /// Its id.
     pub id: SessionId,
-    /// Who wrote it.
-    pub dialect: &'static str,
-    /// The git work tree it was about, or the directory.
+    /// The dialect that it is written in.
+    pub dialect: String,
+    /// The git work tree of its working directory, or that directory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
     /// Its first file.
     pub path: String,
-    /// What to call it.
+    /// Its title, or what stands in for one.
     pub title: String,
     /// Where the title comes from.
     pub title_source: TitleSource,
-    /// What was asked first, in a line.
+    /// The first prompt, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub first_prompt: Option<String>,
     /// Its first instant.
@@ -51,25 +52,25 @@ pub struct SessionRow {
     /// The last record of the default branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub head: Option<RecordId>,
-    /// How many ends it has.
+    /// How many heads it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch_count: Option<usize>,
     /// The models that answered.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub models: Vec<String>,
     /// Tokens of its own requests.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Of those, the ones on the default branch.
+    /// Tokens of its own requests on the default branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch_usage: Option<Usage>,
-    /// The git branch, as last told.
+    /// The git branch of the last record that has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
-    /// The agent's version, as last told.
+    /// The agent's version in the last record that has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_version: Option<String>,
-    /// The session that this one is a sub-agent's work for.
+    /// The session that started this one as a sub-agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent_session: Option<SessionId>,
     /// The tool call there that started it.
@@ -81,51 +82,32 @@ pub struct SessionRow {
     /// How many issues there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub issue_count: Option<u64>,
-    /// Summaries that its file holds for other sessions: the record that each ends with, and its text.
+    /// Summaries of other sessions in its file: the last record of each session, and the text. Not part of the JSON.
     #[serde(skip)]
     pub summaries: Vec<(String, String)>,
 }
 
-/// One branch of a session, as messages.
-#[derive(Serialize)]
-pub struct Shown<'a> {
+/// One branch of a session as messages: all of them, or a page.
+///
+/// `Messages` is a list unless somebody writes a long session out message by message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionPage<Messages = Vec<Message>> {
     /// The session.
     pub session: SessionRow,
-    /// False when only a page of it was read.
+    /// False when this is only a part of the branch.
     pub whole: bool,
     /// The branch.
     pub branch: BranchRow,
-    /// Every end.
+    /// Every head.
     pub heads: Vec<HeadRow>,
-    /// The branch as messages, read while they are written out.
-    pub messages: Messages<'a>,
-    /// What is wrong.
-    pub issues: &'a [Issue],
-}
-
-/// Some messages of a conversation, each read only when it is serialised.
-pub struct Messages<'a> {
-    /// The conversation.
-    pub conversation: &'a Conversation<'a, 'a>,
-    /// Which messages.
-    pub range: std::ops::Range<usize>,
-    /// For which SDK.
-    pub sdk: Sdk,
-}
-
-impl Serialize for Messages<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        use serde::ser::{Error, SerializeSeq};
-        let mut seq = serializer.serialize_seq(Some(self.range.len()))?;
-        for message in self.conversation.messages(self.range.clone()) {
-            seq.serialize_element(&message.map_err(S::Error::custom)?.for_sdk(self.sdk))?;
-        }
-        seq.end()
-    }
+    /// The messages, oldest first.
+    pub messages: Messages,
+    /// What is wrong in the session's files.
+    pub issues: Vec<Issue>,
 }
 
 /// The records of a branch.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BranchRow {
     /// Its last record.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,8 +116,8 @@ pub struct BranchRow {
     pub records: Vec<RecordId>,
     /// Missing parents on it.
     pub gaps: Vec<GapRow>,
-    /// The records of a cycle that it ran into.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// The records of the cycle that it ends in, if any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cycle: Vec<RecordId>,
     /// Tokens of the session's own requests on it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -143,20 +125,20 @@ pub struct BranchRow {
 }
 
 /// A missing parent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GapRow {
     /// The record whose parent is missing.
     pub child: RecordId,
-    /// The id that nobody wrote.
+    /// The id of the missing parent.
     pub missing_parent: RecordId,
-    /// The record that it was hung on all the same.
+    /// The record that was taken as its parent instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bridged_to: Option<RecordId>,
 }
 
-/// An end of a conversation.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// A head: the end of a branch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HeadRow {
     /// Its last record.
     pub id: RecordId,
@@ -165,40 +147,40 @@ pub struct HeadRow {
     /// When its last record was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub updated: Option<Timestamp>,
-    /// The last thing said there, in a line.
+    /// The last text before it, in one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
-    /// Tokens of the session's own requests on the branch that it ends.
+    /// Tokens of the session's own requests on its branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
 }
 
 /// Every record of a session.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TreeView {
     /// The session.
     pub session: SessionRow,
     /// In file order.
     pub records: Vec<TreeRow>,
-    /// Every end.
+    /// Every head.
     pub heads: Vec<HeadRow>,
     /// What is wrong.
     pub issues: Vec<Issue>,
 }
 
 /// One record in the tree.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TreeRow {
     /// Its id.
     pub id: RecordId,
-    /// The record it hangs on, or would if it were there.
+    /// Its parent, present or missing.
     pub parent: Option<RecordId>,
     /// What it is.
     pub kind: Kind,
     /// Who speaks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub role: Option<&'static str>,
+    pub role: Option<Speaker>,
     /// When it was written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
@@ -212,11 +194,11 @@ pub struct TreeRow {
     pub offset: u64,
     /// Its bytes.
     pub length: u32,
-    /// Part of a side conversation.
+    /// Whether it is part of a side conversation.
     pub sidechain: bool,
-    /// On the default branch.
+    /// Whether it is on the default branch.
     pub on_branch: bool,
-    /// What it says, in a line.
+    /// Its text, in one line.
     pub text: String,
     /// The calls it makes.
     pub tool_calls: Vec<CallRow>,
@@ -225,7 +207,7 @@ pub struct TreeRow {
 }
 
 /// A tool call.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallRow {
     /// Its id.
     pub id: String,
@@ -236,7 +218,7 @@ pub struct CallRow {
 }
 
 /// The answer to a call.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResultRow {
     /// The call's id.
@@ -245,20 +227,20 @@ pub struct ResultRow {
     pub is_error: bool,
 }
 
-/// What is wrong with one session's files.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Examined {
+/// What is wrong in one session's files.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Examination {
     /// Its first file.
     pub path: String,
-    /// How it was read.
-    pub dialect: &'static str,
+    /// The dialect that it was read as.
+    pub dialect: String,
     /// Lines of the first file.
     pub lines: u64,
     /// Records of all files.
     pub records: usize,
     /// What is wrong.
     pub issues: Vec<Issue>,
-    /// The verdict on each line of the first file, where a profile was asked for.
+    /// The verdict on each line of the first file, if a profile was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verdicts: Option<Vec<Verdict>>,
 }

@@ -1,4 +1,4 @@
-//! From a session to the structs of `query.rs`.
+//! From a session to the structs of `answers.rs`.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,9 @@ use crate::model::project;
 use crate::model::record::{Body, Kind, Outcome, RecordId, SessionId, TitleSource, ToolResult, Usage};
 use crate::session::read::open::ReadOptions;
 use crate::session::{Branch, RecordRef, Session};
-use crate::view::answers::{BranchRow, CallRow, Examined, GapRow, HeadRow, ResultRow, SessionRow, TreeRow, TreeView};
+use crate::view::answers::{
+    BranchRow, CallRow, Examination, GapRow, HeadRow, ResultRow, SessionPage, SessionRow, TreeRow, TreeView,
+};
 use crate::view::conversation::Conversation;
 use crate::view::listing::{self, Depth};
 
@@ -53,7 +55,7 @@ impl Session {
         let counted = |count| self.whole().then_some(count);
         Ok(SessionRow {
             id: self.id(),
-            dialect: self.dialect().name(),
+            dialect: self.dialect().name().to_owned(),
             project: self.cwd().map(|cwd| project(Path::new(cwd)).to_string_lossy().into_owned()),
             path: self.path().to_string_lossy().into_owned(),
             title,
@@ -130,13 +132,31 @@ impl Session {
         Ok(TreeView { session: self.row()?, records, heads: self.head_rows()?, issues: self.issues().to_vec() })
     }
 
+    /// One branch with these messages of it. `whole` is false when they are only a part.
+    pub fn page<Messages>(
+        &self,
+        branch: &Branch<'_>,
+        head: Option<RecordRef<'_>>,
+        messages: Messages,
+        whole: bool,
+    ) -> Result<SessionPage<Messages>> {
+        Ok(SessionPage {
+            session: self.row()?,
+            whole: whole && self.whole(),
+            branch: self.branch_row(branch, head),
+            heads: self.head_rows()?,
+            messages,
+            issues: self.issues().to_vec(),
+        })
+    }
+
     /// What is wrong, for `doctor`.
-    pub fn examined(&self) -> Examined {
+    pub fn examine(&self) -> Examination {
         let path = self.path().to_string_lossy();
-        Examined {
-            // Of a database, as it is typed: which session of it.
+        Examination {
+            // A session of a database is named as people type it.
             path: self.source.key.as_ref().map_or_else(|| path.to_string(), |key| format!("{path}#{key}")),
-            dialect: self.dialect().name(),
+            dialect: self.dialect().name().to_owned(),
             lines: self.line_count(),
             records: self.records().len(),
             issues: self.issues().to_vec(),
@@ -184,7 +204,7 @@ impl RecordRef<'_> {
             id: name(self),
             parent: self.parent().map(name).or(self.missing_parent().map(RecordId::from)),
             kind: self.kind(),
-            role: role(self.kind()),
+            role: self.kind().speaker(),
             at: self.at(),
             file: (place.file > 0).then(|| self.file().file_name().unwrap_or_default().to_string_lossy().into_owned()),
             line: (place.line > 0).then_some(place.line),
@@ -196,23 +216,6 @@ impl RecordRef<'_> {
             tool_calls: content.map(|content| content.parts.iter().filter_map(call).collect()).unwrap_or_default(),
             tool_results: content.map(|content| content.results.iter().map(result).collect()).unwrap_or_default(),
         })
-    }
-}
-
-fn role(kind: Kind) -> Option<&'static str> {
-    match kind {
-        Kind::User => Some("user"),
-        Kind::Assistant => Some("assistant"),
-        Kind::ToolResult => Some("tool"),
-        Kind::System => Some("system"),
-        Kind::Attachment
-        | Kind::Snapshot
-        | Kind::Title
-        | Kind::Compaction
-        | Kind::Rewind
-        | Kind::Restore
-        | Kind::Header
-        | Kind::Other => None,
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::dialect::Event;
 pub use crate::dialect::profile::{Fault, Profile};
@@ -15,13 +15,13 @@ use crate::session::read::parser::VALUE_LIMIT_BYTES;
 use crate::session::read::sanitize;
 
 /// The verdict on one line.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// The message, where messages are judged and not lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The line, counted from 1; 0 where lines mean nothing.
-    #[serde(skip_serializing_if = "is_none")]
+    #[serde(default, skip_serializing_if = "is_unknown")]
     pub line: u64,
     /// Whether it keeps every rule.
     pub valid: bool,
@@ -29,14 +29,14 @@ pub struct Verdict {
     #[serde(flatten)]
     pub fault: Option<Fault>,
     /// The further ones.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<Fault>,
     /// All that is wrong with a message, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problems: Option<Vec<String>>,
 }
 
-fn is_none(line: &u64) -> bool {
+fn is_unknown(line: &u64) -> bool {
     *line == 0
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use hashbrown::HashMap;
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -14,7 +14,7 @@ use crate::session::tree::skeleton::KeyRole;
 use crate::view::conversation::Conversation;
 
 /// One tool call, `dynamic-tool` and `tool-*` parts alike.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolCallRow {
     /// The message that it is a part of.
@@ -23,16 +23,16 @@ pub struct ToolCallRow {
     pub call_id: String,
     /// The tool's name.
     pub name: String,
-    /// How far it has come: the state of the part.
-    pub state: &'static str,
+    /// How far it has come.
+    pub state: CallState,
     /// The arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "some", skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
     /// The arguments as the model wrote them, where they could not be read.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "some", skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<Value>,
     /// The result.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "some", skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
     /// What went wrong, or why somebody said no.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,8 +47,43 @@ pub struct ToolCallRow {
     pub provider_executed: bool,
 }
 
+/// How far a call has come: the `state` of its part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CallState {
+    /// The model is still writing the arguments.
+    InputStreaming,
+    /// It has no result.
+    InputAvailable,
+    /// Somebody is asked whether it may run.
+    ApprovalRequested,
+    /// Somebody has answered that.
+    ApprovalResponded,
+    /// It succeeded.
+    OutputAvailable,
+    /// It failed.
+    OutputError,
+    /// It was refused.
+    OutputDenied,
+}
+
+impl CallState {
+    /// The word that `--json` prints for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            CallState::InputStreaming => "input-streaming",
+            CallState::InputAvailable => "input-available",
+            CallState::ApprovalRequested => "approval-requested",
+            CallState::ApprovalResponded => "approval-responded",
+            CallState::OutputAvailable => "output-available",
+            CallState::OutputError => "output-error",
+            CallState::OutputDenied => "output-denied",
+        }
+    }
+}
+
 /// How a duration is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DurationSource {
     /// The agent wrote it down.
@@ -57,10 +92,15 @@ pub enum DurationSource {
     Times,
 }
 
+/// A `null` that is there is a value.
+fn some<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
 impl ToolCallRow {
     /// Whether it failed or was refused.
-    pub fn failed(&self) -> bool {
-        matches!(self.state, "output-error" | "output-denied")
+    pub fn has_failed(&self) -> bool {
+        matches!(self.state, CallState::OutputError | CallState::OutputDenied)
     }
 }
 
@@ -94,13 +134,13 @@ pub fn row(message: &str, call: &ToolPart) -> ToolCallRow {
     let duration_ms = ours.and_then(|ours| ours.get("durationMs")).and_then(Value::as_f64);
     let duration_ms = duration_ms.filter(|ms| *ms >= 0.0).map(|ms| ms.round() as u64);
     let (state, error_text) = match &call.state {
-        ToolState::InputStreaming { .. } => ("input-streaming", None),
-        ToolState::InputAvailable { .. } => ("input-available", None),
-        ToolState::ApprovalRequested { .. } => ("approval-requested", None),
-        ToolState::ApprovalResponded { .. } => ("approval-responded", None),
-        ToolState::OutputAvailable { .. } => ("output-available", None),
-        ToolState::OutputError { error_text, .. } => ("output-error", Some(error_text.clone())),
-        ToolState::OutputDenied { approval, .. } => ("output-denied", approval.reason.clone()),
+        ToolState::InputStreaming { .. } => (CallState::InputStreaming, None),
+        ToolState::InputAvailable { .. } => (CallState::InputAvailable, None),
+        ToolState::ApprovalRequested { .. } => (CallState::ApprovalRequested, None),
+        ToolState::ApprovalResponded { .. } => (CallState::ApprovalResponded, None),
+        ToolState::OutputAvailable { .. } => (CallState::OutputAvailable, None),
+        ToolState::OutputError { error_text, .. } => (CallState::OutputError, Some(error_text.clone())),
+        ToolState::OutputDenied { approval, .. } => (CallState::OutputDenied, approval.reason.clone()),
     };
     let raw_input = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.clone() } else { None };
     ToolCallRow {

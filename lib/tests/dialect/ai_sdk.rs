@@ -148,7 +148,7 @@ fn a_row_that_still_runs_tells_what_is_known_of_it() {
     assert_eq!(shown[0]["metadata"]["status"], "running");
     assert_eq!(shown[0]["metadata"]["model"], "sonnet");
     assert_eq!(shown[0]["metadata"]["execution_id"], "run");
-    assert!(session.examined().path.ends_with("agents.db#a"), "{}", session.examined().path);
+    assert!(session.examine().path.ends_with("agents.db#a"), "{}", session.examine().path);
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn a_session_is_found_in_every_place_and_named_by_its_file() {
     let store = Some(dir.path().join("codex"));
     assert_eq!(Places { home: &home, store, dialect: Some(codex()) }.sources().len(), places.len());
     let row = listing::row(&found[0], &reading(), Depth::Windows).unwrap();
-    assert_eq!((row.id.as_str(), row.dialect, row.project.as_deref()), (id, "codex", Some("/x")));
+    assert_eq!((row.id.as_str(), row.dialect.as_str(), row.project.as_deref()), (id, "codex", Some("/x")));
 }
 
 #[test]

@@ -8,9 +8,16 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{describe, reading};
 use scrollback::dialect::{self, Dialect};
-use scrollback::session::Session;
+use scrollback::model::message::Message;
 use scrollback::session::read::open::ReadOptions;
 use scrollback::session::read::source::Source;
+use scrollback::session::{Branch, Session};
+use scrollback::view::answers::Examination;
+use scrollback::view::conversation::Conversation;
+use scrollback::view::profile::Profile;
+use scrollback::view::tool_calls;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 #[test]
 fn every_case_is_read_as_its_page_says() {
@@ -107,4 +114,29 @@ fn every_case_is_known_by_its_content() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_answer_is_the_same_after_a_trip_through_json() {
+    for (dialect, case) in dialect::all().iter().flat_map(|dialect| cases(*dialect)) {
+        let session = Session::open(&Source::file(dialect, &main_file(dialect, &case)), &reading()).unwrap();
+        let branch = session.head().map(|head| session.branch(head));
+        let branch = branch.unwrap_or(Branch { records: Vec::new(), gaps: Vec::new(), cycle: Vec::new() });
+        let conversation = Conversation::new(&branch);
+        let messages: Vec<Message> = conversation.messages(0..conversation.len()).collect::<Result<_, _>>().unwrap();
+        let calls = tool_calls::of(&conversation).collect::<Result<Vec<_>, _>>().unwrap().concat();
+        round_trip(&session.row().unwrap());
+        round_trip(&session.page(&branch, session.head(), messages, true).unwrap());
+        round_trip(&session.tree_view().unwrap());
+        round_trip(&calls);
+        let verdicts = session.message_verdicts().unwrap().unwrap_or(session.verdicts(Profile::SageEl).unwrap());
+        round_trip(&Examination { verdicts: Some(verdicts), ..session.examine() });
+    }
+}
+
+/// What is written as JSON and read back is written as the same JSON.
+fn round_trip<T: Serialize + DeserializeOwned>(answer: &T) {
+    let written = serde_json::to_string_pretty(answer).unwrap();
+    let read: T = serde_json::from_str(&written).unwrap();
+    assert_eq!(serde_json::to_string_pretty(&read).unwrap(), written);
 }

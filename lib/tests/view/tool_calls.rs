@@ -30,7 +30,7 @@ fn static_and_dynamic_calls_are_listed_alike() {
     {"message":"m","callId":"c3","name":"Bash","state":"input-available","input":{"command":"ls"},"providerExecuted":false}
     {"message":"m","callId":"c4","name":"Bash","state":"output-error","rawInput":"{\"comm","errorText":"no JSON","providerExecuted":false}
     "#);
-    assert_eq!(rows.iter().map(ToolCallRow::failed).collect::<Vec<_>>(), [false, true, false, true]);
+    assert_eq!(rows.iter().map(ToolCallRow::has_failed).collect::<Vec<_>>(), [false, true, false, true]);
 }
 
 #[test]

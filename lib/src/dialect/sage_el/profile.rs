@@ -16,7 +16,7 @@ use crate::model::time::is_iso_8601;
 /// assert_eq!(sage_el_faults(r#"{"role":"tool","content":"hi"}"#)[0].field, Some("role"));
 /// ```
 pub fn faults(line: &str) -> Vec<Fault> {
-    let fault = |field, reason| Fault { field, reason };
+    let fault = |field: Option<&str>, reason| Fault { field: field.map(str::to_owned), reason };
     match serde_json::from_str::<Value>(line) {
         Ok(Value::Object(message)) => {
             let of = |field: &'static str, judge: fn(Option<&Value>) -> Option<String>| {
@@ -100,12 +100,15 @@ mod tests {
             (r#"{"role":"user","content":"x","timestamp":1768168800}"#, Some("timestamp")),
             (r#"{"role":"user","content":"x","timestamp":null}"#, Some("timestamp")),
         ] {
-            assert_eq!(faults(line).first().map(|fault| fault.field), field.map(Some), "{line}");
+            assert_eq!(faults(line).first().map(|fault| fault.field.as_deref()), field.map(Some), "{line}");
         }
         for line in ["", "[1]", "{\"role\":\"us", "null"] {
-            assert_eq!(faults(line).first().map(|fault| fault.field), Some(None), "{line}");
+            assert_eq!(faults(line).first().map(|fault| fault.field.as_deref()), Some(None), "{line}");
         }
         let all = faults(r#"{"role":"tool","content":"","timestamp":7}"#);
-        assert_eq!(all.iter().filter_map(|fault| fault.field).collect::<Vec<_>>(), ["role", "content", "timestamp"]);
+        assert_eq!(
+            all.iter().filter_map(|fault| fault.field.as_deref()).collect::<Vec<_>>(),
+            ["role", "content", "timestamp"]
+        );
     }
 }

@@ -17,7 +17,7 @@ use crate::session::tree::skeleton::{Flags, KeyRole, Skeleton};
 use crate::session::tree::{NodeIx, Tree};
 
 /// How a head relates to the newest one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadKind {
     /// The newest: what the session means when no other is named.
