@@ -6,6 +6,7 @@
 pub mod layout;
 pub mod profile;
 pub mod writer;
+pub(crate) mod file_backups;
 pub(crate) mod line_builder;
 pub(crate) mod record_class;
 pub(crate) mod resolved_turn;

@@ -4,6 +4,7 @@
 
 mod body;
 mod line;
+mod snapshot;
 mod write;
 
 use std::borrow::Cow;

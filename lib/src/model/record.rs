@@ -3,6 +3,7 @@
 //! A dialect turns its own JSON into a [`Body`]; nothing after it looks at an agent's JSON again.
 
 mod content;
+mod snapshot;
 mod usage;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::model::message::Part;
+pub use snapshot::{After, Before, FileState, Snapshot};
 pub use usage::Usage;
 
 macro_rules! id_type {
@@ -398,15 +400,6 @@ pub enum TitleSource {
     Automatic,
     /// A person typed it.
     Manual,
-}
-
-/// File states tied to a message.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Snapshot {
-    /// The record that the states belong to.
-    pub message: Option<RecordId>,
-    /// The states, as the agent wrote them: undo reads them.
-    pub states: Value,
 }
 
 /// A summary that stands for what came before it.

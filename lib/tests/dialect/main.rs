@@ -3,6 +3,7 @@
 mod ai_sdk;
 mod claude_code;
 mod codex;
+mod file_states;
 mod fluux;
 mod native_format;
 mod qwen_code;

@@ -160,12 +160,6 @@ fn a_fork_names_its_origin_and_a_voice_is_somebodys() {
 }
 
 #[test]
-fn file_states_are_kept() {
-    let Body::Snapshot(snapshot) = case("file-history").find("f1").unwrap().body().unwrap() else { panic!("f1") };
-    assert_eq!(snapshot.states[0]["trackedFileBackups"]["a.py"]["backupFileName"], "0123456789abcdef@v1");
-}
-
-#[test]
 fn a_sub_agents_file_is_a_child_session() {
     let child = case("sub-agent");
     assert_eq!(child.id().as_str(), "agent-explore-c1");

@@ -10,8 +10,8 @@ use scrollback::dialect::QwenCode;
 use scrollback::dialect::writer::{Adoption, Beginning};
 use scrollback::model::message::{DataPart, FilePart, Part, ReasoningPart, SteeringPart, ToolPart, ToolState};
 use scrollback::model::record::{
-    Body, Compaction, Content, Outcome, RecordId, Restore, Rewind, SessionId, Snapshot, Thinking, TitleSource,
-    ToolNote, ToolResult, Usage,
+    Before, Body, Compaction, Content, FileState, Outcome, RecordId, Restore, Rewind, SessionId, Snapshot, Thinking,
+    TitleSource, ToolNote, ToolResult, Usage,
 };
 use scrollback::session::Session;
 use scrollback::view::history::View;
@@ -81,13 +81,24 @@ fn conversation() -> Vec<Body> {
         title("High water", TitleSource::Manual),
         Body::System(Content { parts: vec![Part::text("The harbour was closed.")], ..Content::default() }),
         Body::Attachment(Content { parts: vec![Part::text("It is Monday.")], to_model: true, ..Content::default() }),
-        Body::Snapshot(Snapshot { message: None, states: json!([{"a.txt": 1}]) }),
+        Body::Snapshot(snapshot()),
         Body::System(Content {
             parts: vec![Part::text("Overloaded.")],
             error: Some("turn_result".to_owned()),
             ..Content::default()
         }),
     ]
+}
+
+/// A file that the agent copied, in the snapshot of a prompt.
+fn snapshot() -> Snapshot {
+    let file = FileState {
+        before: Before::Backup { name: "0123456789abcdef@v1".to_owned(), hash: None },
+        extra: Map::from_iter([("version".to_owned(), json!(1))]),
+        ..FileState::new("a.txt")
+    };
+    let extra = Map::from_iter([("promptId".to_owned(), json!("p1"))]);
+    Snapshot { files: vec![file], extra, ..Snapshot::default() }
 }
 
 /// What the reader makes of it: what is known of a run becomes a note.
@@ -242,7 +253,7 @@ fn what_the_format_cannot_hold_is_told() {
         (Body::Compaction(Compaction { cuts: true, ..Compaction::default() }), "dropped compaction facts"),
         (Body::Rewind(Rewind { from: None, reason: Some("wrong".into()) }), "dropped reason of a rewind"),
         (Body::Restore(Restore::default()), "refused restore"),
-        (Body::Snapshot(Snapshot { message: None, states: json!({"a.txt": 1}) }), "refused snapshot"),
+        (Body::Snapshot(Snapshot { files: vec![FileState::new("a.txt")], ..snapshot() }), "refused snapshot"),
         (Body::Header(Map::new()), "refused header"),
         (Body::Other(json!({"type": "dream"})), "refused unknown record"),
     ];

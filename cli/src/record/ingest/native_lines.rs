@@ -240,6 +240,7 @@ fn snapshot(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {
     let Value::Object(object) = value else { return Err(wrong(&["it"], "an object", &value)) };
     let mut fields = Fields(object);
     let message = fields.text(&["message", "messageId"])?.map(RecordId);
+    let update = fields.flag(&["update", "isSnapshotUpdate"])?.unwrap_or_default();
     let states = match fields.any(&["states", "snapshot"]) {
         Some(states) => {
             lose_rest(&fields, parsed);
@@ -253,7 +254,7 @@ fn snapshot(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {
             "states must be {trackedFiles, fileBackups}, two objects with a key for each file",
         ));
     }
-    parsed.body(Body::Snapshot(Snapshot { message, states }));
+    parsed.body(Body::Snapshot(Snapshot::from_states(message, update, states)));
     Ok(())
 }
 

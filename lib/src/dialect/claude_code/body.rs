@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::NO_MODEL;
 use super::block::{self, Read};
 use super::line::Line;
+use crate::dialect::file_backups;
 use crate::model::lenient::{self, Count, Flag, List, Object, Text};
 use crate::model::message::Part;
 use crate::model::record::{Body, Compaction, Content, Context, Kind, RecordId, Snapshot, Title, TitleSource, Todo};
@@ -58,7 +59,11 @@ struct Full<'a> {
     snapshot_message_id: Text<'a>,
     tracking_path: Text<'a>,
     backup: Option<&'a RawValue>,
+    is_snapshot_update: Flag,
 }
+
+/// The prompt of the snapshot that a delta adds to.
+pub(super) const SNAPSHOT_MESSAGE: &str = "snapshotMessageId";
 
 #[derive(Deserialize, Default)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
@@ -216,18 +221,25 @@ impl Full<'_> {
         compaction
     }
 
+    /// A snapshot has the files of a prompt; a delta adds one file to the snapshot that it names.
     fn snapshot(self) -> Snapshot {
-        let states = match (self.snapshot, self.backup) {
-            (Some(snapshot), _) => lenient::value(snapshot),
-            (None, Some(backup)) => {
-                let mut states = Map::from_iter([("backup".to_owned(), lenient::value(backup))]);
-                let named = [("trackingPath", self.tracking_path), ("snapshotMessageId", self.snapshot_message_id)];
-                states.extend(named.into_iter().filter_map(|(key, text)| Some((key.to_owned(), text.owned()?.into()))));
-                states.into()
-            }
-            (None, None) => Value::Null,
+        let is_delta = self.snapshot.is_none() && self.backup.is_some();
+        let mut extra = match self.snapshot.map(lenient::value) {
+            Some(Value::Object(fields)) => fields,
+            Some(other) => Map::from_iter([("snapshot".to_owned(), other)]),
+            None => Map::new(),
         };
-        Snapshot { message: self.message_id.owned().map(RecordId), states }
+        let mut files = file_backups::take(&mut extra);
+        match (self.tracking_path.owned(), self.backup.map(lenient::value)) {
+            (Some(path), Some(Value::Object(backup))) if is_delta => files.push(file_backups::read(path, backup)),
+            (path, backup) => {
+                let unread = [("trackingPath", path.map(Value::from)), ("backup", backup)];
+                extra.extend(unread.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
+            }
+        }
+        extra.extend(self.snapshot_message_id.owned().map(|id| (SNAPSHOT_MESSAGE.to_owned(), id.into())));
+        let (message, update) = (self.message_id.owned().map(RecordId), is_delta || self.is_snapshot_update.0);
+        Snapshot { message, update, files, extra, ..Snapshot::default() }
     }
 }
 

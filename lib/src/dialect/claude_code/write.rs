@@ -11,7 +11,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::NO_MODEL;
+use super::body::SNAPSHOT_MESSAGE;
 use super::folder::folder_name;
+use crate::dialect::file_backups;
 use crate::dialect::line_builder::{self, Chain, Fields, Hung, Losses, fields};
 use crate::dialect::writer::{Adoption, Beginning, NewRecord, Shape, WriteUnit, Writer, Written, is_uuid};
 use crate::model::record::{Body, Content, RecordId, Rewind, Snapshot, Title, TitleSource};
@@ -109,19 +111,28 @@ impl Record<'_, '_> {
 
     /// States that are not the agent's own would break its undo.
     fn snapshot(&mut self, snapshot: &Snapshot) {
-        let Snapshot { message, states } = snapshot;
-        let line = match message {
-            Some(message) if states["trackedFileBackups"].is_object() => {
-                json!({"type": "file-history-snapshot", "messageId": message, "snapshot": states, "isSnapshotUpdate": false})
-            }
-            Some(message) if states["backup"].is_object() && states["trackingPath"].is_string() => {
-                let mut line = fields(json!({"type": "file-history-delta", "messageId": message}));
-                line.extend(fields(states.clone()));
-                line.into()
-            }
-            Some(_) | None => return self.losses().dropped("snapshot"),
-        };
-        self.chain.aside(fields(line));
+        match self.snapshot_line(snapshot) {
+            Some(line) => self.chain.aside(line),
+            None => self.losses().dropped("snapshot"),
+        }
+    }
+
+    fn snapshot_line(&self, snapshot: &Snapshot) -> Option<Fields> {
+        let Snapshot { message: Some(message), update, files, more, extra } = snapshot else { return None };
+        if let (Some(of), [file]) = (extra.get(SNAPSHOT_MESSAGE), &files[..]) {
+            let backup = file_backups::write(file)?;
+            let line = json!({"type": "file-history-delta", "messageId": message, SNAPSHOT_MESSAGE: of,
+                "trackingPath": file.path, "backup": backup});
+            return Some(fields(line));
+        }
+        if !more.is_empty() || (files.is_empty() && !extra.contains_key("messageId")) {
+            return None;
+        }
+        let states = fields(json!({"messageId": message, "timestamp": time::millis(self.draft.at)}));
+        let states = file_backups::write_all(files, states.into_iter().chain(extra.clone()).collect())?;
+        let line = json!({"type": "file-history-snapshot", "messageId": message, "snapshot": states,
+            "isSnapshotUpdate": update});
+        Some(fields(line))
     }
 
     fn title(&mut self, title: &Title) {

@@ -118,7 +118,7 @@ fn item(text: &str, inner: &str, content: ItemPayload<'_>) -> Body {
             Body::Attachment(Content { parts: vec![data], to_model, ..Content::default() })
         }
         Some(Item::Snapshot) => {
-            Body::Snapshot(Snapshot { message: None, states: serde_json::from_str(inner).unwrap_or_default() })
+            Body::Snapshot(Snapshot { extra: serde_json::from_str(inner).unwrap_or_default(), ..Snapshot::default() })
         }
         None => other(text),
     }

@@ -40,10 +40,11 @@ impl Line<'_> {
                 Some((text, source)) => Body::Title(Title { text: text.into_owned(), source }),
                 None => Body::Title(Title { text: String::new(), source: TitleSource::Id }),
             },
-            Kind::Snapshot => Body::Snapshot(Snapshot {
-                message: self.message_id.owned().map(RecordId),
-                states: value(self.snapshot),
-            }),
+            Kind::Snapshot => Body::Snapshot(Snapshot::from_states(
+                self.message_id.owned().map(RecordId),
+                self.is_snapshot_update.0,
+                value(self.snapshot),
+            )),
             Kind::Compaction => Body::Compaction(Compaction {
                 summary: self.summary.owned(),
                 trigger: self.trigger.owned(),

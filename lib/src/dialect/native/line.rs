@@ -45,6 +45,7 @@ pub(super) struct Line<'a> {
     pub(super) files: Option<&'a RawValue>,
     pub(super) message_id: Text<'a>,
     pub(super) snapshot: Option<&'a RawValue>,
+    pub(super) is_snapshot_update: Flag,
     pub(super) todos: Option<&'a RawValue>,
     pub(super) thinking_metadata: Option<&'a RawValue>,
     pub(super) sender: Text<'a>,

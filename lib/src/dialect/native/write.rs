@@ -46,8 +46,8 @@ fn lines(draft: &NewRecord<'_>) -> Written {
         Body::System(content) => line.content("system", content),
         Body::Snapshot(snapshot) => {
             line.begin_aside("file_history_snapshot", snapshot.message.as_ref());
-            line.put("isSnapshotUpdate", false.into());
-            line.put("snapshot", snapshot.states.clone());
+            line.put("isSnapshotUpdate", snapshot.update.into());
+            line.put("snapshot", snapshot.to_states());
             return Written { lines: vec![line.names(Names::Side)], losses: Losses::default() };
         }
         Body::Title(title) => {

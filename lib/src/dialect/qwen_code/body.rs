@@ -1,12 +1,14 @@
 //! What a Qwen Code record says.
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::line::Line;
 use super::part::{self, Read};
 use super::run::{self, Run};
+use crate::dialect::file_backups;
+use crate::dialect::line_builder::fields;
 use crate::model::lenient::{self, Count, Flag, List, Object, Text};
 use crate::model::message::Part;
 use crate::model::record::{
@@ -29,10 +31,7 @@ pub(super) fn of(text: &str) -> Body {
         Kind::System => Body::System(full.content(&line)),
         Kind::Compaction => Body::Compaction(full.payload().compaction()),
         Kind::Rewind => Body::Rewind(full.payload().rewind()),
-        Kind::Snapshot => {
-            let states = full.payload().snapshots.map(lenient::value).unwrap_or_default();
-            Body::Snapshot(Snapshot { message: None, states })
-        }
+        Kind::Snapshot => Body::Snapshot(full.payload().snapshot()),
         Kind::Title => {
             let (text, source) = line.title().unwrap_or(("".into(), TitleSource::Id));
             Body::Title(Title { text: text.into_owned(), source })
@@ -241,6 +240,23 @@ impl Payload<'_> {
             other => Some(part::text_of(&other)),
         };
         self.display_text.owned().or_else(command).or(self.message.owned()).or_else(failure)
+    }
+
+    /// One snapshot for each prompt, in one list.
+    fn snapshot(self) -> Snapshot {
+        let of_prompt = |states: Value| {
+            let mut extra = fields(states);
+            Snapshot { files: file_backups::take(&mut extra), extra, ..Snapshot::default() }
+        };
+        match self.snapshots.map(lenient::value).unwrap_or_default() {
+            Value::Null => Snapshot::default(),
+            Value::Array(all) if all.iter().all(Value::is_object) => {
+                let mut all = all.into_iter().map(of_prompt);
+                let first = all.next().unwrap_or_default();
+                Snapshot { more: all.collect(), ..first }
+            }
+            unread => Snapshot { extra: Map::from_iter([("snapshots".to_owned(), unread)]), ..Snapshot::default() },
+        }
     }
 
     /// What the model sees instead is in the record itself, whole.

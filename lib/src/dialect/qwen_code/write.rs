@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::dialect::claude_code::whole_folder_name;
+use crate::dialect::file_backups;
 use crate::dialect::line_builder::{self, Chain, Fields, Hung, Losses, fields};
 use crate::dialect::writer::{
     Adoption, Beginning, FILE_NAME_LIMIT_BYTES, NewRecord, Shape, WriteUnit, Writer, Written, is_uuid,
@@ -102,9 +103,15 @@ impl Record<'_> {
 
     /// States that are not the agent's own would break its undo.
     fn snapshot(&mut self, snapshot: &Snapshot) {
-        match &snapshot.states {
-            states @ Value::Array(_) => self.notices("file_history_snapshot", json!({"snapshots": states})),
-            _ => self.losses().dropped("snapshot"),
+        let of_prompt = |one: &Snapshot| {
+            let is_own = one.extra.get("promptId").is_some_and(Value::is_string);
+            file_backups::write_all(&one.files, one.extra.clone()).filter(|_| is_own)
+        };
+        let all = std::iter::once(snapshot).chain(&snapshot.more).filter(|one| **one != Snapshot::default());
+        let all: Option<Vec<Fields>> = all.map(of_prompt).collect();
+        match all {
+            Some(all) => self.notices("file_history_snapshot", json!({"snapshots": all})),
+            None => self.losses().dropped("snapshot"),
         }
     }
 

@@ -219,7 +219,7 @@ fn told_by(body: &Body) -> Value {
         | Body::ToolResult(content)
         | Body::Attachment(content)
         | Body::System(content) => told_by_said(content),
-        Body::Snapshot(snapshot) => snapshot.states.clone(),
+        Body::Snapshot(snapshot) => snapshot.to_states(),
         Body::Title(title) => json!({"text": title.text, "source": title.source}),
         Body::Compaction(compaction) => json!({
             "summary": compaction.summary,

@@ -45,8 +45,8 @@ impl Script<'_> {
             Body::Title(title) => self.title(title),
             Body::Compaction(compaction) => self.compaction(compaction),
             // Taken back with the files of a version that wrote them.
-            Body::Snapshot(snapshot) if item_is(&snapshot.states, Item::Snapshot) => {
-                self.push("response_item", snapshot.states.clone(), Names::Side);
+            Body::Snapshot(snapshot) if item_is(snapshot.extra.get("type"), Item::Snapshot) => {
+                self.push("response_item", snapshot.extra.clone().into(), Names::Side);
             }
             Body::Snapshot(_) => self.drop("snapshot"),
             // A line cannot tell how many turns it takes back without seeing them.
@@ -126,7 +126,7 @@ impl Script<'_> {
         for part in &content.parts {
             if let Part::Data(data) = part
                 && data.kind == "context"
-                && item_is(&data.data, Item::Context)
+                && item_is(data.data.get("type"), Item::Context)
             {
                 return self.item(data.data.clone());
             }
@@ -229,9 +229,9 @@ fn numbered(line: Line, ordinal: u64) -> Line {
     Line { value: value.into(), names }
 }
 
-/// Whether a value is an item of its own that Codex wrote.
-fn item_is(value: &Value, item: Item) -> bool {
-    value.get("type").and_then(Value::as_str).and_then(Item::named) == Some(item)
+/// Whether the `type` of a value names this item.
+fn item_is(kind: Option<&Value>, item: Item) -> bool {
+    kind.and_then(Value::as_str).and_then(Item::named) == Some(item)
 }
 
 /// Tokens as OpenAI counts them: the cached ones are part of the input. What is not known is not there.

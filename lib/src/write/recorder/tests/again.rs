@@ -213,7 +213,7 @@ fn an_acknowledged_id_is_one_that_a_reader_knows() {
     for dialect in written() {
         let machine = Machine::new(dialect, 0);
         let mut recorder = machine.start().unwrap();
-        let snapshot = Snapshot { states: json!({}), ..Snapshot::default() };
+        let snapshot = Snapshot::default();
         let usage = Usage { output: Some(3), ..Usage::default() };
         let acks = [
             recorder.user("first"),

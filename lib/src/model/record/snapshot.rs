@@ -1,0 +1,92 @@
+//! File states: what a message changed on disk, as far as the agent recorded it. Undo is planned from them.
+
+use serde_json::{Map, Value};
+
+use super::RecordId;
+
+/// File states tied to a message.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Snapshot {
+    /// The record that changed the files.
+    pub message: Option<RecordId>,
+    /// It adds to an earlier snapshot instead of being a new one.
+    pub update: bool,
+    /// The files, each path once.
+    pub files: Vec<FileState>,
+    /// Further snapshots in the same record: after a rewind Qwen Code writes those of all prompts together.
+    pub more: Vec<Snapshot>,
+    /// Fields that this version does not know, as the agent wrote them.
+    pub extra: Map<String, Value>,
+}
+
+impl Snapshot {
+    /// Every file state, those of [`Snapshot::more`] included.
+    pub fn all_files(&self) -> impl Iterator<Item = &FileState> {
+        let mut waiting = vec![self];
+        std::iter::from_fn(move || {
+            let next = waiting.pop()?;
+            waiting.extend(next.more.iter().rev());
+            Some(&next.files)
+        })
+        .flatten()
+    }
+}
+
+/// One file before and after a change.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FileState {
+    /// The file, absolute or relative to the working directory. It comes from a log: check it before it is used as a path.
+    pub path: String,
+    /// The content before the change.
+    pub before: Before,
+    /// The content after the change.
+    pub after: After,
+    /// The permission bits before the change.
+    pub mode: Option<u32>,
+    /// The target of the symbolic link that the file was before the change.
+    pub symlink: Option<String>,
+    /// Fields that this version does not know, as the agent wrote them.
+    pub extra: Map<String, Value>,
+}
+
+impl FileState {
+    /// A file of which nothing else is known.
+    pub fn new(path: impl Into<String>) -> FileState {
+        FileState { path: path.into(), ..FileState::default() }
+    }
+}
+
+/// A file's content before a change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Before {
+    /// The file did not exist.
+    Absent,
+    /// The whole text, in the record itself.
+    Inline(String),
+    /// A copy in the session's file history.
+    Backup {
+        /// The name or path of the copy, as the agent wrote it. It is untrusted.
+        name: String,
+        /// The copy's SHA-256, in hexadecimal digits.
+        hash: Option<String>,
+    },
+    /// A blob of the store.
+    Blob(String),
+    /// The agent could not copy the file, and may say why.
+    Failed(Option<String>),
+    /// The record does not say.
+    #[default]
+    Unknown,
+}
+
+/// A file's content after a change.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum After {
+    /// The file no longer exists.
+    Absent,
+    /// The content's SHA-256, in hexadecimal digits.
+    Hash(String),
+    /// The record does not say.
+    #[default]
+    Unknown,
+}
