@@ -5,16 +5,10 @@ mod commands;
 mod ctx;
 mod demo;
 mod failure;
-mod follow;
-mod located;
-mod name;
 mod record;
 mod render;
-mod scope;
-mod warnings;
+mod session;
 mod terminal;
-mod watch;
-mod writable;
 
 #[cfg(test)]
 #[path = "../../lib/tests/support/mod.rs"]

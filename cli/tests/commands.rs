@@ -442,20 +442,20 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     scrollback: no session matches "nope"
     hint: `scrollback list --all` shows every id
     $ scrollback show abc  [exit 2]
-    scrollback: 2 sessions match "abc"
-    hint: say more of one: native:abc1, native:abc2
+    scrollback: "abc" is ambiguous: 2 sessions match
+    hint: use a longer prefix: native:abc1, native:abc2
     $ scrollback show native:abc  [exit 2]
-    scrollback: 2 sessions match "native:abc"
-    hint: say more of one: native:abc1, native:abc2
+    scrollback: "native:abc" is ambiguous: 2 sessions match
+    hint: use a longer prefix: native:abc1, native:abc2
     $ scrollback show abc1#nope  [exit 1]
-    scrollback: no record of session abc1 matches "nope"
+    scrollback: no record "nope" in session abc1
     hint: `scrollback tree SESSION` shows every record
     $ scrollback show @~9  [exit 1]
     scrollback: there are only 2 sessions
-    hint: `scrollback --demo list` shows the bundled ones
+    hint: `scrollback --demo list` shows the bundled demo sessions
     $ scrollback show @x  [exit 2]
-    scrollback: "@x" names no session
-    hint: @ is the newest of this project, @~1 the one before
+    scrollback: "@x" is not a session name
+    hint: @ is the newest session of this project, @~1 the one before it
     $ scrollback show empty.jsonl  [exit 1]
     scrollback: $DIR/desk/empty.jsonl is empty
     hint: nothing was recorded in it yet
@@ -466,7 +466,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     scrollback: /dev/null: not a regular file
     hint: pipe it in instead: … | scrollback show -
     $ scrollback show .  [exit 2]
-    scrollback: $DIR/desk/.: a directory, and no session's
+    scrollback: $DIR/desk/.: this directory is not a session
     hint: name a file in it; `scrollback list --store DIR` lists a store
     $ scrollback show missing/file.jsonl  [exit 2]
     scrollback: $DIR/desk/missing/file.jsonl: No such file or directory (os error 2)
@@ -475,14 +475,14 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     scrollback: the following required arguments were not provided: <SESSION>
     hint: `scrollback show --help` shows what can be said
     $ scrollback list --dialect klingon  [exit 2]
-    scrollback: no dialect is called "klingon"
-    hint: known: native, claude-code, codex, qwen-code, fluux, sage-el, ai-sdk
+    scrollback: unknown dialect "klingon"
+    hint: use one of: native, claude-code, codex, qwen-code, fluux, sage-el, ai-sdk
     $ scrollback list --store nowhere  [exit 2]
     scrollback: $DIR/desk/nowhere: no such directory
-    hint: --store names the folder that holds the agent's sessions folder, or a database
+    hint: --store takes the directory above the agent's sessions directory, or a database
     $ scrollback list --since soon  [exit 2]
-    scrollback: --since: "soon" is no time
-    hint: say a date (2026-11-01), an instant, or an age (30m, 12h, 3d, 2w)
+    scrollback: --since: invalid time "soon"
+    hint: use a date (2026-11-01), an instant, or an age (30m, 12h, 3d, 2w)
     $ scrollback list --all --project .  [exit 2]
     scrollback: the argument '--all' cannot be used with '--project <DIR>'
     hint: `scrollback list --help` shows what can be said
@@ -519,6 +519,26 @@ fn sessions_are_named_in_every_way() {
     }
     assert_eq!(id("@~1"), "older");
     assert_eq!(env.run_with(&["show", "-", "--json"], talk().as_bytes()).json()["session"]["id"], "s1");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_prefix_is_found_without_opening_other_sessions() {
+    use std::os::unix::fs::PermissionsExt;
+    let env = TestEnv::new();
+    let mode = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode(&env.session("3f2a77", &talk().replace("\"s1\"", "\"3f2a77\"")), 0o644);
+    for other in ["other1", "other2"] {
+        mode(&env.session(other, &talk().replace("\"s1\"", &format!("\"{other}\""))), 0o000);
+    }
+    for name in ["3f2a77", "3f", "native:3f"] {
+        let ran = env.run_as_anybody(&["show", name, "--json"]);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{name}: {}", ran.all());
+    }
+    // What no name shows is looked for in every file.
+    assert_eq!(env.run_as_anybody(&["show", "a"]).err.matches("other").count(), 2);
 }
 
 #[test]

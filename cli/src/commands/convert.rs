@@ -10,18 +10,19 @@ use scrollback::model::error::Error;
 use scrollback::model::host::Host;
 use scrollback::session::{Bridge, Session};
 use scrollback::transfer::convert::{Conversion, Converted, LossRow, Target};
+use scrollback::view::find::SessionName;
 use serde_json::json;
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::{self, SessionName};
 use crate::render::json;
 use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
+use crate::session::name;
+use crate::session::writable::{is_with_somebody, usual_store, with_whom};
 use crate::terminal::clean;
 use crate::terminal::paint::Paint;
-use crate::writable::{is_with_somebody, usual_store, with_whom};
 
 /// Write a session as another agent's
 ///
@@ -59,7 +60,7 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     }
     // --store is where the session goes, not where it comes from.
     let from = Global { store: None, ..global.clone() };
-    let named = args.session.resolve(&from, ctx)?;
+    let named = name::resolve(&args.session, &from, ctx)?;
     let session = named.located.open(&from, ctx, Bridge::AsTheAgent, None)?;
     let head = args.head.as_deref().or(named.record.as_deref());
     let head = head.map(|record| name::record(&session, record)).transpose()?;

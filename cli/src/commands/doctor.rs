@@ -9,6 +9,7 @@ use scrollback::session::read::folder;
 use scrollback::session::read::source::Source;
 use scrollback::session::{Bridge, Session};
 use scrollback::view::answers::Examination;
+use scrollback::view::find::SessionName;
 use scrollback::view::listing::Depth;
 use scrollback::view::profile::{Profile, Verdict};
 
@@ -16,11 +17,11 @@ use super::FOUND_PROBLEMS;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::located::Located;
-use crate::name::SessionName;
 use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
-use crate::scope;
+use crate::session::located::Located;
+use crate::session::name;
+use crate::session::scope;
 use crate::terminal::clean;
 use crate::terminal::paint::Paint;
 
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     for session in &args.sessions {
         match folder(session, global, ctx, &mut report)? {
             Some(sources) => patients.extend(sources.into_iter().map(|source| Located::Source(Box::new(source)))),
-            None => match session.resolve(global, ctx)?.located {
+            None => match name::resolve(session, global, ctx)?.located {
                 // A database holds many sessions.
                 Located::Source(source) if source.key.is_none() => {
                     let all = Source::in_file(source.dialect, &source.path)?;

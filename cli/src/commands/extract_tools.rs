@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use scrollback::session::Bridge;
 use scrollback::view::conversation::Conversation;
+use scrollback::view::find::SessionName;
 use scrollback::view::tool_calls::{self, CallState, ToolCallRow};
 use serde_json::Value;
 
@@ -12,11 +13,11 @@ use super::FOUND_PROBLEMS;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::{self, SessionName};
 use crate::render::divider::short;
 use crate::render::json;
 use crate::render::table::{Cell, Column, Table};
 use crate::render::tool;
+use crate::session::name;
 use crate::terminal::clean;
 use crate::terminal::paint::Paint;
 
@@ -48,7 +49,7 @@ pub(crate) struct ExtractToolsArgs {
 
 pub(crate) fn run(args: &ExtractToolsArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     ctx.json |= args.jsonl;
-    let named = args.session.resolve(global, ctx)?;
+    let named = name::resolve(&args.session, global, ctx)?;
     let session = named.located.open(global, ctx, Bridge::AsTheAgent, None)?;
     let at = named.record.as_deref().map(|record| name::record(&session, record)).transpose()?;
     let head = match &args.head {

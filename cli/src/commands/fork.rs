@@ -2,16 +2,17 @@
 
 use std::process::ExitCode;
 
+use scrollback::view::find::SessionName;
 use scrollback::write::fork::Fork;
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
-use crate::name::{self, SessionName};
 use crate::render::plural;
+use crate::session::name;
+use crate::session::warnings;
+use crate::session::writable::{Done, Writable};
 use crate::terminal::clean;
-use crate::warnings;
-use crate::writable::{Done, Writable};
 
 /// Copy a branch into a new session
 ///

@@ -6,14 +6,15 @@ use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use scrollback::session::{Bridge, Session};
+use scrollback::view::find::SessionName;
 use scrollback::view::history::{History, Note, View};
 use serde_json::{Value, json};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::{self, SessionName};
 use crate::render::json;
+use crate::session::name;
 use crate::terminal::clean;
 
 /// Print what a model would see to go on
@@ -48,7 +49,7 @@ const RECORDS_NAMED: usize = 3;
 const NOTES_TOLD: usize = 50;
 
 pub(crate) fn run(args: &HistoryArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let named = args.session.resolve(global, ctx)?;
+    let named = name::resolve(&args.session, global, ctx)?;
     let bridge = if args.bridge { Bridge::Always } else { Bridge::AsTheAgent };
     let session = named.located.open(global, ctx, bridge, None)?;
     let head = match &named.record {

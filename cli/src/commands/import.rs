@@ -15,8 +15,8 @@ use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::render::plural;
-use crate::scope;
-use crate::writable;
+use crate::session::scope;
+use crate::session::writable;
 
 /// How many rows are done between two looks of a person.
 const ROWS_PER_LOOK: usize = 100;

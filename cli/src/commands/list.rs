@@ -19,7 +19,7 @@ use crate::render::clock;
 use crate::render::json;
 use crate::render::plural;
 use crate::render::table::{Cell, Column, Table};
-use crate::scope;
+use crate::session::scope;
 use crate::terminal::clean;
 use crate::terminal::markdown::plain_preview;
 use crate::terminal::paint::Paint;

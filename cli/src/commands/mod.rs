@@ -27,7 +27,7 @@ use clap::CommandFactory;
 use crate::args::{Cli, Command};
 use crate::ctx::Ctx;
 use crate::failure::Failure;
-use crate::writable;
+use crate::session::writable;
 
 /// Nothing was found, or something is wrong with what was.
 pub(crate) const FOUND_PROBLEMS: u8 = 1;

@@ -4,17 +4,17 @@ use std::process::ExitCode;
 
 use scrollback::dialect::Dialect;
 use scrollback::session::read::source::Source;
+use scrollback::view::find::SessionName;
 use scrollback::write::rotate::{Archived, Ended, When};
 use scrollback::write::store::{NewSession, Store};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::SessionName;
-use crate::scope;
+use crate::session::scope;
+use crate::session::warnings;
+use crate::session::writable::{self, Done, Writable};
 use crate::terminal::clean;
-use crate::warnings;
-use crate::writable::{self, Done, Writable};
 
 /// End the current session, where an agent has one at a time
 ///

@@ -7,18 +7,19 @@ use clap::ValueEnum;
 use scrollback::dialect;
 use scrollback::model::record::Title;
 use scrollback::model::thinking::Triggers;
+use scrollback::view::find::SessionName;
 use scrollback::write::recorder::{Durability, Options};
 use scrollback::write::store::{Listed, NewSession, Store};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::{self, SessionName};
 use crate::record::Recording;
 use crate::record::destination::{Destination, Start};
 use crate::record::input::Lines;
-use crate::scope;
-use crate::writable::{self, Writable};
+use crate::session::name;
+use crate::session::scope;
+use crate::session::writable::{self, Writable};
 
 /// Record what an agent says, line by line
 ///

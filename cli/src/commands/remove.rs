@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use scrollback::view::find::SessionName;
 use scrollback::write::recorder::Warning;
 use serde::Serialize;
 
@@ -9,10 +10,9 @@ use super::FOUND_PROBLEMS;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::SessionName;
+use crate::session::warnings;
+use crate::session::writable::{Done, Writable};
 use crate::terminal::clean;
-use crate::warnings;
-use crate::writable::{Done, Writable};
 
 /// Move sessions into the trash
 ///

@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use scrollback::model::record::{Title, TitleSource};
+use scrollback::view::find::SessionName;
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::SessionName;
+use crate::session::warnings;
+use crate::session::writable::Writable;
 use crate::terminal::clean;
-use crate::warnings;
-use crate::writable::Writable;
 
 /// Give a session a title
 ///

@@ -2,13 +2,15 @@
 
 use std::process::ExitCode;
 
+use scrollback::view::find::SessionName;
+
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::{self, SessionName};
+use crate::session::name;
+use crate::session::warnings;
+use crate::session::writable::Writable;
 use crate::terminal::clean;
-use crate::warnings;
-use crate::writable::Writable;
 
 /// Let a session go on from an earlier record
 ///

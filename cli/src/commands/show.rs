@@ -7,15 +7,17 @@ use std::process::ExitCode;
 use scrollback::model::message::{Message, Sdk};
 use scrollback::session::{Branch, Bridge, RecordRef, Session};
 use scrollback::view::conversation::Conversation;
+use scrollback::view::find::SessionName;
+use scrollback::view::listing;
 use scrollback::view::page::Page;
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::{self, SessionName};
 use crate::render::message::Detail;
 use crate::render::transcript::Transcript;
 use crate::render::{json, plural};
+use crate::session::name;
 
 /// Show one session
 ///
@@ -57,14 +59,16 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         let failure = Failure::new(FailureKind::Usage, "--raw and --json exclude each other");
         return Err(failure.hint("--raw prints the file's own lines, which are JSON already"));
     }
-    let named = args.session.resolve(global, ctx)?;
+    let named = name::resolve(&args.session, global, ctx)?;
     let bridge = if args.bridge { Bridge::Always } else { Bridge::AsTheAgent };
     let paged = args.last.is_some() || args.before.is_some();
     let page = Page { messages: args.last.unwrap_or(PAGE_MESSAGES), before: args.before.as_deref() };
     // Another head may lie anywhere, so it needs the whole file.
     let by_page = paged && args.head.is_none() && named.record.is_none();
     let mut session = named.located.open(global, ctx, bridge, by_page.then_some(page))?;
-    named.summary.into_iter().for_each(|summary| session.sum_up(summary));
+    if let Some(summary) = listing::summary_elsewhere(&session) {
+        session.sum_up(summary);
+    }
     let at = named.record.as_deref().map(|record| name::record(&session, record)).transpose()?;
     let head = match (&args.head, at) {
         (Some(head), _) => Some(name::record(&session, head)?),

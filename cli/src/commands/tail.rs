@@ -2,24 +2,26 @@
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use scrollback::model::message::Sdk;
 use scrollback::session::Bridge;
 use scrollback::session::read::open::ReadOptions;
 use scrollback::session::read::source::Source;
 use scrollback::view::conversation::Conversation;
-use scrollback::view::stream::{Begin, Follower, Growing};
+use scrollback::view::find::SessionName;
+use scrollback::view::listing::Depth;
+use scrollback::view::stream::{Begin, Follower, Following, Growing, Wake, Watch, WatchBy};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::follow::Sessions;
-use crate::located::Located;
-use crate::name::{self, Named, SessionName};
 use crate::render::message::Detail;
 use crate::render::printer::{Form, Teller, Told};
-use crate::scope::{self, Stores};
-use crate::watch::{Wake, Watch};
+use crate::session::located::Located;
+use crate::session::name::{self, Named};
+use crate::session::scope;
+use crate::terminal::interrupt::on_interrupt;
 
 /// Follow sessions while they grow
 ///
@@ -75,14 +77,14 @@ pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         Some(name) if name.typed() == "-" => follow_pipe(std::io::stdin().lock(), &mut teller, global, ctx)?,
         None if !args.chunks => follow_all(&mut teller, args, global, ctx)?,
         name => {
-            let newest = || "@".parse().map_err(|why: String| Failure::new(FailureKind::Usage, why));
+            let newest = || "@".parse().map_err(|why: &str| Failure::new(FailureKind::Usage, why));
             let name: SessionName = name.clone().map_or_else(newest, Ok)?;
-            let Named { located, record, .. } = name.resolve(global, ctx)?;
+            let Named { located, record, .. } = name::resolve(&name, global, ctx)?;
             match located {
                 Located::Source(source) => {
                     let from = record.map(|record| messages_from(&record, &source, global, ctx)).transpose()?;
                     let begin = Begin::Last(from.unwrap_or(args.last));
-                    let guessed = global.dialect.is_none() && source.key.is_none() && name.is_file(ctx);
+                    let guessed = global.dialect.is_none() && source.key.is_none() && name.is_file(&ctx.home.cwd);
                     let growing = match guessed {
                         true => Growing::guessing(*source, begin, ctx.home.clone()),
                         false => Growing::new(*source, begin),
@@ -122,33 +124,42 @@ fn follow_one(
     global: &Global,
     ctx: &mut Ctx,
 ) -> Result<(), Failure> {
-    let stores = Stores::new(global, ctx)?;
-    let mut watch = Watch::new(!args.poll)?;
+    let places = scope::places(global, ctx)?;
+    let mut watch = start_watch(args)?;
     loop {
         watch.file(&growing.source().path);
-        teller.look(&mut growing, &stores, ctx)?;
+        teller.look(&mut growing, &places, ctx)?;
         ctx.out.flush()?;
-        if matches!(watch.wait(), Wake::Interrupted) {
+        if watch.wait() == Wake::Interrupted {
             return Ok(());
         }
         ctx.look_at_the_clock();
     }
 }
 
+/// Follows the sessions in scope: the newest from its last messages on, the others when they change.
 fn follow_all(teller: &mut Teller, args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<(), Failure> {
-    let stores = Stores::new(global, ctx)?;
-    let dialect = scope::dialect(global)?;
-    let mut watch = Watch::new(!args.poll)?;
-    let mut sessions = Sessions::find(global, ctx, args.last, args.sidechains)?;
+    let places = scope::places(global, ctx)?;
+    let mut watch = start_watch(args)?;
+    let mut following = Following::new(places.clone());
+    let found = scope::found(global, ctx, Depth::Windows)?;
+    (following.project, following.sidechains) = (found.project, args.sidechains);
+    match found.rows.into_iter().find(|(row, _)| row.parent_session.is_none()) {
+        Some((row, source)) => {
+            ctx.note(&format!("Following {} ({}); Ctrl-C stops.", row.title, row.id))?;
+            following.follow(source, Begin::Last(args.last));
+        }
+        None => ctx.note("Waiting for a session to change; Ctrl-C stops.")?,
+    }
     let mut changed = None;
     loop {
-        // A folder may be there by now.
-        stores.roots(dialect).iter().for_each(|root| watch.folder(root));
-        for (from, to) in sessions.find_new(changed.as_ref(), &stores) {
-            teller.moved(&from, &to);
+        // A folder may exist by now.
+        places.roots().iter().for_each(|root| watch.folder(root));
+        for moved in following.find_new(changed.as_ref(), Instant::now()) {
+            teller.moved(&moved.from, &moved.to);
         }
-        for growing in sessions.changed(changed.as_ref(), &stores, ctx) {
-            teller.look(growing, &stores, ctx)?;
+        for growing in following.changed(changed.as_ref(), ctx.now) {
+            teller.look(growing, &places, ctx)?;
         }
         ctx.out.flush()?;
         changed = match watch.wait() {
@@ -158,6 +169,13 @@ fn follow_all(teller: &mut Teller, args: &TailArgs, global: &Global, ctx: &mut C
         };
         ctx.look_at_the_clock();
     }
+}
+
+fn start_watch(args: &TailArgs) -> Result<Watch, Failure> {
+    let watch = Watch::new(if args.poll { WatchBy::Polling } else { WatchBy::Events });
+    let interrupter = watch.interrupter();
+    on_interrupt(move || interrupter.interrupt())?;
+    Ok(watch)
 }
 
 /// Follows what is piped in, to its end.

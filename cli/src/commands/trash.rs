@@ -13,10 +13,10 @@ use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::render::clock;
 use crate::render::table::{Cell, Column, Table};
+use crate::session::writable::Done;
 use crate::terminal::clean;
 use crate::terminal::markdown::plain_preview;
 use crate::terminal::paint::Paint;
-use crate::writable::Done;
 
 /// What a cell looks at of a title: more than any window is wide.
 const TITLE_CHARS: usize = 200;

@@ -3,12 +3,13 @@
 use std::process::ExitCode;
 
 use scrollback::session::Bridge;
+use scrollback::view::find::SessionName;
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::name::SessionName;
 use crate::render::outline;
+use crate::session::name;
 
 /// Draw a session's branches
 ///
@@ -23,7 +24,7 @@ pub(crate) struct TreeArgs {
 }
 
 pub(crate) fn run(args: &TreeArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let named = args.session.resolve(global, ctx)?;
+    let named = name::resolve(&args.session, global, ctx)?;
     let bridge = if args.bridge { Bridge::Always } else { Bridge::AsTheAgent };
     let session = named.located.open(global, ctx, bridge, None)?;
     if ctx.json {

@@ -9,8 +9,8 @@ use scrollback::write::store::{NewSession, Store};
 
 use crate::ctx::Ctx;
 use crate::failure::Failure;
-use crate::warnings;
-use crate::writable::Writable;
+use crate::session::warnings;
+use crate::session::writable::Writable;
 
 /// A session to record to, before anything was said.
 pub(crate) struct Destination {

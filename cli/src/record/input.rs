@@ -1,14 +1,14 @@
 //! Lines that come in on standard input, read beside the work: while nothing comes, what is held back can be written.
 
 use std::io::{self, BufRead};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
 use crate::record::ingest::LINE_LIMIT_BYTES;
 
-use crate::failure::{Failure, FailureKind};
+use crate::failure::Failure;
 use crate::record::sse::{FIELD_HEAD_BYTES, is_field};
+use crate::terminal::interrupt::on_interrupt;
 
 /// Lines that are read ahead: few, since one may be large.
 const READ_AHEAD: usize = 8;
@@ -38,7 +38,8 @@ pub(crate) struct Lines {
 impl Lines {
     pub(crate) fn of_stdin() -> Result<Lines, Failure> {
         let (sender, lines) = mpsc::sync_channel(READ_AHEAD);
-        listen_for_stops(sender.clone())?;
+        let stop = sender.clone();
+        on_interrupt(move || stop.send(Came::End).is_ok())?;
         // It ends with the input, or with the process.
         std::thread::spawn(move || read_all(io::stdin().lock(), &sender));
         Ok(Lines { lines })
@@ -144,15 +145,4 @@ impl<R: BufRead> Input<R> {
 
 fn taken(line: Vec<u8>, is_too_long: bool) -> Taken {
     if is_too_long { Taken::TooLong } else { Taken::Line(line) }
-}
-
-/// The first Ctrl-C or SIGTERM asks for an end, the second one makes it.
-fn listen_for_stops(sender: SyncSender<Came>) -> Result<(), Failure> {
-    let asked = AtomicBool::new(false);
-    let handler = move || {
-        if asked.swap(true, Ordering::Relaxed) || sender.send(Came::End).is_err() {
-            std::process::exit(130);
-        }
-    };
-    ctrlc::set_handler(handler).map_err(|error| Failure::new(FailureKind::Io, error.to_string()))
 }

@@ -20,7 +20,7 @@ use crate::record::destination::{Destination, Opened, told};
 use crate::record::ingest::{Ingest, Op, Parsed};
 use crate::record::input::{Came, Lines};
 use crate::record::sse::{Events, Joined};
-use crate::warnings;
+use crate::session::warnings;
 
 /// A session that lines are recorded to, and what became of each line.
 pub(crate) struct Recording {

@@ -6,6 +6,7 @@ use std::io::Write;
 use scrollback::model::message::Sdk;
 use scrollback::session::read::open::ReadOptions;
 use scrollback::session::read::source::Source;
+use scrollback::view::find::Places;
 use scrollback::view::stream::{Change, Chunks, Growing, Update};
 use serde_json::{Value, json};
 
@@ -15,7 +16,6 @@ use crate::render::json;
 use crate::render::live::Live;
 use crate::render::message::Detail;
 use crate::render::{divider, plural};
-use crate::scope::Stores;
 use crate::terminal::{Look, clean, width};
 
 /// How updates are told.
@@ -74,9 +74,9 @@ impl Teller {
     }
 
     /// Looks at a file and tells what is new.
-    pub(crate) fn look(&mut self, growing: &mut Growing, stores: &Stores, ctx: &mut Ctx) -> Result<(), Failure> {
+    pub(crate) fn look(&mut self, growing: &mut Growing, places: &Places, ctx: &mut Ctx) -> Result<(), Failure> {
         let source = growing.source().clone();
-        let find = stores.finder(&source);
+        let find = places.finder(&source);
         let reading = ReadOptions { find: &find, ..ReadOptions::plain(ctx.now) };
         let path = source.path.to_string_lossy().into_owned();
         let look = match growing.look(&reading) {

@@ -4,6 +4,7 @@
 //! module, each reset before its line ends, so a pager may cut anywhere.
 
 pub(crate) mod clean;
+pub(crate) mod interrupt;
 pub(crate) mod markdown;
 pub(crate) mod pager;
 pub(crate) mod paint;

@@ -18,7 +18,8 @@ use scrollback::model::message::Sdk;
 use scrollback::session::Session;
 use scrollback::session::read::open::ReadOptions;
 use scrollback::session::read::source::Source;
-use scrollback::view::listing::{Depth, Places, row};
+use scrollback::view::find::Places;
+use scrollback::view::listing::{Depth, row};
 use scrollback::view::stream::{Begin, Chunks, Follower};
 use serde::Deserialize;
 use serde_json::Value;
@@ -88,7 +89,7 @@ fn streamed(path: &Path, reading: &ReadOptions<'_>) -> u64 {
 
 fn sources(home: &Path) -> Vec<Source> {
     let home = Home { cwd: home.to_path_buf(), dir: home.to_path_buf(), vars: Default::default() };
-    let found = Places { home: &home, store: None, dialect: None }.sources();
+    let found = Places { home: home.clone(), store: None, dialect: None }.sources();
     found.into_iter().filter_map(Result::ok).collect()
 }
 

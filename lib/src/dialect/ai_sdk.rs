@@ -41,7 +41,7 @@ impl Dialect for AiSdk {
     }
 
     fn traits(&self) -> Traits {
-        Traits::of(Repeated::LastWins)
+        Traits { ids_in_names: false, ..Traits::of(Repeated::LastWins) }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {

@@ -58,6 +58,7 @@ impl Dialect for ClaudeCode {
         Traits {
             bridges_within_ms: Some(BRIDGES_WITHIN_MS),
             results: ResultOrder::Came,
+            sums_up_others: true,
             ..Traits::of(Repeated::LastWins)
         }
     }

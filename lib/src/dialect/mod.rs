@@ -125,12 +125,23 @@ pub struct Traits {
     pub title_within_bytes: u64,
     /// In which order the agent sends what the calls of one answer gave back.
     pub results: ResultOrder,
+    /// The name of a file is the id of its session: files with other names need not be opened in search of an id.
+    pub ids_in_names: bool,
+    /// A file may hold summaries of other sessions in its folder, which are their titles.
+    pub sums_up_others: bool,
 }
 
 impl Traits {
     /// What most dialects have in common.
     pub const fn of(repeated: Repeated) -> Traits {
-        Traits { repeated, bridges_within_ms: None, title_within_bytes: 0, results: ResultOrder::Called }
+        Traits {
+            repeated,
+            bridges_within_ms: None,
+            title_within_bytes: 0,
+            results: ResultOrder::Called,
+            ids_in_names: true,
+            sums_up_others: false,
+        }
     }
 }
 

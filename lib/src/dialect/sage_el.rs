@@ -59,7 +59,7 @@ impl Dialect for SageEl {
     }
 
     fn traits(&self) -> Traits {
-        Traits::of(Repeated::Distinct)
+        Traits { ids_in_names: false, ..Traits::of(Repeated::Distinct) }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {

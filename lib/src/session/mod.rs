@@ -131,6 +131,11 @@ impl Session {
         SessionId(self.derived.facts.session.clone().unwrap_or_else(|| self.source.name()))
     }
 
+    /// Whether the file states the id: else the session is called after its place.
+    pub(crate) fn states_its_id(&self) -> bool {
+        self.derived.facts.session.is_some()
+    }
+
     /// Who wrote it.
     pub fn dialect(&self) -> &'static dyn Dialect {
         self.source.dialect

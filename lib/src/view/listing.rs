@@ -1,17 +1,13 @@
 //! Every session of a home, each described from the two ends of its file (reading rule 10).
 
 use std::fs;
-use std::path::PathBuf;
 
 use hashbrown::HashMap;
 
 use crate::dialect::layout::Format;
-use crate::dialect::{self, Dialect};
 use crate::model::error::Result;
-use crate::model::home::Home;
-use crate::model::record::{Kind, RecordId, TitleSource};
+use crate::model::record::{Kind, RecordId, SessionId, TitleSource};
 use crate::session::Session;
-use crate::session::read::detect;
 use crate::session::read::open::{Ends, ReadOptions};
 use crate::session::read::source::Source;
 use crate::view::answers::SessionRow;
@@ -32,38 +28,6 @@ pub enum Depth {
     Windows,
     /// All of it.
     Whole,
-}
-
-/// Where to look for sessions.
-pub struct Places<'a> {
-    /// The home.
-    pub home: &'a Home,
-    /// Only this store, instead of the home's.
-    pub store: Option<PathBuf>,
-    /// Only this dialect.
-    pub dialect: Option<&'static dyn Dialect>,
-}
-
-impl Places<'_> {
-    /// Every session's source. What cannot be looked into is an error of its own.
-    pub fn sources(&self) -> Vec<Result<Source>> {
-        let dialects: Vec<&'static dyn Dialect> = match self.dialect {
-            Some(dialect) => vec![dialect],
-            None => dialect::all().to_vec(),
-        };
-        if let Some(file) = self.store.as_ref().filter(|store| store.is_file()) {
-            // A database is a store too.
-            let of_file = || detect::of_file(file, self.home);
-            let sources = self.dialect.map_or_else(of_file, Ok).and_then(|dialect| Source::in_file(dialect, file));
-            return sources.map_or_else(|error| vec![Err(error)], |sources| sources.into_iter().map(Ok).collect());
-        }
-        let layouts = |dialect: &dyn Dialect| match &self.store {
-            Some(store) => dialect.layouts_in(store),
-            None => dialect.layouts(self.home),
-        };
-        let of_all = dialects.iter().flat_map(|dialect| layouts(*dialect).into_iter().map(|layout| (*dialect, layout)));
-        Source::walk_all(&of_all.collect::<Vec<_>>())
-    }
 }
 
 /// Describes one session.
@@ -104,6 +68,28 @@ pub fn row(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> Result<S
         (row.title, row.title_source) = (title(&last.text), last.source);
     }
     Ok(row)
+}
+
+/// A session's id, from as little of its file as shows it.
+pub(crate) fn id(source: &Source, reading: &ReadOptions<'_>) -> Result<SessionId> {
+    let Some(ends) = Ends::of(source, reading)? else { return Ok(Session::open(source, reading)?.id()) };
+    let shows_id = |session: &Session, _| session.states_its_id() || session.records().len() > 0;
+    Ok(grow(ends.size_bytes, |window| ends.start(window.max(WHOLE_BYTES)), shows_id)?.id())
+}
+
+/// The summary of an untitled session that another session of its folder holds, where the agent writes summaries so.
+pub fn summary_elsewhere(session: &Session) -> Option<String> {
+    let (source, reading) = (&session.source, ReadOptions::plain(session.tail.now));
+    let head = session.head().filter(|_| session.title().is_none() && source.dialect.traits().sums_up_others)?;
+    let is_beside = |other: &Source| other.path != source.path && other.path.parent() == source.path.parent();
+    source.neighbours().into_iter().filter(is_beside).find_map(|other| {
+        let ends = Ends::of(&other, &reading).ok()??;
+        let windows = [ends.start(WHOLE_BYTES), ends.end(WINDOW_BYTES)];
+        windows.into_iter().filter_map(Result::ok).find_map(|window| {
+            let mut summaries = window.summaries_of_others().iter();
+            summaries.find(|(of, _)| *of == head.id()).map(|(_, summary)| summary.clone())
+        })
+    })
 }
 
 /// Gives sessions without a title the summaries that stand in other sessions' files.

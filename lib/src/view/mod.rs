@@ -7,6 +7,7 @@ pub mod history;
 pub mod stream;
 pub mod tool_calls;
 pub mod listing;
+pub mod find;
 pub mod answers;
 pub(crate) mod describe;
 pub mod profile;

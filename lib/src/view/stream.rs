@@ -10,11 +10,17 @@
 mod call;
 mod chunk;
 mod chunks;
+mod following;
 mod growing;
+mod watch;
 
 pub use chunk::{Call, Chunk, DataChunk};
 pub use chunks::Chunks;
-pub use growing::{Change, Growing, Look, identity};
+pub use following::{Following, Moved};
+pub use growing::{Change, Growing, Look};
+pub use watch::{Interrupter, Wake, Watch, WatchBy};
+
+use growing::identity;
 
 use hashbrown::HashSet;
 use xxhash_rust::xxh3::xxh3_64;
@@ -50,7 +56,9 @@ pub enum Begin {
 /// Follows a session as bytes are added to it.
 ///
 /// ```
-/// use scrollback::{dialect, reading::ReadOptions, stream::{Begin, Follower, Update}};
+/// use scrollback::dialect;
+/// use scrollback::session::read::open::ReadOptions;
+/// use scrollback::view::stream::{Begin, Follower, Update};
 ///
 /// let native = dialect::named("native").expect("it is built in");
 /// let reading = ReadOptions::plain(jiff::Timestamp::UNIX_EPOCH);

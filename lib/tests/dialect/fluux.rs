@@ -12,8 +12,9 @@ use scrollback::model::record::Body;
 use scrollback::session::Session;
 use scrollback::session::read::source::Source;
 use scrollback::view::answers::SessionRow;
+use scrollback::view::find::Places;
 use scrollback::view::history::{History, View};
-use scrollback::view::listing::{self, Depth, Places};
+use scrollback::view::listing::{self, Depth};
 use serde_json::json;
 
 const HEADER: &str = r#"{"type":"session","version":1,"created":"2025-02-08T19:00:00Z","jid":"alice@example.com"}"#;
@@ -32,7 +33,7 @@ fn read(lines: &[&str]) -> Session {
     Session::from_bytes(fluux(), lines.join("\n").into_bytes(), &reading())
 }
 
-fn rows(places: &Places<'_>) -> Vec<SessionRow> {
+fn rows(places: &Places) -> Vec<SessionRow> {
     let sources = places.sources().into_iter().map(Result::unwrap);
     sources.map(|source| listing::row(&source, &reading(), Depth::Windows).unwrap()).collect()
 }
@@ -67,8 +68,8 @@ fn each_file_of_a_jid_is_a_session_of_its_own_and_nothing_else_is() {
         "alice@example.com:20250209-120000",
     ];
     for places in [
-        Places { home: &home, store: None, dialect: Some(fluux()) },
-        Places { home: &home, store: Some(store.clone()), dialect: Some(fluux()) },
+        Places { home: home.clone(), store: None, dialect: Some(fluux()) },
+        Places { home: home.clone(), store: Some(store.clone()), dialect: Some(fluux()) },
     ] {
         let mut rows = rows(&places);
         let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();

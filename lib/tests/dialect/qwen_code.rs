@@ -11,8 +11,9 @@ use scrollback::model::message::Role;
 use scrollback::model::record::{Body, TitleSource, Usage};
 use scrollback::session::Session;
 use scrollback::session::read::source::Source;
+use scrollback::view::find::Places;
 use scrollback::view::history::{History, View};
-use scrollback::view::listing::{self, Depth, Places};
+use scrollback::view::listing::{self, Depth};
 use serde_json::{Value, json};
 
 fn case(name: &str) -> Session {
@@ -190,7 +191,7 @@ fn sessions_are_found_where_the_agent_keeps_them() {
     let listed = |vars: &[(&str, &str)], store: Option<&Path>| {
         let vars: BTreeMap<String, String> = vars.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
         let home = Home { dir: dir.path().to_path_buf(), cwd: dir.path().to_path_buf(), vars };
-        let places = Places { home: &home, store: store.map(Path::to_path_buf), dialect: Some(&QwenCode) };
+        let places = Places { home: home.clone(), store: store.map(Path::to_path_buf), dialect: Some(&QwenCode) };
         let row = |source: &Source| listing::row(source, &crate::support::reading(), Depth::Windows).unwrap();
         let rows = places.sources().into_iter().map(|source| row(&source.unwrap()));
         rows.map(|row| format!("{} {}", row.id, row.project.unwrap())).collect::<Vec<_>>()

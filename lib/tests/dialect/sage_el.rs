@@ -11,7 +11,8 @@ use scrollback::session::Session;
 use scrollback::session::read::detect;
 use scrollback::session::read::source::Source;
 use scrollback::view::conversation::Conversation;
-use scrollback::view::listing::{self, Depth, Places};
+use scrollback::view::find::Places;
+use scrollback::view::listing::{self, Depth};
 use scrollback::view::profile::Profile;
 use serde_json::{Value, json};
 
@@ -34,7 +35,7 @@ fn write(store: &Path, path: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-fn rows(places: &Places<'_>) -> Vec<(String, String, Option<String>)> {
+fn rows(places: &Places) -> Vec<(String, String, Option<String>)> {
     let sources = places.sources().into_iter().map(Result::unwrap);
     let rows = sources.map(|source| listing::row(&source, &reading(), Depth::Windows).unwrap());
     rows.map(|row| (row.dialect.to_owned(), row.id.as_str().to_owned(), row.project)).collect()
@@ -57,7 +58,7 @@ fn a_project_is_what_metadata_says_whatever_its_folder_is_called() {
         &TALK.replace("\"role\"", "\"cwd\":\"/gone/told\",\"role\""),
     );
     let home = Home { dir: "/nowhere".into(), cwd: "/".into(), vars: Default::default() };
-    let places = Places { home: &home, store: Some(dir.path().to_path_buf()), dialect: None };
+    let places = Places { home: home.clone(), store: Some(dir.path().to_path_buf()), dialect: None };
     assert_eq!(
         rows(&places),
         [
@@ -79,7 +80,7 @@ fn every_place_of_emacs_is_looked_into_and_a_folder_shared_with_claude_code_is_e
     write(&dir.path().join(".claude"), "-gone-p/c1.jsonl", claude);
     let vars = [("XDG_CONFIG_HOME".to_owned(), "xdg".to_owned())].into();
     let home = Home { dir: dir.path().to_path_buf(), cwd: dir.path().to_path_buf(), vars };
-    let found = rows(&Places { home: &home, store: None, dialect: None });
+    let found = rows(&Places { home: home.clone(), store: None, dialect: None });
     let of = |name: &str| found.iter().filter(|(dialect, ..)| dialect == name).count();
     assert_eq!((of("sage-el"), of("claude-code"), found.len()), (4, 1, 5));
     let shared = dir.path().join(".claude/projects/-gone-p/conversation.jsonl");
@@ -93,7 +94,7 @@ fn duplicated_archives_are_two_sessions_and_an_archive_named_by_its_path_knows_i
     write(dir.path(), "p/history/one.jsonl", TALK);
     write(dir.path(), "p/history/two.jsonl", TALK);
     let home = Home { dir: "/nowhere".into(), cwd: "/".into(), vars: Default::default() };
-    let places = Places { home: &home, store: Some(dir.path().to_path_buf()), dialect: None };
+    let places = Places { home: home.clone(), store: Some(dir.path().to_path_buf()), dialect: None };
     let expected = [row("sage-el", "one", Some("/gone/tide")), row("sage-el", "two", Some("/gone/tide"))];
     assert_eq!(rows(&places), expected);
     let source = Source::file(sage(), &dir.path().join("projects/p/history/one.jsonl"));

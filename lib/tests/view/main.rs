@@ -1,6 +1,7 @@
 //! What people, models and programs see of a session.
 
 mod aisdk;
+mod find;
 mod history;
 mod model_page;
 mod model_views;

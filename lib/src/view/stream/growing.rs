@@ -292,14 +292,14 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
 
 /// Which file it is, whatever it is called.
 #[cfg(unix)]
-pub fn identity(metadata: &Metadata) -> u64 {
+pub(super) fn identity(metadata: &Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt;
     metadata.ino() ^ metadata.dev().rotate_left(32)
 }
 
 /// Which file it is, whatever it is called: where that cannot be asked, when it was made.
 #[cfg(not(unix))]
-pub fn identity(metadata: &Metadata) -> u64 {
+pub(super) fn identity(metadata: &Metadata) -> u64 {
     let made = metadata.created().ok().and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
     made.map_or(0, |made| made.as_nanos() as u64)
 }

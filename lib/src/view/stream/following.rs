@@ -5,39 +5,44 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use scrollback::dialect::Dialect;
-use scrollback::dialect::layout::Format;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::session::read::source::Source;
-use scrollback::view::listing::{self, Depth};
-use scrollback::view::stream::{self, Begin, Growing};
+use jiff::Timestamp;
 
-use crate::args::Global;
-use crate::ctx::Ctx;
-use crate::failure::Failure;
-use crate::scope::{self, Stores};
+use super::{Begin, Growing, identity};
+use crate::dialect::layout::Format;
+use crate::session::read::open::ReadOptions;
+use crate::session::read::source::Source;
+use crate::view::find::Places;
+use crate::view::listing::{self, Depth};
 
 /// How often all places are walked at most: a large home has thousands of files.
 const WALK_AFTER: Duration = Duration::from_secs(1);
 
-/// What is said while there is nothing to tell.
-const WAITING: &str = "Waiting for a session to go on; Ctrl-C ends.";
-
-/// Every session in scope, those that begin later included.
-pub(crate) struct Sessions {
-    dialect: Option<&'static dyn Dialect>,
-    project: Option<PathBuf>,
-    sidechains: bool,
+/// Every session in scope, including those that start later.
+pub struct Following {
+    places: Places,
+    /// Only sessions of this project.
+    pub project: Option<PathBuf>,
+    /// Sub-agents' sessions too.
+    pub sidechains: bool,
     known: HashMap<Key, Known>,
     walked: Option<Instant>,
+}
+
+/// A file that was moved.
+#[derive(Debug)]
+pub struct Moved {
+    /// What it was.
+    pub from: Source,
+    /// What it is now.
+    pub to: Source,
 }
 
 /// A file, and which of its sessions.
 type Key = (PathBuf, Option<String>);
 
 enum Known {
-    /// It stands still, as far as we know.
-    Still {
+    /// It has not changed since it was first seen.
+    Unchanged {
         source: Box<Source>,
         seen: Option<Seen>,
     },
@@ -53,50 +58,39 @@ struct Seen {
     identity: u64,
 }
 
-impl Sessions {
-    /// Finds the sessions in scope. The newest is told of with its last messages, the others when they go on; those of
-    /// sub-agents only with `sidechains`.
-    pub(crate) fn find(global: &Global, ctx: &mut Ctx, last: usize, sidechains: bool) -> Result<Sessions, Failure> {
-        let dialect = scope::dialect(global)?;
+impl Following {
+    /// Follows every session of these places. What is written from now on is new.
+    pub fn new(places: Places) -> Following {
         let mut known = HashMap::new();
-        // First how long they are: what is written from now on is news.
-        for source in Stores::new(global, ctx)?.sources(dialect) {
+        for source in places.sources().into_iter().flatten() {
             let seen = seen(&source.path);
-            known.insert(key(&source), Known::Still { source: Box::new(source), seen });
+            known.insert(key(&source), Known::Unchanged { source: Box::new(source), seen });
         }
-        let found = scope::found(global, ctx, Depth::Windows)?;
-        match found.rows.into_iter().find(|(row, _)| row.parent_session.is_none()) {
-            Some((row, source)) => {
-                ctx.note(&format!("Following {} ({}); Ctrl-C ends.", row.title, row.id))?;
-                known.insert(key(&source), Known::Followed(Box::new(Growing::new(source, Begin::Last(last)))));
-            }
-            None => ctx.note(WAITING)?,
-        }
-        Ok(Sessions { dialect, project: found.project, sidechains, known, walked: None })
+        Following { places, project: None, sidechains: false, known, walked: None }
     }
 
-    /// Looks for sessions that are new or lie elsewhere now, and gives the moved ones: from where, and where to.
-    pub(crate) fn find_new(&mut self, changed: Option<&HashSet<PathBuf>>, stores: &Stores) -> Vec<(Source, Source)> {
-        let due = self.walked.is_none_or(|walked| walked.elapsed() >= WALK_AFTER);
+    /// Follows this session from `begin` on, whether it changes or not.
+    pub fn follow(&mut self, source: Source, begin: Begin) {
+        self.known.insert(key(&source), Known::Followed(Box::new(Growing::new(source, begin))));
+    }
+
+    /// Looks for sessions that are new or were moved, and returns the moved ones. `at` is the time of this look.
+    pub fn find_new(&mut self, changed: Option<&HashSet<PathBuf>>, at: Instant) -> Vec<Moved> {
+        let due = self.walked.is_none_or(|walked| at.saturating_duration_since(walked) >= WALK_AFTER);
         if self.knows_all(changed) || !due {
             return Vec::new();
         }
-        let found = stores.sources(self.dialect);
-        let moved = found.iter().filter_map(|source| Some((self.notice_move(source)?, source.clone()))).collect();
+        let found: Vec<Source> = self.places.sources().into_iter().flatten().collect();
+        let moved = found.iter().filter_map(|to| Some(Moved { from: self.notice_move(to)?, to: to.clone() })).collect();
         for source in found {
-            self.known.entry(key(&source)).or_insert(Known::Still { source: Box::new(source), seen: None });
+            self.known.entry(key(&source)).or_insert(Known::Unchanged { source: Box::new(source), seen: None });
         }
-        self.walked = Some(Instant::now());
+        self.walked = Some(at);
         moved
     }
 
     /// The sessions to look at. `changed` are the files that are known to have changed; without it all are looked at.
-    pub(crate) fn changed(
-        &mut self,
-        changed: Option<&HashSet<PathBuf>>,
-        stores: &Stores,
-        ctx: &Ctx,
-    ) -> Vec<&mut Growing> {
+    pub fn changed(&mut self, changed: Option<&HashSet<PathBuf>>, clock: Timestamp) -> Vec<&mut Growing> {
         let all_known = self.knows_all(changed);
         let mut looked_at = Vec::new();
         for ((path, _), known) in &mut self.known {
@@ -105,9 +99,9 @@ impl Sessions {
             if all_known && !changed.is_some_and(mentioned) {
                 continue;
             }
-            if let Known::Still { source, seen: before } = known {
+            if let Known::Unchanged { source, seen: before } = known {
                 let now = seen(path);
-                // One that is gone was not told of; it may lie elsewhere.
+                // A file that is gone was not reported; it may have been moved.
                 if now.is_none() || now == *before {
                     continue;
                 }
@@ -116,13 +110,13 @@ impl Sessions {
                     (_, None) => Begin::At(0),
                     (Format::Document | Format::Rows(_) | Format::ByContent { .. }, Some(_)) => Begin::Last(1),
                 };
-                match in_scope(source, self.project.as_deref(), self.sidechains, stores, ctx) {
+                match is_in_scope(source, &self.places, self.project.as_deref(), self.sidechains, clock) {
                     Some(true) => {}
                     Some(false) => {
                         *before = now;
                         continue;
                     }
-                    // A new file may not tell yet whose it is; in one that was cut, what comes is news.
+                    // A new file may not show its project yet; in one that was cut, everything that follows is new.
                     None => {
                         if let (Some(before), Some(now)) = (before, now) {
                             before.length = before.length.min(now.length);
@@ -140,7 +134,7 @@ impl Sessions {
         looked_at
     }
 
-    /// A file that was moved goes on under its new name, and is nothing new. Gives what it was.
+    /// Follows a moved file under its new name, and returns its former source.
     fn notice_move(&mut self, source: &Source) -> Option<Source> {
         if self.known.contains_key(&key(source)) {
             return None;
@@ -149,7 +143,7 @@ impl Sessions {
         let is_left = |path: &Path| seen(path).is_none_or(|there| there.identity != now.identity);
         let mut others = self.known.iter_mut().filter(|((_, key), _)| *key == source.key);
         let (from, before) = others.find_map(|(key, known)| match known {
-            Known::Still { source: before, seen } => {
+            Known::Unchanged { source: before, seen } => {
                 let same = *seen == Some(now) && before.dialect.name() == source.dialect.name() && is_left(&key.0);
                 same.then(|| (key.clone(), std::mem::replace(&mut **before, source.clone())))
             }
@@ -185,15 +179,22 @@ fn is_of(changed: &Path, session: &Path) -> bool {
 
 fn seen(path: &Path) -> Option<Seen> {
     let metadata = fs::metadata(path).ok()?;
-    Some(Seen { length: metadata.len(), modified: metadata.modified().ok()?, identity: stream::identity(&metadata) })
+    Some(Seen { length: metadata.len(), modified: metadata.modified().ok()?, identity: identity(&metadata) })
 }
 
-fn in_scope(source: &Source, project: Option<&Path>, sidechains: bool, stores: &Stores, ctx: &Ctx) -> Option<bool> {
-    let find = stores.finder(source);
-    let reading = ReadOptions { find: &find, ..ReadOptions::plain(ctx.now) };
+/// `None` when the file does not show it yet.
+fn is_in_scope(
+    source: &Source,
+    places: &Places,
+    project: Option<&Path>,
+    sidechains: bool,
+    now: Timestamp,
+) -> Option<bool> {
+    let find = places.finder(source);
+    let reading = ReadOptions { find: &find, ..ReadOptions::plain(now) };
     let row = match listing::row(source, &reading, Depth::Windows) {
         Ok(row) => row,
-        // Why it cannot be read is told by who follows it.
+        // Whoever follows it reports why it cannot be read.
         Err(_) => return project.is_none().then_some(true),
     };
     row.head?;

@@ -7,14 +7,15 @@ use scrollback::model::host::Host;
 use scrollback::model::project;
 use scrollback::session::read::source::Source;
 use scrollback::session::{Bridge, Session};
+use scrollback::view::find::SessionName;
 use scrollback::write::store::Store;
 use serde::Serialize;
 
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::located::Located;
-use crate::name::SessionName;
+use crate::session::located::Located;
+use crate::session::name;
 
 /// A session that may be written.
 pub(crate) struct Writable {
@@ -48,9 +49,9 @@ pub(crate) fn refuse_demo(ctx: &Ctx) -> Result<(), Failure> {
 impl Writable {
     /// Finds and reads the session that was named.
     pub(crate) fn find(name: &SessionName, global: &Global, ctx: &mut Ctx) -> Result<Writable, Failure> {
-        let named = name.resolve(global, ctx)?;
+        let named = name::resolve(name, global, ctx)?;
         let Located::Source(source) = named.located else {
-            let failure = Failure::new(FailureKind::Usage, "what is piped in cannot be written to");
+            let failure = Failure::new(FailureKind::Usage, "piped input cannot be written to");
             return Err(failure.hint("name a session or its file"));
         };
         Writable::of(*source, named.record, global, ctx)

@@ -1,0 +1,80 @@
+//! Where a named session is: a file, rows of a database, or bytes that were piped in; and reading it from there.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use scrollback::dialect::Dialect;
+use scrollback::session::read::detect;
+use scrollback::session::read::open::ReadOptions;
+use scrollback::session::read::source::Source;
+use scrollback::session::{Bridge, Session};
+use scrollback::view::page::Page;
+
+use super::scope;
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+
+/// The most that may be piped in: it is kept in memory.
+const PIPE_LIMIT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
+
+/// Where a named session is.
+pub(crate) enum Located {
+    Source(Box<Source>),
+    Bytes { dialect: &'static dyn Dialect, bytes: Vec<u8> },
+}
+
+impl Located {
+    /// Reads standard input to its end.
+    pub(crate) fn from_stdin(dialect: Option<&'static dyn Dialect>) -> Result<Located, Failure> {
+        Ok(Located::from_bytes(dialect, read_all(std::io::stdin().lock())?))
+    }
+
+    /// Reads a shell's pipe to its end.
+    pub(crate) fn from_pipe(path: &Path, dialect: Option<&'static dyn Dialect>) -> Result<Located, Failure> {
+        let file = fs::File::open(path)
+            .map_err(|source| scrollback::model::error::Error::Io { path: path.to_owned(), source })?;
+        Ok(Located::from_bytes(dialect, read_all(file)?))
+    }
+
+    fn from_bytes(dialect: Option<&'static dyn Dialect>, bytes: Vec<u8>) -> Located {
+        Located::Bytes { dialect: dialect.unwrap_or_else(|| detect::of_bytes(&bytes)), bytes }
+    }
+
+    /// Reads the session, whole or a page of it.
+    pub(crate) fn open(
+        self,
+        global: &Global,
+        ctx: &mut Ctx,
+        bridge: Bridge,
+        page: Option<Page<'_>>,
+    ) -> Result<Session, Failure> {
+        let source = match self {
+            Located::Source(source) => source,
+            Located::Bytes { dialect, bytes } => {
+                let reading = ReadOptions { bridge, ..ReadOptions::plain(ctx.now) };
+                return Ok(Session::from_bytes(dialect, bytes, &reading));
+            }
+        };
+        let places = scope::places(global, ctx)?;
+        let find = places.finder(&source);
+        let reading = ReadOptions { bridge, find: &find, ..ReadOptions::plain(ctx.now) };
+        Ok(match page {
+            Some(page) => Session::open_page(&source, &reading, page)?,
+            None => Session::open(&source, &reading)?,
+        })
+    }
+}
+
+fn read_all(from: impl Read) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    from.take(PIPE_LIMIT_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > PIPE_LIMIT_BYTES {
+        let message = format!("more than {PIPE_LIMIT_BYTES} bytes were piped in");
+        return Err(
+            Failure::new(FailureKind::Usage, message).hint("name the file instead: files are read piece by piece")
+        );
+    }
+    Ok(bytes)
+}

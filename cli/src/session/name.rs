@@ -1,0 +1,92 @@
+//! Finds the session and the record that were named, and words why there is none.
+
+use scrollback::session::{NotFound, RecordRef, Session};
+use scrollback::view::find::{Location, Lookup, Match, NameError, SessionName};
+
+use super::located::Located;
+use super::scope;
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::render::plural;
+
+/// A session, and the record in it that was named.
+pub(crate) struct Named {
+    pub(crate) located: Located,
+    pub(crate) record: Option<String>,
+}
+
+/// Finds the session that was named. Files that cannot be read on the way are warned about.
+pub(crate) fn resolve(name: &SessionName, global: &Global, ctx: &mut Ctx) -> Result<Named, Failure> {
+    let (places, scope) = (scope::places(global, ctx)?, scope::scope(global, ctx)?);
+    let mut unreadable = Vec::new();
+    let resolved = name.resolve(Lookup { places: &places, scope: &scope, now: ctx.now }, &mut unreadable);
+    for error in unreadable {
+        ctx.warn(&error.into())?;
+    }
+    let named = resolved?;
+    let located = match named.location {
+        Location::Source(source) => Located::Source(source),
+        Location::Pipe(path) => Located::from_pipe(&path, places.dialect)?,
+        Location::Stdin => Located::from_stdin(places.dialect)?,
+    };
+    Ok(Named { located, record: named.record })
+}
+
+/// The record that was named, or why there is none.
+pub(crate) fn record<'s>(session: &'s Session, name: &str) -> Result<RecordRef<'s>, Failure> {
+    session.find(name).map_err(|error| match error {
+        NotFound::Nothing => {
+            let message = format!("no record {name:?} in session {}", session.id());
+            Failure::new(FailureKind::NotFound, message).hint("`scrollback tree SESSION` shows every record")
+        }
+        NotFound::Several(ids) => {
+            let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
+            let message = format!("{name:?} is ambiguous in session {}", session.id());
+            Failure::new(FailureKind::Usage, message).hint(format!("use a longer prefix: {}", ids.join(", ")))
+        }
+    })
+}
+
+impl From<NameError> for Failure {
+    fn from(error: NameError) -> Failure {
+        let message = error.to_string();
+        let (kind, hint) = match error {
+            NameError::Read(error) => return error.into(),
+            NameError::NotFound(_) => (FailureKind::NotFound, "`scrollback list --all` shows every id".to_owned()),
+            NameError::Ambiguous { matches, .. } => (FailureKind::Usage, longer_names(&matches)),
+            NameError::Malformed(_) => {
+                (FailureKind::Usage, "@ is the newest session of this project, @~1 the one before it".to_owned())
+            }
+            NameError::TooFew { hidden: 0, .. } => {
+                (FailureKind::NotFound, "`scrollback --demo list` shows the bundled demo sessions".to_owned())
+            }
+            NameError::TooFew { hidden, .. } => {
+                (FailureKind::NotFound, format!("{} in other projects: add --all", plural(hidden as u64, "session")))
+            }
+            NameError::NotASession(_) => {
+                let hint = "name a file in it; `scrollback list --store DIR` lists a store";
+                (FailureKind::Usage, hint.to_owned())
+            }
+            NameError::InFile { file, count, .. } => {
+                let kind = if count == 0 { FailureKind::NotFound } else { FailureKind::Usage };
+                (kind, format!("`scrollback list --store {}` shows every id", file.display()))
+            }
+        };
+        Failure::new(kind, message).hint(hint)
+    }
+}
+
+/// How to name one of the matches.
+fn longer_names(matches: &[Match]) -> String {
+    const LISTED: usize = 6;
+    let same_id = matches.iter().all(|other| other.id == matches[0].id);
+    let name = |one: &Match| match same_id {
+        true => one.path.display().to_string(),
+        false => format!("{}:{}", one.dialect, one.id),
+    };
+    let names: Vec<String> = matches.iter().take(LISTED).map(name).collect();
+    let more = if matches.len() > LISTED { ", …" } else { "" };
+    let how = if same_id { "name it by its path" } else { "use a longer prefix" };
+    format!("{how}: {}{more}", names.join(", "))
+}

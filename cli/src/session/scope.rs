@@ -1,0 +1,109 @@
+//! Which sessions a command looks at: those of this project, unless an option widens or narrows that.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+use scrollback::dialect::{self, Dialect};
+use scrollback::model::error::Error;
+use scrollback::session::read::source::Source;
+use scrollback::view::answers::SessionRow;
+use scrollback::view::find::{Places, ProjectScope, Scope, parse_time};
+use scrollback::view::listing::Depth;
+
+use crate::args::Global;
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::terminal::clean;
+
+/// The sessions in scope, and how many are not.
+pub(crate) struct Found {
+    /// The newest first.
+    pub(crate) rows: Vec<(SessionRow, Source)>,
+    /// How many belong to other projects.
+    pub(crate) hidden: usize,
+    /// How many files and folders could not be read; each was warned about.
+    pub(crate) unreadable: usize,
+    /// The project, unless every project counts.
+    pub(crate) project: Option<PathBuf>,
+}
+
+/// Describes the sessions in scope.
+pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Found, Failure> {
+    let (places, scope) = (places(global, ctx)?, scope(global, ctx)?);
+    let (sources, mut unreadable) = readable(places.sources(), ctx)?;
+    let progress = progress(ctx, sources.len() as u64, depth);
+    let listing = places.describe(sources, ctx.now, depth, &|| progress.inc(1));
+    progress.finish_and_clear();
+    for error in listing.unreadable {
+        unreadable += 1;
+        ctx.warn(&error.into())?;
+    }
+    let selected = scope.select(listing.sessions, &ctx.home.cwd);
+    Ok(Found { rows: selected.sessions, hidden: selected.hidden, unreadable, project: selected.project })
+}
+
+/// Where sessions are looked for.
+pub(crate) fn places(global: &Global, ctx: &Ctx) -> Result<Places, Failure> {
+    let store = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
+    if let Some(store) = store.as_ref().filter(|store| !store.is_dir() && !store.is_file()) {
+        let failure = Failure::new(FailureKind::Usage, format!("{}: no such directory", store.display()));
+        return Err(failure.hint("--store takes the directory above the agent's sessions directory, or a database"));
+    }
+    Ok(Places { home: ctx.home.clone(), store, dialect: dialect(global)? })
+}
+
+/// Which sessions of those places count.
+pub(crate) fn scope(global: &Global, ctx: &Ctx) -> Result<Scope, Failure> {
+    let project = match &global.project {
+        Some(dir) => ProjectScope::Of(dir.clone()),
+        None if global.all || ctx.demo || global.store.is_some() => ProjectScope::All,
+        None => ProjectScope::Current,
+    };
+    let since = time(global.since.as_deref(), "--since", ctx)?;
+    let until = time(global.until.as_deref(), "--until", ctx)?;
+    Ok(Scope { project, since, until })
+}
+
+/// The dialect that `--dialect` names.
+pub(crate) fn dialect(global: &Global) -> Result<Option<&'static dyn Dialect>, Failure> {
+    let Some(name) = &global.dialect else { return Ok(None) };
+    dialect::named(name).map(Some).ok_or_else(|| {
+        let known: Vec<&str> = dialect::all().iter().map(|dialect| dialect.name()).collect();
+        Failure::new(FailureKind::Usage, format!("unknown dialect {name:?}"))
+            .hint(format!("use one of: {}", known.join(", ")))
+    })
+}
+
+/// The sources that can be read; each error is warned about once, and counted.
+pub(crate) fn readable(found: Vec<Result<Source, Error>>, ctx: &mut Ctx) -> Result<(Vec<Source>, usize), Failure> {
+    let (mut sources, mut warned) = (Vec::new(), HashSet::new());
+    for source in found {
+        match source {
+            Ok(source) => sources.push(source),
+            Err(error) => {
+                // Several layouts share a folder, and each reports that it cannot be read.
+                if warned.insert(error.to_string()) {
+                    ctx.warn(&error.into())?;
+                }
+            }
+        }
+    }
+    Ok((sources, warned.len()))
+}
+
+fn time(text: Option<&str>, flag: &str, ctx: &Ctx) -> Result<Option<Timestamp>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    parse_time(text, ctx.now, &ctx.zone).map(Some).ok_or_else(|| {
+        Failure::new(FailureKind::Usage, format!("{flag}: invalid time {:?}", clean::line(text)))
+            .hint("use a date (2026-11-01), an instant, or an age (30m, 12h, 3d, 2w)")
+    })
+}
+
+/// A progress bar for a person who waits; none for a pipe or a short list.
+fn progress(ctx: &Ctx, sessions: u64, depth: Depth) -> indicatif::ProgressBar {
+    const WORTH_A_BAR: u64 = 200;
+    let wanted = ctx.err_on_terminal && (depth == Depth::Whole || sessions > WORTH_A_BAR);
+    let bar = if wanted { indicatif::ProgressBar::new(sessions) } else { indicatif::ProgressBar::hidden() };
+    bar.with_message("sessions")
+}

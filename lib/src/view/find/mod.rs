@@ -1,0 +1,16 @@
+//! Which sessions somebody means: where to look, which of them are in scope, and how one of them is named.
+//!
+//! ```text
+//! Places ─sources─▶ Source ─list─▶ SessionRow ─Scope::select─▶ the sessions in scope
+//!    └────────────── SessionName::resolve ─────────────────▶ one Source, and a record in it
+//! ```
+
+mod by_id;
+mod name;
+mod path;
+mod places;
+mod scope;
+
+pub use name::{Location, Lookup, Match, NameError, Named, SessionName};
+pub use places::{Listing, Places};
+pub use scope::{InScope, ProjectScope, Scope, parse_time};

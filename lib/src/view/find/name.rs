@@ -1,0 +1,248 @@
+//! What people type for a session: an id or a unique prefix, `@`, `@~1`, `DIALECT:PREFIX`, a path, `-`; with `#RECORD` a record in it.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use jiff::Timestamp;
+
+use super::{Places, Scope, by_id, path};
+use crate::model::error::Error;
+use crate::model::record::SessionId;
+use crate::session::read::source::Source;
+use crate::view::listing::Depth;
+
+/// The name of a session as somebody typed it.
+///
+/// ```
+/// use scrollback::view::find::SessionName;
+///
+/// let name: SessionName = "codex:019a6b1e".parse().expect("it is not empty");
+/// assert_eq!(name.typed(), "codex:019a6b1e");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionName {
+    typed: String,
+}
+
+/// What a name is looked up in.
+#[derive(Clone, Copy)]
+pub struct Lookup<'a> {
+    /// Where sessions lie.
+    pub places: &'a Places,
+    /// Which sessions `@` counts. An id names a session of any project.
+    pub scope: &'a Scope,
+    /// The clock.
+    pub now: Timestamp,
+}
+
+/// The session that a name means, and the record in it.
+#[derive(Debug)]
+pub struct Named {
+    /// Where the session is.
+    pub location: Location,
+    /// What stands behind the `#`.
+    pub record: Option<String>,
+}
+
+/// Where a session is.
+#[derive(Debug)]
+pub enum Location {
+    /// A file, or rows of a database.
+    Source(Box<Source>),
+    /// A pipe with a path, such as a shell's `<(command)`: it can be read once.
+    Pipe(PathBuf),
+    /// Standard input.
+    Stdin,
+}
+
+/// One of several sessions that a name matches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Match {
+    /// Whose it is.
+    pub dialect: &'static str,
+    /// Its id.
+    pub id: SessionId,
+    /// Its first file.
+    pub path: PathBuf,
+}
+
+/// Why a name means no session.
+#[derive(Debug)]
+pub enum NameError {
+    /// No session has such an id, and no file such a name.
+    NotFound(String),
+    /// Several sessions match.
+    Ambiguous {
+        /// What was typed for the session.
+        name: String,
+        /// Every match.
+        matches: Vec<Match>,
+    },
+    /// It begins with `@` and is neither `@` nor `@~N`.
+    Malformed(String),
+    /// `@~N` counts further back than there are sessions.
+    TooFew {
+        /// How many sessions are in scope.
+        count: usize,
+        /// How many belong to other projects.
+        hidden: usize,
+        /// The project that was looked at, unless it was every one.
+        project: Option<PathBuf>,
+    },
+    /// A directory that is no session's.
+    NotASession(PathBuf),
+    /// A database has no session, or several, with this prefix.
+    InFile {
+        /// The database.
+        file: PathBuf,
+        /// What stands behind the `#`.
+        session: String,
+        /// How many sessions match.
+        count: usize,
+    },
+    /// Something could not be read.
+    Read(Error),
+}
+
+impl SessionName {
+    /// What was typed, letter by letter.
+    pub fn typed(&self) -> &str {
+        &self.typed
+    }
+
+    /// Whether it is the path of a file, with or without `#RECORD`.
+    pub fn is_file(&self, cwd: &Path) -> bool {
+        let name = self.typed.rsplit_once('#').map_or(self.typed.as_str(), |(name, _)| name);
+        [self.typed.as_str(), name].iter().any(|name| path::exists(name, cwd) && cwd.join(name).is_file())
+    }
+
+    /// Finds the session. Files that could not be read on the way are added to `unreadable`.
+    ///
+    /// For an id or a prefix, only files are opened whose names allow for it; the others only if none of those has such an id.
+    pub fn resolve(&self, lookup: Lookup<'_>, unreadable: &mut Vec<Error>) -> Result<Named, NameError> {
+        let cwd = &lookup.places.home.cwd;
+        if path::exists(&self.typed, cwd) {
+            return Ok(Named { location: path::locate(&self.typed, lookup.places)?, record: None });
+        }
+        let (name, record) = match self.typed.rsplit_once('#') {
+            Some((name, record)) if !record.is_empty() && !name.is_empty() => (name, Some(record.to_owned())),
+            _ => (self.typed.as_str(), None),
+        };
+        if let Some(session) = record.as_deref().filter(|_| path::exists(name, cwd)) {
+            let location = path::locate(name, lookup.places)?;
+            // In a database, the part behind the # names one of its sessions.
+            return Ok(match path::session_in(&location, session, lookup.now)? {
+                Some(source) => Named { location: source.into(), record: None },
+                None => Named { location, record },
+            });
+        }
+        if name == "-" {
+            return Ok(Named { location: Location::Stdin, record });
+        }
+        if let Some(back) = name.strip_prefix('@') {
+            let back = steps_back(back).ok_or_else(|| NameError::Malformed(name.to_owned()))?;
+            return Ok(Named { location: newest(back, lookup, unreadable)?.into(), record });
+        }
+        match by_id::find(&self.typed, name, lookup, unreadable) {
+            Ok(by_id::Found { source, is_whole_name }) => {
+                Ok(Named { location: source.into(), record: record.filter(|_| !is_whole_name) })
+            }
+            Err(NameError::NotFound(_)) if name.contains(['/', '\\']) => {
+                Ok(Named { location: path::locate(name, lookup.places)?, record })
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl FromStr for SessionName {
+    type Err = &'static str;
+
+    fn from_str(typed: &str) -> Result<SessionName, &'static str> {
+        if typed.is_empty() {
+            Err("the name of a session is empty")
+        } else {
+            Ok(SessionName { typed: typed.to_owned() })
+        }
+    }
+}
+
+impl From<Source> for Location {
+    fn from(source: Source) -> Location {
+        Location::Source(Box::new(source))
+    }
+}
+
+impl From<Error> for NameError {
+    fn from(error: Error) -> NameError {
+        NameError::Read(error)
+    }
+}
+
+impl std::error::Error for NameError {}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NameError::NotFound(name) => write!(f, "no session matches {name:?}"),
+            NameError::Ambiguous { name, matches } => {
+                write!(f, "{name:?} is ambiguous: {} sessions match", matches.len())
+            }
+            NameError::Malformed(name) => write!(f, "{name:?} is not a session name"),
+            NameError::TooFew { count: 0, project: Some(project), .. } => {
+                write!(f, "no session in {}", project.display())
+            }
+            NameError::TooFew { count: 0, project: None, .. } => write!(f, "no session found"),
+            NameError::TooFew { count: 1, .. } => write!(f, "there is only 1 session"),
+            NameError::TooFew { count, .. } => write!(f, "there are only {count} sessions"),
+            NameError::NotASession(folder) => write!(f, "{}: this directory is not a session", folder.display()),
+            NameError::InFile { file, session, count: 0 } => {
+                write!(f, "{}: no session matches {session:?}", file.display())
+            }
+            NameError::InFile { file, session, count } => {
+                write!(f, "{}: {session:?} is ambiguous: {count} sessions match", file.display())
+            }
+            NameError::Read(error) => error.fmt(f),
+        }
+    }
+}
+
+/// How many sessions back from the newest: `@` is 0, `@~` is 1, `@~2` is 2. Takes what follows the `@`.
+fn steps_back(text: &str) -> Option<usize> {
+    match text.strip_prefix('~') {
+        None if text.is_empty() => Some(0),
+        None => None,
+        Some("") => Some(1),
+        Some(count) => count.parse().ok(),
+    }
+}
+
+/// The newest session in scope that is not a sub-agent's, or one before it.
+fn newest(back: usize, lookup: Lookup<'_>, unreadable: &mut Vec<Error>) -> Result<Source, NameError> {
+    let sources = by_id::readable(lookup.places.sources(), unreadable);
+    let mut listing = lookup.places.describe(sources, lookup.now, Depth::Windows, &|| {});
+    unreadable.append(&mut listing.unreadable);
+    let found = lookup.scope.select(listing.sessions, &lookup.places.home.cwd);
+    let mut sources: Vec<Source> = Vec::new();
+    for (row, source) in found.sessions {
+        if row.parent_session.is_none() {
+            sources.push(source);
+        }
+    }
+    if back >= sources.len() {
+        return Err(NameError::TooFew { count: sources.len(), hidden: found.hidden, project: found.project });
+    }
+    Ok(sources.swap_remove(back))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_at_sign_counts_back_from_the_newest() {
+        let counts = ["", "~", "~1", "~12", "x", "~x", "1", "~-1"].map(steps_back);
+        assert_eq!(counts, [Some(0), Some(1), Some(1), Some(12), None, None, None, None]);
+    }
+}

@@ -1,0 +1,113 @@
+//! The stores of a home, or one store that was named; every session in them.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use rayon::prelude::*;
+
+use crate::dialect::layout::Layout;
+use crate::dialect::{self, Dialect};
+use crate::model::error::{Error, Result};
+use crate::model::home::Home;
+use crate::model::project::Projects;
+use crate::session::read::detect;
+use crate::session::read::open::ReadOptions;
+use crate::session::read::source::Source;
+use crate::view::answers::SessionRow;
+use crate::view::listing::{self, Depth};
+
+/// Where to look for sessions.
+#[derive(Clone)]
+pub struct Places {
+    /// The home.
+    pub home: Home,
+    /// Only this store, instead of the home's.
+    pub store: Option<PathBuf>,
+    /// Only this dialect.
+    pub dialect: Option<&'static dyn Dialect>,
+}
+
+/// Sessions with their descriptions, and what could not be read.
+pub struct Listing {
+    /// The newest first.
+    pub sessions: Vec<(SessionRow, Source)>,
+    /// Folders and files that could not be read.
+    pub unreadable: Vec<Error>,
+}
+
+impl Places {
+    /// Every session's source. Each place that cannot be read is an error of its own.
+    pub fn sources(&self) -> Vec<Result<Source>> {
+        if let Some(file) = self.store.as_ref().filter(|store| store.is_file()) {
+            // A database is a store too.
+            let of_file = || detect::of_file(file, &self.home);
+            let sources = self.dialect.map_or_else(of_file, Ok).and_then(|dialect| Source::in_file(dialect, file));
+            return sources.map_or_else(|error| vec![Err(error)], |sources| sources.into_iter().map(Ok).collect());
+        }
+        Source::walk_all(&self.layouts())
+    }
+
+    /// The folders that hold sessions, whether they exist or not.
+    pub fn roots(&self) -> Vec<PathBuf> {
+        let mut roots: Vec<PathBuf> = self.layouts().into_iter().map(|(_, layout)| layout.root).collect();
+        roots.sort();
+        roots.dedup();
+        roots
+    }
+
+    /// Finds the session that `source` continues: in the same store, else in these places. Nothing is walked until it is called.
+    pub fn finder<'a>(&'a self, source: &'a Source) -> impl Fn(&str) -> Option<Source> + 'a {
+        let (near, far) = (OnceCell::<Vec<Source>>::new(), OnceCell::<Vec<Source>>::new());
+        let walk = || {
+            let places = Places { dialect: Some(source.dialect), ..self.clone() };
+            places.sources().into_iter().filter_map(Result::ok).collect()
+        };
+        move |id| {
+            let named = |sources: &[Source]| sources.iter().find(|known| known.name() == id).cloned();
+            named(near.get_or_init(|| source.neighbours())).or_else(|| named(far.get_or_init(walk)))
+        }
+    }
+
+    /// Describes these sessions on all cores, and calls `on_described` after each.
+    pub fn describe(
+        &self,
+        sources: Vec<Source>,
+        now: Timestamp,
+        depth: Depth,
+        on_described: &(dyn Fn() + Sync),
+    ) -> Listing {
+        let projects = Projects::default();
+        let describe = |source: &Source| {
+            let find = self.finder(source);
+            let project = |cwd: &Path| projects.of(cwd);
+            let reading = ReadOptions { find: &find, project: &project, ..ReadOptions::plain(now) };
+            let row = listing::row(source, &reading, depth);
+            on_described();
+            row
+        };
+        let rows: Vec<Result<SessionRow>> = sources.par_iter().map(describe).collect();
+        let (mut sessions, mut unreadable) = (Vec::new(), Vec::new());
+        for (row, source) in rows.into_iter().zip(sources) {
+            match row {
+                Ok(row) => sessions.push((row, source)),
+                Err(error) => unreadable.push(error),
+            }
+        }
+        listing::entitle(&mut sessions.iter_mut().map(|(row, _)| row).collect::<Vec<_>>());
+        sessions.sort_by(|(a, _), (b, _)| b.updated.cmp(&a.updated).then_with(|| a.path.cmp(&b.path)));
+        Listing { sessions, unreadable }
+    }
+
+    fn layouts(&self) -> Vec<(&'static dyn Dialect, Layout)> {
+        let dialects = self.dialect.map_or_else(|| dialect::all().to_vec(), |dialect| vec![dialect]);
+        let layouts = |dialect: &'static dyn Dialect| {
+            let layouts = match &self.store {
+                Some(store) => dialect.layouts_in(store),
+                None => dialect.layouts(&self.home),
+            };
+            layouts.into_iter().map(move |layout| (dialect, layout))
+        };
+        dialects.into_iter().flat_map(layouts).collect()
+    }
+}
