@@ -1,6 +1,6 @@
-//! Whether a file lies in its store, links followed: what leads out of it is read, and never written.
+//! Whether a file is inside its store with links resolved: a file outside is read, never written.
 //!
-//! The store itself may be a link, or lie behind one: people keep `~/.claude` on another disk.
+//! The store itself may be a link: people keep `~/.claude` on another disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ pub(crate) struct Inside {
 }
 
 impl Inside {
-    /// The store of a session; of a file that lies in none, whoever named it has said where it is.
-    pub(crate) fn of(source: &Source) -> Option<Inside> {
+    /// The store of a session; none for a file outside any store, which the user named by its path.
+    pub(crate) fn store_of(source: &Source) -> Option<Inside> {
         source.store().map(|store| Inside { store })
     }
 
-    /// Refuses a file whose folder is not in the store.
+    /// Fails if the folder of a file is not in the store.
     pub(crate) fn check(&self, disk: &dyn Disk, path: &Path) -> Result<()> {
         let folder = path.parent().unwrap_or(path);
-        if disk.real_place(folder).starts_with(disk.real_place(&self.store)) {
+        if disk.resolve(folder).starts_with(disk.resolve(&self.store)) {
             return Ok(());
         }
         Err(io::Error::new(io::ErrorKind::InvalidInput, "a link leads out of the store")).at(path)

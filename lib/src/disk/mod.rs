@@ -1,6 +1,6 @@
-//! The file operations that writing rests on, behind one small trait, so that a test can lose power at any of them.
+//! The file operations that writing needs, behind one small trait, so that a test can simulate a crash at any of them.
 //!
-//! [`Real`] is the machine's own disk. Files are made 0600 and folders 0700, whatever the umask says.
+//! [`Real`] is the machine's own disk. Files are created 0600 and folders 0700, whatever the umask is.
 
 pub(crate) mod append;
 pub(crate) mod replace;
@@ -24,35 +24,35 @@ pub(crate) mod sim;
 #[cfg(test)]
 mod tests;
 
-/// A disk.
+/// A disk: the real one, or a simulated one.
 pub(crate) trait Disk: Send + Sync {
-    /// Opens a file that is there, for reading and appending. A link, a folder or a device is none.
+    /// Opens an existing regular file for reading and appending; not a link, a folder or a device.
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenLog>>;
-    /// Makes a file that is not there yet.
+    /// Creates a file. Fails if it exists.
     fn create(&self, path: &Path) -> io::Result<Box<dyn OpenLog>>;
-    /// Makes a folder, not its parents; one that is there is fine.
+    /// Creates a folder, not its parents. An existing one is fine.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
-    /// Whether something has this name.
+    /// Whether the path exists.
     fn exists(&self, path: &Path) -> bool;
-    /// Gives a file or a folder another name; what has that name already is replaced, where it is a file.
+    /// Renames a file or a folder. An existing file of that name is replaced.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Gives a file its name; what has that name already is refused.
+    /// Renames a file. Fails if the name is taken.
     fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
         claim(self, from, to)
     }
-    /// Takes a file's name away.
+    /// Removes a file.
     fn unlink(&self, path: &Path) -> io::Result<()>;
-    /// Takes an empty folder's name away. A disk may keep it: it holds nothing.
+    /// Removes an empty folder. A simulated disk may keep it.
     fn remove_folder(&self, _path: &Path) -> io::Result<()> {
         Ok(())
     }
     /// Makes the names in a folder survive a crash.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
-    /// Where a path really is, or would be, links followed. A disk without links has nothing to follow.
-    fn real_place(&self, path: &Path) -> PathBuf {
+    /// The path with links resolved, as far as it exists. A simulated disk has no links.
+    fn resolve(&self, path: &Path) -> PathBuf {
         path.to_path_buf()
     }
-    /// Whether two names are one file's. A disk where a file has one name only can say no.
+    /// Whether two paths are the same file. A simulated disk has no hard links.
     fn is_same_file(&self, _one: &Path, _other: &Path) -> bool {
         false
     }
@@ -60,20 +60,20 @@ pub(crate) trait Disk: Send + Sync {
     fn read_session(&self, source: &Source, reading: &ReadOptions<'_>) -> Result<Session> {
         Session::open(source, reading)
     }
-    /// Waits for somebody else to let go of a lock.
+    /// Waits for another program to release a lock.
     fn pause(&self, milliseconds: u64);
 }
 
-/// An open file that lines are appended to.
+/// An open file to append lines to.
 pub(crate) trait OpenLog: Send {
     fn len(&self) -> io::Result<u64>;
-    /// Up to a buffer of bytes from `offset` on.
+    /// Reads at most a buffer of bytes at `offset`.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize>;
-    /// One call of the system: what it takes may be less than all.
+    /// Appends in one system call, which may take less than all bytes.
     fn append(&self, bytes: &[u8]) -> io::Result<Appended>;
-    /// Cuts the file back to `start` if it still ends at `end`, and tells whether it did.
-    fn cut_back(&self, start: u64, end: u64) -> io::Result<bool>;
-    /// Writes bytes again where they already stand, so that the next `sync` carries them. The path must name this file.
+    /// Truncates the file to `start` if it still ends at `end`. Returns whether it did.
+    fn truncate_if_last(&self, start: u64, end: u64) -> io::Result<bool>;
+    /// Overwrites bytes with the same bytes, so that the next `sync` includes them. The path must still name this file.
     fn rewrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()>;
     /// Makes the content survive a crash.
     fn sync(&self) -> io::Result<()>;
@@ -83,31 +83,32 @@ pub(crate) trait OpenLog: Send {
     fn set_written(&self, _at: SystemTime) -> io::Result<()> {
         Ok(())
     }
-    /// Whether the path still names this file.
-    fn is_at(&self, path: &Path) -> io::Result<Standing>;
+    /// What the path names now, compared with this file.
+    fn is_at(&self, path: &Path) -> io::Result<PathTarget>;
 }
 
-/// What one call of the system appended.
+/// What one system call appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Appended {
     pub(crate) taken: usize,
-    /// Where these bytes end: somebody who takes no lock may have written before them, or behind.
+    /// Where these bytes end: a program without a lock may have written before or behind them.
     pub(crate) end: u64,
 }
 
-/// What came of asking for a lock.
+/// The result of trying to lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Locked {
     Yes,
-    ByAnother,
+    /// Another program holds the lock.
+    Busy,
     /// The file system has no locks.
-    Never,
+    Unsupported,
 }
 
-/// What a path names.
+/// What a path names, compared with an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// And how long that is: whoever asks for the one is about to ask for the other.
+pub(crate) enum PathTarget {
+    /// The same file, with its length: a caller always needs both.
     ThisFile {
         length: u64,
     },
@@ -120,15 +121,15 @@ pub(crate) struct Real;
 
 impl Disk for Real {
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenLog>> {
-        // Asked first: opening a pipe would wait for its other end.
+        // Checked first: opening a pipe would wait for its other end.
         if !fs::symlink_metadata(path)?.is_file() {
             return Err(not_a_file());
         }
         let file = OpenOptions::new().read(true).append(true).open(path)?;
-        let log = RealLog::of(file)?;
+        let log = RealLog::new(file)?;
         match log.is_at(path)? {
-            Standing::ThisFile { .. } => Ok(Box::new(log)),
-            Standing::AnotherFile | Standing::Nothing => Err(not_a_file()),
+            PathTarget::ThisFile { .. } => Ok(Box::new(log)),
+            PathTarget::AnotherFile | PathTarget::Nothing => Err(not_a_file()),
         }
     }
 
@@ -140,7 +141,7 @@ impl Disk for Real {
         let file = how.open(path)?;
         #[cfg(unix)]
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-        Ok(Box::new(RealLog::of(file)?))
+        Ok(Box::new(RealLog::new(file)?))
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {
@@ -173,7 +174,7 @@ impl Disk for Real {
             Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::CrossesDevices) => {
                 Err(error)
             }
-            // Not every file system has second names.
+            // Not every file system has hard links.
             Err(_) => claim(self, from, to),
         }
     }
@@ -187,12 +188,12 @@ impl Disk for Real {
     }
 
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
-        // Windows has no such call, and needs none.
+        // Windows has no such call and needs none.
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        if cfg!(unix) { known_to_all(File::open(path)?.sync_all()) } else { Ok(()) }
+        if cfg!(unix) { ignore_unsupported(File::open(path)?.sync_all()) } else { Ok(()) }
     }
 
-    fn real_place(&self, path: &Path) -> PathBuf {
+    fn resolve(&self, path: &Path) -> PathBuf {
         let there = path.ancestors().find_map(|above| Some((above, fs::canonicalize(above).ok()?)));
         match there.map(|(above, real)| (path.strip_prefix(above), real)) {
             Some((Ok(rest), real)) if !rest.as_os_str().is_empty() => real.join(rest),
@@ -216,12 +217,12 @@ impl Disk for Real {
 
 struct RealLog {
     file: File,
-    /// Which file it is.
+    /// Identifies the file.
     known: fs::Metadata,
 }
 
 impl RealLog {
-    fn of(file: File) -> io::Result<RealLog> {
+    fn new(file: File) -> io::Result<RealLog> {
         Ok(RealLog { known: file.metadata()?, file })
     }
 }
@@ -241,8 +242,8 @@ impl OpenLog for RealLog {
         Ok(Appended { taken, end: io::Seek::stream_position(&mut &self.file)? })
     }
 
-    fn cut_back(&self, start: u64, end: u64) -> io::Result<bool> {
-        // No system does both at once: somebody without a lock who writes between these two calls loses what he wrote.
+    fn truncate_if_last(&self, start: u64, end: u64) -> io::Result<bool> {
+        // Not atomic: a program without a lock that writes between these two calls loses its bytes.
         if self.len()? != end {
             return Ok(false);
         }
@@ -250,7 +251,7 @@ impl OpenLog for RealLog {
     }
 
     fn rewrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
-        // A file opened for appending would append these too.
+        // A file opened for appending would append.
         let file = OpenOptions::new().write(true).open(path)?;
         if !same_file(&self.known, &file.metadata()?) {
             return Err(not_a_file());
@@ -268,8 +269,8 @@ impl OpenLog for RealLog {
     fn lock(&self) -> io::Result<Locked> {
         match self.file.try_lock() {
             Ok(()) => Ok(Locked::Yes),
-            Err(TryLockError::WouldBlock) => Ok(Locked::ByAnother),
-            Err(TryLockError::Error(error)) if has_no_locks(&error) => Ok(Locked::Never),
+            Err(TryLockError::WouldBlock) => Ok(Locked::Busy),
+            Err(TryLockError::Error(error)) if has_no_locks(&error) => Ok(Locked::Unsupported),
             Err(TryLockError::Error(error)) => Err(error),
         }
     }
@@ -282,25 +283,25 @@ impl OpenLog for RealLog {
         self.file.set_modified(at)
     }
 
-    fn is_at(&self, path: &Path) -> io::Result<Standing> {
+    fn is_at(&self, path: &Path) -> io::Result<PathTarget> {
         let there = match fs::symlink_metadata(path) {
             Ok(there) => there,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Standing::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(PathTarget::Nothing),
             Err(error) => return Err(error),
         };
         let length = there.len();
-        Ok(if same_file(&self.known, &there) { Standing::ThisFile { length } } else { Standing::AnotherFile })
+        Ok(if same_file(&self.known, &there) { PathTarget::ThisFile { length } } else { PathTarget::AnotherFile })
     }
 }
 
-/// Gives a file its name without a second one. The name is taken first: whoever else wants it is refused from then on.
+/// Renames a file without a hard link. The name is created first, so that nobody else can take it.
 pub(crate) fn claim(disk: &(impl Disk + ?Sized), from: &Path, to: &Path) -> io::Result<()> {
     drop(disk.create(to)?);
     disk.rename(from, to).inspect_err(|_| drop(disk.unlink(to)))
 }
 
-/// What came of syncing a folder: a network share or a file system of a program may not know the call.
-fn known_to_all(synced: io::Result<()>) -> io::Result<()> {
+/// Syncing a folder may be unsupported on network shares and FUSE file systems.
+fn ignore_unsupported(synced: io::Result<()>) -> io::Result<()> {
     use io::ErrorKind::{InvalidInput, Unsupported};
     synced.or_else(|error| if matches!(error.kind(), InvalidInput | Unsupported) { Ok(()) } else { Err(error) })
 }
@@ -311,14 +312,14 @@ fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Windows tells no identity, and lets nobody replace a file that is open.
+/// Windows has no inode numbers, and does not let anybody replace an open file.
 #[cfg(not(unix))]
 fn same_file(_: &fs::Metadata, there: &fs::Metadata) -> bool {
     there.is_file()
 }
 
 fn has_no_locks(error: &io::Error) -> bool {
-    // ENOLCK is what a share without a lock server says; it has no kind of its own.
+    // ENOLCK: a share without a lock server. It has no `ErrorKind`.
     const ENOLCK: i32 = if cfg!(target_os = "linux") { 37 } else { 77 };
     error.kind() == io::ErrorKind::Unsupported || (cfg!(unix) && error.raw_os_error() == Some(ENOLCK))
 }

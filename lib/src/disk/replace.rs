@@ -1,4 +1,4 @@
-//! The other door to disk: a small file is replaced as a whole. Written beside, then renamed.
+//! Replaces a small file as a whole: written beside it, then renamed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,52 +6,52 @@ use std::path::{Path, PathBuf};
 use crate::disk::{Appended, Disk, OpenLog};
 use crate::model::error::{At, Result};
 
-/// Whether a replaced file must survive a crash.
+/// Whether the new content must survive a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keep {
-    /// It is derived: a crash may leave the old one, or rubbish.
-    IfPossible,
-    /// It is not written down anywhere else.
-    Surely,
+pub(crate) enum Durable {
+    /// It is derived data: a crash may leave the old file or a broken one.
+    No,
+    /// It exists nowhere else.
+    Yes,
 }
 
 /// Replaces a file's content. Readers see the old or the new one, never a part.
-pub(crate) fn replace(disk: &dyn Disk, path: &Path, new_id: &str, bytes: &[u8], keep: Keep) -> Result<()> {
+pub(crate) fn replace(disk: &dyn Disk, path: &Path, new_id: &str, bytes: &[u8], durable: Durable) -> Result<()> {
     let beside = beside(path, new_id);
     let written = (|| {
         let file = disk.create(&beside).at(&beside)?;
         write_all(&*file, bytes, &beside)?;
-        if keep == Keep::Surely {
+        if durable == Durable::Yes {
             file.sync().at(&beside)?;
         }
         disk.rename(&beside, path).at(path)
     })();
     if let Err(error) = written {
-        // What stays of it is our own, and has a name that nobody reads.
-        drop(take_away(disk, &beside));
+        // What is left is our own file, with a name that nobody reads.
+        drop(delete(disk, &beside));
         return Err(error);
     }
-    match path.parent().filter(|_| keep == Keep::Surely) {
+    match path.parent().filter(|_| durable == Durable::Yes) {
         Some(folder) => disk.sync_folder(folder).at(folder),
         None => Ok(()),
     }
 }
 
-/// So much of a name tells whose it is, and leaves room for an id in any file system, four bytes a letter.
+/// Enough of a name to recognise it; leaves room for an id within 255 bytes, at four bytes a character.
 const BESIDE_CHARS: usize = 48;
 
-/// The name of a file that is written to take the place of another, or a free one. Nobody reads it.
+/// The temporary name for the new content of a file. Nobody reads it.
 pub(crate) fn beside(path: &Path, new_id: &str) -> PathBuf {
     let name: String = path.file_name().unwrap_or_default().to_string_lossy().chars().take(BESIDE_CHARS).collect();
     path.with_file_name(format!(".{name}.{new_id}"))
 }
 
-/// Takes a file's name away, the one place that does: of what was written beside another, and of a file that was moved by copying it.
-pub(crate) fn take_away(disk: &dyn Disk, path: &Path) -> Result<()> {
+/// Deletes a file, the only function that does: a temporary file of our own, or a file that was copied and compared.
+pub(crate) fn delete(disk: &dyn Disk, path: &Path) -> Result<()> {
     disk.unlink(path).at(path)
 }
 
-/// Appends all bytes, in as many calls as it takes: only for a file that nobody else knows.
+/// Appends all bytes, in as many calls as it takes: only for a file that no other program knows.
 pub(crate) fn write_all(file: &dyn OpenLog, mut bytes: &[u8], path: &Path) -> Result<()> {
     while !bytes.is_empty() {
         match file.append(bytes) {

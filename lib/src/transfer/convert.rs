@@ -31,7 +31,7 @@ use serde::Serialize;
 use crate::dialect::Dialect;
 use crate::dialect::layout::Format;
 use crate::dialect::writer::{LossKind, Shape};
-use crate::disk::replace::{take_away, write_all};
+use crate::disk::replace::{delete, write_all};
 use crate::disk::{Disk, Real};
 use crate::model::error::{At, Error, Result};
 use crate::model::host::Host;
@@ -122,9 +122,7 @@ impl Session {
             let sidecar = kept.map(|bytes| kept::publish(&bytes, &way.path, &(host.new_id)())).transpose()?;
             // The file comes last: where it is, all of it is. Only a file system without second names can be left with an empty one
             // by a crash, which is refused as any other that is there: nobody knows whose it is.
-            staged
-                .publish()
-                .inspect_err(|_| drop(sidecar.as_deref().map(|sidecar| take_away(&Real, sidecar))))?;
+            staged.publish().inspect_err(|_| drop(sidecar.as_deref().map(|sidecar| delete(&Real, sidecar))))?;
             Ok((replayed, sidecar))
         })();
         let (replayed, sidecar) = written.inspect_err(|_| staged.clean_up())?;

@@ -14,7 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::dialect::layout::kept_beside;
 use crate::disk::append::{Warning, lock_log, make_folders};
-use crate::disk::{Disk, Locked, OpenLog, Standing, claim};
+use crate::disk::{Disk, Locked, OpenLog, PathTarget, claim};
 use crate::model::error::{At, Error, Result};
 use crate::model::project;
 use crate::model::record::{Kind, SessionId};
@@ -175,7 +175,7 @@ impl Store {
         drop(log.unlock());
         Ok(match ended? {
             Ended::Archived(mut archived) => {
-                archived.warnings.extend((locked == Locked::Never).then_some(Warning::NoLocks));
+                archived.warnings.extend((locked == Locked::Unsupported).then_some(Warning::NoLocks));
                 Ended::Archived(archived)
             }
             other => other,
@@ -239,9 +239,9 @@ impl Store {
             };
             let locked = lock_log(&*self.disk, &*log, path)?;
             match log.is_at(path).at(path)? {
-                Standing::ThisFile { .. } => return Ok(Some((log, locked))),
-                Standing::Nothing => return Ok(None),
-                Standing::AnotherFile => {}
+                PathTarget::ThisFile { .. } => return Ok(Some((log, locked))),
+                PathTarget::Nothing => return Ok(None),
+                PathTarget::AnotherFile => {}
             }
         }
         Err(Error::Busy(path.to_path_buf()))

@@ -20,7 +20,7 @@ use crate::dialect::writer::{Beginning, Line, Shape, Writer};
 use crate::disk::append::{Appender, Warning};
 use crate::disk::in_use::is_in_use;
 use crate::disk::inside::Inside;
-use crate::disk::replace::take_away;
+use crate::disk::replace::delete;
 use crate::disk::sidecar;
 use crate::disk::{Disk, Real};
 use crate::model::error::{At, Error, Result};
@@ -160,8 +160,8 @@ impl Store {
                 error
             }
         })?;
-        let inside = Inside::of(&Source::file(self.dialect, &path));
-        let mut log = Log::new(place, appender.staying(inside), start, sidecar);
+        let inside = Inside::store_of(&Source::file(self.dialect, &path));
+        let mut log = Log::new(place, appender.inside(inside), start, sidecar);
         log.tell_sidecar();
         Ok(Recorder::new(log, self.options.clone()))
     }
@@ -195,14 +195,14 @@ impl Store {
 
     /// Takes a log without records away, and its folder where nothing else is in it.
     fn clear_away(&self, path: &Path, sidecar: Option<&Path>) -> Result<()> {
-        take_away(&*self.disk, path)?;
+        delete(&*self.disk, path)?;
         let Some(folder) = path.parent() else { return Ok(()) };
         let mut rest = fs::read_dir(folder).at(folder)?.flatten().map(|entry| entry.path());
         let only = (rest.next(), rest.next());
         if let ((Some(left), None), Some(sidecar)) = (only, sidecar)
             && left == sidecar
         {
-            take_away(&*self.disk, sidecar)?;
+            delete(&*self.disk, sidecar)?;
         }
         // One that holds something stays.
         drop(self.disk.remove_folder(folder));
@@ -282,7 +282,7 @@ impl Store {
         let start = Start::at(&session, head, &place, &project)?;
         let sidecar = place.sidecar.as_deref().and_then(sidecar::says);
         let in_use = is_in_use(path, session.updated(), sidecar.as_ref(), (self.host.now)());
-        let appender = Appender::open(self.disk.clone(), path, header)?.staying(Inside::of(source));
+        let appender = Appender::open(self.disk.clone(), path, header)?.inside(Inside::store_of(source));
         let mut log = Log::new(place, appender, start, sidecar);
         if in_use {
             log.warning(Warning::InUse);

@@ -24,7 +24,7 @@ use crate::dialect::layout::Format;
 use crate::disk::append::{lock_log, make_folders};
 use crate::disk::in_use::{is_in_use, is_recording};
 use crate::disk::inside::Inside;
-use crate::disk::replace::{take_away, write_all};
+use crate::disk::replace::{delete, write_all};
 use crate::disk::sidecar;
 use crate::disk::{Disk, Real};
 use crate::model::error::{At, Error, Result};
@@ -122,7 +122,7 @@ impl Trash {
     /// Moves a session into the trash. One that a recorder has open is refused: what it wrote next would begin it anew.
     pub fn remove(&self, session: &Session) -> Result<Removed> {
         check_removable(&session.source)?;
-        Inside::of(&session.source).map_or(Ok(()), |inside| inside.check(&*self.disk, &session.source.path))?;
+        Inside::store_of(&session.source).map_or(Ok(()), |inside| inside.check(&*self.disk, &session.source.path))?;
         let sidecar = session.source.sidecar().and_then(|path| sidecar::says(&path));
         if is_recording(&session.source.path, session.updated(), sidecar.as_ref(), (self.host.now)()) {
             return Err(Error::Busy(session.source.path.clone()));
@@ -148,7 +148,7 @@ impl Trash {
         if let Err(error) = move_all(&*self.disk, &ways, &(self.host.new_id)()) {
             // What was moved is back; where something is not, the note of it stays.
             if ways.iter().all(|(from, _)| self.disk.exists(from)) {
-                drop(take_away(&*self.disk, &folder.join(ORIGIN)));
+                drop(delete(&*self.disk, &folder.join(ORIGIN)));
             }
             drop(self.disk.remove_folder(&folder));
             return Err(error);
@@ -211,7 +211,7 @@ impl Trash {
         }
         let origin = read_origin(&folder)?;
         let source = dialect::named(&origin.dialect).map(|dialect| Source::file(dialect, &origin.path));
-        let inside = source.and_then(|source| Inside::of(&source));
+        let inside = source.and_then(|source| Inside::store_of(&source));
         let (mut ways, mut twins) = (Vec::new(), Vec::new());
         for file in &origin.files {
             let here = folder.join(&file.name);
@@ -233,8 +233,8 @@ impl Trash {
             make_folders(&*self.disk, path)?;
         }
         move_all(&*self.disk, &ways, &(self.host.new_id)())?;
-        twins.iter().try_for_each(|twin| take_away(&*self.disk, twin))?;
-        take_away(&*self.disk, &folder.join(ORIGIN))?;
+        twins.iter().try_for_each(|twin| delete(&*self.disk, twin))?;
+        delete(&*self.disk, &folder.join(ORIGIN))?;
         // What somebody else put there stays.
         drop(self.disk.remove_folder(&folder));
         Ok(Removed { id: id.to_owned(), root: self.root.clone(), origin })
@@ -262,7 +262,7 @@ impl Trash {
                 .and_then(|()| self.disk.sync_folder(&folder).at(&folder));
             return written.map(|()| id).inspect_err(|_| {
                 // A note of what was never moved would be a riddle.
-                drop(take_away(&*self.disk, &path));
+                drop(delete(&*self.disk, &path));
                 drop(self.disk.remove_folder(&folder));
             });
         }

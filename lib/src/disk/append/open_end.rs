@@ -1,4 +1,4 @@
-//! What stands behind the last LF of a log: a record whose line has no end, or a piece of one.
+//! The bytes behind the last LF of a log: a whole record without its LF, or a torn one.
 
 use std::io;
 
@@ -8,13 +8,13 @@ use super::{Warning, fill};
 use crate::disk::OpenLog;
 use crate::session::read::parser::VALUE_LIMIT_BYTES;
 
-/// How much is read first to find where the line begins; each further look is four times as large.
+/// The first window in which to look for the start of the line; each further one is four times as large.
 const WINDOW_BYTES: u64 = 8 * 1024;
 
-/// Looks at the last line of a log of so many bytes, which does not end in LF.
+/// Judges the last line of a log of `length` bytes that does not end in LF.
 pub(super) fn open_end(log: &dyn OpenLog, length: u64) -> io::Result<Warning> {
     let (mut line, mut start, mut window) = (Vec::new(), length, WINDOW_BYTES);
-    // What is longer is no record for a reader either.
+    // A longer line is not a record for a reader either.
     while start > 0 && line.len() <= VALUE_LIMIT_BYTES {
         let from = start.saturating_sub(window);
         let mut piece = vec![0; usize::try_from(start - from).unwrap_or_default()];

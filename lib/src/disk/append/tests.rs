@@ -91,7 +91,7 @@ impl Writer {
     }
 
     fn reopen(&mut self) {
-        self.sync_failed = self.appender.write_again(&mut self.unsynced).is_err();
+        self.sync_failed = self.appender.rewrite_lines(&mut self.unsynced).is_err();
     }
 }
 
@@ -246,7 +246,7 @@ fn the_next_record_after_any_cut_starts_on_a_fresh_line() {
             (Some(_), Some(b'\n')) => vec![Warning::NoLineEnd],
             (Some(_), _) => vec![Warning::TornTail],
         };
-        assert_eq!(appender.warnings(), expected, "cut at {cut}");
+        assert_eq!(appender.take_warnings(), expected, "cut at {cut}");
         let mut expected = ids(&whole[..cut]);
         expected.insert("next".to_owned());
         assert_eq!(ids(&now), expected, "cut at {cut}");
@@ -273,7 +273,7 @@ fn an_open_end_is_told_by_what_it_is() {
             sim.write(LOG, format!("{before}{end}").as_bytes());
             let mut appender = open(&sim).unwrap();
             appender.append(&line("next", 10)).unwrap();
-            assert_eq!(appender.warnings(), [expected], "{before:?} {:.40}", end);
+            assert_eq!(appender.take_warnings(), [expected], "{before:?} {:.40}", end);
         }
     }
 }
@@ -366,7 +366,7 @@ fn a_file_that_is_replaced_or_deleted_is_noticed() {
             appender.sync().unwrap();
             sim.at(sim.steps(), event.clone());
             appender.append(&line("second", 10)).unwrap();
-            assert!(appender.warnings().contains(&warning));
+            assert!(appender.take_warnings().contains(&warning));
             appender.sync().unwrap();
             let left = sim.crash(crash).read(LOG).unwrap();
             assert!(expected.iter().all(|id| ids(&left).contains(*id)), "{event:?} {}", String::from_utf8_lossy(&left));
@@ -390,7 +390,7 @@ fn after_a_failed_sync_everything_is_written_again_line_ends_and_headers_too() {
         sim.at(sim.steps(), Event::Fails(io::ErrorKind::Other));
         appender.sync().unwrap_err();
         let was = sim.read(LOG).unwrap();
-        appender.write_again(&mut unsynced).unwrap();
+        appender.rewrite_lines(&mut unsynced).unwrap();
         appender.sync().unwrap();
         assert_eq!(sim.read(LOG).unwrap(), was, "nothing is written twice");
         assert_eq!(sim.crash(seed).read(LOG).unwrap(), was, "seed {seed}");
@@ -427,7 +427,7 @@ fn a_lock_is_waited_for_but_not_forever() {
     sim.forget_events();
     two.append(&line("two", 10)).unwrap();
     one.append(&line("three", 10)).unwrap();
-    assert_eq!(one.warnings(), []);
+    assert_eq!(one.take_warnings(), []);
 }
 
 #[test]
@@ -437,5 +437,5 @@ fn a_disk_without_locks_is_written_to_and_told_of() {
     let mut appender = create(&sim).unwrap();
     appender.append(&line("a", 10)).unwrap();
     appender.append(&line("b", 10)).unwrap();
-    assert_eq!(appender.warnings(), [Warning::NoLocks]);
+    assert_eq!(appender.take_warnings(), [Warning::NoLocks]);
 }

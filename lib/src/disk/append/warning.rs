@@ -1,49 +1,48 @@
-//! What happened to a log behind a writer's back, and how a person is told of it.
+//! What other programs, or a crash, did to a log while we record to it.
 
 use std::fmt;
 
-/// Something that happened to the log behind our back.
+/// Something that happened to a log and that its user should know.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Warning {
-    /// The file ended inside a record: that piece was closed with LF.
+    /// The file ended inside a record; the torn record got its LF.
     TornTail,
-    /// The file ended behind a record whose line had no end: it got its LF.
+    /// The last record had no LF; it got one.
     NoLineEnd,
-    /// Another file has its name now: that one is written to.
+    /// Another file took the log's name; records go there now.
     Replaced,
-    /// Nothing had its name any more: it was begun anew.
+    /// The log was deleted; it was created again.
     Deleted,
-    /// It is shorter than where our last line ended: records are gone.
+    /// The log is shorter than before: records are gone.
     Shortened,
-    /// A piece of a record stayed in the file, because somebody wrote behind it: it was closed with LF.
+    /// Part of a record stayed in the file, because another program wrote behind it; it got its LF.
     TornPiece,
     /// The file system has no locks: two writers may tear each other's lines.
     NoLocks,
-    /// The file beside the log could not be written. The log says all that it would.
+    /// The sidecar could not be written. The log has everything that it would repeat.
     NoSidecar,
     /// Another program wrote to the session in the last minute, and may go on.
     InUse,
-    /// Not every session could be looked into: a newer one may be among those.
+    /// Some sessions could not be read: a newer one may be among them.
     Unread,
     /// Nobody asked for so long which held calls are on disk that the first of them are forgotten.
     Forgotten,
 }
 
-/// What a person is told of it.
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Warning::InUse => "another program wrote to this session in the last minute, and may go on",
-            Warning::Unread => "not every session could be read: a newer one may be among those",
-            Warning::TornTail => "the file ended inside a record; that piece was closed, nothing else changed",
-            Warning::NoLineEnd => "the last record's line had no end; it got one, nothing else changed",
-            Warning::Replaced => "another file took the session's name meanwhile; that one is written to now",
-            Warning::Deleted => "the session's file was deleted meanwhile; it was begun anew",
-            Warning::Shortened => "the session's file was cut short meanwhile; what stood there is gone",
-            Warning::TornPiece => "a record did not fit and a piece of it stayed in the file",
-            Warning::NoLocks => "this file system has no locks: let no other program write to the session",
+            Warning::Unread => "some sessions could not be read; a newer one may be among them",
+            Warning::TornTail => "the file ended inside a record; a line end was added, nothing else changed",
+            Warning::NoLineEnd => "the last record had no line end; one was added, nothing else changed",
+            Warning::Replaced => "another file took the name of the session file; new records go there",
+            Warning::Deleted => "the session file was deleted; it was created again",
+            Warning::Shortened => "the session file was truncated by another program; records are lost",
+            Warning::TornPiece => "a record did not fit on the disk, and part of it stayed in the file",
+            Warning::NoLocks => "this file system has no locks; do not let another program write to this session",
             Warning::Forgotten => "not every call that had to wait is told of: nobody asked for too long",
-            Warning::NoSidecar => "the file beside the log could not be written; the log itself says everything",
+            Warning::NoSidecar => "the metadata file could not be written; the session file itself is complete",
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::{Keep, replace};
+use super::{Durable, replace};
 use crate::disk::sim::{Event, Sim};
 
 const FILE: &str = "/home/metadata.json";
@@ -21,7 +21,7 @@ fn a_crash_at_any_operation_leaves_the_old_file_or_the_new_one() {
         for seed in 0..200 {
             let (sim, new) = before(seed);
             sim.at(step, Event::PowerLoss);
-            let replaced = replace(&sim, Path::new(FILE), "id", &new, Keep::Surely);
+            let replaced = replace(&sim, Path::new(FILE), "id", &new, Durable::Yes);
             let left = sim.crash(seed).read(FILE).unwrap();
             assert!(left == new || (left == OLD && replaced.is_err()), "step {step}, seed {seed}: {replaced:?}");
         }
@@ -30,7 +30,7 @@ fn a_crash_at_any_operation_leaves_the_old_file_or_the_new_one() {
 
 #[test]
 fn whatever_fails_a_reader_sees_the_old_file_or_the_new_one_and_nothing_is_left_beside_it() {
-    for keep in [Keep::Surely, Keep::IfPossible] {
+    for keep in [Durable::Yes, Durable::No] {
         for step in 0..6 {
             for event in
                 [Event::Fails(io::ErrorKind::Other), Event::Fails(io::ErrorKind::Interrupted), Event::Short(700)]
@@ -55,6 +55,6 @@ fn an_interrupted_write_goes_on() {
     let (sim, new) = before(0);
     sim.at(1, Event::Short(700));
     sim.at(2, Event::Fails(io::ErrorKind::Interrupted));
-    replace(&sim, Path::new(FILE), "id", &new, Keep::Surely).unwrap();
+    replace(&sim, Path::new(FILE), "id", &new, Durable::Yes).unwrap();
     assert_eq!(sim.read(FILE).unwrap(), new);
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Mutex;
 
-use super::super::{Appended, Locked, OpenLog, Standing};
+use super::super::{Appended, Locked, OpenLog, PathTarget};
 use super::{Power, Random, Sim};
 
 pub(super) struct SimLog {
@@ -42,7 +42,7 @@ impl OpenLog for SimLog {
         Ok(Appended { taken, end: node.cache.len() as u64 })
     }
 
-    fn cut_back(&self, start: u64, end: u64) -> io::Result<bool> {
+    fn truncate_if_last(&self, start: u64, end: u64) -> io::Result<bool> {
         let (mut state, _) = self.sim.step()?;
         let node = &mut state.nodes[self.node];
         if node.cache.len() as u64 != end {
@@ -97,15 +97,15 @@ impl OpenLog for SimLog {
     fn lock(&self) -> io::Result<Locked> {
         let (mut state, _) = self.sim.step()?;
         if state.has_no_locks {
-            return Ok(Locked::Never);
+            return Ok(Locked::Unsupported);
         }
         if state.held > 0 {
             state.held -= 1;
-            return Ok(Locked::ByAnother);
+            return Ok(Locked::Busy);
         }
         let owner = &mut state.nodes[self.node].locked_by;
         if owner.is_some_and(|owner| owner != self.id) {
-            return Ok(Locked::ByAnother);
+            return Ok(Locked::Busy);
         }
         *owner = Some(self.id);
         Ok(Locked::Yes)
@@ -117,14 +117,14 @@ impl OpenLog for SimLog {
         Ok(())
     }
 
-    fn is_at(&self, path: &Path) -> io::Result<Standing> {
+    fn is_at(&self, path: &Path) -> io::Result<PathTarget> {
         let (state, _) = self.sim.step()?;
         Ok(match state.names.get(path) {
             Some(Some(node)) if *node == self.node => {
-                Standing::ThisFile { length: state.nodes[self.node].cache.len() as u64 }
+                PathTarget::ThisFile { length: state.nodes[self.node].cache.len() as u64 }
             }
-            Some(_) => Standing::AnotherFile,
-            None => Standing::Nothing,
+            Some(_) => PathTarget::AnotherFile,
+            None => PathTarget::Nothing,
         })
     }
 }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::disk::append::make_folders;
 use crate::disk::in_use::marked;
-use crate::disk::replace::{beside, take_away, write_all};
+use crate::disk::replace::{beside, delete, write_all};
 use crate::disk::{Disk, OpenLog};
 use crate::model::error::{At, Error, Result};
 
@@ -44,12 +44,12 @@ impl<'a> Staged<'a> {
         })?;
         let synced = self.path.parent().map_or(Ok(()), |folder| self.disk.sync_folder(folder).at(folder));
         // What failed is not there: it may be tried again.
-        synced.inspect_err(|_| drop(take_away(self.disk, self.path)))
+        synced.inspect_err(|_| drop(delete(self.disk, self.path)))
     }
 
     /// Takes away what a failed copy left. What cannot be taken away is our own, and has a name that nobody reads.
     pub(crate) fn clean_up(&self) {
-        drop(take_away(self.disk, &self.file));
+        drop(delete(self.disk, &self.file));
         self.remove_folders();
     }
 

@@ -15,7 +15,7 @@ use super::{Durability, Saved, Unsaved};
 use crate::dialect::Dialect;
 use crate::dialect::writer::{Losses, Names, Writer};
 use crate::disk::Disk;
-use crate::disk::append::{Another, Appender, Warning};
+use crate::disk::append::{Appender, OnReplaced, Warning};
 use crate::model::error::{Error, Result};
 use crate::model::git;
 use crate::model::host::Host;
@@ -94,8 +94,8 @@ impl Log {
         let context = surroundings(&place.host, git_branch);
         let (writing, is_live) = (place.writing, place.mode == Mode::Live);
         let tells = writing.archive.is_some() && (writing.tells_session)(&place.session);
-        let another = if is_live && tells { Another::IsToldFirst } else { Another::TakesLines };
-        let appender = appender.where_another(another);
+        let on_replaced = if is_live && tells { OnReplaced::Fail } else { OnReplaced::Follow };
+        let appender = appender.on_replaced(on_replaced);
         Log {
             place,
             appender,
@@ -169,7 +169,7 @@ impl Log {
             return Err(Error::not_held(self.place.dialect.name(), batch.losses));
         }
         let offset = self.appender.append(&batch.bytes)?;
-        let warnings = self.appender.warnings();
+        let warnings = self.appender.take_warnings();
         if warnings.contains(&Warning::Deleted) {
             self.start.archive_and_create();
         }
@@ -245,7 +245,7 @@ impl Log {
     pub(crate) fn reopen(&mut self) -> Result<()> {
         let mut lines: Vec<(u64, Vec<u8>)> =
             self.unsynced.iter_mut().map(|lines| (lines.offset, std::mem::take(&mut lines.bytes))).collect();
-        let written = self.appender.write_again(&mut lines);
+        let written = self.appender.rewrite_lines(&mut lines);
         for (known, (offset, bytes)) in self.unsynced.iter_mut().zip(lines) {
             (known.offset, known.bytes) = (offset, bytes);
         }

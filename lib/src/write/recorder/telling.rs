@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::log::{Log, Place};
 use crate::dialect::writer::{End, Tally};
 use crate::disk::append::Warning;
-use crate::disk::replace::{Keep, replace};
+use crate::disk::replace::{Durable, replace};
 use crate::disk::sidecar::{self, Sidecar};
 use crate::model::error::{At, Result};
 use crate::model::git;
@@ -75,7 +75,7 @@ pub(crate) fn tell(place: &Place, telling: impl FnOnce(Option<Value>, Tell) -> V
     redact::scrub(&mut told, &[]);
     let mut bytes = serde_json::to_vec_pretty(&told).map_err(io::Error::from).at(path)?;
     bytes.push(b'\n');
-    replace(&*place.disk, path, &(place.host.new_id)(), &bytes, Keep::IfPossible)
+    replace(&*place.disk, path, &(place.host.new_id)(), &bytes, Durable::No)
 }
 
 /// What the tally needs to be a new session's.

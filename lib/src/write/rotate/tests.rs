@@ -91,5 +91,5 @@ fn a_writer_that_has_the_log_open_goes_on_in_a_new_one() {
     writer.append(b"three\n").unwrap();
     assert_eq!(sim.read(&to.to_string_lossy()).unwrap(), b"one\ntwo\n");
     assert_eq!(sim.read(LOG).unwrap(), b"header\nthree\n");
-    assert_eq!(writer.warnings(), [Warning::Deleted]);
+    assert_eq!(writer.take_warnings(), [Warning::Deleted]);
 }

@@ -77,7 +77,7 @@ impl Store {
 
     /// Refuses a session that a link leads to out of its store: it may be read, and is somebody else's to write.
     pub(crate) fn check_inside(&self, source: &Source) -> Result<()> {
-        Inside::of(source).map_or(Ok(()), |inside| inside.check(&*self.disk, &source.path))
+        Inside::store_of(source).map_or(Ok(()), |inside| inside.check(&*self.disk, &source.path))
     }
 
     /// Refuses a folder that is another project's: names of folders do not tell projects apart.

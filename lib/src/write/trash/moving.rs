@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::disk::Disk;
-use crate::disk::replace::{beside, take_away, write_all};
+use crate::disk::replace::{beside, delete, write_all};
 use crate::model::error::{At, Error, Result};
 
 /// Copies are read and compared in pieces of this size.
@@ -145,7 +145,7 @@ fn same_content(a: &Path, b: &Path) -> Result<bool> {
 
 fn remove_tree(disk: &dyn Disk, root: &Path) -> Result<()> {
     for (path, is_folder) in tree(root)?.iter().rev() {
-        if *is_folder { disk.remove_folder(path).at(path)? } else { take_away(disk, path)? }
+        if *is_folder { disk.remove_folder(path).at(path)? } else { delete(disk, path)? }
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use super::*;
-use crate::disk::{Appended, Locked, OpenLog, Standing};
+use crate::disk::{Appended, Locked, OpenLog, PathTarget};
 use crate::session::read::open::ReadOptions;
 
 /// The machine's own disk, full after so many bytes.
@@ -57,8 +57,8 @@ impl OpenLog for FullLog {
         *left -= taken;
         self.0.append(&bytes[..taken])
     }
-    fn cut_back(&self, start: u64, end: u64) -> io::Result<bool> {
-        self.0.cut_back(start, end)
+    fn truncate_if_last(&self, start: u64, end: u64) -> io::Result<bool> {
+        self.0.truncate_if_last(start, end)
     }
     fn rewrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
         self.0.rewrite(path, offset, bytes)
@@ -72,7 +72,7 @@ impl OpenLog for FullLog {
     fn unlock(&self) -> io::Result<()> {
         self.0.unlock()
     }
-    fn is_at(&self, path: &Path) -> io::Result<Standing> {
+    fn is_at(&self, path: &Path) -> io::Result<PathTarget> {
         self.0.is_at(path)
     }
 }
