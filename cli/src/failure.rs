@@ -1,4 +1,4 @@
-//! Why a command stopped: what, then a hint how. The kind picks the exit code.
+//! Why a command stopped: what failed, and a hint. The kind picks the exit code.
 
 use serde_json::{Value, json};
 
@@ -14,11 +14,11 @@ pub(crate) struct Failure {
 pub(crate) enum FailureKind {
     /// Nothing was found.
     NotFound,
-    /// What was asked for cannot be meant.
+    /// The request is invalid.
     Usage,
-    /// The system said no.
+    /// I/O error.
     Io,
-    /// Nobody reads the output any more: nothing is wrong.
+    /// Nobody reads the output any more, which is fine.
     BrokenPipe,
 }
 
@@ -77,7 +77,7 @@ impl From<scrollback::model::error::Error> for Failure {
         let hint = match &error {
             Error::Io { source, .. } => match source.kind() {
                 std::io::ErrorKind::NotFound => "`scrollback list --all` shows every session",
-                std::io::ErrorKind::PermissionDenied => "you may not; look at its owner and mode",
+                std::io::ErrorKind::PermissionDenied => "check its owner and mode",
                 std::io::ErrorKind::IsADirectory => "name a session file",
                 std::io::ErrorKind::InvalidInput => "sessions are written only to regular files, never through links",
                 std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
@@ -88,71 +88,73 @@ impl From<scrollback::model::error::Error> for Failure {
                     "a name in it is too long, or has a character that is not allowed there"
                 }
                 std::io::ErrorKind::ReadOnlyFilesystem => "nothing can be written there",
-                _ => "is that the right path?",
+                _ => "check the path",
             },
             Error::NotAFile(_) => "pipe it in instead: … | scrollback show -",
             Error::Changed(_) => "another program rewrote it; run the command again",
             Error::NoSessions(_) => {
-                "a table `agents` with the columns id, prompt, status and model is known; docs/dialects/ai-sdk.md tells more"
+                "it needs a table `agents` with the columns id, prompt, status and model; see docs/dialects/ai-sdk.md"
             }
             Error::SeveralSessions { .. } => {
                 "add #ID to the path; `scrollback list --store` with this file shows the ids"
             }
             Error::TooManySessions { .. } => "name one: add #ID to the path of a smaller database",
-            Error::Database { .. } => "it may be locked, damaged or no SQLite database",
+            Error::Database { .. } => "it may be locked, damaged or not an SQLite database",
             Error::Busy(_) => "wait until it has finished, then run the command again",
             Error::Torn(_) => {
-                "the disk may be full; `scrollback doctor` shows the piece, and nothing before it changed"
+                "the disk may be full; run `scrollback doctor` to see the piece; nothing before it changed"
             }
             Error::Unsaved { .. } => "look at the disk, then run the command again",
-            Error::ReadOnly(_) => "`scrollback fork` and `rewind` need a format that is written; README tells which",
-            Error::CannotHold { .. } => "convert the session to native, which holds all that scrollback understands",
-            Error::Nothing(_) => {
-                "`scrollback show` shows what the session says; native holds all that scrollback understands"
+            Error::ReadOnly(_) => "`scrollback fork` and `rewind` need a format that scrollback writes; the README lists them",
+            Error::CannotStore { .. } => "convert the session to native, which stores everything that scrollback understands",
+            Error::NothingToStore(_) => {
+                "run `scrollback show` to see the session; native stores everything that scrollback understands"
             }
             Error::CopiedWhole => {
-                "leave the record out; `scrollback fork SESSION#RECORD` makes a branch a session of its own"
+                "leave the record out, or run `scrollback fork SESSION#RECORD` to make a session of one branch"
             }
-            Error::BadName { .. } => "choose a plain one, or leave it out and a fresh one is made",
-            Error::Misplaced { .. } => {
-                "--project DIR and --jid JID say where a session lies; native takes every directory"
+            Error::InvalidName { .. } => "use letters, digits, - _ and ., or leave it out to get a new one",
+            Error::CannotCreate { .. } => {
+                "--project DIR and --jid JID choose the place; native accepts every directory"
             }
             Error::Ended(_) => {
-                "say its --jid or --project to go on with the session that followed; `scrollback convert` makes a copy that goes on"
+                "use --jid or --project to continue the session that followed it, or `scrollback convert` to continue a copy"
             }
             Error::TooLong { .. } => "write large contents to a file and record its path",
             Error::NoSession(_) => "`scrollback list --all` shows every session",
-            Error::NoRecord { .. } => "`scrollback tree SESSION` shows every record",
-            Error::NoPlace { .. } => {
-                "`scrollback fork SESSION#RECORD` makes a session that ends there, and `convert --to native` one with branches; `scrollback tree` shows every record"
+            Error::NoRecord(_) => "`scrollback tree SESSION` shows every record",
+            Error::AmbiguousRecord { .. } => "use a longer prefix",
+            Error::CannotContinue { .. } => {
+                "`scrollback fork SESSION#RECORD` makes a session that ends there, `convert --to native` one with branches; `scrollback tree` shows every record"
             }
-            Error::Ambiguous { .. } => {
-                "a result names the call that it answers: no two calls of an answer are called alike"
-            }
-            Error::OtherProject { .. } => "both projects have the same name for a folder: --store DIR keeps them apart",
-            Error::WithAnother { .. } => "leave --jid out: lines that are copied stay as they are",
-            Error::Exists(_) => "nothing is overwritten: choose another name, or move that away first",
+            Error::OutOfOrder(_) => "record what the model says first",
+            Error::DuplicateCall { .. } => "give each call its own id, so that results can name theirs",
+            Error::OtherProject { .. } => "both projects get the same folder name: use another --store DIR for one of them",
+            Error::WithAnother { .. } => "leave --jid out: copied lines keep theirs",
+            Error::Exists(_) => "nothing is overwritten: choose another name, or move the file away first",
         };
         Failure::new(kind_of(&error), error.to_string()).hint(hint)
     }
 }
 
-/// Whether the world said no, or what was asked for cannot be meant.
+/// Whether the system failed, or the request is invalid.
 pub(crate) fn kind_of(error: &scrollback::model::error::Error) -> FailureKind {
     use scrollback::model::error::Error;
     match error {
         Error::ReadOnly(_)
-        | Error::CannotHold { .. }
-        | Error::Nothing(_)
+        | Error::CannotStore { .. }
+        | Error::NothingToStore(_)
         | Error::CopiedWhole
-        | Error::BadName { .. }
-        | Error::Misplaced { .. }
+        | Error::InvalidName { .. }
+        | Error::CannotCreate { .. }
         | Error::Ended(_)
         | Error::TooLong { .. }
         | Error::NoSession(_)
-        | Error::NoRecord { .. }
-        | Error::NoPlace { .. }
-        | Error::Ambiguous { .. }
+        | Error::NoRecord(_)
+        | Error::AmbiguousRecord { .. }
+        | Error::OutOfOrder(_)
+        | Error::CannotContinue { .. }
+        | Error::DuplicateCall { .. }
         | Error::OtherProject { .. }
         | Error::WithAnother { .. }
         | Error::Exists(_) => FailureKind::Usage,
@@ -182,7 +184,7 @@ mod tests {
             (ErrorKind::QuotaExceeded, "delete or move something on that disk"),
             (ErrorKind::FileTooLarge, "a new session is a new file"),
             (ErrorKind::InvalidFilename, "a name in it is too long"),
-            (ErrorKind::PermissionDenied, "look at its owner and mode"),
+            (ErrorKind::PermissionDenied, "check its owner and mode"),
         ] {
             let error = scrollback::model::error::Error::Io { path: "log".into(), source: IoError::from(kind) };
             let failure = Failure::from(error);

@@ -67,8 +67,8 @@ fn a_session_is_ended_and_the_next_message_begins_another() {
         let refused = fluux(&env, args, "");
         assert_eq!(
             refused.all(),
-            "[exit 2]\nscrollback: session \"alice@example.com:20261115-120000\" was ended: it lies in the archive\n\
-             hint: say its --jid or --project to go on with the session that followed; `scrollback convert` makes a copy that goes on\n",
+            "[exit 2]\nscrollback: session \"alice@example.com:20261115-120000\" has ended\n\
+             hint: use --jid or --project to continue the session that followed it, or `scrollback convert` to continue a copy\n",
             "{args:?}"
         );
     }
@@ -212,7 +212,7 @@ fn a_project_of_sage_goes_on_in_one_file_and_no_other_project_does() {
     assert_eq!(log().lines().count(), 2, "{}", log());
     let other = sage(&["record"], "/gone/a/b", "{\"user\": \"Mine\"}\n");
     assert_eq!(other.code, 2, "{}", other.all());
-    assert!(other.err.contains("it is the folder of another project, /gone/a-b\nhint: both projects"), "{}", other.err);
+    assert!(other.err.contains("the folder belongs to another project, /gone/a-b\nhint: both projects"), "{}", other.err);
     assert_eq!((log().lines().count(), other.out.as_str()), (2, ""));
     assert_eq!(sage(&["new"], "/gone/a/b", "").code, 2, "nor is another's session ended");
     let ended = sage(&["new", "--json"], "/gone/a-b", "");

@@ -32,8 +32,8 @@ fn a_session_becomes_another_agents_where_that_one_finds_it() {
     "#);
     assert_snapshot!(env.run(&["convert", "s1", "--to", "codex"]).all(), @r#"
     [exit 2]
-    scrollback: $HOME/.codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-e52f2165-4db6-5181-b17e-bd798cab674d.jsonl: it is there already
-    hint: nothing is overwritten: choose another name, or move that away first
+    scrollback: $HOME/.codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-e52f2165-4db6-5181-b17e-bd798cab674d.jsonl: already exists
+    hint: nothing is overwritten: choose another name, or move the file away first
     "#);
     assert_snapshot!(env.run(&["convert", "s1", "--to", "claude-code"]).all(), @r#"
     $HOME/.claude/projects/-gone-tide/85807529-638e-5648-82dd-bab72a62bfbd.jsonl
@@ -137,8 +137,8 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     assert_snapshot!(told, @r#"
     scrollback: no dialect that is written is called "emacs"
     hint: known: native, claude-code, codex, qwen-code, fluux, sage-el, ai-sdk
-    scrollback: $DIR/desk/mine.jsonl: it is there already
-    hint: nothing is overwritten: choose another name, or move that away first
+    scrollback: $DIR/desk/mine.jsonl: already exists
+    hint: nothing is overwritten: choose another name, or move the file away first
     scrollback: $DIR/desk/gone/deep: there is no such folder
     hint: make it first, or say --store DIR: a store is made where there is none
     scrollback: a fluux session is with somebody
@@ -149,10 +149,10 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     hint: a JID looks like alice@example.com
     scrollback: --jid is for sessions of Fluux Agent
     hint: say --to fluux, or leave --jid out
-    scrollback: the session is copied as it is, with all its branches
-    hint: leave the record out; `scrollback fork SESSION#RECORD` makes a branch a session of its own
-    scrollback: nothing of it can be written as codex
-    hint: `scrollback show` shows what the session says; native holds all that scrollback understands
+    scrollback: the session is copied whole, with all its branches
+    hint: leave the record out, or run `scrollback fork SESSION#RECORD` to make a session of one branch
+    scrollback: codex cannot store anything in this session
+    hint: run `scrollback show` to see the session; native stores everything that scrollback understands
     scrollback: this is no known agent's format
     hint: --dialect says whose it is; `scrollback show` shows what can be read of it
     scrollback: the demo is only read

@@ -129,7 +129,7 @@ fn what_is_not_there_cannot_be_gone_on_with() {
         (["--resume", "nope"], "no session matches"),
         (["--checkpoint", "nope#x"], "no session matches"),
         (["--dialect", "nope"], "no dialect is called"),
-        (["--id", "../x"], "is no name for a session"),
+        (["--id", "../x"], "invalid session name"),
         (["--id=-x", "--json"], "it begins with a -"),
         (["--title", ""], "a title is one line"),
         (["--title", "two\nlines"], "a title is one line"),
@@ -296,7 +296,7 @@ fn a_place_that_cannot_be_written_is_told_before_anything_is_said() {
     assert!(ran.code == 2 && ran.err.starts_with("{\"error\":{\"kind\":\"io\""), "{}", ran.all());
     assert_eq!(record(&env, &["--id", "taken"], "{\"user\": \"q\"}\n").code, 0);
     let ran = record(&env, &["--id", "taken"], "");
-    assert!(ran.code == 2 && ran.err.contains("it is there already"), "{}", ran.all());
+    assert!(ran.code == 2 && ran.err.contains("already exists"), "{}", ran.all());
 }
 
 /// Runs a recording that may write files of so many bytes only, as if the disk were full then.
@@ -517,7 +517,7 @@ fn a_title_that_a_format_cannot_hold_is_a_problem() {
     let args = ["--dialect", "fluux", "--jid", "ada@example.org", "--title", "Tides"];
     let ran = record(&env, &args, "{\"message\": \"q\"}\n");
     assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.err.contains("has no place for this"), "{}", ran.err);
+    assert!(ran.err.contains("cannot store this"), "{}", ran.err);
 }
 
 #[test]

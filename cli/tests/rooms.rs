@@ -228,7 +228,7 @@ fn what_says_nothing_is_not_stored() {
     let input = "{\"user\": \"\"}\n{\"assistant\": \"\"}\n{\"message\": {\"oob\": [\"\"]}}\n{\"message\": \" \"}\n";
     let ran = fluux(&env, &["record", "--jid", "alice@example.com"], input);
     assert_eq!((ran.code, ran.out.matches("\"error\":").count()), (1, 4), "{}", ran.all());
-    assert_eq!(ran.out.matches("fluux has no place for this: empty message").count(), 2, "{}", ran.out);
+    assert_eq!(ran.out.matches("fluux cannot store this: empty message").count(), 2, "{}", ran.out);
     assert!(!env.work().join("memory/alice@example.com/history.jsonl").exists());
 }
 

@@ -100,12 +100,12 @@ fn remark(converted: &Converted, ctx: &mut Ctx) -> Result<(), Failure> {
 /// Of a file that nobody understands, it is not the target that has no place for it.
 fn not_converted(session: &Session, how: &Conversion<'_>, error: Error) -> Failure {
     match error {
-        Error::BadName { .. } | Error::Misplaced { .. } if is_with_somebody(how.to) && how.with.is_none() => {
+        Error::InvalidName { .. } | Error::CannotCreate { .. } if is_with_somebody(how.to) && how.with.is_none() => {
             let message = format!("a {} session is with somebody", how.to.name());
             let failure = Failure::new(FailureKind::Usage, message);
             failure.hint("--jid JID names the person or the room")
         }
-        Error::Nothing(_) if session.dialect().name() == "unknown" => {
+        Error::NothingToStore(_) if session.dialect().name() == "unknown" => {
             let failure = Failure::new(FailureKind::Usage, "this is no known agent's format");
             failure.hint("--dialect says whose it is; `scrollback show` shows what can be read of it")
         }

@@ -147,7 +147,7 @@ impl Acks {
         for Refused { ticket, what } in refused {
             for seq in self.held.remove(ticket).unwrap_or_default() {
                 if self.waiting.remove(&seq).is_some() {
-                    self.refuse(seq, &format!("the format has no place for this: {what}"), out);
+                    self.refuse(seq, &format!("the format cannot store this: {what}"), out);
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! Finds the session and the record that were named, and words why there is none.
 
-use scrollback::session::{NotFound, RecordRef, Session};
+use scrollback::model::error::Error;
+use scrollback::session::{RecordRef, Session};
 use scrollback::view::find::{Location, Lookup, Match, NameError, SessionName};
 
 use super::located::Located;
@@ -36,15 +37,11 @@ pub(crate) fn resolve(name: &SessionName, global: &Global, ctx: &mut Ctx) -> Res
 /// The record that was named, or why there is none.
 pub(crate) fn record<'s>(session: &'s Session, name: &str) -> Result<RecordRef<'s>, Failure> {
     session.find(name).map_err(|error| match error {
-        NotFound::Nothing => {
+        Error::NoRecord(_) => {
             let message = format!("no record {name:?} in session {}", session.id());
             Failure::new(FailureKind::NotFound, message).hint("`scrollback tree SESSION` shows every record")
         }
-        NotFound::Several(ids) => {
-            let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
-            let message = format!("{name:?} is ambiguous in session {}", session.id());
-            Failure::new(FailureKind::Usage, message).hint(format!("use a longer prefix: {}", ids.join(", ")))
-        }
+        error => error.into(),
     })
 }
 

@@ -1,127 +1,161 @@
-//! What stops the library: the world, never a file's content.
+//! I/O and usage errors; malformed content is an [`Issue`](crate::model::issue::Issue).
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::dialect::writer::Losses;
+use crate::model::issue::quoted;
+use crate::model::record::RecordId;
 
-/// An error that knows its path.
-#[derive(Debug)]
+/// Why the library stopped. Where a file is concerned, the error names it.
+#[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The system said no.
+    /// I/O error.
+    #[error("{}: {source}", path.display())]
     Io {
-        /// What was to be read.
+        /// The file or folder.
         path: PathBuf,
-        /// What it said.
+        /// The system's error.
         source: io::Error,
     },
     /// A device, a socket or the like: reading it may never end.
+    #[error("{}: not a regular file", .0.display())]
     NotAFile(PathBuf),
-    /// The file is not what it was a moment ago.
+    /// The file changed while it was read.
+    #[error("{}: the file changed while it was read", .0.display())]
     Changed(PathBuf),
-    /// A database without sessions of an agent that is known.
+    /// A database without sessions of a known agent.
+    #[error("{}: no known agent's database", .0.display())]
     NoSessions(PathBuf),
-    /// One of a database's sessions must be named.
+    /// A database of several sessions, and none was named.
+    #[error("{}: contains {count} sessions", path.display())]
     SeveralSessions {
         /// The file.
         path: PathBuf,
-        /// How many it holds.
+        /// How many sessions it contains.
         count: usize,
     },
-    /// A database of more sessions than anybody has.
+    /// A database of more sessions than are read.
+    #[error("{}: contains more than {limit} sessions", path.display())]
     TooManySessions {
         /// The file.
         path: PathBuf,
-        /// How many are read.
+        /// How many sessions are read.
         limit: usize,
     },
-    /// Another program holds the file's lock, and does not let go.
+    /// Another program holds the file's lock and does not release it.
+    #[error("{}: another program is writing to it", .0.display())]
     Busy(PathBuf),
     /// A record did not fit, and a piece of it stayed in the file as a line of its own.
+    #[error("{}: a record was written only in part and is not saved", .0.display())]
     Torn(PathBuf),
     /// Records are in the file and may not survive a crash: the recorder keeps them until it is reopened.
+    #[error("{}: {count} {} may not survive a crash: {source}", path.display(), if *count == 1 { "record" } else { "records" })]
     Unsaved {
         /// The file.
         path: PathBuf,
         /// How many records.
         count: usize,
-        /// What the system said when they were to be made safe.
+        /// Why `sync` failed.
         source: Arc<io::Error>,
     },
-    /// The dialect is read, not written.
+    /// scrollback reads this dialect and does not write it.
+    #[error("{0} sessions are read-only")]
     ReadOnly(&'static str),
-    /// The format has no place for something.
-    CannotHold {
+    /// The format cannot store something.
+    #[error("{dialect} cannot store this: {what}")]
+    CannotStore {
         /// The dialect.
         dialect: &'static str,
-        /// What it cannot hold, for people.
+        /// What it cannot store, for people.
         what: String,
-        /// Of a record: all that it says, each thing with its count.
+        /// Of a record: everything that is lost, with counts.
         losses: Losses,
     },
-    /// A session has nothing that a format could hold.
-    Nothing(&'static str),
-    /// One branch was asked for, and the session becomes what it is or was, with all of them.
+    /// The format cannot store anything that a session says.
+    #[error("{0} cannot store anything in this session")]
+    NothingToStore(&'static str),
+    /// One branch was asked for, and the session is copied whole.
+    #[error("the session is copied whole, with all its branches")]
     CopiedWhole,
-    /// A name that cannot be a session's: it would lead out of the store, or a format wants another shape.
-    BadName {
+    /// A name that cannot be a session's: it leads out of the store, or the format wants another shape.
+    #[error("invalid session name {}: {why}", quoted(name))]
+    InvalidName {
         /// The name.
         name: String,
         /// Why not.
         why: String,
     },
-    /// No file can be made for a session here: its directory, or whom it is with, gives no name for one.
-    Misplaced {
+    /// The project's directory, or whom the session is with, gives no file name.
+    #[error("cannot create a session: {why}")]
+    CannotCreate {
         /// What is wrong with which of them.
         why: String,
     },
-    /// A session that was ended: nothing is added to it any more.
+    /// The session has ended: nothing is added to it any more.
+    #[error("session {} has ended", quoted(.0))]
     Ended(String),
-    /// A record that is larger than what is read back.
+    /// A record that is longer than a reader accepts.
+    #[error("the record is too long: {bytes} bytes")]
     TooLong {
         /// Its bytes.
         bytes: usize,
     },
     /// No session has this name; or, without one, the project has none.
+    #[error("no session {}", .0.as_deref().map_or_else(|| "of this project".to_owned(), quoted))]
     NoSession(Option<String>),
-    /// No record of the session has this name, or several begin so.
-    NoRecord {
-        /// The name.
-        record: String,
+    /// No record of the session has this id.
+    #[error("no record {}", quoted(.0))]
+    NoRecord(String),
+    /// The ids of several records begin so.
+    #[error("{} is ambiguous: {}", quoted(prefix), shortened(records))]
+    AmbiguousRecord {
+        /// What was asked for.
+        prefix: String,
+        /// Some of the records.
+        records: Vec<RecordId>,
     },
-    /// The conversation cannot go on from this record.
-    NoPlace {
+    /// The conversation cannot continue from this record.
+    #[error("cannot continue from {}: {why}", quoted(record))]
+    CannotContinue {
         /// The record.
         record: String,
         /// Why not.
         why: &'static str,
     },
-    /// Two calls of one answer have the same id: no result could say which of them it answers.
-    Ambiguous {
+    /// A call that makes sense only after another one.
+    #[error("{0}")]
+    OutOfOrder(&'static str),
+    /// Two tool calls of one answer have the same id: a result could belong to either.
+    #[error("two tool calls of one answer have the id {}", quoted(call))]
+    DuplicateCall {
         /// The id.
         call: String,
     },
-    /// The folder that a session would lie in is another project's.
+    /// The folder of the session belongs to another project.
+    #[error("{}: the folder belongs to another project, {}", path.parent().unwrap_or(path).display(), project.display())]
     OtherProject {
         /// The file that would be written.
         path: PathBuf,
-        /// Whose folder it is.
+        /// The project that the folder belongs to.
         project: PathBuf,
     },
     /// The session is with somebody else.
+    #[error("the session is with {}", quoted(with))]
     WithAnother {
         /// Whom it is with.
         with: String,
     },
-    /// Something has this name already.
+    /// The file exists already.
+    #[error("{}: already exists", .0.display())]
     Exists(PathBuf),
     /// A database that cannot be read.
+    #[error("{}: {}", path.display(), database_message(source))]
     Database {
         /// The file.
         path: PathBuf,
-        /// What the database said.
+        /// The database's error.
         source: rusqlite::Error,
     },
 }
@@ -130,107 +164,18 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
-    /// The format has no place for something that is no record.
-    pub(crate) fn cannot_hold(dialect: &'static str, what: String) -> Error {
-        Error::CannotHold { dialect, what, losses: Losses::default() }
+    /// The format cannot store something that is not a record.
+    pub(crate) fn cannot_store(dialect: &'static str, what: impl Into<String>) -> Error {
+        Error::CannotStore { dialect, what: what.into(), losses: Losses::default() }
     }
 
-    /// The format has no place for a record.
-    pub(crate) fn not_held(dialect: &'static str, losses: Losses) -> Error {
-        Error::CannotHold { dialect, what: losses.words(), losses }
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Io { path, source } => write!(f, "{}: {source}", path.display()),
-            Error::NotAFile(path) => write!(f, "{}: not a regular file", path.display()),
-            Error::Changed(path) => write!(f, "{}: the file changed while it was read", path.display()),
-            Error::NoSessions(path) => write!(f, "{}: a database, and no known agent's", path.display()),
-            Error::SeveralSessions { path, count } => write!(f, "{}: it holds {count} sessions", path.display()),
-            Error::TooManySessions { path, limit } => write!(f, "{}: it holds over {limit} sessions", path.display()),
-            Error::Busy(path) => write!(f, "{}: another program is writing to it", path.display()),
-            Error::Torn(path) => write!(f, "{}: a record was written in part and is not saved", path.display()),
-            Error::Unsaved { path, count, source } => {
-                let records = if *count == 1 { "record" } else { "records" };
-                write!(f, "{}: {count} {records} may not survive a crash: {source}", path.display())
-            }
-            Error::ReadOnly(dialect) => write!(f, "{dialect} sessions are read, not written"),
-            Error::CannotHold { dialect, what, .. } => write!(f, "{dialect} has no place for this: {what}"),
-            Error::Nothing(dialect) => write!(f, "nothing of it can be written as {dialect}"),
-            Error::CopiedWhole => write!(f, "the session is copied as it is, with all its branches"),
-            Error::BadName { name, why } => {
-                write!(f, "{} is no name for a session: {why}", crate::model::issue::quoted(name))
-            }
-            Error::Misplaced { why } => write!(f, "no session can be begun there: {why}"),
-            Error::Ended(name) => {
-                write!(f, "session {} was ended: it lies in the archive", crate::model::issue::quoted(name))
-            }
-            Error::TooLong { bytes } => write!(f, "a record of {bytes} bytes is longer than what is read back"),
-            Error::NoSession(Some(name)) => write!(f, "no session {}", crate::model::issue::quoted(name)),
-            Error::NoSession(None) => write!(f, "no session of this project"),
-            Error::NoRecord { record } => write!(f, "no record, or several, {}", crate::model::issue::quoted(record)),
-            Error::NoPlace { record, why } => {
-                write!(f, "cannot go on from {}: {why}", crate::model::issue::quoted(record))
-            }
-            Error::Ambiguous { call } => {
-                write!(
-                    f,
-                    "two calls of one answer have the id {}: give each its own",
-                    crate::model::issue::quoted(call)
-                )
-            }
-            Error::OtherProject { path, project } => {
-                let folder = path.parent().unwrap_or(path);
-                write!(f, "{}: it is the folder of another project, {}", folder.display(), project.display())
-            }
-            Error::WithAnother { with } => {
-                write!(f, "the session is with {}, and its lines say so", crate::model::issue::quoted(with))
-            }
-            Error::Exists(path) => write!(f, "{}: it is there already", path.display()),
-            // A program is no reason: the sentence goes before it.
-            Error::Database { path, source: rusqlite::Error::SqlInputError { msg, .. } } => {
-                write!(f, "{}: {msg}", path.display())
-            }
-            Error::Database { path, source } => write!(f, "{}: {source}", path.display()),
-        }
+    /// The format cannot store a record.
+    pub(crate) fn record_lost(dialect: &'static str, losses: Losses) -> Error {
+        Error::CannotStore { dialect, what: losses.words(), losses }
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Io { source, .. } => Some(source),
-            Error::Database { source, .. } => Some(source),
-            Error::Unsaved { source, .. } => Some(&**source),
-            Error::NotAFile(_)
-            | Error::Busy(_)
-            | Error::Torn(_)
-            | Error::ReadOnly(_)
-            | Error::CannotHold { .. }
-            | Error::Nothing(_)
-            | Error::CopiedWhole
-            | Error::BadName { .. }
-            | Error::Misplaced { .. }
-            | Error::Ended(_)
-            | Error::TooLong { .. }
-            | Error::NoSession(_)
-            | Error::NoRecord { .. }
-            | Error::NoPlace { .. }
-            | Error::Ambiguous { .. }
-            | Error::OtherProject { .. }
-            | Error::WithAnother { .. }
-            | Error::Exists(_)
-            | Error::Changed(_)
-            | Error::NoSessions(_)
-            | Error::SeveralSessions { .. }
-            | Error::TooManySessions { .. } => None,
-        }
-    }
-}
-
-/// Gives an I/O error its path.
+/// Attaches the path to an I/O error.
 pub(crate) trait At<T> {
     fn at(self, path: &Path) -> Result<T>;
 }
@@ -238,5 +183,23 @@ pub(crate) trait At<T> {
 impl<T> At<T> for io::Result<T> {
     fn at(self, path: &Path) -> Result<T> {
         self.map_err(|source| Error::Io { path: path.to_path_buf(), source })
+    }
+}
+
+/// The beginnings of ids: long enough to choose among them.
+fn shortened(ids: &[RecordId]) -> String {
+    const CHARS: usize = 13;
+    let short = |id: &RecordId| match id.as_str().char_indices().nth(CHARS) {
+        Some((end, _)) => format!("{}…", &id.as_str()[..end]),
+        None => id.to_string(),
+    };
+    ids.iter().map(short).collect::<Vec<_>>().join(", ")
+}
+
+/// SQLite's sentence without the statement that it is about.
+fn database_message(error: &rusqlite::Error) -> String {
+    match error {
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        error => error.to_string(),
     }
 }

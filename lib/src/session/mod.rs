@@ -14,7 +14,7 @@ use std::path::Path;
 use jiff::Timestamp;
 
 use crate::dialect::Dialect;
-use crate::model::error::Result;
+use crate::model::error::{Error, Result};
 use crate::model::issue::{Issue, Severity};
 use crate::model::message::Part;
 pub use crate::model::place::Place;
@@ -113,15 +113,6 @@ pub struct Gap<'s> {
     pub bridged_to: Option<RecordRef<'s>>,
 }
 
-/// Why a record could not be named.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotFound {
-    /// No record's id begins so.
-    Nothing,
-    /// Several do: some of them.
-    Several(Vec<RecordId>),
-}
-
 /// How many ids an ambiguous name lists.
 const AMBIGUOUS_LISTED: usize = 8;
 
@@ -177,7 +168,7 @@ impl Session {
     }
 
     /// The record with this id, or with the only id that begins so.
-    pub fn find(&self, name: &str) -> std::result::Result<RecordRef<'_>, NotFound> {
+    pub fn find(&self, name: &str) -> Result<RecordRef<'_>> {
         if let Some(node) = self.skeleton.ids.find(name).and_then(|id| self.derived.tree.named(id)) {
             return Ok(self.at(node));
         }
@@ -188,10 +179,11 @@ impl Session {
         let mut begin_so = self.records().filter(|record| record.id().starts_with(name));
         match (begin_so.next(), begin_so.next()) {
             (Some(only), None) => Ok(only),
-            (None, _) => Err(NotFound::Nothing),
+            (None, _) => Err(Error::NoRecord(name.to_owned())),
             (Some(first), Some(second)) => {
                 let all = [first, second].into_iter().chain(begin_so.take(AMBIGUOUS_LISTED - 2));
-                Err(NotFound::Several(all.map(|record| RecordId(record.id().into_owned())).collect()))
+                let records = all.map(|record| RecordId(record.id().into_owned())).collect();
+                Err(Error::AmbiguousRecord { prefix: name.to_owned(), records })
             }
         }
     }

@@ -39,7 +39,7 @@ use crate::model::project;
 use crate::model::record::SessionId;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
-use crate::session::{NotFound, RecordRef, Session};
+use crate::session::{RecordRef, Session};
 use crate::write::fork::Staged;
 use kept::{Kept, LIMITS, Limits};
 use left_behind::Lines;
@@ -232,7 +232,7 @@ impl Session {
             None => replay::all(self, how, store, id, file)?,
         };
         if kept.is_none() && !replayed.has_said {
-            return Err(Error::Nothing(how.to.name()));
+            return Err(Error::NothingToStore(how.to.name()));
         }
         let reading = ReadOptions::plain(self.updated().unwrap_or_else(|| (store.host.now)()));
         let converted = Session::open(&Source::file(how.to, file), &reading)?;
@@ -311,10 +311,7 @@ impl Session {
 
     /// The head that was named, or the session's own.
     fn head_called(&self, name: Option<&str>) -> Result<Option<RecordRef<'_>>> {
-        let Some(name) = name else { return Ok(self.head()) };
-        self.find(name).map(Some).map_err(|reason| match reason {
-            NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
-        })
+        name.map_or_else(|| Ok(self.head()), |name| self.find(name).map(Some))
     }
 }
 

@@ -84,7 +84,7 @@ fn import_one(source: &Source, store: &Path, host: &Host, run: Run<'_>) -> Resul
             .map(Imported::Would),
     };
     match done {
-        Err(Error::Nothing(_)) => Ok(Imported::Empty),
+        Err(Error::NothingToStore(_)) => Ok(Imported::Empty),
         Err(Error::Exists(path)) => Ok(compared(&session, path, host)),
         done => done,
     }

@@ -95,7 +95,7 @@ impl Store {
     }
 
     fn check_fork(&self, session: &Session) -> Result<Adopt> {
-        let cannot = |what: &str| Error::cannot_hold(session.dialect().name(), what.to_owned());
+        let cannot = |what: &str| Error::cannot_store(session.dialect().name(), what.to_owned());
         let adopt = self.writing.adopt.ok_or_else(|| cannot("a fork"))?;
         let what = if session.dialect().name() != self.dialect.name() {
             "another dialect's records"
@@ -118,7 +118,7 @@ impl Store {
         let known = || chosen.and_then(|id| self.source(id).ok()).map(|known| known.path);
         if taken.is_some() && self.writing.archive.is_some() {
             let what = "a fork beside the session that goes on: there is one at a time".to_owned();
-            return Err(Error::cannot_hold(self.dialect.name(), what));
+            return Err(Error::cannot_store(self.dialect.name(), what));
         }
         taken.or_else(known).map_or(Ok(()), |taken| Err(Error::Exists(taken)))
     }
@@ -162,7 +162,7 @@ impl Store {
             }
         }
         out.finish((self.host.now)())?;
-        let nothing = || Error::NoPlace { record: from.to_string(), why: "it holds no record" };
+        let nothing = || Error::CannotContinue { record: from.to_string(), why: "it holds no record" };
         Ok((last.ok_or_else(nothing)?, records))
     }
 
@@ -186,7 +186,7 @@ impl Store {
             "a copy of {}, which has another record's name or is too deep",
             crate::model::issue::quoted(record.as_str())
         );
-        Error::cannot_hold(self.dialect.name(), what)
+        Error::cannot_store(self.dialect.name(), what)
     }
 
     /// Writes the file beside the new log. It begins with what the source's says: another program may keep more there.
@@ -230,5 +230,5 @@ fn end_of<'s>(session: &'s Session, name: Option<&str>) -> Result<RecordRef<'s>>
         None => session.head(),
         Some(name) => Some(link_named(session, name)?),
     };
-    head.ok_or_else(|| Error::NoPlace { record: session.id().to_string(), why: "it holds no record" })
+    head.ok_or_else(|| Error::CannotContinue { record: session.id().to_string(), why: "it holds no record" })
 }

@@ -175,7 +175,7 @@ impl Recorder {
             && from == head
         {
             let why = "a step back from the head hangs on an earlier record: `rewind` is told which";
-            return Err(Error::NoPlace { record: from.to_string(), why });
+            return Err(Error::CannotContinue { record: from.to_string(), why });
         }
         self.end_answer()?;
         let ticket = self.tickets.next();
@@ -183,7 +183,7 @@ impl Recorder {
         if log.place.mode == Mode::Live
             && let Some(call) = body.content().and_then(Content::ambiguous_call)
         {
-            return Err(Error::Ambiguous { call: call.to_owned() });
+            return Err(Error::DuplicateCall { call: call.to_owned() });
         }
         if let (Mode::Live, Body::User(content)) = (log.place.mode, &mut body) {
             log.look_around();
@@ -249,7 +249,7 @@ impl Recorder {
         if self.answer.is_none() {
             return match usage {
                 Some(usage) => self.usage(usage),
-                None => Err(Error::NoPlace { record: "answer".to_owned(), why: "no answer has begun" }),
+                None => Err(Error::OutOfOrder("no answer was begun")),
             };
         }
         let ticket = self.tickets.next();

@@ -160,7 +160,7 @@ impl Store {
 
     /// Ends a session: its file goes where ended ones lie, and nothing there is overwritten.
     pub fn archive(&self, source: &Source, when: When) -> Result<Ended> {
-        let cannot = |what: &str| Error::cannot_hold(self.dialect.name(), what.to_owned());
+        let cannot = |what: &str| Error::cannot_store(self.dialect.name(), what.to_owned());
         let Some(archive) = self.writing.archive else { return Err(cannot("an archive of ended sessions")) };
         self.check_log(source)?;
         if self.is_ended(source) {
@@ -290,7 +290,7 @@ fn check_inside(log: &Path, archive: &Path) -> Result<()> {
     };
     let name = || archive.parent().unwrap_or(archive).display().to_string();
     let why = || "it leads out of the store".to_owned();
-    if is_inside { Ok(()) } else { Err(Error::BadName { name: name(), why: why() }) }
+    if is_inside { Ok(()) } else { Err(Error::InvalidName { name: name(), why: why() }) }
 }
 
 #[cfg(test)]

@@ -356,7 +356,7 @@ impl Store {
     ) -> Result<Beginning<'a>> {
         if !new.project.is_absolute() || new.project.as_os_str().as_encoded_bytes().contains(&0) {
             let (name, why) = (new.project.to_string_lossy().into_owned(), "a project is an absolute path".to_owned());
-            return Err(Error::BadName { name, why });
+            return Err(Error::InvalidName { name, why });
         }
         Ok(self.unchecked_beginning(session, new, git_branch))
     }
@@ -392,7 +392,7 @@ impl Store {
 pub(crate) fn no_branches(record: &str) -> Error {
     // Not every such format has a place for a fork; native has one for all.
     let why = "the format is one line of records; `convert --to native` makes a session with branches of it";
-    Error::NoPlace { record: record.to_owned(), why }
+    Error::CannotContinue { record: record.to_owned(), why }
 }
 
 pub(crate) fn bytes(lines: &[Line]) -> Vec<u8> {

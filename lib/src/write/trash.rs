@@ -280,7 +280,7 @@ fn check_removable(source: &Source) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::cannot_hold(source.dialect.name(), what.to_owned()))
+    Err(Error::cannot_store(source.dialect.name(), what.to_owned()))
 }
 
 /// The same file, named without links and steps back on the way: that it can be found again.

@@ -329,7 +329,7 @@ fn a_checkpoint_is_a_branch() {
     let before = place.newest();
     let first = messages(&before)[0].id.clone();
     let refused = place.chat(&["--checkpoint", &format!("{session}#{first}")], "three\n");
-    assert!(!refused.is_well && refused.err.contains("cannot go on from"), "{}", refused.err);
+    assert!(!refused.is_well && refused.err.contains("cannot continue from"), "{}", refused.err);
     assert_eq!(messages(&place.newest()), messages(&before), "a line has no branches");
 }
 

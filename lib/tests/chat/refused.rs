@@ -16,8 +16,8 @@ fn a_command_that_cannot_be_done_says_why() {
         ("native", "/new y", "/new stands alone"),
         ("native", "/quit y", "/quit stands alone"),
         ("native", "/fork y", "/fork stands alone"),
-        ("sage-el", "/fork", "sage-el has no place for this: a fork beside the session that goes on"),
-        ("fluux", "/fork", "fluux has no place for this: a fork"),
+        ("sage-el", "/fork", "sage-el cannot store this: a fork beside the session that goes on"),
+        ("fluux", "/fork", "fluux cannot store this: a fork"),
         ("sage-el", "/rewind 1", "`convert --to native` makes a session with branches of it"),
         ("fluux", "/rewind 1", "`convert --to native` makes a session with branches of it"),
     ] {

@@ -578,7 +578,7 @@ fn whatever_codex_wrote_is_forked_whole() {
         let forked = store.fork(&session, Fork { head: None, id: None });
         // A file of nothing but events has a head and no conversation.
         if session.head().is_none_or(|head| head.is_side()) {
-            assert!(matches!(forked, Err(Error::NoPlace { .. })), "{}", path.display());
+            assert!(matches!(forked, Err(Error::CannotContinue { .. })), "{}", path.display());
             continue;
         }
         let forked = forked.unwrap();
@@ -631,7 +631,7 @@ fn an_answer_that_comes_in_pieces_is_an_item_a_part_and_its_cost_counts_once() {
     recorder.tool_result(gave("c1", "ok", Outcome::Done).content().unwrap().clone()).unwrap();
     recorder.assistant("Four.").unwrap();
     recorder.usage(usage).unwrap();
-    assert!(matches!(recorder.todos(vec![todo("x")]), Err(Error::CannotHold { what, .. }) if what == "todos"));
+    assert!(matches!(recorder.todos(vec![todo("x")]), Err(Error::CannotStore { what, .. }) if what == "todos"));
     recorder.close().unwrap();
     let session = written.session();
     let read = bodies(&session);
@@ -654,7 +654,7 @@ fn a_session_is_gone_on_with_at_its_end_only() {
         .collect();
     assert_eq!(named, read);
     let resume = |record: &str| written.store.resume(Path::new("/"), Point::Message { session: SESSION, record });
-    assert!(matches!(resume(&named[0]), Err(Error::NoPlace { .. })));
+    assert!(matches!(resume(&named[0]), Err(Error::CannotContinue { .. })));
     let mut recorder = resume(&named[2]).unwrap();
     recorder.assistant("four").unwrap();
     recorder.close().unwrap();

@@ -314,7 +314,7 @@ fn a_turn_is_on_disk_when_the_model_has_spoken_last() {
     assert_eq!(lost, ["tool call", "tool result", "text"]);
     assert!(recorder.unsaved().is_empty());
     for refused in [recorder.title("t"), recorder.todos(Vec::new()), recorder.usage(Usage::default())] {
-        assert!(matches!(refused, Err(Error::CannotHold { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(Error::CannotStore { .. })), "{refused:?}");
     }
     recorder.close().unwrap();
     let session = written.session();
@@ -326,7 +326,7 @@ fn a_turn_is_on_disk_when_the_model_has_spoken_last() {
 fn a_session_has_no_forks() {
     let written = wrote(&[Body::User(stanza(alice(), "Hello!").content())]);
     let forked = written.store.fork(&written.session(), Fork { head: None, id: None });
-    assert!(matches!(forked, Err(Error::CannotHold { .. })), "{forked:?}");
+    assert!(matches!(forked, Err(Error::CannotStore { .. })), "{forked:?}");
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn an_id_that_is_no_plain_name_makes_nothing() {
         let before = below(folder.path());
         let store = store(&root);
         let begun = store.begin(NewSession { id: Some(id), project: Path::new(PROJECT), with: None });
-        assert!(matches!(begun, Err(Error::BadName { .. })), "{id:?}");
+        assert!(matches!(begun, Err(Error::InvalidName { .. })), "{id:?}");
         let resumed = store.resume(Path::new(PROJECT), Point::Session(id));
         assert!(matches!(resumed, Err(Error::NoSession(_))), "{id:?}");
         assert!(!store.exists(id), "{id:?}");
@@ -87,7 +87,7 @@ fn a_project_that_is_no_absolute_path_makes_nothing() {
     for project in ["", ".", "tides", "../tides", "/a\0b"] {
         let folder = tempfile::tempdir().unwrap();
         let before = below(folder.path());
-        assert!(matches!(store(folder.path()).create(Path::new(project)), Err(Error::BadName { .. })), "{project:?}");
+        assert!(matches!(store(folder.path()).create(Path::new(project)), Err(Error::InvalidName { .. })), "{project:?}");
         assert_eq!(below(folder.path()), before, "{project:?}");
     }
 }

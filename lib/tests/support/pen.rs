@@ -41,7 +41,7 @@ impl Came {
         match ack {
             Ok(Ack::Saved(saved)) => Came::Saved(saved),
             Ok(Ack::Held { .. } | Ack::NotRecorded) => Came::Nothing,
-            Err(Error::CannotHold { what, .. }) => Came::Refused(what),
+            Err(Error::CannotStore { what, .. }) => Came::Refused(what),
             Err(error) => panic!("{error}"),
         }
     }

@@ -65,7 +65,7 @@ fn there_and_back(from: &'static dyn Dialect, log: &Path, to: &'static dyn Diale
     let source = open(from, log);
     let there = match convert(&source, to, &folder.path().join("there.jsonl")) {
         Ok(there) => there,
-        Err(Error::Nothing(_)) if !has_something(&source) => return Ok(()),
+        Err(Error::NothingToStore(_)) if !has_something(&source) => return Ok(()),
         Err(error) => return Err(format!("no way there: {error}")),
     };
     let converted = open(to, &there.path);
@@ -88,7 +88,7 @@ fn there_and_back(from: &'static dyn Dialect, log: &Path, to: &'static dyn Diale
     std::fs::remove_file(there.sidecar.ok_or("no sidecar")?).unwrap();
     match convert(&converted, from, &folder.path().join("plain.jsonl")) {
         Ok(plain) => valid::check(&open(from, &plain.path)).map_err(|why| format!("not valid on the way back: {why}")),
-        Err(Error::Nothing(_)) if !has_something(&converted) => Ok(()),
+        Err(Error::NothingToStore(_)) if !has_something(&converted) => Ok(()),
         Err(error) => Err(format!("no way back without the sidecar: {error}")),
     }
 }
@@ -105,7 +105,7 @@ fn what_it_cost_what_it_is_called_and_its_branches_stay() {
             let folder = folder();
             let why = match convert(&source, named(to), &folder.path().join("there.jsonl")) {
                 Ok(there) => stays(&source, &open(named(to), &there.path), &there),
-                Err(Error::Nothing(_)) if !has_something(&source) => continue,
+                Err(Error::NothingToStore(_)) if !has_something(&source) => continue,
                 Err(error) => Err(format!("no way there: {error}")),
             };
             wrong.extend(why.err().map(|why| format!("{} → {to}: {why}", log.display())));

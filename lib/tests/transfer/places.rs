@@ -196,7 +196,7 @@ fn a_chat_is_with_somebody_in_any_file() {
     let file = folder.path().join("chat.jsonl");
     for with in [None, Some("../x"), Some("")] {
         let how = Conversion { to: named("fluux"), target: Target::File(&file), head: None, with };
-        assert!(matches!(source.convert(&how, &host()), Err(Error::Misplaced { .. })), "{with:?}");
+        assert!(matches!(source.convert(&how, &host()), Err(Error::CannotCreate { .. })), "{with:?}");
         assert!(!file.exists());
     }
 }

@@ -334,7 +334,7 @@ fn nothing_is_overwritten_and_nothing_stays_of_a_refusal() {
         fs::remove_file(taken).unwrap();
     }
     let long = convert(&source, named("codex"), &folder.path().join("x".repeat(240)));
-    assert!(matches!(long, Err(Error::BadName { .. })));
+    assert!(matches!(long, Err(Error::InvalidName { .. })));
     convert(&source, named("codex"), &folder.path().join("y".repeat(239))).unwrap();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }
@@ -376,7 +376,7 @@ fn the_way_back_into_a_store_needs_no_name_of_a_file() {
         match back {
             Ok(back) => assert_eq!(fs::read(back.path).unwrap(), fs::read(&log).unwrap(), "{from}"),
             // A file that lies nowhere does not tell whom it was with.
-            Err(Error::Misplaced { why }) => assert!(from == "fluux", "{from}: {why}"),
+            Err(Error::CannotCreate { why }) => assert!(from == "fluux", "{from}: {why}"),
             Err(error) => panic!("{from}: {error}"),
         }
     }

@@ -243,16 +243,16 @@ fn what_is_refused_leaves_nothing_behind() {
         assert!(matches!(place.fork(None, Some(id)), Err(Error::Exists(_))), "{id}");
     }
     for id in ["", "..", "../x", "a/b", "/etc/x", ".x", "a\0", "a b", &"n".repeat(200)] {
-        assert!(matches!(place.fork(None, Some(id)), Err(Error::BadName { .. })), "{id}");
+        assert!(matches!(place.fork(None, Some(id)), Err(Error::InvalidName { .. })), "{id}");
     }
-    assert!(matches!(place.fork(Some("zzz"), None), Err(Error::NoRecord { .. })));
+    assert!(matches!(place.fork(Some("zzz"), None), Err(Error::NoRecord(_))));
     assert_eq!(place.names(), before);
     let empty = self::place("");
-    assert!(matches!(empty.fork(None, None), Err(Error::NoPlace { .. })));
+    assert!(matches!(empty.fork(None, None), Err(Error::CannotContinue { .. })));
     let aside = self::place(
         "{\"type\":\"file_history_snapshot\",\"uuid\":\"s\",\"messageId\":\"q\"}\n{\"type\":\"user\",\"uuid\":\"q\"}\n",
     );
-    assert!(matches!(aside.fork(Some("s"), None), Err(Error::NoPlace { .. })));
+    assert!(matches!(aside.fork(Some("s"), None), Err(Error::CannotContinue { .. })));
     assert_eq!(aside.names(), ["s1"]);
 }
 
@@ -262,7 +262,7 @@ fn a_place_that_leads_out_of_the_store_is_refused() {
     let place = place(&two_branches());
     let outside = tempfile::tempdir().unwrap();
     std::os::unix::fs::symlink(outside.path(), place.folder.path().join("sessions/out")).unwrap();
-    assert!(matches!(place.fork(None, Some("out")), Err(Error::BadName { .. })));
+    assert!(matches!(place.fork(None, Some("out")), Err(Error::InvalidName { .. })));
     std::os::unix::fs::symlink("nowhere", place.folder.path().join("sessions/dangling")).unwrap();
     assert!(place.fork(None, Some("dangling")).is_err());
     assert!(fs::read_dir(outside.path()).unwrap().next().is_none());
@@ -276,7 +276,7 @@ fn a_session_of_another_dialect_is_refused() {
         let refused = Store::open(*dialect, place.folder.path(), host())
             .and_then(|store| store.fork(&place.read("s1"), Fork { head: None, id: None }));
         assert!(
-            matches!(refused, Err(Error::CannotHold { .. } | Error::ReadOnly(_))),
+            matches!(refused, Err(Error::CannotStore { .. } | Error::ReadOnly(_))),
             "{}: {refused:?}",
             dialect.name()
         );
@@ -340,8 +340,8 @@ fn whatever_an_agent_wrote_is_forked_to_the_same_conversation() {
             said.map(|record| record.body().unwrap()).collect()
         };
         match (source.head(), store.fork(&source, Fork { head: None, id: Some(id) })) {
-            (Some(head), Err(Error::NoPlace { .. })) if head.is_side() => {}
-            (None, Err(Error::NoPlace { .. })) => assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0),
+            (Some(head), Err(Error::CannotContinue { .. })) if head.is_side() => {}
+            (None, Err(Error::CannotContinue { .. })) => assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0),
             (Some(_), Ok(forked)) => {
                 let fork = Session::open(&Source::file(dialect, &forked.path), &reading()).unwrap();
                 let cwd = |session: &Session| session.cwd().filter(|_| source.cwd().is_some()).map(str::to_owned);

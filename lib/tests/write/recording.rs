@@ -227,10 +227,10 @@ fn names_that_leave_the_store_are_refused() {
     for name in ["", "..", ".", "../x", "a/b", "/etc", "a\0b", "a\\b", ".hidden", "con:", "x\n", &"n".repeat(300)] {
         let new = NewSession { id: Some(name), ..NewSession::of(Path::new(PROJECT)) };
         let refused = place.store.begin(new).err();
-        assert!(matches!(refused, Some(Error::BadName { .. })), "{name:?}: {refused:?}");
+        assert!(matches!(refused, Some(Error::InvalidName { .. })), "{name:?}: {refused:?}");
     }
     let refused = place.store.create(Path::new("relative")).err();
-    assert!(matches!(refused, Some(Error::BadName { .. })), "{refused:?}");
+    assert!(matches!(refused, Some(Error::InvalidName { .. })), "{refused:?}");
     assert!(std::fs::read_dir(place.folder.path()).unwrap().next().is_none(), "nothing was made");
 }
 

@@ -189,7 +189,7 @@ fn an_id_that_its_lines_cannot_tell_is_refused() {
         let told = told.unwrap_err().to_string();
         assert_eq!(
             told,
-            "\"mine\" is no name for a session: sage-el sessions are called by a UUID, or after their place"
+            "invalid session name \"mine\": sage-el sessions are called by a UUID, or after their place"
         );
     }
     let id = "4ccdaf53-7481-4244-80e4-5077653ba545";
@@ -448,7 +448,7 @@ fn only_a_session_that_goes_on_is_ended() {
     assert!(matches!(place.store.archive(&ended, When::Now), Err(Error::Ended(_))));
     let native = Place::of("native", "2025-02-08T19:00:00Z");
     let source = native.put("sessions/s/messages.jsonl", "{}\n");
-    assert!(matches!(native.store.archive(&source, When::Now), Err(Error::CannotHold { .. })));
+    assert!(matches!(native.store.archive(&source, When::Now), Err(Error::CannotStore { .. })));
 }
 
 #[test]
@@ -485,11 +485,11 @@ fn whom_or_what_there_is_no_place_for_is_named() {
     let long = format!("/gone/{}", "d".repeat(300));
     let folder = format!("\"-gone-{}\"…", "d".repeat(74));
     for (dialect, id, with, project, expected) in [
-        ("fluux", None, Some("../eve"), "/gone", "no session can be begun there: \"../eve\" is no JID that names a folder: it would leave the store".to_owned()),
-        ("fluux", None, None, "/gone", "no session can be begun there: a Fluux session is with somebody: a person's or a room's JID is needed".to_owned()),
-        ("sage-el", None, None, &long, format!("no session can be begun there: {folder} would be a name of 306 bytes, and file systems take 255")),
-        ("qwen-code", None, None, &long, "no session can be begun there: the path of the directory is longer than 255 bytes: qwen records nothing there".to_owned()),
-        ("claude-code", Some("mine"), None, "/gone", "\"mine\" is no name for a session: Claude Code opens only sessions whose id is a UUID".to_owned()),
+        ("fluux", None, Some("../eve"), "/gone", "cannot create a session: \"../eve\" is no JID that names a folder: it would leave the store".to_owned()),
+        ("fluux", None, None, "/gone", "cannot create a session: a Fluux session is with somebody: a person's or a room's JID is needed".to_owned()),
+        ("sage-el", None, None, &long, format!("cannot create a session: {folder} would be a name of 306 bytes, and file systems take 255")),
+        ("qwen-code", None, None, &long, "cannot create a session: the path of the directory is longer than 255 bytes: qwen records nothing there".to_owned()),
+        ("claude-code", Some("mine"), None, "/gone", "invalid session name \"mine\": Claude Code opens only sessions whose id is a UUID".to_owned()),
     ] {
         let place = Place::of(dialect, "2025-02-08T19:00:00Z");
         let new = NewSession { id, with, project: Path::new(project) };
@@ -505,7 +505,7 @@ fn nothing_goes_through_a_link() {
     let elsewhere = tempfile::tempdir().unwrap();
     let source = place.put("alice@example.com/history.jsonl", HELLO);
     std::os::unix::fs::symlink(elsewhere.path(), place.path("alice@example.com/sessions")).unwrap();
-    assert!(matches!(place.store.archive(&source, When::Now), Err(Error::BadName { .. })));
+    assert!(matches!(place.store.archive(&source, When::Now), Err(Error::InvalidName { .. })));
     let other = place.put("bob@example.com/real.jsonl", HELLO);
     std::os::unix::fs::symlink(&other.path, place.path("bob@example.com/history.jsonl")).unwrap();
     assert!(matches!(

@@ -259,7 +259,7 @@ fn a_restore_goes_on_where_the_machine_died() {
 fn what_is_nobodys_session_is_refused() {
     let place = place(&[("notes.txt", USER), ("sessions/s1/messages.jsonl", USER)]);
     for (dialect, path) in [("native", "notes.txt"), ("unknown", "sessions/s1/messages.jsonl")] {
-        assert!(matches!(place.remove(dialect, path), Err(Error::CannotHold { .. })), "{dialect} {path}");
+        assert!(matches!(place.remove(dialect, path), Err(Error::CannotStore { .. })), "{dialect} {path}");
     }
     assert_eq!(place.files().len(), 2);
 }

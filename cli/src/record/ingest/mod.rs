@@ -207,7 +207,7 @@ impl Ingest {
         match &self.step_from {
             from if from.as_ref() == recorder.head() => Ok(Ack::NotRecorded),
             Some(from) => recorder.rewind(&from.clone(), Some("the step was reset".to_owned())),
-            None => Err(Error::NoPlace { record: "step".to_owned(), why: "the session begins with it" }),
+            None => Err(Error::OutOfOrder("the session begins with this step")),
         }
     }
 }

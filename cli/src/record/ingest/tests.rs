@@ -246,9 +246,9 @@ fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
     15 refused: usage: a usage without tokens; known: input, output, cacheRead, cacheWrite, reasoning, and the names of Anthropic and OpenAI
     16 refused: usage: input is -1 and should be a whole number, not negative
     17 refused: title: a title is one line of 1 to 500 characters
-    18 refused: no record, or several, "nowhere"
+    18 refused: no record "nowhere"
     19 refused: delta: no known field; known: text, reasoning, part, toolCalls, model, end
-    20 refused: cannot go on from "answer": no answer has begun
+    20 refused: no answer was begun
     21 refused: unknown type "unheard-of"; known keys: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message
     22 refused: text-delta: nothing with the id "t" has begun
     23 refused: text-end: nothing with the id "t" has begun

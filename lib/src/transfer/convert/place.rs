@@ -38,7 +38,7 @@ impl Way {
     pub(super) fn find(session: &Session, how: &Conversion<'_>, host: &Host, scratch: Target<'_>) -> Result<Way> {
         if !session.whole() {
             let what = "a session that was read in part".to_owned();
-            return Err(Error::cannot_hold(how.to.name(), what));
+            return Err(Error::cannot_store(how.to.name(), what));
         }
         let (beside, stepped) = steps::find(session, how, host, scratch)?;
         Ok(Way { stepped, ..Way::along(session, how, host, beside)? })
@@ -135,7 +135,7 @@ impl Session {
         let name = kept::path(&path).file_name().unwrap_or_default().to_string_lossy().into_owned();
         if name.len() > FILE_NAME_LIMIT_BYTES {
             let why = format!("with the file beside it, {} bytes are too long for a name", name.len());
-            return Err(Error::BadName { name: path.file_name().unwrap_or_default().to_string_lossy().into(), why });
+            return Err(Error::InvalidName { name: path.file_name().unwrap_or_default().to_string_lossy().into(), why });
         }
         let taken = [path.clone(), kept::path(&path)].into_iter().find(|path| store.disk.exists(path));
         taken.map_or(Ok(path), |taken| Err(Error::Exists(taken)))

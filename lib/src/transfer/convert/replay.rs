@@ -335,8 +335,8 @@ impl<'s> Replay<'s> {
 /// What the format has no place for, as far as its writer told; other errors stop the conversion.
 fn not_held(error: Error) -> Result<Losses> {
     match error {
-        Error::CannotHold { losses, .. } => Ok(losses),
-        Error::NoPlace { .. } => Ok(Losses::default()),
+        Error::CannotStore { losses, .. } => Ok(losses),
+        Error::CannotContinue { .. } | Error::OutOfOrder(_) => Ok(Losses::default()),
         error => Err(error),
     }
 }

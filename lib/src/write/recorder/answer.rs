@@ -292,7 +292,7 @@ impl Answer {
         let Part::Tool(called) = part else { return Ok(()) };
         let (id, name) = named(called);
         match self.calls.iter().find(|(known, _)| *known == id) {
-            Some((_, known)) if *known != name || id.is_empty() => Err(Error::Ambiguous { call: id }),
+            Some((_, known)) if *known != name || id.is_empty() => Err(Error::DuplicateCall { call: id }),
             Some(_) | None => Ok(()),
         }
     }
@@ -322,7 +322,7 @@ impl Answer {
         let ticket = earlier.unwrap_or(call.ticket);
         let piece = Piece { on, fragment, ..Piece::next(Body::Assistant(content)) };
         let wrote = match call.log.write(vec![piece], ticket, durability) {
-            Err(Error::CannotHold { losses, .. }) => {
+            Err(Error::CannotStore { losses, .. }) => {
                 self.lost.push(Lost { losses, tickets: self.waiting.written(up_to) });
                 return Ok(Came::CannotHold);
             }

@@ -166,6 +166,6 @@ impl Log {
     }
 
     fn cannot_encode(&self) -> Error {
-        Error::not_held(self.place.dialect.name(), Loss::dropped("a value that is no JSON").into())
+        Error::record_lost(self.place.dialect.name(), Loss::dropped("a value that is no JSON").into())
     }
 }

@@ -54,7 +54,7 @@ impl Recorder {
     /// The same: that a turn cannot be written is no reason against what comes next.
     pub(super) fn leave_turn(&mut self) -> Result<()> {
         match self.end_turn() {
-            Err(Error::CannotHold { .. }) => Ok(()),
+            Err(Error::CannotStore { .. }) => Ok(()),
             ended => ended,
         }
     }
@@ -70,10 +70,10 @@ impl Recorder {
                 self.tickets.settle_turn(tickets, &wrote);
                 Ok(Came::Wrote(wrote))
             }
-            Err(Error::CannotHold { dialect, what, losses }) => {
+            Err(Error::CannotStore { dialect, what, losses }) => {
                 tickets.retain(|ticket| whose == Whose::Earlier || *ticket != own);
                 self.tickets.refuse(tickets, &what);
-                Ok(Came::CannotHold(Error::CannotHold { dialect, what, losses }))
+                Ok(Came::CannotHold(Error::CannotStore { dialect, what, losses }))
             }
             Err(error) => {
                 self.turn = Some((turn, tickets));
@@ -137,7 +137,7 @@ impl Recorder {
         // What is written here belongs to earlier calls.
         let ticket = self.tickets.last();
         match self.answer_ends(None, Whose::Earlier, ticket) {
-            Err(Error::CannotHold { .. } | Error::NoPlace { .. }) | Ok(_) => Ok(()),
+            Err(Error::CannotStore { .. } | Error::OutOfOrder(_)) | Ok(_) => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -181,7 +181,7 @@ impl Recorder {
         if !lost.is_empty() {
             self.tickets.refuse(waiting, &lost.words());
             let dialect = self.dialect().map_or("", |dialect| dialect.name());
-            return Err(Error::not_held(dialect, lost));
+            return Err(Error::record_lost(dialect, lost));
         }
         let content = Content { usage, ..answer.about.clone() };
         if content == Content::default() {
@@ -197,7 +197,7 @@ impl Recorder {
                 self.turn.iter_mut().for_each(|(_, tickets)| tickets.extend(&waiting));
                 Ok(Ack::Held { ticket })
             }
-            Err(error @ (Error::CannotHold { .. } | Error::NoPlace { .. })) => {
+            Err(error @ (Error::CannotStore { .. } | Error::OutOfOrder(_))) => {
                 self.tickets.refuse(waiting, NO_WORDS);
                 Err(error)
             }
@@ -230,7 +230,7 @@ impl Recorder {
         }
         let answered = self.log.as_ref().and_then(|log| log.start.chain.answered.clone());
         let (Some(log), Some(answered)) = (&mut self.log, answered) else {
-            return Err(Error::NoPlace { record: "usage".to_owned(), why: "the model has not answered yet" });
+            return Err(Error::OutOfOrder("the model has not answered yet"));
         };
         let piece = if log.joins() {
             let fragment = Some(Fragment { seq: answered.lines, part: answered.lines });

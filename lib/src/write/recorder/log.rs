@@ -166,7 +166,7 @@ impl Log {
             return Err(Error::TooLong { bytes: batch.bytes.len() });
         }
         if batch.names.is_empty() {
-            return Err(Error::not_held(self.place.dialect.name(), batch.losses));
+            return Err(Error::record_lost(self.place.dialect.name(), batch.losses));
         }
         let offset = self.appender.append(&batch.bytes)?;
         let warnings = self.appender.take_warnings();

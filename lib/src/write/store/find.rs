@@ -7,7 +7,7 @@ use crate::model::error::{Error, Result};
 use crate::model::project;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
-use crate::session::{NotFound, RecordRef, Session};
+use crate::session::{RecordRef, Session};
 use crate::view::answers::SessionRow;
 use crate::view::listing::{self, Depth};
 
@@ -112,11 +112,9 @@ impl Store {
 
 /// The record of this name, if others can hang on it.
 pub(crate) fn link_named<'s>(session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
-    let record = session.find(name).map_err(|reason| match reason {
-        NotFound::Nothing | NotFound::Several(_) => Error::NoRecord { record: name.to_owned() },
-    })?;
+    let record = session.find(name)?;
     if record.is_side() {
-        return Err(Error::NoPlace { record: name.to_owned(), why: "it has no place in the conversation" });
+        return Err(Error::CannotContinue { record: name.to_owned(), why: "it is not part of the conversation" });
     }
     Ok(record)
 }

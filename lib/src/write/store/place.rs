@@ -23,12 +23,12 @@ const ANY_ID: &str = "00000000-0000-4000-8000-000000000000";
 impl Store {
     /// The file of a new session: inside the store, whatever the names say.
     pub(crate) fn path_of(&self, beginning: &Beginning<'_>) -> Result<PathBuf> {
-        let bad = |why: String| Error::BadName { name: beginning.session.to_string(), why };
+        let bad = |why: String| Error::InvalidName { name: beginning.session.to_string(), why };
         let below = (self.writing.place)(beginning).map_err(|why| {
             let any = SessionId(ANY_ID.to_owned());
             match (self.writing.place)(&Beginning { session: &any, ..*beginning }) {
                 Ok(_) => bad(why),
-                Err(why) => Error::Misplaced { why },
+                Err(why) => Error::CannotCreate { why },
             }
         })?;
         self.path_below(&below, beginning.session)
@@ -36,11 +36,11 @@ impl Store {
 
     /// A session's file, unless its names or a link lead out of the store.
     pub(crate) fn path_below(&self, below: &Path, session: &SessionId) -> Result<PathBuf> {
-        let leads_out = || Error::BadName { name: session.to_string(), why: "it leads out of the store".to_owned() };
+        let leads_out = || Error::InvalidName { name: session.to_string(), why: "it leads out of the store".to_owned() };
         for part in below.components() {
             match part {
                 Component::Normal(name) => {
-                    file_name(name.to_string_lossy().into_owned()).map_err(|why| Error::Misplaced { why })?;
+                    file_name(name.to_string_lossy().into_owned()).map_err(|why| Error::CannotCreate { why })?;
                 }
                 _ => return Err(leads_out()),
             }
@@ -62,7 +62,7 @@ impl Store {
             return Ok(());
         }
         let why = format!("{} sessions are called by a UUID, or after their place", self.dialect.name());
-        Err(Error::BadName { name: session.to_string(), why })
+        Err(Error::InvalidName { name: session.to_string(), why })
     }
 
     /// Refuses what cannot be appended to.
@@ -70,7 +70,7 @@ impl Store {
         let is_packed = is_called_packed(&source.path);
         if source.dialect.name() != self.dialect.name() || !matches!(source.layout.format, Format::Lines) || is_packed {
             let what = "a session that is no file of lines".to_owned();
-            return Err(Error::cannot_hold(source.dialect.name(), what));
+            return Err(Error::cannot_store(source.dialect.name(), what));
         }
         Ok(())
     }
@@ -112,7 +112,7 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::BadName { name: name.to_owned(), why: why.to_owned() })
+    Err(Error::InvalidName { name: name.to_owned(), why: why.to_owned() })
 }
 
 /// Windows takes these names for devices, whatever ending they have.

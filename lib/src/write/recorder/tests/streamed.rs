@@ -96,7 +96,7 @@ fn two_calls_of_one_answer_that_have_the_same_id_are_refused_and_nothing_is_writ
         let before = text_of(&machine);
         for parts in [vec![call("c"), call("c")], vec![call("c"), Part::text("<and>"), other("c")]] {
             let error = recorder.assistant(parts).unwrap_err();
-            assert_eq!(error.to_string(), "two calls of one answer have the id \"c\": give each its own");
+            assert_eq!(error.to_string(), "two tool calls of one answer have the id \"c\"");
         }
         assert_eq!((text_of(&machine), recorder.unsaved()), (before, vec![]), "{}", dialect.name());
         for id in ["c", ""] {
