@@ -105,8 +105,12 @@ impl From<scrollback::model::error::Error> for Failure {
                 "the disk may be full; run `scrollback doctor` to see the piece; nothing before it changed"
             }
             Error::Unsaved { .. } => "look at the disk, then run the command again",
-            Error::ReadOnly(_) => "`scrollback fork` and `rewind` need a format that scrollback writes; the README lists them",
-            Error::CannotStore { .. } => "convert the session to native, which stores everything that scrollback understands",
+            Error::ReadOnly(_) => {
+                "`scrollback fork` and `rewind` need a format that scrollback writes; the README lists them"
+            }
+            Error::CannotStore { .. } => {
+                "convert the session to native, which stores everything that scrollback understands"
+            }
             Error::NothingToStore(_) => {
                 "run `scrollback show` to see the session; native stores everything that scrollback understands"
             }
@@ -129,7 +133,9 @@ impl From<scrollback::model::error::Error> for Failure {
             }
             Error::OutOfOrder(_) => "record what the model says first",
             Error::DuplicateCall { .. } => "give each call its own id, so that results can name theirs",
-            Error::OtherProject { .. } => "both projects get the same folder name: use another --store DIR for one of them",
+            Error::OtherProject { .. } => {
+                "both projects get the same folder name: use another --store DIR for one of them"
+            }
             Error::WithAnother { .. } => "leave --jid out: copied lines keep theirs",
             Error::Exists(_) => "nothing is overwritten: choose another name, or move the file away first",
         };

@@ -212,7 +212,11 @@ fn a_project_of_sage_goes_on_in_one_file_and_no_other_project_does() {
     assert_eq!(log().lines().count(), 2, "{}", log());
     let other = sage(&["record"], "/gone/a/b", "{\"user\": \"Mine\"}\n");
     assert_eq!(other.code, 2, "{}", other.all());
-    assert!(other.err.contains("the folder belongs to another project, /gone/a-b\nhint: both projects"), "{}", other.err);
+    assert!(
+        other.err.contains("the folder belongs to another project, /gone/a-b\nhint: both projects"),
+        "{}",
+        other.err
+    );
     assert_eq!((log().lines().count(), other.out.as_str()), (2, ""));
     assert_eq!(sage(&["new"], "/gone/a/b", "").code, 2, "nor is another's session ended");
     let ended = sage(&["new", "--json"], "/gone/a-b", "");

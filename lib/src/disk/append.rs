@@ -126,14 +126,6 @@ impl Appender {
         self.ended_at.is_some_and(|end| self.log.len().is_ok_and(|length| length != end))
     }
 
-    /// Says that nobody of ours writes to the log any more; whoever writes next takes the mark away without knowing it.
-    pub(crate) fn mark_closed(&self, at: jiff::Timestamp) {
-        if self.ended_at.is_some() {
-            // A disk that keeps no such times has no marks.
-            drop(self.log.set_written(crate::disk::in_use::marked(at)));
-        }
-    }
-
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

@@ -11,7 +11,6 @@ pub(crate) mod sidecar;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use crate::model::error::Result;
 use crate::session::Session;
@@ -79,10 +78,6 @@ pub(crate) trait OpenLog: Send {
     fn sync(&self) -> io::Result<()>;
     fn lock(&self) -> io::Result<Locked>;
     fn unlock(&self) -> io::Result<()>;
-    /// Says when the file was written last. A disk that keeps no times need not.
-    fn set_written(&self, _at: SystemTime) -> io::Result<()> {
-        Ok(())
-    }
     /// What the path names now, compared with this file.
     fn is_at(&self, path: &Path) -> io::Result<PathTarget>;
 }
@@ -277,10 +272,6 @@ impl OpenLog for RealLog {
 
     fn unlock(&self) -> io::Result<()> {
         self.file.unlock().or_else(|error| if has_no_locks(&error) { Ok(()) } else { Err(error) })
-    }
-
-    fn set_written(&self, at: SystemTime) -> io::Result<()> {
-        self.file.set_modified(at)
     }
 
     fn is_at(&self, path: &Path) -> io::Result<PathTarget> {

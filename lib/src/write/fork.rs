@@ -161,7 +161,7 @@ impl Store {
                 records += 1;
             }
         }
-        out.finish((self.host.now)())?;
+        out.finish()?;
         let nothing = || Error::CannotContinue { record: from.to_string(), why: "it holds no record" };
         Ok((last.ok_or_else(nothing)?, records))
     }

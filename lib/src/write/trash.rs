@@ -124,7 +124,7 @@ impl Trash {
         check_removable(&session.source)?;
         Inside::store_of(&session.source).map_or(Ok(()), |inside| inside.check(&*self.disk, &session.source.path))?;
         let sidecar = session.source.sidecar().and_then(|path| sidecar::says(&path));
-        if is_recording(&session.source.path, session.updated(), sidecar.as_ref(), (self.host.now)()) {
+        if is_recording(session.updated(), sidecar.as_ref(), (self.host.now)()) {
             return Err(Error::Busy(session.source.path.clone()));
         }
         let source = Source::file(session.dialect(), &settled(&session.source.path)?);

@@ -300,15 +300,13 @@ fn sessions_lie_where_the_command_looks_for_them() {
 }
 
 #[test]
-fn a_session_that_another_program_may_write_to_is_warned_of_and_an_own_fork_is_not() {
-    const WARNING: &str = "warning: another program wrote to this session in the last minute";
-    let place = Place::new("claude-code", &three_answers());
-    assert!(!place.chat(&[], "one\n/fork\ntwo\n").well().err.contains(WARNING));
-    assert!(!place.chat(&["--continue"], "three\n").well().err.contains(WARNING));
-    // Whoever writes takes the mark of a closed session away.
-    let file = std::fs::OpenOptions::new().append(true).open(&place.files()[0]).unwrap();
-    file.set_modified(std::time::SystemTime::now()).unwrap();
-    assert!(place.chat(&["--continue"], "four\n").well().err.contains(WARNING));
+fn a_session_that_was_written_to_a_moment_ago_is_warned_of_unless_its_sidecar_says_that_it_is_closed() {
+    const WARNING: &str = "warning: this session was written to in the last minute";
+    for (format, has_sidecar) in [("native", true), ("claude-code", false)] {
+        let place = Place::new(format, &three_answers());
+        assert!(!place.chat(&[], "one\n").well().err.contains(WARNING), "{format}");
+        assert_eq!(place.chat(&["--continue"], "two\n").well().err.contains(WARNING), !has_sidecar, "{format}");
+    }
 }
 
 #[test]

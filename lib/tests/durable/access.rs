@@ -87,7 +87,10 @@ fn a_project_that_is_no_absolute_path_makes_nothing() {
     for project in ["", ".", "tides", "../tides", "/a\0b"] {
         let folder = tempfile::tempdir().unwrap();
         let before = below(folder.path());
-        assert!(matches!(store(folder.path()).create(Path::new(project)), Err(Error::InvalidName { .. })), "{project:?}");
+        assert!(
+            matches!(store(folder.path()).create(Path::new(project)), Err(Error::InvalidName { .. })),
+            "{project:?}"
+        );
         assert_eq!(below(folder.path()), before, "{project:?}");
     }
 }

@@ -55,7 +55,9 @@ fn convert_head(session: &Session, to: &'static dyn Dialect, file: &Path, head: 
     let how = Conversion { to, target: Target::File(file), head, with: None };
     match session.convert(&how, &host()) {
         // What is copied stays whose it is; nobody else's is somebody's.
-        Err(Error::CannotCreate { .. }) => session.convert(&Conversion { with: Some("ada@example.org"), ..how }, &host()),
+        Err(Error::CannotCreate { .. }) => {
+            session.convert(&Conversion { with: Some("ada@example.org"), ..how }, &host())
+        }
         converted => converted,
     }
 }

@@ -187,10 +187,7 @@ fn an_id_that_its_lines_cannot_tell_is_refused() {
     let new = NewSession { id: Some("mine"), ..NewSession::of(Path::new("/gone/engine")) };
     for told in [place.store.check(new), place.store.begin(new).map(|_| ())] {
         let told = told.unwrap_err().to_string();
-        assert_eq!(
-            told,
-            "invalid session name \"mine\": sage-el sessions are called by a UUID, or after their place"
-        );
+        assert_eq!(told, "invalid session name \"mine\": sage-el sessions are called by a UUID, or after their place");
     }
     let id = "4ccdaf53-7481-4244-80e4-5077653ba545";
     let recorder = place.store.begin(NewSession { id: Some(id), ..new }).unwrap();
@@ -485,11 +482,43 @@ fn whom_or_what_there_is_no_place_for_is_named() {
     let long = format!("/gone/{}", "d".repeat(300));
     let folder = format!("\"-gone-{}\"…", "d".repeat(74));
     for (dialect, id, with, project, expected) in [
-        ("fluux", None, Some("../eve"), "/gone", "cannot create a session: \"../eve\" is no JID that names a folder: it would leave the store".to_owned()),
-        ("fluux", None, None, "/gone", "cannot create a session: a Fluux session is with somebody: a person's or a room's JID is needed".to_owned()),
-        ("sage-el", None, None, &long, format!("cannot create a session: {folder} would be a name of 306 bytes, and file systems take 255")),
-        ("qwen-code", None, None, &long, "cannot create a session: the path of the directory is longer than 255 bytes: qwen records nothing there".to_owned()),
-        ("claude-code", Some("mine"), None, "/gone", "invalid session name \"mine\": Claude Code opens only sessions whose id is a UUID".to_owned()),
+        (
+            "fluux",
+            None,
+            Some("../eve"),
+            "/gone",
+            "cannot create a session: \"../eve\" is no JID that names a folder: it would leave the store".to_owned(),
+        ),
+        (
+            "fluux",
+            None,
+            None,
+            "/gone",
+            "cannot create a session: a Fluux session is with somebody: a person's or a room's JID is needed"
+                .to_owned(),
+        ),
+        (
+            "sage-el",
+            None,
+            None,
+            &long,
+            format!("cannot create a session: {folder} would be a name of 306 bytes, and file systems take 255"),
+        ),
+        (
+            "qwen-code",
+            None,
+            None,
+            &long,
+            "cannot create a session: the path of the directory is longer than 255 bytes: qwen records nothing there"
+                .to_owned(),
+        ),
+        (
+            "claude-code",
+            Some("mine"),
+            None,
+            "/gone",
+            "invalid session name \"mine\": Claude Code opens only sessions whose id is a UUID".to_owned(),
+        ),
     ] {
         let place = Place::of(dialect, "2025-02-08T19:00:00Z");
         let new = NewSession { id, with, project: Path::new(project) };

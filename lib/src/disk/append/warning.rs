@@ -21,7 +21,7 @@ pub enum Warning {
     NoLocks,
     /// The sidecar could not be written. The log has everything that it would repeat.
     NoSidecar,
-    /// Another program wrote to the session in the last minute, and may go on.
+    /// The session was written to in the last minute: another program may still be writing.
     InUse,
     /// Some sessions could not be read: a newer one may be among them.
     Unread,
@@ -32,7 +32,7 @@ pub enum Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Warning::InUse => "another program wrote to this session in the last minute, and may go on",
+            Warning::InUse => "this session was written to in the last minute; another program may still be writing",
             Warning::Unread => "some sessions could not be read; a newer one may be among them",
             Warning::TornTail => "the file ended inside a record; a line end was added, nothing else changed",
             Warning::NoLineEnd => "the last record had no line end; one was added, nothing else changed",

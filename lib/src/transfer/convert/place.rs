@@ -135,7 +135,10 @@ impl Session {
         let name = kept::path(&path).file_name().unwrap_or_default().to_string_lossy().into_owned();
         if name.len() > FILE_NAME_LIMIT_BYTES {
             let why = format!("with the file beside it, {} bytes are too long for a name", name.len());
-            return Err(Error::InvalidName { name: path.file_name().unwrap_or_default().to_string_lossy().into(), why });
+            return Err(Error::InvalidName {
+                name: path.file_name().unwrap_or_default().to_string_lossy().into(),
+                why,
+            });
         }
         let taken = [path.clone(), kept::path(&path)].into_iter().find(|path| store.disk.exists(path));
         taken.map_or(Ok(path), |taken| Err(Error::Exists(taken)))

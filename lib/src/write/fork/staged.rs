@@ -2,10 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
-
 use crate::disk::append::make_folders;
-use crate::disk::in_use::marked;
 use crate::disk::replace::{beside, delete, write_all};
 use crate::disk::{Disk, OpenLog};
 use crate::model::error::{At, Error, Result};
@@ -89,10 +86,8 @@ impl<'a> Out<'a> {
     }
 
     /// The file is whole, and nobody writes to it any more.
-    pub(super) fn finish(mut self, at: Timestamp) -> Result<()> {
+    pub(super) fn finish(mut self) -> Result<()> {
         self.flush()?;
-        // A disk that keeps no such times has no marks.
-        drop(self.log.set_written(marked(at)));
         self.log.sync().at(self.path)
     }
 }
@@ -108,7 +103,7 @@ mod tests {
         let written = (|| {
             let mut out = Out::create(sim, staged.file())?;
             out.line(b"{}")?;
-            out.finish(Timestamp::UNIX_EPOCH)?;
+            out.finish()?;
             staged.publish()
         })();
         written.inspect_err(|_| staged.clean_up())

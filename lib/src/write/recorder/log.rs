@@ -295,9 +295,6 @@ impl Log {
         self.is_shared |= self.appender.is_written_behind();
         self.start.tally.is_open = synced.is_err() || self.is_shared;
         self.tell_sidecar();
-        if synced.is_ok() && !self.is_shared {
-            self.appender.mark_closed((self.place.host.now)());
-        }
         synced
     }
 

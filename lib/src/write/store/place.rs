@@ -36,7 +36,8 @@ impl Store {
 
     /// A session's file, unless its names or a link lead out of the store.
     pub(crate) fn path_below(&self, below: &Path, session: &SessionId) -> Result<PathBuf> {
-        let leads_out = || Error::InvalidName { name: session.to_string(), why: "it leads out of the store".to_owned() };
+        let leads_out =
+            || Error::InvalidName { name: session.to_string(), why: "it leads out of the store".to_owned() };
         for part in below.components() {
             match part {
                 Component::Normal(name) => {

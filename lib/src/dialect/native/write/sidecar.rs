@@ -30,6 +30,7 @@ pub(super) fn sidecar(before: Option<Value>, tally: &Tally) -> Value {
         ("messageCount", Some(tally.messages.into())),
         ("sizeBytes", Some(tally.size_bytes.into())),
         ("state", text(Some(state(tally)))),
+        ("recording", tally.is_open.then_some(true.into())),
         ("tokenUsage", tally.usage.map(usage)),
         ("forkedFrom", text(tally.forked_from.as_ref().map(SessionId::as_str))),
     ];
