@@ -117,24 +117,20 @@ fn what_cannot_be_ended_is_told_with_a_hint() {
         ),
         (
             &["record", "--idle-minutes", "5"],
-            "native sessions do not end by themselves",
-            "--idle-minutes is for --dialect fluux",
+            "native sessions do not end when idle",
+            "use --idle-minutes with --dialect fluux",
         ),
         (
             &["record", "--idle-minutes", "1", "--dialect", "sage-el"],
-            "sage-el sessions do not end by themselves",
-            "--idle-minutes is for --dialect fluux",
+            "sage-el sessions do not end when idle",
+            "use --idle-minutes with --dialect fluux",
         ),
         (
             &["record", "--dialect", "fluux", "--jid", "a@b", "--id", "mine"],
-            "a fluux session is called after its place",
-            "leave --id out",
+            "fluux sessions cannot be given an id",
+            "omit --id",
         ),
-        (
-            &["record", "--dialect", "sage-el", "--id", "mine"],
-            "a sage-el session is called after its place",
-            "leave --id out",
-        ),
+        (&["record", "--dialect", "sage-el", "--id", "mine"], "sage-el sessions cannot be given an id", "omit --id"),
         (
             &["new", "--demo", "--dialect", "sage-el"],
             "the demo is only read",
@@ -162,7 +158,7 @@ fn an_idle_session_is_ended_before_the_next_message() {
     let ran = run("2026-11-15T14:30:01Z", "30", "{\"message\": \"Four\"}");
     assert!(
         ran.err
-            .starts_with("warning: the session was idle: it is ended, called a@b:20261115-143001 now, in "),
+            .starts_with("warning: the session was idle and has ended; it is now a@b:20261115-143001, in "),
         "{}",
         ran.err
     );

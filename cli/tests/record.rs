@@ -128,7 +128,7 @@ fn what_is_not_there_cannot_be_gone_on_with() {
     for (args, why) in [
         (["--resume", "nope"], "no session matches"),
         (["--checkpoint", "nope#x"], "no session matches"),
-        (["--dialect", "nope"], "no dialect is called"),
+        (["--dialect", "nope"], "unknown dialect"),
         (["--id", "../x"], "invalid session name"),
         (["--id=-x", "--json"], "it begins with a -"),
         (["--title", ""], "a title is one line"),
@@ -145,10 +145,7 @@ fn what_is_not_there_cannot_be_gone_on_with() {
     }
     let ran = record(&env, &["--continue"], "{\"user\": \"q\"}\n");
     assert_eq!(ran.code, 0);
-    assert!(
-        ran.err
-            .starts_with("warning: there is no session of this project to go on with: a new one begins\n")
-    );
+    assert!(ran.err.starts_with("warning: no session of this project to continue; a new one is created\n"));
     let named = session_of(&ran);
     for record_name in ["", "#nope"] {
         let ran = record(&env, &["--checkpoint", &format!("{named}{record_name}")], "{\"user\": \"q\"}\n");
@@ -418,7 +415,7 @@ fn what_could_not_be_read_is_told_before_the_newest_is_gone_on_with() {
     let ran = record(&env, &["--continue"], "{\"user\": \"q\"}\n");
     assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.all());
     assert!(
-        ran.err.contains("/shut/") && ran.err.contains("hint: leave --continue out to begin a new session"),
+        ran.err.contains("/shut/") && ran.err.contains("hint: omit --continue to create a new session"),
         "{}",
         ran.err
     );

@@ -1,4 +1,4 @@
-//! `record`: what an agent says on standard input becomes a session, line by line.
+//! `record`: records lines of standard input to a session.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,67 +21,72 @@ use crate::session::name;
 use crate::session::scope;
 use crate::session::writable::{self, Writable};
 
-/// Record what an agent says, line by line
+/// Record a session from JSON lines on standard input
 ///
-/// Takes JSON lines on standard input: {"user": "…"}, {"assistant": "…"}, {"toolResult": {"callId": "…", "output": "…"}} and the like,
-/// chunks of the AI SDK's UI message stream, or what `claude -p --output-format stream-json` prints. Every line that is not blank is
-/// answered by one line on standard output. What was recorded is acknowledged once it is on disk: {seq, id, session, durability},
-/// where seq is the number of the line; a line that only frames others is answered without id. A line that is not understood or
-/// cannot be written is answered by {seq, error}, and recording goes on; the exit code is 1 then.
-/// The session begins with the first line. docs/recording.md shows how to use it from Python and Node.
+/// Each line is a JSON object such as {"user": "…"}, {"assistant": "…"} or {"toolResult": {"callId": "…", "output": "…"}}, a chunk of the
+/// AI SDK's UI message stream, or a line of `claude -p --output-format stream-json`. Every line that is not blank gets one line on
+/// standard output: {seq, id, session, durability} once it is on disk, without id if there was nothing to record, or {seq, error} if it
+/// is rejected. seq is the number of the line. Recording continues after a rejected line; the exit code is then 1.
+/// The session is created with the first content. docs/recording.md has examples in Python and Node.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct RecordArgs {
-    /// Go on with the newest session of this project
+    /// Continue the newest session of this project
     #[arg(long = "continue", group = "where")]
-    goes_on: bool,
-    /// Go on with this session
+    is_continued: bool,
+    /// Continue this session
     #[arg(long, value_name = "SESSION", group = "where")]
     resume: Option<SessionName>,
-    /// Go on from this record: what came after it stays a branch
+    /// Continue from this record; later records stay as a branch
     #[arg(long, value_name = "SESSION#RECORD", group = "where")]
     checkpoint: Option<SessionName>,
-    /// Begin a session of this id
+    /// Create a session with this id
     #[arg(long, value_name = "ID", group = "where")]
     id: Option<String>,
-    /// The person or room that the session is with, for --dialect fluux
+    /// Set the person or room of the session, with --dialect fluux
     #[arg(long, value_name = "JID", conflicts_with_all = ["resume", "checkpoint"])]
     jid: Option<String>,
-    /// End the session before the next message when its last one is more than this many minutes old, as `new` does (0: never)
+    /// Start a new session, as `new` does, when the last message is more than N minutes old (0: never)
     #[arg(long, value_name = "N", default_value_t = 0, conflicts_with_all = ["resume", "checkpoint"])]
     idle_minutes: u32,
-    /// Give the session a title
+    /// Set the title of the session
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// What every record survives: the death of the machine or only that of the process (default: by kind of record)
+    /// Make every record survive a crash of the machine, or only of the process (default: by kind of record)
     #[arg(long, value_name = "HOW")]
-    durability: Option<Survives>,
-    /// Let "think", "think hard", "ultrathink" and the like in a prompt set its thinking mode
+    durability: Option<DurabilityArg>,
+    /// Set the thinking mode when a prompt contains "think", "think hard", "ultrathink" and the like
     #[arg(long)]
     thinking_words: bool,
-    /// Who records
+    /// Set the name and version of the recording agent
     #[arg(long, value_name = "NAME/VERSION")]
     agent: Option<String>,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  echo '{\"user\": \"When is high water?\"}' | scrollback record --title Tides
+  claude -p \"When is high water?\" --output-format stream-json --verbose | scrollback record --continue";
+
 #[derive(ValueEnum, Debug, Clone, Copy)]
-enum Survives {
-    /// The death of the machine
+enum DurabilityArg {
+    /// Survive a crash of the machine
     Sync,
-    /// The death of the process
+    /// Survive a crash of the process
     Flush,
 }
 
 pub(crate) fn run(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let title = args.title.as_deref().map(title_of).transpose()?;
+    let title = args.title.as_deref().map(checked_title).transpose()?;
     let destination = destination(args, global, ctx)?;
-    Recording::of(destination, title).listen(&Lines::of_stdin()?, ctx)
+    Recording::new(destination, title).run(&Lines::from_stdin()?, ctx)
 }
 
-/// Where the words will go; nothing is written yet, and what could not be is told before anything is said.
+/// The session to record to. Nothing is written yet; what cannot be written to fails before the first line is read.
 fn destination(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Destination, Failure> {
-    let durability = args.durability.map(|survives| match survives {
-        Survives::Sync => Durability::Sync,
-        Survives::Flush => Durability::Flush,
+    let durability = args.durability.map(|durability| match durability {
+        DurabilityArg::Sync => Durability::Sync,
+        DurabilityArg::Flush => Durability::Flush,
     });
     let triggers = if args.thinking_words { Triggers::usual() } else { Triggers::default() };
     let options = Options { durability, triggers };
@@ -89,32 +94,32 @@ fn destination(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Dest
         return named(name, options, args, global, ctx);
     }
     let dialect = scope::dialect(global)?.or_else(|| dialect::named("native"));
-    let dialect = dialect.ok_or_else(|| Failure::new(FailureKind::Usage, "no dialect was named"))?;
+    let dialect = dialect.ok_or_else(|| Failure::new(FailureKind::Usage, "unknown dialect"))?;
     if args.idle_minutes > 0 && dialect.name() != "fluux" {
-        let message = format!("{} sessions do not end by themselves", dialect.name());
-        return Err(Failure::new(FailureKind::Usage, message).hint("--idle-minutes is for --dialect fluux"));
+        let message = format!("{} sessions do not end when idle", dialect.name());
+        return Err(Failure::new(FailureKind::Usage, message).hint("use --idle-minutes with --dialect fluux"));
     }
     let with = writable::with_whom(dialect, args.jid.as_deref())?;
     let (store, project) = writable::place_for(dialect, args.agent.as_deref(), global, ctx)?;
     let store = store.with_options(options);
     if dialect.write().is_some_and(|writing| writing.archive.is_some()) {
         if args.id.is_some() {
-            let message = format!("a {} session is called after its place", dialect.name());
-            return Err(Failure::new(FailureKind::Usage, message).hint("leave --id out"));
+            let message = format!("{} sessions cannot be given an id", dialect.name());
+            return Err(Failure::new(FailureKind::Usage, message).hint("omit --id"));
         }
         return current(store, project, with, args, ctx);
     }
-    if args.goes_on {
+    if args.is_continued {
         if let Some(session) = newest(&store, &project, global, ctx)? {
-            return Ok(Destination { store, start: Start::GoOn { session: Box::new(session), record: None } });
+            return Ok(Destination { store, start: Start::Resume { session: Box::new(session), record: None } });
         }
-        ctx.caution("new-session", "there is no session of this project to go on with: a new one begins")?;
+        ctx.caution("new-session", "no session of this project to continue; a new one is created")?;
     }
     store.check(NewSession { id: args.id.as_deref(), ..NewSession::of(&project) })?;
     Ok(Destination { store, start: Start::New { id: args.id.clone(), project } })
 }
 
-/// A session that was named, at its head or at a record.
+/// A named session, at its head or at a record.
 fn named(
     name: &SessionName,
     options: Options,
@@ -127,8 +132,8 @@ fn named(
     store.check_source(&session.source)?;
     let record = match (&session.record, &args.checkpoint) {
         (None, Some(_)) => {
-            let failure = Failure::new(FailureKind::Usage, "--checkpoint names no record");
-            return Err(failure.hint(format!("say {}#RECORD; `scrollback tree` shows every record", session.id())));
+            let failure = Failure::new(FailureKind::Usage, "--checkpoint needs a record");
+            return Err(failure.hint(format!("use {0}#RECORD; `scrollback tree {0}` lists the records", session.id())));
         }
         (Some(record), _) => Some(name::record(&session.session, record).map_err(misused)?.id().into_owned()),
         (None, None) => None,
@@ -136,10 +141,10 @@ fn named(
     if let Some(record) = &record {
         store.check_place(&session.session, record)?;
     }
-    Ok(Destination { store, start: Start::GoOn { session: Box::new(session), record } })
+    Ok(Destination { store, start: Start::Resume { session: Box::new(session), record } })
 }
 
-/// The one session that a project or a person has, there already or not.
+/// The current session of a project or a person, existing or not.
 fn current(
     store: Store,
     project: PathBuf,
@@ -150,22 +155,22 @@ fn current(
     let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
     if store.current(&new)?.is_none() {
         store.check(new)?;
-        if args.goes_on {
-            ctx.caution("new-session", "there is no session to go on with: a new one begins")?;
+        if args.is_continued {
+            ctx.caution("new-session", "no session to continue; a new one is created")?;
         }
     }
     let idle_minutes = Some(args.idle_minutes).filter(|minutes| *minutes > 0);
     Ok(Destination { store, start: Start::Current { project, with, idle_minutes } })
 }
 
-/// The newest session of a project. What cannot be read may be newer: that is told, and where there is no other, it is the answer.
+/// The newest session of a project. Sessions that cannot be read may be newer: they are reported, and fail if there is no other.
 fn newest(store: &Store, project: &Path, global: &Global, ctx: &mut Ctx) -> Result<Option<Writable>, Failure> {
     let Listed { rows, errors } = store.list(Some(project));
     let newest = rows.iter().find(|row| row.parent_session.is_none());
     for error in errors {
         let failure = Failure::from(error);
         if newest.is_none() {
-            return Err(failure.hint("leave --continue out to begin a new session"));
+            return Err(failure.hint("omit --continue to create a new session"));
         }
         ctx.warn(&failure)?;
     }
@@ -173,11 +178,11 @@ fn newest(store: &Store, project: &Path, global: &Global, ctx: &mut Ctx) -> Resu
     Ok(Some(Writable::of(store.source(newest.id.as_str())?, None, global, ctx)?))
 }
 
-fn title_of(text: &str) -> Result<String, Failure> {
-    Title::checked(text).map_err(|why| Failure::new(FailureKind::Usage, "that is no title").hint(why))
+fn checked_title(text: &str) -> Result<String, Failure> {
+    Title::checked(text).map_err(|why| Failure::new(FailureKind::Usage, "invalid title").hint(why))
 }
 
-/// A session that is not there is no answer of "nothing found": the command cannot do what it was asked for.
+/// Reports a missing session as a wrong argument, not as an empty result.
 fn misused(failure: Failure) -> Failure {
     Failure { kind: if failure.kind == FailureKind::NotFound { FailureKind::Usage } else { failure.kind }, ..failure }
 }

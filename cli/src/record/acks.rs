@@ -1,5 +1,5 @@
-//! Answers: one line of JSON for each line of the input that is not blank. What was recorded is acknowledged when it is on disk
-//! and not before.
+//! The output: one line of JSON for each line of the input that is not blank. A recorded line is acknowledged when it is on disk,
+//! not before.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -11,33 +11,33 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::render::json;
 
-/// Lines that wait for the disk, and how many were refused.
+/// The lines that are not on disk yet, and the counts of the others.
 #[derive(Default)]
 pub(crate) struct Acks {
     session: String,
-    /// By their number.
+    /// By sequence number.
     waiting: BTreeMap<u64, Line>,
-    /// Which lines wait for a held call.
+    /// The lines that wait for each held call, by ticket.
     held: BTreeMap<u64, Vec<u64>>,
     pub(crate) saved: u64,
-    pub(crate) refused: u64,
-    /// Why nothing is printed any more. The records are worth more than their acknowledgements: recording goes on.
-    unheard: Option<Failure>,
+    pub(crate) rejected: u64,
+    /// Why nothing can be printed any more; recording continues.
+    output_failure: Option<Failure>,
 }
 
-/// One line of the input, as far as it is on disk.
+/// A line of the input, and what is on disk of it.
 pub(crate) struct Line {
     seq: u64,
     losses: Vec<Loss>,
-    /// Calls that are held.
+    /// Its calls that are not on disk.
     tickets: Vec<u64>,
     id: Option<String>,
     durability: Option<Durability>,
 }
 
-/// A line without an id recorded nothing: it frames what others say.
+/// The acknowledgement of a line; without an id when the line recorded nothing.
 #[derive(Serialize)]
-struct Answered<'a> {
+struct Acknowledged<'a> {
     seq: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
@@ -50,7 +50,7 @@ struct Answered<'a> {
 }
 
 #[derive(Serialize)]
-struct NotSaved<'a> {
+struct Rejected<'a> {
     seq: u64,
     error: &'a str,
 }
@@ -64,37 +64,37 @@ impl Line {
         self.seq
     }
 
-    /// Whether something of it is on disk, or will be.
+    /// Whether any of it is on disk, or will be.
     pub(crate) fn is_recorded(&self) -> bool {
         self.id.is_some() || !self.tickets.is_empty()
     }
 
-    /// Notes what came of one of its calls.
-    pub(crate) fn note(&mut self, ack: Ack) {
+    /// Adds the result of one of its calls.
+    pub(crate) fn add(&mut self, ack: Ack) {
         match ack {
-            Ack::Saved(saved) => self.note_saved(&saved),
+            Ack::Saved(saved) => self.add_saved(&saved),
             Ack::Held { ticket } => self.tickets.push(ticket),
             Ack::NotRecorded => {}
         }
     }
 
-    /// Learns which of its held calls are on disk.
+    /// Marks its calls that are on disk now.
     pub(crate) fn settle(&mut self, settled: &[Saved]) {
         for saved in settled {
             if self.tickets.contains(&saved.ticket) {
-                self.note_saved(saved);
+                self.add_saved(saved);
             }
         }
     }
 
-    fn note_saved(&mut self, saved: &Saved) {
+    fn add_saved(&mut self, saved: &Saved) {
         self.tickets.retain(|ticket| *ticket != saved.ticket);
         self.losses.extend_from_slice(&saved.losses);
         (self.id, self.durability) = (Some(saved.id.0.clone()), Some(saved.durability));
     }
 
-    /// The same, for a line that said its part before this one.
-    pub(crate) fn also(&self, mut earlier: Line) -> Line {
+    /// Gives an earlier line that waited for this one the same result.
+    pub(crate) fn apply_to(&self, mut earlier: Line) -> Line {
         earlier.tickets.extend_from_slice(&self.tickets);
         earlier.id = self.id.clone().or(earlier.id);
         earlier.durability = self.durability.or(earlier.durability);
@@ -103,14 +103,14 @@ impl Line {
 }
 
 impl Acks {
-    pub(crate) fn of_session(&mut self, session: &str) {
+    pub(crate) fn set_session(&mut self, session: &str) {
         session.clone_into(&mut self.session);
     }
 
-    /// Answers a line that is on disk, or remembers it until it is.
+    /// Acknowledges a line when it is on disk, at once or later.
     pub(crate) fn add(&mut self, line: Line, out: &mut dyn Write) {
         if line.tickets.is_empty() {
-            return self.answer(&line, out);
+            return self.acknowledge(&line, out);
         }
         for ticket in &line.tickets {
             self.held.entry(*ticket).or_default().push(line.seq);
@@ -118,86 +118,86 @@ impl Acks {
         self.waiting.insert(line.seq, line);
     }
 
-    /// Learns that held calls are on disk.
+    /// Acknowledges the lines of held calls that are on disk now.
     pub(crate) fn settle(&mut self, settled: &[Saved], out: &mut dyn Write) {
         for saved in settled {
             for seq in self.held.remove(&saved.ticket).unwrap_or_default() {
                 if let Some(line) = self.waiting.get_mut(&seq) {
-                    line.note_saved(saved);
+                    line.add_saved(saved);
                 }
-                self.answer_when_done(seq, out);
+                self.acknowledge_when_done(seq, out);
             }
         }
     }
 
-    /// Learns that held calls were taken back: nothing of them is on disk, and nothing is missing.
-    pub(crate) fn take_back(&mut self, tickets: &[u64], out: &mut dyn Write) {
+    /// Acknowledges the lines of held calls that were discarded.
+    pub(crate) fn discard(&mut self, tickets: &[u64], out: &mut dyn Write) {
         for ticket in tickets {
             for seq in self.held.remove(ticket).unwrap_or_default() {
                 if let Some(line) = self.waiting.get_mut(&seq) {
                     line.tickets.retain(|held| held != ticket);
                 }
-                self.answer_when_done(seq, out);
+                self.acknowledge_when_done(seq, out);
             }
         }
     }
 
-    /// Tells of held calls that the format has no place for.
-    pub(crate) fn refuse_held(&mut self, refused: &[Refused], out: &mut dyn Write) {
+    /// Rejects the lines of held calls that the format cannot store.
+    pub(crate) fn reject_held(&mut self, refused: &[Refused], out: &mut dyn Write) {
         for Refused { ticket, what } in refused {
             for seq in self.held.remove(ticket).unwrap_or_default() {
                 if self.waiting.remove(&seq).is_some() {
-                    self.refuse(seq, &format!("the format cannot store this: {what}"), out);
+                    self.reject(seq, &format!("the format cannot store this: {what}"), out);
                 }
             }
         }
     }
 
-    /// Tells that a line was refused or could not be written.
-    pub(crate) fn refuse(&mut self, seq: u64, why: &str, out: &mut dyn Write) {
-        self.refused += 1;
-        self.say(&NotSaved { seq, error: why }, out);
+    /// Rejects a line.
+    pub(crate) fn reject(&mut self, seq: u64, why: &str, out: &mut dyn Write) {
+        self.rejected += 1;
+        self.print(&Rejected { seq, error: why }, out);
     }
 
-    /// Tells of all that still waits that it was not saved.
-    pub(crate) fn refuse_rest(&mut self, why: &str, out: &mut dyn Write) {
+    /// Rejects every line that is not on disk.
+    pub(crate) fn reject_rest(&mut self, why: &str, out: &mut dyn Write) {
         self.held.clear();
         for (seq, _) in std::mem::take(&mut self.waiting) {
-            self.refuse(seq, why, out);
+            self.reject(seq, why, out);
         }
     }
 
-    /// How it went: whether everything could be told.
-    pub(crate) fn unheard(self) -> Option<Failure> {
-        self.unheard
+    /// Why not everything could be printed.
+    pub(crate) fn into_output_failure(self) -> Option<Failure> {
+        self.output_failure
     }
 
-    fn answer_when_done(&mut self, seq: u64, out: &mut dyn Write) {
+    fn acknowledge_when_done(&mut self, seq: u64, out: &mut dyn Write) {
         if self.waiting.get(&seq).is_some_and(|line| line.tickets.is_empty())
             && let Some(line) = self.waiting.remove(&seq)
         {
-            self.answer(&line, out);
+            self.acknowledge(&line, out);
         }
     }
 
-    fn answer(&mut self, line: &Line, out: &mut dyn Write) {
+    fn acknowledge(&mut self, line: &Line, out: &mut dyn Write) {
         self.saved += u64::from(line.id.is_some());
         let session = std::mem::take(&mut self.session);
         let Line { seq, losses, tickets: _, id, durability } = line;
-        let answered = Answered { seq: *seq, id: id.as_deref(), session: &session, durability: *durability, losses };
-        self.say(&answered, out);
+        let ack = Acknowledged { seq: *seq, id: id.as_deref(), session: &session, durability: *durability, losses };
+        self.print(&ack, out);
         self.session = session;
     }
 
-    fn say(&mut self, told: &impl Serialize, out: &mut dyn Write) {
-        if self.unheard.is_some() {
+    fn print(&mut self, line: &impl Serialize, out: &mut dyn Write) {
+        if self.output_failure.is_some() {
             return;
         }
         let mut print = || -> Result<(), Failure> {
-            json::compact(out, told)?;
+            json::compact(out, line)?;
             writeln!(out)?;
             Ok(out.flush()?)
         };
-        self.unheard = print().err();
+        self.output_failure = print().err();
     }
 }

@@ -1,4 +1,4 @@
-//! Where what is recorded goes: a session that begins or goes on with the first words. Before, nothing is written.
+//! The session that is recorded to. It is created or opened with the first content; nothing is written before.
 
 use std::path::PathBuf;
 
@@ -12,55 +12,55 @@ use crate::failure::Failure;
 use crate::session::warnings;
 use crate::session::writable::Writable;
 
-/// A session to record to, before anything was said.
+/// A session to record to, before it is opened.
 pub(crate) struct Destination {
     pub(crate) store: Store,
     pub(crate) start: Start,
 }
 
-/// How the session begins.
+/// Which session it is.
 pub(crate) enum Start {
     New {
         id: Option<String>,
         project: PathBuf,
     },
-    /// The one session that a project or a person has at a time.
+    /// The current session of a project or a person, in formats with one at a time.
     Current {
         project: PathBuf,
         with: Option<String>,
         idle_minutes: Option<u32>,
     },
-    GoOn {
+    Resume {
         session: Box<Writable>,
         record: Option<String>,
     },
 }
 
-/// A session that is open, and whether it was begun just now.
+/// An open session, and whether it was just created.
 pub(crate) struct Opened {
     pub(crate) recorder: Recorder,
     pub(crate) is_new: bool,
 }
 
 impl Destination {
-    /// Whom the session is with, where it is with somebody.
+    /// The person or room of the session.
     pub(crate) fn with(&self) -> Option<&str> {
         match &self.start {
             Start::Current { with, .. } => with.as_deref(),
-            Start::GoOn { session, .. } => session.session.with(),
+            Start::Resume { session, .. } => session.session.with(),
             Start::New { .. } => None,
         }
     }
 
-    /// After how many minutes without words the session is ended.
+    /// After how many minutes without a message the session ends.
     pub(crate) fn idle_minutes(&self) -> Option<u32> {
         match self.start {
             Start::Current { idle_minutes, .. } => idle_minutes,
-            Start::New { .. } | Start::GoOn { .. } => None,
+            Start::New { .. } | Start::Resume { .. } => None,
         }
     }
 
-    /// Opens the session; one that was idle for so many minutes is ended before.
+    /// Opens the session; one that was idle for this many minutes is ended first.
     pub(crate) fn open(&self, idle_minutes: Option<u32>, ctx: &mut Ctx) -> Result<Opened, Error> {
         let store = &self.store;
         match &self.start {
@@ -68,7 +68,7 @@ impl Destination {
                 let recorder = store.begin(NewSession { id: id.as_deref(), ..NewSession::of(project) })?;
                 Ok(Opened { recorder, is_new: true })
             }
-            Start::GoOn { session, record } => {
+            Start::Resume { session, record } => {
                 let recorder = store.resume_source(&session.source, record.as_deref())?;
                 Ok(Opened { recorder, is_new: false })
             }
@@ -77,7 +77,7 @@ impl Destination {
                 let is_new = store.current(&new)?.is_none();
                 let (recorder, archived) = store.open_current(new, idle_minutes)?;
                 if let Some(archived) = &archived {
-                    told(tell_archived(archived, ctx));
+                    let_fail(report_archived(archived, ctx));
                 }
                 Ok(Opened { recorder, is_new: is_new || archived.is_some() })
             }
@@ -85,14 +85,14 @@ impl Destination {
     }
 }
 
-fn tell_archived(archived: &Archived, ctx: &mut Ctx) -> Result<(), Failure> {
+fn report_archived(archived: &Archived, ctx: &mut Ctx) -> Result<(), Failure> {
     let Archived { session, path, warnings } = archived;
     warnings::tell_all(warnings, ctx)?;
-    let text = format!("the session was idle: it is ended, called {session} now, in {}", path.display());
+    let text = format!("the session was idle and has ended; it is now {session}, in {}", path.display());
     ctx.caution("archived", &text)
 }
 
-/// What could not be told stops no recording.
-pub(crate) fn told(result: Result<(), Failure>) {
+/// Recording continues when a message cannot be printed.
+pub(crate) fn let_fail(result: Result<(), Failure>) {
     drop(result);
 }

@@ -1,4 +1,4 @@
-//! Lines that come in on standard input, read beside the work: while nothing comes, what is held back can be written.
+//! The lines of standard input, read in a thread: while none comes, held content can be written.
 
 use std::io::{self, BufRead};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
@@ -10,115 +10,114 @@ use crate::failure::Failure;
 use crate::record::sse::{FIELD_HEAD_BYTES, is_field};
 use crate::terminal::interrupt::on_interrupt;
 
-/// Lines that are read ahead: few, since one may be large.
-const READ_AHEAD: usize = 8;
+/// Few, since one line may be large.
+const READ_AHEAD_LINES: usize = 8;
 
-/// After this long without a line nothing is held back any more.
-const QUIET: Duration = Duration::from_secs(1);
+/// After this long without a line, held content is written.
+const IDLE: Duration = Duration::from_secs(1);
 
-/// What came in.
-pub(crate) enum Came {
+/// What comes next.
+pub(crate) enum Input {
     /// A line, counted from 1.
     Line(u64, Vec<u8>),
-    /// A line that is too long; it was passed over.
+    /// A line that is too long; its content was skipped.
     TooLong(u64),
-    /// Nothing, for a while.
-    Nothing,
-    /// The input ended, or somebody asked for an end.
+    /// No line for a while.
+    Idle,
+    /// The end of the input, or a request to stop.
     End,
-    /// The input cannot be read any further.
+    /// The input cannot be read.
     Failed(io::Error),
 }
 
 /// The lines of standard input.
 pub(crate) struct Lines {
-    lines: Receiver<Came>,
+    lines: Receiver<Input>,
 }
 
 impl Lines {
-    pub(crate) fn of_stdin() -> Result<Lines, Failure> {
-        let (sender, lines) = mpsc::sync_channel(READ_AHEAD);
+    pub(crate) fn from_stdin() -> Result<Lines, Failure> {
+        let (sender, lines) = mpsc::sync_channel(READ_AHEAD_LINES);
         let stop = sender.clone();
-        on_interrupt(move || stop.send(Came::End).is_ok())?;
-        // It ends with the input, or with the process.
+        on_interrupt(move || stop.send(Input::End).is_ok())?;
+        // The thread ends with the input, or with the process.
         std::thread::spawn(move || read_all(io::stdin().lock(), &sender));
         Ok(Lines { lines })
     }
 
-    pub(crate) fn next(&self) -> Came {
-        match self.lines.recv_timeout(QUIET) {
-            Ok(came) => came,
-            Err(RecvTimeoutError::Timeout) => Came::Nothing,
-            Err(RecvTimeoutError::Disconnected) => Came::End,
+    pub(crate) fn next(&self) -> Input {
+        match self.lines.recv_timeout(IDLE) {
+            Ok(next) => next,
+            Err(RecvTimeoutError::Timeout) => Input::Idle,
+            Err(RecvTimeoutError::Disconnected) => Input::End,
         }
     }
 }
 
-fn read_all(input: impl BufRead, sender: &SyncSender<Came>) {
-    let mut input = Input { input, ended: End::Lf };
+fn read_all(input: impl BufRead, sender: &SyncSender<Input>) {
+    let mut input = LineReader { input, last_end: LineEnd::Lf };
     let mut number = 0;
     loop {
-        let came = match input.line() {
-            Ok(Some(Taken::Line(line))) => {
+        let next = match input.line() {
+            Ok(Some(RawLine::Line(line))) => {
                 number += 1;
-                Came::Line(number, line)
+                Input::Line(number, line)
             }
-            Ok(Some(Taken::TooLong)) => {
+            Ok(Some(RawLine::TooLong)) => {
                 number += 1;
-                Came::TooLong(number)
+                Input::TooLong(number)
             }
-            Ok(None) => Came::End,
-            Err(error) => Came::Failed(error),
+            Ok(None) => Input::End,
+            Err(error) => Input::Failed(error),
         };
-        let is_last = matches!(came, Came::End | Came::Failed(_));
-        if sender.send(came).is_err() || is_last {
+        let is_last = matches!(next, Input::End | Input::Failed(_));
+        if sender.send(next).is_err() || is_last {
             return;
         }
     }
 }
 
-enum Taken {
+enum RawLine {
     Line(Vec<u8>),
     TooLong,
 }
 
-/// Lines end with LF; those of server-sent events also with CR, which in JSON is white space.
-struct Input<R> {
+/// Lines end with LF; those of server-sent events also with CR, which is white space in JSON.
+struct LineReader<R> {
     input: R,
-    /// How the line before ended.
-    ended: End,
+    last_end: LineEnd,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum LineEnd {
     Lf,
     Cr,
 }
 
-impl<R: BufRead> Input<R> {
-    /// The next line without its end.
-    fn line(&mut self) -> io::Result<Option<Taken>> {
-        let after = std::mem::replace(&mut self.ended, End::Lf);
-        if after == End::Cr && self.piece()?.first() == Some(&b'\n') {
+impl<R: BufRead> LineReader<R> {
+    /// The next line, without its end.
+    fn line(&mut self) -> io::Result<Option<RawLine>> {
+        let after = std::mem::replace(&mut self.last_end, LineEnd::Lf);
+        if after == LineEnd::Cr && self.buffer()?.first() == Some(&b'\n') {
             self.input.consume(1);
         }
         let (mut line, mut is_too_long) = (Vec::new(), false);
         loop {
-            let piece = self.piece()?;
-            if piece.is_empty() {
-                return Ok((!line.is_empty()).then(|| taken(line, is_too_long)));
+            let bytes = self.buffer()?;
+            if bytes.is_empty() {
+                return Ok((!line.is_empty()).then(|| raw_line(line, is_too_long)));
             }
-            let end = piece.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             let (content, byte) =
-                (piece.get(..end.unwrap_or(piece.len())), end.and_then(|end| piece.get(end)).copied());
+                (bytes.get(..end.unwrap_or(bytes.len())), end.and_then(|end| bytes.get(end)).copied());
             line.extend_from_slice(content.unwrap_or_default());
-            let passed = end.map_or(piece.len(), |end| end + 1);
-            self.input.consume(passed);
+            let consumed = end.map_or(bytes.len(), |end| end + 1);
+            self.input.consume(consumed);
             match byte {
-                Some(b'\n') => return Ok(Some(taken(line, is_too_long))),
-                Some(_) if is_field(&line) || line.is_empty() && after == End::Cr => {
-                    self.ended = End::Cr;
-                    return Ok(Some(taken(line, is_too_long)));
+                Some(b'\n') => return Ok(Some(raw_line(line, is_too_long))),
+                Some(_) if is_field(&line) || line.is_empty() && after == LineEnd::Cr => {
+                    self.last_end = LineEnd::Cr;
+                    return Ok(Some(raw_line(line, is_too_long)));
                 }
                 Some(white_space) => line.push(white_space),
                 None => {}
@@ -130,8 +129,8 @@ impl<R: BufRead> Input<R> {
         }
     }
 
-    /// What can be read now; nothing at the end.
-    fn piece(&mut self) -> io::Result<&[u8]> {
+    /// The bytes that can be read now; none at the end.
+    fn buffer(&mut self) -> io::Result<&[u8]> {
         loop {
             match self.input.fill_buf() {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -143,6 +142,6 @@ impl<R: BufRead> Input<R> {
     }
 }
 
-fn taken(line: Vec<u8>, is_too_long: bool) -> Taken {
-    if is_too_long { Taken::TooLong } else { Taken::Line(line) }
+fn raw_line(line: Vec<u8>, is_too_long: bool) -> RawLine {
+    if is_too_long { RawLine::TooLong } else { RawLine::Line(line) }
 }

@@ -1,4 +1,4 @@
-//! What comes in line by line, recorded to a session: the first words open it, every line is answered.
+//! Records lines of standard input to a session: the first content opens it, and every line is answered.
 
 mod acks;
 pub(crate) mod destination;
@@ -16,302 +16,297 @@ use crate::commands::{FAILED, FOUND_PROBLEMS};
 use crate::ctx::Ctx;
 use crate::failure::{self, Failure, FailureKind};
 use crate::record::acks::{Acks, Line};
-use crate::record::destination::{Destination, Opened, told};
+use crate::record::destination::{Destination, Opened, let_fail};
 use crate::record::ingest::{Ingest, Op, Parsed};
-use crate::record::input::{Came, Lines};
+use crate::record::input::{Input, Lines};
 use crate::record::sse::{Events, Joined};
 use crate::session::warnings;
 
-/// A session that lines are recorded to, and what became of each line.
+const NOT_SAVED_HINT: &str = "lines without an acknowledgement are not saved";
+
+/// A session that is being recorded, and the state of each line.
 pub(crate) struct Recording {
     destination: Destination,
-    /// A title that is not written yet.
+    /// The title to set.
     title: Option<String>,
     recorder: Option<Recorder>,
-    /// The recorder's session was begun here, and no line of it is recorded yet.
+    /// The session was created here, and no line of it is recorded yet.
     is_new: bool,
     ingest: Ingest,
-    /// An event whose lines have not all come.
+    /// The server-sent event that is incomplete.
     events: Events,
-    /// What frames the first answer and came before anything was said.
+    /// Ops that frame the first answer and came before any content.
     early: VecDeque<Op>,
-    /// Lines whose words come with a later one.
-    unwritten: Vec<Line>,
+    /// Lines whose content is recorded with a later line.
+    waiting: Vec<Line>,
     acks: Acks,
-    /// The world said no.
-    failed: bool,
-    /// Something that was asked for beside the lines was not done.
+    /// An I/O error occurred.
+    has_failed: bool,
+    /// Something other than a line could not be recorded.
     has_problems: bool,
 }
 
 impl Recording {
-    pub(crate) fn of(destination: Destination, title: Option<String>) -> Recording {
+    pub(crate) fn new(destination: Destination, title: Option<String>) -> Recording {
         let ingest = destination.with().map_or_else(Ingest::default, Ingest::with);
         Recording {
             destination,
             title,
             recorder: None,
-            ingest,
             is_new: false,
+            ingest,
             events: Events::default(),
             early: VecDeque::new(),
-            unwritten: Vec::new(),
+            waiting: Vec::new(),
             acks: Acks::default(),
-            failed: false,
+            has_failed: false,
             has_problems: false,
         }
     }
 
-    /// Records what comes in, until nothing does any more.
-    pub(crate) fn listen(mut self, lines: &Lines, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    /// Records until the end of the input.
+    pub(crate) fn run(mut self, lines: &Lines, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         loop {
-            let joined = match lines.next() {
-                Came::Line(seq, line) => self.events.take(seq, line),
-                Came::TooLong(seq) => {
-                    self.acks.refuse(seq, "the line is longer than what is read back", &mut ctx.out);
+            let complete = match lines.next() {
+                Input::Line(seq, line) => self.events.add(seq, line),
+                Input::TooLong(seq) => {
+                    self.acks.reject(seq, "the line is too long to be read back", &mut ctx.out);
                     self.events.end().into_iter().collect()
                 }
-                Came::Nothing => {
-                    self.release(ctx);
+                Input::Idle => {
+                    self.write_held(ctx);
                     Vec::new()
                 }
-                Came::End => break,
-                Came::Failed(error) => {
-                    told(ctx.warn(&Failure::new(FailureKind::Io, format!("standard input: {error}"))));
-                    self.failed = true;
+                Input::End => break,
+                Input::Failed(error) => {
+                    let_fail(ctx.warn(&Failure::new(FailureKind::Io, format!("standard input: {error}"))));
+                    self.has_failed = true;
                     break;
                 }
             };
-            joined.into_iter().for_each(|joined| self.hear(joined, ctx));
+            complete.into_iter().for_each(|joined| self.take(joined, ctx));
         }
         if let Some(joined) = self.events.end() {
-            self.hear(joined, ctx);
+            self.take(joined, ctx);
         }
         self.end(ctx)
     }
 
-    fn hear(&mut self, Joined { numbers, text }: Joined, ctx: &mut Ctx) {
-        match self.ingest.parse(&text) {
-            Ok(parsed) => self.parsed(numbers, parsed, ctx),
+    /// Parses and records a line, or the lines of an event.
+    fn take(&mut self, Joined { mut numbers, text }: Joined, ctx: &mut Ctx) {
+        let Parsed { ops, losses, notes, waits, releases } = match self.ingest.parse(&text) {
+            Ok(parsed) => parsed,
             Err(refused) => {
-                numbers.iter().for_each(|seq| self.acks.refuse(*seq, &refused.to_string(), &mut ctx.out));
+                return numbers.iter().for_each(|seq| self.acks.reject(*seq, &refused.to_string(), &mut ctx.out));
             }
-        }
-    }
-
-    fn parsed(&mut self, mut numbers: Vec<u64>, parsed: Parsed, ctx: &mut Ctx) {
-        parsed.notes.iter().for_each(|note| told(ctx.note(note)));
+        };
+        notes.iter().for_each(|note| let_fail(ctx.note(note)));
         let Some(last) = numbers.pop() else { return };
-        let mut line = Line::new(last, parsed.losses);
-        let mut content = Ok(());
-        if self.recorder.is_none() && !parsed.ops.iter().any(Op::has_content) {
-            self.early.extend(parsed.ops);
+        let mut line = Line::new(last, losses);
+        let mut result = Ok(());
+        if self.recorder.is_none() && !ops.iter().any(Op::has_content) {
+            self.early.extend(ops);
         } else {
-            content = self.record(parsed.ops, &mut line, ctx);
+            result = self.record(ops, &mut line, ctx);
         }
-        let mut earlier = if parsed.releases { std::mem::take(&mut self.unwritten) } else { Vec::new() };
+        let mut earlier = if releases { std::mem::take(&mut self.waiting) } else { Vec::new() };
         let of_event = numbers.into_iter().map(|seq| Line::new(seq, Vec::new()));
-        if parsed.waits {
-            self.unwritten.extend(of_event)
+        if waits {
+            self.waiting.extend(of_event)
         } else {
             earlier.extend(of_event)
         }
-        match content {
+        match result {
             Ok(()) => {
-                earlier.into_iter().for_each(|earlier| self.acks.add(line.also(earlier), &mut ctx.out));
-                if parsed.waits {
-                    self.unwritten.push(line);
-                } else {
-                    self.acks.add(line, &mut ctx.out);
-                }
+                earlier.into_iter().for_each(|earlier| self.acks.add(line.apply_to(earlier), &mut ctx.out));
+                if waits { self.waiting.push(line) } else { self.acks.add(line, &mut ctx.out) }
             }
             Err(error) => {
-                self.failed |= is_the_worlds(&error);
+                self.has_failed |= is_io(&error);
                 let lost = earlier.into_iter().chain([line]);
-                lost.for_each(|lost| self.acks.refuse(lost.seq(), &error.to_string(), &mut ctx.out));
-                self.take_back(ctx);
+                lost.for_each(|lost| self.acks.reject(lost.seq(), &error.to_string(), &mut ctx.out));
+                self.remove_new_session(ctx);
             }
         }
         self.settle(ctx);
     }
 
-    /// Says what a line says, and notes what came of it.
+    /// Records the ops of a line.
     fn record(&mut self, ops: Vec<Op>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
-        // An answer belongs to its question, however late it comes: only what is asked ends an idle session.
+        // An answer belongs to its question, however late it comes: only a new question ends an idle session.
         let idle_minutes = self.destination.idle_minutes().filter(|_| ops.iter().any(Op::is_prompt));
         if let Some(minutes) = idle_minutes {
-            self.end_when_idle(minutes, ctx);
+            self.close_if_idle(minutes, ctx);
         }
-        self.begin(idle_minutes, ctx)?;
-        self.give_title(ctx);
-        let content = self.say(ops, line, ctx);
-        self.is_new &= content.is_err();
-        // A session that somebody ended meanwhile goes on as another.
-        if let Some(session) = self.recorder.as_ref().and_then(Recorder::session) {
-            self.acks.of_session(session.as_str());
+        self.open(idle_minutes, ctx)?;
+        self.set_title(ctx);
+        let result = self.apply(ops, line, ctx);
+        self.is_new &= result.is_err();
+        let Some(recorder) = &mut self.recorder else { return result };
+        // When another program ended the session, recording continues in a new one.
+        if let Some(session) = recorder.session() {
+            self.acks.set_session(session.as_str());
         }
-        // What an earlier line waited for is told first.
-        let settled = self.recorder.as_mut().map(Recorder::settled).unwrap_or_default();
+        // Earlier lines are acknowledged first.
+        let settled = recorder.settled();
         line.settle(&settled);
         self.acks.settle(&settled, &mut ctx.out);
-        self.acks
-            .refuse_held(&self.recorder.as_mut().map(Recorder::refused).unwrap_or_default(), &mut ctx.out);
-        content
+        self.acks.reject_held(&recorder.refused(), &mut ctx.out);
+        result
     }
 
-    fn say(&mut self, ops: Vec<Op>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
+    fn apply(&mut self, ops: Vec<Op>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
         while let Some(op) = self.early.front() {
-            line.note(self.ingest.apply(op, recorder)?);
+            line.add(self.ingest.apply(op, recorder)?);
             self.early.pop_front();
         }
         for op in ops {
-            let takes_back = matches!(op, Op::Reset);
-            let before = if takes_back { recorder.unsaved() } else { Vec::new() };
-            line.note(self.ingest.apply(&op, recorder)?);
-            if takes_back {
+            let is_reset = op == Op::Reset;
+            let before = if is_reset { recorder.unsaved() } else { Vec::new() };
+            line.add(self.ingest.apply(&op, recorder)?);
+            if is_reset {
                 let still: Vec<u64> = recorder.unsaved().iter().map(|unsaved| unsaved.ticket).collect();
                 let gone = before.iter().map(|unsaved| unsaved.ticket).filter(|ticket| !still.contains(ticket));
                 self.acks.settle(&recorder.settled(), &mut ctx.out);
-                self.acks.take_back(&gone.collect::<Vec<u64>>(), &mut ctx.out);
+                self.acks.discard(&gone.collect::<Vec<u64>>(), &mut ctx.out);
             }
         }
         Ok(())
     }
 
-    /// Takes away a session that was begun for a line that could not be written: the next one begins it.
-    fn take_back(&mut self, ctx: &mut Ctx) {
+    /// Removes a session that was created for a line that could not be written; the next line creates it again.
+    fn remove_new_session(&mut self, ctx: &mut Ctx) {
         if let Some(mut recorder) = self.recorder.take_if(|_| self.is_new) {
-            told(warnings::tell(&mut recorder, ctx));
+            let_fail(warnings::tell(&mut recorder, ctx));
             match self.destination.store.take_back(recorder) {
-                Ok(None) => self.acks.of_session(""),
-                Ok(stays) => self.recorder = stays,
-                Err(error) => told(ctx.warn(&error.into())),
+                Ok(None) => self.acks.set_session(""),
+                Ok(kept) => self.recorder = kept,
+                Err(error) => let_fail(ctx.warn(&error.into())),
             }
         }
     }
 
-    /// Opens the session with the first words; one that was idle for so many minutes is ended before.
-    fn begin(&mut self, idle_minutes: Option<u32>, ctx: &mut Ctx) -> Result<(), Error> {
+    /// Opens the session, if it is not open; one that was idle for this many minutes is ended first.
+    fn open(&mut self, idle_minutes: Option<u32>, ctx: &mut Ctx) -> Result<(), Error> {
         if self.recorder.is_some() {
             return Ok(());
         }
         let Opened { mut recorder, is_new } = self.destination.open(idle_minutes, ctx)?;
         self.is_new |= is_new;
-        told(warnings::tell(&mut recorder, ctx));
+        let_fail(warnings::tell(&mut recorder, ctx));
         let session = recorder.session().map(ToString::to_string).unwrap_or_default();
-        self.acks.of_session(&session);
+        self.acks.set_session(&session);
         if let Some(path) = recorder.path() {
-            told(ctx.note(&format!("Recording to {}", path.display())));
-            told(ctx.note(&format!("Go on later with: scrollback record --resume {session}")));
+            let_fail(ctx.note(&format!("Recording to {}", path.display())));
+            let_fail(ctx.note(&format!("Continue later with: scrollback record --resume {session}")));
         }
         self.recorder = Some(recorder);
         Ok(())
     }
 
-    /// Writes the title that was asked for; a disk that takes it not now may take it with the next line.
-    fn give_title(&mut self, ctx: &mut Ctx) {
+    /// Records the title; after an I/O error it is tried again with the next line.
+    fn set_title(&mut self, ctx: &mut Ctx) {
         let (Some(title), Some(recorder)) = (&self.title, &mut self.recorder) else { return };
         match recorder.title(title.as_str()) {
             Ok(_) => self.title = None,
-            Err(error) if is_the_worlds(&error) => {}
+            Err(error) if is_io(&error) => {}
             Err(error) => {
                 self.title = None;
                 self.has_problems = true;
-                told(ctx.warn(&error.into()));
+                let_fail(ctx.warn(&error.into()));
             }
         }
     }
 
-    /// Lets go of a session that was idle: the next words end it and begin another.
-    fn end_when_idle(&mut self, minutes: u32, ctx: &mut Ctx) {
+    /// Closes a session that was idle; the next content ends it and starts another.
+    fn close_if_idle(&mut self, minutes: u32, ctx: &mut Ctx) {
         let Some(recorder) = self.recorder.as_mut().filter(|recorder| recorder.is_idle_for(minutes)) else { return };
-        let finished = recorder.close();
+        let closed = recorder.close();
         self.settle(ctx);
-        if finished.is_ok() {
+        if closed.is_ok() {
             self.recorder = None;
         }
     }
 
+    /// Acknowledges what is on disk now.
     fn settle(&mut self, ctx: &mut Ctx) {
         let Some(recorder) = &mut self.recorder else { return };
         self.acks.settle(&recorder.settled(), &mut ctx.out);
-        told(warnings::tell(recorder, ctx));
+        let_fail(warnings::tell(recorder, ctx));
     }
 
-    fn release(&mut self, ctx: &mut Ctx) {
+    fn write_held(&mut self, ctx: &mut Ctx) {
         let Some(recorder) = &mut self.recorder else { return };
         if let Err(error) = recorder.release() {
-            self.failed |= is_the_worlds(&error);
+            self.has_failed |= is_io(&error);
         }
         self.settle(ctx);
     }
 
-    /// Says what never became whole, writes what is held, and tells how it went: no line stays without an answer.
+    /// Records what is incomplete, closes the session and answers every line that is left.
     fn end(mut self, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-        self.end_words(ctx);
-        if self.recorder.is_some() {
-            self.give_title(ctx);
-        }
+        self.record_incomplete(ctx);
+        self.set_title(ctx);
         if let Some(recorder) = &mut self.recorder {
-            let finished = recorder.close().or_else(|error| match error {
-                // The disk may promise at the second time what it did not at the first.
+            let closed = recorder.close().or_else(|error| match error {
+                // A second try may succeed.
                 Error::Unsaved { .. } => recorder.reopen().and_then(|()| recorder.close()),
                 error => Err(error),
             });
             self.acks.settle(&recorder.settled(), &mut ctx.out);
-            self.acks.refuse_held(&recorder.refused(), &mut ctx.out);
-            told(warnings::tell(recorder, ctx));
-            if let Err(error) = finished {
-                self.failed |= is_the_worlds(&error);
-                self.acks.refuse_rest(&error.to_string(), &mut ctx.out);
-                told(ctx.warn(&Failure::from(error).hint("what was not acknowledged is not saved")));
+            self.acks.reject_held(&recorder.refused(), &mut ctx.out);
+            let_fail(warnings::tell(recorder, ctx));
+            if let Err(error) = closed {
+                self.has_failed |= is_io(&error);
+                self.acks.reject_rest(&error.to_string(), &mut ctx.out);
+                let_fail(ctx.warn(&Failure::from(error).hint(NOT_SAVED_HINT)));
             }
         }
-        self.acks.refuse_rest("the input ended, and nothing came of it", &mut ctx.out);
+        self.acks.reject_rest("the input ended before anything was recorded", &mut ctx.out);
         if self.title.is_some() && self.acks.saved > 0 {
             self.has_problems = true;
             let failure = Failure::new(FailureKind::Io, "the title could not be written");
-            told(ctx.warn(&failure.hint("`scrollback rename` gives the session its title")));
+            let_fail(ctx.warn(&failure.hint("set it with `scrollback rename`")));
         }
-        let has_problems = self.acks.refused > 0 || self.has_problems;
-        let code = match (self.failed && self.acks.saved == 0, has_problems || self.failed) {
-            (true, _) => FAILED,
-            (false, false) => 0,
-            (false, true) => FOUND_PROBLEMS,
+        let has_problems = self.acks.rejected > 0 || self.has_problems || self.has_failed;
+        let code = match () {
+            () if self.has_failed && self.acks.saved == 0 => FAILED,
+            () if has_problems => FOUND_PROBLEMS,
+            () => 0,
         };
-        match self.acks.unheard() {
+        match self.acks.into_output_failure() {
             Some(failure) => Err(failure),
             None => Ok(ExitCode::from(code)),
         }
     }
 
-    /// The input is over: what waited for more of it is said as it is.
-    fn end_words(&mut self, ctx: &mut Ctx) {
-        let parsed = self.ingest.end();
-        let waiting = std::mem::take(&mut self.unwritten);
+    /// Records content that waited for more input.
+    fn record_incomplete(&mut self, ctx: &mut Ctx) {
+        let ops = self.ingest.end().ops;
+        let waiting = std::mem::take(&mut self.waiting);
         let mut last = Line::new(0, Vec::new());
-        let is_said = self.recorder.is_some() || parsed.ops.iter().any(Op::has_content);
-        let content = if is_said { self.record(parsed.ops, &mut last, ctx) } else { Ok(()) };
-        match content {
+        let has_content = self.recorder.is_some() || ops.iter().any(Op::has_content);
+        let result = if has_content { self.record(ops, &mut last, ctx) } else { Ok(()) };
+        match result {
             Ok(()) if last.is_recorded() => {
-                waiting.into_iter().for_each(|line| self.acks.add(last.also(line), &mut ctx.out));
+                waiting.into_iter().for_each(|line| self.acks.add(last.apply_to(line), &mut ctx.out));
             }
             Ok(()) => {
-                let why = "the input ended before what it says was whole";
-                waiting.iter().for_each(|line| self.acks.refuse(line.seq(), why, &mut ctx.out));
+                let why = "the input ended before its content was complete";
+                waiting.iter().for_each(|line| self.acks.reject(line.seq(), why, &mut ctx.out));
             }
             Err(error) => {
-                self.failed |= is_the_worlds(&error);
-                waiting.iter().for_each(|line| self.acks.refuse(line.seq(), &error.to_string(), &mut ctx.out));
-                told(ctx.warn(&Failure::from(error).hint("what was not acknowledged is not saved")));
-                self.take_back(ctx);
+                self.has_failed |= is_io(&error);
+                waiting.iter().for_each(|line| self.acks.reject(line.seq(), &error.to_string(), &mut ctx.out));
+                let_fail(ctx.warn(&Failure::from(error).hint(NOT_SAVED_HINT)));
+                self.remove_new_session(ctx);
             }
         }
     }
 }
 
-/// Whether the system said no, and not we.
-fn is_the_worlds(error: &Error) -> bool {
+/// Whether an error is of the system, not of the content.
+fn is_io(error: &Error) -> bool {
     failure::kind_of(error) == FailureKind::Io
 }

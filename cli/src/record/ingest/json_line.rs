@@ -13,18 +13,9 @@ use super::{Parsed, Refused};
 /// A number with no more digits than this is read exactly.
 const EXACT_DIGITS: usize = 15;
 
-/// Returns nothing for lines without content, such as comments and names of server-sent events.
+/// Returns nothing for blank lines and for the mark that ends a stream of server-sent events.
 pub(super) fn object(line: &[u8], parsed: &mut Parsed) -> Result<Option<Map<String, Value>>, Refused> {
     let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
-    let field = |name: &[u8]| match line.strip_prefix(name)? {
-        // A field without a value may have no colon.
-        b"" => Some(b"".as_slice()),
-        rest => rest.strip_prefix(b":").map(<[u8]>::trim_ascii),
-    };
-    if line.starts_with(b":") || [b"event".as_slice(), b"id", b"retry"].into_iter().any(|name| field(name).is_some()) {
-        return Ok(None);
-    }
-    let line = field(b"data").unwrap_or(line);
     if line.is_empty() || line == b"[DONE]" {
         return Ok(None);
     }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use super::Ingest;
 use crate::lib_support::place::{CWD, PROJECT, store};
 use crate::lib_support::{self as support, reading};
+use crate::record::sse::{Events, Joined};
 
 /// What was recorded of some lines, and what was said to them.
 struct Recorded {
@@ -26,10 +27,10 @@ struct Recorded {
 fn record_quietly(lines: &[&[u8]]) -> Recorded {
     let (folder, store) = store(support::native());
     let mut recorder = store.create(Path::new(PROJECT)).unwrap();
-    let (mut ingest, mut said) = (Ingest::default(), Vec::new());
-    for (at, line) in lines.iter().enumerate() {
-        let seq = at + 1;
-        let parsed = match ingest.parse(line) {
+    let (mut events, mut ingest, mut said) = (Events::default(), Ingest::default(), Vec::new());
+    for Joined { numbers, text } in lines.iter().zip(1..).flat_map(|(line, seq)| events.add(seq, line.to_vec())) {
+        let seq = numbers[0];
+        let parsed = match ingest.parse(&text) {
             Ok(parsed) => parsed,
             Err(refused) => {
                 said.push(format!("{seq} refused: {refused}"));
