@@ -7,10 +7,10 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
-    completions::CompletionsArgs, convert::ConvertArgs, doctor::DoctorArgs, extract_tools::ExtractToolsArgs,
-    fork::ForkArgs, history::HistoryArgs, import::ImportArgs, list::ListArgs, new::NewArgs, record::RecordArgs,
-    remove::RemoveArgs, rename::RenameArgs, rewind::RewindArgs, show::ShowArgs, tail::TailArgs, trash::TrashArgs,
-    tree::TreeArgs,
+    completions::CompletionsArgs, config::ConfigArgs, convert::ConvertArgs, doctor::DoctorArgs,
+    extract_tools::ExtractToolsArgs, fork::ForkArgs, history::HistoryArgs, import::ImportArgs, list::ListArgs,
+    new::NewArgs, record::RecordArgs, remove::RemoveArgs, rename::RenameArgs, rewind::RewindArgs, show::ShowArgs,
+    tail::TailArgs, trash::TrashArgs, tree::TreeArgs,
 };
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
@@ -57,6 +57,7 @@ pub(crate) enum Command {
     Trash(TrashArgs),
     Import(ImportArgs),
     Doctor(DoctorArgs),
+    Config(ConfigArgs),
     Completions(CompletionsArgs),
     /// Print the manual page
     Man,
@@ -82,6 +83,7 @@ impl Command {
             | Command::ExtractTools(_)
             | Command::Convert(_)
             | Command::Doctor(_)
+            | Command::Config(_)
             | Command::Completions(_)
             | Command::Man => false,
         }
@@ -93,9 +95,9 @@ pub(crate) struct Global {
     /// Print JSON instead of text
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// When to use colours
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    pub(crate) color: ColorChoice,
+    /// When to use colours (default: auto, or `color` in the config file)
+    #[arg(long, global = true, value_name = "WHEN")]
+    pub(crate) color: Option<ColorChoice>,
     /// Read the bundled demo sessions instead of your own
     #[arg(long, global = true)]
     pub(crate) demo: bool,

@@ -12,6 +12,7 @@ use scrollback::model::host::Host;
 use serde::Serialize;
 
 use crate::args::{ColorChoice, Global};
+use crate::config::Config;
 use crate::demo;
 use crate::failure::{Failure, FailureKind};
 use crate::render::json;
@@ -31,6 +32,7 @@ const CLOCK_VARIABLE: &str = "SCROLLBACK_NOW";
 /// One run of the program.
 pub(crate) struct Ctx {
     pub(crate) home: Home,
+    pub(crate) config: Config,
     /// Where the command was typed, also when the home is the demo's.
     pub(crate) typed_in: PathBuf,
     pub(crate) now: Timestamp,
@@ -54,7 +56,14 @@ impl Ctx {
             .collect();
         let var = |name: &str| vars.get(name).filter(|value| !value.is_empty());
         let on_terminal = io::stdout().is_terminal();
-        let colour = match global.color {
+        let home_var = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
+        let home = Home {
+            dir: var(home_var).map(PathBuf::from).unwrap_or_default(),
+            cwd: std::env::current_dir().unwrap_or_default(),
+            vars: vars.clone(),
+        };
+        let config = Config::read(&home);
+        let colour = match global.color.or(config.color()).unwrap_or(ColorChoice::Auto) {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
             ColorChoice::Auto => {
@@ -64,16 +73,11 @@ impl Ctx {
         let columns = var("COLUMNS").and_then(|columns| columns.parse().ok());
         let measured = terminal_size::terminal_size().filter(|_| on_terminal).map(|(width, _)| usize::from(width.0));
         let width = columns.or(measured).unwrap_or(PIPE_COLUMNS).clamp(1, 1000);
-        let home_var = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
-        let home = Home {
-            dir: var(home_var).map(PathBuf::from).unwrap_or_default(),
-            cwd: std::env::current_dir().unwrap_or_default(),
-            vars: vars.clone(),
-        };
         let now = var(CLOCK_VARIABLE).and_then(|now| now.parse().ok()).unwrap_or_else(Timestamp::now);
         Ctx {
             typed_in: home.cwd.clone(),
             home,
+            config,
             now,
             zone: TimeZone::system(),
             look: Look { width, colour },
@@ -89,7 +93,7 @@ impl Ctx {
 
     /// Enough to report a misuse.
     pub(crate) fn plain(json: bool) -> Ctx {
-        let color = ColorChoice::Never;
+        let color = Some(ColorChoice::Never);
         let global = Global {
             json,
             color,
@@ -160,7 +164,7 @@ impl Ctx {
         if !self.on_terminal || self.json {
             return;
         }
-        if let Some((pager, input)) = Pager::start(&self.home, from_line) {
+        if let Some((pager, input)) = Pager::start(&self.home, self.config.pager(), from_line) {
             self.pager = Some(pager);
             self.out = Box::new(io::BufWriter::new(input));
         }
@@ -195,13 +199,32 @@ impl Ctx {
         Ok(self.tell(failure)?)
     }
 
-    /// Warns of something before or while it happens; the command goes on.
+    /// Warns about something before or while it happens; the command continues.
     pub(crate) fn caution(&mut self, kind: &str, text: &str) -> Result<(), Failure> {
+        self.caution_with_hint(kind, text, None)
+    }
+
+    /// Warns about mistakes in the config file.
+    pub(crate) fn warn_about_config(&mut self) -> Result<(), Failure> {
+        for problem in std::mem::take(&mut self.config.problems) {
+            self.caution_with_hint("config", &problem.message, Some(&problem.hint))?;
+        }
+        Ok(())
+    }
+
+    fn caution_with_hint(&mut self, kind: &str, text: &str, hint: Option<&str>) -> Result<(), Failure> {
         if self.json {
-            json::compact(&mut self.err, &serde_json::json!({"warning": {"kind": kind, "message": text}}))?;
+            let mut warning = serde_json::json!({"kind": kind, "message": text});
+            if let Some(hint) = hint {
+                warning["hint"] = hint.into();
+            }
+            json::compact(&mut self.err, &serde_json::json!({"warning": warning}))?;
             writeln!(self.err)?;
-        } else {
-            writeln!(self.err, "warning: {}", clean::line(text))?;
+            return Ok(());
+        }
+        writeln!(self.err, "warning: {}", clean::line(text))?;
+        if let Some(hint) = hint {
+            writeln!(self.err, "hint: {}", clean::line(hint))?;
         }
         Ok(())
     }

@@ -16,10 +16,7 @@ const WORK_FOLDER: &str = "data";
 
 /// Writes the demo home where it can be read, and tells where: in the cache, else among temporary files.
 pub(crate) fn unpack(home: &Home) -> Result<PathBuf, Failure> {
-    let cache = match home.vars.get("SCROLLBACK_HOME").filter(|value| !value.is_empty()) {
-        Some(own) => home.cwd.join(own),
-        None => home.var_or("XDG_CACHE_HOME", ".cache").join("scrollback"),
-    };
+    let cache = home.cache();
     let spare = std::env::temp_dir().join(format!("scrollback-demo-{}", std::process::id()));
     let in_cache = unpack_into(&DEMO, &cache.join("demo")).map(|()| cache.join("demo"));
     in_cache.or_else(|_| unpack_into(&DEMO, &spare).map(|()| spare)).map_err(|(path, error)| {

@@ -2,6 +2,7 @@
 
 mod args;
 mod commands;
+mod config;
 mod ctx;
 mod demo;
 mod failure;

@@ -36,7 +36,7 @@ pub(crate) struct ListArgs {
     /// List sub-agents' sessions too
     #[arg(long)]
     sidechains: bool,
-    /// List at most this many
+    /// List at most this many (default: `list.limit` in the config file, for the table)
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<NonZeroUsize>,
     /// Print one JSON object a line
@@ -60,7 +60,10 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         .into_iter()
         .map(|(row, _)| row)
         .partition(|row| args.sidechains || row.parent_session.is_none());
-    let limit = args.limit.map_or(usize::MAX, NonZeroUsize::get);
+    // A default is for people: programs get everything unless they ask for less.
+    let default_limit = ctx.config.list_limit().filter(|_| !ctx.json);
+    let limit = args.limit.or(default_limit).map_or(usize::MAX, NonZeroUsize::get);
+    let left_out = if args.limit.is_none() { shown.len().saturating_sub(limit) } else { 0 };
     let rows: Vec<SessionRow> = below_their_parents(shown).into_iter().take(limit).collect();
     if args.jsonl {
         for row in &rows {
@@ -73,6 +76,9 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         let table = table(&rows, args.full, ctx);
         write!(ctx.out, "{table}")?;
         ctx.out.flush()?;
+    }
+    if left_out > 0 {
+        ctx.note(&format!("{} not listed: --limit N lists more.", plural(left_out as u64, "session")))?;
     }
     if found.hidden > 0 && !rows.is_empty() {
         ctx.note(&format!("{} in other projects: --all lists them too.", plural(found.hidden as u64, "session")))?;

@@ -1,6 +1,7 @@
 //! One file a command; someone who has read one has read all.
 
 pub(crate) mod completions;
+pub(crate) mod config;
 pub(crate) mod convert;
 pub(crate) mod doctor;
 pub(crate) mod extract_tools;
@@ -41,6 +42,11 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         return version::run(ctx);
     }
     ctx.check_clock()?;
+    if !matches!(cli.command, Some(Command::Config(_))) {
+        // `config` itself fails if the file cannot be read.
+        ctx.config.problems.extend(ctx.config.broken.take());
+    }
+    ctx.warn_about_config()?;
     if cli.global.demo {
         if cli.command.as_ref().is_some_and(Command::writes) {
             writable::refuse_demo(ctx)?;
@@ -64,6 +70,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Some(Command::Remove(args)) => remove::run(args, &cli.global, ctx),
         Some(Command::Trash(args)) => trash::run(args, &cli.global, ctx),
         Some(Command::Doctor(args)) => doctor::run(args, &cli.global, ctx),
+        Some(Command::Config(args)) => config::run(args, ctx),
         Some(Command::Completions(args)) => completions::run(args, ctx),
         Some(Command::Man) => man::run(ctx),
         None if ctx.on_terminal => list::run(&list::ListArgs::newest(), &cli.global, ctx),

@@ -33,9 +33,11 @@ pub(crate) struct TailArgs {
     /// Session id, unique beginning, @, a path, or -
     #[arg(allow_hyphen_values = true)]
     session: Option<SessionName>,
-    /// Begin with the last N messages of the session, or of the newest; what is piped in is shown from its beginning
-    #[arg(long, short = 'n', value_name = "N", default_value_t = 4)]
-    last: usize,
+    /// Start with the last N messages of the session, or of the newest one (default: 4, or `tail.last` in the config file)
+    ///
+    /// Piped input is shown from its start.
+    #[arg(long, short = 'n', value_name = "N")]
+    last: Option<usize>,
     /// Follow sub-agents' sessions too
     #[arg(long)]
     sidechains: bool,
@@ -54,6 +56,14 @@ pub(crate) struct TailArgs {
     /// Look at the files regularly instead of being told of changes
     #[arg(long)]
     poll: bool,
+}
+
+impl TailArgs {
+    /// How many messages of a session are shown before it changes.
+    fn last(&self, ctx: &Ctx) -> usize {
+        const DEFAULT_MESSAGES: usize = 4;
+        self.last.or(ctx.config.tail_last()).unwrap_or(DEFAULT_MESSAGES)
+    }
 }
 
 /// How much of a pipe is read at a time.
@@ -83,7 +93,7 @@ pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
             match located {
                 Located::Source(source) => {
                     let from = record.map(|record| messages_from(&record, &source, global, ctx)).transpose()?;
-                    let begin = Begin::Last(from.unwrap_or(args.last));
+                    let begin = Begin::Last(from.unwrap_or_else(|| args.last(ctx)));
                     let guessed = global.dialect.is_none() && source.key.is_none() && name.is_file(&ctx.home.cwd);
                     let growing = match guessed {
                         true => Growing::guessing(*source, begin, ctx.home.clone()),
@@ -147,7 +157,7 @@ fn follow_all(teller: &mut Teller, args: &TailArgs, global: &Global, ctx: &mut C
     match found.rows.into_iter().find(|(row, _)| row.parent_session.is_none()) {
         Some((row, source)) => {
             ctx.note(&format!("Following {} ({}); Ctrl-C stops.", row.title, row.id))?;
-            following.follow(source, Begin::Last(args.last));
+            following.follow(source, Begin::Last(args.last(ctx)));
         }
         None => ctx.note("Waiting for a session to change; Ctrl-C stops.")?,
     }

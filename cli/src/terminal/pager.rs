@@ -1,4 +1,4 @@
-//! The pager: `$SCROLLBACK_PAGER`, else `$PAGER`, else `less`; none of them is needed.
+//! The pager: `$SCROLLBACK_PAGER`, else `pager` in the config file, else `$PAGER`, else `less`; none of them is needed.
 
 use std::process::{Child, ChildStdin, Command, Stdio};
 
@@ -9,9 +9,10 @@ pub(crate) struct Pager(Child);
 
 impl Pager {
     /// Starts the pager at a line. `None` when there is none: then the output goes to the terminal as it is.
-    pub(crate) fn start(home: &Home, from_line: usize) -> Option<(Pager, ChildStdin)> {
-        let chosen = ["SCROLLBACK_PAGER", "PAGER"].iter().find_map(|name| home.vars.get(*name));
-        let chosen = chosen.map_or("less", |chosen| chosen.trim());
+    pub(crate) fn start(home: &Home, configured: Option<&str>, from_line: usize) -> Option<(Pager, ChildStdin)> {
+        let var = |name| home.vars.get(name).map(String::as_str);
+        let chosen = var("SCROLLBACK_PAGER").or(configured).or_else(|| var("PAGER"));
+        let chosen = chosen.map_or("less", str::trim);
         if chosen.is_empty() || chosen == "cat" {
             return None;
         }

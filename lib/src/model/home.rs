@@ -30,11 +30,26 @@ impl Home {
         }
     }
 
-    /// Where our own sessions, blobs and trash lie.
+    /// The folder of our own sessions, blobs and trash.
     pub fn data(&self) -> PathBuf {
+        self.own_or("XDG_DATA_HOME", ".local/share")
+    }
+
+    /// The folder of the config file.
+    pub fn config(&self) -> PathBuf {
+        self.own_or("XDG_CONFIG_HOME", ".config")
+    }
+
+    /// The folder of files that can be made again.
+    pub fn cache(&self) -> PathBuf {
+        self.own_or("XDG_CACHE_HOME", ".cache")
+    }
+
+    /// `SCROLLBACK_HOME` holds everything of ours; without it, each kind of file has the folder that XDG names.
+    fn own_or(&self, xdg: &str, below_home: &str) -> PathBuf {
         match self.vars.get("SCROLLBACK_HOME").filter(|value| !value.is_empty()) {
             Some(value) => self.cwd.join(value),
-            None => self.var_or("XDG_DATA_HOME", ".local/share").join("scrollback"),
+            None => self.var_or(xdg, below_home).join("scrollback"),
         }
     }
 

@@ -1,0 +1,122 @@
+//! `config`: what the config file sets.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use crate::config::{self, KEYS, Key};
+use crate::ctx::Ctx;
+use crate::failure::{Failure, FailureKind};
+use crate::render::table::{Cell, Column, Table};
+use crate::terminal::clean;
+use crate::terminal::paint::Paint;
+
+/// Show and change the config file
+///
+/// The config file sets defaults of options: `color` (auto, always, never), `pager`, `list.limit` and `tail.last`. An option on the
+/// command line counts more, and so does $SCROLLBACK_PAGER. An unknown key or an invalid value is a warning.
+///
+/// Examples:
+///
+///   scrollback config set list.limit 20
+///
+///   scrollback config get color
+#[derive(clap::Args, Debug)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand, Debug)]
+enum Action {
+    /// Print where the config file is, whether it exists or not
+    Path,
+    /// Print what a key is set to
+    ///
+    /// The exit code is 1 when the key is not set.
+    Get {
+        /// A key, such as list.limit
+        key: String,
+    },
+    /// Set a key, and keep everything else in the file
+    Set {
+        /// A key, such as list.limit
+        key: String,
+        /// Its new value
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// List every key with its value and its default
+    List,
+}
+
+pub(crate) fn run(args: &ConfigArgs, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    match &args.action {
+        Action::Path => path(ctx)?,
+        Action::Get { key } => get(Key::named(key)?, ctx)?,
+        Action::Set { key, value } => set(Key::named(key)?, value, ctx)?,
+        Action::List => list(ctx)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn path(ctx: &mut Ctx) -> Result<(), Failure> {
+    let path = ctx.config.path.clone();
+    match ctx.json {
+        true => ctx.print_json(&json!({"path": path, "exists": path.exists()})),
+        false => ctx.line(&path.display().to_string()),
+    }
+}
+
+fn get(key: &'static Key, ctx: &mut Ctx) -> Result<(), Failure> {
+    ctx.config.check_readable()?;
+    let Some(value) = ctx.config.get(key.name) else {
+        let failure =
+            Failure::new(FailureKind::NotFound, format!("{} is not set (default: {})", key.name, key.default));
+        return Err(failure.hint(format!("`scrollback config set {} VALUE` sets it", key.name)));
+    };
+    let text = config::plain(value);
+    match ctx.json {
+        true => ctx.print_json(&row(key, ctx)),
+        false => ctx.line(&clean::line(&text)),
+    }
+}
+
+fn set(key: &'static Key, value: &str, ctx: &mut Ctx) -> Result<(), Failure> {
+    let host = ctx.host()?;
+    ctx.config.set(key, value, &host)?;
+    match ctx.json {
+        true => ctx.print_json(&row(key, ctx)),
+        false => ctx.note(&format!("{} is set in {}", key.name, ctx.config.path.display())),
+    }
+}
+
+fn list(ctx: &mut Ctx) -> Result<(), Failure> {
+    ctx.config.check_readable()?;
+    if ctx.json {
+        let rows: Vec<Value> = KEYS.iter().map(|key| row(key, ctx)).collect();
+        return ctx.print_json(&rows);
+    }
+    let mut table = Table::new(vec![Column::fixed("KEY"), Column::shrinking("VALUE", 8), Column::fixed("DEFAULT")]);
+    for key in KEYS {
+        let value = ctx.config.get(key.name).map(config::plain).unwrap_or_default();
+        table.push(vec![
+            Cell::new(key.name, Paint::cyan),
+            Cell::new(clean::line(&value), Paint::plain),
+            Cell::new(key.default, Paint::dim),
+        ]);
+    }
+    let table = table.render(ctx.look.width, ctx.paint());
+    Ok(write!(ctx.out, "{table}")?)
+}
+
+/// What `--json` prints of a key; `value` is null when it is not set.
+fn row(key: &Key, ctx: &Ctx) -> Value {
+    let value = ctx.config.get(key.name).map(|value| match value.as_integer() {
+        Some(count) => Value::from(count),
+        None => Value::from(config::plain(value)),
+    });
+    json!({"key": key.name, "value": value, "default": key.default})
+}

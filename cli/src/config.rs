@@ -1,0 +1,292 @@
+//! The config file: defaults for some options. It is read here and nowhere else.
+//!
+//! A mistake in it is a warning and never stops a command: whoever records a session must not lose it to a typing error.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+use scrollback::model::home::Home;
+use scrollback::model::host::Host;
+use toml_edit::{Document, DocumentMut, Item, TableLike, Value};
+
+use crate::args::ColorChoice;
+use crate::failure::{Failure, FailureKind};
+
+/// A key of the config file.
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    /// What counts when it is not set.
+    pub(crate) default: &'static str,
+    takes: Takes,
+}
+
+enum Takes {
+    OneOf(&'static [&'static str]),
+    Text,
+    Count { least: i64 },
+}
+
+/// Every key, in the order in which they are listed.
+pub(crate) const KEYS: &[Key] = &[
+    Key { name: "color", default: "auto", takes: Takes::OneOf(&["auto", "always", "never"]) },
+    Key { name: "pager", default: "$PAGER, else less", takes: Takes::Text },
+    Key { name: "list.limit", default: "no limit", takes: Takes::Count { least: 1 } },
+    Key { name: "tail.last", default: "4", takes: Takes::Count { least: 0 } },
+];
+
+/// What the config file says.
+pub(crate) struct Config {
+    pub(crate) path: PathBuf,
+    values: Vec<(&'static str, Value)>,
+    /// What has no effect in it.
+    pub(crate) problems: Vec<Problem>,
+    /// Why nothing in it has an effect.
+    pub(crate) broken: Option<Problem>,
+}
+
+/// A mistake in the config file.
+pub(crate) struct Problem {
+    pub(crate) message: String,
+    pub(crate) hint: String,
+}
+
+impl Config {
+    /// Reads the file of this home; one that does not exist sets nothing.
+    pub(crate) fn read(home: &Home) -> Config {
+        let path = home.config().join("config.toml");
+        let mut config = Config { path, values: Vec::new(), problems: Vec::new(), broken: None };
+        match fs::read_to_string(&config.path) {
+            Ok(text) => config.parse(&text),
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+            Err(error) => config.break_at(error.to_string()),
+        }
+        config
+    }
+
+    pub(crate) fn color(&self) -> Option<ColorChoice> {
+        match self.get("color")?.as_str()? {
+            "always" => Some(ColorChoice::Always),
+            "never" => Some(ColorChoice::Never),
+            _ => Some(ColorChoice::Auto),
+        }
+    }
+
+    pub(crate) fn pager(&self) -> Option<&str> {
+        self.get("pager")?.as_str()
+    }
+
+    pub(crate) fn list_limit(&self) -> Option<NonZeroUsize> {
+        NonZeroUsize::new(self.count("list.limit")?)
+    }
+
+    pub(crate) fn tail_last(&self) -> Option<usize> {
+        self.count("tail.last")
+    }
+
+    /// What a key is set to.
+    pub(crate) fn get(&self, name: &str) -> Option<&Value> {
+        self.values.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    fn count(&self, name: &str) -> Option<usize> {
+        usize::try_from(self.get(name)?.as_integer()?).ok()
+    }
+
+    /// Fails if the file could not be read: then it says nothing about any key.
+    pub(crate) fn check_readable(&self) -> Result<(), Failure> {
+        match &self.broken {
+            Some(problem) => Err(Failure::new(FailureKind::Usage, &problem.message).hint(&problem.hint)),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets a key in the file; comments and everything else in it stay.
+    pub(crate) fn set(&mut self, key: &Key, typed: &str, host: &Host) -> Result<(), Failure> {
+        self.check_readable()?;
+        let value = key.parse(typed)?;
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        let broken = |_| Failure::new(FailureKind::Usage, format!("{}: invalid TOML", self.path.display()));
+        let mut document: DocumentMut = text.parse().map_err(broken)?;
+        let mut table: &mut dyn TableLike = document.as_table_mut();
+        let (folders, last) = key.name.rsplit_once('.').map_or((None, key.name), |(table, last)| (Some(table), last));
+        if let Some(name) = folders {
+            let inner = table.entry(name).or_insert_with(toml_edit::table);
+            table = inner.as_table_like_mut().ok_or_else(|| {
+                Failure::new(FailureKind::Usage, format!("{}: {name:?} is not a table", self.path.display()))
+                    .hint("edit the file: `scrollback config path` prints where it is")
+            })?;
+        }
+        match table.get_mut(last).and_then(Item::as_value_mut) {
+            Some(before) => {
+                let decor = before.decor().clone();
+                *before = value.clone();
+                *before.decor_mut() = decor;
+            }
+            None => _ = table.insert(last, Item::Value(value.clone())),
+        }
+        scrollback::write::replace_private_file(&self.path, document.to_string().as_bytes(), host)?;
+        self.values.retain(|(name, _)| *name != key.name);
+        self.values.push((key.name, value));
+        Ok(())
+    }
+
+    fn parse(&mut self, text: &str) {
+        let document = match Document::parse(text) {
+            Ok(document) => document,
+            Err(error) => {
+                let line = error.span().map_or(1, |span| line_of(text, span.start));
+                return self.break_at(format!("line {line}: {}", error.message().lines().next().unwrap_or_default()));
+            }
+        };
+        self.take(document.as_table(), "", text);
+    }
+
+    fn take(&mut self, table: &dyn TableLike, above: &str, text: &str) {
+        for (name, item) in table.iter() {
+            let full = format!("{above}{name}");
+            let line = table.key(name).and_then(|key| key.span()).map_or(1, |span| line_of(text, span.start));
+            let place = format!("{}, line {line}", self.path.display());
+            let is_table = KEYS.iter().any(|key| key.name.starts_with(&format!("{full}.")));
+            match (item.as_table_like().filter(|_| is_table), KEYS.iter().find(|key| key.name == full)) {
+                (Some(inner), _) => self.take(inner, &format!("{full}."), text),
+                (None, Some(key)) => match item.as_value().map(|value| key.check(value)) {
+                    Some(Ok(value)) => self.values.push((key.name, value)),
+                    _ => self.problems.push(Problem {
+                        message: format!("{place}: invalid value for {full:?}"),
+                        hint: key.takes.hint(),
+                    }),
+                },
+                (None, None) => self
+                    .problems
+                    .push(Problem { message: format!("{place}: unknown key {full:?}"), hint: nearest(&full) }),
+            }
+        }
+    }
+
+    fn break_at(&mut self, why: String) {
+        self.broken = Some(Problem {
+            message: format!("{}, {why}", self.path.display()),
+            hint: "correct the file; until then, the defaults are used".to_owned(),
+        });
+    }
+}
+
+impl Key {
+    /// The key with this name.
+    pub(crate) fn named(name: &str) -> Result<&'static Key, Failure> {
+        let unknown = || Failure::new(FailureKind::Usage, format!("unknown key {name:?}")).hint(nearest(name));
+        KEYS.iter().find(|key| key.name == name).ok_or_else(unknown)
+    }
+
+    /// The value that was typed.
+    fn parse(&self, typed: &str) -> Result<Value, Failure> {
+        let value = match self.takes {
+            Takes::OneOf(_) | Takes::Text => Some(Value::from(typed)),
+            Takes::Count { .. } => typed.parse::<i64>().ok().map(Value::from),
+        };
+        value.and_then(|value| self.check(&value).ok()).ok_or_else(|| {
+            let message = format!("invalid value {typed:?} for {:?}", self.name);
+            Failure::new(FailureKind::Usage, message).hint(self.takes.hint())
+        })
+    }
+
+    /// A value of the right kind, without its white space and comments.
+    fn check(&self, value: &Value) -> Result<Value, ()> {
+        let is_valid = match self.takes {
+            Takes::OneOf(words) => value.as_str().is_some_and(|value| words.contains(&value)),
+            Takes::Text => value.is_str(),
+            Takes::Count { least } => value.as_integer().is_some_and(|value| value >= least),
+        };
+        let mut value = value.clone();
+        value.decor_mut().clear();
+        if is_valid { Ok(value) } else { Err(()) }
+    }
+}
+
+impl Takes {
+    fn hint(&self) -> String {
+        match self {
+            Takes::OneOf(words) => format!("use one of: {}", words.join(", ")),
+            Takes::Text => "use a string".to_owned(),
+            Takes::Count { least } => format!("use a whole number, at least {least}"),
+        }
+    }
+}
+
+/// A hint with the key that is spelled most like this one.
+fn nearest(name: &str) -> String {
+    /// Below this, two words have hardly more in common than any two words have.
+    const ALIKE: f64 = 0.75;
+    let likeness = |key: &Key| {
+        // Somebody may have left the table out.
+        let last = key.name.rsplit('.').next().unwrap_or(key.name);
+        strsim::jaro_winkler(name, key.name).max(strsim::jaro_winkler(name, last))
+    };
+    let nearest = KEYS.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    match nearest.filter(|key| likeness(key) >= ALIKE) {
+        Some(key) => format!("did you mean {:?}?", key.name),
+        None => "`scrollback config list` shows every key".to_owned(),
+    }
+}
+
+/// The line of a byte, counted from 1.
+fn line_of(text: &str, offset: usize) -> usize {
+    text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
+}
+
+/// A value as it is typed: text without quotes.
+pub(crate) fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Config {
+        let mut config = Config { path: "c".into(), values: Vec::new(), problems: Vec::new(), broken: None };
+        config.parse(text);
+        config
+    }
+
+    fn problems(text: &str) -> Vec<String> {
+        parsed(text)
+            .problems
+            .iter()
+            .map(|problem| format!("{} ({})", problem.message, problem.hint))
+            .collect()
+    }
+
+    #[test]
+    fn keys_are_read_in_every_spelling_of_a_table() {
+        for text in ["list.limit = 5\n", "[list]\nlimit = 5 # five\n", "list = { limit = 5 }\n"] {
+            let config = parsed(text);
+            assert_eq!((config.list_limit().map(NonZeroUsize::get), config.problems.len()), (Some(5), 0), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_effect_is_reported_with_its_line_and_what_was_meant() {
+        assert_eq!(problems("\ncolour = \"never\"\n"), ["c, line 2: unknown key \"colour\" (did you mean \"color\"?)"]);
+        assert_eq!(problems("limit = 5"), ["c, line 1: unknown key \"limit\" (did you mean \"list.limit\"?)"]);
+        let list = "`scrollback config list` shows every key";
+        assert_eq!(problems("xyz = 1"), [format!("c, line 1: unknown key \"xyz\" ({list})")]);
+        assert_eq!(problems("[xyz]\na = 1"), [format!("c, line 1: unknown key \"xyz\" ({list})")]);
+        assert_eq!(problems("color = 3"), ["c, line 1: invalid value for \"color\" (use one of: auto, always, never)"]);
+        let count = "(use a whole number, at least 1)";
+        assert_eq!(problems("[list]\nlimit = 0"), [format!("c, line 2: invalid value for \"list.limit\" {count}")]);
+        assert_eq!(problems("list = 3").len(), 1);
+        assert_eq!(problems("[tail]\nlast = 2\n[list.limit]\nx = 1").len(), 1);
+    }
+
+    #[test]
+    fn broken_toml_is_one_line_with_its_place() {
+        let config = parsed("color = \"never\"\npager = = \n");
+        assert!(config.check_readable().is_err());
+        let message = config.broken.as_ref().map(|problem| problem.message.as_str()).unwrap_or_default();
+        assert!(message.starts_with("c, line 2: ") && !message.contains('\n'), "{message}");
+        assert_eq!(config.color(), None);
+    }
+}
