@@ -55,7 +55,7 @@ pub(crate) fn rewind(record: &str, rewind: &Rewind, to: Option<&str>) -> Part {
 
 /// Files were put back.
 pub(crate) fn restore(record: &str, restore: &Restore) -> Part {
-    part(record, "restore", json!({"target": restore.target, "files": restore.files}))
+    part(record, "restore", json!({"target": restore.target, "from": restore.from, "files": restore.files}))
 }
 
 fn part(record: &str, kind: &str, mut data: Value) -> Part {

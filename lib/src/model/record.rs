@@ -434,12 +434,14 @@ pub struct Rewind {
     pub reason: Option<String>,
 }
 
-/// Files that were put back.
+/// Files that were put back. Its parent is the record to continue from: the head, if only files were put back.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Restore {
-    /// The record whose state the files have now.
+    /// The files are as they were before this record.
     pub target: Option<RecordId>,
-    /// The files, as the agent wrote them.
+    /// The head that was left, if the conversation went back too.
+    pub from: Option<RecordId>,
+    /// The files: a list of `{path, action}`, as the agent wrote it.
     pub files: Value,
     /// The task list that was put back with them.
     pub todos: Option<Vec<Todo>>,

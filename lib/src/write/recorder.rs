@@ -133,9 +133,12 @@ impl Recorder {
         self.record(Body::Snapshot(snapshot))
     }
 
-    /// Files were put back.
-    pub fn restore(&mut self, restore: Restore) -> Result<Ack> {
-        self.record(Body::Restore(restore))
+    /// Files were put back, and the conversation continues from the record `to`: the head, if only files were put back.
+    pub fn restore(&mut self, to: &RecordId, restore: Restore) -> Result<Ack> {
+        if self.head() == Some(to) {
+            return self.record(Body::Restore(restore));
+        }
+        self.go_back(to, |from| Body::Restore(Restore { from, ..restore }))
     }
 
     /// The task list is this now. It belongs to the message that was said last.
@@ -150,6 +153,11 @@ impl Recorder {
 
     /// The conversation goes on from this record; what is behind it stays a branch.
     pub fn rewind(&mut self, to: &RecordId, reason: Option<String>) -> Result<Ack> {
+        self.go_back(to, |from| Body::Rewind(Rewind { from, reason }))
+    }
+
+    /// Writes a record whose parent is an earlier one; `body` gets the head that is left.
+    fn go_back(&mut self, to: &RecordId, body: impl FnOnce(Option<RecordId>) -> Body) -> Result<Ack> {
         self.leave_turn()?;
         let ticket = self.tickets.next();
         let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
@@ -159,22 +167,25 @@ impl Recorder {
         let there = log.start_at(to)?;
         let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());
         let to = there.chain.tip.as_ref().map_or_else(|| to.clone(), |tip| tip.id.clone());
-        let piece = Piece { on: On::Record(to), ..Piece::next(Body::Rewind(Rewind { from, reason })) };
+        let body = body(from);
+        let todos = if let Body::Restore(restore) = &body { restore.todos.clone() } else { None };
+        let piece = Piece { on: On::Record(to), ..Piece::next(body) };
         // It belongs to what it goes back to.
         let left = std::mem::replace(&mut log.start.chain.sidechain, there.chain.sidechain);
         let wrote = log.write(vec![piece], ticket, Durability::Sync);
         let wrote = wrote.inspect_err(|_| log.start.chain.sidechain = left)?;
         log.start.stand(there);
+        log.start.todos = todos.or(log.start.todos.take());
         wrote.told()
     }
 
-    /// Any record. A [`Body::Rewind`] hangs where the recorder stands, and that is what the conversation goes on from: for
-    /// whoever resumed there, and knows the head that was left. [`Recorder::rewind`] goes back from the head.
+    /// Any record, as a child of the last one. To go back from the head, use [`Recorder::rewind`] or [`Recorder::restore`]: a
+    /// [`Body::Rewind`] or [`Body::Restore`] given here is for a recorder that was opened at the record to continue from.
     pub fn record(&mut self, mut body: Body) -> Result<Ack> {
-        if let (Body::Rewind(Rewind { from: Some(from), .. }), Some(head)) = (&body, self.head())
-            && from == head
+        if let Body::Rewind(Rewind { from: Some(from), .. }) | Body::Restore(Restore { from: Some(from), .. }) = &body
+            && self.head() == Some(from)
         {
-            let why = "a step back from the head hangs on an earlier record: `rewind` is told which";
+            let why = "its parent must be an earlier record: use `rewind` or `restore`";
             return Err(Error::CannotContinue { record: from.to_string(), why });
         }
         self.end_answer()?;

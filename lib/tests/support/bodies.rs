@@ -27,7 +27,7 @@ pub(crate) fn body() -> impl Strategy<Value = Body> {
             Body::Compaction(Compaction { summary, tokens_before, cuts: true, ..Compaction::default() })
         }),
         1 => option::of(text()).prop_map(|reason| Body::Rewind(Rewind { from: None, reason })),
-        1 => json().prop_map(|files| Body::Restore(Restore { target: Some("x".into()), files, todos: None })),
+        1 => json().prop_map(|files| Body::Restore(Restore { target: Some("x".into()), files, ..Restore::default() })),
         1 => json().prop_map(|states| Body::Snapshot(Snapshot::from_states(None, false, states))),
         1 => json().prop_map(Body::Other),
         1 => Just(Body::Header(Map::new())),

@@ -19,7 +19,7 @@ use scrollback::dialect::writer::Loss;
 use scrollback::model::error::{Error, Result};
 use scrollback::model::issue::quoted;
 use scrollback::model::message::Message;
-use scrollback::model::record::{Body, RecordId, Thinking, Todo, ToolResult, Usage};
+use scrollback::model::record::{Body, RecordId, Restore, Thinking, Todo, ToolResult, Usage};
 use scrollback::write::recorder::{Ack, Delta, Recorder};
 use serde_json::Value;
 
@@ -71,6 +71,8 @@ pub(crate) enum Op {
     Usage(Usage),
     /// The conversation continues from an earlier record, given by its id or a unique prefix.
     Rewind { to: String, reason: Option<String> },
+    /// Files were put back, and the conversation continues from an earlier record.
+    Restore { to: String, restore: Restore },
     /// A piece of the current answer.
     Delta(Delta),
     /// A tool result that may come before the answer is complete.
@@ -94,6 +96,7 @@ impl Op {
             | Op::Thinking(_)
             | Op::Usage(_)
             | Op::Rewind { .. }
+            | Op::Restore { .. }
             | Op::Delta(Delta::Text(_) | Delta::Reasoning(_) | Delta::Part(_))
             | Op::Result(_)
             | Op::Finish(_) => true,
@@ -191,6 +194,10 @@ impl Ingest {
                 // Before the answer ends: an unknown record ends nothing.
                 let to = recorder.find(&to)?;
                 recorder.rewind(&to, reason)
+            }
+            Op::Restore { to, restore } => {
+                let to = recorder.find(&to)?;
+                recorder.restore(&to, restore)
             }
             Op::Delta(delta) => recorder.delta(delta),
             Op::Result(result) => recorder.early_result(*result),

@@ -263,11 +263,16 @@ fn restore(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {
     let mut fields = Fields(object);
     let restore = Restore {
         target: fields.text(&["target"])?.map(RecordId),
+        from: None,
         files: fields.any(&["files"]).unwrap_or_default(),
         todos: fields.any(&["todos"]).map(content::todos).transpose()?,
     };
+    let to = fields.text(&["to"])?;
     lose_rest(&fields, parsed);
-    parsed.body(Body::Restore(restore));
+    match to {
+        Some(to) => parsed.push(Op::Restore { to, restore }),
+        None => parsed.body(Body::Restore(restore)),
+    }
     Ok(())
 }
 

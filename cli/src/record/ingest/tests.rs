@@ -646,3 +646,22 @@ fn odd_lines_stop_nothing() {
     }
     assert_eq!(ingest.parse(b"{\"user\": \"still here\"}").unwrap().ops.len(), 1);
 }
+
+#[test]
+fn a_restore_goes_back_only_where_it_names_a_record() {
+    let lines: [&[u8]; 4] = [
+        br#"{"user": "first"}"#,
+        br#"{"assistant": "answer"}"#,
+        br#"{"restore": {"target": "x", "files": [{"path": "a", "action": "delete"}]}}"#,
+        br#"{"user": "second"}"#,
+    ];
+    let stays = record(&lines);
+    let kinds = |recorded: &Recorded| outline(&recorded.session, recorded.session.head().unwrap()).join(", ");
+    assert_eq!(kinds(&stays), "user: first, assistant: answer, restore:, user: second");
+    let first = stays.session.records().next().unwrap().id().into_owned();
+    let back = json!({"restore": {"to": first, "files": []}}).to_string();
+    let goes_back = record(&[lines[0], lines[1], back.as_bytes(), lines[3]]);
+    assert_eq!(kinds(&goes_back), "user: first, restore:, user: second");
+    let nowhere = record(&[lines[0], br#"{"restore": {"to": "nowhere", "files": []}}"#]);
+    assert_eq!(nowhere.said.len(), 1, "{:?}", nowhere.said);
+}

@@ -59,6 +59,7 @@ impl Line<'_> {
             Kind::Rewind => Body::Rewind(Rewind { from: self.from.owned().map(RecordId), reason: self.reason.owned() }),
             Kind::Restore => Body::Restore(Restore {
                 target: self.target.owned().map(RecordId),
+                from: self.from.owned().map(RecordId),
                 files: value(self.files),
                 todos: self.todos.and_then(parsed),
             }),

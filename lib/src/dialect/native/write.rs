@@ -78,6 +78,7 @@ fn lines(draft: &NewRecord<'_>) -> Written {
         Body::Restore(restore) => {
             line.begin("restore");
             line.some("target", restore.target.as_ref().map(RecordId::as_str));
+            line.some("from", restore.from.as_ref().map(RecordId::as_str));
             line.put("files", restore.files.clone());
             line.some("todos", restore.todos.as_ref());
         }

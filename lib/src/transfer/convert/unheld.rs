@@ -19,7 +19,7 @@ use crate::dialect::Dialect;
 use crate::dialect::writer::{LossKind, NewRecord, WHOLE_RECORDS};
 use crate::model::error::Result;
 use crate::model::message::Part;
-use crate::model::record::{Body, Content, Context, Outcome, RecordId, SessionId};
+use crate::model::record::{Body, Content, Context, Outcome, RecordId, Restore, SessionId};
 use crate::session::read::sanitize;
 use crate::session::{RecordRef, Session};
 use leaves::{Leaf, Leaves, last_word};
@@ -229,7 +229,9 @@ fn told_by(body: &Body) -> Value {
             "replacement": compaction.replacement.iter().flatten().filter_map(Body::content).map(told_by_said).collect::<Vec<_>>(),
         }),
         Body::Rewind(rewind) => json!({"from": rewind.from, "reason": rewind.reason}),
-        Body::Restore(restore) => json!({"target": restore.target, "files": restore.files, "todos": restore.todos}),
+        Body::Restore(Restore { target, from, files, todos }) => {
+            json!({"target": target, "from": from, "files": files, "todos": todos})
+        }
         Body::Header(_) | Body::Other(_) => Value::Null,
     }
 }

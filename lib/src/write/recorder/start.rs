@@ -59,13 +59,12 @@ impl Chain {
     /// Whatever follows such a record is no part of the answer before it.
     pub(crate) fn pass(&mut self, kind: Kind) {
         match kind {
-            Kind::User | Kind::ToolResult | Kind::Compaction | Kind::Rewind => self.answer = None,
+            Kind::User | Kind::ToolResult | Kind::Compaction | Kind::Rewind | Kind::Restore => self.answer = None,
             Kind::Assistant
             | Kind::Attachment
             | Kind::System
             | Kind::Snapshot
             | Kind::Title
-            | Kind::Restore
             | Kind::Header
             | Kind::Other => {}
         }

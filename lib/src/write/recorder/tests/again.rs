@@ -1,7 +1,7 @@
 //! What failed is tried again with the same words: each stands once, and every call is told once.
 
 use super::*;
-use crate::model::record::{Body, Kind, Rewind, Snapshot, Title, ToolResult, Usage};
+use crate::model::record::{Body, Kind, Restore, Rewind, Snapshot, Title, Todo, ToolResult, Usage};
 use crate::write::recorder::Refused;
 use crate::write::recorder::tickets::Tickets;
 
@@ -300,4 +300,27 @@ fn a_step_back_hangs_where_the_recorder_stands_and_never_on_the_head_that_it_lea
     let session = machine.session();
     let parent = |id: &RecordId| session.find(id.as_str()).unwrap().parent().unwrap().id().into_owned();
     assert_eq!((parent(&back), parent(&again)), (first.0, back.0.clone()));
+}
+
+#[test]
+fn a_restore_is_a_child_of_the_record_to_continue_from() {
+    let machine = Machine::new(&Native, 0);
+    let mut recorder = machine.start().unwrap();
+    let first = recorder.user("first").unwrap().id().unwrap().clone();
+    let head = recorder.assistant("answer").unwrap().id().unwrap().clone();
+    let todos = vec![Todo::pending("look")];
+    let restore = Restore { target: Some(head.clone()), todos: Some(todos.clone()), ..Restore::default() };
+    let back = recorder.restore(&first, restore.clone()).unwrap().id().unwrap().clone();
+    assert_eq!(recorder.log.as_ref().unwrap().start.todos, Some(todos));
+    let next = recorder.user("again").unwrap().id().unwrap().clone();
+    // Only files: the conversation stays where it is.
+    let files_only = recorder.restore(&next, restore.clone()).unwrap().id().unwrap().clone();
+    assert!(recorder.restore(&"nobody".into(), restore.clone()).is_err());
+    let session = machine.session();
+    let parent = |id: &RecordId| session.find(id.as_str()).unwrap().parent().unwrap().id().into_owned();
+    assert_eq!([parent(&back), parent(&next), parent(&files_only)], [first.0, back.0.clone(), next.0]);
+    let body = |id: &RecordId| session.find(id.as_str()).unwrap().body().unwrap();
+    assert_eq!(body(&back), Body::Restore(Restore { from: Some(head.clone()), ..restore.clone() }));
+    assert_eq!(body(&files_only), Body::Restore(restore));
+    assert_eq!((session.heads().count(), session.head().unwrap().id().into_owned()), (2, files_only.0));
 }
