@@ -116,10 +116,10 @@ fn not_converted(session: &Session, how: &Conversion<'_>, error: Error) -> Failu
 fn target_dialect(name: &str) -> Result<&'static dyn Dialect, Failure> {
     let written: Vec<&str> = dialect::all()
         .iter()
-        .filter(|dialect| dialect.write().is_some())
+        .filter(|dialect| dialect.writer().is_some())
         .map(|dialect| dialect.name())
         .collect();
-    let found = dialect::named(name).filter(|dialect| dialect.write().is_some());
+    let found = dialect::named(name).filter(|dialect| dialect.writer().is_some());
     found.ok_or_else(|| {
         let failure = Failure::new(FailureKind::Usage, format!("no dialect that is written is called {name:?}"));
         failure.hint(format!("known: {}", written.join(", ")))

@@ -62,7 +62,7 @@ fn current(args: &NewArgs, global: &Global, ctx: &Ctx) -> Result<(Store, Option<
 }
 
 fn check_archives(dialect: &dyn Dialect) -> Result<(), Failure> {
-    if dialect.write().is_some_and(|writing| writing.archive.is_some()) {
+    if dialect.writer().is_some_and(|writing| writing.archive.is_some()) {
         return Ok(());
     }
     let message = format!("{} sessions are not ended: there can be any number of them", dialect.name());

@@ -102,7 +102,7 @@ fn destination(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Dest
     let with = writable::with_whom(dialect, args.jid.as_deref())?;
     let (store, project) = writable::place_for(dialect, args.agent.as_deref(), global, ctx)?;
     let store = store.with_options(options);
-    if dialect.write().is_some_and(|writing| writing.archive.is_some()) {
+    if dialect.writer().is_some_and(|writing| writing.archive.is_some()) {
         if args.id.is_some() {
             let message = format!("{} sessions cannot be given an id", dialect.name());
             return Err(Failure::new(FailureKind::Usage, message).hint("omit --id"));

@@ -149,5 +149,5 @@ pub(crate) fn with_whom(dialect: &dyn Dialect, jid: Option<&str>) -> Result<Opti
 
 /// Whether a dialect's sessions are with somebody.
 pub(crate) fn is_with_somebody(dialect: &dyn Dialect) -> bool {
-    dialect.write().is_some_and(|writing| writing.is_with_somebody)
+    dialect.writer().is_some_and(|writing| writing.is_with_somebody)
 }

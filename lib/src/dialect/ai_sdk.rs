@@ -14,7 +14,7 @@ use std::path::Path;
 
 use serde_json::value::RawValue;
 
-use super::{About, Dialect, Event, Key, Link, Moment, Parent, Repeated, Traits};
+use super::{Dialect, Event, Key, Link, Moment, RepeatedId, SessionFacts, Traits};
 use crate::dialect::layout::{Format, Layout};
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
@@ -41,7 +41,7 @@ impl Dialect for AiSdk {
     }
 
     fn traits(&self) -> Traits {
-        Traits { ids_in_names: false, ..Traits::of(Repeated::LastWins) }
+        Traits { has_ids_in_names: false, ..Traits::new(RepeatedId::LastWins) }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -52,7 +52,7 @@ impl Dialect for AiSdk {
         let document: Document<'a> = serde_json::from_str(text)?;
         match document.messages() {
             Some(messages) => {
-                emit(Event::About(About { session: document.id.some(), ..About::default() }));
+                emit(Event::Facts(SessionFacts { session: document.id.some(), ..SessionFacts::default() }));
                 if let Some(text) = document.title.some() {
                     emit(Event::Title { text, source: TitleSource::Automatic });
                 }
@@ -64,16 +64,16 @@ impl Dialect for AiSdk {
         Ok(())
     }
 
-    fn is_marked(&self, text: &str) -> bool {
-        serde_json::from_str(text).is_ok_and(|document: Document<'_>| document.is_marked())
-            || serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_marked())
+    fn recognizes(&self, text: &str) -> bool {
+        serde_json::from_str(text).is_ok_and(|document: Document<'_>| document.recognizes())
+            || serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.recognizes())
     }
 
     fn body(&self, text: &str) -> Body {
         body::of(text)
     }
 
-    fn write(&self) -> Option<&'static Writer> {
+    fn writer(&self) -> Option<&'static Writer> {
         Some(&write::WRITING)
     }
 }
@@ -115,42 +115,32 @@ fn link_message<'a>(text: &'a str, line: Line<'a>, emit: &mut dyn FnMut(Event<'a
     let id = line.id.clone().some();
     let lacks_id = id.is_none() && line.is_legacy();
     let is_note = role.as_deref() == Some("data");
-    emit(Event::Record(Link {
-        text,
-        id,
-        parent: Parent::Previous,
-        kind,
-        at: line.at(),
-        sidechain: false,
-        side: kind == Kind::Other,
-        failure: false,
-        numbered: false,
-    }));
-    emit(Event::Message);
+    emit(Event::Record(Link { id, at: line.at(), is_side: kind == Kind::Other, ..Link::new(text, kind) }));
+    emit(Event::WholeMessage);
     match (kind, role) {
-        (Kind::Other, Some(role)) => emit(Event::Unknown(Cow::Owned(format!("role {role}")))),
-        (Kind::Other, None) => emit(Event::Missing("role")),
-        _ if lacks_id => emit(Event::Missing("id")),
+        (Kind::Other, Some(role)) => emit(Event::UnknownKind(Cow::Owned(format!("role {role}")))),
+        (Kind::Other, None) => emit(Event::MissingField("role")),
+        _ if lacks_id => emit(Event::MissingField("id")),
         _ => {}
     }
     if kind == Kind::Other {
         return;
     }
     if is_note {
-        emit(Event::Unknown(Cow::Borrowed("role data, which SDK 5 dropped")));
+        emit(Event::UnknownKind(Cow::Borrowed("role data, which SDK 5 dropped")));
     }
-    emit(Event::Judge(rejected));
+    emit(Event::Validate(rejected));
     if let Some(call) = line.answered().filter(|_| kind == Kind::ToolResult) {
         return emit(Event::Key(Key::Result(call)));
     }
     if let Some(usage) = about.and_then(|about| about.usage()) {
         emit(Event::Usage { request: None, usage });
     }
-    emit(Event::About(About {
+    emit(Event::Facts(SessionFacts {
         cwd: about.and_then(|about| about.cwd.clone().some()),
         git_branch: about.and_then(|about| about.git_branch.clone().some()),
         model: about.and_then(|about| about.model.clone().some()),
-        ..About::default()
+        ..SessionFacts::default()
     }));
     line.open_calls().for_each(|call| emit(Event::Key(Key::Call(call))));
 }

@@ -6,7 +6,7 @@ mod block;
 mod body;
 mod folder;
 mod line;
-mod nature;
+mod record_class;
 mod write;
 
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub(crate) use folder::whole_folder_name;
 pub use folder::{documented_folder_name, folder_name};
 
-use super::{About, Dialect, Event, Key, Repeated, ResultOrder, Traits};
+use super::{Dialect, Event, Key, RepeatedId, ResultOrder, SessionFacts, Traits};
 use crate::dialect::layout::{Format, Layout};
 use crate::dialect::record_class::TreeRecord;
 use crate::dialect::writer::Writer;
@@ -56,10 +56,10 @@ impl Dialect for ClaudeCode {
 
     fn traits(&self) -> Traits {
         Traits {
-            bridges_within_ms: Some(BRIDGES_WITHIN_MS),
-            results: ResultOrder::Came,
-            sums_up_others: true,
-            ..Traits::of(Repeated::LastWins)
+            bridged_gap_ms: Some(BRIDGES_WITHIN_MS),
+            result_order: ResultOrder::AsReceived,
+            has_foreign_summaries: true,
+            ..Traits::new(RepeatedId::LastWins)
         }
     }
 
@@ -71,29 +71,29 @@ impl Dialect for ClaudeCode {
 
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
         let meta: Meta<'a> = serde_json::from_str(text)?;
-        emit(Event::About(About { parent_call: meta.tool_use_id.some(), ..About::default() }));
+        emit(Event::Facts(SessionFacts { parent_call: meta.tool_use_id.some(), ..SessionFacts::default() }));
         if let Some(text) = meta.description.some() {
             emit(Event::Title { text, source: TitleSource::Summary });
         }
         Ok(())
     }
 
-    fn is_marked(&self, text: &str) -> bool {
-        serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_marked())
+    fn recognizes(&self, text: &str) -> bool {
+        serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.recognizes())
     }
 
     fn body(&self, text: &str) -> Body {
         body::of(text)
     }
 
-    fn write(&self) -> Option<&'static Writer> {
+    fn writer(&self) -> Option<&'static Writer> {
         Some(&write::WRITING)
     }
 }
 
 impl<'a> Line<'a> {
     fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
-        let (nature, unknown) = self.nature();
+        let (class, unknown) = self.record_class();
         // A compaction begins a tree of its own and names what it sums up.
         let parent = self.parent_uuid.clone().some().or_else(|| self.logical_parent_uuid.clone().some());
         let record = TreeRecord {
@@ -101,22 +101,22 @@ impl<'a> Line<'a> {
             id: self.uuid.clone().some(),
             parent,
             at: self.timestamp.clone(),
-            sidechain: self.is_sidechain.0,
-            typed: self.name.0.is_some(),
+            is_sidechain: self.is_sidechain.0,
+            has_type: self.name.0.is_some(),
         };
-        nature.emit(record, unknown, emit);
+        class.emit(record, unknown, emit);
         if self.tells_state() {
-            emit(Event::State);
+            emit(Event::StateOnly);
         }
         self.titles_and_leaf(emit);
-        self.keys_and_facts(nature.kind, emit);
+        self.keys_and_facts(class.kind, emit);
     }
 
     fn titles_and_leaf(&self, emit: &mut dyn FnMut(Event<'a>)) {
         let leaf = self.leaf_uuid.clone().some();
         match self.name.0.as_deref() {
-            Some("last-prompt") if self.explicit.0 => leaf.into_iter().for_each(|leaf| emit(Event::Rewound(leaf))),
-            Some("last-prompt") => leaf.into_iter().for_each(|leaf| emit(Event::Leaf(leaf))),
+            Some("last-prompt") if self.explicit.0 => leaf.into_iter().for_each(|leaf| emit(Event::RewindTo(leaf))),
+            Some("last-prompt") => leaf.into_iter().for_each(|leaf| emit(Event::Head(leaf))),
             Some("summary") => {
                 if let Some(text) = self.summary.clone().some() {
                     // A file may hold the summaries of other sessions: their leaves tell.
@@ -172,7 +172,7 @@ impl<'a> Line<'a> {
         let (told, agent) = (self.session_id.some(), self.agent_id.some());
         // A sub-agent's file names its parent on every line, and is called after the agent.
         let (session, parent_session) = if agent.is_some() { (None, told) } else { (told, None) };
-        emit(Event::About(About {
+        emit(Event::Facts(SessionFacts {
             session,
             cwd: self.cwd.some(),
             git_branch: self.git_branch.some(),

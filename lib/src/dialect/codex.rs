@@ -16,7 +16,7 @@ use std::path::Path;
 
 pub use file_name::RolloutFileName;
 
-use super::{About, Dialect, Event, Key, Link, Parent, Repeated, ResultOrder, Traits};
+use super::{Dialect, Event, Key, Link, RepeatedId, ResultOrder, SessionFacts, Traits};
 use crate::dialect::layout::{Format, Layout};
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
@@ -54,7 +54,7 @@ impl Dialect for Codex {
     }
 
     fn traits(&self) -> Traits {
-        Traits { results: ResultOrder::Came, ..Traits::of(Repeated::Distinct) }
+        Traits { result_order: ResultOrder::AsReceived, ..Traits::new(RepeatedId::Distinct) }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -73,15 +73,15 @@ impl Dialect for Codex {
         body::of(text)
     }
 
-    fn write(&self) -> Option<&'static Writer> {
+    fn writer(&self) -> Option<&'static Writer> {
         Some(&write::WRITING)
     }
 
-    fn session_of(&self, path: &Path) -> Option<String> {
+    fn session_id_from_path(&self, path: &Path) -> Option<String> {
         RolloutFileName::parse(path.file_name()?.to_str()?).map(|name| name.session.to_owned())
     }
 
-    fn reaches(&self, id: &str, mark: &str) -> bool {
+    fn is_at_or_after(&self, id: &str, mark: &str) -> bool {
         match (ordinal_of(id), ordinal_of(mark)) {
             (Some(id), Some(mark)) => id >= mark,
             _ => id == mark,
@@ -115,7 +115,7 @@ impl<'a> Record<'a> {
                 let kind = if self.payload.model.0.is_some() { Kind::Attachment } else { Kind::Header };
                 self.emit(kind, true, emit);
                 let Payload { cwd, model, .. } = self.payload;
-                emit(Event::About(About { cwd: cwd.some(), model: model.some(), ..About::default() }));
+                emit(Event::Facts(SessionFacts { cwd: cwd.some(), model: model.some(), ..SessionFacts::default() }));
             }
             Type::Item | Type::Bare(Bare::Item) => self.item(emit),
             Type::Event => self.event(emit),
@@ -132,11 +132,11 @@ impl<'a> Record<'a> {
             Type::Compacted => self.emit(Kind::Compaction, false, emit),
             Type::Untyped => {
                 self.emit(Kind::Other, true, emit);
-                emit(Event::Missing("type"));
+                emit(Event::MissingField("type"));
             }
             Type::Unknown(name) => {
                 self.emit(Kind::Other, true, emit);
-                emit(Event::Unknown(name));
+                emit(Event::UnknownKind(name));
             }
         }
     }
@@ -146,15 +146,10 @@ impl<'a> Record<'a> {
         // A side record's own id is that of the item it repeats.
         let own = || self.payload.id.clone().some().filter(|_| !side);
         emit(Event::Record(Link {
-            text: self.text,
             id: ordinal.or_else(own),
-            parent: Parent::Previous,
-            kind,
             at: self.line.timestamp.clone(),
-            sidechain: false,
-            side,
-            failure: false,
-            numbered: false,
+            is_side: side,
+            ..Link::new(self.text, kind)
         }));
     }
 
@@ -163,11 +158,11 @@ impl<'a> Record<'a> {
         let of_old = self.line.id.clone();
         let meta = self.payload;
         if meta.id.0.is_none() && of_old.0.is_none() {
-            emit(Event::Missing("id"));
+            emit(Event::MissingField("id"));
         }
         let spawned = meta.source.0.and_then(|source| source.subagent.0).and_then(|by| by.thread_spawn.0);
         let spawned_by = spawned.and_then(|spawn| spawn.parent_thread_id.some());
-        emit(Event::About(About {
+        emit(Event::Facts(SessionFacts {
             session: meta.id.some().or(of_old.some()),
             cwd: meta.cwd.some(),
             git_branch: meta.git.0.and_then(|git| git.branch.some()),
@@ -184,7 +179,7 @@ impl<'a> Record<'a> {
         if let Some(session) = session {
             let until = end.map(|end| Cow::Owned(id_of(end)));
             let last = end.and_then(|end| end.checked_sub(1)).map(|last| Cow::Owned(id_of(last)));
-            emit(Event::Base { session, until, last });
+            emit(Event::ForkBase { session, until, last });
         }
     }
 
@@ -193,7 +188,7 @@ impl<'a> Record<'a> {
         let Some(item) = name.as_deref().and_then(Item::named) else {
             // A link, because it may be what the model said.
             self.emit(Kind::Other, false, emit);
-            return emit(name.map_or(Event::Missing("payload.type"), Event::Unknown));
+            return emit(name.map_or(Event::MissingField("payload.type"), Event::UnknownKind));
         };
         let kind = match item {
             Item::Message => match self.payload.role.0.as_deref() {
@@ -209,13 +204,13 @@ impl<'a> Record<'a> {
         };
         self.emit(kind, item == Item::Snapshot, emit);
         if kind == Kind::Assistant {
-            emit(Event::Item);
+            emit(Event::AnswerItem);
         }
         let call = self.payload.call_id.some().or_else(|| self.payload.id.some().filter(|_| item == Item::Call));
         match (item, call) {
             (Item::Call, Some(call)) => emit(Event::Key(Key::Call(call))),
             (Item::Result, Some(call)) => emit(Event::Key(Key::Result(call))),
-            (Item::Call | Item::Result, None) => emit(Event::Missing("call_id")),
+            (Item::Call | Item::Result, None) => emit(Event::MissingField("call_id")),
             _ => {}
         }
     }
@@ -232,7 +227,7 @@ impl<'a> Record<'a> {
                 let info = self.payload.info.0.unwrap_or_default();
                 if let Some(total) = info.total_token_usage.0 {
                     let last = info.last_token_usage.0.map(|last| last.usage());
-                    emit(Event::Total { total: total.usage(), last });
+                    emit(Event::TotalUsage { total: total.usage(), last });
                 }
             }
             Some("thread_name_updated") => {
@@ -241,7 +236,7 @@ impl<'a> Record<'a> {
                 }
             }
             Some(known) if EVENTS.contains(&known) => {}
-            _ => emit(name.map_or(Event::Missing("payload.type"), Event::Unknown)),
+            _ => emit(name.map_or(Event::MissingField("payload.type"), Event::UnknownKind)),
         }
     }
 }

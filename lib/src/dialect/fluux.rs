@@ -12,7 +12,7 @@ mod write;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::{Dialect, Event, Link, Parent, Repeated, Traits};
+use super::{Dialect, Event, Link, RepeatedId, Traits};
 use crate::dialect::layout::{Format, Layout};
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
@@ -49,7 +49,7 @@ impl Dialect for Fluux {
     }
 
     fn traits(&self) -> Traits {
-        Traits::of(Repeated::Distinct)
+        Traits::new(RepeatedId::Distinct)
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -58,7 +58,7 @@ impl Dialect for Fluux {
         Ok(())
     }
 
-    fn is_marked(&self, text: &str) -> bool {
+    fn recognizes(&self, text: &str) -> bool {
         let marks = |line: Line<'_>| match line.kind.0.as_deref() {
             Some("session") => line.jid.0.is_some(),
             // Others write `message` too, but not with a plain text in the line itself.
@@ -75,18 +75,18 @@ impl Dialect for Fluux {
         }
     }
 
-    fn write(&self) -> Option<&'static Writer> {
+    fn writer(&self) -> Option<&'static Writer> {
         Some(&write::WRITING)
     }
 
     /// The JID's folder is the session; an archive's name follows it. All sessions of a JID say the same in their headers.
-    fn with_of(&self, path: &Path) -> Option<String> {
-        let name = self.session_of(path)?;
+    fn peer_from_path(&self, path: &Path) -> Option<String> {
+        let name = self.session_id_from_path(path)?;
         let jid = name.split(':').next().filter(|jid| jid.contains('@'))?;
         Some(jid.to_owned())
     }
 
-    fn session_of(&self, path: &Path) -> Option<String> {
+    fn session_id_from_path(&self, path: &Path) -> Option<String> {
         let folder = path.parent()?;
         if path.ends_with(HISTORY) {
             return Some(folder.file_name()?.to_string_lossy().into_owned());
@@ -136,40 +136,35 @@ impl<'a> Line<'a> {
         };
         let at = if kind == Kind::Header { &self.created } else { &self.ts };
         emit(Event::Record(Link {
-            text,
             id: self.msg_id.clone().some(),
-            parent: Parent::Previous,
-            kind,
             at: at.only_text(),
-            sidechain: false,
             // What somebody says in a role that we do not know is said all the same.
-            side: kind == Kind::Header || (kind == Kind::Other && !self.is_message()),
-            failure: false,
-            numbered: false,
+            is_side: kind == Kind::Header || (kind == Kind::Other && !self.is_message()),
+            ..Link::new(text, kind)
         }));
         if matches!(kind, Kind::User | Kind::Assistant) && self.only_reacts() {
             emit(Event::Reaction);
         }
         match of_type {
             Type::Header => self.header(emit),
-            Type::Unknown(name) => emit(Event::Unknown(name)),
-            Type::Untyped(_) => emit(Event::Missing("type")),
-            Type::Message(Kind::Other) => emit(Event::Missing("role")),
+            Type::Unknown(name) => emit(Event::UnknownKind(name)),
+            Type::Untyped(_) => emit(Event::MissingField("type")),
+            Type::Message(Kind::Other) => emit(Event::MissingField("role")),
             Type::Message(_) if !self.says_text() && !self.says_nothing() => {
-                emit(Event::Missing("text in its content"))
+                emit(Event::MissingField("text in its content"))
             }
-            Type::Message(_) if self.says_nothing() && !self.has_more() => emit(Event::Missing("content")),
+            Type::Message(_) if self.says_nothing() && !self.has_more() => emit(Event::MissingField("content")),
             Type::Message(_) => {}
         }
     }
 
     fn header(self, emit: &mut dyn FnMut(Event<'a>)) {
         if let Some(version) = self.version.0.filter(|version| *version > VERSION) {
-            emit(Event::Newer(version));
+            emit(Event::NewerFormat(version));
         }
         match self.jid.some() {
-            Some(jid) => emit(Event::With(jid::bare(jid))),
-            None => emit(Event::Missing("jid")),
+            Some(jid) => emit(Event::Peer(jid::bare(jid))),
+            None => emit(Event::MissingField("jid")),
         }
     }
 }

@@ -10,7 +10,7 @@ mod write;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use super::{About, Dialect, Event, Key, Link, Moment, Parent, Repeated, Traits};
+use super::{Dialect, Event, Key, Link, Moment, Parent, RepeatedId, SessionFacts, Traits};
 use crate::dialect::layout::{Format, Layout};
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
@@ -47,7 +47,7 @@ impl Dialect for Native {
     }
 
     fn traits(&self) -> Traits {
-        Traits::of(Repeated::Join)
+        Traits::new(RepeatedId::Join)
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -56,7 +56,7 @@ impl Dialect for Native {
         Ok(())
     }
 
-    fn is_marked(&self, text: &str) -> bool {
+    fn recognizes(&self, text: &str) -> bool {
         let marks = |line: Line<'_>| {
             line.format.0.is_some()
                 || line.context.0.is_some()
@@ -66,21 +66,21 @@ impl Dialect for Native {
         serde_json::from_str(text).is_ok_and(marks)
     }
 
-    fn session_of(&self, path: &Path) -> Option<String> {
+    fn session_id_from_path(&self, path: &Path) -> Option<String> {
         let folder = path.parent().filter(|_| path.ends_with("messages.jsonl"))?;
         Some(folder.file_name()?.to_string_lossy().into_owned())
     }
 
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
         let about: Sidecar<'a> = serde_json::from_str(text)?;
-        emit(Event::About(About {
+        emit(Event::Facts(SessionFacts {
             session: about.id.some(),
             cwd: about.working_directory.some(),
             git_branch: about.git_branch.some(),
             version: about.version.some(),
             model: about.model.some(),
             parent_session: about.parent_session_id.some(),
-            ..About::default()
+            ..SessionFacts::default()
         }));
         for (text, source) in [(about.custom_title, TitleSource::Manual), (about.summary, TitleSource::Summary)] {
             if let Some(text) = text.some() {
@@ -90,7 +90,7 @@ impl Dialect for Native {
         Ok(())
     }
 
-    fn write(&self) -> Option<&'static Writer> {
+    fn writer(&self) -> Option<&'static Writer> {
         Some(&write::WRITING)
     }
 
@@ -184,31 +184,30 @@ impl<'a> Line<'a> {
         };
         let lacks_id = id.is_none() && !plain && !side;
         emit(Event::Record(Link {
-            text,
             id,
             parent,
-            kind,
             at: match &self.timestamp {
                 // Seconds or milliseconds? The format has neither.
                 Moment::Millis(number) => Moment::Text(number.to_string().into()),
                 text => text.clone(),
             },
-            sidechain: self.is_sidechain.0,
-            side,
-            failure: name == "error",
-            numbered: self.fragment.0.is_some(),
+            is_sidechain: self.is_sidechain.0,
+            is_side: side,
+            is_failure: name == "error",
+            is_numbered: self.fragment.0.is_some(),
+            ..Link::new(text, kind)
         }));
         match of_type {
-            Type::Unknown(name) => emit(Event::Unknown(name)),
-            Type::Untyped(_) => emit(Event::Missing("type")),
-            Type::Known(..) | Type::Plain(_) if lacks_id => emit(Event::Missing("uuid")),
+            Type::Unknown(name) => emit(Event::UnknownKind(name)),
+            Type::Untyped(_) => emit(Event::MissingField("type")),
+            Type::Known(..) | Type::Plain(_) if lacks_id => emit(Event::MissingField("uuid")),
             Type::Known(..) | Type::Plain(_) => {}
         }
         if kind == Kind::User && self.only_reacts() {
             emit(Event::Reaction);
         }
         if let Some(format) = self.format.0.filter(|format| *format > FORMAT) {
-            emit(Event::Newer(format));
+            emit(Event::NewerFormat(format));
         }
         if let Some(usage) = self.usage() {
             emit(Event::Usage { request: None, usage });
@@ -236,12 +235,12 @@ impl<'a> Line<'a> {
             emit(Event::Key(Key::Call(id)));
         }
         for result in results {
-            let key = if result.preliminary.0 { Key::Interim } else { Key::Result };
+            let key = if result.preliminary.0 { Key::PreliminaryResult } else { Key::Result };
             result.tool_call_id.some().into_iter().for_each(|id| emit(Event::Key(key(id))));
         }
         let (session, version) = (self.session_id.some(), self.version.some());
         let forked_from = self.forked_from.0.and_then(|origin| origin.session_id.some());
-        emit(Event::About(About {
+        emit(Event::Facts(SessionFacts {
             session,
             cwd,
             git_branch,

@@ -5,7 +5,7 @@
 mod body;
 mod content;
 mod line;
-mod nature;
+mod record_class;
 mod part;
 mod run;
 mod write;
@@ -15,7 +15,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{About, Dialect, Event, Key, Repeated, ResultOrder, Traits};
+use super::{Dialect, Event, Key, RepeatedId, ResultOrder, SessionFacts, Traits};
 use crate::dialect::layout::{Format, Layout};
 use crate::dialect::record_class::TreeRecord;
 use crate::dialect::writer::Writer;
@@ -49,16 +49,16 @@ impl Dialect for QwenCode {
         ["*/chats/*.jsonl", "*/chats/archive/*.jsonl", "*/subagents/*/agent-*.jsonl"].map(layout).into()
     }
 
-    fn is_session(&self, path: &Path) -> bool {
+    fn is_session_file(&self, path: &Path) -> bool {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         stem.starts_with("agent-") || is_session_name(&stem)
     }
 
     fn traits(&self) -> Traits {
         Traits {
-            title_within_bytes: TITLE_WITHIN_BYTES,
-            results: ResultOrder::FirstRecordThenMissing,
-            ..Traits::of(Repeated::Join)
+            title_window_bytes: TITLE_WITHIN_BYTES,
+            result_order: ResultOrder::FirstRecordThenMissing,
+            ..Traits::new(RepeatedId::Join)
         }
     }
 
@@ -71,26 +71,31 @@ impl Dialect for QwenCode {
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
         let meta: Meta<'a> = serde_json::from_str(text)?;
         let (parent_session, parent_call) = (meta.parent_session_id.some(), meta.tool_use_id.some());
-        emit(Event::About(About { parent_session, parent_call, model: meta.model.some(), ..About::default() }));
+        emit(Event::Facts(SessionFacts {
+            parent_session,
+            parent_call,
+            model: meta.model.some(),
+            ..SessionFacts::default()
+        }));
         if let Some(text) = meta.description.some() {
             emit(Event::Title { text, source: TitleSource::Summary });
         }
         Ok(())
     }
 
-    fn is_marked(&self, text: &str) -> bool {
-        serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_marked())
+    fn recognizes(&self, text: &str) -> bool {
+        serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.recognizes())
     }
 
     fn body(&self, text: &str) -> Body {
         body::of(text)
     }
 
-    fn write(&self) -> Option<&'static Writer> {
+    fn writer(&self) -> Option<&'static Writer> {
         Some(&write::WRITING)
     }
 
-    fn contents(&self, text: &str) -> Option<Vec<Value>> {
+    fn gemini_contents(&self, text: &str) -> Option<Vec<Value>> {
         Some(content::of(text))
     }
 }
@@ -105,27 +110,27 @@ fn is_session_name(stem: &str) -> bool {
 
 impl<'a> Line<'a> {
     fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
-        let (nature, unknown) = self.nature();
+        let (class, unknown) = self.record_class();
         let id = self.uuid.clone().some();
         let record = TreeRecord {
             text,
             id: id.clone(),
             parent: self.parent(),
             at: self.timestamp.clone(),
-            sidechain: self.is_sidechain.0,
-            typed: self.name.0.is_some(),
+            is_sidechain: self.is_sidechain.0,
+            has_type: self.name.0.is_some(),
         };
-        if nature.emit(record, unknown, emit) && self.has_odd_parent() {
-            emit(Event::Missing("parentUuid that can be read"));
+        if class.emit(record, unknown, emit) && self.has_odd_parent() {
+            emit(Event::MissingField("parentUuid that can be read"));
         }
-        if let Some(usage) = self.usage().filter(|_| nature.kind == Kind::Assistant) {
+        if let Some(usage) = self.usage().filter(|_| class.kind == Kind::Assistant) {
             // A fork copies answers with their ids: so the same request is known again.
             emit(Event::Usage { request: id, usage });
         }
-        if let Some((text, source)) = self.title().filter(|_| nature.kind == Kind::Title) {
+        if let Some((text, source)) = self.title().filter(|_| class.kind == Kind::Title) {
             emit(Event::Title { text, source });
         }
-        self.keys(nature.kind, emit);
+        self.keys(class.kind, emit);
         self.about(emit);
     }
 
@@ -170,7 +175,7 @@ impl<'a> Line<'a> {
         // A sub-agent's file names its parent on every line, and is called after the agent.
         let (session, of_agent) = if self.agent_id.some().is_some() { (None, told) } else { (told, None) };
         let spawned_by = self.system_payload.0.and_then(|payload| payload.parent_session_id.some());
-        emit(Event::About(About {
+        emit(Event::Facts(SessionFacts {
             session,
             cwd: self.cwd.some(),
             git_branch: self.git_branch.some(),

@@ -1,4 +1,4 @@
-//! What a record of a tree is, and its link: the same for every agent whose records name their parents by `uuid`.
+//! The class of a record and its link, for the agents whose records name their parents by `uuid`.
 
 use std::borrow::Cow;
 
@@ -7,56 +7,57 @@ use crate::model::record::Kind;
 
 /// What a record is.
 #[derive(Clone, Copy)]
-pub(crate) struct Nature {
+pub(crate) struct RecordClass {
     pub(crate) kind: Kind,
-    /// It has no place in the parent chain, though others may hang on it.
-    pub(crate) side: bool,
-    pub(crate) failure: bool,
+    /// It has no place in the parent chain, although it can be a parent.
+    pub(crate) is_side: bool,
+    pub(crate) is_failure: bool,
 }
 
-/// What a record says of its place in the tree.
+/// The place of a record in the tree.
 pub(crate) struct TreeRecord<'a> {
     pub(crate) text: &'a str,
     pub(crate) id: Option<Cow<'a, str>>,
     pub(crate) parent: Option<Cow<'a, str>>,
     pub(crate) at: Moment<'a>,
-    pub(crate) sidechain: bool,
-    /// It has a type.
-    pub(crate) typed: bool,
+    pub(crate) is_sidechain: bool,
+    pub(crate) has_type: bool,
 }
 
-impl Nature {
-    pub(crate) const fn link(kind: Kind) -> Nature {
-        Nature { kind, side: false, failure: false }
+impl RecordClass {
+    /// A record of the parent chain.
+    pub(crate) const fn link(kind: Kind) -> RecordClass {
+        RecordClass { kind, is_side: false, is_failure: false }
     }
 
-    pub(crate) const fn side(kind: Kind) -> Nature {
-        Nature { kind, side: true, failure: false }
+    /// A record beside the parent chain.
+    pub(crate) const fn side(kind: Kind) -> RecordClass {
+        RecordClass { kind, is_side: true, is_failure: false }
     }
 
-    /// Tells the record, then what is wrong with it: `unknown` is a type that the dialect does not know. True when nothing
-    /// is.
+    /// Emits the record and the first thing that is wrong with it; `unknown` is a type that the dialect does not know.
+    /// Returns whether nothing is wrong.
     pub(crate) fn emit<'a>(
         self,
         record: TreeRecord<'a>,
         unknown: Option<Cow<'a, str>>,
         emit: &mut dyn FnMut(Event<'a>),
     ) -> bool {
-        let TreeRecord { text, id, parent, at, sidechain, typed } = record;
-        let side = if self.kind == Kind::Other { parent.is_none() || id.is_none() } else { self.side };
-        let lacks_id = id.is_none() && !side;
+        let TreeRecord { text, id, parent, at, is_sidechain, has_type } = record;
+        let is_side = if self.kind == Kind::Other { parent.is_none() || id.is_none() } else { self.is_side };
+        let lacks_id = id.is_none() && !is_side;
         let parent = match parent {
             Some(parent) => Parent::Id(parent),
-            // A record that lost its fields follows what came before.
+            // A record that lost its fields follows the one before it.
             None if lacks_id => Parent::Previous,
             None => Parent::Root,
         };
-        let Nature { kind, failure, .. } = self;
-        emit(Event::Record(Link { text, id, parent, kind, at, sidechain, side, failure, numbered: false }));
+        let is_failure = self.is_failure;
+        emit(Event::Record(Link { id, parent, at, is_sidechain, is_side, is_failure, ..Link::new(text, self.kind) }));
         match unknown {
-            Some(name) => emit(Event::Unknown(name)),
-            None if !typed => emit(Event::Missing("type")),
-            None if lacks_id => emit(Event::Missing("uuid")),
+            Some(name) => emit(Event::UnknownKind(name)),
+            None if !has_type => emit(Event::MissingField("type")),
+            None if lacks_id => emit(Event::MissingField("uuid")),
             None => return true,
         }
         false

@@ -18,7 +18,7 @@ pub use profile::faults;
 
 use serde_json::value::RawValue;
 
-use super::{About, Dialect, Event, Key, Link, Moment, Parent, Repeated, Traits};
+use super::{Dialect, Event, Key, Link, Moment, RepeatedId, SessionFacts, Traits};
 use crate::dialect::layout::{Format, Layout};
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
@@ -59,7 +59,7 @@ impl Dialect for SageEl {
     }
 
     fn traits(&self) -> Traits {
-        Traits { ids_in_names: false, ..Traits::of(Repeated::Distinct) }
+        Traits { has_ids_in_names: false, ..Traits::new(RepeatedId::Distinct) }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -68,21 +68,21 @@ impl Dialect for SageEl {
         Ok(())
     }
 
-    fn is_marked(&self, text: &str) -> bool {
-        serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_marked())
+    fn recognizes(&self, text: &str) -> bool {
+        serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.recognizes())
     }
 
-    fn is_usual(&self, text: &str) -> bool {
+    fn resembles(&self, text: &str) -> bool {
         is_current(text)
     }
 
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
         let about: Sidecar<'a> = serde_json::from_str(text)?;
-        emit(Event::About(About {
+        emit(Event::Facts(SessionFacts {
             cwd: about.project_dir.some(),
             version: about.tca_version.some(),
             model: about.model.some(),
-            ..About::default()
+            ..SessionFacts::default()
         }));
         Ok(())
     }
@@ -91,12 +91,12 @@ impl Dialect for SageEl {
         body::of(text)
     }
 
-    fn write(&self) -> Option<&'static Writer> {
+    fn writer(&self) -> Option<&'static Writer> {
         Some(&write::WRITING)
     }
 
     /// A project's current conversation is called after its folder, without the dashes that a shell takes for an option.
-    fn session_of(&self, path: &Path) -> Option<String> {
+    fn session_id_from_path(&self, path: &Path) -> Option<String> {
         let folder = path.parent().filter(|_| path.ends_with(CURRENT))?.file_name()?.to_string_lossy();
         Some(folder.trim_start_matches('-').to_owned()).filter(|name| !name.is_empty())
     }
@@ -117,20 +117,15 @@ impl<'a> Line<'a> {
         let role = self.role.clone().some();
         let kind = role.as_deref().and_then(kind_of);
         emit(Event::Record(Link {
-            text,
             id: self.uuid.clone().some(),
-            parent: Parent::Previous,
-            kind: kind.unwrap_or(Kind::Other),
             at: self.timestamp.only_text(),
-            sidechain: false,
             // Whoever speaks has a place in the conversation; what nobody says has none.
-            side: role.is_none(),
-            failure: false,
-            numbered: false,
+            is_side: role.is_none(),
+            ..Link::new(text, kind.unwrap_or(Kind::Other))
         }));
         match (role, kind) {
-            (None, _) => emit(Event::Missing("role")),
-            (Some(role), None) => emit(Event::Unknown(Cow::Owned(format!("role {role}")))),
+            (None, _) => emit(Event::MissingField("role")),
+            (Some(role), None) => emit(Event::UnknownKind(Cow::Owned(format!("role {role}")))),
             (Some(_), Some(kind)) => self.check(kind, emit),
         }
         if let Some(usage) = self.usage() {
@@ -141,10 +136,10 @@ impl<'a> Line<'a> {
 
     fn check(&self, kind: Kind, emit: &mut dyn FnMut(Event<'a>)) {
         if self.content.is_none_or(|content| content.get() == "null") && self.tool_calls.0.is_empty() {
-            emit(Event::Missing("content"));
+            emit(Event::MissingField("content"));
         }
         if kind == Kind::ToolResult && self.tool_call_id.0.as_deref().unwrap_or_default().is_empty() {
-            emit(Event::Missing("tool_call_id"));
+            emit(Event::MissingField("tool_call_id"));
         }
     }
 
@@ -167,13 +162,13 @@ impl<'a> Line<'a> {
             emit(Event::Key(Key::Result(call)));
         }
         let free = self.metadata.0.unwrap_or_default();
-        emit(Event::About(About {
+        emit(Event::Facts(SessionFacts {
             session: self.session_id.some().or(self.session_id_of_later.some()),
             cwd: self.cwd.some(),
             git_branch: self.git_branch.some().or(free.git_branch.some()),
             version: self.version.some(),
             model: self.model.some().or(free.model.some()),
-            ..About::default()
+            ..SessionFacts::default()
         }));
     }
 
@@ -192,7 +187,7 @@ impl<'a> Line<'a> {
 
     /// Beside the current schema, marks are the id of a session, a call with its `args`, a token estimate, and ids and times
     /// as Emacs writes them.
-    fn is_marked(&self) -> bool {
+    fn recognizes(&self) -> bool {
         let is_message =
             self.role.0.is_some() && self.kind.0.is_none() && self.message.is_none() && self.parts.is_none();
         let session = self.session_id.0.is_some();

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::{Dialect, Event, Link, Moment, Parent, Repeated, Traits};
+use super::{Dialect, Event, Link, Parent, RepeatedId, Traits};
 use crate::dialect::layout::Layout;
 use crate::model::home::Home;
 use crate::model::lenient::Text;
@@ -28,7 +28,7 @@ impl Dialect for Unknown {
     }
 
     fn traits(&self) -> Traits {
-        Traits::of(Repeated::Distinct)
+        Traits::new(RepeatedId::Distinct)
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -39,18 +39,8 @@ impl Dialect for Unknown {
             kind: Text<'a>,
         }
         let value: Kinded<'a> = serde_json::from_str(text)?;
-        emit(Event::Record(Link {
-            text,
-            id: None,
-            parent: Parent::Root,
-            kind: Kind::Other,
-            at: Moment::Absent,
-            sidechain: false,
-            side: true,
-            failure: false,
-            numbered: false,
-        }));
-        emit(Event::Unknown(value.kind.some().unwrap_or(Cow::Borrowed("without a type"))));
+        emit(Event::Record(Link { parent: Parent::Root, is_side: true, ..Link::new(text, Kind::Other) }));
+        emit(Event::UnknownKind(value.kind.some().unwrap_or(Cow::Borrowed("without a type"))));
         Ok(())
     }
 

@@ -48,7 +48,7 @@ pub(crate) fn title(dialect: &dyn Dialect, told: &Value) -> Option<String> {
 
 /// Where its agent worked.
 pub(crate) fn cwd(dialect: &dyn Dialect, told: &Value) -> Option<String> {
-    first(dialect, told, |event| if let Event::About(about) = event { Some(about.cwd?.into_owned()) } else { None })
+    first(dialect, told, |event| if let Event::Facts(about) = event { Some(about.cwd?.into_owned()) } else { None })
 }
 
 /// The first fact of a kind that it tells.

@@ -27,9 +27,9 @@ impl Session {
         let traits = self.source.dialect.traits();
         let bridge_within = match self.tail.bridge {
             Bridge::Always => Some(Micros::MAX),
-            Bridge::AsTheAgent => traits.bridges_within_ms.map(|ms| ms.saturating_mul(1000)),
+            Bridge::AsTheAgent => traits.bridged_gap_ms.map(|ms| ms.saturating_mul(1000)),
         };
-        let rules = Rules { repeated: traits.repeated, bridge_within, whole: self.whole };
+        let rules = Rules { repeated_id: traits.repeated_id, bridge_within, whole: self.whole };
         let mut facts = self.skeleton.facts.clone();
         facts.fall_back_on(self.sidecar.clone());
         let itself = self.source.name();
@@ -51,7 +51,7 @@ impl Session {
             facts.entitle(Title { text, source: TitleSource::Summary });
         }
         let mut issues = self.skeleton.issues.clone();
-        let placed = self.source.dialect.with_of(&self.source.path);
+        let placed = self.source.dialect.peer_from_path(&self.source.path);
         if let (Some(with), Some(placed)) = (&facts.with, placed)
             && !with.eq_ignore_ascii_case(&placed)
             && let Some(first) = self.skeleton.entries.first()

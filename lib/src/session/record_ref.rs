@@ -194,11 +194,11 @@ impl<'s> RecordRef<'s> {
         Ok(joining.finish())
     }
 
-    /// What the agent sends of it, in the words of its own API: the contents of all its pieces joined. See [`crate::dialect::Dialect::contents`].
+    /// What the agent sends of it, in the words of its own API: the contents of all its pieces joined. See [`crate::dialect::Dialect::gemini_contents`].
     pub(crate) fn contents(self) -> Result<Option<Vec<serde_json::Value>>> {
         let texts = self.texts()?;
         let mut joined: Option<Vec<serde_json::Value>> = None;
-        for piece in texts.iter().filter_map(|text| self.session.dialect().contents(text)) {
+        for piece in texts.iter().filter_map(|text| self.session.dialect().gemini_contents(text)) {
             let known = joined.get_or_insert_default();
             match (known.last_mut().and_then(|content| content.get_mut("parts")?.as_array_mut()), self.kind()) {
                 (None, _) | (_, Kind::Compaction) => *known = piece,

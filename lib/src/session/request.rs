@@ -2,7 +2,7 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::dialect::Repeated;
+use crate::dialect::RepeatedId;
 use crate::model::issue::IssueKind;
 use crate::model::record::Usage;
 use crate::session::tree::NodeIx;
@@ -77,11 +77,11 @@ impl Session {
         let repeats: HashSet<u32> = repeats.map(|found| found.entry).collect();
         let inherited = |entry: u32| self.skeleton.entries[entry as usize].flags.has(Flags::INHERITED);
         let own = |entry: u32| !inherited(entry) && !repeats.contains(&entry);
-        let distinct = self.dialect().traits().repeated == Repeated::Distinct;
+        let distinct = self.dialect().traits().repeated_id == RepeatedId::Distinct;
         let record = |entry: u32| if distinct { entry } else { self.skeleton.entries[entry as usize].id };
         // Of fragments the last counts. A named request repeats its usage on each of its records, more or less finished;
         // a record's own only grows.
-        let joins = self.dialect().traits().repeated == Repeated::Join;
+        let joins = self.dialect().traits().repeated_id == RepeatedId::Join;
         // Running totals count up to the first record that tells the cost of one request: an older version wrote them.
         let first = self.skeleton.usages.iter().find(|told| own(told.entry)).map_or(u32::MAX, |told| told.entry);
         let totals = self.skeleton.growth.iter().take_while(|told| told.entry < first);

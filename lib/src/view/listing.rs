@@ -48,7 +48,7 @@ pub fn row(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> Result<S
         ends.size_bytes,
         |window| ends.end(window),
         |session, window| {
-            let titled = session.title().is_some() || window >= source.dialect.traits().title_within_bytes;
+            let titled = session.title().is_some() || window >= source.dialect.traits().title_window_bytes;
             session.head().is_some() && session.updated().is_some() && titled
         },
     )?;
@@ -80,7 +80,9 @@ pub(crate) fn id(source: &Source, reading: &ReadOptions<'_>) -> Result<SessionId
 /// The summary of an untitled session that another session of its folder holds, where the agent writes summaries so.
 pub fn summary_elsewhere(session: &Session) -> Option<String> {
     let (source, reading) = (&session.source, ReadOptions::plain(session.tail.now));
-    let head = session.head().filter(|_| session.title().is_none() && source.dialect.traits().sums_up_others)?;
+    let head = session
+        .head()
+        .filter(|_| session.title().is_none() && source.dialect.traits().has_foreign_summaries)?;
     let is_beside = |other: &Source| other.path != source.path && other.path.parent() == source.path.parent();
     source.neighbours().into_iter().filter(is_beside).find_map(|other| {
         let ends = Ends::of(&other, &reading).ok()??;

@@ -84,10 +84,10 @@ impl Session {
             let (mut rules, mut problems, mut is_message) = (None, Vec::new(), false);
             // What cannot be read was reported when it was taken in.
             let _read = self.dialect().link(&text, &mut |event| match event {
-                Event::Judge(of_agent) => rules = Some(of_agent),
-                Event::Message => is_message = true,
-                Event::Unknown(what) => problems.push(format!("{what} is not known")),
-                Event::Missing(what) => problems.push(format!("{what} is missing")),
+                Event::Validate(of_agent) => rules = Some(of_agent),
+                Event::WholeMessage => is_message = true,
+                Event::UnknownKind(what) => problems.push(format!("{what} is not known")),
+                Event::MissingField(what) => problems.push(format!("{what} is missing")),
                 _ => {}
             });
             let is_stray = is_message && record.kind() == Kind::Other;

@@ -72,7 +72,7 @@ impl Store {
         let project = project::of(&cwd);
         let from = session.id();
         let last = RecordId(head.id().into_owned());
-        let with = self.dialect.with_of(session.path());
+        let with = self.dialect.peer_from_path(session.path());
         let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
         check_name(id.as_str())?;
         let mut beginning = self.beginning(&id, &new, session.git_branch())?;

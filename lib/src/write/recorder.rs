@@ -18,7 +18,7 @@ mod tickets;
 mod turn;
 mod words;
 
-use crate::dialect::Repeated;
+use crate::dialect::RepeatedId;
 use crate::dialect::writer::{Shape, WriteUnit};
 pub use crate::disk::append::Warning;
 use crate::model::error::{Error, Result};
@@ -337,7 +337,7 @@ impl Log {
     /// Whether a second line of the same id goes on with the record. Where a branch begins at it, the record is another
     /// branch's too, and is left as it is.
     fn joins(&self) -> bool {
-        self.place.dialect.traits().repeated == Repeated::Join && !self.start.chain.branches
+        self.place.dialect.traits().repeated_id == RepeatedId::Join && !self.start.chain.branches
     }
 }
 

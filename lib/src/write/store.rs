@@ -115,7 +115,7 @@ impl Store {
     }
 
     pub(crate) fn on(disk: Arc<dyn Disk>, dialect: &'static dyn Dialect, root: &Path, host: Host) -> Result<Store> {
-        let writing = dialect.write().ok_or(Error::ReadOnly(dialect.name()))?;
+        let writing = dialect.writer().ok_or(Error::ReadOnly(dialect.name()))?;
         let root = host.cwd.join(root);
         Ok(Store { dialect, writing, root, host, disk, options: Options::usual() })
     }
@@ -171,7 +171,7 @@ impl Store {
         if (self.writing.tells_session)(&session) {
             return session;
         }
-        self.dialect.session_of(path).map_or(session, SessionId)
+        self.dialect.session_id_from_path(path).map_or(session, SessionId)
     }
 
     /// Refuses what could not be begun; nothing is written.
@@ -274,7 +274,7 @@ impl Store {
         let path = &source.path;
         let project = session.cwd().map_or_else(|| project.to_path_buf(), |cwd| project::of(Path::new(cwd)));
         let id = session.id();
-        let with = session.with().map(str::to_owned).or_else(|| self.dialect.with_of(path));
+        let with = session.with().map(str::to_owned).or_else(|| self.dialect.peer_from_path(path));
         let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
         // It is there, whatever it is called.
         let header = bytes(&(self.writing.header)(&self.unchecked_beginning(&id, &new, session.git_branch())));

@@ -94,7 +94,7 @@ fn a_session_is_called_after_its_place() {
         ("/sessions/x.jsonl", None),
         ("/m/../sessions/x.jsonl", None),
     ] {
-        assert_eq!(fluux().session_of(Path::new(path)).as_deref(), name, "{path}");
+        assert_eq!(fluux().session_id_from_path(Path::new(path)).as_deref(), name, "{path}");
     }
 }
 

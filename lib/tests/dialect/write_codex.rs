@@ -57,7 +57,7 @@ fn the_file_lies_where_codex_looks_and_is_named_by_the_session() {
     let place = (writing(codex()).place)(&beginning(&session)).unwrap();
     let expected = format!("sessions/2026/11/14/rollout-2026-11-14T23-59-58-{SESSION}.jsonl");
     assert_eq!(place.to_str(), Some(expected.as_str()));
-    assert_eq!(codex().session_of(&place).as_deref(), Some(SESSION));
+    assert_eq!(codex().session_id_from_path(&place).as_deref(), Some(SESSION));
     for bad in ["", "x", "../../etc", "01a1e0f7bc877ea39152fdcfa4291034", "01a1e0f7-bc87-7ea3-9152-fdcfa429103g"] {
         let session = SessionId::from(bad);
         assert!((writing(codex()).place)(&beginning(&session)).is_err(), "{bad:?}");

@@ -55,7 +55,7 @@ fn the_file_lies_in_the_folder_of_whom_it_is_with() {
     let expected = Path::new("alice@example.com/history.jsonl");
     assert_eq!(place(Some("alice@example.com")).as_deref(), Ok(expected));
     assert_eq!(place(Some("alice@example.com/phone")).as_deref(), Ok(expected));
-    assert_eq!(fluux().session_of(expected).as_deref(), Some("alice@example.com"));
+    assert_eq!(fluux().session_id_from_path(expected).as_deref(), Some("alice@example.com"));
     let long = "a".repeat(300);
     for bad in [None, Some(""), Some("."), Some(".."), Some("../x"), Some("/etc"), Some("a\0b"), Some(long.as_str())] {
         assert!(place(bad).is_err(), "{bad:?}");
@@ -69,7 +69,7 @@ fn an_ended_session_goes_beside_it_by_the_clock_of_greenwich() {
     let place = archive(Path::new("/store/alice@example.com/history.jsonl"), ended).unwrap();
     assert_eq!(archive(&place, ended), None, "what is ended is not ended again");
     assert_eq!(place, Path::new("/store/alice@example.com/sessions/20250208-190005.jsonl"));
-    assert_eq!(fluux().session_of(&place).as_deref(), Some("alice@example.com:20250208-190005"));
+    assert_eq!(fluux().session_id_from_path(&place).as_deref(), Some("alice@example.com:20250208-190005"));
 }
 
 #[test]

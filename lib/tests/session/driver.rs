@@ -48,15 +48,10 @@ impl<'a> Fields<'a> {
 
     fn link(&self, text: &'a str, parent: Parent<'a>) -> Event<'a> {
         Event::Record(Link {
-            text,
             id: self.id.clone(),
             parent,
-            kind: self.kind(),
             at: self.at.clone().map_or(Moment::Absent, Moment::Text),
-            sidechain: false,
-            side: false,
-            failure: false,
-            numbered: false,
+            ..Link::new(text, self.kind())
         })
     }
 }
@@ -113,8 +108,8 @@ macro_rules! dialect {
 
             fn traits(&self) -> scrollback::dialect::Traits {
                 scrollback::dialect::Traits {
-                    bridges_within_ms: $bridges,
-                    ..scrollback::dialect::Traits::of(scrollback::dialect::Repeated::$repeated)
+                    bridged_gap_ms: $bridges,
+                    ..scrollback::dialect::Traits::new(scrollback::dialect::RepeatedId::$repeated)
                 }
             }
 

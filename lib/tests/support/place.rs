@@ -60,7 +60,7 @@ pub(crate) fn begin(store: &Store) -> Result<Recorder, Error> {
 }
 
 pub(crate) fn writing(dialect: &dyn Dialect) -> &'static Writer {
-    dialect.write().unwrap()
+    dialect.writer().unwrap()
 }
 
 /// A beginning that every dialect takes.

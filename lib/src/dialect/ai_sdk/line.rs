@@ -30,7 +30,7 @@ pub(super) struct Document<'a> {
 impl<'a> Document<'a> {
     /// Whether only the SDK, or the program with the table, writes such objects: a list of parts may be empty, or of
     /// anything.
-    pub(super) fn is_marked(&self) -> bool {
+    pub(super) fn recognizes(&self) -> bool {
         let has_list = self.parts.is_some_and(|parts| parts.get().starts_with('['));
         let is_told = |raw: Option<&RawValue>| raw.is_some_and(|raw| raw.get().starts_with('"'));
         (self.is_row() && is_told(self.status) && is_told(self.model)) || (has_list && self.role.0.is_some())
@@ -173,7 +173,7 @@ impl<'a> Line<'a> {
     }
 
     /// Whether only the SDK writes such objects.
-    pub(super) fn is_marked(&self) -> bool {
+    pub(super) fn recognizes(&self) -> bool {
         let has_parts = !self.parts.0.is_empty() && self.parts.0.iter().all(|part| part.kind.0.is_some());
         let of_legacy = !self.tool_invocations.0.is_empty()
             || !self.attachments.0.is_empty()

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::super::{About, Event, Link, Moment, Parent};
+use super::super::{Event, Link, Moment, SessionFacts};
 use super::moment;
 use crate::dialect::layout::Rows;
 use crate::model::lenient::{Count, Text};
@@ -62,19 +62,8 @@ pub(super) fn link<'a>(text: &'a str, row: Row<'a>, emit: &mut dyn FnMut(Event<'
     let first = |moments: [&Moment<'a>; 2]| {
         moments.into_iter().find(|told| !matches!(told, Moment::Absent)).map_or(Moment::Absent, moment)
     };
-    let record = |text, id, kind, at, failure| {
-        Event::Record(Link {
-            text,
-            id,
-            parent: Parent::Previous,
-            kind,
-            at,
-            sidechain: false,
-            side: false,
-            failure,
-            numbered: false,
-        })
-    };
+    let record =
+        |text, id, kind, at, failure| Event::Record(Link { id, at, is_failure: failure, ..Link::new(text, kind) });
     let status = row.status.0.clone().unwrap_or_default();
     let id = row.id.clone().some();
     let has_prompt = !matches!(row.prompt.get(), "null" | "\"\"");
@@ -86,11 +75,11 @@ pub(super) fn link<'a>(text: &'a str, row: Row<'a>, emit: &mut dyn FnMut(Event<'
         // While nothing came of it, the prompt is all of the row that is shown: it tells the rest too.
         let told = if answered { row.prompt.get() } else { text };
         emit(record(told, id, Kind::User, first([&row.created_at, &row.started_at]), false));
-        emit(Event::Message);
+        emit(Event::WholeMessage);
     }
     if answered {
         emit(record(text, id.clone(), Kind::Assistant, first([&row.completed_at, &row.started_at]), failed));
-        emit(Event::Message);
+        emit(Event::WholeMessage);
         let usage = Usage { input: row.tokens_input.0, output: row.tokens_output.0, ..Usage::default() };
         if usage != Usage::default() {
             emit(Event::Usage { request: None, usage });
@@ -99,9 +88,9 @@ pub(super) fn link<'a>(text: &'a str, row: Row<'a>, emit: &mut dyn FnMut(Event<'
         emit(record(text, id.clone(), Kind::Header, Moment::Absent, false));
     }
     if !STATUSES.contains(&&*status) {
-        emit(Event::Unknown(format!("status {status}").into()));
+        emit(Event::UnknownKind(format!("status {status}").into()));
     }
-    emit(Event::About(About { session: id, model: row.model.some(), ..About::default() }));
+    emit(Event::Facts(SessionFacts { session: id, model: row.model.some(), ..SessionFacts::default() }));
 }
 
 /// What came of the prompt, or the prompt while nothing did. Columns that are no part of it tell about it.

@@ -16,7 +16,7 @@ pub(super) fn of(text: &str) -> Body {
     let (Ok(line), Ok(full)) = (serde_json::from_str::<Line<'_>>(text), serde_json::from_str::<Full<'_>>(text)) else {
         return Body::Other(text.into());
     };
-    let kind = line.nature().0.kind;
+    let kind = line.record_class().0.kind;
     match kind {
         Kind::User => Body::User(full.content(&line)),
         Kind::Assistant => Body::Assistant(full.content(&line)),
@@ -245,14 +245,14 @@ impl Full<'_> {
 
 impl Line<'_> {
     fn is_answer(&self) -> bool {
-        self.nature().0.kind == Kind::Assistant
+        self.record_class().0.kind == Kind::Assistant
     }
 
     /// What kind of failure it tells of: an answer that nobody gave may name it.
     fn failure(&self, error: Option<&RawValue>) -> Option<String> {
         let of_answer = || parsed::<String>(error.filter(|_| self.is_answer())?).filter(|name| !name.is_empty());
         let named = || self.subtype.clone().owned().or_else(of_answer).unwrap_or_else(|| "api_error".to_owned());
-        self.nature().0.failure.then(named)
+        self.record_class().0.is_failure.then(named)
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) fn of(text: &str) -> Body {
     let (Ok(line), Ok(full)) = (serde_json::from_str::<Line<'_>>(text), serde_json::from_str::<Full<'_>>(text)) else {
         return Body::Other(text.into());
     };
-    let kind = line.nature().0.kind;
+    let kind = line.record_class().0.kind;
     match kind {
         Kind::User => Body::User(full.content(&line)),
         Kind::Assistant => Body::Assistant(full.content(&line)),
@@ -128,7 +128,7 @@ impl<'a> Full<'a> {
         let mut said = Content {
             parts: line.thoughts.map(thoughts).unwrap_or_default(),
             model: line.model.clone().owned(),
-            usage: line.usage().filter(|_| line.nature().0.kind == Kind::Assistant),
+            usage: line.usage().filter(|_| line.record_class().0.kind == Kind::Assistant),
             context: Context {
                 cwd: line.cwd.clone().owned(),
                 git_branch: line.git_branch.clone().owned(),
@@ -136,7 +136,7 @@ impl<'a> Full<'a> {
             },
             // It is beside the conversation with the model, and somebody said it.
             sender: (line.subtype.0.as_deref() == Some("realtime_message")).then(|| SPOKEN.to_owned()),
-            error: line.nature().0.failure.then(|| line.subtype.clone().owned()).flatten(),
+            error: line.record_class().0.is_failure.then(|| line.subtype.clone().owned()).flatten(),
             ..Content::default()
         };
         for read in self.message_parts(noted) {

@@ -30,7 +30,7 @@ pub(super) fn of(text: &str) -> Vec<Value> {
     };
     let message = || sent.message.map(lenient::value).filter(|message| !message.is_null());
     let system = line.name.0.as_deref() == Some("system");
-    match line.nature().0.kind {
+    match line.record_class().0.kind {
         Kind::Compaction => {
             let history = sent.system_payload.0.and_then(|payload| payload.compressed_history).map(lenient::value);
             let Some(Value::Array(history)) = history else { return Vec::new() };

@@ -42,7 +42,7 @@ pub(crate) fn inherit(session: &mut Session, origin: &Origin, reading: &ReadOpti
     let dialect = base_session.source.dialect;
     let reaching = |mark: &Option<String>| {
         let mark = mark.as_deref()?;
-        base_session.skeleton.first_entry(|id| dialect.reaches(id, mark))
+        base_session.skeleton.first_entry(|id| dialect.is_at_or_after(id, mark))
     };
     let (until, incomplete) = (reaching(&origin.until), origin.last.is_some() && reaching(&origin.last).is_none());
     if let Some(until) = until {

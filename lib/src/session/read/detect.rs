@@ -152,8 +152,8 @@ fn by_content(head: &[u8], named: Option<&'static dyn Dialect>) -> Option<&'stat
     best(asked, |dialect| {
         let understood: usize = texts.iter().map(|text| understanding(dialect, text)).sum();
         // Another dialect's name for the file says more.
-        let usual =
-            named.is_none_or(|named| named.name() == dialect.name()) && texts.iter().all(|text| dialect.is_usual(text));
+        let usual = named.is_none_or(|named| named.name() == dialect.name())
+            && texts.iter().all(|text| dialect.resembles(text));
         understood.max(if usual { MARKED * texts.len() } else { 0 })
     })
 }
@@ -173,10 +173,10 @@ fn by_document(head: &[u8]) -> Option<&'static dyn Dialect> {
         let mut known = false;
         let read = dialect.link(text, &mut |event| match event {
             Event::Record(link) => known |= link.kind != Kind::Other,
-            Event::Unknown(_) => known = true,
+            Event::UnknownKind(_) => known = true,
             _ => {}
         });
-        text.starts_with('{') && read.is_ok() && (known || dialect.is_marked(text))
+        text.starts_with('{') && read.is_ok() && (known || dialect.recognizes(text))
     };
     best(writers, |dialect| records.iter().filter(|text| is_message(dialect, text)).count())
 }
@@ -212,13 +212,13 @@ fn understanding(dialect: &dyn Dialect, text: &str) -> usize {
     let (mut known, mut doubtful) = (false, false);
     let read = dialect.link(text, &mut |event| match event {
         Event::Record(link) => known |= link.kind != Kind::Other,
-        Event::Unknown(_) | Event::Missing(_) => doubtful = true,
+        Event::UnknownKind(_) | Event::MissingField(_) => doubtful = true,
         _ => {}
     });
     match (read.is_ok(), known && !doubtful) {
-        (true, true) if dialect.is_marked(text) => MARKED,
+        (true, true) if dialect.recognizes(text) => MARKED,
         (true, true) => 1,
-        (true, false) => usize::from(known && dialect.is_marked(text)),
+        (true, false) => usize::from(known && dialect.recognizes(text)),
         (false, _) => 0,
     }
 }

@@ -92,7 +92,7 @@ impl Stores {
     fn owner(&self, path: &Path, folder: &Path) -> Option<Option<&'static dyn Dialect>> {
         let fits = |(dialect, layout): &&(&'static dyn Dialect, Layout)| {
             let root = path.ancestors().nth(layout.pattern.split('/').count());
-            root.is_some_and(|root| root.ends_with(&layout.root)) && layout.fits(path) && dialect.is_session(path)
+            root.is_some_and(|root| root.ends_with(&layout.root)) && layout.fits(path) && dialect.is_session_file(path)
         };
         let best = self.0.iter().filter(fits).reduce(
             |best, next| {

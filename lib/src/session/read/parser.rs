@@ -6,7 +6,7 @@ use std::ops::Range;
 use jiff::Timestamp;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::dialect::{Dialect, Event, Link, Moment, Parent};
+use crate::dialect::{Dialect, Event, Link, Parent};
 use crate::model::issue::IssueKind;
 use crate::model::place::Place;
 use crate::model::record::Kind;
@@ -181,12 +181,12 @@ impl<'b> Intake<'_, 'b> {
         let (mut records, mut outermost) = (false, false);
         let mut latest = text;
         let read = dialect.link(text, &mut |event| match event {
-            Event::Base { session, until, last } => bases.push(Origin {
+            Event::ForkBase { session, until, last } => bases.push(Origin {
                 session: session.into_owned(),
                 until: until.map(Cow::into_owned),
                 last: last.map(Cow::into_owned),
             }),
-            Event::Judge(rules) => {
+            Event::Validate(rules) => {
                 if let Some(why) = rules(latest) {
                     goal.take(Event::Rejected(why), value.place, value, *now);
                 }
@@ -212,17 +212,7 @@ impl<'b> Intake<'_, 'b> {
     }
 
     fn keep(&mut self, stand: HashedSpan, kind: Kind) {
-        let link = Link {
-            text: "",
-            id: None,
-            parent: Parent::Root,
-            kind,
-            at: Moment::Absent,
-            sidechain: false,
-            side: true,
-            failure: false,
-            numbered: false,
-        };
+        let link = Link { parent: Parent::Root, is_side: true, ..Link::new("", kind) };
         self.goal.take(Event::Record(link), stand.place, stand, self.now);
     }
 

@@ -95,7 +95,7 @@ impl Source {
                 Format::Lines | Format::Document | Format::ByContent { .. } => vec![Ok(source(None, None))],
             }
         };
-        let is_session = |path: &Result<PathBuf>| path.as_ref().map_or(true, |path| dialect.is_session(path));
+        let is_session = |path: &Result<PathBuf>| path.as_ref().map_or(true, |path| dialect.is_session_file(path));
         layout.files().into_iter().filter(is_session).flat_map(in_file).collect()
     }
 
@@ -160,7 +160,7 @@ impl Source {
 
     /// What the place calls the session: used when the content does not say.
     pub fn name(&self) -> String {
-        if let Some(name) = self.key.clone().or_else(|| self.dialect.session_of(&self.path)) {
+        if let Some(name) = self.key.clone().or_else(|| self.dialect.session_id_from_path(&self.path)) {
             return name;
         }
         let name = self.path.file_stem();

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use crate::dialect::About;
+use crate::dialect::SessionFacts;
 use crate::model::record::{Title, Usage};
 
 /// Facts about the session, gathered in passing: the first cwd and parent, the last branch and version.
@@ -44,7 +44,7 @@ const UNKNOWN_KIND_CHARS: usize = 80;
 
 impl Facts {
     /// Gives another session's id, when told for the first time.
-    pub(crate) fn learn(&mut self, about: About<'_>) -> Result<(), String> {
+    pub(crate) fn learn(&mut self, about: SessionFacts<'_>) -> Result<(), String> {
         fn first(slot: &mut Option<String>, told: Option<Cow<'_, str>>) {
             if let (None, Some(told)) = (&slot, told) {
                 *slot = Some(told.into_owned());

@@ -4,7 +4,7 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::dialect::Repeated;
+use crate::dialect::RepeatedId;
 use crate::model::issue::{IssueKind, quoted};
 use crate::model::record::Kind;
 use crate::session::tree::ids::IdIndex;
@@ -147,7 +147,7 @@ impl<'s> Fold<'s> {
     /// An id that is known already. Gives the record that the entry belongs to.
     fn again(&mut self, known: NodeIx, at: u32, entry: &Entry) -> NodeIx {
         let first = *self.tree.entry(self.skeleton, known);
-        if self.rules.repeated == Repeated::Distinct && !self.is_repeat(known, first.hash, entry) {
+        if self.rules.repeated_id == RepeatedId::Distinct && !self.is_repeat(known, first.hash, entry) {
             return self.copy(at, entry);
         }
         // It had left the conversation and comes back: now it stands behind what is there.
@@ -165,8 +165,8 @@ impl<'s> Fold<'s> {
             }
             return known;
         }
-        match self.rules.repeated {
-            Repeated::Join if first.kind == entry.kind => {
+        match self.rules.repeated_id {
+            RepeatedId::Join if first.kind == entry.kind => {
                 let node = &mut self.tree.nodes[known as usize];
                 (node.last, node.at) = (at, node.at.max(entry.at));
                 let first_entry = node.entry;
@@ -178,7 +178,7 @@ impl<'s> Fold<'s> {
                 }
                 known
             }
-            Repeated::LastWins => {
+            RepeatedId::LastWins => {
                 let node = &mut self.tree.nodes[known as usize];
                 (node.entry, node.last, node.at) = (at, at, node.at.max(entry.at));
                 if entry.parent == PREVIOUS {
@@ -189,7 +189,7 @@ impl<'s> Fold<'s> {
                 }
                 known
             }
-            Repeated::Join | Repeated::Distinct => {
+            RepeatedId::Join | RepeatedId::Distinct => {
                 let detail = format!(
                     "the id {} was a {} record's already; both are kept",
                     quoted(self.id(entry)),

@@ -18,7 +18,7 @@ pub(crate) mod keys;
 
 use hashbrown::HashMap;
 
-use crate::dialect::Repeated;
+use crate::dialect::RepeatedId;
 use crate::model::issue::{IssueKind, quoted};
 use crate::model::time::Micros;
 use crate::session::tree::fold::{Current, Fold};
@@ -48,7 +48,7 @@ pub(crate) struct Node {
 /// How a tree grows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    pub(crate) repeated: Repeated,
+    pub(crate) repeated_id: RepeatedId,
     /// How near in time an orphan must be to the tip that it is hung on; `None` leaves every gap open.
     pub(crate) bridge_within: Option<Micros>,
     /// False for the end of a file: what is missing may stand before it.

@@ -6,7 +6,7 @@
 use jiff::Timestamp;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::dialect::{About, Event, Key, Link, Parent};
+use crate::dialect::{Event, Key, Link, Parent, SessionFacts};
 use crate::model::issue::{Issue, IssueKind, Issues, quoted};
 use crate::model::place::Place;
 use crate::model::record::{Kind, Title, Usage};
@@ -217,7 +217,7 @@ impl Skeleton {
                     Key::Group(id) => (KeyRole::Group, id),
                     Key::Call(id) => (KeyRole::Call, id),
                     Key::Result(id) => (KeyRole::Result, id),
-                    Key::Interim(id) => (KeyRole::Interim, id),
+                    Key::PreliminaryResult(id) => (KeyRole::Interim, id),
                 };
                 self.keys.push(KeyEntry { entry, role, hash: xxh3_64(id.as_bytes()) });
             }
@@ -225,14 +225,14 @@ impl Skeleton {
                 let request = request.map(|name| xxh3_64(name.as_bytes()));
                 self.usages.push(UsageEntry { entry, request, usage });
             }
-            Event::Total { total, last } => {
+            Event::TotalUsage { total, last } => {
                 let usage = self.totals.take(total, last);
                 self.growth.push(UsageEntry { entry, request: None, usage });
             }
-            Event::Item => self.flag_last(Flags::ITEM),
+            Event::AnswerItem => self.flag_last(Flags::ITEM),
             Event::Reaction => self.flag_last(Flags::REACTION),
-            Event::State => self.flag_last(Flags::STATE),
-            Event::With(other) => {
+            Event::StateOnly => self.flag_last(Flags::STATE),
+            Event::Peer(other) => {
                 if let Err(other) = self.facts.meet(other) {
                     let known = self.facts.with.as_deref().unwrap_or_default();
                     let (other, known) = (quoted(&other), quoted(known));
@@ -241,16 +241,16 @@ impl Skeleton {
                     self.report(value, IssueKind::MixedSession, detail);
                 }
             }
-            Event::Message => self.flag_last(Flags::MESSAGE),
+            Event::WholeMessage => self.flag_last(Flags::MESSAGE),
             Event::Rejected(why) => {
                 let of_record = self.entries.last().map(|entry| entry.place).filter(|place| value.holds(*place));
                 self.report(of_record.unwrap_or(value), IssueKind::InvalidMessage, why);
             }
             // A further header came with records that were copied from another session: it tells of that one.
-            Event::About(about) if self.is_copied_header(&about) => {}
+            Event::Facts(about) if self.is_copied_header(&about) => {}
             // What lies beside the log has no say about the session.
-            Event::About(_) | Event::Title { .. } | Event::Summary { .. } if value.file > 0 => {}
-            Event::About(about) => {
+            Event::Facts(_) | Event::Title { .. } | Event::Summary { .. } if value.file > 0 => {}
+            Event::Facts(about) => {
                 if let Err(other) = self.facts.learn(about) {
                     let known = self.facts.session.as_deref().unwrap_or_default();
                     let (other, known) = (quoted(&other), quoted(known));
@@ -260,26 +260,28 @@ impl Skeleton {
             }
             Event::Title { text, source } => self.facts.entitle(Title { text: text.into_owned(), source }),
             Event::Summary { text, of } => self.facts.sum_up(of, text),
-            Event::Leaf(id) => self.control(value, |ids| ControlKind::Leaf(ids.intern(&id))),
-            Event::Rewound(id) => self.control(value, |ids| ControlKind::Rewound(ids.intern(&id))),
-            Event::Cut(id) => self.control(value, |ids| ControlKind::Cut(ids.intern(&id))),
+            Event::Head(id) => self.control(value, |ids| ControlKind::Leaf(ids.intern(&id))),
+            Event::RewindTo(id) => self.control(value, |ids| ControlKind::Rewound(ids.intern(&id))),
+            Event::CutFrom(id) => self.control(value, |ids| ControlKind::Cut(ids.intern(&id))),
             Event::CutTurns(turns) => self.control(value, |_| ControlKind::CutTurns(turns)),
             Event::ReplaceAll => self.control(value, |_| ControlKind::ReplaceAll),
             // The driver opens the base itself, and asks the rules.
-            Event::Base { .. } | Event::Judge(_) => {}
-            Event::Unknown(kind) => {
+            Event::ForkBase { .. } | Event::Validate(_) => {}
+            Event::UnknownKind(kind) => {
                 let detail = format!("records of kind {} are not known; it is kept as it is", quoted(&kind));
                 self.report(value, IssueKind::UnknownKind, detail);
                 self.facts.count_unknown(&kind);
             }
-            Event::Newer(format) => {
+            Event::NewerFormat(format) => {
                 if self.facts.count_unknown(&format!("format {format}")) == 1 {
                     let detail =
                         format!("format {format} is newer than this program; it is read as the newest one known");
                     self.report(value, IssueKind::UnknownKind, detail);
                 }
             }
-            Event::Missing(field) => self.report(value, IssueKind::MissingField, format!("the record has no {field}")),
+            Event::MissingField(field) => {
+                self.report(value, IssueKind::MissingField, format!("the record has no {field}"))
+            }
         }
     }
 
@@ -289,7 +291,7 @@ impl Skeleton {
         }
     }
 
-    fn is_copied_header(&self, about: &About<'_>) -> bool {
+    fn is_copied_header(&self, about: &SessionFacts<'_>) -> bool {
         let (Some(own), Some(told)) = (&self.facts.session, &about.session) else { return false };
         let of_header = |entry: &Entry| entry.kind == Kind::Header;
         // A copy begins with its header: one that comes behind records is another session's.
@@ -331,10 +333,10 @@ impl Skeleton {
             }
         };
         let flags = Flags::default()
-            .with(Flags::SAID_ASIDE, link.sidechain)
-            .with(Flags::SIDE, link.side)
-            .with(Flags::NUMBERED, link.numbered)
-            .with(Flags::FAILURE, link.failure);
+            .with(Flags::SAID_ASIDE, link.is_sidechain)
+            .with(Flags::SIDE, link.is_side)
+            .with(Flags::NUMBERED, link.is_numbered)
+            .with(Flags::FAILURE, link.is_failure);
         self.entries.push(Entry { place, hash, at, id, parent, kind: link.kind, flags });
     }
 

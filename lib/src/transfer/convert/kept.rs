@@ -239,7 +239,7 @@ impl Kept {
     pub(super) fn with(&self, dialect: &'static dyn Dialect) -> Option<String> {
         let kept = self.chain().find(|kept| kept.from.dialect == dialect.name())?;
         let before = Session::from_bytes(dialect, kept.original(), &ReadOptions::plain(Timestamp::UNIX_EPOCH));
-        before.with().map(str::to_owned).or_else(|| dialect.with_of(kept.place()?))
+        before.with().map(str::to_owned).or_else(|| dialect.peer_from_path(kept.place()?))
     }
 
     /// Names that records have in the original, each with that in the converted file.

@@ -153,7 +153,7 @@ impl Session {
         };
         let path = store.path_below(&place?, &self.id()).ok()?;
         let is_of_store = Source::file(how.to, &path).store().is_some_and(|root| root == store.root);
-        (is_of_store && how.to.is_session(&path)).then_some(path)
+        (is_of_store && how.to.is_session_file(&path)).then_some(path)
     }
 
     /// Refuses to give a session to somebody else than it was with.
@@ -168,7 +168,7 @@ impl Session {
     fn with_before(&self, how: &Conversion<'_>, back: Option<&Kept>) -> Option<String> {
         match back {
             Some(kept) => kept.with(how.to),
-            None if self.stays(how) => self.with().map(str::to_owned).or_else(|| how.to.with_of(self.path())),
+            None if self.stays(how) => self.with().map(str::to_owned).or_else(|| how.to.peer_from_path(self.path())),
             None => None,
         }
     }

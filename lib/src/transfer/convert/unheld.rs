@@ -112,7 +112,7 @@ fn unheld(record: RecordRef<'_>, text: &str) -> BTreeSet<String> {
 
 /// The record in its own dialect's words.
 fn written(dialect: &dyn Dialect, record: RecordRef<'_>, body: &Body) -> Vec<Value> {
-    let Some(writing) = dialect.write() else { return Vec::new() };
+    let Some(writing) = dialect.writer() else { return Vec::new() };
     let session = SessionId(record.session.id().to_string());
     let id = RecordId(record.id().into_owned());
     let draft = NewRecord {

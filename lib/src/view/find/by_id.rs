@@ -86,7 +86,7 @@ impl<'a> Wanted<'a> {
     fn may_be(&self, source: &Source) -> bool {
         let is_likely =
             |name: &String| name == self.typed || (self.is_dialect(source) && name.starts_with(self.prefix));
-        !source.dialect.traits().ids_in_names || file_names(source).iter().any(is_likely)
+        !source.dialect.traits().has_ids_in_names || file_names(source).iter().any(is_likely)
     }
 
     fn by_ids(&self, sessions: &[Identified]) -> Option<std::result::Result<Found, NameError>> {

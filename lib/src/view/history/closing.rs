@@ -50,7 +50,7 @@ impl<'s> Draft<'s> {
             turn.records.extend(last);
         }
         if let Some(record) = last {
-            arrange(&mut turn.items, &places, record.session.dialect().traits().results);
+            arrange(&mut turn.items, &places, record.session.dialect().traits().result_order);
         }
         turn.items.shrink_to_fit();
         (!turn.items.is_empty()).then_some(turn)
@@ -61,8 +61,8 @@ impl<'s> Draft<'s> {
 fn arrange(items: &mut Vec<Item>, places: &[Option<usize>], order: ResultOrder) {
     let first = places.iter().flatten().min().copied();
     let rank = |place: &Option<usize>| match (order, place) {
-        (ResultOrder::Called, _) => 0,
-        (ResultOrder::Came, place) => place.unwrap_or(usize::MAX),
+        (ResultOrder::AsCalled, _) => 0,
+        (ResultOrder::AsReceived, place) => place.unwrap_or(usize::MAX),
         (ResultOrder::FirstRecordThenMissing, Some(at)) if Some(*at) == first => 0,
         (ResultOrder::FirstRecordThenMissing, None) => 1,
         (ResultOrder::FirstRecordThenMissing, Some(_)) => 2,

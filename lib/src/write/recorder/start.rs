@@ -7,7 +7,7 @@ use jiff::Timestamp;
 
 use super::log::Place;
 use super::telling::first_tally;
-use crate::dialect::Repeated;
+use crate::dialect::RepeatedId;
 use crate::dialect::writer::Tally;
 use crate::model::error::Result;
 use crate::model::message::Part;
@@ -112,7 +112,7 @@ impl Start {
         let mut start = Start::fresh(place, project);
         start.at = session.updated();
         start.count(session)?;
-        if place.dialect.traits().repeated == Repeated::Distinct {
+        if place.dialect.traits().repeated_id == RepeatedId::Distinct {
             let prompts = session.records().filter(|record| record.kind() == Kind::User);
             prompts.for_each(|prompt| *start.names.entry(RecordId::from(prompt.told_id())).or_default() += 1);
         }
@@ -148,7 +148,7 @@ impl Start {
 
     /// What the reader calls a record that was just written under this name.
     pub(crate) fn call(&mut self, id: &RecordId, place: &Place, kind: Kind) -> RecordId {
-        if kind != Kind::User || place.dialect.traits().repeated != Repeated::Distinct {
+        if kind != Kind::User || place.dialect.traits().repeated_id != RepeatedId::Distinct {
             return id.clone();
         }
         let count = self.names.entry(id.clone()).or_default();

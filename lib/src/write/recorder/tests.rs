@@ -271,7 +271,7 @@ fn any_event(random: &mut Random, log: &str) -> Event {
 
 /// The dialects that are written, one after another.
 fn dialect_of(seed: u64) -> &'static dyn Dialect {
-    let written: Vec<_> = dialect::all().iter().filter(|dialect| dialect.write().is_some()).collect();
+    let written: Vec<_> = dialect::all().iter().filter(|dialect| dialect.writer().is_some()).collect();
     *written[(seed % written.len() as u64) as usize]
 }
 
@@ -337,7 +337,7 @@ fn converse(machine: &Machine, told: &mut Told, story: &str) {
 
 #[test]
 fn a_crash_at_every_operation_loses_nothing_that_was_acknowledged() {
-    for dialect in dialect::all().iter().filter(|dialect| dialect.write().is_some()) {
+    for dialect in dialect::all().iter().filter(|dialect| dialect.writer().is_some()) {
         let whole = Machine::new(*dialect, 0);
         converse(&whole, &mut Told::default(), dialect.name());
         for step in 0..=whole.sim.steps() {
@@ -355,7 +355,7 @@ fn a_crash_at_every_operation_loses_nothing_that_was_acknowledged() {
 
 #[test]
 fn a_failure_of_every_operation_is_told_and_overcome() {
-    for dialect in dialect::all().iter().filter(|dialect| dialect.write().is_some()) {
+    for dialect in dialect::all().iter().filter(|dialect| dialect.writer().is_some()) {
         let whole = Machine::new(*dialect, 0);
         converse(&whole, &mut Told::default(), dialect.name());
         for step in 0..whole.sim.steps() {

@@ -14,7 +14,7 @@ dialect!(Blocks, "*.jsonl", Format::Lines, LastWins, Some(5000), link_block);
 fn link_block<'a>(text: &'a str, emit: Emit<'_, 'a>) -> Result<(), serde_json::Error> {
     let block: Fields<'a> = serde_json::from_str(text)?;
     if block.kind.as_deref() == Some("leaf") {
-        block.id.into_iter().for_each(|leaf| emit(Event::Leaf(leaf)));
+        block.id.into_iter().for_each(|leaf| emit(Event::Head(leaf)));
         return Ok(());
     }
     emit(block.link(text, block.parent.clone().map_or(Parent::Root, Parent::Id)));

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fs;
 
 use scrollback::dialect::layout::Format;
-use scrollback::dialect::{About, Event, Parent};
+use scrollback::dialect::{Event, Parent, SessionFacts};
 use scrollback::model::message::Part;
 use scrollback::model::record::Usage;
 use scrollback::session::Session;
@@ -38,7 +38,7 @@ struct Meta<'a> {
 fn link_fork<'a>(text: &'a str, emit: Emit<'_, 'a>) -> Result<(), serde_json::Error> {
     let Meta { meta, base, until, for_session, for_call, back } = serde_json::from_str(text)?;
     if let Some(back) = back {
-        emit(Event::Cut(back));
+        emit(Event::CutFrom(back));
         return Ok(());
     }
     if meta.is_none() {
@@ -50,9 +50,14 @@ fn link_fork<'a>(text: &'a str, emit: Emit<'_, 'a>) -> Result<(), serde_json::Er
         return Ok(());
     }
     if let Some(session) = base {
-        emit(Event::Base { session, until, last: None });
+        emit(Event::ForkBase { session, until, last: None });
     }
-    emit(Event::About(About { session: meta, parent_session: for_session, parent_call: for_call, ..About::default() }));
+    emit(Event::Facts(SessionFacts {
+        session: meta,
+        parent_session: for_session,
+        parent_call: for_call,
+        ..SessionFacts::default()
+    }));
     Ok(())
 }
 

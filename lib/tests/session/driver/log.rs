@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fs;
 
 use scrollback::dialect::layout::Format;
-use scrollback::dialect::{About, Event, Key, Parent};
+use scrollback::dialect::{Event, Key, Parent, SessionFacts};
 use scrollback::session::Session;
 use scrollback::session::read::source::Source;
 use scrollback::view::conversation::Conversation;
@@ -37,9 +37,9 @@ struct Set<'a> {
 fn link_log<'a>(text: &'a str, emit: Emit<'_, 'a>) -> Result<(), serde_json::Error> {
     let step: Step<'a> = serde_json::from_str(text)?;
     if let Some(session) = step.session {
-        emit(Event::About(About { session: Some(session), ..About::default() }));
+        emit(Event::Facts(SessionFacts { session: Some(session), ..SessionFacts::default() }));
     } else if let Some(id) = step.rewind_to {
-        emit(Event::Cut(id));
+        emit(Event::CutFrom(id));
     } else if let Some(set) = step.set {
         for message in set.messages.into_iter().inspect(|_| emit(Event::ReplaceAll)).flatten().collect::<Vec<_>>() {
             link_message(message.get(), emit)?;

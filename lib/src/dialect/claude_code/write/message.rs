@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::nature::{THINKING_MODE, TODO};
+use super::super::record_class::{THINKING_MODE, TODO};
 use super::block::{self, Speaker};
 use super::{NO_MODEL, Record, Voice};
 use crate::dialect::line_builder::{self, Fields, Losses, fields};

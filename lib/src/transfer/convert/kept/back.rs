@@ -24,7 +24,7 @@ impl Kept {
         };
         // Not all that is added is a record: a head is named, too.
         let has_newer = self.is_added_to(session);
-        let is_line = next.write().is_some_and(|writing| writing.shape == Shape::Linear);
+        let is_line = next.writer().is_some_and(|writing| writing.shape == Shape::Linear);
         if has_newer && is_line && !self.goes_on_at_its_end(session, next) {
             let remark = format!(
                 "it went on from an earlier record, and {} has no branches: the branch is converted anew",

@@ -6,7 +6,7 @@ use crate::write::recorder::Refused;
 use crate::write::recorder::tickets::Tickets;
 
 pub(super) fn written() -> impl Iterator<Item = &'static dyn Dialect> {
-    dialect::all().iter().copied().filter(|dialect| dialect.write().is_some())
+    dialect::all().iter().copied().filter(|dialect| dialect.writer().is_some())
 }
 
 pub(super) fn text_of(machine: &Machine) -> String {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::block;
 use super::line::{Line, Message};
-use crate::dialect::record_class::Nature;
+use crate::dialect::record_class::RecordClass;
 use crate::model::record::Kind;
 
 /// Lines that tell something about the session and are no part of the conversation.
@@ -46,27 +46,29 @@ pub(super) const THINKING_MODE: &str = "thinking_mode";
 
 impl<'a> Line<'a> {
     /// What the line is, and its name when that is not known.
-    pub(super) fn nature(&self) -> (Nature, Option<Cow<'a, str>>) {
+    pub(super) fn record_class(&self) -> (RecordClass, Option<Cow<'a, str>>) {
         let Some(name) = &self.name.0 else {
             let kind = match self.message.0.as_ref().and_then(|message| message.role.0.as_deref()) {
                 Some("assistant") => Kind::Assistant,
                 Some("user") => self.of_user(),
                 _ => Kind::Other,
             };
-            return (Nature::link(kind), None);
+            return (RecordClass::link(kind), None);
         };
-        let nature = match &**name {
-            "user" => Nature::link(self.of_user()),
-            "assistant" => Nature { failure: self.is_api_error_message.0, ..Nature::link(Kind::Assistant) },
-            "attachment" if self.is_typed() => Nature::link(Kind::User),
-            "attachment" => Nature::link(Kind::Attachment),
+        let class = match &**name {
+            "user" => RecordClass::link(self.of_user()),
+            "assistant" => {
+                RecordClass { is_failure: self.is_api_error_message.0, ..RecordClass::link(Kind::Assistant) }
+            }
+            "attachment" if self.is_typed() => RecordClass::link(Kind::User),
+            "attachment" => RecordClass::link(Kind::Attachment),
             "system" => return self.notice(),
-            "summary" | "custom-title" | "ai-title" => Nature::side(Kind::Title),
-            "file-history-snapshot" | "file-history-delta" => Nature::side(Kind::Snapshot),
-            name if ASIDE.contains(&name) => Nature::side(Kind::Header),
-            _ => return (Nature::link(Kind::Other), Some(name.clone())),
+            "summary" | "custom-title" | "ai-title" => RecordClass::side(Kind::Title),
+            "file-history-snapshot" | "file-history-delta" => RecordClass::side(Kind::Snapshot),
+            name if ASIDE.contains(&name) => RecordClass::side(Kind::Header),
+            _ => return (RecordClass::link(Kind::Other), Some(name.clone())),
         };
-        (nature, None)
+        (class, None)
     }
 
     /// Something that waited until the model had time for it.
@@ -107,20 +109,20 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn notice(&self) -> (Nature, Option<Cow<'a, str>>) {
+    fn notice(&self) -> (RecordClass, Option<Cow<'a, str>>) {
         let says_something = self.content.0.as_ref().is_some_and(|content| !content.is_empty());
-        let told = Nature::link(if says_something { Kind::System } else { Kind::Header });
+        let told = RecordClass::link(if says_something { Kind::System } else { Kind::Header });
         match self.subtype.0.as_deref() {
-            Some("compact_boundary") => (Nature::link(Kind::Compaction), None),
+            Some("compact_boundary") => (RecordClass::link(Kind::Compaction), None),
             // The answer that came after all hangs on what it answers, not on the failed attempt.
-            Some("api_error") => (Nature { failure: true, ..Nature::side(Kind::System) }, None),
+            Some("api_error") => (RecordClass { is_failure: true, ..RecordClass::side(Kind::System) }, None),
             Some(name) if !NOTICES.contains(&name) => (told, Some(format!("system/{name}").into())),
             _ => (told, None),
         }
     }
 
     /// The API's own ids and blocks, and lines that no other agent writes.
-    pub(super) fn is_marked(&self) -> bool {
+    pub(super) fn recognizes(&self) -> bool {
         let name = self.name.0.as_deref().unwrap_or_default();
         let of_api = |message: &Message<'_>| {
             let is_ours = |kind: &str| block::is_call(kind) || kind == "tool_result" || kind == "thinking";

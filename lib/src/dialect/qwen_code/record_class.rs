@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::line::{Line, Part};
-use crate::dialect::record_class::Nature;
+use crate::dialect::record_class::RecordClass;
 use crate::model::lenient::ObjectOrText;
 use crate::model::record::Kind;
 
@@ -36,25 +36,25 @@ const INJECTED: &[&str] = &["cron", "goal_runtime", "notification"];
 
 impl<'a> Line<'a> {
     /// What the record is, and its name when that is not known.
-    pub(super) fn nature(&self) -> (Nature, Option<Cow<'a, str>>) {
+    pub(super) fn record_class(&self) -> (RecordClass, Option<Cow<'a, str>>) {
         let subtype = self.subtype.0.as_deref().filter(|subtype| !subtype.is_empty());
         let unknown =
             || subtype.map(|subtype| Cow::Owned(format!("{}/{subtype}", self.name.0.as_deref().unwrap_or("?"))));
         match self.name.0.as_deref() {
             Some("user") => match subtype {
-                None | Some("mid_turn_user_message") => (Nature::link(self.of_user()), None),
-                Some(injected) if INJECTED.contains(&injected) => (Nature::link(Kind::Attachment), None),
+                None | Some("mid_turn_user_message") => (RecordClass::link(self.of_user()), None),
+                Some(injected) if INJECTED.contains(&injected) => (RecordClass::link(Kind::Attachment), None),
                 // Spoken, and never sent to the model.
-                Some("realtime_message") => (Nature::link(Kind::System), None),
+                Some("realtime_message") => (RecordClass::link(Kind::System), None),
                 // Whoever said it: words are not lost.
-                Some(_) => (Nature::link(self.of_user()), unknown()),
+                Some(_) => (RecordClass::link(self.of_user()), unknown()),
             },
-            Some("assistant") => (Nature::link(Kind::Assistant), unknown()),
-            Some("tool_result") => (Nature::link(Kind::ToolResult), unknown()),
+            Some("assistant") => (RecordClass::link(Kind::Assistant), unknown()),
+            Some("tool_result") => (RecordClass::link(Kind::ToolResult), unknown()),
             Some("system") => self
                 .of_system(subtype)
-                .map_or_else(|| (Nature::link(Kind::Other), unknown()), |nature| (nature, None)),
-            Some(name) => (Nature::link(Kind::Other), Some(Cow::Owned(name.to_owned()))),
+                .map_or_else(|| (RecordClass::link(Kind::Other), unknown()), |class| (class, None)),
+            Some(name) => (RecordClass::link(Kind::Other), Some(Cow::Owned(name.to_owned()))),
             None => {
                 let role =
                     if let ObjectOrText::Object(content) = &self.message { content.role.0.as_deref() } else { None };
@@ -63,7 +63,7 @@ impl<'a> Line<'a> {
                     Some("user") => self.of_user(),
                     _ => Kind::Other,
                 };
-                (Nature::link(kind), None)
+                (RecordClass::link(kind), None)
             }
         }
     }
@@ -80,23 +80,23 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn of_system(&self, subtype: Option<&str>) -> Option<Nature> {
+    fn of_system(&self, subtype: Option<&str>) -> Option<RecordClass> {
         let payload = self.system_payload.0.as_ref();
-        let says = |content: bool| Nature::link(if content { Kind::System } else { Kind::Header });
+        let says = |content: bool| RecordClass::link(if content { Kind::System } else { Kind::Header });
         Some(match subtype {
-            Some("chat_compression") => Nature::link(Kind::Compaction),
-            Some("custom_title") => Nature::link(Kind::Title),
-            Some("rewind") => Nature::link(Kind::Rewind),
-            Some("file_history_snapshot") => Nature::link(Kind::Snapshot),
-            Some("agent_launch_prompt") => Nature::link(Kind::Attachment),
-            Some("slash_command") => Nature::link(Kind::System),
+            Some("chat_compression") => RecordClass::link(Kind::Compaction),
+            Some("custom_title") => RecordClass::link(Kind::Title),
+            Some("rewind") => RecordClass::link(Kind::Rewind),
+            Some("file_history_snapshot") => RecordClass::link(Kind::Snapshot),
+            Some("agent_launch_prompt") => RecordClass::link(Kind::Attachment),
+            Some("slash_command") => RecordClass::link(Kind::System),
             Some("at_command") => says(payload.is_some_and(|payload| payload.message.clone().some().is_some())),
             Some("turn_result") => {
                 let failure = payload.is_some_and(|payload| payload.state.0.as_deref() == Some("error"));
-                Nature { failure, ..says(failure) }
+                RecordClass { is_failure: failure, ..says(failure) }
             }
-            Some(aside) if ASIDE.contains(&aside) => Nature { side: true, ..Nature::link(Kind::Header) },
-            Some(fact) if FACTS.contains(&fact) => Nature::link(Kind::Header),
+            Some(aside) if ASIDE.contains(&aside) => RecordClass { is_side: true, ..RecordClass::link(Kind::Header) },
+            Some(fact) if FACTS.contains(&fact) => RecordClass::link(Kind::Header),
             Some(_) => return None,
             None => says(!matches!(self.message, ObjectOrText::Absent)),
         })
@@ -110,7 +110,7 @@ impl<'a> Line<'a> {
     }
 
     /// The API's content and the fields that no other agent has.
-    pub(super) fn is_marked(&self) -> bool {
+    pub(super) fn recognizes(&self) -> bool {
         let model =
             matches!(&self.message, ObjectOrText::Object(content) if content.role.0.as_deref() == Some("model"));
         let known_subtype = self.name.0.as_deref() == Some("system") && self.system_payload.0.is_some();
