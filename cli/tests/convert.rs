@@ -22,9 +22,9 @@ fn a_session_becomes_another_agents_where_that_one_finds_it() {
     let env = env();
     assert_snapshot!(env.run(&["convert", "s1", "--to", "codex"]).all(), @r#"
     $HOME/.codex/sessions/2026/11/15/rollout-2026-11-15T10-00-00-e52f2165-4db6-5181-b17e-bd798cab674d.jsonl
-             COUNT  WHAT            FIRST RECORD
-    dropped      3  surroundings    u1
-    dropped      2  another branch  u2
+             COUNT  WHAT          FIRST RECORD
+    dropped      3  environment   u1
+    dropped      2  other branch  u2
     [exit 0]
     5 things of the native session are otherwise in codex; --json tells every record.
     The .scrollback.json beside it keeps the original, for the way back.
@@ -57,7 +57,7 @@ fn programs_get_the_path_and_every_loss() {
     let keys: Vec<&String> = told.as_object().unwrap().keys().collect();
     assert_eq!(keys, ["path", "losses"]);
     assert!(told["path"].as_str().unwrap().starts_with("$DIR/desk/other/projects/"), "{told}");
-    let branch = json!({"record": "u2", "what": "another branch", "kind": "dropped", "count": 1});
+    let branch = json!({"record": "u2", "what": "other branch", "kind": "dropped", "count": 1});
     assert!(told["losses"].as_array().unwrap().contains(&branch), "{told}");
 }
 
@@ -72,9 +72,9 @@ fn a_branch_can_be_chosen_and_the_lines_go_to_a_pipe() {
     {"type":"message","role":"user","content":"Sure?","msg_id":"3519fdef-13e3-5b31-9eeb-9a7952d00aaa","ts":"2026-11-15T10:00:00+00:00"}
     {"type":"message","role":"assistant","content":"**Yes.**","msg_id":"38bb28fc-7efc-51ba-8add-568addf9f1ca","ts":"2026-11-15T10:00:00+00:00"}
     [exit 0]
-             COUNT  WHAT            FIRST RECORD
-    dropped      4  surroundings    u1
-    dropped      1  another branch  u3
+             COUNT  WHAT          FIRST RECORD
+    dropped      4  environment   u1
+    dropped      1  other branch  u3
     "#);
     let same =
         env.run(&["convert", "s1", "--head", "a2", "--to", "fluux", "--jid", "ada@example.org", "-o", "-", "--json"]);

@@ -254,7 +254,7 @@ impl Chat<'_> {
                 let session = self.recorder.session();
                 println!("\n{}", json!({"session": session, "id": saved.id, "said": said, "losses": saved.losses}));
             }
-            for loss in saved.losses.iter().filter(|loss| self.lost.insert(loss.what.clone())) {
+            for loss in saved.losses.iter().filter(|loss| self.lost.insert(loss.what.to_string())) {
                 eprintln!("(in this format: {})", plain(&loss.to_string()));
             }
         }

@@ -4,10 +4,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use scrollback::dialect::writer::LossKind;
 use scrollback::dialect::{self, Dialect};
 use scrollback::model::error::Error;
 use scrollback::model::host::Host;
+use scrollback::model::loss::LossKind;
 use scrollback::session::{Bridge, Session};
 use scrollback::transfer::convert::{Conversion, Converted, LossRow, Target};
 use scrollback::view::find::SessionName;
@@ -215,7 +215,7 @@ fn table(losses: &[LossRow], width: usize, paint: Paint) -> String {
         table.push(vec![
             Cell::new(kind, plain),
             Cell::new(count.to_string(), plain),
-            Cell::new(clean::line(&row.what), plain),
+            Cell::new(clean::line(row.what.name()), plain),
             Cell::new(clean::line(&row.record), plain),
         ]);
     }

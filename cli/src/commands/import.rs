@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use scrollback::dialect;
-use scrollback::dialect::writer::LossKind;
+use scrollback::model::loss::LossKind;
 use scrollback::transfer::convert::{Converted, LossRow};
 use scrollback::transfer::import::{self, Imported, Run};
 use serde::Serialize;

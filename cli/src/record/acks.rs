@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use scrollback::dialect::writer::Loss;
+use scrollback::model::loss::Loss;
 use scrollback::write::recorder::{Ack, Durability, Refused, Saved};
 use serde::Serialize;
 

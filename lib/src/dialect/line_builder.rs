@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::dialect::writer::{Adoption, Line, Loss, Names, NewRecord, Written};
-pub(crate) use crate::dialect::writer::{Losses, word_for as name_of};
+use crate::dialect::writer::{Adoption, Line, Names, NewRecord, Written};
 use crate::model::divider;
+use crate::model::loss::{Losses, Lost};
 use crate::model::message::{Part, ToolPart};
 use crate::model::record::{Body, Content, Context, RecordId, ToolResult};
 use crate::model::wire::{id as plain_id, name_sender, own_result};
@@ -56,7 +56,7 @@ pub(crate) enum Replaced<'b> {
 
 impl Replaced<'_> {
     /// The word for such a body that the format has no place for.
-    pub(crate) const LOST: &'static str = "replaced history";
+    pub(crate) const LOST: Lost = Lost::ReplacedHistory;
 
     pub(crate) fn by(body: &Body) -> Replaced<'_> {
         match body {
@@ -79,22 +79,22 @@ impl Losses {
     pub(crate) fn of_sender(&mut self, content: &Content, pieces: &mut [Value]) {
         let sender = content.sender.as_deref();
         match name_sender(sender, pieces) {
-            true => self.renamed("sender"),
-            false => self.dropped_if(sender.is_some(), "sender"),
+            true => self.renamed(Lost::Sender),
+            false => self.dropped_if(sender.is_some(), Lost::Sender),
         }
     }
 
     /// What neither an API nor an agent that keeps to one has a place for, in what was said.
     pub(crate) fn of_said(&mut self, content: &Content) {
-        self.dropped_if(content.context.platform.is_some(), Loss::SURROUNDINGS);
-        self.dropped_if(!content.metadata.is_empty(), "metadata");
+        self.dropped_if(content.context.platform.is_some(), Lost::Environment);
+        self.dropped_if(!content.metadata.is_empty(), Lost::Metadata);
     }
 
     /// The same of a call; its approval is told by its result at most.
     pub(crate) fn of_call(&mut self, call: &ToolPart) {
         let details = [&call.tool_metadata, &call.result_provider_metadata].into_iter().any(Option::is_some);
-        self.dropped_if(details || call.title.is_some() || !call.extra.is_empty(), "details of a call");
-        self.dropped_if(call.is_open() && call.approval().is_some(), "approval");
+        self.dropped_if(details || call.title.is_some() || !call.extra.is_empty(), Lost::CallDetails);
+        self.dropped_if(call.is_open() && call.approval().is_some(), Lost::Approval);
     }
 }
 
@@ -169,10 +169,10 @@ pub(crate) fn words(parts: &[Part], losses: &mut Losses) -> String {
             Part::StepStart => {}
             other => match divider::text_of_failure(other) {
                 Some(text) => {
-                    losses.renamed(name_of(other));
+                    losses.renamed(other);
                     texts.push(text);
                 }
-                None => losses.dropped(name_of(other)),
+                None => losses.dropped(other),
             },
         }
     }

@@ -67,7 +67,7 @@ pub trait Dialect: Sync {
     ///
     /// What is written must be read back by `link` and `body` as the same record, and by the agent itself as its own:
     /// every required field is there, optional ones only with a value, unknown fields of a copied line stay. What the
-    /// format cannot store is a [`crate::dialect::writer::Loss`], never dropped silently.
+    /// format cannot store is a [`crate::model::loss::Loss`], never dropped silently.
     fn writer(&self) -> Option<&'static Writer> {
         None
     }

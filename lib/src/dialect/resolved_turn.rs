@@ -2,7 +2,8 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use crate::dialect::writer::{Loss, LossKind, NewRecord, Written};
+use crate::dialect::writer::{NewRecord, Written};
+use crate::model::loss::Lost;
 use crate::model::message::Part;
 use crate::model::record::{Content, ToolResult};
 use crate::model::settle::{annotate, orphan, settle_in_turn, take_first_final};
@@ -35,12 +36,12 @@ pub(crate) fn closed(content: &Content, written: &mut Written) -> Closed {
     let mut strays = Vec::new();
     for (call, left) in results.into_iter().filter(|(_, left)| !left.is_empty()) {
         match called.contains(&call) {
-            true => written.lose("another result of the same call", LossKind::Dropped),
+            true => written.losses.dropped(Lost::DuplicateResult),
             false => strays.extend(left),
         }
     }
     if content.notes.iter().any(|note| !called.contains(&note.call_id)) {
-        written.lose("note of a run", LossKind::Dropped);
+        written.losses.dropped(Lost::RunNotes);
     }
     strays.sort_by_key(|(order, _)| *order);
     annotate(content.notes.clone(), &mut parts);
@@ -50,14 +51,14 @@ pub(crate) fn closed(content: &Content, written: &mut Written) -> Closed {
 /// Of where something was said, no format of turns has a place for all.
 pub(crate) fn lose_surroundings(content: &Content, written: &mut Written) {
     if content.context.platform.is_some() || content.context.user_type.is_some() {
-        written.lose(Loss::SURROUNDINGS, LossKind::Dropped);
+        written.losses.dropped(Lost::Environment);
     }
 }
 
 /// Notes where a session forgets, at its first record, which one it was forked from.
 pub(crate) fn told_of_fork(draft: &NewRecord<'_>, mut written: Written) -> Written {
     if draft.forked_from.is_some() && draft.parent.is_none() {
-        written.lose("fork", LossKind::Dropped);
+        written.losses.dropped(Lost::Fork);
     }
     written
 }

@@ -3,9 +3,6 @@
 //! The recorder and the converter decide when something is written and where it hangs; a dialect says how one record of
 //! theirs looks in its format, and what of it the format cannot hold.
 
-mod loss;
-mod word;
-
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
@@ -13,10 +10,8 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::model::issue::quoted;
+use crate::model::loss::{Losses, Lost};
 use crate::model::record::{Body, Context, RecordId, SessionId, Usage};
-pub(crate) use loss::word_for;
-pub use loss::{Loss, LossKind, Losses, WORDS};
-pub(crate) use word::{WHOLE_RECORDS, same, word_of_key, word_of_kind, word_of_role};
 
 /// How a dialect writes. See [`crate::dialect::Dialect::write`].
 pub struct Writer {
@@ -278,19 +273,14 @@ impl Written {
     }
 
     /// Nothing: the format has no place for it.
-    pub fn nothing(what: &str) -> Written {
+    pub fn nothing(what: impl Into<Lost>) -> Written {
         Written::default().without(what)
     }
 
     /// The same, and something is not in it.
-    pub fn without(mut self, what: &str) -> Written {
-        self.lose(what, LossKind::Dropped);
+    pub fn without(mut self, what: impl Into<Lost>) -> Written {
+        self.losses.dropped(what);
         self
-    }
-
-    /// Notes what became of something.
-    pub fn lose(&mut self, what: &str, kind: LossKind) {
-        self.losses.push(Loss::of(what, kind));
     }
 }
 

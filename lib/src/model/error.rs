@@ -4,8 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::dialect::writer::Losses;
 use crate::model::issue::quoted;
+use crate::model::loss::Losses;
 use crate::model::record::RecordId;
 
 /// Why the library stopped. Where a file is concerned, the error names it.
@@ -171,7 +171,7 @@ impl Error {
 
     /// The format cannot store a record.
     pub(crate) fn record_lost(dialect: &'static str, losses: Losses) -> Error {
-        Error::CannotStore { dialect, what: losses.words(), losses }
+        Error::CannotStore { dialect, what: losses.names(), losses }
     }
 }
 

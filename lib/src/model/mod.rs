@@ -3,6 +3,7 @@
 pub mod record;
 pub mod message;
 pub mod issue;
+pub mod loss;
 pub mod error;
 pub(crate) mod divider;
 pub mod thinking;

@@ -30,11 +30,12 @@ use serde::Serialize;
 
 use crate::dialect::Dialect;
 use crate::dialect::layout::Format;
-use crate::dialect::writer::{LossKind, Shape};
+use crate::dialect::writer::Shape;
 use crate::disk::replace::{delete, write_all};
 use crate::disk::{Disk, Real};
 use crate::model::error::{At, Error, Result};
 use crate::model::host::Host;
+use crate::model::loss::{LossKind, Lost};
 use crate::model::project;
 use crate::model::record::SessionId;
 use crate::session::read::open::ReadOptions;
@@ -95,7 +96,7 @@ pub struct LossRow {
     /// The source's record.
     pub record: String,
     /// What.
-    pub what: String,
+    pub what: Lost,
     /// What became of it.
     pub kind: LossKind,
     /// How often in that record.
@@ -175,7 +176,7 @@ impl Session {
         let lines = if way.is_new_kind || way.back.is_some() { Lines::SaidAgain } else { Lines::Copied };
         let own = left_behind::found(self, lines);
         let of_original = way.back.iter().flat_map(|kept| kept.left_behind());
-        let all = own.into_iter().chain(of_original.map(|(what, count)| (what.as_str(), *count)));
+        let all = own.into_iter().chain(of_original);
         all.map(|(what, count)| self.lost_beside(what, count)).collect()
     }
 
@@ -201,15 +202,15 @@ impl Session {
         };
         let bytes = kept.and_then(|kept| kept.bytes(limits));
         if bytes.is_none() && way.is_new_kind && !self.is_rows() {
-            replayed.losses.push(self.lost_beside("original", 1));
+            replayed.losses.push(self.lost_beside(Lost::Original, 1));
         }
         Ok(bytes)
     }
 
     /// Something of no record in particular.
-    fn lost_beside(&self, what: &str, count: u64) -> LossRow {
+    fn lost_beside(&self, what: Lost, count: u64) -> LossRow {
         let record = self.head().map(|head| head.id().into_owned()).unwrap_or_default();
-        LossRow { record, what: what.to_owned(), kind: LossKind::Dropped, count, fields: Vec::new() }
+        LossRow { record, what, kind: LossKind::Dropped, count, fields: Vec::new() }
     }
 
     /// Writes the new file, and tells what it does not say as the source does.
@@ -245,7 +246,7 @@ impl Session {
             }
         }
         if kept.is_none() && self.parent_session().is_some() && converted.parent_session().is_none() {
-            replayed.losses.push(self.lost_beside("parent session", 1));
+            replayed.losses.push(self.lost_beside(Lost::ParentSession, 1));
         }
         let told_before = replayed.losses.len();
         compare::add_differences(&pairs, (self, &converted), &mut replayed)?;
@@ -317,7 +318,7 @@ impl Session {
 
 /// Losses of one record and one kind as one row, in the order of the records.
 fn rows(losses: Vec<LossRow>) -> Vec<LossRow> {
-    let mut at: HashMap<(String, String, LossKind), usize> = HashMap::new();
+    let mut at: HashMap<(String, Lost, LossKind), usize> = HashMap::new();
     let mut rows: Vec<LossRow> = Vec::new();
     for loss in losses {
         let known = *at.entry((loss.record.clone(), loss.what.clone(), loss.kind)).or_insert(rows.len());

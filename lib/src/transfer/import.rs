@@ -11,10 +11,10 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use crate::dialect::layout::Format;
-use crate::dialect::writer::LossKind;
 use crate::dialect::{AiSdk, Native};
 use crate::model::error::{At, Error, Result};
 use crate::model::host::Host;
+use crate::model::loss::{LossKind, Lost};
 use crate::model::message::Part;
 use crate::model::record::{Body, Kind};
 use crate::session::Session;
@@ -104,7 +104,7 @@ fn unsaid(source: &Source, log: &Session) -> Result<Option<LossRow>> {
     let unsaid = row.iter().filter(|(key, value)| !is_name(key) && !is_empty(value) && !is_said(value));
     let fields: Vec<String> = unsaid.map(|(key, _)| key.clone()).collect();
     let (record, count) = (source.name(), fields.len() as u64);
-    let row = LossRow { record, what: "field".to_owned(), kind: LossKind::Dropped, count, fields };
+    let row = LossRow { record, what: Lost::Field, kind: LossKind::Dropped, count, fields };
     Ok((count > 0).then_some(row))
 }
 

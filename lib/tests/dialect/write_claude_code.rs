@@ -251,10 +251,10 @@ fn what_the_format_cannot_hold_is_told() {
         (Body::Assistant(Content { parts: vec![unsigned.clone()], ..model() }), "refused thinking, usage"),
         (Body::Assistant(Content { parts: vec![unsigned, text("Hi")], ..model() }), "dropped thinking"),
         (Body::Assistant(Content { parts: vec![source], ..model() }), "refused source, usage"),
-        (Body::Assistant(Content { parts: vec![steering], ..model() }), "renamed message inside another"),
+        (Body::Assistant(Content { parts: vec![steering], ..model() }), "renamed steering message"),
         (
             Body::Assistant(Content { parts: vec![odd.into()], ..model() }),
-            "renamed tool input\nrenamed tool name\nrenamed id of a call",
+            "renamed tool input\nrenamed tool name\nrenamed call id",
         ),
         (Body::Assistant(Content { parts: vec![asked.into()], ..model() }), "dropped approval"),
         (
@@ -281,8 +281,8 @@ fn what_the_format_cannot_hold_is_told() {
             "dropped provider metadata",
         ),
         (results([result("c", json!({"rows": 2}), Outcome::Done)]), "renamed tool output"),
-        (results([result("c", Value::Null, Outcome::Failed(String::new()))]), "synthesised reason of a failure"),
-        (results([result("c", Value::Null, Outcome::Denied(None))]), "synthesised reason of a failure"),
+        (results([result("c", Value::Null, Outcome::Failed(String::new()))]), "synthesised failure reason"),
+        (results([result("c", Value::Null, Outcome::Denied(None))]), "synthesised failure reason"),
         (
             results([ToolResult { preliminary: true, ..result("c", "half", Outcome::Done) }]),
             "refused preliminary result",
@@ -297,7 +297,7 @@ fn what_the_format_cannot_hold_is_told() {
         ),
         (title("First words", TitleSource::Prompt), "refused title"),
         (Body::Compaction(Compaction::default()), "refused compaction"),
-        (Body::Rewind(Rewind { from: None, reason: Some("wrong".into()) }), "dropped reason of a rewind"),
+        (Body::Rewind(Rewind { from: None, reason: Some("wrong".into()) }), "dropped rewind reason"),
         (Body::Restore(Restore::default()), "refused restore"),
         (Body::Snapshot(Snapshot { message: Some("x".into()), ..Snapshot::default() }), "refused snapshot"),
         (Body::Header(Map::new()), "refused header"),

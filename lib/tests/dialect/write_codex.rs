@@ -300,7 +300,7 @@ fn a_call_that_carries_its_result_becomes_both() {
     let results = read.iter().filter(|body| matches!(body, Body::ToolResult(_))).count();
     assert_eq!(results, 3);
     assert!(written.lost_of(1).contains(&"synthesised tool input".to_owned()));
-    assert!(written.lost_of(1).contains(&"renamed state of a call".to_owned()));
+    assert!(written.lost_of(1).contains(&"renamed call state".to_owned()));
 }
 
 #[test]
@@ -323,8 +323,8 @@ fn names_and_ids_that_the_api_refuses_are_renamed_alike_in_call_and_result() {
     let long = "x".repeat(80);
     let call = Body::Assistant(said([called("mcp server.tool", &long, json!({}))]));
     let written = wrote(&[user("go"), call, gave(&long, "ok", Outcome::Done)]);
-    assert_eq!(written.lost_of(1), ["renamed id of a call", "renamed tool name"]);
-    assert_eq!(written.lost_of(2), ["renamed id of a call"]);
+    assert_eq!(written.lost_of(1), ["renamed call id", "renamed tool name"]);
+    assert_eq!(written.lost_of(2), ["renamed call id"]);
     let session = written.session();
     let sent = sent(&session);
     assert_eq!((&sent[1]["name"], &sent[1]["call_id"]), (&json!("mcp_server_tool"), &sent[2]["call_id"]));
@@ -426,7 +426,7 @@ fn a_compaction_puts_its_summary_in_the_place_of_what_came_before() {
     let (texts, lost) = summed(told);
     assert_eq!(texts[0], "one");
     assert_eq!(texts.last().unwrap(), "three");
-    assert_eq!(lost, ["dropped compaction facts", "dropped kept records"]);
+    assert_eq!(lost, ["dropped compaction details", "dropped kept records"]);
     let replaced = Compaction { replacement: Some(vec![user("kept"), answer("said")]), ..plain.clone() };
     let (texts, lost) = summed(replaced);
     assert_eq!((texts, lost), (vec!["kept".to_owned(), "said".to_owned(), "three".to_owned()], vec![]));
@@ -521,13 +521,13 @@ fn what_has_no_place_is_told() {
     assert_eq!(
         lost,
         [
-            "dropped text, dropped file, renamed attachment, dropped unknown part, renamed sender, dropped surroundings, dropped todos, dropped metadata",
+            "dropped text, dropped file, renamed attachment, dropped unknown part, renamed sender, dropped environment, dropped todos, dropped metadata",
             "refused rewind",
             "refused restore",
             "refused snapshot",
             "refused unknown record",
             "refused header",
-            "renamed message inside another, dropped image, dropped data part",
+            "renamed steering message, dropped image, dropped data part",
             "refused empty message",
         ]
     );

@@ -157,7 +157,7 @@ fn of_a_turn_the_last_words_are_kept_and_the_rest_is_told() {
             "dropped model",
             "dropped usage",
             "dropped text",
-            "renamed several texts",
+            "renamed text parts",
         ]
     );
     assert_eq!(
@@ -250,7 +250,7 @@ fn what_a_message_says_beside_its_words_is_told() {
             "renamed attachment",
             "dropped data part",
             "dropped unknown part",
-            "dropped surroundings",
+            "dropped environment",
             "dropped todos",
             "dropped error",
             "dropped metadata",
@@ -310,7 +310,7 @@ fn a_turn_is_on_disk_when_the_model_has_spoken_last() {
     assert!(matches!(recorder.tool_result(result("c1", "x", Outcome::Done)).unwrap(), Ack::Held { .. }));
     assert_eq!(recorder.unsaved().len(), 2);
     let Ack::Saved(saved) = recorder.assistant("It says x.").unwrap() else { panic!("the turn is over") };
-    let lost: Vec<&str> = saved.losses.iter().map(|loss| loss.what.as_str()).collect();
+    let lost: Vec<&str> = saved.losses.iter().map(|loss| loss.what.name()).collect();
     assert_eq!(lost, ["tool call", "tool result", "text"]);
     assert!(recorder.unsaved().is_empty());
     for refused in [recorder.title("t"), recorder.todos(Vec::new()), recorder.usage(Usage::default())] {

@@ -137,7 +137,7 @@ fn calls_say_how_they_ended() {
     };
     insta::assert_snapshot!(check(Body::Assistant(said)), @r#"
     r0 assistant: "Four." {"id":"c1","name":"Bash","args":{},"result":"ok","success":true,"duration_ms":3} {"id":"c2","name":"Bash","args":{},"result":"half","success":false,"error":"broke","duration_ms":3} {"id":"c3","name":"Bash","args":{},"success":false,"error":"the tool failed","duration_ms":3} {"id":"c4","name":"Bash","args":{},"success":false,"error":"denied","duration_ms":3}
-    synthesised reason of a failure
+    synthesised failure reason
     dropped approval
     renamed denial
     "#);
@@ -159,7 +159,7 @@ fn results_of_calls_elsewhere_are_calls_of_their_own_and_words_between_are_the_u
     r0 assistant: "One"
     made-0 user: "Faster."
     made-1 assistant: "two"
-    renamed message inside another
+    renamed steering message
     "#);
 }
 
@@ -176,14 +176,14 @@ fn what_has_no_line_of_its_own_is_renamed_or_dropped_and_told() {
     insta::assert_snapshot!(check(notice(Some("overloaded"), false)), @r#"
     r0 system: "Mind."
     renamed error
-    dropped kind of an error
+    dropped error kind
     "#);
     let failure = Content { error: Some("overloaded".into()), ..Content::default() };
     insta::assert_snapshot!(check(Body::System(failure)), @r#"
     r0 system: "[error overloaded]"
     renamed error
     synthesised text
-    dropped kind of an error
+    dropped error kind
     "#);
     let summary = |summary: Option<&str>| {
         Body::Compaction(Compaction { summary: summary.map(str::to_owned), cuts: true, ..Compaction::default() })
@@ -217,7 +217,7 @@ fn work_beside_the_conversation_is_not_put_into_it() {
     let new_id = || "made".to_owned();
     let written = (writing(sage()).lines)(&NewRecord { sidechain: true, ..draft(&session, &id, &body, &new_id) });
     assert!(written.lines.is_empty());
-    assert_eq!(written.losses[0].what, "sidechain");
+    assert_eq!(written.losses[0].what.name(), "sidechain");
 }
 
 #[test]

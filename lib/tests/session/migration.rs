@@ -8,9 +8,9 @@ use crate::support::native;
 use crate::support::place::host_at;
 use jiff::Timestamp;
 use scrollback::dialect;
-use scrollback::dialect::writer::LossKind;
 use scrollback::model::error::Error;
 use scrollback::model::host::Host;
+use scrollback::model::loss::LossKind;
 use scrollback::model::message::Part;
 use scrollback::session::Session;
 use scrollback::session::read::open::ReadOptions;
@@ -162,7 +162,7 @@ fn a_row_with_a_readable_log_is_imported_from_the_log() {
         crate::support::messages(session).into_iter().map(|message| message.parts).collect::<Vec<_>>()
     };
     assert_eq!(parts(&open(&of_log.path)), parts(&log));
-    let row = of_log.losses.iter().find(|row| row.what == "field" && row.record == "a1").unwrap();
+    let row = of_log.losses.iter().find(|row| row.what.name() == "field" && row.record == "a1").unwrap();
     assert_eq!((row.kind, row.fields.join(" ")), (LossKind::Dropped, "model prompt status".to_owned()));
     let Imported::New(of_row) = &imported[1] else { panic!("{imported:?}") };
     assert_eq!(parts(&open(&of_row.path))[0], [Part::text("p")], "a log that is gone leaves what the row says");
@@ -235,7 +235,7 @@ fn a_row_that_tells_no_time_and_no_place_has_those_of_its_database() {
     let row = store.list(None).rows.swap_remove(0);
     assert_eq!(row.project.map(PathBuf::from), Some(folder.path().to_path_buf()));
     assert!(
-        done.losses.iter().any(|row| row.what == "timestamp" && row.kind == LossKind::Synthesised),
+        done.losses.iter().any(|row| row.what.name() == "timestamp" && row.kind == LossKind::Synthesised),
         "{:?}",
         done.losses
     );

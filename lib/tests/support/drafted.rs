@@ -4,8 +4,9 @@ use std::cell::Cell;
 
 use jiff::{SignedDuration, Timestamp};
 use scrollback::dialect::Dialect;
-use scrollback::dialect::writer::{LossKind, Names, NewRecord, Written};
+use scrollback::dialect::writer::{Names, NewRecord, Written};
 use scrollback::model::issue::{Issue, IssueKind};
+use scrollback::model::loss::LossKind;
 use scrollback::model::message::{Part, ToolKind, ToolState};
 use scrollback::model::record::{Body, Context, RecordId, SessionId};
 use scrollback::session::Session;

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use scrollback::dialect::Dialect;
-use scrollback::dialect::writer::Loss;
 use scrollback::model::error::Error;
 use scrollback::model::issue::{Issue, IssueKind};
+use scrollback::model::loss::Loss;
 use scrollback::model::record::{Body, Context, RecordId, SessionId};
 use scrollback::session::Session;
 use scrollback::view::history::View;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fs;
 
-use scrollback::dialect::writer::LossKind;
+use scrollback::model::loss::LossKind;
 use scrollback::model::message::Part;
 use scrollback::session::Session;
 use serde_json::{Value, json};
@@ -95,7 +95,7 @@ fn a_result_is_called_as_its_call_is() {
         let folder = folder();
         let source = session("sage-el", folder.path(), &lines);
         let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
-        assert!(!converted.losses.iter().any(|row| row.what == "tool name"), "{to}: {:?}", converted.losses);
+        assert!(!converted.losses.iter().any(|row| row.what.name() == "tool name"), "{to}: {:?}", converted.losses);
         assert!(!fs::read_to_string(&converted.path).unwrap().contains("unknown"), "{to}");
     }
 }
@@ -116,7 +116,7 @@ fn a_result_that_shares_a_record_with_words_is_its_calls_result() {
         let source = session("claude-code", folder.path(), &lines);
         let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
         let is_made_up = |row: &&scrollback::transfer::convert::LossRow| {
-            row.kind == LossKind::Synthesised && row.what == "tool call"
+            row.kind == LossKind::Synthesised && row.what.name() == "tool call"
         };
         assert_eq!(converted.losses.iter().find(is_made_up), None, "{to}");
         let converted = open(named(to), &converted.path);
@@ -171,8 +171,8 @@ fn an_orphan_gets_a_call_and_a_second_result_stays_behind() {
         let made: Vec<String> = outline(&now).into_iter().filter(|line| line.starts_with("call ")).collect();
         assert_eq!(made, calls, "{to}");
         let told: Vec<_> =
-            converted.losses.iter().map(|row| (row.record.as_str(), row.what.as_str(), row.kind)).collect();
-        assert!(told.contains(&("r2", "another result of the same call", LossKind::Dropped)), "{to}: {told:?}");
+            converted.losses.iter().map(|row| (row.record.as_str(), row.what.name(), row.kind)).collect();
+        assert!(told.contains(&("r2", "duplicate result", LossKind::Dropped)), "{to}: {told:?}");
         assert!(told.contains(&("r3", "tool call", LossKind::Synthesised)), "{to}: {told:?}");
         assert!(fs::read_to_string(&converted.path).unwrap().contains("nobody asked"), "{to}");
     }

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use scrollback::dialect::writer::LossKind;
 use scrollback::model::error::Error;
+use scrollback::model::loss::LossKind;
 use scrollback::model::message::{Part, ToolState};
 use scrollback::model::record::{Content, Outcome, Todo, ToolResult, Usage};
 use scrollback::session::{Session, State};
@@ -65,7 +65,10 @@ fn calls_stay_calls_and_failures_failures() {
         assert!(outline(&session).contains(&"call read_file: output-error".to_owned()), "{to}");
         valid::check(&session).unwrap();
         let title = |session: &Session| session.title().map(|title| title.text.clone());
-        assert!(title(&session) == title(&source) || converted.losses.iter().any(|row| row.what == "title"), "{to}");
+        assert!(
+            title(&session) == title(&source) || converted.losses.iter().any(|row| row.what.name() == "title"),
+            "{to}"
+        );
     }
 }
 
@@ -93,7 +96,7 @@ fn a_task_list_that_stands_alone_is_told_of_its_message() {
         let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
         let session = open(named(to), &converted.path);
         assert_eq!(lists(&session), lists(&source), "{from} to {to}: {:?}", converted.losses);
-        let is_lost = |loss: &LossRow| loss.what == "todos" && loss.kind == LossKind::Dropped;
+        let is_lost = |loss: &LossRow| loss.what.name() == "todos" && loss.kind == LossKind::Dropped;
         assert!(!converted.losses.iter().any(is_lost), "{from} to {to}: {:?}", converted.losses);
         valid::check(&session).unwrap();
     }
@@ -106,7 +109,7 @@ fn usage_is_never_doubled_and_lost_only_where_it_is_told() {
         let source = rich(folder.path());
         let converted = convert(&source, named(to), &folder.path().join("new.jsonl")).unwrap();
         let session = open(named(to), &converted.path);
-        let is_told = converted.losses.iter().any(|row| row.what == "usage");
+        let is_told = converted.losses.iter().any(|row| row.what.name() == "usage");
         match session.usage() {
             Some(usage) => assert_eq!((usage.input, usage.output), (Some(200), Some(14)), "{to}"),
             None => assert!(to == "fluux" && is_told, "{to}: {:?}", converted.losses),
@@ -123,7 +126,7 @@ fn claude_gets_no_thinking_that_nobody_signed() {
         // The agent sends it with an empty signature where the model is none of Claude's, and the API refuses that.
         let text = fs::read_to_string(&converted.path).unwrap();
         assert!(!text.contains(r#""type":"thinking""#), "{model}");
-        assert!(converted.losses.iter().any(|row| row.what == "thinking"), "{:?}", converted.losses);
+        assert!(converted.losses.iter().any(|row| row.what.name() == "thinking"), "{:?}", converted.losses);
     }
 }
 

@@ -25,7 +25,7 @@ fn branches_stay_where_there_are_some_and_a_head_can_be_chosen() {
         let older = convert_head(&source, named(to), &folder.path().join("older.jsonl"), Some("33333333"));
         let older = open(named(to), &older.unwrap().path);
         assert_eq!(outline(&older), ["user: Name it.", "assistant: Tides.", "user: Longer."], "{to}");
-        let lost: Vec<_> = newest.losses.iter().filter(|row| row.what == "another branch").collect();
+        let lost: Vec<_> = newest.losses.iter().filter(|row| row.what.name() == "other branch").collect();
         assert_eq!(lost.len(), usize::from(heads == 1), "{to}: {:?}", newest.losses);
     }
     let folder = folder();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use scrollback::dialect::writer::{LossKind, WORDS};
+use scrollback::model::loss::{LossKind, Lost};
 use scrollback::model::message::Part;
 use scrollback::model::record::{Content, Usage};
 use scrollback::session::Session;
@@ -26,7 +26,7 @@ fn table(heading: &str) -> Vec<Vec<&'static str>> {
 }
 
 fn count(losses: &[LossRow], what: &str, kind: LossKind) -> u64 {
-    losses.iter().filter(|row| row.what == what && row.kind == kind).map(|row| row.count).sum()
+    losses.iter().filter(|row| row.what.name() == what && row.kind == kind).map(|row| row.count).sum()
 }
 
 fn tokens(session: &Session) -> [u64; 4] {
@@ -36,9 +36,13 @@ fn tokens(session: &Session) -> [u64; 4] {
 
 #[test]
 fn the_page_lists_every_word() {
-    let listed: Vec<(&str, &str)> =
-        table("### The words").into_iter().skip(2).map(|row| (row[0].trim_matches('`'), row[1])).collect();
-    assert_eq!(listed, WORDS, "docs/converting.md lists the words of lib/src/writing/loss.rs, in their order");
+    let listed: Vec<(String, &str)> = table("### The words")
+        .into_iter()
+        .skip(2)
+        .map(|row| (row[0].trim_matches('`').to_owned(), row[1]))
+        .collect();
+    let all: Vec<(String, &str)> = Lost::all().map(|lost| (lost.to_string(), lost.meaning())).collect();
+    assert_eq!(listed, all, "docs/converting.md lists the words of lib/src/model/loss.rs, in their order");
 }
 
 #[test]
@@ -118,7 +122,7 @@ fn the_table_of_the_page_says_what_happens() {
         ("model and usage", &["model", "usage"], rich_one),
         ("title", &["title"], rich_one),
         ("todos, thinking mode", &["todos", "thinking mode"], documented),
-        ("branches", &["another branch"], branches),
+        ("branches", &["other branch"], branches),
         ("sidechains", &["sidechain"], side),
         ("file snapshots", &["snapshot"], documented),
     ];
@@ -142,7 +146,7 @@ fn the_table_of_the_page_says_what_happens() {
 /// The rows of some words, as `kind word record`.
 fn told<'l>(losses: &'l [LossRow], words: &'l [&str]) -> Vec<String> {
     let row = |row: &LossRow| format!("{:?} {} {}", row.kind, row.what, row.record).to_lowercase();
-    losses.iter().filter(|row| words.contains(&row.what.as_str())).map(row).collect()
+    losses.iter().filter(|row| words.contains(&row.what.name())).map(row).collect()
 }
 
 const DAMAGE: [&str; 5] = ["torn line", "damaged line", "damaged text", "gap", "interruption"];
@@ -259,7 +263,7 @@ fn what_only_one_format_has_a_word_for_is_told_by_its_key() {
             let folder = folder();
             let source = session(from, folder.path(), &[line]);
             let Ok(there) = convert(&source, named(to), &folder.path().join("there.jsonl")) else { continue };
-            let rows: Vec<_> = there.losses.iter().filter(|row| row.what == "field").collect();
+            let rows: Vec<_> = there.losses.iter().filter(|row| row.what.name() == "field").collect();
             let fields: Vec<&str> = rows.iter().flat_map(|row| &row.fields).map(String::as_str).collect();
             assert_eq!(fields, expected, "{from} → {to}: {line}");
             assert!(rows.iter().all(|row| row.count == row.fields.len() as u64 && row.kind == LossKind::Dropped));
@@ -293,7 +297,8 @@ fn where_it_was_said_is_neither_made_up_nor_dropped_in_silence() {
         let how =
             Conversion { to: named(to), target: Target::Store(&store), head: None, with: Some("ada@example.org") };
         let there = source.convert(&how, &host()).unwrap();
-        let kinds: Vec<_> = there.losses.iter().filter(|row| row.what == "surroundings").map(|row| row.kind).collect();
+        let kinds: Vec<_> =
+            there.losses.iter().filter(|row| row.what.name() == "environment").map(|row| row.kind).collect();
         assert_eq!(kinds.first().copied(), expected, "{from} → {to}: {lines:?}: {:?}", there.losses);
     }
 }
@@ -312,7 +317,7 @@ fn what_has_no_place_is_told_thing_by_thing_in_words_that_the_page_explains() {
             let folder = folder();
             let source = session("native", folder.path(), &[asked, line]);
             let there = convert(&source, named(to), &folder.path().join("there.jsonl")).unwrap();
-            let unexplained = there.losses.iter().find(|row| !WORDS.iter().any(|(word, _)| *word == row.what));
+            let unexplained = there.losses.iter().find(|row| !Lost::all().any(|lost| lost == row.what));
             assert!(unexplained.is_none(), "{to}: {unexplained:?}");
             for (what, times) in expected {
                 assert_eq!(count(&there.losses, what, LossKind::Dropped), *times, "{to}: {what} {:?}", there.losses);

@@ -29,7 +29,8 @@ use serde_json::Value;
 const ALL: [&str; 7] = ["native", "claude-code", "codex", "qwen-code", "fluux", "sage-el", "ai-sdk"];
 
 fn host() -> Host {
-    Host { cwd: "/gone/tides".into(), ..Host::system("test 1").unwrap() }
+    let now = std::sync::Arc::new(support::now);
+    Host { cwd: "/gone/tides".into(), now, ..Host::system("test 1").unwrap() }
 }
 
 fn named(name: &str) -> &'static dyn Dialect {

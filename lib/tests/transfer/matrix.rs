@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use scrollback::dialect::Dialect;
-use scrollback::dialect::writer::{LossKind, WORDS};
 use scrollback::model::error::Error;
+use scrollback::model::loss::{LossKind, Lost};
 use scrollback::model::message::Part;
 use scrollback::model::record::Kind;
 use scrollback::session::{RecordRef, Session};
@@ -29,9 +29,9 @@ fn the_same_dialect_is_the_same_bytes() {
             #[cfg(unix)]
             assert_eq!(mode(&converted.path), 0o600, "{}", log.display());
             // Only what is no line of its own file can stay behind.
-            let stays_behind = ["sub-agent session", "blobs", "base", "snapshot"];
+            let stays_behind = ["sub-agent session", "other files", "base session", "snapshot"];
             let is_of_the_file = |what: &str| !stays_behind.contains(&what);
-            let lost = converted.losses.iter().find(|row| is_of_the_file(&row.what));
+            let lost = converted.losses.iter().find(|row| is_of_the_file(row.what.name()));
             assert!(lost.is_none() && converted.sidecar.is_none(), "{}: {lost:?}", log.display());
         }
     }
@@ -76,7 +76,7 @@ fn there_and_back(from: &'static dyn Dialect, log: &Path, to: &'static dyn Diale
     }
     untold(&source, &converted, &there)?;
     told_in_vain(&source, &converted, &there)?;
-    if let Some(row) = there.losses.iter().find(|row| !WORDS.iter().any(|(word, _)| *word == row.what)) {
+    if let Some(row) = there.losses.iter().find(|row| !Lost::all().any(|lost| lost == row.what)) {
         return Err(format!("a word that nobody explains: {row:?}"));
     }
     let back = convert(&converted, from, &folder.path().join("back.jsonl"))
@@ -117,7 +117,7 @@ fn what_it_cost_what_it_is_called_and_its_branches_stay() {
 /// What a session is besides its messages.
 fn stays(source: &Session, converted: &Session, there: &Converted) -> Result<(), String> {
     let to = converted.dialect().name();
-    let is_told = |what: &str| there.losses.iter().any(|row| row.what == what);
+    let is_told = |what: &str| there.losses.iter().any(|row| row.what.name() == what);
     let is_tree = ["native", "claude-code", "qwen-code"].contains(&to);
     let (Some(head), Some(now)) = (source.head(), converted.head()) else { return Ok(()) };
     let (before, after) = match is_tree {
@@ -203,7 +203,7 @@ fn told_in_vain(source: &Session, converted: &Session, there: &Converted) -> Res
         .filter(|row| row.kind != LossKind::Synthesised && on_branch.contains(&row.record));
     let (before, after) = (seen(source), seen(converted));
     for row in rows {
-        let (is_it, facts): (fn(&Value) -> bool, &[&str]) = match row.what.as_str() {
+        let (is_it, facts): (fn(&Value) -> bool, &[&str]) = match row.what.name() {
             "text" => (|part| part["type"] == "text", &["text", "providerMetadata"]),
             "thinking" => (|part| part["type"] == "reasoning", &["text", "providerMetadata"]),
             "file" | "image" => (|part| part["type"] == "file", &["url", "mediaType", "filename", "providerMetadata"]),

@@ -127,7 +127,7 @@ fn a_title_that_was_given_meanwhile_hangs_on_what_was_said() {
             let after = open(named(from), &back.path);
             assert_eq!(outline(&after), outline(&before), "{from} → {to}");
             assert_eq!(after.heads().len(), before.heads().len(), "{from} → {to}");
-            let is_told = back.losses.iter().any(|row| ["title", "header"].contains(&row.what.as_str()));
+            let is_told = back.losses.iter().any(|row| ["title", "header"].contains(&row.what.name()));
             let title = after.title().map(|title| title.text.as_str());
             assert!(title == Some("Mine") || is_told, "{from} → {to}: {title:?} {:?}", back.losses);
         }
@@ -206,7 +206,7 @@ fn a_branch_that_was_begun_meanwhile_is_the_one_that_comes_back() {
             assert_eq!(said(&after), said(&there), "{case}");
             let has_branches = ["native", "claude-code", "qwen-code"].contains(&from);
             let is_original = fs::read(&back.path).unwrap().starts_with(&fs::read(&log).unwrap());
-            let is_told = back.losses.iter().any(|row| row.what == "another branch") && back.remarks.len() == 1;
+            let is_told = back.losses.iter().any(|row| row.what.name() == "other branch") && back.remarks.len() == 1;
             assert_eq!((is_original, is_told), (has_branches, !has_branches), "{case}: {:?}", back.remarks);
         }
     }

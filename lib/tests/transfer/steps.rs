@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use scrollback::dialect::writer::LossKind;
+use scrollback::model::loss::LossKind;
 use scrollback::model::record::Kind;
 
 use super::sidecar::{claude_log, logs, record, there};
@@ -90,7 +90,7 @@ fn what_the_original_has_is_not_told_as_made_up() {
                 let back = convert(&open(named(to), &there.path), named(from), &folder.path().join("back.jsonl"));
                 let made_up = |row: &&scrollback::transfer::convert::LossRow| {
                     row.kind == LossKind::Synthesised
-                        && ["title", "notice", "usage", "prompt", "answer"].contains(&row.what.as_str())
+                        && ["title", "notice", "usage", "prompt", "answer"].contains(&row.what.name())
                 };
                 let losses = back.unwrap().losses;
                 assert_eq!(losses.iter().find(made_up), None, "{from} → {to}, {is_branch}");

@@ -69,7 +69,7 @@ fn the_title_that_counts_is_the_one_that_is_kept() {
             }
             let converted = convert(source, named(to), &folder.path().join(format!("{case}-{to}"))).unwrap();
             let now = open(named(to), &converted.path);
-            let is_told = converted.losses.iter().any(|row| row.what == "title");
+            let is_told = converted.losses.iter().any(|row| row.what.name() == "title");
             match now.title() {
                 Some(title) => assert_eq!(title.text, "Mine", "case {case} \u{2192} {to}"),
                 None => assert!(is_told && !WITH_TITLES.contains(&to), "case {case} \u{2192} {to}"),

@@ -66,7 +66,7 @@ def asked():
 
 
 # What a conversion tells and no model hears of.
-UNHEARD = {"surroundings", "usage", "duration", "todos", "timestamp", "snapshot", "header", "title", "title source", "thinking", "sidechain"}
+UNHEARD = {"environment", "usage", "duration", "todos", "timestamp", "snapshot", "header", "title", "title source", "thinking", "sidechain"}
 
 
 def losses():

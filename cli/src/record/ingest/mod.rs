@@ -15,9 +15,9 @@ mod xmpp;
 
 use std::fmt;
 
-use scrollback::dialect::writer::Loss;
 use scrollback::model::error::{Error, Result};
 use scrollback::model::issue::quoted;
+use scrollback::model::loss::{Loss, LossKind, Lost};
 use scrollback::model::message::Message;
 use scrollback::model::record::{Body, RecordId, Restore, Thinking, Todo, ToolResult, Usage};
 use scrollback::write::recorder::{Ack, Delta, Recorder};
@@ -238,11 +238,11 @@ impl Parsed {
     }
 
     fn lose(&mut self, what: impl Into<String>) {
-        self.losses.push(Loss::dropped(&what.into()));
+        self.losses.push(LossKind::Dropped.of(Lost::Key(what.into())));
     }
 
     fn sanitized(&mut self, what: &str) {
-        self.losses.push(Loss::renamed(what));
+        self.losses.push(LossKind::Renamed.of(Lost::Key(what.to_owned())));
     }
 }
 

@@ -10,14 +10,13 @@ use serde_json::{Map, Value};
 
 use super::line::Metadata;
 use crate::dialect::resolved_turn::{self, Closed};
-use crate::dialect::writer::{
-    Beginning, Line, LossKind, Names, NewRecord, Shape, WriteUnit, Writer, Written, file_name, word_for,
-};
+use crate::dialect::writer::{Beginning, Line, Names, NewRecord, Shape, WriteUnit, Writer, Written, file_name};
 use crate::model::divider;
 use crate::model::lenient::Moment;
+use crate::model::loss::Lost;
 use crate::model::message::RESPONSES_PER_MESSAGE;
 use crate::model::message::{Message, Part, Role, Sdk, SteeringPart};
-use crate::model::record::{Body, Content, RecordId};
+use crate::model::record::{Body, Content, Kind, RecordId};
 use crate::model::time::{self, Told};
 use crate::model::{metadata, settle};
 
@@ -45,7 +44,7 @@ fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
 fn lines(draft: &NewRecord<'_>) -> Written {
     let mut writing = Messages { draft, written: Written::default() };
     match draft.body {
-        _ if draft.sidechain => return Written::nothing("sidechain"),
+        _ if draft.sidechain => return Written::nothing(Lost::Sidechain),
         Body::User(content) => writing.say(Role::User, content),
         Body::Assistant(content) => writing.answer(content),
         Body::ToolResult(content) => writing.results(content),
@@ -56,37 +55,36 @@ fn lines(draft: &NewRecord<'_>) -> Written {
             // One without words tells a state. A system message must have parts; an answer need not, and no model is sent it.
             let role = if content.parts.is_empty() { Role::Assistant } else { Role::System };
             if !content.to_model || role == Role::Assistant {
-                writing.written.lose("notice", LossKind::Renamed);
+                writing.written.losses.renamed(Kind::System);
             }
             writing.say(role, content);
         }
         Body::Attachment(content) if content.to_model => {
-            writing.written.lose("context", LossKind::Renamed);
+            writing.written.losses.renamed(Kind::Attachment);
             writing.say(Role::System, content);
         }
-        Body::Attachment(_) => return Written::nothing("context"),
+        Body::Attachment(_) => return Written::nothing(Kind::Attachment),
         // The SDK sends no data to a model: for it nothing is cut and nothing was taken back.
         Body::Compaction(compaction) => {
-            writing.written.lose("compaction", LossKind::Renamed);
+            writing.written.losses.renamed(Kind::Compaction);
             if compaction.replacement.is_some() {
-                writing.written.lose("replaced history", LossKind::Dropped);
+                writing.written.losses.dropped(Lost::ReplacedHistory);
             }
             writing.divide(divider::compaction(draft.id.as_str(), compaction), &Content::default());
         }
         Body::Rewind(rewind) => {
-            writing.written.lose("rewind", LossKind::Renamed);
+            writing.written.losses.renamed(Kind::Rewind);
             let to = draft.parent.map(RecordId::as_str);
             writing.divide(divider::rewind(draft.id.as_str(), rewind, to), &Content::default());
         }
         Body::Restore(restore) => {
-            writing.written.lose("restore", LossKind::Renamed);
+            writing.written.losses.renamed(Kind::Restore);
             let content = Content { todos: restore.todos.clone(), ..Content::default() };
             writing.divide(divider::restore(draft.id.as_str(), restore), &content);
         }
-        Body::Snapshot(_) => return Written::nothing("snapshot"),
-        Body::Title(_) => return Written::nothing("title"),
-        Body::Header(_) => return Written::nothing("header"),
-        Body::Other(_) => return Written::nothing("unknown record"),
+        Body::Snapshot(_) | Body::Title(_) | Body::Header(_) | Body::Other(_) => {
+            return Written::nothing(draft.body.kind());
+        }
     }
     writing.written
 }
@@ -147,23 +145,23 @@ impl Messages<'_> {
     /// The parts of a record that tells of no failure, or only that there was one.
     fn closed(&mut self, content: &Content) -> Closed {
         if content.error.is_some() {
-            self.written.lose("kind of an error", LossKind::Dropped);
+            self.written.losses.dropped(Lost::ErrorKind);
         }
         let closed = resolved_turn::closed(content, &mut self.written);
         if !closed.strays.is_empty() {
-            self.written.lose("tool result", LossKind::Renamed);
+            self.written.losses.renamed(Kind::ToolResult);
         }
         closed
     }
 
     /// Only the words of a failure are kept.
     fn fail(&mut self, content: &Content) {
-        self.written.lose("error", LossKind::Renamed);
+        self.written.losses.renamed(Lost::Error);
         for part in content.parts.iter().filter(|part| !matches!(part, Part::Text(_))) {
-            self.written.lose(word_for(part), LossKind::Dropped);
+            self.written.losses.dropped(part);
         }
         if !content.results.is_empty() || !content.notes.is_empty() {
-            self.written.lose("tool result", LossKind::Dropped);
+            self.written.losses.dropped(Kind::ToolResult);
         }
         self.divide(divider::failure(self.draft.id.as_str(), content), content);
     }
@@ -179,12 +177,12 @@ impl Messages<'_> {
         let told = parts.clone();
         let message = Message { metadata: Some(about), ..Message::new(id.clone(), role, parts) }.for_sdk(Sdk::V7);
         if message.parts.len() > told.len() {
-            self.written.lose("text", LossKind::Synthesised);
+            self.written.losses.synthesised(Lost::Text);
         }
         for (_, before) in
             message.parts.iter().zip(&told).filter(|(now, before)| now != before && says(now) != says(before))
         {
-            self.written.lose(word_for(before), LossKind::Renamed);
+            self.written.losses.renamed(before);
         }
         // Our messages are JSON already: text keys only, so this cannot fail.
         let value = serde_json::to_value(&message).unwrap_or_default();
@@ -208,7 +206,7 @@ impl Messages<'_> {
         let mut content = Content { parts: Vec::new(), results: Vec::new(), notes: Vec::new(), ..content.clone() };
         for key in true_keys.into_iter().filter(|(is_true, _)| !is_true).flat_map(|(_, keys)| keys) {
             if content.metadata.shift_remove(*key).is_some() {
-                self.written.lose("metadata", LossKind::Dropped);
+                self.written.losses.dropped(Lost::Metadata);
             }
         }
         metadata::metadata(self.draft.at, content)

@@ -14,9 +14,10 @@ use super::NO_MODEL;
 use super::body::SNAPSHOT_MESSAGE;
 use super::folder::folder_name;
 use crate::dialect::file_backups;
-use crate::dialect::line_builder::{self, Chain, Fields, Hung, Losses, fields};
+use crate::dialect::line_builder::{self, Chain, Fields, Hung, fields};
 use crate::dialect::writer::{Adoption, Beginning, NewRecord, Shape, WriteUnit, Writer, Written, is_uuid};
-use crate::model::record::{Body, Content, RecordId, Rewind, Snapshot, Title, TitleSource};
+use crate::model::loss::{Losses, Lost};
+use crate::model::record::{Body, Content, Kind, RecordId, Rewind, Snapshot, Title, TitleSource};
 use crate::model::time;
 use message::state;
 
@@ -58,7 +59,7 @@ fn lines(draft: &NewRecord<'_>) -> Written {
         Body::Attachment(content) if content.to_model => record.prompt(content, Voice::Agent),
         Body::Attachment(content) => record.context(content),
         Body::System(content) if content.to_model => {
-            record.chain.losses.renamed("instruction");
+            record.chain.losses.renamed(Lost::Instruction);
             record.prompt(content, Voice::Agent);
         }
         Body::System(content) => record.notice(content),
@@ -66,9 +67,7 @@ fn lines(draft: &NewRecord<'_>) -> Written {
         Body::Title(title) => record.title(title),
         Body::Compaction(compaction) => record.compaction(compaction),
         Body::Rewind(rewind) => record.rewind(rewind),
-        Body::Restore(_) => record.chain.losses.dropped("restore"),
-        Body::Header(_) => record.chain.losses.dropped("header"),
-        Body::Other(_) => record.chain.losses.dropped("unknown record"),
+        Body::Restore(_) | Body::Header(_) | Body::Other(_) => record.losses().dropped(draft.body.kind()),
     }
     record.lead();
     chain.finish(draft, hang)
@@ -113,7 +112,7 @@ impl Record<'_, '_> {
     fn snapshot(&mut self, snapshot: &Snapshot) {
         match self.snapshot_line(snapshot) {
             Some(line) => self.chain.aside(line),
-            None => self.losses().dropped("snapshot"),
+            None => self.losses().dropped(Kind::Snapshot),
         }
     }
 
@@ -145,21 +144,21 @@ impl Record<'_, '_> {
                 None => json!({"type": "summary", "summary": title.text}),
             },
             // They say nothing that the session does not say itself.
-            TitleSource::Prompt | TitleSource::Id => return self.losses().dropped("title"),
+            TitleSource::Prompt | TitleSource::Id => return self.losses().dropped(Kind::Title),
         };
         self.chain.aside(fields(line));
     }
 
     /// The agent names the record to go on from.
     fn rewind(&mut self, rewind: &Rewind) {
-        self.losses().dropped_if(rewind.reason.is_some(), "reason of a rewind");
+        self.losses().dropped_if(rewind.reason.is_some(), Lost::RewindReason);
         match self.draft.parent {
             Some(leaf) => {
                 let mut line = self.leads_to(leaf);
                 line.extend(fields(json!({"explicit": true, "rewound": true})));
                 self.chain.aside(line);
             }
-            None => self.losses().dropped("rewind"),
+            None => self.losses().dropped(Kind::Rewind),
         }
     }
 

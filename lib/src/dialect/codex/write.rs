@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::RolloutFileName;
 use crate::dialect::writer::{Adoption, Beginning, Line, Names, NewRecord, Shape, WriteUnit, Writer, Written, is_uuid};
+use crate::model::loss::Lost;
 use crate::model::time;
 use script::Script;
 
@@ -92,7 +93,7 @@ fn line(at: Timestamp, kind: &str, payload: Value, names: Names) -> Line {
 
 fn lines(draft: &NewRecord<'_>) -> Written {
     if draft.sidechain {
-        return Written::nothing("sidechain");
+        return Written::nothing(Lost::Sidechain);
     }
     Script::of(draft)
 }

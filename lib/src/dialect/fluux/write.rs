@@ -10,11 +10,10 @@ use serde_json::{Map, Value, json};
 use super::jid::bare_jid;
 use super::room::{STANZA_ID, attachment, file_name, size_label};
 use super::{ARCHIVES, HISTORY, VERSION};
-use crate::dialect::writer::{
-    Beginning, Line, Loss, Losses, Names, NewRecord, Shape, WriteUnit, Writer, Written, archive_name, word_for,
-};
+use crate::dialect::writer::{Beginning, Line, Names, NewRecord, Shape, WriteUnit, Writer, Written, archive_name};
+use crate::model::loss::{Losses, Lost};
 use crate::model::message::{FilePart, Part};
-use crate::model::record::{Body, Content, Context, RecordId};
+use crate::model::record::{Body, Content, Context, Kind, RecordId};
 
 pub(super) static WRITING: Writer = Writer {
     unit: WriteUnit::Turn,
@@ -60,13 +59,11 @@ fn instant(at: Timestamp) -> String {
 
 fn lines(draft: &NewRecord<'_>) -> Written {
     if draft.sidechain {
-        return Written::nothing("sidechain");
+        return Written::nothing(Lost::Sidechain);
     }
     match draft.body {
         Body::User(content) => message(draft, "user", content),
         Body::Assistant(content) => message(draft, "assistant", content),
-        Body::ToolResult(_) => Written::nothing("tool result"),
-        Body::Attachment(_) => Written::nothing("context"),
         // A task list or a thinking mode without words is told as what it is.
         Body::System(content) if content.todos.is_some() || content.thinking.is_some() => {
             let mut told = Told::default();
@@ -74,14 +71,16 @@ fn lines(draft: &NewRecord<'_>) -> Written {
             told.lose_the_rest(content, "user");
             Written { lines: Vec::new(), losses: told.losses }
         }
-        Body::System(_) => Written::nothing("notice"),
-        Body::Snapshot(_) => Written::nothing("snapshot"),
-        Body::Title(_) => Written::nothing("title"),
-        Body::Compaction(_) => Written::nothing("compaction"),
-        Body::Rewind(_) => Written::nothing("rewind"),
-        Body::Restore(_) => Written::nothing("restore"),
-        Body::Header(_) => Written::nothing("header"),
-        Body::Other(_) => Written::nothing("unknown record"),
+        Body::ToolResult(_)
+        | Body::Attachment(_)
+        | Body::System(_)
+        | Body::Snapshot(_)
+        | Body::Title(_)
+        | Body::Compaction(_)
+        | Body::Rewind(_)
+        | Body::Restore(_)
+        | Body::Header(_)
+        | Body::Other(_) => Written::nothing(draft.body.kind()),
     }
 }
 
@@ -97,7 +96,7 @@ fn message(draft: &NewRecord<'_>, role: &str, said: &Content) -> Written {
     if content.is_empty() && told.attachments.is_empty() && told.reaction.is_none() {
         let is_mute = said.parts.iter().all(|part| matches!(part, Part::Text(_) | Part::StepStart));
         if is_mute && said.results.is_empty() {
-            told.lose("empty message");
+            told.lose(Lost::EmptyMessage);
         }
         return Written { lines: Vec::new(), losses: told.losses };
     }
@@ -139,38 +138,38 @@ impl<'a> Told<'a> {
             Part::Text(text) => {
                 self.words.extend((!text.text.is_empty()).then_some((self.steps, text.text.as_str())));
                 if text.citations.is_some() || text.provider_metadata.is_some() || !text.extra.is_empty() {
-                    self.lose("details of a part");
+                    self.lose(Lost::PartDetails);
                 }
             }
             Part::Tool(call) => {
                 self.steps += 1;
-                self.lose("tool call");
+                self.lose(Lost::ToolCall);
                 if !call.is_open() {
-                    self.lose("tool result");
+                    self.lose(Kind::ToolResult);
                 }
             }
             Part::StepStart => self.steps += 1,
             Part::File(file) => {
                 self.file(file);
-                self.lose(word_for(part));
+                self.lose(part);
             }
             Part::Data(data) if data.kind == "attachment" => {
                 let told = |key| data.data.get(key).and_then(Value::as_str);
                 let (name, size) = (told("filename").unwrap_or("file"), told("size").unwrap_or("unknown"));
                 let file = attachment(name, told("mime_type"), size);
                 if file != data.data {
-                    self.losses.push(Loss::renamed("attachment"));
+                    self.losses.renamed(Lost::Attachment);
                 }
                 self.attachments.push(file);
             }
             Part::Data(data) if data.kind == "reaction" && self.reaction.is_none() => match reaction(&data.data) {
                 Some(told) => {
                     if told != data.data {
-                        self.losses.push(Loss::renamed("reaction"));
+                        self.losses.renamed(Lost::Reaction);
                     }
                     self.reaction = Some(told);
                 }
-                None => self.lose("reaction"),
+                None => self.lose(Lost::Reaction),
             },
             Part::Reasoning(_)
             | Part::ReasoningFile(_)
@@ -179,12 +178,12 @@ impl<'a> Told<'a> {
             | Part::Custom(_)
             | Part::Steering(_)
             | Part::Data(_)
-            | Part::Other(_) => self.lose(word_for(part)),
+            | Part::Other(_) => self.lose(part),
         }
     }
 
-    fn lose(&mut self, what: &str) {
-        self.losses.push(Loss::dropped(what));
+    fn lose(&mut self, what: impl Into<Lost>) {
+        self.losses.dropped(what);
     }
 
     /// Its content is elsewhere: only a name, a type and a size are told.
@@ -204,7 +203,7 @@ impl<'a> Told<'a> {
 
     fn all_words(&mut self) -> String {
         if self.words.len() > 1 {
-            self.losses.push(Loss::renamed("several texts"));
+            self.losses.renamed(Lost::TextParts);
         }
         self.words.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n")
     }
@@ -213,7 +212,7 @@ impl<'a> Told<'a> {
     fn last_words(&mut self) -> String {
         let last = self.words.last().map_or(0, |(step, _)| *step);
         let before = self.words.iter().filter(|(step, _)| *step != last).count();
-        (0..before).for_each(|_| self.lose("text"));
+        (0..before).for_each(|_| self.lose(Lost::Text));
         self.words.retain(|(step, _)| *step == last);
         self.all_words()
     }
@@ -223,16 +222,16 @@ impl<'a> Told<'a> {
         let of_assistant = role == "assistant";
         let metadata = content.metadata.keys().any(|key| of_assistant || key != STANZA_ID);
         let lost = [
-            (!content.results.is_empty(), "tool result"),
-            (!content.notes.is_empty(), "note of a run"),
-            (content.model.is_some(), "model"),
-            (content.usage.is_some(), "usage"),
-            (content.context != Context::default(), Loss::SURROUNDINGS),
-            (content.todos.is_some(), "todos"),
-            (content.thinking.is_some(), "thinking mode"),
-            (content.sender.is_some() && of_assistant, "sender"),
-            (content.error.is_some(), "error"),
-            (metadata, "metadata"),
+            (!content.results.is_empty(), Lost::Record(Kind::ToolResult)),
+            (!content.notes.is_empty(), Lost::RunNotes),
+            (content.model.is_some(), Lost::Model),
+            (content.usage.is_some(), Lost::Usage),
+            (content.context != Context::default(), Lost::Environment),
+            (content.todos.is_some(), Lost::Todos),
+            (content.thinking.is_some(), Lost::ThinkingMode),
+            (content.sender.is_some() && of_assistant, Lost::Sender),
+            (content.error.is_some(), Lost::Error),
+            (metadata, Lost::Metadata),
         ];
         lost.into_iter().filter(|(is, _)| *is).for_each(|(_, what)| self.lose(what));
     }

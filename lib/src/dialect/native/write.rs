@@ -9,9 +9,8 @@ use std::path::PathBuf;
 use hashbrown::HashSet;
 use serde_json::{Value, json};
 
-use crate::dialect::writer::{
-    Adoption, Beginning, Fragment, Losses, Names, NewRecord, Shape, WriteUnit, Writer, Written,
-};
+use crate::dialect::writer::{Adoption, Beginning, Fragment, Names, NewRecord, Shape, WriteUnit, Writer, Written};
+use crate::model::loss::{Losses, Lost};
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, RecordId, TitleSource};
 use fields::Fields;
@@ -82,8 +81,7 @@ fn lines(draft: &NewRecord<'_>) -> Written {
             line.put("files", restore.files.clone());
             line.some("todos", restore.todos.as_ref());
         }
-        Body::Header(_) => return Written::nothing("header"),
-        Body::Other(_) => return Written::nothing("unknown record"),
+        Body::Header(_) | Body::Other(_) => return Written::nothing(draft.body.kind()),
     }
     Written::link(draft.id, line.map.into())
 }
@@ -115,7 +113,7 @@ fn in_pieces(draft: &NewRecord<'_>, content: &Content) -> Written {
     let distinct: HashSet<&str> = ids.iter().copied().collect();
     if distinct.len() < ids.len() {
         // The reader takes a call that comes again for the first one, finished.
-        return written.without("id of a call");
+        return written.without(Lost::CallId);
     }
     written
 }

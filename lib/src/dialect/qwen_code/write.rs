@@ -12,11 +12,12 @@ use serde_json::{Value, json};
 
 use crate::dialect::claude_code::whole_folder_name;
 use crate::dialect::file_backups;
-use crate::dialect::line_builder::{self, Chain, Fields, Hung, Losses, fields};
+use crate::dialect::line_builder::{self, Chain, Fields, Hung, fields};
 use crate::dialect::writer::{
     Adoption, Beginning, FILE_NAME_LIMIT_BYTES, NewRecord, Shape, WriteUnit, Writer, Written, is_uuid,
 };
-use crate::model::record::{Body, Rewind, Snapshot, Title, TitleSource};
+use crate::model::loss::{Losses, Lost};
+use crate::model::record::{Body, Kind, Rewind, Snapshot, Title, TitleSource};
 use crate::model::time;
 
 pub(super) static WRITING: Writer = Writer {
@@ -60,9 +61,9 @@ fn lines(draft: &NewRecord<'_>) -> Written {
         Body::Assistant(content) => record.answer(content),
         Body::ToolResult(content) => record.prompt(content, Voice::MidTurn),
         Body::Attachment(content) if content.to_model => record.prompt(content, Voice::Agent),
-        Body::Attachment(_) => record.losses().dropped("context"),
+        Body::Attachment(_) => record.losses().dropped(Kind::Attachment),
         Body::System(content) if content.to_model => {
-            record.losses().renamed("instruction");
+            record.losses().renamed(Lost::Instruction);
             record.prompt(content, Voice::Agent);
         }
         Body::System(content) => record.notice(content),
@@ -70,9 +71,7 @@ fn lines(draft: &NewRecord<'_>) -> Written {
         Body::Title(title) => record.title(title),
         Body::Compaction(compaction) => record.compaction(compaction),
         Body::Rewind(rewind) => record.rewind(rewind),
-        Body::Restore(_) => record.losses().dropped("restore"),
-        Body::Header(_) => record.losses().dropped("header"),
-        Body::Other(_) => record.losses().dropped("unknown record"),
+        Body::Restore(_) | Body::Header(_) | Body::Other(_) => record.losses().dropped(draft.body.kind()),
     }
     chain.finish(draft, hang)
 }
@@ -111,7 +110,7 @@ impl Record<'_> {
         let all: Option<Vec<Fields>> = all.map(of_prompt).collect();
         match all {
             Some(all) => self.notices("file_history_snapshot", json!({"snapshots": all})),
-            None => self.losses().dropped("snapshot"),
+            None => self.losses().dropped(Kind::Snapshot),
         }
     }
 
@@ -120,17 +119,17 @@ impl Record<'_> {
             TitleSource::Manual => "manual",
             TitleSource::Automatic => "auto",
             TitleSource::Summary => {
-                self.losses().renamed("title");
+                self.losses().renamed(Kind::Title);
                 "auto"
             }
             // They say nothing that the session does not say itself.
-            TitleSource::Prompt | TitleSource::Id => return self.losses().dropped("title"),
+            TitleSource::Prompt | TitleSource::Id => return self.losses().dropped(Kind::Title),
         };
         self.notices("custom_title", json!({"customTitle": title.text, "titleSource": source}));
     }
 
     fn rewind(&mut self, rewind: &Rewind) {
-        self.losses().dropped_if(rewind.reason.is_some(), "reason of a rewind");
+        self.losses().dropped_if(rewind.reason.is_some(), Lost::RewindReason);
         self.notices("rewind", json!({}));
     }
 }

@@ -14,11 +14,11 @@ use super::{CURRENT, aligned_sage_folder_name};
 use crate::dialect::line_builder;
 use crate::dialect::resolved_turn;
 use crate::dialect::writer::{
-    self, Adoption, Beginning, LossKind, NewRecord, Shape, Tally, WriteUnit, Writer, Written, archive_name, file_name,
-    is_uuid,
+    self, Adoption, Beginning, NewRecord, Shape, Tally, WriteUnit, Writer, Written, archive_name, file_name, is_uuid,
 };
+use crate::model::loss::Lost;
 use crate::model::message::Part;
-use crate::model::record::{Body, Compaction, Content, SessionId};
+use crate::model::record::{Body, Compaction, Content, Kind, SessionId};
 use telling::Telling;
 
 pub(super) static WRITING: Writer = Writer {
@@ -49,7 +49,7 @@ fn tells_session(session: &SessionId) -> bool {
 
 fn lines(draft: &NewRecord<'_>) -> Written {
     match draft.body {
-        _ if draft.sidechain => Written::nothing("sidechain"),
+        _ if draft.sidechain => Written::nothing(Lost::Sidechain),
         Body::User(content) => Telling::of("user", content).finish(draft),
         Body::Assistant(content) => Telling::of("assistant", content).finish(draft),
         // What somebody says while tools run is the user's; the results are lines of their own.
@@ -57,17 +57,14 @@ fn lines(draft: &NewRecord<'_>) -> Written {
         Body::System(content) => notice(draft, content),
         Body::Attachment(content) if content.to_model => {
             let mut telling = Telling::of("system", content);
-            telling.written.lose("context", LossKind::Renamed);
+            telling.written.losses.renamed(Kind::Attachment);
             telling.finish(draft)
         }
-        Body::Attachment(_) => Written::nothing("context"),
+        Body::Attachment(_) => Written::nothing(Kind::Attachment),
         Body::Compaction(compaction) => summary(draft, compaction),
-        Body::Snapshot(_) => Written::nothing("snapshot"),
-        Body::Title(_) => Written::nothing("title"),
-        Body::Rewind(_) => Written::nothing("rewind"),
-        Body::Restore(_) => Written::nothing("restore"),
-        Body::Header(_) => Written::nothing("header"),
-        Body::Other(_) => Written::nothing("unknown record"),
+        Body::Snapshot(_) | Body::Title(_) | Body::Rewind(_) | Body::Restore(_) | Body::Header(_) | Body::Other(_) => {
+            Written::nothing(draft.body.kind())
+        }
     }
 }
 
@@ -75,9 +72,9 @@ fn lines(draft: &NewRecord<'_>) -> Written {
 fn notice(draft: &NewRecord<'_>, content: &Content) -> Written {
     let mut telling = Telling::of("system", content);
     if content.error.is_some() {
-        telling.written.lose("error", LossKind::Renamed);
+        telling.written.losses.renamed(Lost::Error);
     } else if !content.to_model {
-        telling.written.lose("notice", LossKind::Renamed);
+        telling.written.losses.renamed(Kind::System);
     }
     telling.finish(draft)
 }
@@ -85,11 +82,11 @@ fn notice(draft: &NewRecord<'_>, content: &Content) -> Written {
 /// People still find the summary; for sage's model nothing is cut.
 fn summary(draft: &NewRecord<'_>, compaction: &Compaction) -> Written {
     let Some(summary) = compaction.summary.as_ref().filter(|summary| !summary.is_empty()) else {
-        return Written::nothing("compaction");
+        return Written::nothing(Kind::Compaction);
     };
     let content = Content { parts: vec![Part::text(summary)], ..Content::default() };
     let mut telling = Telling::of("system", &content);
-    telling.written.lose("compaction", LossKind::Renamed);
+    telling.written.losses.renamed(Kind::Compaction);
     telling.finish(draft)
 }
 

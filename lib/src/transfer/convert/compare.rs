@@ -14,9 +14,10 @@ use serde_json::{Map, Value};
 
 use super::LossRow;
 use super::replay::{CameBack, Replayed};
-use crate::dialect::writer::{LossKind, word_of_key, word_of_role};
 use crate::model::error::Result;
+use crate::model::loss::{LossKind, Lost};
 use crate::model::message::{Message, Part};
+use crate::model::record::Kind;
 use crate::model::record::Usage;
 use crate::session::{Branch, RecordRef, Session};
 use crate::view::conversation::Conversation;
@@ -46,13 +47,15 @@ pub(super) fn add_differences(
         comparison.branch(*head, *now)?;
     }
     if let Some((head, _)) = pairs.get(BRANCHES_COMPARED) {
-        comparison.told.push(&[&head.id()], "branch that was not compared", LossKind::Renamed);
+        comparison.told.push(&[&head.id()], Lost::UncomparedBranch, LossKind::Renamed);
     }
     let title = |session: &Session| session.title().map(|title| (title.text.clone(), title.source));
     let (before, after) = (title(source), title(converted));
-    if before != after && !replayed.came_back.keeps_title && !comparison.told.anywhere("title") {
+    if before != after && !replayed.came_back.keeps_title && !comparison.told.anywhere(&Lost::Record(Kind::Title)) {
         let record = pairs.first().map(|(head, _)| head.id().into_owned()).unwrap_or_default();
-        comparison.told.push(&[&record], "title", changed(before.is_some(), after.is_some()));
+        comparison
+            .told
+            .push(&[&record], Lost::Record(Kind::Title), changed(before.is_some(), after.is_some()));
     }
     comparison.told.end_branch();
     let found = comparison.told.found;
@@ -116,8 +119,8 @@ impl Comparison<'_> {
             }
         }
         self.settle(unmatched);
-        if self.compares_usage && !self.told.anywhere("usage") {
-            self.told.push(&[&head.id()], "usage", changed(cost.is_some(), costs.is_some()));
+        if self.compares_usage && !self.told.anywhere(&Lost::Usage) {
+            self.told.push(&[&head.id()], Lost::Usage, changed(cost.is_some(), costs.is_some()));
         }
         self.told.end_branch();
         Ok(())
@@ -146,18 +149,21 @@ impl Comparison<'_> {
         let records = records(was);
         let names: Vec<&str> = records.iter().map(String::as_str).collect();
         if was.role != is.role {
-            self.told.push(&names, "role", LossKind::Renamed);
+            self.told.push(&names, Lost::Role, LossKind::Renamed);
         }
         let none = Map::new();
         let (before, after) = (was.metadata.as_ref().unwrap_or(&none), is.metadata.as_ref().unwrap_or(&none));
         for key in before.keys().chain(after.keys().filter(|key| !before.contains_key(*key))) {
-            let Some(word) = word_of_key(key).filter(|word| *word != "usage" || self.compares_usage) else { continue };
+            let Some(word) = Lost::from_metadata_key(key).filter(|word| *word != Lost::Usage || self.compares_usage)
+            else {
+                continue;
+            };
             if before.get(key) != after.get(key) {
                 self.told.push(&names, word, changed(before.contains_key(key), after.contains_key(key)));
             }
         }
         if was.extra != is.extra {
-            self.told.push(&names, "metadata", changed(!was.extra.is_empty(), !is.extra.is_empty()));
+            self.told.push(&names, Lost::Metadata, changed(!was.extra.is_empty(), !is.extra.is_empty()));
         }
         self.parts(records, was, is, unmatched);
     }
@@ -169,7 +175,7 @@ impl Comparison<'_> {
             return;
         }
         // An answer begins with a step, whether that is written or not.
-        let begins = |stray: &Stray| stray.parts.first().is_some_and(|(_, word)| *word == "step");
+        let begins = |stray: &Stray| stray.parts.first().is_some_and(|(_, word)| *word == Lost::Step);
         match (begins(&gone), begins(&new)) {
             (true, false) => drop(gone.parts.remove(0)),
             (false, true) => drop(new.parts.remove(0)),
@@ -177,13 +183,15 @@ impl Comparison<'_> {
         }
         let count = |parts: &[Part]| parts.iter().filter(|part| matches!(part, Part::Text(_))).count();
         if count(&was.parts) != count(&is.parts) && all_words(was) == all_words(is) {
-            self.told.push(&gone.names(), "several texts", LossKind::Renamed);
-            [&mut gone, &mut new].into_iter().for_each(|stray| stray.parts.retain(|(_, word)| *word != "text"));
+            self.told.push(&gone.names(), Lost::TextParts, LossKind::Renamed);
+            [&mut gone, &mut new]
+                .into_iter()
+                .for_each(|stray| stray.parts.retain(|(_, word)| *word != Lost::Text));
         }
         let is_same = gone.parts == new.parts;
         let (left, right) = (left_over(&gone.parts, &new.parts), left_over(&new.parts, &gone.parts));
         if left.is_empty() && right.is_empty() && !is_same {
-            self.told.push(&gone.names(), "order of parts", LossKind::Renamed);
+            self.told.push(&gone.names(), Lost::PartOrder, LossKind::Renamed);
         }
         (gone.parts, new.parts) = (left, right);
         unmatched.changed.push((gone, new));
@@ -209,13 +217,13 @@ impl Comparison<'_> {
         for (stray, all) in dropped.iter().zip(dropped_whole) {
             let is_elsewhere = all > 0 && stray.parts.is_empty();
             if !is_elsewhere && !self.told.covers(&stray.names(), &stray.words()) {
-                self.told.push(&stray.names(), word_of_role(stray.role), LossKind::Dropped);
+                self.told.push(&stray.names(), stray.role, LossKind::Dropped);
             }
         }
         for (stray, all) in made_up.iter().zip(made_up_whole) {
-            let is_elsewhere = all > 0 && stray.parts.iter().all(|(_, word)| *word == "step");
+            let is_elsewhere = all > 0 && stray.parts.iter().all(|(_, word)| *word == Lost::Step);
             if !is_elsewhere && !self.told.is_otherwise(&stray.names()) {
-                self.told.push(&stray.names(), word_of_role(stray.role), LossKind::Synthesised);
+                self.told.push(&stray.names(), stray.role, LossKind::Synthesised);
             }
         }
         for (gone, new) in gone.iter_mut().zip(&mut new) {
@@ -224,9 +232,9 @@ impl Comparison<'_> {
             }
             let mut left = new.words();
             for (word, count) in gone.words() {
-                let became = left.get(word).copied().unwrap_or_default().min(count);
-                left.entry(word).and_modify(|left| *left -= became);
-                self.told.push_parts(&gone.names(), word, LossKind::Renamed, became);
+                let became = left.get(&word).copied().unwrap_or_default().min(count);
+                left.entry(word.clone()).and_modify(|left| *left -= became);
+                self.told.push_parts(&gone.names(), word.clone(), LossKind::Renamed, became);
                 self.told.push_parts(&gone.names(), word, LossKind::Dropped, count - became);
             }
             for (word, count) in left {
@@ -273,8 +281,8 @@ pub(super) fn changed(was: bool, is: bool) -> LossKind {
 }
 
 /// A loss that was found.
-pub(super) fn row(record: &str, what: &str, kind: LossKind, count: u64) -> LossRow {
-    LossRow { record: record.to_owned(), what: what.to_owned(), kind, count, fields: Vec::new() }
+pub(super) fn row(record: &str, what: Lost, kind: LossKind, count: u64) -> LossRow {
+    LossRow { record: record.to_owned(), what, kind, count, fields: Vec::new() }
 }
 
 #[cfg(test)]

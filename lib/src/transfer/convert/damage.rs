@@ -4,8 +4,8 @@
 use super::LossRow;
 use super::compare::{BRANCHES_COMPARED, changed, row};
 use super::kept::Kept;
-use crate::dialect::writer::{Loss, LossKind};
 use crate::model::issue::{Issue, IssueKind};
+use crate::model::loss::{LossKind, Lost};
 use crate::session::{Gap, RecordRef, Session, State};
 
 /// The rows of places that say nothing any more. What came back with the original's lines is as it was.
@@ -20,13 +20,13 @@ pub(super) fn places(session: &Session, kept: Option<&Kept>) -> Vec<LossRow> {
 }
 
 /// The word for damage that no record of the new file can tell.
-fn word(kind: IssueKind) -> Option<(&'static str, LossKind)> {
+fn word(kind: IssueKind) -> Option<(Lost, LossKind)> {
     match kind {
-        IssueKind::Torn => Some(("torn line", LossKind::Dropped)),
+        IssueKind::Torn => Some((Lost::TornLine, LossKind::Dropped)),
         IssueKind::NotJson | IssueKind::NotAnObject | IssueKind::NulBytes | IssueKind::TooLong => {
-            Some(("damaged line", LossKind::Dropped))
+            Some((Lost::DamagedLine, LossKind::Dropped))
         }
-        IssueKind::BadUtf8 => Some(("damaged text", LossKind::Renamed)),
+        IssueKind::BadUtf8 => Some((Lost::DamagedText, LossKind::Renamed)),
         // What these are of is kept, or told of its record.
         IssueKind::Glued
         | IssueKind::Orphan
@@ -56,10 +56,10 @@ pub(super) fn ends(pairs: &[(RecordRef<'_>, RecordRef<'_>)], kept: Option<&Kept>
         let (was, is) = (head.session.state(&before), now.session.state(&after));
         let lost = before.gaps.len().saturating_sub(after.gaps.len());
         let gaps = before.gaps.iter().filter(|gap| is_new(gap.child)).take(lost);
-        rows.extend(gaps.map(|gap: &Gap<'_>| row(&gap.child.id(), "gap", LossKind::Dropped, 1)));
+        rows.extend(gaps.map(|gap: &Gap<'_>| row(&gap.child.id(), Lost::Gap, LossKind::Dropped, 1)));
         let was_open = matches!(was, State::InterruptedTurn | State::InterruptedPrompt);
         if was_open && is != was {
-            rows.push(row(&head.id(), "interruption", changed(was_open, is != State::Clean), 1));
+            rows.push(row(&head.id(), Lost::Interruption, changed(was_open, is != State::Clean), 1));
         }
     }
     // Branches share what comes before them.
@@ -76,11 +76,11 @@ pub(super) fn working_directory(
     losses: &[LossRow],
 ) -> Option<LossRow> {
     let (was, is) = (source.cwd(), converted.cwd().or(beside));
-    if was == is || losses.iter().any(|row| row.what == Loss::SURROUNDINGS) {
+    if was == is || losses.iter().any(|row| row.what == Lost::Environment) {
         return None;
     }
     let record = source.head().map(|head| head.id().into_owned()).unwrap_or_default();
-    Some(row(&record, Loss::SURROUNDINGS, changed(was.is_some(), is.is_some()), 1))
+    Some(row(&record, Lost::Environment, changed(was.is_some(), is.is_some()), 1))
 }
 
 #[cfg(test)]
@@ -103,6 +103,6 @@ mod tests {
         let pairs: Vec<_> = heads.filter_map(|head| Some((head, converted.head()?))).collect();
         assert_eq!(pairs.len(), 2 * BRANCHES_COMPARED);
         let rows = ends(&pairs, None);
-        assert_eq!(rows.iter().filter(|row| row.what == "interruption").count(), BRANCHES_COMPARED);
+        assert_eq!(rows.iter().filter(|row| row.what == Lost::Interruption).count(), BRANCHES_COMPARED);
     }
 }

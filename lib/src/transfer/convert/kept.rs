@@ -21,6 +21,7 @@ pub(super) use crate::dialect::layout::kept_beside as path;
 use crate::disk::replace::write_all;
 use crate::disk::{Disk, Real};
 use crate::model::error::{At, Result};
+use crate::model::loss::Lost;
 use crate::model::record::SessionId;
 use crate::session::Session;
 use crate::session::read::open::ReadOptions;
@@ -203,8 +204,9 @@ impl Kept {
     }
 
     /// What the original had besides its own lines.
-    pub(super) fn left_behind(&self) -> &[(String, u64)] {
-        &self.from.left_behind
+    pub(super) fn left_behind(&self) -> impl Iterator<Item = (Lost, u64)> {
+        let named = |(name, count): &(String, u64)| Some((Lost::all().find(|lost| lost.name() == name)?, *count));
+        self.from.left_behind.iter().filter_map(named)
     }
 
     /// The record that a line of records ended in.
@@ -296,7 +298,7 @@ impl Whose {
             session: source.id().to_string(),
             place: place_in_store(source).and_then(|place| place.to_str().map(str::to_owned)),
             cwd: source.cwd().map(str::to_owned),
-            left_behind: left_behind.into_iter().map(|(what, count)| (what.to_owned(), count)).collect(),
+            left_behind: left_behind.into_iter().map(|(what, count)| (what.name().to_owned(), count)).collect(),
         }
     }
 }
@@ -361,7 +363,7 @@ mod tests {
             let (tried, _) = session.rehearse_within(&how, &host, folder.path(), limits).unwrap();
             let converted = session.convert_within(&how, &host, limits).unwrap();
             assert_eq!(tried.losses, converted.losses);
-            assert_eq!(converted.losses.iter().any(|row| row.what == "original"), !is_kept);
+            assert_eq!(converted.losses.iter().any(|row| row.what == Lost::Original), !is_kept);
             assert_eq!(path(&file).is_file(), is_kept);
         }
     }

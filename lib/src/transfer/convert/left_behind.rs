@@ -1,10 +1,10 @@
 //! What a session has besides its first file, and what a conversion therefore leaves where it is.
-
-use std::fs;
-use std::path::PathBuf;
-
+use crate::model::loss::Lost;
+use crate::model::record::Kind;
 use crate::session::Session;
 use crate::write::trash::belongings;
+use std::fs;
+use std::path::PathBuf;
 
 /// So many files and folders are counted: a session has a handful, and a folder is anybody's to fill.
 const FILES_COUNTED: u64 = 10_000;
@@ -19,7 +19,7 @@ pub(super) enum Lines {
 }
 
 /// What stays behind, and how many of each.
-pub(super) fn found(session: &Session, lines: Lines) -> Vec<(&'static str, u64)> {
+pub(super) fn found(session: &Session, lines: Lines) -> Vec<(Lost, u64)> {
     let (sub_agents, blobs) = count(session);
     let inherited = session.records().filter(|record| record.is_inherited()).count() as u64;
     // A session that begins in another one has that one's files open, too.
@@ -27,10 +27,10 @@ pub(super) fn found(session: &Session, lines: Lines) -> Vec<(&'static str, u64)>
     let companions = session.source.layout.companions.iter().filter(is_there).count() as u64;
     let only_copied = |count: u64| if lines == Lines::Copied { count } else { 0 };
     let mut found = vec![
-        ("sub-agent session", sub_agents),
-        ("blobs", blobs),
-        ("base", only_copied(inherited.min(1))),
-        ("snapshot", only_copied(companions)),
+        (Lost::SubAgentSession, sub_agents),
+        (Lost::OtherFiles, blobs),
+        (Lost::Base, only_copied(inherited.min(1))),
+        (Kind::Snapshot.into(), only_copied(companions)),
     ];
     found.retain(|(_, count)| *count > 0);
     found

@@ -4,18 +4,16 @@
 //! last turn of its branch that made one. A result without a call gets one, and a further result of a call stays behind. Each is
 //! a loss. Calls that wait for their results go on waiting.
 
-use std::collections::VecDeque;
-
-use hashbrown::{HashMap, HashSet};
-use serde_json::Value;
-use xxhash_rust::xxh3::xxh3_64;
-
-use crate::dialect::writer::Loss;
+use crate::model::loss::{Losses, Lost};
 use crate::model::message::{Part, ToolPart, ToolState};
 use crate::model::record::{Body, Content, Kind, ToolResult};
 use crate::session::RecordRef;
 use crate::session::tree::skeleton::KeyRole;
 use crate::view::history::UniqueIds;
+use hashbrown::{HashMap, HashSet};
+use serde_json::Value;
+use std::collections::VecDeque;
+use xxhash_rust::xxh3::xxh3_64;
 
 /// So many records before a result are asked for its call, where several have its id: a turn is seldom longer.
 const RECORDS_BEFORE_A_RESULT: usize = 10_000;
@@ -52,7 +50,7 @@ struct Call {
 pub(super) struct Sanitized {
     /// Calls that must be said before it.
     pub(super) calls: Vec<Part>,
-    pub(super) losses: Vec<Loss>,
+    pub(super) losses: Losses,
 }
 
 impl Pairing {
@@ -110,7 +108,7 @@ impl Pairing {
             let id = early.unwrap_or_else(|| self.ids.other_than(&call.call_id));
             if let Some(id) = &id {
                 call.call_id.clone_from(id);
-                sanitized.losses.push(Loss::renamed("id of a call"));
+                sanitized.losses.renamed(Lost::CallId);
             }
             self.add(called, records, Call { id, is_answered });
         }
@@ -120,7 +118,7 @@ impl Pairing {
         let mut renamed: HashMap<String, Option<String>> = HashMap::new();
         content.results.retain_mut(|result| {
             let Some(id) = self.take_result(result, records, sanitized) else {
-                sanitized.losses.push(Loss::dropped("another result of the same call"));
+                sanitized.losses.dropped(Lost::DuplicateResult);
                 return false;
             };
             renamed.insert(result.call_id.clone(), id.clone());
@@ -149,7 +147,7 @@ impl Pairing {
                 return Some(id);
             }
             sanitized.calls.push(call_of(result, id.as_deref()));
-            sanitized.losses.push(Loss::synthesised("tool call"));
+            sanitized.losses.synthesised(Lost::ToolCall);
             self.add(called, records, Call { id: id.clone(), is_answered: !result.preliminary });
             return Some(id);
         };

@@ -17,8 +17,9 @@ use super::pairing::Pairing;
 use super::path::OnePath;
 use super::script::Script;
 use super::{Conversion, LossRow};
-use crate::dialect::writer::{Loss, LossKind, Losses, Shape, WriteUnit, word_of_kind};
+use crate::dialect::writer::{Shape, WriteUnit};
 use crate::model::error::{Error, Result};
+use crate::model::loss::{Loss, LossKind, Losses, Lost};
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Kind, RecordId, SessionId, Usage};
 use crate::session::{RecordRef, Session};
@@ -71,7 +72,7 @@ pub(super) fn all(
     let chosen = head.filter(|head| how.head.is_some() && head.is_sidechain() && session.head() != Some(*head));
     if let Some(head) = chosen {
         replay.sidechains = Sidechains::Conversation;
-        replay.lose_as(&head.id(), Loss::of("sidechain", LossKind::Renamed));
+        replay.lose_as(&head.id(), LossKind::Renamed.of(Lost::Sidechain));
     }
     if store.writing.shape == Shape::Tree && chosen.is_none() {
         let records: Vec<RecordRef<'_>> = session.records().collect();
@@ -136,9 +137,9 @@ impl<'s> Replay<'s> {
                     self.leave_title(*record)?;
                     continue;
                 }
-                () if record.is_side() => word_of_kind(record.kind()),
-                () if record.is_sidechain() => "sidechain",
-                () => "another branch",
+                () if record.is_side() => record.kind().into(),
+                () if record.is_sidechain() => Lost::Sidechain,
+                () => Lost::OtherBranch,
             };
             self.lose(*record, what);
         }
@@ -200,11 +201,11 @@ impl<'s> Replay<'s> {
         self.make_calls(first, last, sanitized.calls)?;
         match body {
             Body::Header(_) => {
-                self.lose(first, word_of_kind(Kind::Header));
+                self.lose(first, Kind::Header);
                 self.pass_over(group);
             }
             Body::Other(_) => {
-                self.lose(first, word_of_kind(Kind::Other));
+                self.lose(first, Kind::Other);
                 self.keep_tip(group);
             }
             body => {
@@ -232,7 +233,7 @@ impl<'s> Replay<'s> {
             _ => false,
         };
         if is_left_out {
-            self.lose(first, word_of_kind(first.kind()));
+            self.lose(first, first.kind());
         }
         !is_left_out
     }
@@ -312,14 +313,14 @@ impl<'s> Replay<'s> {
         self.told.losses.push(LossRow { record: record.to_owned(), what, kind, count, fields: Vec::new() });
     }
 
-    fn lose(&mut self, record: RecordRef<'_>, what: &str) {
-        self.lose_as(&record.id(), Loss::dropped(what));
+    fn lose(&mut self, record: RecordRef<'_>, what: impl Into<Lost>) {
+        self.lose_as(&record.id(), LossKind::Dropped.of(what));
     }
 
     /// A record that has no place, with what its writer said of it.
     fn lose_all(&mut self, record: RecordRef<'_>, losses: Losses, kind: Kind) {
         if losses.is_empty() {
-            self.lose(record, word_of_kind(kind));
+            self.lose(record, kind);
         }
         losses.into_iter().for_each(|loss| self.lose_as(&record.id(), loss));
     }

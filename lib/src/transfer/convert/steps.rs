@@ -38,7 +38,7 @@ impl Stepped {
         let (replayed, bytes) = written?;
         names.extend(replayed.ids);
         let mut losses = replayed.losses;
-        losses.extend(way.back.iter().flat_map(Kept::left_behind).map(|(what, count)| from.lost_beside(what, *count)));
+        losses.extend(way.back.iter().flat_map(Kept::left_behind).map(|(what, count)| from.lost_beside(what, count)));
         let now = from.updated().unwrap_or_else(|| (host.now)());
         Ok(Stepped { session: Session::from_bytes(to, bytes, &ReadOptions::plain(now)), losses, names })
     }

@@ -16,8 +16,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::LossRow;
 use super::kept::Kept;
 use crate::dialect::Dialect;
-use crate::dialect::writer::{LossKind, NewRecord, WHOLE_RECORDS};
+use crate::dialect::writer::NewRecord;
 use crate::model::error::Result;
+use crate::model::loss::{LossKind, Lost};
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Context, Outcome, RecordId, Restore, SessionId};
 use crate::session::read::sanitize;
@@ -68,7 +69,7 @@ const COUNTS: [&str; 6] = ["tokens", "input", "output", "cached", "thoughts", "t
 
 /// The rows of a session's records. One that is told to be left out as a whole needs no further word.
 pub(super) fn rows(session: &Session, kept: Option<&Kept>, losses: &[LossRow]) -> Result<Vec<LossRow>> {
-    let is_whole = |row: &&LossRow| row.kind == LossKind::Dropped && WHOLE_RECORDS.contains(&row.what.as_str());
+    let is_whole = |row: &&LossRow| row.kind == LossKind::Dropped && row.what.is_whole_record();
     let left_out: HashSet<&str> = losses.iter().filter(is_whole).map(|row| row.record.as_str()).collect();
     let mut rows = Vec::new();
     // A row of a database is several records, and of its columns only those are read that somebody knows.
@@ -89,8 +90,7 @@ fn fields(record: RecordRef<'_>) -> Result<Option<LossRow>> {
     }
     let count = names.len() as u64;
     let fields: Vec<String> = names.into_iter().take(FIELDS_NAMED).collect();
-    let row =
-        LossRow { record: record.id().into_owned(), what: "field".to_owned(), kind: LossKind::Dropped, count, fields };
+    let row = LossRow { record: record.id().into_owned(), what: Lost::Field, kind: LossKind::Dropped, count, fields };
     Ok((count > 0).then_some(row))
 }
 

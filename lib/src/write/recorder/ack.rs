@@ -1,11 +1,9 @@
 //! What came of a call, and how safe its record is.
-
-use serde::Serialize;
-
-use crate::dialect::writer::Losses;
+use crate::model::loss::Losses;
 use crate::model::message::{Part, ReasoningPart, StreamState, TextPart};
 use crate::model::record::{Body, Content, Kind, RecordId};
 use crate::model::thinking::Triggers;
+use serde::Serialize;
 
 /// How a recorder works. [`Options::usual`] is right for most agents.
 #[derive(Debug, Clone)]

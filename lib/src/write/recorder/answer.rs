@@ -12,8 +12,9 @@ use super::start::ParentRecord;
 use super::tickets::{Tickets, Whose, Wrote};
 use super::words::{Kind, Open, Waiting};
 use super::{Ack, Delta, Durability, Saved};
-use crate::dialect::writer::{Fragment, Loss, Losses, WriteUnit};
+use crate::dialect::writer::{Fragment, WriteUnit};
 use crate::model::error::{Error, Result};
+use crate::model::loss::{LossKind, Losses};
 use crate::model::message::{Part, ToolPart};
 use crate::model::record::{Body, Content, ToolResult, Usage};
 use crate::model::settle::settle_in_turn;
@@ -271,7 +272,10 @@ impl Answer {
             }
             // The call stands in the file as it was made.
             WriteUnit::Part | WriteUnit::Block if is_known => match self.told(Came::Nothing, call)? {
-                Ack::Saved(saved) => Ack::Saved(Saved { losses: Loss::dropped("change of a call").into(), ..saved }),
+                Ack::Saved(saved) => Ack::Saved(Saved {
+                    losses: LossKind::Dropped.of(crate::model::loss::Lost::CallUpdate).into(),
+                    ..saved
+                }),
                 ack @ (Ack::Held { .. } | Ack::NotRecorded) => ack,
             },
             WriteUnit::Fragment | WriteUnit::Part | WriteUnit::Block => {

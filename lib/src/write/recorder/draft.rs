@@ -5,8 +5,9 @@ use jiff::Timestamp;
 
 use super::log::{Log, Mode, Place};
 use super::start::{Chain, ParentRecord};
-use crate::dialect::writer::{Fragment, Line, Loss, Losses, Names, NewRecord, Response};
+use crate::dialect::writer::{Fragment, Line, Names, NewRecord, Response};
 use crate::model::error::{Error, Result};
+use crate::model::loss::{Loss, LossKind, Losses, Lost};
 use crate::model::record::{Body, Context, Kind, RecordId};
 use crate::redact;
 
@@ -123,7 +124,7 @@ impl Log {
             serde_json::to_writer(&mut batch.bytes, &line.value).map_err(|_| self.cannot_encode())?;
             batch.bytes.push(b'\n');
         }
-        let is_missed = |loss: &Loss| tells_surroundings || loss.what != Loss::SURROUNDINGS;
+        let is_missed = |loss: &Loss| tells_surroundings || loss.what != Lost::Environment;
         batch.losses.extend(written.losses.into_iter().filter(is_missed));
         chain.branches = branches && !is_link;
         if !is_link {
@@ -166,6 +167,7 @@ impl Log {
     }
 
     fn cannot_encode(&self) -> Error {
-        Error::record_lost(self.place.dialect.name(), Loss::dropped("a value that is no JSON").into())
+        let what = Lost::Key("a value that is not JSON".to_owned());
+        Error::record_lost(self.place.dialect.name(), LossKind::Dropped.of(what).into())
     }
 }

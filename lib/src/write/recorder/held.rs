@@ -179,7 +179,7 @@ impl Recorder {
         let waiting: Vec<u64> = answer.tickets().collect();
         let lost = answer.lost();
         if !lost.is_empty() {
-            self.tickets.refuse(waiting, &lost.words());
+            self.tickets.refuse(waiting, &lost.names());
             let dialect = self.dialect().map_or("", |dialect| dialect.name());
             return Err(Error::record_lost(dialect, lost));
         }

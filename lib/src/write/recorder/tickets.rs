@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use super::{Ack, Durability, Refused, Saved};
-use crate::dialect::writer::Losses;
 use crate::model::error::{Error, Result};
+use crate::model::loss::Losses;
 use crate::model::record::RecordId;
 
 /// How many runs of calls are remembered until somebody asks: whoever waits for a call asks long before so many answers were given,

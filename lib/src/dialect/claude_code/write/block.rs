@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::dialect::line_builder::{Losses, name_of, plain_name};
+use crate::dialect::line_builder::plain_name;
+use crate::model::loss::{Losses, Lost};
 use crate::model::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolState};
 use crate::model::record::{Outcome, ToolResult};
 use crate::model::wire::{IMAGES, data_url, file_words, given, id as plain_id, is_web_address};
@@ -31,7 +32,7 @@ pub(super) fn of(part: &Part, speaker: Speaker, losses: &mut Losses) -> Option<V
         (Part::Data(data), _) if data.kind == "block" && data.data["type"].is_string() => Some(data.data.clone()),
         // The model is told of a room's files and reactions.
         (Part::Data(data), Speaker::User) if matches!(data.kind.as_str(), "attachment" | "reaction") => {
-            losses.renamed(&data.kind);
+            losses.renamed(part);
             Some(json!({"type": "text", "text": data.data.to_string()}))
         }
         (Part::StepStart, _) => None,
@@ -47,7 +48,7 @@ pub(super) fn of(part: &Part, speaker: Speaker, losses: &mut Losses) -> Option<V
             | Part::Other(_),
             _,
         ) => {
-            losses.dropped(name_of(part));
+            losses.dropped(part);
             None
         }
     }
@@ -55,16 +56,16 @@ pub(super) fn of(part: &Part, speaker: Speaker, losses: &mut Losses) -> Option<V
 
 /// The API refuses a text of nothing.
 fn text(content: &TextPart, speaker: Speaker, losses: &mut Losses) -> Option<Value> {
-    losses.dropped_if(content.provider_metadata.is_some(), "provider metadata");
-    losses.dropped_if(!content.extra.is_empty(), "details of a part");
+    losses.dropped_if(content.provider_metadata.is_some(), Lost::ProviderMetadata);
+    losses.dropped_if(!content.extra.is_empty(), Lost::PartDetails);
     if content.text.is_empty() {
-        losses.dropped("text");
+        losses.dropped(Lost::Text);
         return None;
     }
     let mut block = json!({"type": "text", "text": content.text});
     match (&content.citations, speaker) {
         (Some(citations), Speaker::Model) => block["citations"] = citations.clone().into(),
-        (Some(_), Speaker::User) => losses.dropped("citations"),
+        (Some(_), Speaker::User) => losses.dropped(Lost::Citations),
         (None, _) => {}
     }
     Some(block)
@@ -77,18 +78,18 @@ fn thinking(thought: &ReasoningPart, losses: &mut Losses) -> Option<Value> {
     let secret = |key: &str| anthropic?.get(key)?.as_str().filter(|secret| !secret.is_empty());
     losses.dropped_if(
         metadata.is_some_and(|metadata| metadata.keys().any(|key| key != "anthropic")),
-        "provider metadata",
+        Lost::ProviderMetadata,
     );
-    losses.dropped_if(!thought.extra.is_empty(), "details of a part");
+    losses.dropped_if(!thought.extra.is_empty(), Lost::PartDetails);
     let says_something = !thought.text.is_empty();
     match (secret("signature"), secret("redactedData")) {
         (Some(signature), _) => Some(json!({"type": "thinking", "thinking": thought.text, "signature": signature})),
         (None, Some(data)) => {
-            losses.dropped_if(says_something, "thinking");
+            losses.dropped_if(says_something, Lost::Thinking);
             Some(json!({"type": "redacted_thinking", "data": data}))
         }
         (None, None) => {
-            losses.dropped("thinking");
+            losses.dropped(Lost::Thinking);
             None
         }
     }
@@ -96,17 +97,17 @@ fn thinking(thought: &ReasoningPart, losses: &mut Losses) -> Option<Value> {
 
 fn tool_use(call: &ToolPart, losses: &mut Losses) -> Value {
     losses.of_call(call);
-    losses.dropped_if(call.call_provider_metadata.is_some(), "provider metadata");
+    losses.dropped_if(call.call_provider_metadata.is_some(), Lost::ProviderMetadata);
     if call.provider_executed == Some(true) {
-        losses.renamed("call of a provider");
+        losses.renamed(Lost::ProviderCall);
     }
     let raw = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.as_ref() } else { None };
     if call.input().or(raw).is_some_and(|input| !input.is_object() && !input.is_null()) {
-        losses.renamed("tool input");
+        losses.renamed(Lost::ToolInput);
     }
     let name = plain_name(&call.name, NAME_CHARS);
     if name != call.name {
-        losses.renamed("tool name");
+        losses.renamed(Lost::ToolName);
     }
     json!({"type": "tool_use", "id": call_id(&call.call_id, losses), "name": name, "input": call.arguments()})
 }
@@ -115,7 +116,7 @@ fn tool_use(call: &ToolPart, losses: &mut Losses) -> Value {
 fn call_id(id: &str, losses: &mut Losses) -> String {
     let plain = plain_id(id, ID_CHARS);
     if plain != id {
-        losses.renamed("id of a call");
+        losses.renamed(Lost::CallId);
     }
     plain.into_owned()
 }
@@ -134,16 +135,16 @@ fn file_block(file: &FilePart, losses: &mut Losses) -> Value {
         Some(_) | None => return mentioned(file, losses),
     };
     if media_type != file.media_type {
-        losses.renamed("media type");
+        losses.renamed(Lost::MediaType);
     }
     let elsewhere = file.provider_metadata.is_some() || file.provider_reference.is_some();
-    losses.dropped_if(elsewhere, "provider metadata");
-    losses.dropped_if(!file.extra.is_empty(), "details of a part");
+    losses.dropped_if(elsewhere, Lost::ProviderMetadata);
+    losses.dropped_if(!file.extra.is_empty(), Lost::PartDetails);
     let is_image = media_type.starts_with("image");
     let mut block = json!({"type": if is_image { "image" } else { "document" }, "source": source});
     match &file.filename {
         Some(name) if !is_image => block["title"] = name.as_str().into(),
-        Some(_) => losses.dropped("file name"),
+        Some(_) => losses.dropped(Lost::FileName),
         None => {}
     }
     block
@@ -151,7 +152,7 @@ fn file_block(file: &FilePart, losses: &mut Losses) -> Value {
 
 /// Words that stand for a file that the API does not take.
 fn mentioned(file: &FilePart, losses: &mut Losses) -> Value {
-    losses.dropped(if file.media_type.starts_with("image") { "image" } else { "file" });
+    losses.dropped(if file.media_type.starts_with("image") { Lost::Image } else { Lost::File });
     json!({"type": "text", "text": file_words(file)})
 }
 
@@ -178,8 +179,8 @@ fn content(result: &ToolResult, losses: &mut Losses) -> Option<Value> {
     };
     let says_nothing = result.output.is_null() || result.output == "";
     match why {
-        Some("") if says_nothing => losses.synthesised("reason of a failure"),
-        Some(why) if !why.is_empty() && !says_nothing && result.output != why => losses.renamed("reason of a failure"),
+        Some("") if says_nothing => losses.synthesised(Lost::FailureReason),
+        Some(why) if !why.is_empty() && !says_nothing && result.output != why => losses.renamed(Lost::FailureReason),
         Some(_) | None => {}
     }
     if result.outcome == Outcome::Done && says_nothing {
@@ -189,7 +190,7 @@ fn content(result: &ToolResult, losses: &mut Losses) -> Option<Value> {
     if let [Part::Text(text)] = parts.as_slice() {
         let is_as_it_was = says_nothing || result.output.is_string();
         if !is_as_it_was {
-            losses.renamed("tool output");
+            losses.renamed(Lost::ToolOutput);
         }
         return Some(text.text.clone().into());
     }
@@ -208,7 +209,7 @@ fn content(result: &ToolResult, losses: &mut Losses) -> Option<Value> {
         }
     }
     if !has_files || Value::from(read_back) != result.output {
-        losses.renamed("tool output");
+        losses.renamed(Lost::ToolOutput);
     }
     Some(blocks.into())
 }

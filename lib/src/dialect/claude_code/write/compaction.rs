@@ -3,13 +3,14 @@
 use serde_json::{Value, json};
 
 use super::{Record, Voice};
-use crate::dialect::line_builder::{self, Fields, Losses, Replaced, fields};
-use crate::model::record::{Body, Compaction, Content};
+use crate::dialect::line_builder::{self, Fields, Replaced, fields};
+use crate::model::loss::{Losses, Lost};
+use crate::model::record::{Body, Compaction, Content, Kind};
 
 impl Record<'_, '_> {
     pub(super) fn compaction(&mut self, compaction: &Compaction) {
         self.losses()
-            .dropped_if(compaction.keeps_prompts && compaction.replacement.is_none(), "kept records");
+            .dropped_if(compaction.keeps_prompts && compaction.replacement.is_none(), Lost::KeptRecords);
         if compaction.cuts {
             let line = self.boundary(compaction);
             self.chain.own(line);
@@ -18,7 +19,7 @@ impl Record<'_, '_> {
             Some(bodies) if !bodies.is_empty() => self.replacement(compaction, bodies),
             Some(_) | None => {
                 let summary = compaction.summary.as_deref().filter(|summary| !summary.is_empty());
-                self.losses().dropped_if(summary.is_none() && !compaction.cuts, "compaction");
+                self.losses().dropped_if(summary.is_none() && !compaction.cuts, Kind::Compaction);
                 summary.into_iter().for_each(|summary| self.chain.own(summed_up(summary.into())));
             }
         }
@@ -54,7 +55,7 @@ impl Record<'_, '_> {
     /// What another agent put in the place of a history, as lines behind the cut: one prompt is the summary, the others are
     /// shown to the model alone, for people have read them before.
     fn replacement(&mut self, compaction: &Compaction, bodies: &[Body]) {
-        self.losses().renamed("replaced history");
+        self.losses().renamed(Lost::ReplacedHistory);
         let told = compaction.summary.as_deref();
         let is_it = |body: &Body| {
             prompt(body).is_some_and(|said| Some(&*line_builder::words(&said.parts, &mut Losses::default())) == told)

@@ -5,19 +5,20 @@ use serde_json::{Map, Value, json};
 use super::super::record_class::{THINKING_MODE, TODO};
 use super::block::{self, Speaker};
 use super::{NO_MODEL, Record, Voice};
-use crate::dialect::line_builder::{self, Fields, Losses, fields};
+use crate::dialect::line_builder::{self, Fields, fields};
+use crate::model::loss::{Losses, Lost};
 use crate::model::message::Part;
-use crate::model::record::{Body, Content, Outcome, ToolResult, Usage};
+use crate::model::record::{Body, Content, Kind, Outcome, ToolResult, Usage};
 
 impl Record<'_, '_> {
     /// What is said to the model: the results first, each a line of its own, then the words.
     pub(super) fn prompt(&mut self, said: &Content, voice: Voice) {
         self.losses().of_said(said);
-        self.losses().dropped_if(!said.notes.is_empty(), "note of a run");
-        self.losses().dropped_if(said.model.is_some(), "model");
-        self.losses().dropped_if(said.usage.is_some(), "usage");
+        self.losses().dropped_if(!said.notes.is_empty(), Lost::RunNotes);
+        self.losses().dropped_if(said.model.is_some(), Lost::Model);
+        self.losses().dropped_if(said.usage.is_some(), Lost::Usage);
         if said.instructs {
-            self.losses().renamed("instruction");
+            self.losses().renamed(Lost::Instruction);
         }
         let state = state(said, self.losses());
         let mut results: Vec<Fields> = said.results.iter().filter_map(|result| self.result(result)).collect();
@@ -52,7 +53,7 @@ impl Record<'_, '_> {
 
     pub(super) fn result(&mut self, result: &ToolResult) -> Option<Fields> {
         if result.preliminary {
-            self.losses().dropped("preliminary result");
+            self.losses().dropped(Lost::PreliminaryResult);
             return None;
         }
         let block = block::tool_result(result, self.losses());
@@ -60,7 +61,7 @@ impl Record<'_, '_> {
         let run = run(result);
         match (&result.outcome, run.is_empty()) {
             (Outcome::Denied(_), is_all) => {
-                self.losses().dropped_if(!is_all, "note of a run");
+                self.losses().dropped_if(!is_all, Lost::RunNotes);
                 line.insert("toolUseResult".to_owned(), "User rejected tool use".into());
             }
             (Outcome::Failed(why), true) => _ = line.insert("toolUseResult".to_owned(), format!("Error: {why}").into()),
@@ -68,17 +69,17 @@ impl Record<'_, '_> {
             (Outcome::Done | Outcome::Failed(_), false) => _ = line.insert("toolUseResult".to_owned(), run.into()),
         }
         let is_told = |key: &String| matches!(key.as_str(), "interrupted" | "exitCode" | "session");
-        self.losses().dropped_if(!result.about.keys().all(is_told), "note of a run");
+        self.losses().dropped_if(!result.about.keys().all(is_told), Lost::RunNotes);
         Some(line)
     }
 
     /// A message without a word: an attachment that the agent passes over holds what stands beside it.
     pub(super) fn only_state(&mut self, content: &Content, state: Fields) {
         if state.is_empty() {
-            self.losses().dropped_if(content.parts.is_empty() && content.results.is_empty(), "empty message");
+            self.losses().dropped_if(content.parts.is_empty() && content.results.is_empty(), Lost::EmptyMessage);
             return;
         }
-        self.losses().renamed("empty message");
+        self.losses().renamed(Lost::EmptyMessage);
         let attachment = match content.todos.as_deref() {
             // An empty list would be one that nobody said.
             Some([]) | None => json!({"type": THINKING_MODE}),
@@ -93,7 +94,7 @@ impl Record<'_, '_> {
     pub(super) fn answer(&mut self, said: &Content) {
         self.losses().of_said(said);
         self.losses().of_sender(said, &mut []);
-        self.losses().dropped_if(!said.notes.is_empty(), "note of a run");
+        self.losses().dropped_if(!said.notes.is_empty(), Lost::RunNotes);
         let mut state = state(said, self.losses());
         let mut results = said.results.clone();
         for parts in line_builder::responses(said) {
@@ -112,7 +113,7 @@ impl Record<'_, '_> {
             let lines: Vec<Fields> = results.drain(..).filter_map(|result| self.result(&result)).collect();
             lines.into_iter().for_each(|line| self.chain.follows(line));
             for parts in spoken {
-                self.losses().renamed("message inside another");
+                self.losses().renamed(Lost::Steering);
                 let spoken = Content { parts: parts.clone(), ..Content::default() };
                 if let Some(content) = self.content(&spoken) {
                     let line = json!({"type": "user", "message": {"role": "user", "content": content}});
@@ -123,7 +124,7 @@ impl Record<'_, '_> {
         if self.chain.is_empty() && said.usage.is_some() {
             // A line of an answer that says something elsewhere; alone, it would be an answer of nothing.
             if self.draft.answer == self.draft.id {
-                self.losses().dropped("usage");
+                self.losses().dropped(Lost::Usage);
             } else {
                 let line = self.block(said, Vec::new(), 1);
                 self.chain.own(line);
@@ -135,7 +136,7 @@ impl Record<'_, '_> {
             self.only_state(said, state);
         }
         let is_mute = said.parts.is_empty() && said.usage.is_none() && self.chain.is_empty();
-        self.losses().dropped_if(is_mute, "empty message");
+        self.losses().dropped_if(is_mute, Lost::EmptyMessage);
     }
 
     /// A line of an answer; all lines of the same have its name, and repeat what it cost.
@@ -159,16 +160,16 @@ impl Record<'_, '_> {
         self.losses().of_said(content);
         self.losses().of_sender(content, &mut []);
         let is_of_model = matches!(self.draft.body, Body::Assistant(_));
-        self.losses().dropped_if(is_of_model && content.model.is_some(), "model");
-        self.losses().dropped_if(is_of_model && content.usage.is_some(), "usage");
-        self.losses().dropped_if(!content.results.is_empty() || !content.notes.is_empty(), "tool result");
+        self.losses().dropped_if(is_of_model && content.model.is_some(), Lost::Model);
+        self.losses().dropped_if(is_of_model && content.usage.is_some(), Lost::Usage);
+        self.losses().dropped_if(!content.results.is_empty() || !content.notes.is_empty(), Kind::ToolResult);
         if matches!(self.draft.body, Body::System(_)) {
-            self.losses().renamed("notice");
+            self.losses().renamed(Kind::System);
         }
         let state = state(content, self.losses());
         let mut words = line_builder::words(&content.parts, self.losses());
         if words.is_empty() {
-            self.losses().synthesised("text");
+            self.losses().synthesised(Lost::Text);
             words = content.error.clone().unwrap_or_default();
         }
         let nobody = Content { model: Some(NO_MODEL.to_owned()), ..Content::default() };
@@ -198,7 +199,7 @@ impl Record<'_, '_> {
         }
         // `rendered` would be sent again, as if it were still so.
         let attachment = kept.unwrap_or_else(|| json!({"type": "context", "content": words}));
-        self.losses().renamed("context");
+        self.losses().renamed(Kind::Attachment);
         let mut line = fields(json!({"type": "attachment", "attachment": attachment}));
         line.append(&mut state);
         self.chain.own(line);
@@ -210,7 +211,7 @@ pub(super) fn state(content: &Content, losses: &mut Losses) -> Fields {
     let mut state = Fields::new();
     if let Some(todos) = &content.todos {
         // Every prompt of the agent has an empty list, whatever the list is.
-        losses.dropped_if(todos.is_empty(), "todos");
+        losses.dropped_if(todos.is_empty(), Lost::Todos);
         state.extend((!todos.is_empty()).then(|| ("todos".to_owned(), json!(todos))));
     }
     if let Some(thinking) = &content.thinking {
@@ -240,7 +241,7 @@ fn run(result: &ToolResult) -> Map<String, Value> {
 /// The tokens of a request. The API always tells what was sent and received.
 fn tokens(usage: Usage, losses: &mut Losses) -> Value {
     if usage.input.is_none() || usage.output.is_none() {
-        losses.synthesised("usage");
+        losses.synthesised(Lost::Usage);
     }
     let mut tokens = fields(json!({"input_tokens": usage.input.unwrap_or(0)}));
     for (key, count) in [

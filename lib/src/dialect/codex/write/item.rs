@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use super::super::context;
 use super::super::line::Payload;
 use super::script::Script;
-use crate::dialect::writer::word_for;
+use crate::model::loss::Lost;
 use crate::model::message::{Approval, FilePart, Part, ReasoningPart, TextPart, ToolKind, ToolPart, ToolState};
-use crate::model::record::{Content, Outcome, ToolResult};
+use crate::model::record::{Content, Kind, Outcome, ToolResult};
 use crate::model::wire::{self, file_words, name_sender};
 
 /// What the API takes for names and ids of calls.
@@ -18,14 +18,14 @@ impl Script<'_> {
     pub(super) fn prompt(&mut self, parts: &[Part], sender: Option<&str>) {
         let mut pieces = self.pieces(parts);
         match name_sender(sender, &mut pieces) {
-            true => self.rename("sender"),
-            false if sender.is_some() => self.drop("sender"),
+            true => self.rename(Lost::Sender),
+            false if sender.is_some() => self.drop(Lost::Sender),
             false => {}
         }
         let texts = pieces.iter().filter_map(|piece| piece["text"].as_str());
         let words = texts.collect::<Vec<_>>().join("\n");
         if pieces.is_empty() {
-            return self.drop("empty message");
+            return self.drop(Lost::EmptyMessage);
         }
         let kinds = pieces.iter().map(|piece| if piece["type"] == "input_image" { "user.image" } else { "user.text" });
         let kinds: Vec<&str> = kinds.collect();
@@ -39,7 +39,7 @@ impl Script<'_> {
     }
 
     /// What the model is told again that nobody typed.
-    pub(super) fn told(&mut self, content: &Content, what: &str) {
+    pub(super) fn told(&mut self, content: &Content, what: Kind) {
         let pieces = self.pieces(&content.parts);
         if pieces.is_empty() {
             return self.drop(what);
@@ -59,7 +59,7 @@ impl Script<'_> {
         let text_piece = |text: &str| json!({"type": "input_text", "text": text});
         for part in parts {
             match part {
-                Part::Text(text) if text.text.is_empty() => self.drop("text"),
+                Part::Text(text) if text.text.is_empty() => self.drop(Lost::Text),
                 Part::Text(text) => {
                     self.lose_of_text(text);
                     pieces.push(text_piece(&text.text));
@@ -70,11 +70,11 @@ impl Script<'_> {
                 }
                 // A room's files have no content, and a reaction is what was said.
                 Part::Data(data) if matches!(data.kind.as_str(), "attachment" | "reaction") => {
-                    self.rename(&data.kind);
+                    self.rename(part);
                     pieces.push(text_piece(&data.data.to_string()));
                 }
                 Part::File(file) => {
-                    self.drop(word_for(part));
+                    self.drop(part);
                     pieces.push(text_piece(&file_words(file)));
                 }
                 Part::StepStart => {}
@@ -86,7 +86,7 @@ impl Script<'_> {
                 | Part::Steering(_)
                 | Part::Tool(_)
                 | Part::Data(_)
-                | Part::Other(_) => self.drop(word_for(part)),
+                | Part::Other(_) => self.drop(part),
             }
         }
         pieces
@@ -94,7 +94,7 @@ impl Script<'_> {
 
     pub(super) fn said_by_model(&mut self, part: &Part) {
         match part {
-            Part::Text(text) if text.text.is_empty() => self.drop("text"),
+            Part::Text(text) if text.text.is_empty() => self.drop(Lost::Text),
             Part::Text(text) => {
                 self.lose_of_text(text);
                 let content = json!([{"type": "output_text", "text": text.text}]);
@@ -104,7 +104,7 @@ impl Script<'_> {
             Part::Reasoning(thought) => self.thought(thought),
             Part::Tool(call) => self.call(call),
             Part::Steering(steering) => {
-                self.rename(word_for(part));
+                self.rename(part);
                 self.prompt(&steering.parts, None);
             }
             // The items themselves tell where a response begins.
@@ -115,7 +115,7 @@ impl Script<'_> {
             | Part::SourceDocument(_)
             | Part::Custom(_)
             | Part::Data(_)
-            | Part::Other(_) => self.drop(word_for(part)),
+            | Part::Other(_) => self.drop(part),
         }
     }
 
@@ -123,7 +123,7 @@ impl Script<'_> {
         let openai = thought.provider_metadata.as_ref().and_then(|metadata| metadata.get("openai"));
         let encrypted = openai.and_then(|ours| ours.get("reasoningEncryptedContent")).and_then(Value::as_str);
         if thought.text.is_empty() && encrypted.is_none() {
-            return self.drop("thinking");
+            return self.drop(Lost::Thinking);
         }
         let summary =
             if thought.text.is_empty() { json!([]) } else { json!([{"type": "summary_text", "text": thought.text}]) };
@@ -142,7 +142,7 @@ impl Script<'_> {
             .flatten()
             .map(|(_, facts)| facts.as_object().map_or(1, |facts| facts.len()));
         if told.sum::<usize>() > kept || thought.id.is_some() || !thought.extra.is_empty() {
-            self.drop("metadata");
+            self.drop(Lost::Metadata);
         }
     }
 
@@ -150,15 +150,15 @@ impl Script<'_> {
     fn call(&mut self, call: &ToolPart) {
         let (id, tool) = (wire::id(&call.call_id, NAME_CHARS), wire::tool_name(&call.name, NAME_CHARS));
         if id != call.call_id {
-            self.rename("id of a call");
+            self.rename(Lost::CallId);
         }
         if tool != call.name {
-            self.rename("tool name");
+            self.rename(Lost::ToolName);
         }
         let raw = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.as_ref() } else { None };
         let arguments = match (call.input(), raw) {
             (None | Some(Value::Null), None) => {
-                self.make_up("tool input");
+                self.make_up(Lost::ToolInput);
                 "{}".to_owned()
             }
             (Some(input), None) => input.to_string(),
@@ -178,23 +178,25 @@ impl Script<'_> {
         });
         let more = [&call.result_provider_metadata, &call.tool_metadata].into_iter().flatten().count();
         if more > 0 || !only_namespace || call.title.is_some() || !call.extra.is_empty() {
-            self.drop("details of a call");
+            self.drop(Lost::CallDetails);
         }
         if call.provider_executed == Some(true) {
-            self.rename("call of a provider");
+            self.rename(Lost::ProviderCall);
         }
         if call.kind == ToolKind::Static {
-            self.rename("details of a call");
+            self.rename(Lost::CallDetails);
         }
         self.outcome(call);
     }
 
     fn outcome(&mut self, call: &ToolPart) {
         let (output, outcome, approval) = match &call.state {
-            ToolState::InputStreaming { .. } => return self.rename("state of a call"),
+            ToolState::InputStreaming { .. } => return self.rename(Lost::CallState),
             ToolState::InputAvailable { .. } => return,
-            ToolState::ApprovalRequested { .. } | ToolState::ApprovalResponded { .. } => return self.drop("approval"),
-            ToolState::OutputAvailable { preliminary: Some(true), .. } => return self.drop("preliminary result"),
+            ToolState::ApprovalRequested { .. } | ToolState::ApprovalResponded { .. } => {
+                return self.drop(Lost::Approval);
+            }
+            ToolState::OutputAvailable { preliminary: Some(true), .. } => return self.drop(Lost::PreliminaryResult),
             ToolState::OutputAvailable { output, approval, .. } => {
                 (output.clone().unwrap_or_default(), Outcome::Done, approval.as_ref())
             }
@@ -204,7 +206,7 @@ impl Script<'_> {
             ToolState::OutputDenied { approval, .. } => (Value::Null, Outcome::Denied(approval.reason.clone()), None),
         };
         if approval.is_some_and(|approval| *approval != Approval::default()) {
-            self.drop("approval");
+            self.drop(Lost::Approval);
         }
         self.result(&ToolResult {
             call_id: call.call_id.clone(),
@@ -219,7 +221,7 @@ impl Script<'_> {
 
     fn lose_of_text(&mut self, text: &TextPart) {
         if text.citations.is_some() || text.provider_metadata.is_some() || !text.extra.is_empty() {
-            self.drop("metadata");
+            self.drop(Lost::Metadata);
         }
     }
 
@@ -227,11 +229,11 @@ impl Script<'_> {
     fn lose_of_image(&mut self, file: &FilePart) {
         let told = file.url.strip_prefix("data:").and_then(|rest| rest.split([';', ',']).next());
         if told.unwrap_or("image") != file.media_type {
-            self.rename("media type");
+            self.rename(Lost::MediaType);
         }
         let more = file.provider_metadata.is_some() || file.provider_reference.is_some() || !file.extra.is_empty();
         if more || file.filename.is_some() {
-            self.drop("metadata");
+            self.drop(Lost::Metadata);
         }
     }
 }

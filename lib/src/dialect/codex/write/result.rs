@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::super::output;
 use super::item::NAME_CHARS;
 use super::script::Script;
-use crate::model::record::{Outcome, ToolResult};
+use crate::model::loss::Lost;
+use crate::model::record::{Kind, Outcome, ToolResult};
 use crate::model::wire;
 
 /// Stands for a failure whose code nobody told.
@@ -17,26 +18,26 @@ const SOME_FAILURE: i64 = 1;
 impl Script<'_> {
     pub(super) fn result(&mut self, result: &ToolResult) {
         if result.preliminary {
-            return self.drop("preliminary result");
+            return self.drop(Lost::PreliminaryResult);
         }
         let output = match &result.outcome {
             Outcome::Done => self.done(result),
             Outcome::Failed(why) => self.failed(result, why),
             Outcome::Denied(why) => {
-                self.rename("denial");
+                self.rename(Lost::Denial);
                 self.failed(result, why.as_deref().unwrap_or("the call was not allowed"))
             }
         };
         let id = wire::id(&result.call_id, NAME_CHARS);
         if id != result.call_id {
-            self.rename("id of a call");
+            self.rename(Lost::CallId);
         }
         let read = read(&output);
         if read.as_ref().is_none_or(|read| read.about != result.about) {
-            self.drop("note of a run");
+            self.drop(Lost::RunNotes);
         }
         if result.duration_ms.is_some() && read.is_none_or(|read| read.duration_ms != result.duration_ms) {
-            self.drop("duration");
+            self.drop(Lost::Duration);
         }
         self.item(json!({"type": "function_call_output", "call_id": id, "output": output}));
     }
@@ -52,8 +53,8 @@ impl Script<'_> {
             other => other.to_string().into(),
         };
         match &result.output {
-            Value::Null => self.make_up("tool result"),
-            given if *given != output => self.rename("tool result"),
+            Value::Null => self.make_up(Kind::ToolResult),
+            given if *given != output => self.rename(Kind::ToolResult),
             _ => {}
         }
         // A text that tells of a failure, as a command's end is told, but was none.
@@ -76,14 +77,14 @@ impl Script<'_> {
         let told = why.strip_prefix("exit code ").and_then(|rest| rest.split_once(": "));
         let told = told.filter(|(_, content)| *content == text.trim()).and_then(|(code, _)| code.parse::<i64>().ok());
         let code = told.filter(|code| *code != 0).unwrap_or_else(|| {
-            self.make_up("exit code");
+            self.make_up(Lost::ExitCode);
             SOME_FAILURE
         });
         if result.output != *text && !result.output.is_null() {
-            self.rename("tool result");
+            self.rename(Kind::ToolResult);
         }
         if told.is_none() && !text.contains(why) {
-            self.drop("error");
+            self.drop(Lost::Error);
         }
         ended(text, code, result.duration_ms)
     }

@@ -6,9 +6,10 @@ use super::super::kind::Item;
 use super::super::{id_of, ordinal_of};
 use super::line;
 use crate::dialect::line_builder::fields;
-use crate::dialect::writer::{Line, Loss, Names, NewRecord, Written, word_for};
+use crate::dialect::writer::{Line, Names, NewRecord, Written};
+use crate::model::loss::Lost;
 use crate::model::message::Part;
-use crate::model::record::{Body, Compaction, Content, Context, RecordId, Title, TitleSource, Usage};
+use crate::model::record::{Body, Compaction, Content, Context, Kind, RecordId, Title, TitleSource, Usage};
 
 /// The lines of one record, as far as they are written.
 pub(super) struct Script<'d> {
@@ -35,7 +36,7 @@ impl Script<'_> {
             }
             Body::Assistant(content) => self.answer(content),
             Body::ToolResult(content) => {
-                content.parts.iter().for_each(|part| self.drop(word_for(part)));
+                content.parts.iter().for_each(|part| self.drop(part));
                 content.results.iter().for_each(|result| self.result(result));
                 let rest = Content { results: Vec::new(), ..content.clone() };
                 self.lose_the_rest(&rest);
@@ -48,12 +49,10 @@ impl Script<'_> {
             Body::Snapshot(snapshot) if item_is(snapshot.extra.get("type"), Item::Snapshot) => {
                 self.push("response_item", snapshot.extra.clone().into(), Names::Side);
             }
-            Body::Snapshot(_) => self.drop("snapshot"),
-            // A line cannot tell how many turns it takes back without seeing them.
-            Body::Rewind(_) => self.drop("rewind"),
-            Body::Restore(_) => self.drop("restore"),
-            Body::Header(_) => self.drop("header"),
-            Body::Other(_) => self.drop("unknown record"),
+            // Of a rewind: a line cannot state the number of undone turns without seeing them.
+            Body::Snapshot(_) | Body::Rewind(_) | Body::Restore(_) | Body::Header(_) | Body::Other(_) => {
+                self.drop(body.kind());
+            }
         }
     }
 
@@ -81,16 +80,16 @@ impl Script<'_> {
         self.push("event_msg", payload, Names::Side);
     }
 
-    pub(super) fn drop(&mut self, what: &str) {
-        self.written.losses.push(Loss::dropped(what));
+    pub(super) fn drop(&mut self, what: impl Into<Lost>) {
+        self.written.losses.dropped(what);
     }
 
-    pub(super) fn rename(&mut self, what: &str) {
-        self.written.losses.push(Loss::renamed(what));
+    pub(super) fn rename(&mut self, what: impl Into<Lost>) {
+        self.written.losses.renamed(what);
     }
 
-    pub(super) fn make_up(&mut self, what: &str) {
-        self.written.losses.push(Loss::synthesised(what));
+    pub(super) fn make_up(&mut self, what: impl Into<Lost>) {
+        self.written.losses.synthesised(what);
     }
 
     fn answer(&mut self, content: &Content) {
@@ -103,7 +102,7 @@ impl Script<'_> {
             self.push("turn_context", facts, Names::Side);
         } else if self.draft.model_before.is_some() && self.begins_answer(content) {
             // It is read as an answer of the model before it.
-            self.make_up("model");
+            self.make_up(Lost::Model);
         }
         content.parts.iter().for_each(|part| self.said_by_model(part));
         content.results.iter().for_each(|result| self.result(result));
@@ -132,15 +131,15 @@ impl Script<'_> {
             }
         }
         if !content.to_model {
-            return self.drop("context");
+            return self.drop(Kind::Attachment);
         }
-        self.told(content, "context");
+        self.told(content, Kind::Attachment);
     }
 
     /// A notice that the model is told again, or an event.
     fn notice(&mut self, content: &Content) {
         if content.to_model {
-            return self.told(content, "notice");
+            return self.told(content, Kind::System);
         }
         let texts = content
             .parts
@@ -152,13 +151,13 @@ impl Script<'_> {
         if words.is_empty() && failure.is_none() {
             // A task list or a thinking mode without words is told as what it is.
             if content.todos.is_none() && content.thinking.is_none() {
-                self.drop("notice");
+                self.drop(Kind::System);
             }
             return;
         }
         let message = if words.is_empty() { failure.unwrap_or_default() } else { &words };
         self.event(json!({"type": if failure.is_some() { "error" } else { "warning" }, "message": message}));
-        self.rename(if failure.is_some() { "error" } else { "notice" });
+        self.rename(if failure.is_some() { Lost::Error } else { Kind::System.into() });
     }
 
     fn title(&mut self, title: &Title) {
@@ -167,7 +166,7 @@ impl Script<'_> {
         match title.source {
             TitleSource::Manual => {}
             TitleSource::Id | TitleSource::Prompt | TitleSource::Summary | TitleSource::Automatic => {
-                self.rename("title source");
+                self.rename(Lost::TitleSource);
             }
         }
     }
@@ -180,7 +179,7 @@ impl Script<'_> {
         match &compaction.replacement {
             Some(bodies) => bodies.iter().for_each(|body| items.body(body)),
             None if compaction.keeps_prompts => {}
-            None if summary.trim().is_empty() => return self.drop("compaction"),
+            None if summary.trim().is_empty() => return self.drop(Kind::Compaction),
             None => items.prompt(&[Part::text(summary)], None),
         }
         let is_item = |line: &Line| line.value["type"] == "response_item";
@@ -193,23 +192,23 @@ impl Script<'_> {
         self.written.losses.append(&mut items.written.losses);
         let told =
             compaction.trigger.is_some() || compaction.tokens_before.is_some() || compaction.tokens_after.is_some();
-        let lost = [(told, "compaction facts"), (!compaction.preserved.is_empty(), "kept records")];
+        let lost = [(told, Lost::CompactionDetails), (!compaction.preserved.is_empty(), Lost::KeptRecords)];
         lost.into_iter().filter(|(is, _)| *is).for_each(|(_, what)| self.drop(what));
     }
 
     /// What a message has beside its parts and has no place here.
     pub(super) fn lose_the_rest(&mut self, content: &Content) {
         let lost = [
-            (!content.results.is_empty(), "tool result"),
-            (!content.notes.is_empty(), "note of a run"),
-            (content.model.is_some(), "model"),
-            (content.usage.is_some(), "usage"),
-            (content.context != Context::default(), Loss::SURROUNDINGS),
-            (content.todos.is_some(), "todos"),
-            (content.thinking.is_some(), "thinking mode"),
-            (content.sender.is_some(), "sender"),
-            (content.error.is_some(), "error"),
-            (!content.metadata.is_empty(), "metadata"),
+            (!content.results.is_empty(), Lost::Record(Kind::ToolResult)),
+            (!content.notes.is_empty(), Lost::RunNotes),
+            (content.model.is_some(), Lost::Model),
+            (content.usage.is_some(), Lost::Usage),
+            (content.context != Context::default(), Lost::Environment),
+            (content.todos.is_some(), Lost::Todos),
+            (content.thinking.is_some(), Lost::ThinkingMode),
+            (content.sender.is_some(), Lost::Sender),
+            (content.error.is_some(), Lost::Error),
+            (!content.metadata.is_empty(), Lost::Metadata),
         ];
         lost.into_iter().filter(|(is, _)| *is).for_each(|(_, what)| self.drop(what));
     }

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Record, Voice};
 use crate::dialect::line_builder::{Chain, Replaced, fields};
+use crate::model::loss::Lost;
 use crate::model::record::{Body, Compaction};
 
 /// The agent's word for a compression that was done.
@@ -14,7 +15,7 @@ impl Record<'_> {
     pub(super) fn compaction(&mut self, compaction: &Compaction) {
         let bodies = compaction.replacement.as_deref().filter(|bodies| !bodies.is_empty());
         let is_kept = !compaction.preserved.is_empty() || compaction.keeps_prompts;
-        self.losses().dropped_if(is_kept && bodies.is_none(), "kept records");
+        self.losses().dropped_if(is_kept && bodies.is_none(), Lost::KeptRecords);
         let mut info = fields(json!({"compressionStatus": COMPRESSED}));
         for (key, tokens) in
             [("originalTokenCount", compaction.tokens_before), ("newTokenCount", compaction.tokens_after)]
@@ -30,7 +31,7 @@ impl Record<'_> {
         };
         let mut payload = fields(json!({"info": info}));
         if history.is_empty() {
-            self.losses().dropped("compaction facts");
+            self.losses().dropped(Lost::CompactionDetails);
         } else {
             payload.insert("compressedHistory".to_owned(), history.into());
         }

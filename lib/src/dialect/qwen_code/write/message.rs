@@ -5,29 +5,29 @@ use serde_json::{Value, json};
 use super::part::{self, Speaker};
 use super::{Record, Voice};
 use crate::dialect::line_builder::{self, Fields, fields};
-use crate::dialect::writer::Loss;
+use crate::model::loss::Lost;
 use crate::model::message::Part;
-use crate::model::record::{Body, Content, Outcome, ToolNote, ToolResult, Usage};
+use crate::model::record::{Body, Content, Kind, Outcome, ToolNote, ToolResult, Usage};
 
 impl Record<'_> {
     /// What was said, and has no place here.
     fn leave(&mut self, content: &Content) {
         self.losses().of_said(content);
-        self.losses().dropped_if(content.context.user_type.is_some(), Loss::SURROUNDINGS);
-        self.losses().dropped_if(content.todos.is_some(), "todos");
-        self.losses().dropped_if(content.thinking.is_some(), "thinking mode");
+        self.losses().dropped_if(content.context.user_type.is_some(), Lost::Environment);
+        self.losses().dropped_if(content.todos.is_some(), Lost::Todos);
+        self.losses().dropped_if(content.thinking.is_some(), Lost::ThinkingMode);
     }
 
     /// What is said to the model: the results first, each a record of its own, then the words.
     pub(super) fn prompt(&mut self, content: &Content, voice: Voice) {
         self.leave(content);
-        self.losses().dropped_if(content.model.is_some(), "model");
-        self.losses().dropped_if(content.usage.is_some(), "usage");
+        self.losses().dropped_if(content.model.is_some(), Lost::Model);
+        self.losses().dropped_if(content.usage.is_some(), Lost::Usage);
         if content.instructs {
-            self.losses().renamed("instruction");
+            self.losses().renamed(Lost::Instruction);
         }
         let is_of_none = |note: &ToolNote| content.results.iter().all(|result| result.call_id != note.call_id);
-        self.losses().dropped_if(content.notes.iter().any(is_of_none), "note of a run");
+        self.losses().dropped_if(content.notes.iter().any(is_of_none), Lost::RunNotes);
         for result in &content.results {
             let line = self.result(result, &content.notes);
             line.into_iter().for_each(|line| self.chain.own(line));
@@ -36,7 +36,7 @@ impl Record<'_> {
             Some(line) => self.chain.own(line),
             None => {
                 let is_mute = content.parts.is_empty() && content.results.is_empty() && content.todos.is_none();
-                self.losses().dropped_if(is_mute && content.thinking.is_none(), "empty message");
+                self.losses().dropped_if(is_mute && content.thinking.is_none(), Lost::EmptyMessage);
             }
         }
     }
@@ -57,7 +57,7 @@ impl Record<'_> {
 
     fn result(&mut self, result: &ToolResult, notes: &[ToolNote]) -> Option<Fields> {
         if result.preliminary {
-            self.losses().dropped("preliminary result");
+            self.losses().dropped(Lost::PreliminaryResult);
             return None;
         }
         let response = part::function_response(result, self.losses());
@@ -84,7 +84,7 @@ impl Record<'_> {
     pub(super) fn answer(&mut self, content: &Content) {
         self.leave(content);
         self.losses().of_sender(content, &mut []);
-        self.losses().dropped_if(!content.notes.is_empty(), "note of a run");
+        self.losses().dropped_if(!content.notes.is_empty(), Lost::RunNotes);
         let mut results = content.results.clone();
         for parts in line_builder::responses(content) {
             let spoken = parts.iter().filter(|part| !matches!(part, Part::Steering(_)));
@@ -101,7 +101,7 @@ impl Record<'_> {
             }
             for part in parts {
                 let Part::Steering(steering) = part else { continue };
-                self.losses().renamed("message inside another");
+                self.losses().renamed(Lost::Steering);
                 let spoken = Content { parts: steering.parts.clone(), ..Content::default() };
                 let line = self.spoken(&spoken, Voice::MidTurn);
                 line.into_iter().for_each(|line| self.chain.follows(line));
@@ -117,7 +117,7 @@ impl Record<'_> {
         }
         let says_more = !content.parts.is_empty() || content.todos.is_some() || content.thinking.is_some();
         let is_mute = self.chain.is_empty() && !says_more;
-        self.losses().dropped_if(is_mute, "empty message");
+        self.losses().dropped_if(is_mute, Lost::EmptyMessage);
     }
 
     fn response(&mut self, content: &Content, parts: Vec<Value>) -> Fields {
@@ -125,7 +125,7 @@ impl Record<'_> {
         line.extend(content.model.as_deref().map(|model| ("model".to_owned(), model.into())));
         line.insert("message".to_owned(), json!({"role": "model", "parts": parts}));
         if let Some(usage) = content.usage {
-            self.losses().dropped_if(usage.cache_write.is_some(), "cache tokens");
+            self.losses().dropped_if(usage.cache_write.is_some(), Lost::CacheTokens);
             line.insert("usageMetadata".to_owned(), tokens(usage));
         }
         line
@@ -135,14 +135,14 @@ impl Record<'_> {
     pub(super) fn failure(&mut self, content: &Content, body: &Body) {
         self.leave(content);
         self.losses().of_sender(content, &mut []);
-        self.losses().dropped_if(!content.results.is_empty() || !content.notes.is_empty(), "tool result");
-        self.losses().dropped_if(content.model.is_some(), "model");
-        self.losses().dropped_if(content.usage.is_some(), "usage");
+        self.losses().dropped_if(!content.results.is_empty() || !content.notes.is_empty(), Kind::ToolResult);
+        self.losses().dropped_if(content.model.is_some(), Lost::Model);
+        self.losses().dropped_if(content.usage.is_some(), Lost::Usage);
         if matches!(body, Body::Assistant(_)) {
-            self.losses().renamed("error");
+            self.losses().renamed(Lost::Error);
         }
         if content.error.as_deref() != Some("turn_result") {
-            self.losses().renamed("kind of an error");
+            self.losses().renamed(Lost::ErrorKind);
         }
         let words = line_builder::words(&content.parts, self.losses());
         let error = json!({"message": words, "code": content.error});
@@ -155,7 +155,7 @@ impl Record<'_> {
         self.losses().of_sender(content, &mut []);
         let words = line_builder::words(&content.parts, self.losses());
         if words.is_empty() {
-            self.losses().dropped_if(content.parts.is_empty() && content.todos.is_none(), "empty message");
+            self.losses().dropped_if(content.parts.is_empty() && content.todos.is_none(), Lost::EmptyMessage);
             return;
         }
         let shown = json!([{"type": "info", "text": words}]);

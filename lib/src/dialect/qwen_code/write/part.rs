@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::dialect::line_builder::{Losses, name_of, plain_name};
+use crate::dialect::line_builder::plain_name;
+use crate::model::loss::{Losses, Lost};
 use crate::model::message::{FilePart, Part, ToolPart, ToolState};
 use crate::model::record::{Outcome, ToolResult};
 use crate::model::wire::{data_url, file_words, given};
@@ -21,18 +22,18 @@ pub(super) enum Speaker {
 pub(super) fn of(part: &Part, speaker: Speaker, losses: &mut Losses) -> Option<Value> {
     match part {
         Part::Text(content) => {
-            losses.dropped_if(content.citations.is_some(), "citations");
-            losses.dropped_if(!content.extra.is_empty(), "details of a part");
-            losses.dropped_if(content.text.is_empty(), "text");
+            losses.dropped_if(content.citations.is_some(), Lost::Citations);
+            losses.dropped_if(!content.extra.is_empty(), Lost::PartDetails);
+            losses.dropped_if(content.text.is_empty(), Lost::Text);
             let text = (!content.text.is_empty()).then(|| json!({"text": content.text}))?;
             Some(signed(text, content.provider_metadata.as_ref(), losses))
         }
         Part::Reasoning(thought) if speaker == Speaker::Model => {
-            losses.dropped_if(!thought.extra.is_empty(), "details of a part");
+            losses.dropped_if(!thought.extra.is_empty(), Lost::PartDetails);
             let text =
                 signed(json!({"text": thought.text, "thought": true}), thought.provider_metadata.as_ref(), losses);
             let says_something = !thought.text.is_empty() || text.get("thoughtSignature").is_some();
-            losses.dropped_if(!says_something, "thinking");
+            losses.dropped_if(!says_something, Lost::Thinking);
             says_something.then_some(text)
         }
         Part::File(file) => {
@@ -46,7 +47,7 @@ pub(super) fn of(part: &Part, speaker: Speaker, losses: &mut Losses) -> Option<V
         Part::Data(data) if data.kind == "part" && data.data.is_object() => Some(data.data.clone()),
         // The model is told of a room's files and reactions.
         Part::Data(data) if speaker == Speaker::User && matches!(data.kind.as_str(), "attachment" | "reaction") => {
-            losses.renamed(&data.kind);
+            losses.renamed(part);
             Some(json!({"text": data.data.to_string()}))
         }
         Part::StepStart => None,
@@ -59,7 +60,7 @@ pub(super) fn of(part: &Part, speaker: Speaker, losses: &mut Losses) -> Option<V
         | Part::Steering(_)
         | Part::Data(_)
         | Part::Other(_) => {
-            losses.dropped(name_of(part));
+            losses.dropped(part);
             None
         }
     }
@@ -71,7 +72,7 @@ fn signed(mut part: Value, metadata: Option<&Map<String, Value>>, losses: &mut L
     let google = metadata.get("google").and_then(Value::as_object);
     let signature = google.and_then(|google| google.get("thoughtSignature")).and_then(Value::as_str);
     let is_all = metadata.len() == 1 && google.is_some_and(|google| google.len() == 1) && signature.is_some();
-    losses.dropped_if(!is_all, "provider metadata");
+    losses.dropped_if(!is_all, Lost::ProviderMetadata);
     if let Some(signature) = signature {
         part["thoughtSignature"] = signature.into();
     }
@@ -81,11 +82,11 @@ fn signed(mut part: Value, metadata: Option<&Map<String, Value>>, losses: &mut L
 fn function_call(call: &ToolPart, losses: &mut Losses) -> Value {
     losses.of_call(call);
     if call.provider_executed == Some(true) {
-        losses.renamed("call of a provider");
+        losses.renamed(Lost::ProviderCall);
     }
     let raw = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.as_ref() } else { None };
     if call.input().or(raw).is_some_and(|input| !input.is_object() && !input.is_null()) {
-        losses.renamed("tool input");
+        losses.renamed(Lost::ToolInput);
     }
     let name = name(&call.name, losses);
     json!({"functionCall": {"id": call.call_id, "name": name, "args": call.arguments()}})
@@ -94,7 +95,7 @@ fn function_call(call: &ToolPart, losses: &mut Losses) -> Value {
 fn name(name: &str, losses: &mut Losses) -> String {
     let plain = plain_name(name, NAME_CHARS);
     if plain != name {
-        losses.renamed("tool name");
+        losses.renamed(Lost::ToolName);
     }
     plain
 }
@@ -107,13 +108,13 @@ fn is_sent(media_type: &str) -> bool {
 
 /// A file, in the part or where it is; words for one whose content the agent would not send.
 fn blob(file: &FilePart, losses: &mut Losses) -> Value {
-    losses.dropped_if(!file.extra.is_empty(), "details of a part");
-    losses.dropped_if(file.provider_reference.is_some(), "provider metadata");
+    losses.dropped_if(!file.extra.is_empty(), Lost::PartDetails);
+    losses.dropped_if(file.provider_reference.is_some(), Lost::ProviderMetadata);
     let mut blob = Map::new();
     let kind = match data_url(&file.url) {
         Some((media_type, data)) if is_sent(media_type) => {
             if media_type != file.media_type {
-                losses.renamed("media type");
+                losses.renamed(Lost::MediaType);
             }
             blob.insert("mimeType".to_owned(), media_type.into());
             blob.insert("data".to_owned(), data.into());
@@ -125,7 +126,7 @@ fn blob(file: &FilePart, losses: &mut Losses) -> Value {
             "fileData"
         }
         Some(_) | None => {
-            losses.dropped(if file.media_type.starts_with("image") { "image" } else { "file" });
+            losses.dropped(if file.media_type.starts_with("image") { Lost::Image } else { Lost::File });
             return json!({"text": file_words(file)});
         }
     };
@@ -144,7 +145,7 @@ pub(super) fn function_response(result: &ToolResult, losses: &mut Losses) -> Val
         }
     };
     if result.name.is_none() {
-        losses.synthesised("tool name");
+        losses.synthesised(Lost::ToolName);
     }
     let name = name(result.name.as_deref().unwrap_or("unknown"), losses);
     let mut function = json!({"id": result.call_id, "name": name, "response": response});
@@ -169,7 +170,7 @@ fn done(output: Value, losses: &mut Losses) -> Value {
 /// Where there is an output, the agent sends that and not the error: an empty one would hide it.
 fn failed(output: Value, why: &str, otherwise: &str, losses: &mut Losses) -> Value {
     if why.is_empty() {
-        losses.synthesised("reason of a failure");
+        losses.synthesised(Lost::FailureReason);
     }
     let mut response = json!({"error": if why.is_empty() { otherwise } else { why }});
     if !output.is_null() && output != why && output != "" {
@@ -184,7 +185,7 @@ fn words(output: Value, losses: &mut Losses) -> String {
         Value::String(text) => text,
         // The model is told that nothing came back.
         other => {
-            losses.renamed("tool output");
+            losses.renamed(Lost::ToolOutput);
             if other.is_null() { String::new() } else { other.to_string() }
         }
     }
@@ -201,12 +202,12 @@ fn output(result: &ToolResult, losses: &mut Losses) -> (Value, Vec<Value>) {
         match part {
             Part::File(file) => files.push(blob(file, losses)),
             Part::Text(text) => texts.push(text.text.as_str()),
-            other => losses.dropped(name_of(other)),
+            other => losses.dropped(other),
         }
     }
     let is_in_order = matches!(parts.first(), Some(Part::Text(_))) && texts.len() == 1 && !files.is_empty();
     if !is_in_order || Value::from(read_back) != result.output {
-        losses.renamed("tool output");
+        losses.renamed(Lost::ToolOutput);
     }
     (texts.join("\n").into(), files)
 }

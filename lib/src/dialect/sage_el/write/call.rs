@@ -2,23 +2,24 @@
 
 use serde_json::{Map, Value};
 
-use crate::dialect::writer::{LossKind, Written};
+use crate::dialect::writer::Written;
+use crate::model::loss::Lost;
 use crate::model::message::{ToolKind, ToolPart, ToolState};
 
 /// The call with its result, under the id that it has here. What `Call` of `line.rs` has no field for is noted.
 pub(super) fn value(tool: &ToolPart, id: String, written: &mut Written) -> Value {
     let (ours, is_all) = ours(tool);
     if !is_all {
-        written.lose("details of a call", LossKind::Dropped);
+        written.losses.dropped(Lost::CallDetails);
     }
     if tool.kind == ToolKind::Static {
-        written.lose("details of a call", LossKind::Dropped);
+        written.losses.dropped(Lost::CallDetails);
     }
     if tool.approval().is_some() {
-        written.lose("approval", LossKind::Dropped);
+        written.losses.dropped(Lost::Approval);
     }
     if tool.name.is_empty() {
-        written.lose("tool name", LossKind::Synthesised);
+        written.losses.synthesised(Lost::ToolName);
     }
     let name = if tool.name.is_empty() { "unknown" } else { &tool.name };
     let mut call = Map::new();
@@ -38,25 +39,25 @@ fn outcome(tool: &ToolPart, output: Option<&Value>, call: &mut Map<String, Value
         ToolState::InputAvailable { .. } => {}
         ToolState::InputStreaming { .. }
         | ToolState::ApprovalRequested { .. }
-        | ToolState::ApprovalResponded { .. } => written.lose("state of a call", LossKind::Renamed),
+        | ToolState::ApprovalResponded { .. } => written.losses.renamed(Lost::CallState),
         ToolState::OutputAvailable { output, preliminary, .. } => {
             if *preliminary == Some(true) {
-                written.lose("preliminary result", LossKind::Dropped);
+                written.losses.dropped(Lost::PreliminaryResult);
             }
             call.insert("result".to_owned(), output.clone().unwrap_or_default());
             call.insert("success".to_owned(), true.into());
         }
         ToolState::OutputError { input, raw_input, error_text, .. } => {
             if let (None, Some(raw)) = (input, raw_input) {
-                written.lose("tool input", LossKind::Renamed);
+                written.losses.renamed(Lost::ToolInput);
                 call.insert("args".to_owned(), raw.clone());
             } else if raw_input.is_some() {
-                written.lose("tool input", LossKind::Dropped);
+                written.losses.dropped(Lost::ToolInput);
             }
             failed(error_text, output, call, written);
         }
         ToolState::OutputDenied { approval, .. } => {
-            written.lose("denial", LossKind::Renamed);
+            written.losses.renamed(Lost::Denial);
             let reason = approval.reason.as_deref().filter(|reason| !reason.is_empty());
             failed(reason.unwrap_or("denied"), output, call, written);
         }
@@ -67,7 +68,7 @@ fn outcome(tool: &ToolPart, output: Option<&Value>, call: &mut Map<String, Value
 fn failed(error: &str, output: Option<&Value>, call: &mut Map<String, Value>, written: &mut Written) {
     let told = if error.is_empty() { "the tool failed" } else { error };
     if error.is_empty() {
-        written.lose("reason of a failure", LossKind::Synthesised);
+        written.losses.synthesised(Lost::FailureReason);
     }
     if let Some(output) = output {
         call.insert("result".to_owned(), output.clone());

@@ -5,9 +5,10 @@ use serde_json::{Map, Value, json};
 
 use super::{call, tells_session};
 use crate::dialect::resolved_turn::{closed, lose_surroundings};
-use crate::dialect::writer::{Line, LossKind, Names, NewRecord, Response, Written, word_for};
+use crate::dialect::writer::{Line, Names, NewRecord, Response, Written};
+use crate::model::loss::Lost;
 use crate::model::message::{FilePart, Part, SteeringPart, TextPart};
-use crate::model::record::{Content, RecordId, Usage};
+use crate::model::record::{Content, Kind, RecordId, Usage};
 use crate::model::wire::in_a_room;
 
 /// A record on its way to lines: what is told so far, and the response that is being put together.
@@ -69,7 +70,7 @@ impl<'a> Telling<'a> {
     fn strays(&mut self, strays: &[Part], draft: &NewRecord<'_>) {
         for part in strays {
             let Part::Tool(tool) = part else { continue };
-            self.written.lose("tool result", LossKind::Renamed);
+            self.written.losses.renamed(Kind::ToolResult);
             self.instead.push(format!("result of {}", tool.name));
             let id = self.unique(format!("{}-result", tool.call_id), draft);
             self.calls.push(call::value(tool, id, &mut self.written));
@@ -82,7 +83,7 @@ impl<'a> Telling<'a> {
         if !id.is_empty() && self.ids.insert(id.clone()) {
             return id;
         }
-        self.written.lose("id of a call", LossKind::Synthesised);
+        self.written.losses.synthesised(Lost::CallId);
         (draft.new_id)()
     }
 
@@ -104,34 +105,34 @@ impl<'a> Telling<'a> {
             | Part::SourceDocument(_)
             | Part::Custom(_)
             | Part::Data(_)
-            | Part::Other(_) => self.written.lose(word_for(part), LossKind::Dropped),
+            | Part::Other(_) => self.written.losses.dropped(part),
         }
     }
 
     fn text(&mut self, part: &'a TextPart) {
         let TextPart { text, citations, state: _, provider_metadata, extra } = part;
         if citations.is_some() || provider_metadata.is_some() || !extra.is_empty() {
-            self.written.lose("details of a part", LossKind::Dropped);
+            self.written.losses.dropped(Lost::PartDetails);
         }
         if text.is_empty() {
             return;
         }
         if !self.calls.is_empty() {
-            self.written.lose("order of parts", LossKind::Renamed);
+            self.written.losses.renamed(Lost::PartOrder);
         }
         self.texts.push(text);
     }
 
     fn file(&mut self, file: &FilePart) {
-        let what = if file.media_type.starts_with("image") { "image" } else { "file" };
-        self.written.lose(what, LossKind::Dropped);
+        let what = if file.media_type.starts_with("image") { Lost::Image } else { Lost::File };
+        self.written.losses.dropped(what.clone());
         let name = file.filename.as_ref().unwrap_or(&file.media_type);
         self.instead.push(format!("{what} {name}"));
     }
 
     /// What the person said in between is a line of theirs.
     fn steering(&mut self, steering: &'a SteeringPart) {
-        self.written.lose("message inside another", LossKind::Renamed);
+        self.written.losses.renamed(Lost::Steering);
         self.end_response(self.role);
         for part in &steering.parts {
             match part {
@@ -146,7 +147,7 @@ impl<'a> Telling<'a> {
                 | Part::StepStart
                 | Part::Tool(_)
                 | Part::Data(_)
-                | Part::Other(_) => self.written.lose(word_for(part), LossKind::Dropped),
+                | Part::Other(_) => self.written.losses.dropped(part),
             }
         }
         self.end_response("user");
@@ -156,12 +157,12 @@ impl<'a> Telling<'a> {
         let (texts, calls) = (std::mem::take(&mut self.texts), std::mem::take(&mut self.calls));
         let instead = std::mem::take(&mut self.instead);
         if texts.len() > 1 {
-            self.written.lose("several texts", LossKind::Renamed);
+            self.written.losses.renamed(Lost::TextParts);
         }
         let mut content = texts.join("\n\n");
         if content.is_empty() && !instead.is_empty() {
             content = format!("[{}]", instead.join(", "));
-            self.written.lose("text", LossKind::Synthesised);
+            self.written.losses.synthesised(Lost::Text);
         }
         if !content.is_empty() {
             self.told.push(Told { role, content, calls, response: self.begun.saturating_sub(1) });
@@ -175,9 +176,9 @@ impl<'a> Telling<'a> {
         match (in_a_room(Some(sender)), first) {
             (Some(name), Some(first)) => {
                 first.content.insert_str(0, &name);
-                self.written.lose("sender", LossKind::Renamed);
+                self.written.losses.renamed(Lost::Sender);
             }
-            _ => self.written.lose("sender", LossKind::Dropped),
+            _ => self.written.losses.dropped(Lost::Sender),
         }
     }
 
@@ -185,17 +186,17 @@ impl<'a> Telling<'a> {
     fn lose_the_rest(&mut self) {
         let Content { todos, thinking, metadata, usage, error, .. } = self.content;
         let lost = [
-            ("todos", todos.is_some()),
-            ("thinking mode", thinking.is_some()),
-            ("metadata", !metadata.is_empty()),
-            ("reasoning tokens", usage.is_some_and(|usage| usage.reasoning.is_some())),
-            ("kind of an error", error.is_some()),
-            ("usage", self.told.is_empty() && usage.is_some()),
+            (Lost::Todos, todos.is_some()),
+            (Lost::ThinkingMode, thinking.is_some()),
+            (Lost::Metadata, !metadata.is_empty()),
+            (Lost::ReasoningTokens, usage.is_some_and(|usage| usage.reasoning.is_some())),
+            (Lost::ErrorKind, error.is_some()),
+            (Lost::Usage, self.told.is_empty() && usage.is_some()),
             // Nothing that the rules let stand.
-            ("empty message", self.told.is_empty()),
+            (Lost::EmptyMessage, self.told.is_empty()),
         ];
         for (what, _) in lost.into_iter().filter(|(_, is_lost)| *is_lost) {
-            self.written.lose(what, LossKind::Dropped);
+            self.written.losses.dropped(what);
         }
         lose_surroundings(self.content, &mut self.written);
     }

@@ -1,19 +1,16 @@
 //! The parts of a message that are not in its counterpart: what they are, and which of them are alike.
-
-use std::collections::BTreeMap;
-
+use crate::model::loss::Lost;
+use crate::model::message::{Message, Part, Role};
 use hashbrown::HashMap;
 use serde_json::Value;
+use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64;
-
-use crate::dialect::writer::word_for;
-use crate::model::message::{Message, Part, Role};
 
 /// Parts of one message that are not in its counterpart.
 pub(super) struct Stray {
     records: Vec<String>,
     pub(super) role: Role,
-    pub(super) parts: Vec<(u64, &'static str)>,
+    pub(super) parts: Vec<(u64, Lost)>,
     /// What each part says without what else is told of it, by its hash.
     cores: HashMap<u64, u64>,
 }
@@ -29,7 +26,7 @@ impl Stray {
                 keys.into_iter().for_each(|key| _ = object.shift_remove(key));
                 cores.insert(whole, hash(&value));
             }
-            (whole, word_for(part))
+            (whole, Lost::from(part))
         };
         let parts = message.parts.iter().map(told).collect();
         Stray { records, role: message.role, parts, cores }
@@ -40,14 +37,14 @@ impl Stray {
     }
 
     /// How many parts there are of each kind.
-    pub(super) fn words(&self) -> BTreeMap<&'static str, usize> {
+    pub(super) fn words(&self) -> BTreeMap<Lost, usize> {
         let mut words = BTreeMap::new();
-        self.parts.iter().for_each(|(_, word)| *words.entry(*word).or_default() += 1);
+        self.parts.iter().for_each(|(_, word)| *words.entry(word.clone()).or_default() += 1);
         words
     }
 
     /// Takes out of both what differs only in what else is told of it, and counts that.
-    pub(super) fn take_out_alike(&mut self, other: &mut Stray) -> BTreeMap<&'static str, usize> {
+    pub(super) fn take_out_alike(&mut self, other: &mut Stray) -> BTreeMap<Lost, usize> {
         let mut there: HashMap<u64, Vec<u64>> = HashMap::new();
         other.parts.iter().for_each(|(hash, _)| {
             let core = other.cores.get(hash).copied();
@@ -58,7 +55,7 @@ impl Stray {
         self.parts.retain(|(hash, word)| {
             let alike = cores.get(hash).and_then(|core| there.get_mut(core)?.pop());
             if let Some(alike) = alike {
-                let word = if *word == "tool call" { "details of a call" } else { "details of a part" };
+                let word = if *word == Lost::ToolCall { Lost::CallDetails } else { Lost::PartDetails };
                 *words.entry(word).or_default() += 1;
                 *taken.entry(alike).or_default() += 1;
             }
@@ -90,17 +87,17 @@ pub(super) fn counts<'s>(strays: impl Iterator<Item = &'s Stray>) -> HashMap<u64
 }
 
 /// The parts that are in the first list and not in the second.
-pub(super) fn left_over(of: &[(u64, &'static str)], without: &[(u64, &'static str)]) -> Vec<(u64, &'static str)> {
+pub(super) fn left_over(of: &[(u64, Lost)], without: &[(u64, Lost)]) -> Vec<(u64, Lost)> {
     let mut there: HashMap<u64, usize> = HashMap::new();
     without.iter().for_each(|(hash, _)| *there.entry(*hash).or_default() += 1);
-    let is_left = |(hash, _): &&(u64, &'static str)| match there.get_mut(hash).filter(|count| **count > 0) {
+    let is_left = |(hash, _): &&(u64, Lost)| match there.get_mut(hash).filter(|count| **count > 0) {
         Some(count) => {
             *count -= 1;
             false
         }
         None => true,
     };
-    of.iter().filter(is_left).copied().collect()
+    of.iter().filter(is_left).cloned().collect()
 }
 
 /// A part without the names of records, which are other ones in another file.

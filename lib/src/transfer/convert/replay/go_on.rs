@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use super::{CameBack, Replay, Replayed};
 use crate::dialect::writer::Shape;
 use crate::model::error::Result;
+use crate::model::loss::Lost;
 use crate::model::record::{Kind, RecordId, SessionId, Title};
 use crate::session::read::open::ReadOptions;
 use crate::session::{RecordRef, Session};
@@ -43,7 +44,7 @@ pub(in crate::transfer::convert) fn go_on(
         replay.pairing.know(record);
         if kept.is_added_to_later(record) {
             // The original's own lines stay as they are.
-            replay.lose(record, "metadata");
+            replay.lose(record, Lost::Metadata);
         }
         if at >= asked_for_calls && record.kind() == Kind::Assistant {
             replay.recorder.expect_results(&record.body()?);

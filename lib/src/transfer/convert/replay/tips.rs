@@ -1,8 +1,8 @@
 //! Where records hang in the new file.
 
 use super::{Replay, Sidechains, not_held};
-use crate::dialect::writer::Loss;
 use crate::model::error::Result;
+use crate::model::loss::LossKind;
 use crate::model::record::Kind;
 use crate::session::RecordRef;
 use crate::write::recorder::ParentRecord;
@@ -66,7 +66,7 @@ impl<'s> Replay<'s> {
         self.script.add_to(head, head);
         match self.recorder.rewind(&to, None) {
             Ok(_) => {
-                self.lose_as(&head.id(), Loss::synthesised("rewind"));
+                self.lose_as(&head.id(), LossKind::Synthesised.of(Kind::Rewind));
                 // What goes on behind it goes on from there.
                 let step = self.recorder.tip().map(|tip| tip.id.to_string());
                 step.into_iter().for_each(|step| _ = self.told.ids.entry(step).or_insert(head.id().into_owned()));

@@ -1,7 +1,6 @@
 //! What a session is called, said once: of several titles the one that counts, wherever the source keeps it.
 
 use super::{Replay, not_held};
-use crate::dialect::writer::word_of_kind;
 use crate::model::error::Result;
 use crate::model::record::{Body, Kind, Title};
 use crate::session::{RecordRef, Session};
@@ -41,7 +40,7 @@ impl<'s> Replay<'s> {
     /// Whether a title is to be said now. Another one than that which counts says nothing any more.
     pub(super) fn takes_title(&mut self, record: RecordRef<'s>, title: &Title) -> bool {
         if !self.called.is(&title.text) {
-            self.lose(record, word_of_kind(Kind::Title));
+            self.lose(record, Kind::Title);
             return false;
         }
         let is_it = self.called.title.as_ref() == Some(title) && !self.called.is_said;
@@ -53,7 +52,7 @@ impl<'s> Replay<'s> {
     pub(super) fn leave_title(&mut self, record: RecordRef<'s>) -> Result<()> {
         match record.body()? {
             Body::Title(title) if self.called.is(&title.text) => {}
-            _ => self.lose(record, word_of_kind(Kind::Title)),
+            _ => self.lose(record, Kind::Title),
         }
         Ok(())
     }

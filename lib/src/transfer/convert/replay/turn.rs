@@ -1,7 +1,7 @@
 //! A turn that is held until it is over, for formats that write whole turns.
 
 use super::{Replay, not_held};
-use crate::dialect::writer::{WriteUnit, word_of_kind};
+use crate::dialect::writer::WriteUnit;
 use crate::model::error::Result;
 use crate::model::record::{Body, Content, Kind};
 use crate::session::RecordRef;
@@ -49,7 +49,7 @@ impl<'s> Replay<'s> {
             }
             Err(error) => {
                 not_held(error)?;
-                held.iter().for_each(|record| self.lose(*record, word_of_kind(record.kind())));
+                held.iter().for_each(|record| self.lose(*record, record.kind()));
             }
         }
         self.keep_tip(&held);

@@ -29,8 +29,8 @@ fn an_answer_of_nothing_that_the_format_holds_is_refused_and_stops_nothing() {
 
 /// The losses of each call, and whether it was refused.
 fn came_of(recorder: &mut Recorder, deltas: Vec<Delta>) -> Vec<(u64, String)> {
-    let told = |losses: &[crate::dialect::writer::Loss]| {
-        losses.iter().map(|loss| loss.what.clone()).collect::<Vec<_>>().join(", ")
+    let told = |losses: &[crate::model::loss::Loss]| {
+        losses.iter().map(|loss| loss.what.to_string()).collect::<Vec<_>>().join(", ")
     };
     let mut came = Vec::new();
     for delta in deltas {

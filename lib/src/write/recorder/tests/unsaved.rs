@@ -62,7 +62,7 @@ fn a_turn_that_is_refused_after_a_failed_sync_is_still_held() {
 #[test]
 fn losses_are_told_once_a_failed_sync_is_mended() {
     let told =
-        |losses: &[crate::dialect::writer::Loss]| losses.iter().map(|loss| loss.what.clone()).collect::<Vec<_>>();
+        |losses: &[crate::model::loss::Loss]| losses.iter().map(|loss| loss.what.to_string()).collect::<Vec<_>>();
     for (dialect, expected) in [("fluux", "thinking"), ("claude-code", "source")] {
         let losing: Part = match dialect {
             "fluux" => {
