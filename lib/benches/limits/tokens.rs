@@ -9,7 +9,7 @@ use memchr::memmem;
 use scrollback::model::record::Usage;
 use scrollback::session::read::open::ReadOptions;
 use scrollback::session::read::source::Source;
-use scrollback::session::{Request, Session};
+use scrollback::session::{RequestId, Session};
 use serde::Deserialize;
 
 use crate::lines;
@@ -39,10 +39,11 @@ pub(crate) fn ours(sources: &[Source], reading: &ReadOptions<'_>) -> Totals {
         if requests.is_empty() {
             session.usage().into_iter().for_each(|usage| add(&mut totals, dialect, usage));
         }
-        for (request, usage) in requests {
-            match request {
-                Request::Record(_) => add(&mut totals, dialect, usage),
-                Request::Named(name) => {
+        for (id, request) in requests {
+            let usage = request.usage;
+            match id {
+                RequestId::Record(_) => add(&mut totals, dialect, usage),
+                RequestId::Named(name) => {
                     let known = named.entry((dialect, name)).or_insert(usage);
                     *known = if usage.output >= known.output { usage } else { *known };
                 }

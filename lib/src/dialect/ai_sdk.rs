@@ -134,7 +134,8 @@ fn link_message<'a>(text: &'a str, line: Line<'a>, emit: &mut dyn FnMut(Event<'a
         return emit(Event::Key(Key::Result(call)));
     }
     if let Some(usage) = about.and_then(|about| about.usage()) {
-        emit(Event::Usage { request: None, usage });
+        let model = about.and_then(|about| about.model.clone().some());
+        emit(Event::Usage { request: None, usage, model, cost: None });
     }
     emit(Event::Facts(SessionFacts {
         cwd: about.and_then(|about| about.cwd.clone().some()),

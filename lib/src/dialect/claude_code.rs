@@ -21,7 +21,7 @@ use crate::dialect::record_class::TreeRecord;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
 use crate::model::message::Part;
-use crate::model::record::{Body, Kind, TitleSource, ToolResult, Usage};
+use crate::model::record::{Body, Cost, Kind, TitleSource, ToolResult, Usage};
 use line::{Line, Message, Meta};
 
 /// The agent hangs an orphan on the record before it when no more time lies between them: 3.5 s were kept, 5.5 s lost.
@@ -145,6 +145,13 @@ impl<'a> Line<'a> {
     }
 
     fn keys_and_facts(self, kind: Kind, emit: &mut dyn FnMut(Event<'a>)) {
+        for (model, used) in
+            self.model_usage.0.into_iter().flatten().filter(|_| self.name.0.as_deref() == Some("cost-state"))
+        {
+            if let Some(usd) = used.0.and_then(|used| used.cost_usd.0) {
+                emit(Event::CostSoFar { model: Some(model), cost: Cost::from_usd(usd) });
+            }
+        }
         let mut model = None;
         if let (Some(message), Kind::User | Kind::Assistant | Kind::ToolResult) = (self.message.0, kind) {
             let usage = message.usage().filter(|_| kind == Kind::Assistant);
@@ -155,7 +162,8 @@ impl<'a> Line<'a> {
                     (None, None) => None,
                     (id, request) => Some(format!("{} {}", id.as_deref().unwrap_or(""), request.unwrap_or_default())),
                 };
-                emit(Event::Usage { request: request.map(Cow::Owned), usage });
+                let cost = self.cost_usd.0.map(Cost::from_usd);
+                emit(Event::Usage { request: request.map(Cow::Owned), usage, model: model.clone(), cost });
             }
             if let Some(id) = id {
                 emit(Event::Key(Key::Group(id)));

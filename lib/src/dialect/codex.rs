@@ -126,7 +126,8 @@ impl<'a> Record<'a> {
                 let turn = self.payload.turn_id.some().unwrap_or_default();
                 let request = response.map(|response| Cow::Owned(format!("{turn}/{response}")));
                 if let Some(tokens) = self.payload.usage.0 {
-                    emit(Event::Usage { request, usage: tokens.usage() });
+                    // The turn's context names the model.
+                    emit(Event::Usage { request, usage: tokens.usage(), model: None, cost: None });
                 }
             }
             Type::Compacted => self.emit(Kind::Compaction, false, emit),

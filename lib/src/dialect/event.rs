@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 pub use crate::model::lenient::Moment;
-use crate::model::record::{Kind, TitleSource, Usage};
+use crate::model::record::{Cost, Kind, TitleSource, Usage};
 
 /// One thing that a JSON value says.
 #[derive(Debug)]
@@ -18,6 +18,17 @@ pub enum Event<'a> {
         request: Option<Cow<'a, str>>,
         /// The tokens.
         usage: Usage,
+        /// The model that answered, if the record names it.
+        model: Option<Cow<'a, str>>,
+        /// What the request cost, if the record says so.
+        cost: Option<Cost>,
+    },
+    /// What all requests of the session to one model cost so far: the last one counts.
+    CostSoFar {
+        /// The model, unless it is the cost of all models.
+        model: Option<Cow<'a, str>>,
+        /// The cost.
+        cost: Cost,
     },
     /// The usage of all requests of the session so far. It counts only where no record states the usage of one request.
     TotalUsage {
@@ -191,7 +202,10 @@ impl Event<'_> {
                 Key::Result(id) => Key::Result(own(id)),
                 Key::PreliminaryResult(id) => Key::PreliminaryResult(own(id)),
             }),
-            Event::Usage { request, usage } => Event::Usage { request: request.map(own), usage },
+            Event::Usage { request, usage, model, cost } => {
+                Event::Usage { request: request.map(own), usage, model: model.map(own), cost }
+            }
+            Event::CostSoFar { model, cost } => Event::CostSoFar { model: model.map(own), cost },
             Event::TotalUsage { total, last } => Event::TotalUsage { total, last },
             Event::AnswerItem => Event::AnswerItem,
             Event::Reaction => Event::Reaction,

@@ -15,7 +15,7 @@ use crate::dialect::layout::{Format, Layout};
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
 use crate::model::lenient::{self, ObjectOrText};
-use crate::model::record::{Body, Kind, TitleSource, Usage};
+use crate::model::record::{Body, Cost, Kind, TitleSource, Usage};
 use line::{Line, Sidecar};
 
 /// The newest version of the format that this program writes.
@@ -210,7 +210,9 @@ impl<'a> Line<'a> {
             emit(Event::NewerFormat(format));
         }
         if let Some(usage) = self.usage() {
-            emit(Event::Usage { request: None, usage });
+            let model = self.model.clone().some().or_else(|| self.spoken()?.model.clone().some());
+            let cost = self.usage.0.as_ref().and_then(|tokens| tokens.cost_estimate.0).map(Cost::from_usd);
+            emit(Event::Usage { request: None, usage, model, cost });
         }
         if let Some((text, source)) = self.title(name) {
             emit(Event::Title { text, source });

@@ -125,7 +125,7 @@ impl<'a> Line<'a> {
         }
         if let Some(usage) = self.usage().filter(|_| class.kind == Kind::Assistant) {
             // A fork copies answers with their ids: so the same request is known again.
-            emit(Event::Usage { request: id, usage });
+            emit(Event::Usage { request: id, usage, model: self.model.clone().some(), cost: None });
         }
         if let Some((text, source)) = self.title().filter(|_| class.kind == Kind::Title) {
             emit(Event::Title { text, source });

@@ -22,7 +22,7 @@ use super::{Dialect, Event, Key, Link, Moment, RepeatedId, SessionFacts, Traits}
 use crate::dialect::layout::{Format, Layout};
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
-use crate::model::record::{Body, Kind, Usage};
+use crate::model::record::{Body, Cost, Kind, Usage};
 use line::{Line, Sidecar};
 
 /// The dialect of sage for Emacs.
@@ -129,7 +129,8 @@ impl<'a> Line<'a> {
             (Some(_), Some(kind)) => self.check(kind, emit),
         }
         if let Some(usage) = self.usage() {
-            emit(Event::Usage { request: None, usage });
+            let cost = self.usage.0.as_ref().and_then(|tokens| tokens.estimated_cost_usd.0).map(Cost::from_usd);
+            emit(Event::Usage { request: None, usage, model: self.model(), cost });
         }
         self.keys_and_facts(text, kind, emit);
     }
@@ -144,6 +145,7 @@ impl<'a> Line<'a> {
     }
 
     fn keys_and_facts(self, text: &'a str, kind: Option<Kind>, emit: &mut dyn FnMut(Event<'a>)) {
+        let model = self.model();
         for (at, call) in self.tool_calls.0.into_iter().enumerate() {
             let answered = call.is_answered();
             match call.id.some() {
@@ -167,9 +169,14 @@ impl<'a> Line<'a> {
             cwd: self.cwd.some(),
             git_branch: self.git_branch.some().or(free.git_branch.some()),
             version: self.version.some(),
-            model: self.model.some().or(free.model.some()),
+            model,
             ..SessionFacts::default()
         }));
+    }
+
+    /// The model that answered.
+    fn model(&self) -> Option<Cow<'a, str>> {
+        self.model.clone().some().or_else(|| self.metadata.0.as_ref()?.model.clone().some())
     }
 
     /// What a request cost. `tokens.estimated` is a guess at a text's length, and no cost.

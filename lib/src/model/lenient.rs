@@ -23,6 +23,10 @@ pub(crate) struct Flag(pub(crate) bool);
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Count(pub(crate) Option<u64>);
 
+/// A number that is not negative, or nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Amount(pub(crate) Option<f64>);
+
 /// A JSON object, or nothing. `T`'s own fields must be lenient too.
 #[derive(Debug, Clone)]
 pub(crate) struct Object<T>(pub(crate) Option<T>);
@@ -118,6 +122,10 @@ trait Shape<'de>: Default {
     fn whole(_: i64) -> Self {
         Self::default()
     }
+    /// A number that is not whole.
+    fn fraction(_: f64) -> Self {
+        Self::default()
+    }
     /// A whole number that is too large for us.
     fn beyond() -> Self {
         Self::whole(i64::MAX)
@@ -151,6 +159,15 @@ impl<'de> Shape<'de> for Count {
     /// Nobody counted so far: another number would be invented.
     fn beyond() -> Self {
         Count(None)
+    }
+}
+
+impl<'de> Shape<'de> for Amount {
+    fn whole(number: i64) -> Self {
+        Amount::fraction(number as f64)
+    }
+    fn fraction(number: f64) -> Self {
+        Amount(Some(number).filter(|number| *number >= 0.0))
     }
 }
 
@@ -214,7 +231,7 @@ impl<'de, T: Shape<'de>> Visitor<'de> for AnyShape<T> {
     fn visit_f64<E>(self, number: f64) -> Result<T, E> {
         const FIRST_BEYOND: f64 = 9_223_372_036_854_775_808.0;
         Ok(match number {
-            number if number.fract() != 0.0 => T::default(),
+            number if number.fract() != 0.0 => T::fraction(number),
             number if number >= FIRST_BEYOND => T::beyond(),
             number => T::whole(number as i64),
         })
@@ -245,6 +262,7 @@ deserialize_any_shape! {
     ['de: 'a, 'a] Moment<'a>;
     ['de] Flag;
     ['de] Count;
+    ['de] Amount;
     ['de, T: Deserialize<'de>] Object<T>;
     ['de, T: Deserialize<'de>] List<T>;
     ['de: 'a, 'a, T: Deserialize<'de> + Default] ObjectOrText<'a, T>;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::model::message::Part;
 pub use snapshot::{After, Before, FileState, Snapshot};
-pub use usage::Usage;
+pub use usage::{Cost, Usage};
 
 macro_rules! id_type {
     ($(#[$doc:meta])* $name:ident) => {

@@ -24,7 +24,7 @@ use crate::session::read::files::Files;
 use crate::session::read::source::Source;
 use crate::session::read::tail::Tail;
 pub use crate::session::record_ref::RecordRef;
-pub use crate::session::request::Request;
+pub use crate::session::request::{Request, RequestId};
 pub use crate::session::tree::Bridge;
 use crate::session::tree::NodeIx;
 use crate::session::tree::branch;

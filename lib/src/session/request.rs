@@ -1,27 +1,61 @@
 //! Requests to a model: which of them are a session's own, and what they cost, each counted once.
 
+use std::collections::BTreeMap;
+
 use hashbrown::{HashMap, HashSet};
 
 use crate::dialect::RepeatedId;
 use crate::model::issue::IssueKind;
-use crate::model::record::Usage;
+use crate::model::record::{Cost, Usage};
 use crate::session::tree::NodeIx;
 use crate::session::tree::skeleton::Flags;
 use crate::session::{Branch, RecordRef, Session};
 
-/// One request to a model.
+/// What identifies a request to a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Request {
-    /// By the hash of its name, the same in every session.
+pub enum RequestId {
+    /// The hash of its name, the same in every session.
     Named(u64),
-    /// By the record that tells of it, known in this session only.
+    /// The record that reports it, known in this session only.
     Record(u32),
 }
 
+/// One request to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request<'s> {
+    /// Its tokens.
+    pub usage: Usage,
+    /// The model that answered, where the agent names it.
+    pub model: Option<&'s str>,
+    /// What it cost, where the agent records that.
+    pub cost: Option<Cost>,
+    /// The entry that reports it.
+    entry: u32,
+}
+
 impl Session {
+    /// The session's own requests. A copy of a session repeats the names of the requests it copies.
+    pub fn requests(&self) -> HashMap<RequestId, Request<'_>> {
+        self.requests_where(|_| true)
+    }
+
     /// Tokens of the session's own requests, each counted once (reading rule 6).
     pub fn usage(&self) -> Option<Usage> {
         sum(self.requests())
+    }
+
+    /// What the session's requests to each model cost, where the agent records that: its own running totals, or else the
+    /// costs of the single requests.
+    pub fn costs(&self) -> BTreeMap<Option<&str>, Cost> {
+        let so_far = &self.skeleton.facts.costs_so_far;
+        if !so_far.is_empty() {
+            return so_far.iter().map(|(model, cost)| (model.as_deref(), *cost)).collect();
+        }
+        let mut costs: BTreeMap<Option<&str>, Cost> = BTreeMap::new();
+        for request in self.requests().values() {
+            request.cost.into_iter().for_each(|cost| costs.entry(request.model).or_default().add(cost));
+        }
+        costs
     }
 
     /// Tokens of the session's own requests on a branch, each counted once.
@@ -41,62 +75,55 @@ impl Session {
         })
     }
 
-    /// The session's own requests with what each cost. A copy of a session repeats the names of the requests it copies.
-    pub fn requests(&self) -> HashMap<Request, Usage> {
-        self.requests_where(|_| true)
-    }
-
-    /// What the session's own requests among some records cost, by the order of the record that tells it or stands before what
-    /// tells it.
-    pub(crate) fn costs_of(&self, records: &[RecordRef<'_>]) -> HashMap<usize, Usage> {
+    /// Tokens of the session's own requests among some records, by the order of the record that each belongs to.
+    pub(crate) fn usage_by_record(&self, records: &[RecordRef<'_>]) -> HashMap<usize, Usage> {
         let owners = self.owners();
         let owner = |entry: u32| owners.get(entry as usize).copied().flatten();
         let among: HashSet<NodeIx> = records.iter().map(|record| record.node).collect();
-        let mut costs: HashMap<usize, Usage> = HashMap::new();
-        for (entry, usage) in
-            self.told_where(|entry| owner(entry).is_some_and(|owner| among.contains(&owner))).into_values()
-        {
-            owner(entry).into_iter().for_each(|owner| costs.entry(owner as usize).or_default().add(usage));
+        let mut usages: HashMap<usize, Usage> = HashMap::new();
+        let requests = self.requests_where(|entry| owner(entry).is_some_and(|owner| among.contains(&owner)));
+        for request in requests.into_values() {
+            let owner = owner(request.entry).into_iter();
+            owner.for_each(|owner| usages.entry(owner as usize).or_default().add(request.usage));
         }
-        costs
+        usages
     }
 
-    /// Tokens of the session's own requests but those that a record tells of.
+    /// Tokens of the session's own requests but those that a record reports.
     pub(crate) fn usage_without(&self, record: RecordRef<'_>) -> Option<Usage> {
         let owners = self.owners();
         sum(self.requests_where(|entry| owners.get(entry as usize).copied().flatten() != Some(record.node)))
     }
 
-    fn requests_where(&self, wanted: impl Fn(u32) -> bool) -> HashMap<Request, Usage> {
-        self.told_where(wanted).into_iter().map(|(request, (_, usage))| (request, usage)).collect()
-    }
-
-    /// Each request with what it cost, and the entry that says so.
-    fn told_where(&self, wanted: impl Fn(u32) -> bool) -> HashMap<Request, (u32, Usage)> {
+    /// The session's own requests among the entries that are wanted.
+    fn requests_where(&self, wanted: impl Fn(u32) -> bool) -> HashMap<RequestId, Request<'_>> {
         let repeats = self.derived.tree.issues.iter().filter(|found| found.kind == IssueKind::DuplicateLine);
         let repeats: HashSet<u32> = repeats.map(|found| found.entry).collect();
-        let inherited = |entry: u32| self.skeleton.entries[entry as usize].flags.has(Flags::INHERITED);
-        let own = |entry: u32| !inherited(entry) && !repeats.contains(&entry);
-        let distinct = self.dialect().traits().repeated_id == RepeatedId::Distinct;
-        let record = |entry: u32| if distinct { entry } else { self.skeleton.entries[entry as usize].id };
-        // Of fragments the last counts. A named request repeats its usage on each of its records, more or less finished;
+        let is_inherited = |entry: u32| self.skeleton.entries[entry as usize].flags.has(Flags::INHERITED);
+        let is_own = |entry: u32| !is_inherited(entry) && !repeats.contains(&entry);
+        let repeated = self.dialect().traits().repeated_id;
+        let is_distinct = repeated == RepeatedId::Distinct;
+        let record = |entry: u32| if is_distinct { entry } else { self.skeleton.entries[entry as usize].id };
+        // The last fragment counts. A named request repeats its usage on each of its records, more or less finished;
         // a record's own only grows.
-        let joins = self.dialect().traits().repeated_id == RepeatedId::Join;
-        // Running totals count up to the first record that tells the cost of one request: an older version wrote them.
-        let first = self.skeleton.usages.iter().find(|told| own(told.entry)).map_or(u32::MAX, |told| told.entry);
-        let totals = self.skeleton.growth.iter().take_while(|told| told.entry < first);
-        let mut requests: HashMap<Request, (u32, Usage)> = HashMap::new();
-        for told in totals.chain(&self.skeleton.usages).filter(|told| own(told.entry) && wanted(told.entry)) {
-            let request = told.request.map_or_else(|| Request::Record(record(told.entry)), Request::Named);
-            let known = requests.entry(request).or_insert((told.entry, told.usage));
-            if joins || told.request.is_none() || told.usage.output >= known.1.output {
-                *known = (told.entry, told.usage);
+        let is_joined = repeated == RepeatedId::Join;
+        // Running totals count up to the first record with the usage of one request: an older version wrote them.
+        let first = self.skeleton.usages.iter().find(|usage| is_own(usage.entry)).map_or(u32::MAX, |usage| usage.entry);
+        let totals = self.skeleton.growth.iter().take_while(|usage| usage.entry < first);
+        let mut requests: HashMap<RequestId, Request<'_>> = HashMap::new();
+        for reported in totals.chain(&self.skeleton.usages).filter(|usage| is_own(usage.entry) && wanted(usage.entry)) {
+            let id = reported.request.map_or_else(|| RequestId::Record(record(reported.entry)), RequestId::Named);
+            let model = reported.model.map(|model| self.skeleton.models.get(model));
+            let request = Request { usage: reported.usage, model, cost: reported.cost, entry: reported.entry };
+            let known = requests.entry(id).or_insert(request);
+            if is_joined || reported.request.is_none() || request.usage.output >= known.usage.output {
+                *known = Request { cost: request.cost.or(known.cost), ..request };
             }
         }
         requests
     }
 
-    /// The record that each entry belongs to; what has no place in the chain belongs to the link before it.
+    /// The record that each entry belongs to: an entry outside the chain belongs to the link before it.
     fn owners(&self) -> Vec<Option<NodeIx>> {
         let tree = &self.derived.tree;
         let mut owners = vec![None; self.skeleton.entries.len()];
@@ -115,8 +142,8 @@ impl Session {
     }
 }
 
-fn sum(requests: HashMap<Request, Usage>) -> Option<Usage> {
-    requests.into_values().reduce(|mut sum, usage| {
+fn sum(requests: HashMap<RequestId, Request<'_>>) -> Option<Usage> {
+    requests.into_values().map(|request| request.usage).reduce(|mut sum, usage| {
         sum.add(usage);
         sum
     })

@@ -72,7 +72,8 @@ fn usage_counts_once_a_request() {
     let usage =
         Usage { input: Some(160), output: Some(13), cache_read: Some(60), cache_write: None, reasoning: Some(3) };
     assert_eq!(session.usage(), Some(usage));
-    let (fork, mut both) = (case("fork"), case("fork").requests());
+    let (fork, copy) = (case("fork"), case("fork"));
+    let mut both = copy.requests();
     both.extend(fork.requests());
     assert_eq!(both.len(), 2, "a copy repeats the names of its requests");
 }

@@ -172,9 +172,9 @@ fn the_blocks_of_an_answer_are_one_answer_and_cost_once() {
     let ids: Vec<&Value> = lines[1..5].iter().map(|line| &line["message"]["id"]).collect();
     assert!(ids.iter().all(|id| *id == ids[0] && id.as_str().unwrap().starts_with("msg_")), "{ids:?}");
     let usage = model().usage.unwrap();
-    assert_eq!(session.requests().into_values().collect::<Vec<_>>(), [usage]);
+    assert_eq!(session.requests().into_values().map(|request| request.usage).collect::<Vec<_>>(), [usage]);
     pen.say(Body::Assistant(Content { parts: vec![Part::text("Next.")], ..model() }));
-    assert_eq!(pen.session().requests().into_values().collect::<Vec<_>>(), [usage; 2]);
+    assert_eq!(pen.session().requests().into_values().map(|request| request.usage).collect::<Vec<_>>(), [usage; 2]);
 }
 
 /// The agent takes lines with one `message.id` for one message, on whatever branch they are.
@@ -468,7 +468,10 @@ fn a_streamed_answer_is_the_same_answer() {
     pen.hear(ack);
     pen.say(results([result("c1", "06:12", Outcome::Done)]));
     assert_eq!(pen.lost(), "");
-    assert_eq!(pen.session().requests().into_values().collect::<Vec<_>>(), [model().usage.unwrap()]);
+    assert_eq!(
+        pen.session().requests().into_values().map(|request| request.usage).collect::<Vec<_>>(),
+        [model().usage.unwrap()]
+    );
     insta::assert_snapshot!(pen.history(View::Anthropic), @r#"
     {"role":"user","content":[{"type":"text","text":"When?"}]}
     {"role":"assistant","content":[{"type":"thinking","thinking":"Hm.","signature":"c2ln"},{"type":"text","text":"At 06:12."},{"type":"tool_use","id":"c1","name":"Read","input":{"path":"a.txt"}}]}

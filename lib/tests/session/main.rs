@@ -7,5 +7,6 @@ mod driver;
 mod graph;
 mod growth;
 mod migration;
+mod requests;
 #[path = "../support/mod.rs"]
 mod support;

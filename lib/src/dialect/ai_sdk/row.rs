@@ -82,7 +82,7 @@ pub(super) fn link<'a>(text: &'a str, row: Row<'a>, emit: &mut dyn FnMut(Event<'
         emit(Event::WholeMessage);
         let usage = Usage { input: row.tokens_input.0, output: row.tokens_output.0, ..Usage::default() };
         if usage != Usage::default() {
-            emit(Event::Usage { request: None, usage });
+            emit(Event::Usage { request: None, usage, model: row.model.clone().some(), cost: None });
         }
     } else if !has_prompt {
         emit(record(text, id.clone(), Kind::Header, Moment::Absent, false));

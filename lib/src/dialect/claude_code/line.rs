@@ -1,8 +1,11 @@
 //! The fields of a Claude Code line that its link needs. Any field may be missing or of any shape.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 
-use crate::model::lenient::{Count, Flag, List, Moment, Object, Text};
+use crate::model::lenient::{Amount, Count, Flag, List, Moment, Object, Text};
 
 /// A line. What only a body needs is skipped unread.
 #[derive(Deserialize, Default)]
@@ -32,6 +35,11 @@ pub(super) struct Line<'a> {
     pub(super) attachment: Object<Attached<'a>>,
     // Of notices.
     pub(super) content: Text<'a>,
+    // Of answers in old versions.
+    #[serde(rename = "costUSD")]
+    pub(super) cost_usd: Amount,
+    // Of `cost-state`.
+    pub(super) model_usage: Object<BTreeMap<Cow<'a, str>, Object<ModelUsage>>>,
     // Of titles and leaves.
     pub(super) summary: Text<'a>,
     pub(super) custom_title: Text<'a>,
@@ -91,6 +99,14 @@ pub(super) struct Tokens {
 #[serde(default)]
 pub(super) struct OutputTokens {
     pub(super) thinking_tokens: Count,
+}
+
+/// What all requests of a session to one model used, as `cost-state` counts it.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(super) struct ModelUsage {
+    #[serde(rename = "costUSD")]
+    pub(super) cost_usd: Amount,
 }
 
 /// `agent-<id>.meta.json`, beside a sub-agent's file.

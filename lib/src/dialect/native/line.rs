@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::model::lenient::{Count, Flag, List, Moment, Object, ObjectOrText, Text};
+use crate::model::lenient::{Amount, Count, Flag, List, Moment, Object, ObjectOrText, Text};
 
 /// A line, everything that may be large left as text.
 #[derive(Deserialize, Default)]
@@ -134,6 +134,7 @@ pub(super) struct Tokens {
     pub(super) cache_read_tokens: Count,
     pub(super) cache_write_tokens: Count,
     pub(super) reasoning_tokens: Count,
+    pub(super) cost_estimate: Amount,
 }
 
 #[derive(Deserialize, Default)]

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::model::lenient::{Count, List, Moment, Object, Text};
+use crate::model::lenient::{Amount, Count, List, Moment, Object, Text};
 
 /// A line of any of the shapes: current, extended, with tool calls, and those of the later schema.
 #[derive(Deserialize, Default)]
@@ -73,6 +73,7 @@ pub(super) struct Tokens {
     pub(super) cache_read_tokens: Count,
     pub(super) cache_read_input_tokens: Count,
     pub(super) cache_creation_input_tokens: Count,
+    pub(super) estimated_cost_usd: Amount,
 }
 
 /// metadata.json: of a project, not of one conversation. Its counts come from memory and are not believed.

@@ -1,4 +1,4 @@
-//! What a request to a model cost, in tokens.
+//! What a request to a model cost: tokens, and money where the agent records it.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,31 @@ pub struct Usage {
     /// Of `output`: tokens of reasoning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<u64>,
+}
+
+/// What something cost, as the agent recorded or estimated it. Kept as a whole number so that sums are exact.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cost {
+    nano_usd: u64,
+}
+
+const NANOS_PER_USD: f64 = 1e9;
+
+impl Cost {
+    /// An amount of US dollars. Below zero it is zero.
+    pub fn from_usd(usd: f64) -> Cost {
+        Cost { nano_usd: (usd * NANOS_PER_USD).round() as u64 }
+    }
+
+    /// The amount in US dollars.
+    pub fn to_usd(self) -> f64 {
+        self.nano_usd as f64 / NANOS_PER_USD
+    }
+
+    /// Adds another cost. A hostile file cannot make it overflow.
+    pub fn add(&mut self, other: Cost) {
+        self.nano_usd = self.nano_usd.saturating_add(other.nano_usd);
+    }
 }
 
 impl Usage {

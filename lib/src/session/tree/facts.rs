@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::dialect::SessionFacts;
-use crate::model::record::{Title, Usage};
+use crate::model::record::{Cost, Title, Usage};
 
 /// Facts about the session, gathered in passing: the first cwd and parent, the last branch and version.
 #[derive(Debug, Clone, Default)]
@@ -16,6 +16,8 @@ pub(crate) struct Facts {
     pub(crate) git_branch: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) models: Vec<String>,
+    /// What all requests to each model cost so far, by the agent's own count; without a name, those to all models.
+    pub(crate) costs_so_far: BTreeMap<Option<String>, Cost>,
     pub(crate) parent_session: Option<String>,
     pub(crate) parent_call: Option<String>,
     pub(crate) forked_from: Option<String>,
@@ -96,6 +98,14 @@ impl Facts {
             self.foreign.push(other.clone().into_owned());
         }
         Err(other.into_owned())
+    }
+
+    /// Notes what all requests to a model, or to all models, cost so far.
+    pub(crate) fn spend(&mut self, model: Option<Cow<'_, str>>, cost: Cost) {
+        let model = model.map(Cow::into_owned);
+        if self.costs_so_far.len() < MODELS_KEPT || self.costs_so_far.contains_key(&model) {
+            self.costs_so_far.insert(model, cost);
+        }
     }
 
     pub(crate) fn entitle(&mut self, title: Title) {

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::dialect::{Event, Key, Link, Parent, SessionFacts};
 use crate::model::issue::{Issue, IssueKind, Issues, quoted};
 use crate::model::place::Place;
-use crate::model::record::{Kind, Title, Usage};
+use crate::model::record::{Cost, Kind, Title, Usage};
 use crate::model::time::{self, Micros, Told};
 use crate::session::tree::facts::{Facts, Totals};
 use crate::session::tree::ids::{IdIndex, Ids};
@@ -95,9 +95,12 @@ pub(crate) enum KeyRole {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct UsageEntry {
     pub(crate) entry: u32,
-    /// Of the request's name; without one the record is the request.
+    /// The hash of the request's name; without one the record is the request.
     pub(crate) request: Option<u64>,
     pub(crate) usage: Usage,
+    /// The number of the model's name.
+    pub(crate) model: Option<IdIndex>,
+    pub(crate) cost: Option<Cost>,
 }
 
 /// What happened between two entries: `at` entries were there before.
@@ -140,6 +143,10 @@ pub(crate) struct Skeleton {
     pub(crate) entries: Vec<Entry>,
     pub(crate) keys: Vec<KeyEntry>,
     pub(crate) usages: Vec<UsageEntry>,
+    /// The names of the models in `usages` and `growth`.
+    pub(crate) models: Ids,
+    /// The model that the last record beside the conversation names: it answers what follows.
+    pub(crate) model: Option<IdIndex>,
     pub(crate) totals: Totals,
     /// What the running totals grew by. It counts where no record tells the cost of one request.
     pub(crate) growth: Vec<UsageEntry>,
@@ -158,6 +165,8 @@ pub(crate) struct Mark {
     entries: usize,
     keys: usize,
     usages: usize,
+    models: usize,
+    model: Option<IdIndex>,
     totals: Totals,
     growth: usize,
     controls: usize,
@@ -174,6 +183,8 @@ impl Skeleton {
             entries: self.entries.len(),
             keys: self.keys.len(),
             usages: self.usages.len(),
+            models: self.models.len(),
+            model: self.model,
             totals: self.totals,
             growth: self.growth.len(),
             controls: self.controls.len(),
@@ -189,7 +200,8 @@ impl Skeleton {
         self.entries.truncate(mark.entries);
         self.keys.truncate(mark.keys);
         self.usages.truncate(mark.usages);
-        self.totals = mark.totals;
+        self.models.truncate(mark.models);
+        (self.model, self.totals) = (mark.model, mark.totals);
         self.growth.truncate(mark.growth);
         self.controls.truncate(mark.controls);
         self.issues.kept.truncate(mark.issues);
@@ -221,13 +233,15 @@ impl Skeleton {
                 };
                 self.keys.push(KeyEntry { entry, role, hash: xxh3_64(id.as_bytes()) });
             }
-            Event::Usage { request, usage } => {
+            Event::Usage { request, usage, model, cost } => {
                 let request = request.map(|name| xxh3_64(name.as_bytes()));
-                self.usages.push(UsageEntry { entry, request, usage });
+                let model = model.map(|model| self.models.intern(&model)).or(self.model);
+                self.usages.push(UsageEntry { entry, request, usage, model, cost });
             }
+            Event::CostSoFar { model, cost } => self.facts.spend(model, cost),
             Event::TotalUsage { total, last } => {
                 let usage = self.totals.take(total, last);
-                self.growth.push(UsageEntry { entry, request: None, usage });
+                self.growth.push(UsageEntry { entry, request: None, usage, model: self.model, cost: None });
             }
             Event::AnswerItem => self.flag_last(Flags::ITEM),
             Event::Reaction => self.flag_last(Flags::REACTION),
@@ -251,6 +265,12 @@ impl Skeleton {
             // What lies beside the log has no say about the session.
             Event::Facts(_) | Event::Title { .. } | Event::Summary { .. } if value.file > 0 => {}
             Event::Facts(about) => {
+                let is_beside = |entry: &Entry| entry.kind == Kind::Attachment && entry.flags.has(Flags::SIDE);
+                if let Some(model) = &about.model
+                    && self.entries.last().is_some_and(is_beside)
+                {
+                    self.model = Some(self.models.intern(model));
+                }
                 if let Err(other) = self.facts.learn(about) {
                     let known = self.facts.session.as_deref().unwrap_or_default();
                     let (other, known) = (quoted(&other), quoted(known));

@@ -22,7 +22,8 @@ fn link_block<'a>(text: &'a str, emit: Emit<'_, 'a>) -> Result<(), serde_json::E
         key.into_iter().for_each(|key| emit(Event::Key(key)));
     }
     if let Some(output) = block.tokens {
-        emit(Event::Usage { request: block.group, usage: Usage { output: Some(output), ..Usage::default() } });
+        let usage = Usage { output: Some(output), ..Usage::default() };
+        emit(Event::Usage { request: block.group, usage, model: None, cost: None });
     }
     Ok(())
 }

@@ -45,7 +45,8 @@ fn link_fork<'a>(text: &'a str, emit: Emit<'_, 'a>) -> Result<(), serde_json::Er
         let record: Fields<'a> = serde_json::from_str(text)?;
         emit(record.link(text, Parent::Previous));
         if let Some(output) = record.tokens {
-            emit(Event::Usage { request: None, usage: Usage { output: Some(output), ..Usage::default() } });
+            let usage = Usage { output: Some(output), ..Usage::default() };
+            emit(Event::Usage { request: None, usage, model: None, cost: None });
         }
         return Ok(());
     }

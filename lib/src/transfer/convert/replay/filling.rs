@@ -12,7 +12,7 @@ pub(super) fn costs_of<'s>(
     records: &[RecordRef<'s>],
     first_of: &HashMap<usize, RecordRef<'s>>,
 ) -> HashMap<usize, Usage> {
-    let mut told = records.first().map(|record| record.session.costs_of(records)).unwrap_or_default();
+    let mut told = records.first().map(|record| record.session.usage_by_record(records)).unwrap_or_default();
     let mut costs: HashMap<usize, Usage> = HashMap::new();
     let mut answer = None;
     for record in records {
