@@ -1,28 +1,28 @@
-//! `cargo xtask agents [--bless | --only WORD] [FOLDER]`: the real Claude Code, Codex and Qwen Code go on with sessions that we wrote.
+//! `cargo xtask agents [--bless | --only WORD] [FOLDER]`: the real Claude Code, Codex and Qwen Code resume sessions that we wrote.
 //!
 //! FOLDER (or AGENTS_ROOT) holds the agents as `inst/` and, as `harness/`, a scripted model that they talk to without a network.
 //! What an agent sends to that model is compared with what `scrollback history` says it would: nothing is counted by eye.
 
-mod deed;
-mod desk;
+mod sandbox;
+mod scenario;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use deed::{Case, GoOn, Step, deeds};
-use desk::Desk;
+use sandbox::Sandbox;
+use scenario::{Scenario, Start, Step, scenarios};
 
 use crate::Outcome;
 use crate::shell::{command, root, run as start};
 
 const COMPARE: &str = include_str!("agents/compare.py");
-/// The scripted model answers with a greeting, and the request with these words is the one that goes on.
+/// The scripted model answers with a greeting; the request with this prompt is the one that is compared.
 const PROMPT: &str = "GO-ON [[play:hello]]";
-/// Where the demo's sessions say that they were.
+/// The home directory in the demo's sessions.
 const DEMO_HOME: &str = "/home/ada";
-/// Codex goes on only with the provider that a session names; the harness's is another one.
+/// Codex resumes a session only with the provider that the session names; the harness has another one.
 const PROVIDER: (&str, &str) = ("\"model_provider\":\"openai\"", "\"model_provider\":\"fake\"");
 const PAGE: &str = "docs/dialects/README.md";
 const MARKS: (&str, &str) = ("<!-- what the agents sent -->", "<!-- that was it -->");
@@ -37,7 +37,7 @@ struct Agent {
     /// The view that says what it sends, and the harness's word for that API.
     view: &'static str,
     api: &'static str,
-    /// How it is asked something: in a new session, in this one, in the newest, in a copy of this one.
+    /// Its arguments to prompt in a new session, in this one, in the newest one, in a fork of this one.
     begin: &'static [&'static str],
     resume: &'static [&'static str],
     newest: &'static [&'static str],
@@ -90,19 +90,19 @@ const AGENTS: [Agent; 3] = [
 ];
 
 impl Agent {
-    /// Whether a case can be done with it.
-    fn does(&self, case: &Case<'_>) -> bool {
-        let goes_back = case.steps.iter().any(|step| matches!(step, Step::Rewind(_)));
-        (self.branches || !goes_back) && (self.fork.is_some() || case.then != GoOn::Fork)
+    /// Whether the agent supports a scenario.
+    fn supports(&self, scenario: &Scenario<'_>) -> bool {
+        let rewinds = scenario.steps.iter().any(|step| matches!(step, Step::Rewind(_)));
+        (self.branches || !rewinds) && (self.fork.is_some() || scenario.start != Start::Fork)
     }
 }
 
 /// One line of the table.
 struct Row {
     agent: &'static str,
-    case: String,
+    scenario: String,
     /// Items of the source, items expected, items sent, verdict.
-    told: [String; 4],
+    cells: [String; 4],
     difference: String,
 }
 
@@ -114,14 +114,14 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         ["--only", word] => (false, *word, None),
         ["--only", word, folder] => (false, *word, Some(*folder)),
         [folder] => (false, "", Some(*folder)),
-        _ => return Err("agents takes --bless or --only with a word of the row, and a folder".into()),
+        _ => return Err("agents takes --bless or --only WORD, and a folder".into()),
     };
     let folder = folder.map(PathBuf::from).or_else(|| std::env::var_os("AGENTS_ROOT").map(PathBuf::from));
-    let folder = folder.ok_or("name the folder that holds harness/ and inst/, or set AGENTS_ROOT")?;
+    let folder = folder.ok_or("pass the folder that holds harness/ and inst/, or set AGENTS_ROOT")?;
     let folder = fs::canonicalize(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let missing = missing(&folder);
     if !missing.is_empty() {
-        return Err(format!("not everything is there:\n{}", missing.join("\n")).into());
+        return Err(format!("missing:\n{}", missing.join("\n")).into());
     }
     start(&mut command("cargo build --package scrollback --locked"))?;
     let binary = std::env::current_exe()?.with_file_name("scrollback");
@@ -133,11 +133,11 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     if bless {
         write_page(&table)?;
     }
-    let differ = rows.iter().filter(|row| !row.told[3].starts_with("the same")).count();
+    let differ = rows.iter().filter(|row| !row.cells[3].starts_with("the same")).count();
     if differ == 0 { Ok(()) } else { Err(format!("{differ} of {} are not the same", rows.len()).into()) }
 }
 
-/// What a run needs and does not find, each with the way to get it.
+/// What a run needs and does not find, each with a hint.
 fn missing(folder: &Path) -> Vec<String> {
     let mut missing = Vec::new();
     let mut need = |path: String, hint: &str| {
@@ -183,63 +183,66 @@ impl Bench {
         for agent in &AGENTS {
             let is_foreign =
                 |session: &&PathBuf| session.strip_prefix(&demo).is_ok_and(|below| !below.starts_with(agent.name));
-            // In its own format a session is copied, byte by byte: that shows nothing.
-            let converted = sessions.iter().filter(is_foreign).map(|session| Case {
+            // A session in the agent's own format is only copied: comparing it shows nothing.
+            let converted = sessions.iter().filter(is_foreign).map(|session| Scenario {
                 name: format!("converted: {}", short(session.strip_prefix(&demo).unwrap_or(session))),
                 steps: vec![Step::Convert(session)],
-                then: GoOn::Resume,
+                start: Start::Resume,
             });
-            for case in deeds().into_iter().chain(converted).filter(|case| agent.does(case) && case.name.contains(only))
-            {
-                rows.push(self.row(agent, &case)?);
+            let wanted = |scenario: &Scenario<'_>| agent.supports(scenario) && scenario.name.contains(only);
+            for scenario in scenarios().into_iter().chain(converted).filter(wanted) {
+                rows.push(self.row(agent, &scenario)?);
             }
         }
         Ok(rows)
     }
 
-    fn row(&self, agent: &Agent, case: &Case<'_>) -> Result<Row, Box<dyn std::error::Error>> {
-        let name: String = case.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    fn row(&self, agent: &Agent, scenario: &Scenario<'_>) -> Result<Row, Box<dyn std::error::Error>> {
+        let name: String = scenario.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let place = self.scratch.join(agent.name).join(name);
-        let mut desk =
-            Desk { bench: self, agent, home: place.join("home"), cwd: place.join("w"), place, ids: Vec::new() };
-        fs::create_dir_all(&desk.cwd)?;
-        fs::create_dir_all(&desk.home)?;
-        let row = |told: [String; 4], difference: String| {
-            println!("{:<7}{:<60} {:>3} {:>3}  {} {difference}", agent.name, case.name, told[1], told[2], told[3]);
-            Row { agent: agent.name, case: case.name.clone(), told, difference }
+        let mut sandbox =
+            Sandbox { bench: self, agent, home: place.join("home"), cwd: place.join("w"), place, ids: Vec::new() };
+        fs::create_dir_all(&sandbox.cwd)?;
+        fs::create_dir_all(&sandbox.home)?;
+        let row = |cells: [String; 4], difference: String| {
+            println!(
+                "{:<7}{:<60} {:>3} {:>3}  {} {difference}",
+                agent.name, scenario.name, cells[1], cells[2], cells[3]
+            );
+            Row { agent: agent.name, scenario: scenario.name.clone(), cells, difference }
         };
-        for step in &case.steps {
-            desk.take(step)?;
+        for step in &scenario.steps {
+            sandbox.run(step)?;
         }
-        let Some(log) = desk.log()? else {
+        let Some(log) = sandbox.log()? else {
             return Ok(row([String::new(), String::new(), String::new(), "not written".to_owned()], String::new()));
         };
-        let (history, source) = (desk.place.join("history.json"), desk.place.join("source.json"));
-        self.tell_history(agent, &log, &history)?;
-        if let [Step::Convert(session)] = case.steps[..] {
-            self.tell_history(agent, session, &source)?;
+        let (history, source) = (sandbox.place.join("history.json"), sandbox.place.join("source.json"));
+        self.write_history(agent, &log, &history)?;
+        if let [Step::Convert(session)] = scenario.steps[..] {
+            self.write_history(agent, session, &source)?;
         }
-        fs::copy(&log, desk.place.join("written.jsonl"))?;
-        let words = match case.then {
-            GoOn::Resume => agent.resume,
-            GoOn::Newest => agent.newest,
-            GoOn::Fork => agent.fork.unwrap_or(agent.resume),
+        fs::copy(&log, sandbox.place.join("written.jsonl"))?;
+        let arguments = match scenario.start {
+            Start::Resume => agent.resume,
+            Start::Continue => agent.newest,
+            Start::Fork => agent.fork.unwrap_or(agent.resume),
         };
-        desk.ask(words, &log, PROMPT)?;
+        sandbox.start_agent(arguments, &log, PROMPT)?;
         let mut compare = Command::new("python3");
         compare.arg(self.scratch.join("compare.py")).arg(self.folder.join("harness")).arg(agent.api);
-        compare.arg(desk.place.join("requests.jsonl")).arg(history);
-        compare.args(source.exists().then_some([source, desk.place.join("told.txt")]).into_iter().flatten());
+        compare.arg(sandbox.place.join("requests.jsonl")).arg(history);
+        compare.args(source.exists().then_some([source, sandbox.place.join("printed.txt")]).into_iter().flatten());
         let compared = compare.stderr(Stdio::inherit()).output()?;
         let compared = String::from_utf8(compared.stdout)?;
-        let (told, difference) = compared.trim_end().split_once('\n').unwrap_or((compared.trim_end(), ""));
-        let mut told = told.split('\t').map(str::to_owned);
-        let mut next = || told.next().unwrap_or_default();
+        let (cells, difference) = compared.trim_end().split_once('\n').unwrap_or((compared.trim_end(), ""));
+        let mut cells = cells.split('\t').map(str::to_owned);
+        let mut next = || cells.next().unwrap_or_default();
         Ok(row([next(), next(), next(), next()], difference.to_owned()))
     }
 
-    /// Writes down what the agent's model would be told of a session.
-    fn tell_history(&self, agent: &Agent, session: &Path, to: &Path) -> io::Result<()> {
+    /// Writes the model view of a session to a file.
+    fn write_history(&self, agent: &Agent, session: &Path, to: &Path) -> io::Result<()> {
         let history = Command::new(&self.binary).args(["history", "--for", agent.view]).arg(session).output()?;
         fs::write(to, history.stdout)
     }
@@ -258,7 +261,7 @@ impl Bench {
     }
 }
 
-/// Copies the demo so that it took place in another folder; its sessions.
+/// Copies the demo to another home directory; returns its sessions.
 fn copy_demo(from: &Path, to: &Path, home: &str) -> io::Result<Vec<PathBuf>> {
     let mut sessions = Vec::new();
     let mut folders = vec![(from.to_path_buf(), to.to_path_buf())];
@@ -282,7 +285,7 @@ fn copy_demo(from: &Path, to: &Path, home: &str) -> io::Result<Vec<PathBuf>> {
     Ok(sessions)
 }
 
-/// A session of the demo as the table names it: whose it is, and the end of its name.
+/// A session of the demo as the table names it: its agent, and the end of its file name.
 fn short(below: &Path) -> String {
     const SHOWN: usize = 12;
     let folder = below.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
@@ -299,16 +302,16 @@ fn table(rows: &[Row], versions: &[(&str, String)]) -> String {
     let mut table =
         "| agent | version | session | its source | expected | sent | verdict |\n| --- | --- | --- | ---: | ---: | ---: | --- |\n"
             .to_owned();
-    for Row { agent, case, told: [source, expected, sent, verdict], difference } in rows {
+    for Row { agent, scenario, cells: [source, expected, sent, verdict], difference } in rows {
         let version = versions.iter().find(|(name, _)| name == agent).map_or("", |(_, version)| version.as_str());
         let why = difference.replace('|', "\\|");
         let verdict = if why.is_empty() { verdict.clone() } else { format!("{verdict}: {why}") };
-        table.push_str(&format!("| {agent} | {version} | {case} | {source} | {expected} | {sent} | {verdict} |\n"));
+        table.push_str(&format!("| {agent} | {version} | {scenario} | {source} | {expected} | {sent} | {verdict} |\n"));
     }
     table
 }
 
-/// Puts the table between its marks.
+/// Replaces the table on the page.
 fn write_page(table: &str) -> Outcome {
     let path = root().join(PAGE);
     let page = fs::read_to_string(&path)?;

@@ -3,6 +3,7 @@
 //! Plain std, so that the first `cargo xtask test` on a fresh machine starts within seconds.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
 
+mod rooms;
 mod shell;
 mod test;
 mod torture;

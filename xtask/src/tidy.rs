@@ -6,9 +6,9 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::Outcome;
 use crate::shell::root;
 use crate::source::{Source, is_word};
+use crate::{Outcome, rooms};
 
 /// What the library may not take for itself. `Host::system()` is the one exception.
 const NOT_IN_LIBRARY: &[(&str, &str)] = &[
@@ -145,6 +145,9 @@ fn check_rust(path: &str, text: &str) -> Vec<String> {
     findings.extend(each_line(path, &source.code, |line| forbidden(line, NOT_IN_RUST)));
     findings.extend(each_line(path, &source.comments, unowned_todo));
     let is_test = path.ends_with("/tests.rs") || path.contains("/tests/");
+    if !is_test {
+        findings.extend(rooms::check(path, &source));
+    }
     if path.starts_with("lib/src/") && path != HOST && !is_test {
         findings.extend(each_line(path, &source.shipped_code(), |line| forbidden(line, NOT_IN_LIBRARY)));
     }

@@ -18,7 +18,7 @@ def parsed(text):
 
 
 def plain(item):
-    """Arguments without their blanks; outputs without how the tool ended, which Codex's older versions told around them."""
+    """Arguments without their blanks; outputs without how the tool ended, which older versions of Codex add."""
     output, arguments = parsed(item.get("output")), parsed(item.get("arguments"))
     if isinstance(output, dict) and "metadata" in output and "output" in output:
         item = {**item, "output": output["output"]}
@@ -32,8 +32,8 @@ def flat(body):
         for message in body["messages"]:
             for call in message.get("tool_calls") or []:
                 call["function"] = plain(call["function"])
-    # What an agent makes anew each time is no part of a session.
-    return [said.rstrip() for said in norm.norm({"api": API, "body": body}) if not said.startswith("ctx(")]
+    # Context that the agent builds for each request is not part of a session.
+    return [item.rstrip() for item in norm.norm({"api": API, "body": body}) if not item.startswith("ctx(")]
 
 
 def history(path):
@@ -49,14 +49,14 @@ NO_PICTURE, PICTURE = "U: image content omitted because remote image URLs are no
 
 def in_our_words(sent, expected):
     """What was sent, with our words for all that."""
-    told = {said.split(":")[0]: said for said in expected if NO_RESULT in said}
-    ours = [told.get(said.split(":")[0], said).replace(NO_PICTURE, PICTURE) for said in sent]
-    ours = [re.sub(r"^U: \[image: [^]]*\]$", "U: image_url", said) for said in ours]
+    known = {item.split(":")[0]: item for item in expected if NO_RESULT in item}
+    ours = [known.get(item.split(":")[0], item).replace(NO_PICTURE, PICTURE) for item in sent]
+    ours = [re.sub(r"^U: \[image: [^]]*\]$", "U: image_url", item) for item in ours]
     return ours[:-1] if ours[-1:] == [CLOSES] else ours
 
 
-def asked():
-    """The first request that goes on."""
+def request_body():
+    """The first request with our prompt."""
     with open(REQUESTS) as requests:
         for line in requests:
             request = json.loads(line)
@@ -65,42 +65,42 @@ def asked():
     return None
 
 
-# What a conversion tells and no model hears of.
-UNHEARD = {"environment", "usage", "duration", "todos", "timestamp", "snapshot", "header", "title", "title source", "thinking", "sidechain"}
+# Losses that no model can see.
+INVISIBLE = {"environment", "usage", "duration", "todos", "timestamp", "snapshot", "header", "title", "title source", "thinking", "sidechain"}
 
 
 def losses():
-    """What a conversion told that a model hears of."""
+    """The losses that `convert` reported and that a model can see."""
     with open(sys.argv[6]) as file:
         rows = json.load(file)["losses"]
-    return sorted({f"{row['what']} {row['kind']}" for row in rows if row["what"] not in UNHEARD})
+    return sorted({f"{row['what']} {row['kind']}" for row in rows if row["what"] not in INVISIBLE})
 
 
-def tell(verdict):
-    # Thoughts stay with the model that had them.
-    said = [item for item in history(sys.argv[5]) if ".think" not in item] if len(sys.argv) > 5 else None
+def report(verdict):
+    # Thinking is only sent back to the model that wrote it.
+    source = [item for item in history(sys.argv[5]) if ".think" not in item] if len(sys.argv) > 5 else None
     written = [item for item in expected if ".think" not in item]
-    if said is not None and len(said) != len(written):
+    if source is not None and len(source) != len(written):
         lost = losses()
-        verdict = f"{verdict}; told by `convert`: {', '.join(lost)}" if lost else "differs: converting lost something in silence"
-    print("" if said is None else len(said), len(expected), len(sent), verdict, sep="\t")
+        verdict = f"{verdict}; reported by `convert`: {', '.join(lost)}" if lost else "differs: `convert` lost something without reporting it"
+    print("" if source is None else len(source), len(expected), len(sent), verdict, sep="\t")
 
 
 expected = history(HISTORY)
 try:
-    body = asked()
+    body = request_body()
 except FileNotFoundError:
     body = None
-sent = [] if body is None else [said for said in flat(body) if "GO-ON" not in said]
+sent = [] if body is None else [item for item in flat(body) if "GO-ON" not in item]
 if body is None or not expected:
-    tell("asked nothing" if expected else "nothing was written")
+    report("no request" if expected else "nothing was written")
 elif sent == expected:
-    tell("the same")
+    report("the same")
 elif in_our_words(sent, expected) == expected:
-    tell("the same, some of it in its own words")
+    report("the same, some of it in its own words")
 else:
-    tell("differs")
+    report("differs")
     sent = in_our_words(sent, expected)
     at = next((at for at, (a, b) in enumerate(zip(sent, expected)) if a != b), min(len(sent), len(expected)))
-    told = lambda items: items[at] if at < len(items) else "nothing"
-    print(f"item {at + 1}: sent {told(sent)!r}, expected {told(expected)!r}")
+    shown = lambda items: items[at] if at < len(items) else "nothing"
+    print(f"item {at + 1}: sent {shown(sent)!r}, expected {shown(expected)!r}")

@@ -1,32 +1,32 @@
-//! One row in the making: what is done with a session, in the home of an agent that is there for this row alone.
+//! A home and a working directory for one scenario, and the steps that run there.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::deed::Step;
+use super::scenario::Step;
 use super::{Agent, Bench};
 
-/// What else it is asked.
-const FIRST: &str = "Hello? [[play:hello]]";
+/// The prompt of a step in which the agent answers.
+const STEP_PROMPT: &str = "Hello? [[play:hello]]";
 
-/// A session's name at the end of a file's: eight, four, four, four and twelve digits.
+/// The length of a session id at the end of a file name.
 const UUID_CHARS: usize = 36;
 
-/// One row in the making: an agent's home, and the directory that it works in.
-pub(super) struct Desk<'b> {
+/// An agent's own home and working directory.
+pub(super) struct Sandbox<'b> {
     pub(super) bench: &'b Bench,
     pub(super) agent: &'b Agent,
     pub(super) place: PathBuf,
     pub(super) home: PathBuf,
     pub(super) cwd: PathBuf,
-    /// The records that `record` acknowledged last.
+    /// The record ids that the last `record` acknowledged.
     pub(super) ids: Vec<String>,
 }
 
-impl Desk<'_> {
-    pub(super) fn take(&mut self, step: &Step<'_>) -> Result<(), Box<dyn std::error::Error>> {
+impl Sandbox<'_> {
+    pub(super) fn run(&mut self, step: &Step<'_>) -> Result<(), Box<dyn std::error::Error>> {
         let session = self.log()?.as_deref().map(id_of).unwrap_or_default();
         let mut ours = Command::new(&self.bench.binary);
         ours.current_dir(&self.cwd).env("XDG_DATA_HOME", self.place.join("data"));
@@ -37,7 +37,7 @@ impl Desk<'_> {
                 ours.args(["record", "--dialect", self.agent.dialect, "--project"]).arg(&self.cwd);
                 input = lines;
             }
-            Step::RecordOn(lines) => {
+            Step::RecordMore(lines) => {
                 ours.args(["record", "--resume", &session]);
                 input = lines;
             }
@@ -48,10 +48,10 @@ impl Desk<'_> {
             }
             Step::Fork => _ = ours.args(["fork", &session]),
             Step::Rename => _ = ours.args(["rename", &session, "The tides of this year"]),
-            Step::Ask => {
+            Step::Prompt => {
                 let log = self.log()?;
-                let words = if log.is_some() { self.agent.resume } else { self.agent.begin };
-                return self.ask(words, &log.unwrap_or_default(), FIRST);
+                let arguments = if log.is_some() { self.agent.resume } else { self.agent.begin };
+                return self.start_agent(arguments, &log.unwrap_or_default(), STEP_PROMPT);
             }
         }
         let mut ours = ours.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
@@ -59,36 +59,41 @@ impl Desk<'_> {
             stdin.write_all(input.as_bytes())?;
         }
         let output = ours.wait_with_output()?;
-        let told = String::from_utf8_lossy(&output.stdout).into_owned();
-        // What it refuses, it tells line by line; no other step may fail.
+        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+        // `record` reports each line that it refuses; no other step may fail.
         if !output.status.success() && input.is_empty() {
             return Err(format!("{}: {}", self.place.display(), String::from_utf8_lossy(&output.stderr)).into());
         }
-        let ids = told.lines().filter_map(|line| line.split_once("\"id\":\"")?.1.split_once('"'));
+        let ids = printed.lines().filter_map(|line| line.split_once("\"id\":\"")?.1.split_once('"'));
         self.ids = ids.map(|(id, _)| id.to_owned()).collect();
-        fs::write(self.place.join("told.txt"), told)?;
-        // Files that are written within one tick of the clock have no order.
+        fs::write(self.place.join("printed.txt"), printed)?;
+        // Files written within one tick of the clock cannot be ordered by time.
         std::thread::sleep(std::time::Duration::from_millis(20));
         Ok(())
     }
 
-    /// Lets the agent go on, or begin.
-    pub(super) fn ask(&self, words: &[&str], log: &Path, prompt: &str) -> Result<(), Box<dyn std::error::Error>> {
-        // A session may say that it was elsewhere, and only there the agent finds it.
+    /// Starts the agent with a prompt.
+    pub(super) fn start_agent(
+        &self,
+        arguments: &[&str],
+        log: &Path,
+        prompt: &str,
+    ) -> Result<(), Box<dyn std::error::Error>> {
+        // The agent finds a session only in the directory that the session names.
         let text = fs::read_to_string(log).unwrap_or_default();
-        let told = text.split_once("\"cwd\":\"").and_then(|(_, rest)| rest.split_once('"'));
-        let cwd = told.map_or(self.cwd.clone(), |(cwd, _)| PathBuf::from(cwd));
+        let recorded = text.split_once("\"cwd\":\"").and_then(|(_, rest)| rest.split_once('"'));
+        let cwd = recorded.map_or(self.cwd.clone(), |(cwd, _)| PathBuf::from(cwd));
         fs::create_dir_all(&cwd)?;
         let mut agents = Command::new("python3");
         agents.arg(self.bench.folder.join("harness/run.py")).arg(self.agent.name).args(["--timeout", "120"]);
         agents.arg("--home").arg(&self.home).arg("--cwd").arg(&cwd);
         agents.arg("--log").arg(self.place.join("requests.jsonl")).arg("--");
-        let said = agents.args(said(words, &id_of(log), prompt)).output()?;
-        fs::write(self.place.join("said.txt"), [said.stdout, said.stderr].concat())?;
+        let output = agents.args(filled(arguments, &id_of(log), prompt)).output()?;
+        fs::write(self.place.join("agent.txt"), [output.stdout, output.stderr].concat())?;
         Ok(())
     }
 
-    /// The session that was written last.
+    /// The session file that was written last.
     pub(super) fn log(&self) -> io::Result<Option<PathBuf>> {
         let mut folders = vec![self.home.join(self.agent.store)];
         let mut newest = None;
@@ -107,18 +112,18 @@ impl Desk<'_> {
     }
 }
 
-/// The session's id at the end of a file's name.
+/// The session id at the end of a file name.
 fn id_of(log: &Path) -> String {
     let stem = log.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     stem.get(stem.len().saturating_sub(UUID_CHARS)..).unwrap_or(&stem).to_owned()
 }
 
-/// Whether a file is called after a session; agents keep other lists beside them.
+/// Whether a file name ends in a session id; agents keep other files beside the sessions.
 fn is_named(path: &Path) -> bool {
     id_of(path).split('-').map(str::len).eq([8, 4, 4, 4, 12])
 }
 
-/// Arguments with what they stand for.
-fn said(words: &[&str], id: &str, prompt: &str) -> Vec<String> {
-    words.iter().map(|word| word.replace("PROMPT", prompt).replace("ID", id)).collect()
+/// Arguments with their placeholders filled in.
+fn filled(arguments: &[&str], id: &str, prompt: &str) -> Vec<String> {
+    arguments.iter().map(|argument| argument.replace("PROMPT", prompt).replace("ID", id)).collect()
 }
