@@ -14,7 +14,7 @@ use std::time::Instant;
 use scrollback::dialect;
 use scrollback::model::host::Host;
 use scrollback::write::recorder::{Delta, Durability, Options, Recorder};
-use scrollback::write::store::{NewSession, Point, Store};
+use scrollback::write::store::{NewSession, Policy, Store};
 
 /// What a record of the rows says: with what is around it, its line is about 1 KB.
 const TEXT_BYTES: usize = 700;
@@ -59,7 +59,7 @@ fn main() {
     let limit = together(files, |file| assert_eq!(file.write(&line).unwrap(), line.len()));
     drop(begin(folder, "shared", Durability::Flush, &text));
     let store = store(folder, Durability::Flush);
-    let resume = |_| store.resume(folder, Point::Session("shared")).unwrap();
+    let resume = |_| store.resume("shared").unwrap();
     let ours = together((0..WRITERS).map(resume).collect(), |log| drop(log.system(text.as_str()).unwrap()));
     report("limit: 16 writers", limit.0, &rate(limit.1));
     report("ours: 16 writers", ours.0, &rate(ours.1));
@@ -86,7 +86,7 @@ fn store(folder: &Path, durability: Durability) -> Store {
 /// A session with a record, and that record's line.
 fn begin(folder: &Path, id: &str, durability: Durability, text: &str) -> (Recorder, Vec<u8>) {
     let new = NewSession { id: Some(id), project: folder, with: None };
-    let mut log = store(folder, durability).begin(new).unwrap();
+    let mut log = store(folder, durability).session(new, Policy::New).unwrap();
     log.system(text).unwrap();
     let line = std::fs::read(log.path().unwrap()).unwrap();
     (log, line)

@@ -26,7 +26,7 @@ use scrollback::model::record::{Body, Content, Kind, RecordId, Todo};
 use scrollback::view::history::{History, prepare_resume};
 use scrollback::write::fork::Fork;
 use scrollback::write::recorder::{Ack, Delta, Recorder};
-use scrollback::write::store::{NewSession, Point, Store};
+use scrollback::write::store::{NewSession, Policy, Store};
 use serde_json::json;
 
 /// Answers to one prompt: a model that goes on calling tools is stopped.
@@ -49,10 +49,10 @@ pub(crate) fn run(args: &mut dyn Iterator<Item = String>) -> Result<(), Failure>
     let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
     let whole = |named| whole_id(&store, named);
     let recorder = match resume.as_deref().map(|point| point.split_once('#').ok_or(point)) {
-        Some(Ok((session, record))) => store.resume(&project, Point::Message { session: &whole(session), record })?,
-        Some(Err(session)) => store.resume(&project, Point::Session(&whole(session)))?,
-        None if is_continued => store.resume_or_create(new)?,
-        None => store.open_current(new, None)?.0,
+        Some(Ok((session, record))) => store.resume_at(&whole(session), record)?,
+        Some(Err(session)) => store.resume(&whole(session))?,
+        None if is_continued => store.session(new, Policy::LatestOrNew)?,
+        None => store.session(new, Policy::Current { idle_minutes: 0 })?,
     };
     let (held, lost) = (HashMap::new(), BTreeSet::new());
     let mut chat = Chat { host, store, new, recorder, prints_acks, held, lost };
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &mut dyn Iterator<Item = String>) -> Result<(), Failure>
             "" => Ok(()),
             "/quit" => break,
             // Where it fails, the next words are not for the old session.
-            "/new" => Ok(chat.change(|chat| Ok(chat.store.archive_and_create(chat.new)?))?),
+            "/new" => Ok(chat.change(|chat| Ok(chat.store.session(chat.new, Policy::Rotate)?))?),
             command if command.starts_with('/') => chat.command(command),
             prompt => chat.turn(prompt, &model),
         };
@@ -182,7 +182,7 @@ impl Chat<'_> {
             ("/fork", "") => self.change(|chat| {
                 let head = chat.recorder.head().map(RecordId::as_str);
                 let forked = chat.store.fork(&chat.recorder.read()?, Fork { head, id: None })?;
-                Ok(chat.store.resume(chat.new.project, Point::Session(forked.session.as_str()))?)
+                Ok(chat.store.resume(forked.session.as_str())?)
             })?,
             ("/title", "") => return Err("/title is followed by the title".into()),
             ("/title", title) => self.record(title, |to| to.title(title))?,

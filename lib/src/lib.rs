@@ -8,7 +8,7 @@
 extern crate self as scrollback;
 
 pub mod model;
-pub(crate) mod redact;
+pub mod redact;
 pub mod dialect;
 pub mod session;
 pub mod view;

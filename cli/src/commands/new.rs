@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use scrollback::dialect::Dialect;
 use scrollback::session::read::source::Source;
 use scrollback::view::find::SessionName;
-use scrollback::write::rotate::{Archived, Ended, When};
+use scrollback::write::rotate::{EndedSession, Rotation, When};
 use scrollback::write::store::{NewSession, Store};
 
 use crate::args::Global;
@@ -39,12 +39,12 @@ pub(crate) fn run(args: &NewArgs, global: &Global, ctx: &mut Ctx) -> Result<Exit
         }
         None => current(args, global, ctx)?,
     };
-    let ended = source.map_or(Ok(Ended::NotThere), |source| store.archive(&source, When::Now))?;
+    let ended = source.map_or(Ok(Rotation::NotThere), |source| store.rotate(&source, When::Now))?;
     let nothing = |why: &str| Failure::new(FailureKind::NotFound, format!("nothing is ended: {why}"));
     match ended {
-        Ended::Archived(archived) => tell(&archived, ctx),
-        Ended::Empty | Ended::NotIdle => Err(nothing("no message of this session is whole yet")),
-        Ended::NotThere => Err(nothing("there is no session that goes on").hint("the next message begins one")),
+        Rotation::Ended(ended) => tell(&ended, ctx),
+        Rotation::Empty | Rotation::NotIdle => Err(nothing("no message of this session is whole yet")),
+        Rotation::NotThere => Err(nothing("there is no session that goes on").hint("the next message begins one")),
     }
 }
 
@@ -62,22 +62,22 @@ fn current(args: &NewArgs, global: &Global, ctx: &Ctx) -> Result<(Store, Option<
 }
 
 fn check_archives(dialect: &dyn Dialect) -> Result<(), Failure> {
-    if dialect.writer().is_some_and(|writing| writing.archive.is_some()) {
+    if dialect.writer().is_some_and(|writing| writing.ended_path.is_some()) {
         return Ok(());
     }
     let message = format!("{} sessions are not ended: there can be any number of them", dialect.name());
     Err(Failure::new(FailureKind::Usage, message).hint("a new session begins by itself with `scrollback record`"))
 }
 
-fn tell(archived: &Archived, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    warnings::tell_all(&archived.warnings, ctx)?;
+fn tell(ended: &EndedSession, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    warnings::tell_all(&ended.warnings, ctx)?;
     if ctx.json {
-        let (session, path) = (archived.session.to_string(), archived.path.clone());
+        let (session, path) = (ended.session.to_string(), ended.path.clone());
         ctx.print_json(&Done { session, record: None, path })?;
     } else {
-        let session = clean::line(archived.session.as_str());
+        let session = clean::line(ended.session.as_str());
         ctx.line(&format!("the session is ended, and is called {session} now"))?;
-        ctx.note(&format!("It lies in {}", archived.path.display()))?;
+        ctx.note(&format!("It lies in {}", ended.path.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -89,7 +89,7 @@ fn destination(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Dest
         DurabilityArg::Flush => Durability::Flush,
     });
     let triggers = if args.thinking_words { Triggers::usual() } else { Triggers::default() };
-    let options = Options { durability, triggers };
+    let options = Options { durability, triggers, redactor: None };
     if let Some(name) = args.resume.as_ref().or(args.checkpoint.as_ref()) {
         return named(name, options, args, global, ctx);
     }
@@ -102,7 +102,7 @@ fn destination(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Dest
     let with = writable::with_whom(dialect, args.jid.as_deref())?;
     let (store, project) = writable::place_for(dialect, args.agent.as_deref(), global, ctx)?;
     let store = store.with_options(options);
-    if dialect.writer().is_some_and(|writing| writing.archive.is_some()) {
+    if dialect.writer().is_some_and(|writing| writing.ended_path.is_some()) {
         if args.id.is_some() {
             let message = format!("{} sessions cannot be given an id", dialect.name());
             return Err(Failure::new(FailureKind::Usage, message).hint("omit --id"));

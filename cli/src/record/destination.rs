@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use scrollback::model::error::Error;
 use scrollback::write::recorder::Recorder;
-use scrollback::write::rotate::Archived;
-use scrollback::write::store::{NewSession, Store};
+use scrollback::write::rotate::EndedSession;
+use scrollback::write::store::{NewSession, Policy, Store};
 
 use crate::ctx::Ctx;
 use crate::failure::Failure;
@@ -65,7 +65,8 @@ impl Destination {
         let store = &self.store;
         match &self.start {
             Start::New { id, project } => {
-                let recorder = store.begin(NewSession { id: id.as_deref(), ..NewSession::of(project) })?;
+                let recorder =
+                    store.session(NewSession { id: id.as_deref(), ..NewSession::of(project) }, Policy::New)?;
                 Ok(Opened { recorder, is_new: true })
             }
             Start::Resume { session, record } => {
@@ -75,18 +76,18 @@ impl Destination {
             Start::Current { project, with, .. } => {
                 let new = NewSession { with: with.as_deref(), ..NewSession::of(project) };
                 let is_new = store.current(&new)?.is_none();
-                let (recorder, archived) = store.open_current(new, idle_minutes)?;
-                if let Some(archived) = &archived {
-                    let_fail(report_archived(archived, ctx));
-                }
-                Ok(Opened { recorder, is_new: is_new || archived.is_some() })
+                let recorder = store.session(new, Policy::Current { idle_minutes: idle_minutes.unwrap_or(0) })?;
+                let ended = recorder.predecessor();
+                ended.into_iter().for_each(|ended| let_fail(report_ended(ended, ctx)));
+                let is_new = is_new || ended.is_some();
+                Ok(Opened { recorder, is_new })
             }
         }
     }
 }
 
-fn report_archived(archived: &Archived, ctx: &mut Ctx) -> Result<(), Failure> {
-    let Archived { session, path, warnings } = archived;
+fn report_ended(ended: &EndedSession, ctx: &mut Ctx) -> Result<(), Failure> {
+    let EndedSession { session, path, warnings } = ended;
     warnings::tell_all(warnings, ctx)?;
     let text = format!("the session was idle and has ended; it is now {session}, in {}", path.display());
     ctx.caution("archived", &text)

@@ -179,7 +179,7 @@ impl Recording {
     fn remove_new_session(&mut self, ctx: &mut Ctx) {
         if let Some(mut recorder) = self.recorder.take_if(|_| self.is_new) {
             let_fail(warnings::tell(&mut recorder, ctx));
-            match self.destination.store.take_back(recorder) {
+            match self.destination.store.discard(recorder) {
                 Ok(None) => self.acks.set_session(""),
                 Ok(kept) => self.recorder = kept,
                 Err(error) => let_fail(ctx.warn(&error.into())),

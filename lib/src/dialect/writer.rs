@@ -35,9 +35,9 @@ pub struct Writer {
     pub sidecar: Option<fn(Option<Value>, &Tally) -> Value>,
     /// A line of another session of this dialect, as a line of this one: only who and what it hangs on changes.
     pub adopt: Option<fn(Value, &Adoption<'_>) -> Value>,
-    /// Where the file of a session goes that was ended at an instant, where ended ones lie elsewhere; nothing for a file that is
-    /// no session going on. A second one in the same place is asked for again, a second later: its name sorts after the first one's.
-    pub archive: Option<fn(&Path, Timestamp) -> Option<PathBuf>>,
+    /// The path of a session that ends at an instant, for formats that keep one session at a time; `None` for a file that
+    /// is not a current session. If the path is taken, the next second is tried, so that names sort as the sessions ended.
+    pub ended_path: Option<fn(&Path, Timestamp) -> Option<PathBuf>>,
 }
 
 /// The smallest thing that a format can write down.
@@ -244,8 +244,8 @@ pub(crate) fn file_name(name: String) -> Result<String, String> {
     }
 }
 
-/// The file of a session that was ended, called after that second by the clock of Greenwich.
-pub(crate) fn archive_name(ended: Timestamp) -> String {
+/// The file name of a session that ended at an instant, in UTC.
+pub(crate) fn ended_name(ended: Timestamp) -> String {
     format!("{}.jsonl", ended.strftime("%Y%m%d-%H%M%S"))
 }
 

@@ -1,133 +1,131 @@
-//! The one place that every string passes before it is in a file: lines of records, headers and sidecars, as they are encoded.
+//! Removes secrets from strings and JSON before they reach a file.
 //!
-//! There are no rules yet, so that nothing is changed and nothing is held back.
+//! A recorder passes every line, header and sidecar through the [`Redactor`] of its options. There are no built-in rules yet.
+
+use std::borrow::Cow;
+use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::model::message::Part;
-use crate::model::record::Body;
+/// One kind of secret.
+///
+/// ```
+/// use scrollback::redact::{Redactor, Rule};
+/// use std::borrow::Cow;
+///
+/// struct Passwords;
+///
+/// impl Rule for Passwords {
+///     fn scrub<'t>(&self, key: Option<&str>, text: &'t str) -> Cow<'t, str> {
+///         if key == Some("password") { Cow::Borrowed("***") } else { Cow::Borrowed(text) }
+///     }
+/// }
+///
+/// let redactor = Redactor::new(vec![Box::new(Passwords)]);
+/// let mut line = serde_json::json!({"user": "ada", "password": "tide"});
+/// redactor.scrub_json(&mut line, &[]);
+/// assert_eq!(line["password"], "***");
+/// ```
+pub trait Rule: Send + Sync {
+    /// The text without the secret. `key` is the object key that the text is the value of; `None` for keys themselves and
+    /// for the text of a stream.
+    fn scrub<'t>(&self, key: Option<&str>, text: &'t str) -> Cow<'t, str>;
 
-/// What must not be written down.
-#[derive(Clone, Copy)]
-pub(crate) struct Rules {
-    /// Removes it from a text.
-    pub(crate) scrub: fn(&mut String),
-    /// How many bytes at the end of a text could become it with what comes next.
-    pub(crate) hold: fn(&str) -> usize,
+    /// How many bytes at the end of a streamed text could be the start of a secret: they are held back.
+    fn held_back(&self, _text: &str) -> usize {
+        0
+    }
 }
 
-/// Whoever made these checks them bit by bit: a changed one is worse than none.
+/// The rules for what must not be written.
+pub struct Redactor {
+    rules: Vec<Box<dyn Rule>>,
+}
+
+/// Their makers verify these byte by byte: a changed one is worse than none.
 const SIGNATURES: [&str; 4] = ["signature", "thoughtSignature", "encrypted_content", "encryptedContent"];
 
-/// The rules; nothing while there are none.
-fn rules() -> Option<Rules> {
-    #[cfg(test)]
-    return tests::RULES.get();
-    #[cfg(not(test))]
-    None
-}
+impl Redactor {
+    /// Applies the rules in this order.
+    pub fn new(rules: Vec<Box<dyn Rule>>) -> Redactor {
+        Redactor { rules }
+    }
 
-/// Removes what must not be written down from a line: from every string, keys too, but the ids that are known.
-pub(crate) fn scrub(line: &mut Value, known: &[String]) {
-    let Some(rules) = rules() else { return };
-    let mut open = vec![line];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::String(text) if known.contains(text) => {}
-            Value::String(text) => (rules.scrub)(text),
-            Value::Array(values) => open.extend(values),
-            Value::Object(map) => {
-                scrub_keys(map, rules);
-                let written = map.iter_mut().filter(|(key, _)| !SIGNATURES.contains(&key.as_str()));
-                open.extend(written.map(|(_, value)| value));
+    /// The text without secrets. See [`Rule::scrub`].
+    pub fn scrub<'t>(&self, key: Option<&str>, text: &'t str) -> Cow<'t, str> {
+        self.rules.iter().fold(Cow::Borrowed(text), |text, rule| match text {
+            Cow::Borrowed(text) => rule.scrub(key, text),
+            Cow::Owned(text) => Cow::Owned(rule.scrub(key, &text).into_owned()),
+        })
+    }
+
+    /// Scrubs every string of a value, keys too, except the ids by which others find it.
+    pub fn scrub_json(&self, value: &mut Value, ids: &[String]) {
+        let mut open: Vec<(Option<String>, &mut Value)> = vec![(None, value)];
+        while let Some((key, value)) = open.pop() {
+            match value {
+                Value::String(text) if ids.contains(text) => {}
+                Value::String(text) => {
+                    let scrubbed = self.scrub(key.as_deref(), text);
+                    if scrubbed != text.as_str() {
+                        *text = scrubbed.into_owned();
+                    }
+                }
+                Value::Array(values) => open.extend(values.iter_mut().map(|value| (key.clone(), value))),
+                Value::Object(map) => {
+                    self.scrub_keys(map);
+                    let written = map.iter_mut().filter(|(key, _)| !SIGNATURES.contains(&key.as_str()));
+                    open.extend(written.map(|(key, value)| (Some(key.clone()), value)));
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) => {}
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
-}
 
-fn scrub_keys(map: &mut Map<String, Value>, rules: Rules) {
-    let scrubbed = |key: &String| {
-        let mut scrubbed = key.clone();
-        (rules.scrub)(&mut scrubbed);
-        scrubbed
-    };
-    if map.keys().all(|key| scrubbed(key) == *key) {
-        return;
-    }
-    *map = std::mem::take(map).into_iter().map(|(key, value)| (scrubbed(&key), value)).collect();
-}
-
-/// The ids of a record and of its calls: others find it by them. Nothing while there are no rules.
-pub(crate) fn ids_of<'i>(body: &Body, own: impl IntoIterator<Item = Option<&'i str>>) -> Vec<String> {
-    if rules().is_none() {
-        return Vec::new();
-    }
-    let parts = body.content().into_iter().flat_map(|content| &content.parts);
-    let calls = parts.filter_map(|part| if let Part::Tool(call) = part { Some(call.call_id.clone()) } else { None });
-    let results = body.content().into_iter().flat_map(|content| &content.results).map(|result| result.call_id.clone());
-    own.into_iter().flatten().map(str::to_owned).chain(calls).chain(results).collect()
-}
-
-/// A text that arrives in pieces. Its end is held back while more could make it something that must not be written.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Held {
-    text: String,
-}
-
-impl Held {
-    /// Takes a piece, and gives what can be written.
-    pub(crate) fn push(&mut self, piece: &str) -> String {
-        self.text.push_str(piece);
-        let held = rules().map_or(0, |rules| (rules.hold)(&self.text));
-        let from = self.text.floor_char_boundary(self.text.len().saturating_sub(held));
-        let rest = self.text.split_off(from);
-        let safe = self.release();
-        self.text = rest;
-        safe
-    }
-
-    /// Whether nothing is held back.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.text.is_empty()
-    }
-
-    /// How many bytes are held back.
-    pub(crate) fn len(&self) -> usize {
-        self.text.len()
-    }
-
-    /// Gives all that is held back: the part ends, or a second has passed.
-    pub(crate) fn release(&mut self) -> String {
-        let mut text = std::mem::take(&mut self.text);
-        if let Some(rules) = rules() {
-            (rules.scrub)(&mut text);
+    fn scrub_keys(&self, map: &mut Map<String, Value>) {
+        if map.keys().any(|key| self.scrub(None, key) != key.as_str()) {
+            let scrubbed = std::mem::take(map).into_iter();
+            *map = scrubbed.map(|(key, value)| (self.scrub(None, &key).into_owned(), value)).collect();
         }
-        text
+    }
+
+    /// How much of the end of a streamed text to hold back.
+    pub(crate) fn held_back(&self, text: &str) -> usize {
+        self.rules.iter().map(|rule| rule.held_back(text)).max().unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Redactor of {} rules", self.rules.len())
     }
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
     use serde_json::json;
-    use std::cell::Cell;
 
-    thread_local! {
-        /// What a test wants removed.
-        pub(crate) static RULES: Cell<Option<Rules>> = const { Cell::new(None) };
+    struct Secrets;
+
+    impl Rule for Secrets {
+        fn scrub<'t>(&self, key: Option<&str>, text: &'t str) -> Cow<'t, str> {
+            match key {
+                Some("token") => "***".into(),
+                _ if text.contains("secret") => text.replace("secret", "***").into(),
+                _ => text.into(),
+            }
+        }
     }
 
-    pub(crate) const NOTHING_HELD: fn(&str) -> usize = |_| 0;
-
     #[test]
-    fn every_string_of_a_line_is_seen_and_ids_and_signatures_stay() {
-        RULES.set(Some(Rules { scrub: |text| *text = text.replace("secret", "***"), hold: NOTHING_HELD }));
+    fn every_string_is_seen_with_its_key_and_ids_and_signatures_stay() {
+        let redactor = Redactor::new(vec![Box::new(Secrets)]);
         let mut line = json!({"uuid": "secret-id", "a": ["a secret", {"b secret": {"c": "secret"}}],
-            "signature": "secret", "n": 1});
-        scrub(&mut line, &["secret-id".to_owned()]);
-        let wanted =
-            json!({"uuid": "secret-id", "a": ["a ***", {"b ***": {"c": "***"}}], "signature": "secret", "n": 1});
+            "signature": "secret", "n": 1, "token": ["abc"]});
+        redactor.scrub_json(&mut line, &["secret-id".to_owned()]);
+        let wanted = json!({"uuid": "secret-id", "a": ["a ***", {"b ***": {"c": "***"}}], "signature": "secret",
+            "n": 1, "token": ["***"]});
         assert_eq!(line, wanted);
     }
 }

@@ -27,7 +27,7 @@ use crate::session::read::sanitize;
 use crate::session::read::source::Source;
 use crate::session::{Branch, RecordRef, Session, State};
 use crate::write::recorder::{Log, Start};
-use crate::write::store::{NewSession, Store, bytes, check_name, link_named};
+use crate::write::store::{NewSession, Store, check_name, link_named};
 use plan::{Stands, linear_plan, plan, take_header};
 use staged::Out;
 pub(crate) use staged::Staged;
@@ -116,7 +116,7 @@ impl Store {
         let taken = std::iter::once(path.to_path_buf()).chain(companions).find(|path| self.disk.exists(path));
         // A format that puts the time into its names has another place for the same id.
         let known = || chosen.and_then(|id| self.source(id).ok()).map(|known| known.path);
-        if taken.is_some() && self.writing.archive.is_some() {
+        if taken.is_some() && self.writing.ended_path.is_some() {
             let what = "a fork beside the session that goes on: there is one at a time".to_owned();
             return Err(Error::cannot_store(self.dialect.name(), what));
         }
@@ -142,7 +142,7 @@ impl Store {
         let mut out = Out::create(&*self.disk, file)?;
         match take_header(&mut plan, kind_of_header.as_deref())? {
             Some(own) => plan.insert(0, (own, Stands::Aside)),
-            None => out.held = bytes(&header),
+            None => out.held = self.bytes(&header),
         }
         let (mut last, mut records): (Option<RecordId>, usize) = (None, 0);
         for (record, stands) in plan {

@@ -26,6 +26,7 @@ use crate::model::message::{Part, ToolPart};
 use crate::model::record::{
     Body, Compaction, Content, RecordId, Restore, Rewind, Snapshot, Thinking, Title, Todo, ToolResult, Usage,
 };
+use crate::write::rotate::EndedSession;
 use crate::write::store::no_branches;
 pub use ack::{Ack, Delta, Durability, Options, Refused, Saved, Unsaved};
 use answer::{Answer, Call};
@@ -42,18 +43,18 @@ use turn::{Turn, take_result};
 /// Records one session.
 ///
 /// ```
-/// use scrollback::{dialect, host::Host, recorder::Recorder, store::{Point, Store}};
+/// use scrollback::write::store::Store;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
-/// let native = dialect::named("native").ok_or("it is built in")?;
-/// let store = Store::open(native, folder.path(), Host::system("my-agent 1.0")?)?;
-/// let mut recorder = store.create(std::path::Path::new("/home/ada/tides"))?;
-/// recorder.user("When is high water?")?;
-/// recorder.assistant("At 04:12.")?;
-/// recorder.close()?;
+/// # let root = folder.path();
+/// let store = Store::native(root)?;
+/// let mut session = store.create("/home/ada/tides")?;
+/// session.user("When is high water?")?;
+/// session.assistant("At 04:12.")?;
+/// session.close()?;
 ///
-/// let session = store.last(std::path::Path::new("/home/ada/tides"))?.ok_or("it was just written")?;
+/// let session = store.last("/home/ada/tides".as_ref())?.ok_or("it was just written")?;
 /// assert_eq!(session.records().len(), 2);
 /// # Ok(())
 /// # }
@@ -65,20 +66,33 @@ pub struct Recorder {
     /// What a format with the grain of a turn has not written yet.
     turn: Option<(Turn, Vec<u64>)>,
     answer: Option<Answer>,
+    /// The session that was ended so that this one could begin.
+    predecessor: Option<EndedSession>,
 }
 
 impl Recorder {
     /// Records nothing: for a sub-agent whose work nobody wants to keep.
     pub fn disabled() -> Recorder {
-        Recorder { log: None, options: Options::usual(), tickets: Tickets::default(), turn: None, answer: None }
+        Recorder {
+            log: None,
+            options: Options::usual(),
+            tickets: Tickets::default(),
+            turn: None,
+            answer: None,
+            predecessor: None,
+        }
     }
 
     pub(crate) fn new(mut log: Log, options: Options) -> Recorder {
         log.durability = options.durability;
-        Recorder { log: Some(log), options, tickets: Tickets::default(), turn: None, answer: None }
+        Recorder { log: Some(log), options, tickets: Tickets::default(), turn: None, answer: None, predecessor: None }
     }
 
-    /// Lets the next record hang on another one, or begin a conversation.
+    pub(crate) fn after(self, ended: Option<EndedSession>) -> Recorder {
+        Recorder { predecessor: ended, ..self }
+    }
+
+    /// Sets the parent of the next record; `None` begins a conversation.
     pub(crate) fn go_on_from(&mut self, tip: Option<ParentRecord>, sidechain: bool, branches: bool) {
         if let Some(log) = &mut self.log {
             let chain = &mut log.start.chain;

@@ -1,10 +1,10 @@
-//! The end of a session whose format has one at a time: its log moves to where ended ones lie, whole and under its lock.
+//! Ends a session whose format keeps one at a time: its log moves to the ended sessions, whole and under its lock.
 //!
 //! ```text
-//! lock ─▶ still there? ─▶ anything said? ─▶ sync ─▶ take a free name ─▶ move there ─▶ sync both folders
+//! lock ─▶ still there? ─▶ any message? ─▶ sync ─▶ take a free name ─▶ move there ─▶ sync both folders
 //! ```
 //!
-//! A writer that still has the log open finds that nothing has its name any more, and begins it anew, header first.
+//! A writer that still has the log open finds that the name is free, and starts the file again, header first.
 
 use std::fs;
 use std::io;
@@ -41,34 +41,34 @@ pub enum When {
     },
 }
 
-/// What came of ending a session.
+/// The result of [`Store::rotate`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
-    /// It lies in the archive.
-    Archived(Archived),
-    /// There is none.
+pub enum Rotation {
+    /// The session has ended.
+    Ended(EndedSession),
+    /// There is no session.
     NotThere,
-    /// Nobody has said anything in it: it stays where it is.
+    /// It has no messages and stays where it is.
     Empty,
-    /// It goes on.
+    /// It was not idle for long enough and continues.
     NotIdle,
 }
 
 /// A session that was ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Archived {
-    /// What it is called now.
+pub struct EndedSession {
+    /// Its id from now on.
     pub session: SessionId,
-    /// Its file.
+    /// Its file from now on.
     pub path: PathBuf,
     /// What happened on the way.
     pub warnings: Vec<Warning>,
 }
 
 impl Store {
-    /// The session that goes on, where a format has one at a time for each project or person.
+    /// The current session of a project or person, if the format keeps one at a time.
     pub fn current(&self, new: &NewSession<'_>) -> Result<Option<Source>> {
-        let Some(archive) = self.writing.archive else { return Ok(None) };
+        let Some(ended_path) = self.writing.ended_path else { return Ok(None) };
         let now = (self.host.now)();
         let session = SessionId((self.host.new_id)());
         let path = self.path_of(&self.beginning(&session, new, None)?)?;
@@ -80,7 +80,7 @@ impl Store {
             // It may lie in a folder that an earlier version of the agent has named.
             let wanted = project::of(new.project);
             let is_it = |source: &Source, project: Option<&String>| {
-                archive(&source.path, now).is_some() && project.is_some_and(|project| Path::new(project) == wanted)
+                ended_path(&source.path, now).is_some() && project.is_some_and(|project| Path::new(project) == wanted)
             };
             let mut errors = Vec::new();
             let rows = self.rows(&mut errors).filter(|(source, row)| is_it(source, row.project.as_ref()));
@@ -97,121 +97,93 @@ impl Store {
         checked.map(|()| None)
     }
 
-    /// Goes on with the [`Store::current`] session, or begins one: always the latter where a format has many at a time. One that
-    /// was idle for longer than so many minutes is ended before; 0 is no limit, as in the settings of the agents.
-    pub fn open_current(&self, new: NewSession<'_>, idle_minutes: Option<u32>) -> Result<(Recorder, Option<Archived>)> {
-        let idle_minutes = idle_minutes.filter(|minutes| *minutes > 0);
-        let mut archived = None;
+    /// Resumes the [`Store::current`] session, or creates one. One that was idle for too long is ended first; 0 is no limit.
+    pub(crate) fn current_or_new(&self, new: NewSession<'_>, idle_minutes: u32) -> Result<Recorder> {
+        let mut ended = None;
         for _ in 0..FILES_FOLLOWED {
             let Some(source) = self.current(&new)? else {
                 match self.begin(new) {
-                    // Somebody was faster.
+                    // Another program was faster.
                     Err(Error::Exists(_)) => continue,
-                    begun => return Ok((begun?, archived)),
+                    created => return Ok(created?.after(ended)),
                 }
             };
-            if let Some(minutes) = idle_minutes
-                && let Ended::Archived(ended) = self.archive(&source, When::IdleFor { minutes })?
+            if idle_minutes > 0
+                && let Rotation::Ended(session) = self.rotate(&source, When::IdleFor { minutes: idle_minutes })?
             {
-                archived = Some(ended);
+                ended = Some(session);
                 continue;
             }
             match self.resume_in(new.project, &source, None) {
                 Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {}
-                resumed => return Ok((resumed?, archived)),
+                resumed => return Ok(resumed?.after(ended)),
             }
         }
         Err(Error::Busy(self.root.clone()))
     }
 
-    /// Whether a session was ended: it lies among those, and nothing is added to it any more.
+    /// Whether a session has ended: nothing is added to it any more.
     pub fn is_ended(&self, source: &Source) -> bool {
-        let goes_on =
-            |archive: fn(&Path, Timestamp) -> Option<PathBuf>| archive(&source.path, (self.host.now)()).is_some();
+        let continues =
+            |ended_path: fn(&Path, Timestamp) -> Option<PathBuf>| ended_path(&source.path, (self.host.now)()).is_some();
         // A file that lies in no store was not ended there.
-        self.writing.archive.is_some_and(|archive| !goes_on(archive)) && source.store().is_some()
+        self.writing.ended_path.is_some_and(|ended_path| !continues(ended_path)) && source.store().is_some()
     }
 
-    /// Goes on with what went on last, or begins it: the session that goes on, where a format has one at a time, else the
-    /// newest of the project, or of those that tell of none.
-    pub fn resume_or_create(&self, new: NewSession<'_>) -> Result<Recorder> {
-        if self.writing.archive.is_some() {
-            return self.open_current(new, None).map(|(recorder, _)| recorder);
-        }
-        let project = project::of(new.project);
-        let (newest, errors) = self.newest(|_, row| row.project.as_ref().is_none_or(|told| Path::new(told) == project));
-        let mut recorder = match newest {
-            Some(source) => self.resume_source(&source, None)?,
-            None => self.begin(new)?,
-        };
-        if !errors.is_empty() {
-            recorder.warning(Warning::Unread);
-        }
-        Ok(recorder)
-    }
-
-    /// Begins a session. The one that goes on, where a format has one at a time, is ended before.
-    pub fn archive_and_create(&self, new: NewSession<'_>) -> Result<Recorder> {
-        if let Some(current) = self.current(&new)? {
-            self.archive(&current, When::Now)?;
-        }
-        self.open_current(new, None).map(|(recorder, _)| recorder)
-    }
-
-    /// Ends a session: its file goes where ended ones lie, and nothing there is overwritten.
-    pub fn archive(&self, source: &Source, when: When) -> Result<Ended> {
+    /// Ends a session: its file moves to the ended ones, and nothing there is overwritten.
+    pub fn rotate(&self, source: &Source, when: When) -> Result<Rotation> {
         let cannot = |what: &str| Error::cannot_store(self.dialect.name(), what.to_owned());
-        let Some(archive) = self.writing.archive else { return Err(cannot("an archive of ended sessions")) };
+        let Some(ended_path) = self.writing.ended_path else { return Err(cannot("ended sessions")) };
         self.check_log(source)?;
         if self.is_ended(source) {
             return Err(Error::Ended(source.name()));
         }
         let (path, now) = (&source.path, (self.host.now)());
-        let name = |ended| archive(path, ended).ok_or_else(|| cannot("an end of a session that is not going on"));
+        let name = |ended| ended_path(path, ended).ok_or_else(|| cannot("an end of a session that is not going on"));
         check_inside(path, &name(now)?)?;
-        let Some((log, locked)) = self.lock_current(path)? else { return Ok(Ended::NotThere) };
+        let Some((log, locked)) = self.lock_current(path)? else { return Ok(Rotation::NotThere) };
         let ended = self.end(source, &*log, when, name);
         // A lock that cannot be given back goes with the handle.
         drop(log.unlock());
         Ok(match ended? {
-            Ended::Archived(mut archived) => {
-                archived.warnings.extend((locked == Locked::Unsupported).then_some(Warning::NoLocks));
-                Ended::Archived(archived)
+            Rotation::Ended(mut ended) => {
+                ended.warnings.extend((locked == Locked::Unsupported).then_some(Warning::NoLocks));
+                Rotation::Ended(ended)
             }
             other => other,
         })
     }
 
-    /// Ends a session; the caller holds its lock.
+    /// The same; the caller holds the lock.
     fn end(
         &self,
         source: &Source,
         log: &dyn OpenLog,
         when: When,
         name: impl Fn(Timestamp) -> Result<PathBuf>,
-    ) -> Result<Ended> {
+    ) -> Result<Rotation> {
         let (session, now) = (self.read(source)?, (self.host.now)());
         if says_nothing(&session) {
-            return Ok(Ended::Empty);
+            return Ok(Rotation::Empty);
         }
         if let When::IdleFor { minutes } = when {
             let limit = SignedDuration::from_mins(i64::from(minutes));
             if session.updated().is_none_or(|last| now.duration_since(last) <= limit) {
-                return Ok(Ended::NotIdle);
+                return Ok(Rotation::NotIdle);
             }
         }
         let to = move_away(&*self.disk, log, &source.path, now, name)?;
         // Where no line tells what it is called, its place does.
         let is_told = session.id().as_str() != source.name();
-        let archived = if is_told { session.id() } else { SessionId(Source::file(self.dialect, &to).name()) };
+        let id = if is_told { session.id() } else { SessionId(Source::file(self.dialect, &to).name()) };
         let mut warnings = self.begin_sidecar(&session, source, now);
         warnings.extend(self.move_kept(&source.path, &to));
-        Ok(Ended::Archived(Archived { session: archived, path: to, warnings }))
+        Ok(Rotation::Ended(EndedSession { session: id, path: to, warnings }))
     }
 
     /// What the log was converted from goes with it.
-    fn move_kept(&self, log: &Path, archived: &Path) -> Option<Warning> {
-        let (from, to) = (kept_beside(log), kept_beside(archived));
+    fn move_kept(&self, log: &Path, ended: &Path) -> Option<Warning> {
+        let (from, to) = (kept_beside(log), kept_beside(ended));
         if !self.disk.exists(&from) {
             return None;
         }
@@ -282,13 +254,13 @@ fn says_nothing(session: &Session) -> bool {
 }
 
 /// A link among the folders may lead anywhere.
-fn check_inside(log: &Path, archive: &Path) -> Result<()> {
+fn check_inside(log: &Path, ended: &Path) -> Result<()> {
     let folder = |path: &Path| path.ancestors().skip(1).find_map(|folder| fs::canonicalize(folder).ok());
-    let is_inside = match (folder(archive), folder(log)) {
-        (Some(archive), Some(log)) => archive.starts_with(log),
+    let is_inside = match (folder(ended), folder(log)) {
+        (Some(ended), Some(log)) => ended.starts_with(log),
         _ => true,
     };
-    let name = || archive.parent().unwrap_or(archive).display().to_string();
+    let name = || ended.parent().unwrap_or(ended).display().to_string();
     let why = || "it leads out of the store".to_owned();
     if is_inside { Ok(()) } else { Err(Error::InvalidName { name: name(), why: why() }) }
 }

@@ -1,6 +1,6 @@
-//! One dialect's sessions in one place, to be written: begun, gone on with, renamed, removed.
+//! One dialect's sessions in one folder: create, resume, rename, rewind and remove them.
 //!
-//! The place is what the agent's own variable would name. Existing sessions are found as [`crate::view::listing`] finds them.
+//! The folder is the one that the agent's own variable would name. Existing sessions are found as [`crate::view::listing`] finds them.
 
 mod find;
 mod place;
@@ -15,8 +15,8 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use crate::dialect::Dialect;
 use crate::dialect::writer::{Beginning, Line, Shape, Writer};
+use crate::dialect::{Dialect, Native};
 use crate::disk::append::{Appender, Warning};
 use crate::disk::in_use::is_in_use;
 use crate::disk::inside::Inside;
@@ -28,30 +28,31 @@ use crate::model::git;
 use crate::model::host::Host;
 use crate::model::project;
 use crate::model::record::{Kind, RecordId, SessionId, Title};
-use crate::redact;
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
+use crate::view::answers::SessionRow;
 use crate::write::recorder::{Ack, Log, Mode, Options, Place, Recorder, Start};
+use crate::write::rotate::When;
 use crate::write::trash::{Removed, Trash};
 
 /// Where sessions of one dialect are written.
 ///
 /// ```
-/// use scrollback::{dialect, host::Host, store::{Point, Store}};
+/// use scrollback::write::store::{Policy, Store};
 /// use std::path::Path;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
-/// let native = dialect::named("native").ok_or("it is built in")?;
-/// let store = Store::open(native, folder.path(), Host::system("my-agent 1.0")?)?;
+/// # let root = folder.path();
+/// let store = Store::native(root)?;
 /// let project = Path::new("/home/ada/tides");
-/// let mut recorder = store.create(project)?;
-/// recorder.user("When is high water?")?;
-/// drop(recorder); // as if the process had died
+/// let mut session = store.create(project)?;
+/// session.user("When is high water?")?;
+/// drop(session); // as if the process had died
 ///
-/// let mut recorder = store.resume(project, Point::Latest)?;
-/// recorder.assistant("At 04:12.")?;
-/// recorder.close()?;
+/// let mut session = store.session(project, Policy::Latest)?;
+/// session.assistant("At 04:12.")?;
+/// session.close()?;
 /// # Ok(())
 /// # }
 /// ```
@@ -65,37 +66,45 @@ pub struct Store {
     options: Options,
 }
 
-/// Where to go on.
+/// Which session of a project to record to. See [`Store::session`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Point<'a> {
-    /// The head of the project's newest session.
+pub enum Policy {
+    /// A new one; an id that is taken is refused.
+    New,
+    /// The newest one, or [`Error::NoSession`].
     Latest,
-    /// The head of this session.
-    Session(&'a str),
-    /// Any record: what is written next hangs on it, and what was behind it stays a branch.
-    Message {
-        /// The session.
-        session: &'a str,
-        /// The record.
-        record: &'a str,
+    /// The newest one, or a new one if there is none.
+    LatestOrNew,
+    /// The current one if the format keeps one at a time, else a new one.
+    Current {
+        /// A session that was idle for longer is ended first, and a new one begins; 0 is no limit.
+        idle_minutes: u32,
     },
+    /// A new one. If the format keeps one at a time, the current one is ended first.
+    Rotate,
 }
 
-/// A session to begin.
+/// A session to create.
 #[derive(Debug, Clone, Copy)]
 pub struct NewSession<'a> {
-    /// Its id; a fresh one where none is given.
+    /// Its id; `None` makes a new one.
     pub id: Option<&'a str>,
     /// The project's directory, absolute.
     pub project: &'a Path,
-    /// Whom it is with, where the format asks for it.
+    /// The person or room that it is with, if the format asks for one.
     pub with: Option<&'a str>,
 }
 
 impl<'a> NewSession<'a> {
-    /// A session of a project, with a fresh id.
+    /// A session of a project, with a new id.
     pub fn of(project: &'a Path) -> NewSession<'a> {
         NewSession { id: None, project, with: None }
+    }
+}
+
+impl<'a> From<&'a Path> for NewSession<'a> {
+    fn from(project: &'a Path) -> NewSession<'a> {
+        NewSession::of(project)
     }
 }
 
@@ -109,7 +118,13 @@ pub struct Amended {
 }
 
 impl Store {
-    /// A store at `root`; nothing is made there before a session is begun.
+    /// A store of scrollback's own format at `root`, for an agent that runs on this machine.
+    pub fn native(root: impl AsRef<Path>) -> Result<Store> {
+        let host = Host::system(concat!("scrollback ", env!("CARGO_PKG_VERSION"))).at(root.as_ref())?;
+        Store::open(&Native, root.as_ref(), host)
+    }
+
+    /// A store at `root`; nothing is created there before the first session.
     pub fn open(dialect: &'static dyn Dialect, root: &Path, host: Host) -> Result<Store> {
         Store::on(Arc::new(Real), dialect, root, host)
     }
@@ -120,18 +135,49 @@ impl Store {
         Ok(Store { dialect, writing, root, host, disk, options: Options::usual() })
     }
 
-    /// The same store, its recorders working otherwise.
+    /// The same store with other options for its recorders.
     pub fn with_options(self, options: Options) -> Store {
         Store { options, ..self }
     }
 
-    /// Begins a session of a project.
-    pub fn create(&self, project: &Path) -> Result<Recorder> {
-        self.begin(NewSession::of(project))
+    /// Creates a session of a project.
+    pub fn create(&self, project: impl AsRef<Path>) -> Result<Recorder> {
+        self.session(project.as_ref(), Policy::New)
     }
 
-    /// Begins a session, all or nothing. One that is there already is refused.
-    pub fn begin(&self, new: NewSession<'_>) -> Result<Recorder> {
+    /// Opens the session that the policy chooses.
+    pub fn session<'a>(&self, new: impl Into<NewSession<'a>>, policy: Policy) -> Result<Recorder> {
+        let new = new.into();
+        match policy {
+            Policy::New => self.begin(new),
+            Policy::Latest => match self.latest(|known, wanted| known.is_some_and(|known| known == wanted), &new)? {
+                (Some(recorder), _) => Ok(recorder),
+                // If no session could be found, what could not be read is the reason.
+                (None, error) => Err(error.unwrap_or(Error::NoSession(None))),
+            },
+            Policy::LatestOrNew if self.writing.ended_path.is_some() => self.current_or_new(new, 0),
+            Policy::LatestOrNew => {
+                match self.latest(|known, wanted| known.is_none_or(|known| known == wanted), &new)? {
+                    (Some(recorder), _) => Ok(recorder),
+                    (None, error) => {
+                        let mut recorder = self.begin(new)?;
+                        error.into_iter().for_each(|_| recorder.warning(Warning::Unread));
+                        Ok(recorder)
+                    }
+                }
+            }
+            Policy::Current { idle_minutes } => self.current_or_new(new, idle_minutes),
+            Policy::Rotate => {
+                if let Some(current) = self.current(&new)? {
+                    self.rotate(&current, When::Now)?;
+                }
+                self.current_or_new(new, 0)
+            }
+        }
+    }
+
+    /// Creates a session, all or nothing. One that exists is refused.
+    pub(crate) fn begin(&self, new: NewSession<'_>) -> Result<Recorder> {
         if new.project.is_absolute() && new.project.components().any(|part| part == Component::ParentDir) {
             let project = project::settled(&self.host.cwd, new.project);
             return self.begin(NewSession { project: &project, ..new });
@@ -179,8 +225,8 @@ impl Store {
         self.in_project(&new).as_ref().unwrap_or(self).prepare(&new).map(|_| ())
     }
 
-    /// Takes a session away again that was begun and that nothing was recorded to. One with records stays, and is given back.
-    pub fn take_back(&self, recorder: Recorder) -> Result<Option<Recorder>> {
+    /// Deletes a session that was created and has no records. One with records stays, and its recorder is returned.
+    pub fn discard(&self, recorder: Recorder) -> Result<Option<Recorder>> {
         let (Some(path), Some(session)) = (recorder.path().map(Path::to_path_buf), recorder.session().cloned()) else {
             return Ok(Some(recorder));
         };
@@ -230,40 +276,44 @@ impl Store {
         if self.disk.exists(&path) {
             return Err(Error::Exists(path));
         }
-        let header = bytes(&(self.writing.header)(&beginning));
+        let header = self.bytes(&(self.writing.header)(&beginning));
         self.check_folder(&path, new.project)?;
         Ok((session, path, header))
     }
 
-    /// Goes on with a session.
-    pub fn resume(&self, project: &Path, point: Point<'_>) -> Result<Recorder> {
-        match point {
-            Point::Latest => {
-                let project = project::of(project);
-                let is_its = |told: &String| Path::new(told) == project;
-                let (newest, errors) =
-                    self.newest(|source, row| row.project.as_ref().is_some_and(is_its) && !self.is_ended(source));
-                // Where nothing else is known, what could not be read is the reason.
-                let Some(newest) = newest else {
-                    return Err(errors.into_iter().next().unwrap_or(Error::NoSession(None)));
-                };
-                let mut recorder = self.resume_source(&newest, None)?;
-                if !errors.is_empty() {
-                    recorder.warning(Warning::Unread);
-                }
-                Ok(recorder)
-            }
-            Point::Session(session) => self.resume_source(&self.source(session)?, None),
-            Point::Message { session, record } => self.resume_source(&self.source(session)?, Some(record)),
-        }
+    /// Resumes the session of this id at its head.
+    pub fn resume(&self, session: &str) -> Result<Recorder> {
+        self.resume_source(&self.source(session)?, None)
     }
 
-    /// Goes on with a session that was found, at its head or at any record.
+    /// Resumes a session at any record: the next record becomes a branch, and nothing is lost.
+    pub fn resume_at(&self, session: &str, record: &str) -> Result<Recorder> {
+        self.resume_source(&self.source(session)?, Some(record))
+    }
+
+    /// The newest session of the projects that match, and why a session could not be read.
+    fn latest(
+        &self,
+        matches: impl Fn(Option<&Path>, &Path) -> bool,
+        new: &NewSession<'_>,
+    ) -> Result<(Option<Recorder>, Option<Error>)> {
+        let project = project::of(new.project);
+        let is_its = |row: &SessionRow| matches(row.project.as_deref().map(Path::new), &project);
+        let (newest, errors) = self.newest(|source, row| is_its(row) && !self.is_ended(source));
+        let mut recorder = newest.map(|newest| self.resume_source(&newest, None)).transpose()?;
+        let error = errors.into_iter().next();
+        if let (Some(recorder), Some(_)) = (&mut recorder, &error) {
+            recorder.warning(Warning::Unread);
+        }
+        Ok((recorder, error))
+    }
+
+    /// Resumes a session that was found, at its head or at any record.
     pub fn resume_source(&self, source: &Source, record: Option<&str>) -> Result<Recorder> {
         self.resume_in(&self.host.cwd, source, record)
     }
 
-    /// The same; a session that tells of no project yet is of this one.
+    /// The same; a session without a project belongs to this one.
     pub(crate) fn resume_in(&self, project: &Path, source: &Source, record: Option<&str>) -> Result<Recorder> {
         self.check_source(source)?;
         let session = self.read(source)?;
@@ -277,7 +327,7 @@ impl Store {
         let with = session.with().map(str::to_owned).or_else(|| self.dialect.peer_from_path(path));
         let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
         // It is there, whatever it is called.
-        let header = bytes(&(self.writing.header)(&self.unchecked_beginning(&id, &new, session.git_branch())));
+        let header = self.bytes(&(self.writing.header)(&self.unchecked_beginning(&id, &new, session.git_branch())));
         let place = self.place(id, path);
         let start = Start::at(&session, head, &place, &project)?;
         let sidecar = place.sidecar.as_deref().and_then(sidecar::says);
@@ -345,6 +395,7 @@ impl Store {
             sidecar: sidecar.map(|name| path.with_file_name(name.replace('*', &stem))),
             forked_from: None,
             mode: Mode::Live,
+            redactor: self.options.redactor.clone(),
         }
     }
 
@@ -379,6 +430,18 @@ impl Store {
         }
     }
 
+    /// Lines as they are written, without what must not be.
+    pub(crate) fn bytes(&self, lines: &[Line]) -> Vec<u8> {
+        let scrubbed = lines.iter().map(|line| {
+            let mut value = line.value.clone();
+            if let Some(redactor) = &self.options.redactor {
+                redactor.scrub_json(&mut value, &[]);
+            }
+            value
+        });
+        scrubbed.flat_map(|value| format!("{value}\n").into_bytes()).collect()
+    }
+
     fn place_to_go_on<'s>(&self, session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
         let record = link_named(session, name)?;
         if self.writing.shape == Shape::Linear && Some(record) != session.head() {
@@ -393,13 +456,4 @@ pub(crate) fn no_branches(record: &str) -> Error {
     // Not every such format has a place for a fork; native has one for all.
     let why = "the format is one line of records; `convert --to native` makes a session with branches of it";
     Error::CannotContinue { record: record.to_owned(), why }
-}
-
-pub(crate) fn bytes(lines: &[Line]) -> Vec<u8> {
-    let scrubbed = lines.iter().map(|line| {
-        let mut value = line.value.clone();
-        redact::scrub(&mut value, &[]);
-        value
-    });
-    scrubbed.flat_map(|value| format!("{value}\n").into_bytes()).collect()
 }

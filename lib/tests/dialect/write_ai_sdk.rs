@@ -14,7 +14,7 @@ use scrollback::model::message::{Approval, Message, Part, Role, Sdk, ToolState, 
 use scrollback::model::record::{
     Body, Compaction, Content, Context, Outcome, Rewind, SessionId, Thinking, TitleSource, ToolResult, Usage,
 };
-use scrollback::write::store::Point;
+use scrollback::write::store::Policy;
 use serde_json::{Value, json};
 
 fn ai_sdk() -> &'static dyn Dialect {
@@ -274,7 +274,7 @@ fn what_an_agent_records_is_a_list_of_messages() {
     }
     recorder.assistant("One file.").unwrap();
     recorder.close().unwrap();
-    let mut recorder = store.resume(Path::new(CWD), Point::Latest).unwrap();
+    let mut recorder = store.session(Path::new(CWD), Policy::Latest).unwrap();
     recorder.todos(vec![todo("x")]).unwrap();
     recorder.user("Thanks.").unwrap();
     let path = recorder.path().unwrap().to_owned();

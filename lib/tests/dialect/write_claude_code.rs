@@ -19,7 +19,6 @@ use scrollback::model::record::{
 use scrollback::session::Session;
 use scrollback::view::history::View;
 use scrollback::write::recorder::Delta;
-use scrollback::write::store::Point;
 use serde_json::{Map, Value, json};
 
 fn pen() -> Pen {
@@ -442,7 +441,7 @@ fn a_step_back_counts_at_once_and_the_next_record_goes_on_from_there() {
         assert_eq!((&pen.head(), pen.recorder.head()), (to, Some(to)));
         assert_eq!(pen.session().heads().len(), if to == &first { 3 } else { 2 });
     }
-    pen.go_on(Point::Session(SESSION));
+    pen.resume();
     let next = pen.say(user([Part::text("Two")]));
     assert_eq!((pen.head(), pen.bodies().len(), pen.lost().as_str()), (next, 2, ""));
     let on = pen.say(Body::Assistant(Content { parts: vec![Part::text("2")], ..model() }));
@@ -505,7 +504,7 @@ fn todos_and_the_thinking_mode_are_known_when_the_session_goes_on() {
     let ack = pen.recorder.thinking(thinking.clone());
     pen.hear(ack);
     pen.say(Body::Assistant(Content { parts: vec![Part::text("Planned.")], ..model() }));
-    pen.go_on(Point::Session(SESSION));
+    pen.resume();
     assert_eq!(pen.recorder.standing_todos(), Some(&[todo.clone()][..]));
     assert_eq!(pen.recorder.standing_thinking(), Some(&thinking));
     assert_eq!(pen.lost(), "renamed empty message");

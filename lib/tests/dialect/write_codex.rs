@@ -1,8 +1,6 @@
 //! What we write as Codex: its place, its header, a line a record, and what comes back when it is read.
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
-use std::path::Path;
-
 use crate::support::drafted::text_of;
 use crate::support::pen::{self, Pen};
 use crate::support::place::{SESSION, begin, beginning, host, writing};
@@ -23,7 +21,7 @@ use scrollback::session::{Session, State};
 use scrollback::view::history::View;
 use scrollback::write::fork::Fork;
 use scrollback::write::recorder::Delta;
-use scrollback::write::store::{Point, Store};
+use scrollback::write::store::Store;
 use serde_json::{Map, Value, json};
 
 fn codex() -> &'static dyn Dialect {
@@ -469,20 +467,20 @@ fn in_a_file_with_numbered_lines_the_numbers_go_on() {
     };
     let numbered: String = pen.lines().into_iter().enumerate().map(number).collect();
     std::fs::write(pen.path(), &numbered).unwrap();
-    pen.go_on(Point::Session(SESSION));
+    pen.resume();
     pen.say(user("three"));
     let head = pen.say(Body::Assistant(Content { model: Some("m".to_owned()), ..said([Part::text("four")]) }));
-    pen.go_on(Point::Session(SESSION));
+    pen.resume();
     pen.say(title("Numbers", TitleSource::Manual));
     assert!(pen.text().starts_with(&numbered));
     let ordinals: Vec<u64> = pen.lines().iter().map(|line| line["ordinal"].as_u64().unwrap()).collect();
     assert_eq!(ordinals, (0..ordinals.len() as u64).collect::<Vec<_>>());
     assert_eq!((pen.head(), pen.session().issues().len()), (head.clone(), 0));
     assert!(head.as_str().starts_with("ord-"), "{head}");
-    insta::assert_snapshot!(pen.lines().last().unwrap(), @r#"{"timestamp":"2026-11-14T23:59:58.265Z","ordinal":10,"type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"5e551000-0000-4000-8000-000000000001","thread_name":"Numbers"}}"#);
+    insta::assert_snapshot!(pen.lines().last().unwrap(), @r#"{"timestamp":"2026-11-14T23:59:58.263Z","ordinal":10,"type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"5e551000-0000-4000-8000-000000000001","thread_name":"Numbers"}}"#);
     // A file without numbers stays without.
     let mut plain = wrote(&[user("one")]);
-    plain.go_on(Point::Session(SESSION));
+    plain.resume();
     plain.say(answer("two"));
     assert!(plain.lines().iter().all(|line| line.get("ordinal").is_none()));
 }
@@ -560,7 +558,7 @@ fn a_fork_leaves_behind_what_was_taken_back() {
     let written = wrote(&[user("one"), answer("two"), user("three"), answer("four")]);
     let back = json!({"timestamp": "2026-11-14T23:59:59Z", "type": "event_msg", "payload": {"type": "thread_rolled_back", "num_turns": 1}});
     std::fs::write(written.path(), format!("{}{back}\n", written.text())).unwrap();
-    let mut recorder = written.store.resume(Path::new("/"), Point::Session(SESSION)).unwrap();
+    let mut recorder = written.store.resume(SESSION).unwrap();
     recorder.user("five").unwrap();
     recorder.close().unwrap();
     let fresh = "01a1e0f7-bc87-7ea3-9152-000000000000";
@@ -618,7 +616,7 @@ fn a_line_that_a_fork_takes_over_tells_the_fork() {
 #[test]
 fn an_answer_that_comes_in_pieces_is_an_item_a_part_and_its_cost_counts_once() {
     let written = wrote(&[user("go")]);
-    let mut recorder = written.store.resume(Path::new("/"), Point::Session(SESSION)).unwrap();
+    let mut recorder = written.store.resume(SESSION).unwrap();
     let usage = Usage { input: Some(7), output: Some(3), ..Usage::default() };
     let thoughts =
         [Delta::Model("m-1".to_owned()), Delta::Reasoning("Let ".to_owned()), Delta::Reasoning("me see".to_owned())];
@@ -653,7 +651,7 @@ fn a_session_is_gone_on_with_at_its_end_only() {
         .map(|record| record.id().into_owned())
         .collect();
     assert_eq!(named, read);
-    let resume = |record: &str| written.store.resume(Path::new("/"), Point::Message { session: SESSION, record });
+    let resume = |record: &str| written.store.resume_at(SESSION, record);
     assert!(matches!(resume(&named[0]), Err(Error::CannotContinue { .. })));
     let mut recorder = resume(&named[2]).unwrap();
     recorder.assistant("four").unwrap();

@@ -23,7 +23,6 @@ use scrollback::session::read::source::Source;
 use scrollback::view::history::View;
 use scrollback::write::fork::Fork;
 use scrollback::write::recorder::Ack;
-use scrollback::write::store::Point;
 use serde_json::{Map, Value, json};
 
 const THUMB: &str = "\u{1F44D}";
@@ -64,7 +63,7 @@ fn the_file_lies_in_the_folder_of_whom_it_is_with() {
 
 #[test]
 fn an_ended_session_goes_beside_it_by_the_clock_of_greenwich() {
-    let archive = writing(fluux()).archive.unwrap();
+    let archive = writing(fluux()).ended_path.unwrap();
     let ended: Timestamp = "2025-02-08T23:30:05.9+04:30".parse().unwrap();
     let place = archive(Path::new("/store/alice@example.com/history.jsonl"), ended).unwrap();
     assert_eq!(archive(&place, ended), None, "what is ended is not ended again");
@@ -303,7 +302,7 @@ fn an_instant_has_as_many_digits_as_it_needs() {
 fn a_turn_is_on_disk_when_the_model_has_spoken_last() {
     let written = wrote(&[Body::User(stanza(alice(), "What is in it?").content())]);
     assert_eq!(written.id().as_str(), "alice@example.com");
-    let mut recorder = written.store.resume(Path::new("/"), Point::Session("alice@example.com")).unwrap();
+    let mut recorder = written.store.resume("alice@example.com").unwrap();
     let call = call("read", "c1", ToolState::called(json!({})));
     let held = recorder.assistant(vec![Part::text("Let me look."), call]).unwrap();
     assert!(matches!(held, Ack::Held { .. }));

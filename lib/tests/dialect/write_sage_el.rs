@@ -16,7 +16,6 @@ use scrollback::model::record::{
     Usage,
 };
 use scrollback::view::profile::Profile;
-use scrollback::write::store::Point;
 use serde_json::{Map, Value, json};
 
 fn sage() -> &'static dyn Dialect {
@@ -315,7 +314,7 @@ fn what_an_agent_records_is_one_conversation_with_true_metadata() {
     // It is the project's one conversation now, and will be one of its archives: it has a name of its own.
     let id = recorder.session().unwrap().to_string();
     recorder.close().unwrap();
-    let mut recorder = store.resume(Path::new(PROJECT), Point::Session(&id)).unwrap();
+    let mut recorder = store.resume(&id).unwrap();
     recorder.user("Thanks.").unwrap();
     let path = recorder.path().unwrap().to_owned();
     assert!(path.ends_with("projects/-home-ada-engine/conversation.jsonl"), "{path:?}");
@@ -433,7 +432,7 @@ fn who_speaks_in_a_room_is_told_as_a_model_is_told() {
 
 #[test]
 fn an_ended_conversation_goes_into_the_history_of_its_project() {
-    let archive = writing(sage()).archive.unwrap();
+    let archive = writing(sage()).ended_path.unwrap();
     let conversation = Path::new("/s/projects/-p/conversation.jsonl");
     let place = archive(conversation, at(7)).unwrap();
     assert_eq!(place, Path::new("/s/projects/-p/history/20261115-100007.jsonl"));

@@ -4,7 +4,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use scrollback::model::error::Error;
-use scrollback::write::store::{NewSession, Point};
+use scrollback::write::store::{NewSession, Policy};
 
 use crate::{PROJECT, after, process, store};
 
@@ -73,9 +73,9 @@ fn an_id_that_is_no_plain_name_makes_nothing() {
         std::fs::create_dir_all(&root).unwrap();
         let before = below(folder.path());
         let store = store(&root);
-        let begun = store.begin(NewSession { id: Some(id), project: Path::new(PROJECT), with: None });
+        let begun = store.session(NewSession { id: Some(id), project: Path::new(PROJECT), with: None }, Policy::New);
         assert!(matches!(begun, Err(Error::InvalidName { .. })), "{id:?}");
-        let resumed = store.resume(Path::new(PROJECT), Point::Session(id));
+        let resumed = store.resume(id);
         assert!(matches!(resumed, Err(Error::NoSession(_))), "{id:?}");
         assert!(!store.exists(id), "{id:?}");
         assert_eq!(below(folder.path()), before, "{id:?}");
@@ -110,9 +110,9 @@ fn a_link_does_not_lead_out_of_the_store() {
         symlink(&elsewhere, &link).unwrap();
         let before = (below(folder.path()), std::fs::read(&elsewhere).ok());
         let store = store(&root);
-        let begun = store.begin(NewSession { id: Some("s"), project: Path::new(PROJECT), with: None });
+        let begun = store.session(NewSession { id: Some("s"), project: Path::new(PROJECT), with: None }, Policy::New);
         assert!(begun.is_err(), "{}", link.display());
-        assert!(store.resume(Path::new(PROJECT), Point::Session("s")).is_err(), "{}", link.display());
+        assert!(store.resume("s").is_err(), "{}", link.display());
         assert_eq!((below(folder.path()), std::fs::read(&elsewhere).ok()), before, "{}", link.display());
     }
 }

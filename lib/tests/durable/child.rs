@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use scrollback::model::error::Error;
 use scrollback::model::host::Host;
 use scrollback::write::recorder::{Ack, Delta, Recorder};
-use scrollback::write::store::{NewSession, Point, Store};
+use scrollback::write::store::{NewSession, Policy, Store};
 
 use crate::support::random::Random;
 use crate::support::{cases, native};
@@ -40,7 +40,7 @@ fn is_another_process() {
 fn record_until_killed(folder: &Path, number: u64) {
     let store = if number % 2 == 1 { flushing_store(folder) } else { store(folder) };
     let project = Path::new(PROJECT);
-    let mut recorder = match store.resume(project, Point::Latest) {
+    let mut recorder = match store.session(project, Policy::Latest) {
         Err(Error::NoSession(_)) => store.create(project).unwrap(),
         resumed => resumed.unwrap(),
     };
@@ -79,7 +79,7 @@ pub(crate) fn writers_share() -> (u64, u64) {
 /// One of many who record into one session. The first syncs its records.
 fn write(folder: &Path, number: u64) {
     let store = if number == 1 { store(folder) } else { flushing_store(folder) };
-    let mut recorder = store.resume(Path::new(PROJECT), Point::Session("shared")).unwrap();
+    let mut recorder = store.resume("shared").unwrap();
     let (mut random, (count, limit)) = (Random(number), writers_share());
     for _ in 0..count {
         let ack = recorder.user("x".repeat(random.size(limit)).as_str()).unwrap();
@@ -112,7 +112,7 @@ fn begin(folder: &Path) {
     recorder.user("When is high water?").unwrap();
     recorder.title("Tides").unwrap();
     recorder.close().unwrap();
-    store.resume(Path::new(PROJECT), Point::Latest).unwrap().assistant("At 04:12.").unwrap();
+    store.session(Path::new(PROJECT), Policy::Latest).unwrap().assistant("At 04:12.").unwrap();
 }
 
 /// The unit in which a tmpfs gives room.
@@ -132,7 +132,7 @@ fn fill(folder: &Path) {
     for record in 0..records {
         let id = format!("s{record}");
         let new = NewSession { id: Some(&id), project: Path::new(PROJECT), with: None };
-        let mut recorder = store.begin(new).unwrap();
+        let mut recorder = store.session(new, Policy::New).unwrap();
         let log = recorder.path().unwrap().to_path_buf();
         let length = || std::fs::metadata(&log).unwrap().len();
         recorder.user("x").unwrap();

@@ -6,11 +6,12 @@ use std::process::{Output, Stdio};
 
 use scrollback::model::issue::IssueKind;
 use scrollback::session::Session;
-use scrollback::write::store::NewSession;
+use scrollback::session::read::open::ReadOptions;
+use scrollback::write::store::{NewSession, Policy};
 
 use crate::child::writers_share;
 use crate::support::native;
-use crate::{PROJECT, flushing_store, process, said, store, support};
+use crate::{PROJECT, flushing_store, process, said, store};
 
 const WRITERS: u64 = 16;
 
@@ -18,7 +19,7 @@ const WRITERS: u64 = 16;
 fn sixteen_writers_tear_no_line_and_every_branch_is_listed() {
     let folder = tempfile::tempdir().unwrap();
     let new = NewSession { id: Some("shared"), project: Path::new(PROJECT), with: None };
-    let first = flushing_store(folder.path()).begin(new).unwrap().user("Begin.").unwrap();
+    let first = flushing_store(folder.path()).session(new, Policy::New).unwrap().user("Begin.").unwrap();
     let role = |number| if number == 0 { "foreigner" } else { "writer" };
     let start = |number| process(role(number), folder.path(), number).stdout(Stdio::piped()).spawn().unwrap();
     let children: Vec<_> = (0..WRITERS).map(start).collect();
@@ -57,12 +58,13 @@ fn sixteen_writers_tear_no_line_and_every_branch_is_listed() {
 fn a_reader_beside_a_writer_sees_whole_records_only() {
     let folder = tempfile::tempdir().unwrap();
     let new = NewSession { id: Some("shared"), project: Path::new(PROJECT), with: None };
-    flushing_store(folder.path()).begin(new).unwrap().user("Begin.").unwrap();
+    flushing_store(folder.path()).session(new, Policy::New).unwrap().user("Begin.").unwrap();
     let mut child = process("writer", folder.path(), 2).stdout(Stdio::null()).spawn().unwrap();
     let log = folder.path().join("sessions/shared/messages.jsonl");
     let (mut looks, mut seen) = (0, 1);
     let mut look = || {
-        let session = Session::from_bytes(native(), std::fs::read(&log).unwrap(), &support::reading());
+        let reading = ReadOptions::plain(jiff::Timestamp::now());
+        let session = Session::from_bytes(native(), std::fs::read(&log).unwrap(), &reading);
         // The end of the file may be a record that is being written.
         let wrong = session.issues().iter().filter(|issue| issue.kind != IssueKind::Torn).count();
         let records = session.records().len();

@@ -12,11 +12,11 @@ use scrollback::model::record::{Body, Context, RecordId, SessionId};
 use scrollback::session::Session;
 use scrollback::view::history::View;
 use scrollback::write::recorder::{Ack, Delta, Recorder, Saved};
-use scrollback::write::store::{Point, Store};
+use scrollback::write::store::Store;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::place::{CWD, PROJECT, SESSION, begin, store};
+use super::place::{CWD, SESSION, begin, store};
 use super::{cases, logs_of_all, reading, sent, valid};
 
 /// An agent that writes.
@@ -97,13 +97,15 @@ impl Pen {
 
     /// Goes on from an earlier record, as a new process does.
     pub(crate) fn branch(&mut self, from: &RecordId, body: Body) -> RecordId {
-        self.go_on(Point::Message { session: SESSION, record: from.as_str() });
+        self.recorder.close().unwrap();
+        self.recorder = self.store.resume_at(SESSION, from.as_str()).unwrap();
         self.say(body)
     }
 
-    pub(crate) fn go_on(&mut self, point: Point<'_>) {
+    /// Closes the session and opens it again at its head.
+    pub(crate) fn resume(&mut self) {
         self.recorder.close().unwrap();
-        self.recorder = self.store.resume(Path::new(PROJECT), point).unwrap();
+        self.recorder = self.store.resume(SESSION).unwrap();
     }
 
     /// Another program writes.

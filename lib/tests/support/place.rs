@@ -11,7 +11,7 @@ use scrollback::model::error::Error;
 use scrollback::model::host::Host;
 use scrollback::model::record::SessionId;
 use scrollback::write::recorder::{Durability, Options, Recorder};
-use scrollback::write::store::{NewSession, Store};
+use scrollback::write::store::{NewSession, Policy, Store};
 use tempfile::TempDir;
 
 /// A session's id that every dialect takes.
@@ -56,7 +56,7 @@ pub(crate) fn store(dialect: &'static dyn Dialect) -> (TempDir, Store) {
 }
 
 pub(crate) fn begin(store: &Store) -> Result<Recorder, Error> {
-    store.begin(NewSession { id: Some(SESSION), with: Some(WITH), ..NewSession::of(Path::new(PROJECT)) })
+    store.session(NewSession { id: Some(SESSION), with: Some(WITH), ..NewSession::of(Path::new(PROJECT)) }, Policy::New)
 }
 
 pub(crate) fn writing(dialect: &dyn Dialect) -> &'static Writer {

@@ -2,7 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::support::place::host;
 use crate::support::{native, reading};
@@ -366,7 +366,7 @@ fn the_store_can_go_on_with_a_fork() {
     let place = place(&two_branches());
     place.fork(None, Some("f")).unwrap();
     let store = Store::open(native(), place.folder.path(), host()).unwrap();
-    let mut recorder = store.resume(Path::new("/gone/tide"), scrollback::write::store::Point::Session("f")).unwrap();
+    let mut recorder = store.resume("f").unwrap();
     recorder.assistant("On the base.").unwrap();
     recorder.close().unwrap();
     assert_eq!(place.read("f").records().len(), 4);

@@ -13,7 +13,7 @@ use scrollback::model::record::{Content, Kind, Outcome, RecordId, Thinking, Tool
 use scrollback::model::thinking::Triggers;
 use scrollback::session::{Session, State};
 use scrollback::write::recorder::{Ack, Delta, Durability, Options, Recorder, Warning};
-use scrollback::write::store::{NewSession, Point, Store};
+use scrollback::write::store::{NewSession, Policy, Store};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -146,8 +146,7 @@ fn going_on_anywhere_is_branching() {
     recorder.assistant("1").unwrap();
     let session = recorder.session().unwrap().to_string();
     recorder.close().unwrap();
-    let point = Point::Message { session: &session, record: question.as_str() };
-    let mut recorder = place.store.resume(Path::new(PROJECT), point).unwrap();
+    let mut recorder = place.store.resume_at(&session, question.as_str()).unwrap();
     recorder.assistant("one").unwrap();
     recorder.rewind(&question, None).unwrap();
     recorder.assistant("I").unwrap();
@@ -171,11 +170,10 @@ fn a_resume_point_has_the_state_of_its_last_message() {
     recorder.todos(vec![]).unwrap();
     let session = recorder.session().unwrap().to_string();
     recorder.close().unwrap();
-    let recorder = place.store.resume(Path::new(PROJECT), Point::Session(&session)).unwrap();
+    let recorder = place.store.resume(&session).unwrap();
     assert_eq!(recorder.standing_todos(), Some(&[][..]));
     assert_eq!(recorder.standing_thinking(), Some(&thinking));
-    let point = Point::Message { session: &session, record: first.as_str() };
-    let recorder = place.store.resume(Path::new(PROJECT), point).unwrap();
+    let recorder = place.store.resume_at(&session, first.as_str()).unwrap();
     assert_eq!(recorder.standing_todos(), Some(&[todo("one")][..]));
     assert_eq!(place.session().issues(), []);
 }
@@ -189,7 +187,7 @@ fn durability_follows_the_kind_unless_somebody_says_otherwise() {
     assert_eq!(durability(recorder.assistant(vec![call("c")]).unwrap()), Durability::Flush);
     assert_eq!(durability(recorder.tool_result(result("c", Outcome::Done)).unwrap()), Durability::Flush);
     assert_eq!(durability(recorder.assistant("a").unwrap()), Durability::Sync);
-    let options = Options { durability: Some(Durability::Flush), triggers: Triggers::usual() };
+    let options = Options { durability: Some(Durability::Flush), triggers: Triggers::usual(), redactor: None };
     let mut recorder = place.store.clone().with_options(options).create(Path::new(PROJECT)).unwrap();
     assert_eq!(durability(recorder.user("think about it").unwrap()), Durability::Flush);
     assert_eq!(recorder.standing_thinking().unwrap().level.as_deref(), Some("low"));
@@ -210,7 +208,7 @@ fn two_recorders_make_two_branches() {
     let mut one = place.create();
     one.user("Both?").unwrap();
     let session = one.session().unwrap().to_string();
-    let mut other = place.store.resume(Path::new(PROJECT), Point::Session(&session)).unwrap();
+    let mut other = place.store.resume(&session).unwrap();
     for count in 0..20 {
         one.assistant(format!("one {count}")).unwrap();
         other.assistant(format!("other {count}")).unwrap();
@@ -226,7 +224,7 @@ fn names_that_leave_the_store_are_refused() {
     let place = place();
     for name in ["", "..", ".", "../x", "a/b", "/etc", "a\0b", "a\\b", ".hidden", "con:", "x\n", &"n".repeat(300)] {
         let new = NewSession { id: Some(name), ..NewSession::of(Path::new(PROJECT)) };
-        let refused = place.store.begin(new).err();
+        let refused = place.store.session(new, Policy::New).err();
         assert!(matches!(refused, Some(Error::InvalidName { .. })), "{name:?}: {refused:?}");
     }
     let refused = place.store.create(Path::new("relative")).err();
@@ -238,9 +236,9 @@ fn names_that_leave_the_store_are_refused() {
 fn an_existing_session_is_not_begun_again() {
     let place = place();
     let new = NewSession { id: Some("mine"), ..NewSession::of(Path::new(PROJECT)) };
-    let mut recorder = place.store.begin(new).unwrap();
+    let mut recorder = place.store.session(new, Policy::New).unwrap();
     recorder.user("q").unwrap();
-    assert!(matches!(place.store.begin(new).err(), Some(Error::Exists(_))));
+    assert!(matches!(place.store.session(new, Policy::New).err(), Some(Error::Exists(_))));
     assert!(place.store.exists("mine"));
     assert!(!place.store.exists("min"));
 }
@@ -309,7 +307,7 @@ fn a_session_that_cannot_be_read_is_told_of() {
     let project = Path::new(PROJECT);
     let store = Store::open(native(), folder.path(), host()).unwrap();
     let begin = |id: &str| {
-        let mut recorder = store.begin(NewSession { id: Some(id), ..NewSession::of(project) }).unwrap();
+        let mut recorder = store.session(NewSession { id: Some(id), ..NewSession::of(project) }, Policy::New).unwrap();
         recorder.user("Hi").unwrap();
         recorder.close().unwrap();
     };
@@ -323,11 +321,11 @@ fn a_session_that_cannot_be_read_is_told_of() {
         std::os::unix::fs::symlink("messages.jsonl", &newest).unwrap();
     }
     assert_eq!(store.list(None).errors.len(), 1);
-    let mut recorder = store.resume(project, Point::Latest).unwrap();
+    let mut recorder = store.session(project, Policy::Latest).unwrap();
     assert_eq!(recorder.session().unwrap().as_str(), "s1");
     assert!(recorder.warnings().contains(&Warning::Unread));
     for (project, expected) in [(project, Some("s1")), (Path::new("/gone/another"), None)] {
-        let mut recorder = store.resume_or_create(NewSession::of(project)).unwrap();
+        let mut recorder = store.session(NewSession::of(project), Policy::LatestOrNew).unwrap();
         assert_eq!(expected.unwrap_or(recorder.session().unwrap().as_str()), recorder.session().unwrap().as_str());
         assert!(recorder.warnings().contains(&Warning::Unread), "{}", project.display());
     }

@@ -13,10 +13,12 @@ use scrollback::model::error::Error;
 use scrollback::model::host::Host;
 use scrollback::session::read::source::Source;
 use scrollback::write::recorder::Warning;
-use scrollback::write::rotate::{Archived, Ended, When};
-use scrollback::write::store::{NewSession, Point, Store};
+use scrollback::write::rotate::{EndedSession, Rotation, When};
+use scrollback::write::store::{NewSession, Policy, Store};
 use serde_json::{Value, json};
 
+/// Whatever its age.
+const CURRENT: Policy = Policy::Current { idle_minutes: 0 };
 const ALICE: &str = "alice@example.com";
 const HEADER: &str =
     "{\"type\":\"session\",\"version\":1,\"created\":\"2025-02-08T18:00:00Z\",\"jid\":\"alice@example.com\"}\n";
@@ -63,8 +65,8 @@ impl Place {
         Source::file(self.dialect, &self.path(below))
     }
 
-    fn end(&self, below: &str) -> Ended {
-        self.store.archive(&self.source(below), When::Now).unwrap()
+    fn end(&self, below: &str) -> Rotation {
+        self.store.rotate(&self.source(below), When::Now).unwrap()
     }
 
     fn read(&self, below: &str) -> String {
@@ -77,9 +79,9 @@ impl Place {
     }
 }
 
-fn archived(ended: Ended) -> Archived {
+fn archived(ended: Rotation) -> EndedSession {
     match ended {
-        Ended::Archived(archived) => archived,
+        Rotation::Ended(archived) => archived,
         other => panic!("{other:?}"),
     }
 }
@@ -98,7 +100,7 @@ fn bytes_and_order_are_kept_and_the_archive_is_read_as_before() {
     let after = place.store.list(None).rows;
     assert_eq!((rows.len(), after.len()), (1, 1));
     assert_eq!((&rows[0].first_prompt, rows[0].updated), (&after[0].first_prompt, after[0].updated));
-    assert_eq!(place.store.archive(&before, When::Now).unwrap(), Ended::NotThere);
+    assert_eq!(place.store.rotate(&before, When::Now).unwrap(), Rotation::NotThere);
 }
 
 #[test]
@@ -139,11 +141,11 @@ fn two_in_one_second_get_two_names_in_their_order_and_nothing_is_overwritten() {
 fn what_says_nothing_stays_where_it_is() {
     let place = Place::of("fluux", "2025-02-08T19:00:00Z");
     let path = "alice@example.com/history.jsonl";
-    assert_eq!(place.end(path), Ended::NotThere);
+    assert_eq!(place.end(path), Rotation::NotThere);
     let torn = format!("{HEADER}{{\"type\":\"mess");
     for text in ["", "\n\n", HEADER, &format!("{HEADER}\r\n\n"), "{\"type\":\"session\"}\n", &torn, "rubbish"] {
         place.put(path, text);
-        assert_eq!(place.end(path), Ended::Empty, "{text:?}");
+        assert_eq!(place.end(path), Rotation::Empty, "{text:?}");
         assert_eq!(place.files(), [path]);
         assert_eq!(place.read(path), text);
     }
@@ -172,25 +174,25 @@ fn a_session_is_idle_when_its_newest_instant_is_more_than_so_many_minutes_ago() 
     ] {
         let place = Place::of("fluux", now);
         let source = place.put("alice@example.com/history.jsonl", &format!("{HEADER}{lines}"));
-        let ended = place.store.archive(&source, When::IdleFor { minutes }).unwrap();
-        assert_eq!(matches!(ended, Ended::Archived(_)), is_idle, "{lines} at {now}, {minutes}: {ended:?}");
+        let ended = place.store.rotate(&source, When::IdleFor { minutes }).unwrap();
+        assert_eq!(matches!(ended, Rotation::Ended(_)), is_idle, "{lines} at {now}, {minutes}: {ended:?}");
     }
     let place = Place::of("fluux", "2030-01-01T00:00:00Z");
     let untimed = "{\"type\":\"message\",\"role\":\"user\",\"content\":\"Hello\"}\n";
     let source = place.put("alice@example.com/history.jsonl", untimed);
-    assert_eq!(place.store.archive(&source, When::IdleFor { minutes: 1 }).unwrap(), Ended::NotIdle);
+    assert_eq!(place.store.rotate(&source, When::IdleFor { minutes: 1 }).unwrap(), Rotation::NotIdle);
 }
 
 #[test]
 fn an_id_that_its_lines_cannot_tell_is_refused() {
     let place = Place::of("sage-el", "2025-02-08T19:00:00Z");
     let new = NewSession { id: Some("mine"), ..NewSession::of(Path::new("/gone/engine")) };
-    for told in [place.store.check(new), place.store.begin(new).map(|_| ())] {
+    for told in [place.store.check(new), place.store.session(new, Policy::New).map(|_| ())] {
         let told = told.unwrap_err().to_string();
         assert_eq!(told, "invalid session name \"mine\": sage-el sessions are called by a UUID, or after their place");
     }
     let id = "4ccdaf53-7481-4244-80e4-5077653ba545";
-    let recorder = place.store.begin(NewSession { id: Some(id), ..new }).unwrap();
+    let recorder = place.store.session(NewSession { id: Some(id), ..new }, Policy::New).unwrap();
     assert_eq!(recorder.session().unwrap().as_str(), id);
 }
 
@@ -200,14 +202,14 @@ fn a_writer_that_still_has_it_open_goes_on_as_another_session() {
     for by_another in [false, true] {
         let place = Place::of("sage-el", "2025-02-08T19:00:00Z");
         let new = NewSession::of(Path::new("/gone/engine"));
-        let mut recorder = place.store.begin(new).unwrap();
+        let mut recorder = place.store.session(new, Policy::New).unwrap();
         recorder.user("One").unwrap();
         recorder.assistant("Yes.").unwrap();
         let first = recorder.session().unwrap().clone();
         let source = place.store.current(&new).unwrap().unwrap();
-        let done = archived(place.store.archive(&source, When::Now).unwrap());
+        let done = archived(place.store.rotate(&source, When::Now).unwrap());
         let next = by_another.then(|| {
-            let mut other = place.store.begin(new).unwrap();
+            let mut other = place.store.session(new, Policy::New).unwrap();
             other.user("Two, of another program").unwrap();
             other.session().unwrap().clone()
         });
@@ -239,12 +241,12 @@ fn a_writer_that_still_has_it_open_goes_on_in_a_new_file_with_its_header() {
     let place = Place::of("fluux", "2025-02-08T19:00:00Z");
     let project = Path::new("/gone/engine");
     let new = NewSession { with: Some("alice@example.com/phone"), ..NewSession::of(project) };
-    place.store.begin(new).unwrap().user("One").unwrap();
+    place.store.session(new, Policy::New).unwrap().user("One").unwrap();
     let source = place.store.current(&new).unwrap().unwrap();
     let mut recorder = place.store.resume_source(&source, None).unwrap();
     recorder.user("Two").unwrap();
     recorder.warnings();
-    let done = archived(place.store.archive(&source, When::Now).unwrap());
+    let done = archived(place.store.rotate(&source, When::Now).unwrap());
     recorder.user("Three").unwrap();
     assert_eq!(recorder.warnings(), [Warning::Deleted]);
     let said = |path: &Path| {
@@ -261,22 +263,23 @@ fn a_writer_that_still_has_it_open_goes_on_in_a_new_file_with_its_header() {
 fn an_idle_session_is_ended_before_it_is_gone_on_with() {
     let place = Place::of("fluux", "2025-02-08T19:00:00Z");
     let new = NewSession { with: Some(ALICE), ..NewSession::of(Path::new("/gone/engine")) };
-    let (mut recorder, archived) = place.store.open_current(new, Some(30)).unwrap();
+    let idle = Policy::Current { idle_minutes: 30 };
+    let mut recorder = place.store.session(new, idle).unwrap();
     recorder.user("One").unwrap();
-    assert!(archived.is_none());
+    assert!(recorder.predecessor().is_none());
     place.set("2025-02-08T19:30:00Z");
     assert!(!recorder.is_idle_for(30) && recorder.is_idle_for(29));
-    let (mut same, archived) = place.store.open_current(new, Some(30)).unwrap();
+    let mut same = place.store.session(new, idle).unwrap();
     same.user("Two").unwrap();
-    assert!(archived.is_none());
+    assert!(same.predecessor().is_none());
     place.set("2025-02-08T20:00:01Z");
-    let (mut next, archived) = place.store.open_current(new, Some(30)).unwrap();
+    let mut next = place.store.session(new, idle).unwrap();
     next.user("Three").unwrap();
-    assert_eq!(archived.unwrap().path, place.path("alice@example.com/sessions/20250208-200001.jsonl"));
+    assert_eq!(next.predecessor().unwrap().path, place.path("alice@example.com/sessions/20250208-200001.jsonl"));
     assert_eq!(place.read("alice@example.com/history.jsonl").lines().count(), 2);
-    assert!(place.store.open_current(new, None).unwrap().1.is_none());
+    assert!(place.store.session(new, CURRENT).unwrap().predecessor().is_none());
     place.set("2025-02-09T20:00:01Z");
-    assert!(place.store.open_current(new, Some(0)).unwrap().1.is_none(), "0 is no limit");
+    assert!(place.store.session(new, CURRENT).unwrap().predecessor().is_none(), "0 is no limit");
 }
 
 #[test]
@@ -294,7 +297,7 @@ fn those_who_begin_a_session_at_once_go_on_in_one() {
                     let (store, ready) = (place.store.clone(), &ready);
                     scope.spawn(move || {
                         ready.wait();
-                        let (mut recorder, _) = store.open_current(new, None).unwrap();
+                        let mut recorder = store.session(new, CURRENT).unwrap();
                         recorder.user(format!("{writer}")).unwrap();
                     });
                 }
@@ -319,17 +322,17 @@ fn whoever_writes_while_others_end_the_session_loses_nothing() {
     const EACH: usize = 60;
     let place = Place::of("fluux", "2025-02-08T19:00:00Z");
     let new = NewSession { with: Some(ALICE), ..NewSession::of(Path::new("/gone/engine")) };
-    place.store.open_current(new, None).unwrap();
+    place.store.session(new, CURRENT).unwrap();
     let source = place.store.current(&new).unwrap().unwrap();
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
             let (store, source) = (place.store.clone(), &source);
             scope.spawn(move || {
-                let (mut recorder, _) = store.open_current(new, None).unwrap();
+                let mut recorder = store.session(new, CURRENT).unwrap();
                 for at in 0..EACH {
                     recorder.user(format!("{writer}.{at}")).unwrap();
                     if at % 20 == 10 {
-                        store.archive(source, When::Now).unwrap();
+                        store.rotate(source, When::Now).unwrap();
                     }
                 }
             });
@@ -428,7 +431,7 @@ fn a_session_is_not_begun_beside_what_cannot_be_looked_into() {
     link("nowhere", "projects/-gone/conversation.jsonl");
     assert!(place.store.current(&new).unwrap().is_none(), "what is gone is no session");
     link("conversation.jsonl", "projects/-loop/conversation.jsonl");
-    assert!(matches!(place.store.open_current(new, None), Err(Error::Io { .. })));
+    assert!(matches!(place.store.session(new, CURRENT), Err(Error::Io { .. })));
     let usual = "projects/-gone-engine/conversation.jsonl";
     place.put(usual, SAID);
     assert_eq!(
@@ -442,10 +445,10 @@ fn a_session_is_not_begun_beside_what_cannot_be_looked_into() {
 fn only_a_session_that_goes_on_is_ended() {
     let place = Place::of("fluux", "2025-02-08T19:00:00Z");
     let ended = place.put("alice@example.com/sessions/20250101-000000.jsonl", HELLO);
-    assert!(matches!(place.store.archive(&ended, When::Now), Err(Error::Ended(_))));
+    assert!(matches!(place.store.rotate(&ended, When::Now), Err(Error::Ended(_))));
     let native = Place::of("native", "2025-02-08T19:00:00Z");
     let source = native.put("sessions/s/messages.jsonl", "{}\n");
-    assert!(matches!(native.store.archive(&source, When::Now), Err(Error::CannotStore { .. })));
+    assert!(matches!(native.store.rotate(&source, When::Now), Err(Error::CannotStore { .. })));
 }
 
 #[test]
@@ -457,18 +460,18 @@ fn nothing_is_added_to_a_session_that_was_ended() {
         let place = Place::of(dialect, "2025-02-08T19:00:00Z");
         let project = Path::new("/gone/engine");
         let new = NewSession { with: Some(ALICE).filter(|_| dialect == "fluux"), ..NewSession::of(project) };
-        place.store.begin(new).unwrap().user("One").unwrap();
+        place.store.session(new, Policy::New).unwrap().user("One").unwrap();
         let source = place.source(log);
         assert!(!place.store.is_ended(&source));
         let session = archived(place.end(log)).session;
         let (source, text) = (place.source(ended), place.read(ended));
         assert!(place.store.is_ended(&source));
         let by_source = place.store.resume_source(&source, None).err();
-        let by_name = place.store.resume(project, Point::Session(session.as_str())).err();
+        let by_name = place.store.resume(session.as_str()).err();
         for refused in [by_source, by_name] {
             assert!(matches!(&refused, Some(Error::Ended(_))), "{refused:?}");
         }
-        assert!(matches!(place.store.resume(project, Point::Latest).err(), Some(Error::NoSession(None))));
+        assert!(matches!(place.store.session(project, Policy::Latest).err(), Some(Error::NoSession(None))));
         assert_eq!((place.read(ended), place.path(log).exists()), (text.clone(), false), "{dialect}");
         assert!(place.store.load(session.as_str()).is_ok(), "it is read as before");
         // A file that lies in no archive is nobody's ended session.
@@ -522,7 +525,11 @@ fn whom_or_what_there_is_no_place_for_is_named() {
     ] {
         let place = Place::of(dialect, "2025-02-08T19:00:00Z");
         let new = NewSession { id, with, project: Path::new(project) };
-        assert_eq!(place.store.begin(new).err().map(|error| error.to_string()), Some(expected), "{dialect}");
+        assert_eq!(
+            place.store.session(new, Policy::New).err().map(|error| error.to_string()),
+            Some(expected),
+            "{dialect}"
+        );
         assert!(place.files().is_empty(), "{dialect}");
     }
 }
@@ -534,11 +541,11 @@ fn nothing_goes_through_a_link() {
     let elsewhere = tempfile::tempdir().unwrap();
     let source = place.put("alice@example.com/history.jsonl", HELLO);
     std::os::unix::fs::symlink(elsewhere.path(), place.path("alice@example.com/sessions")).unwrap();
-    assert!(matches!(place.store.archive(&source, When::Now), Err(Error::InvalidName { .. })));
+    assert!(matches!(place.store.rotate(&source, When::Now), Err(Error::InvalidName { .. })));
     let other = place.put("bob@example.com/real.jsonl", HELLO);
     std::os::unix::fs::symlink(&other.path, place.path("bob@example.com/history.jsonl")).unwrap();
     assert!(matches!(
-        place.store.archive(&place.source("bob@example.com/history.jsonl"), When::Now),
+        place.store.rotate(&place.source("bob@example.com/history.jsonl"), When::Now),
         Err(Error::Io { .. })
     ));
     assert!(fs::read_dir(elsewhere.path()).unwrap().next().is_none());

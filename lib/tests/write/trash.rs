@@ -10,7 +10,7 @@ use scrollback::dialect;
 use scrollback::model::error::Error;
 use scrollback::session::Session;
 use scrollback::session::read::source::Source;
-use scrollback::write::store::{NewSession, Store};
+use scrollback::write::store::{NewSession, Policy, Store};
 use scrollback::write::trash::{Removed, Trash};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -358,7 +358,9 @@ fn nothing_is_moved_through_a_link_out_of_the_store() {
 fn a_session_that_a_recorder_has_open_stays() {
     let place = place(&[]);
     let store = Store::open(native(), &place.root, host_at(now())).unwrap();
-    let mut recorder = store.begin(NewSession { id: Some("s1"), ..NewSession::of(Path::new("/gone")) }).unwrap();
+    let mut recorder = store
+        .session(NewSession { id: Some("s1"), ..NewSession::of(Path::new("/gone")) }, Policy::New)
+        .unwrap();
     recorder.user("Hi").unwrap();
     let refused = store.remove("s1", &place.root);
     assert!(matches!(refused, Err(Error::Busy(_))), "{refused:?}");

@@ -32,7 +32,7 @@ pub(super) static WRITING: Writer = Writer {
     sidecar: None,
     // A message names neither its session nor another message.
     adopt: Some(|line, _| line),
-    archive: None,
+    ended_path: None,
 };
 
 /// The file is called as the session is: nothing in it says so.

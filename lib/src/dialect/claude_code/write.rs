@@ -32,7 +32,7 @@ pub(super) static WRITING: Writer = Writer {
     lines,
     sidecar: None,
     adopt: Some(adopt),
-    archive: None,
+    ended_path: None,
 };
 
 /// The agent lists prompts; no more of one is kept for that.

@@ -29,7 +29,7 @@ pub(super) static WRITING: Writer = Writer {
     lines,
     sidecar: None,
     adopt: Some(adopt),
-    archive: None,
+    ended_path: None,
 };
 
 /// Who writes, as the header tells it.

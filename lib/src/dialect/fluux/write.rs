@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::jid::bare_jid;
 use super::room::{STANZA_ID, attachment, file_name, size_label};
 use super::{ARCHIVES, HISTORY, VERSION};
-use crate::dialect::writer::{Beginning, Line, Names, NewRecord, Shape, WriteUnit, Writer, Written, archive_name};
+use crate::dialect::writer::{Beginning, Line, Names, NewRecord, Shape, WriteUnit, Writer, Written, ended_name};
 use crate::model::loss::{Losses, Lost};
 use crate::model::message::{FilePart, Part};
 use crate::model::record::{Body, Content, Context, Kind, RecordId};
@@ -27,7 +27,7 @@ pub(super) static WRITING: Writer = Writer {
     sidecar: None,
     // A person or a room has one session at a time: there is no place for a fork.
     adopt: None,
-    archive: Some(archive),
+    ended_path: Some(ended_path),
 };
 
 fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
@@ -42,8 +42,8 @@ fn header(beginning: &Beginning<'_>) -> Vec<Line> {
 }
 
 /// Beside the session that goes on: `sessions/20250208-190000.jsonl`, by the clock of Greenwich.
-fn archive(history: &Path, ended: Timestamp) -> Option<PathBuf> {
-    history.ends_with(HISTORY).then(|| history.with_file_name(ARCHIVES).join(archive_name(ended)))
+fn ended_path(history: &Path, ended: Timestamp) -> Option<PathBuf> {
+    history.ends_with(HISTORY).then(|| history.with_file_name(ARCHIVES).join(ended_name(ended)))
 }
 
 /// An instant as the agent writes it: with its offset, and as many digits of a second as are needed, by threes.

@@ -26,7 +26,7 @@ pub(super) static WRITING: Writer = Writer {
     lines,
     sidecar: Some(sidecar::sidecar),
     adopt: Some(adopt),
-    archive: None,
+    ended_path: None,
 };
 
 fn place(new: &Beginning<'_>) -> Result<PathBuf, String> {

@@ -31,7 +31,7 @@ pub(super) static WRITING: Writer = Writer {
     lines,
     sidecar: None,
     adopt: Some(adopt),
-    archive: None,
+    ended_path: None,
 };
 
 fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {

@@ -14,7 +14,7 @@ use super::{CURRENT, aligned_sage_folder_name};
 use crate::dialect::line_builder;
 use crate::dialect::resolved_turn;
 use crate::dialect::writer::{
-    self, Adoption, Beginning, NewRecord, Shape, Tally, WriteUnit, Writer, Written, archive_name, file_name, is_uuid,
+    self, Adoption, Beginning, NewRecord, Shape, Tally, WriteUnit, Writer, Written, ended_name, file_name, is_uuid,
 };
 use crate::model::loss::Lost;
 use crate::model::message::Part;
@@ -32,7 +32,7 @@ pub(super) static WRITING: Writer = Writer {
     lines: |draft| resolved_turn::told_of_fork(draft, lines(draft)),
     sidecar: Some(sidecar),
     adopt: Some(adopt),
-    archive: Some(archive),
+    ended_path: Some(ended_path),
 };
 
 /// A project has one current conversation: its folder is the project's, and the file is always called the same.
@@ -42,7 +42,7 @@ fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
 }
 
 /// `session_id` is a UUID. A session that is called after its folder is told by the folder: written down, the name would go
-/// into the archive with it, and two sessions would have it.
+/// to the ended sessions with it, and two sessions would have it.
 fn tells_session(session: &SessionId) -> bool {
     is_uuid(session.as_str())
 }
@@ -107,10 +107,10 @@ fn sidecar(earlier: Option<Value>, tally: &Tally) -> Value {
 
 /// Below the session that goes on: `history/20260110-120000.jsonl`, by the clock of Greenwich; sage itself takes that of the
 /// place, so that only its own names sort as they came to be.
-fn archive(conversation: &Path, ended: Timestamp) -> Option<PathBuf> {
+fn ended_path(conversation: &Path, ended: Timestamp) -> Option<PathBuf> {
     conversation
         .ends_with(CURRENT)
-        .then(|| conversation.with_file_name("history").join(archive_name(ended)))
+        .then(|| conversation.with_file_name("history").join(ended_name(ended)))
 }
 
 /// Only the session changes: a line hangs on the one before it. One without a session gets one, which names its new file.

@@ -1,9 +1,14 @@
 //! What came of a call, and how safe its record is.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
 use crate::model::loss::Losses;
 use crate::model::message::{Part, ReasoningPart, StreamState, TextPart};
 use crate::model::record::{Body, Content, Kind, RecordId};
 use crate::model::thinking::Triggers;
-use serde::Serialize;
+use crate::redact::Redactor;
 
 /// How a recorder works. [`Options::usual`] is right for most agents.
 #[derive(Debug, Clone)]
@@ -12,12 +17,14 @@ pub struct Options {
     pub durability: Option<Durability>,
     /// Words in a prompt that set its thinking mode.
     pub triggers: Triggers,
+    /// What must not be written.
+    pub redactor: Option<Arc<Redactor>>,
 }
 
 impl Options {
-    /// Durability by kind, no trigger words.
+    /// Durability by kind, no trigger words, nothing redacted.
     pub fn usual() -> Options {
-        Options { durability: None, triggers: Triggers::default() }
+        Options { durability: None, triggers: Triggers::default(), redactor: None }
     }
 }
 

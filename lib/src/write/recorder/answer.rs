@@ -178,7 +178,7 @@ impl Answer {
             return Ok(());
         }
         let before = open.clone();
-        let part = before.part(open.held.release());
+        let part = before.part(open.release(call.log.place.redactor.as_deref()));
         match self.write(Content::from(vec![part]), Whose::Earlier, usize::MAX, Durability::Flush, call) {
             Ok(came) => came.certain(),
             Err(error) => {
@@ -194,7 +194,7 @@ impl Answer {
             self.about.metadata.insert(TEXT_MISSING.to_owned(), true.into());
         }
         let Some(open) = &self.open else { return Ok(Came::Nothing) };
-        let (part, is_empty) = open.rest(about);
+        let (part, is_empty) = open.rest(about, call.log.place.redactor.as_deref());
         let came = match call.unit() {
             WriteUnit::Turn => {
                 self.parts.push(part);
@@ -207,7 +207,7 @@ impl Answer {
         };
         self.open = None;
         self.part += 1;
-        self.waiting.archive_and_create();
+        self.waiting.end_part();
         Ok(came)
     }
 
@@ -243,8 +243,7 @@ impl Answer {
         let is_fine = call.unit() == WriteUnit::Fragment;
         let before = self.open.clone().filter(|_| is_fine);
         let open = self.open.get_or_insert_with(|| Open::begin(kind));
-        let safe = open.held.push(text);
-        open.came += text.len();
+        let safe = open.push(text, call.log.place.redactor.as_deref());
         if !is_fine {
             open.text.push_str(&safe);
             return Ok(Came::Nothing);

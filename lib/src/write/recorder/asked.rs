@@ -14,12 +14,18 @@ use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
 use crate::write::recorder::answer::Answer;
+use crate::write::rotate::EndedSession;
 use crate::write::store::link_named;
 
 impl Recorder {
     /// The session that is recorded.
     pub fn session(&self) -> Option<&SessionId> {
         self.log.as_ref().map(|log| &log.place.session)
+    }
+
+    /// The session that was ended so that this one could begin.
+    pub fn predecessor(&self) -> Option<&EndedSession> {
+        self.predecessor.as_ref()
     }
 
     /// The file that is written.

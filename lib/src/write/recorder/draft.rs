@@ -8,8 +8,8 @@ use super::start::{Chain, ParentRecord};
 use crate::dialect::writer::{Fragment, Line, Names, NewRecord, Response};
 use crate::model::error::{Error, Result};
 use crate::model::loss::{Loss, LossKind, Losses, Lost};
+use crate::model::message::Part;
 use crate::model::record::{Body, Context, Kind, RecordId};
-use crate::redact;
 
 /// One body to write, and where it hangs.
 #[derive(Clone)]
@@ -108,10 +108,12 @@ impl Log {
                 Names::Place | Names::Side => None,
             };
         }
-        let ids = [Some(&id), parent.as_ref(), chain.answer.as_ref()].map(|id| id.map(RecordId::as_str));
-        let known = redact::ids_of(&body, ids.into_iter().chain([Some(session.as_str())]));
+        if let Some(redactor) = &self.place.redactor {
+            let ids = [Some(&id), parent.as_ref(), chain.answer.as_ref()].into_iter().flatten().map(RecordId::as_str);
+            let ids: Vec<String> = ids.chain([session.as_str()]).chain(call_ids(&body)).map(str::to_owned).collect();
+            written.lines.iter_mut().for_each(|line| redactor.scrub_json(&mut line.value, &ids));
+        }
         let is_link = |line: &&Line| matches!(line.names, Names::Link(_) | Names::Place);
-        written.lines.iter_mut().for_each(|line| redact::scrub(&mut line.value, &known));
         let mut links: Vec<&Names> = written.lines.iter().filter(is_link).map(|line| &line.names).collect();
         links.dedup_by(|a, b| a == b && **a != Names::Place);
         let (lines, is_link) = (written.lines.len() as u64, !links.is_empty());
@@ -170,4 +172,14 @@ impl Log {
         let what = Lost::Key("a value that is not JSON".to_owned());
         Error::record_lost(self.place.dialect.name(), LossKind::Dropped.of(what).into())
     }
+}
+
+/// The ids of a body's calls and results: others find them by these.
+pub(super) fn call_ids(body: &Body) -> impl Iterator<Item = &str> {
+    let content = || body.content().into_iter();
+    let calls = content().flat_map(|content| &content.parts).filter_map(|part| match part {
+        Part::Tool(call) => Some(call.call_id.as_str()),
+        _ => None,
+    });
+    calls.chain(content().flat_map(|content| &content.results).map(|result| result.call_id.as_str()))
 }

@@ -21,6 +21,7 @@ use crate::model::git;
 use crate::model::host::Host;
 use crate::model::loss::Losses;
 use crate::model::record::{Body, Context, Kind, RecordId, SessionId};
+use crate::redact::Redactor;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::parser::VALUE_LIMIT_BYTES;
 use crate::session::read::source::Source;
@@ -42,6 +43,7 @@ pub(crate) struct Place {
     pub(crate) sidecar: Option<PathBuf>,
     pub(crate) forked_from: Option<(SessionId, RecordId)>,
     pub(crate) mode: Mode,
+    pub(crate) redactor: Option<Arc<Redactor>>,
 }
 
 /// Whether what is recorded happens now.
@@ -94,7 +96,7 @@ impl Log {
         };
         let context = surroundings(&place.host, git_branch);
         let (writing, is_live) = (place.writing, place.mode == Mode::Live);
-        let tells = writing.archive.is_some() && (writing.tells_session)(&place.session);
+        let tells = writing.ended_path.is_some() && (writing.tells_session)(&place.session);
         let on_replaced = if is_live && tells { OnReplaced::Fail } else { OnReplaced::Follow };
         let appender = appender.on_replaced(on_replaced);
         Log {
@@ -127,7 +129,7 @@ impl Log {
     /// Writes pieces that belong together in one call, all or nothing, and moves the head behind them. Where the session was
     /// ended meanwhile, they begin the next one.
     pub(crate) fn write(&mut self, pieces: Vec<Piece>, ticket: u64, durability: Durability) -> Result<Wrote> {
-        let ends = self.place.writing.archive.is_some() && self.place.mode == Mode::Live;
+        let ends = self.place.writing.ended_path.is_some() && self.place.mode == Mode::Live;
         let again = if ends { pieces.clone() } else { Vec::new() };
         match self.write_here(pieces, ticket, durability) {
             Err(Error::Ended(_)) => {
@@ -172,7 +174,7 @@ impl Log {
         let offset = self.appender.append(&batch.bytes)?;
         let warnings = self.appender.take_warnings();
         if warnings.contains(&Warning::Deleted) {
-            self.start.archive_and_create();
+            self.start.restart_file();
         }
         let (mut named, mut aside) = (None, None);
         for (from, names) in &batch.names {

@@ -156,8 +156,8 @@ impl Start {
         if *count == 1 { id.clone() } else { RecordId(record_ref::copy_name(id.as_str(), *count)) }
     }
 
-    /// The file that was counted so far is gone, or ended: another one begins.
-    pub(crate) fn archive_and_create(&mut self) {
+    /// The file that was counted so far is gone: another one starts.
+    pub(crate) fn restart_file(&mut self) {
         (self.tally.messages, self.tally.started) = (0, None);
         self.names.clear();
     }

@@ -13,7 +13,6 @@ use crate::disk::replace::{Durable, replace};
 use crate::disk::sidecar::{self, Sidecar};
 use crate::model::error::{At, Result};
 use crate::model::git;
-use crate::redact;
 
 /// How often the sidecar is written while records come.
 const SIDECAR_EVERY_MS: i64 = 1_000;
@@ -72,7 +71,9 @@ pub(crate) fn tell(place: &Place, telling: impl FnOnce(Option<Value>, Tell) -> V
         Sidecar::Unclear => return Err(io::Error::from(io::ErrorKind::InvalidData)).at(path),
     };
     let mut told = telling(says, tell);
-    redact::scrub(&mut told, &[]);
+    if let Some(redactor) = &place.redactor {
+        redactor.scrub_json(&mut told, &[]);
+    }
     let mut bytes = serde_json::to_vec_pretty(&told).map_err(io::Error::from).at(path)?;
     bytes.push(b'\n');
     replace(&*place.disk, path, &(place.host.new_id)(), &bytes, Durable::No)

@@ -37,6 +37,7 @@ struct Machine {
     sim: Sim,
     host: Host,
     dialect: &'static dyn Dialect,
+    options: Options,
     /// The session's file, if it is begun now.
     log: String,
 }
@@ -51,7 +52,8 @@ impl Machine {
             platform: "linux".to_owned(),
             version: "test 1".to_owned(),
         };
-        let mut machine = Machine { sim: Sim::new(seed, &["/home"]), host, dialect, log: String::new() };
+        let (sim, options) = (Sim::new(seed, &["/home"]), Options::usual());
+        let mut machine = Machine { sim, host, dialect, options, log: String::new() };
         let (store, id) = (machine.store(), SessionId(new().id.unwrap().to_owned()));
         let path = store.path_of(&store.beginning(&id, &new(), None).unwrap()).unwrap();
         machine.log = path.to_string_lossy().into_owned();
@@ -59,12 +61,14 @@ impl Machine {
     }
 
     fn crash(&self, seed: u64) -> Machine {
-        let Machine { sim, host, dialect, log } = self;
-        Machine { sim: sim.crash(seed), host: host.clone(), dialect: *dialect, log: log.clone() }
+        let Machine { sim, host, dialect, options, log } = self;
+        let (host, options, log) = (host.clone(), options.clone(), log.clone());
+        Machine { sim: sim.crash(seed), host, dialect: *dialect, options, log }
     }
 
     fn store(&self) -> Store {
-        Store::on(Arc::new(self.sim.clone()), self.dialect, Path::new(STORE), self.host.clone()).unwrap()
+        let store = Store::on(Arc::new(self.sim.clone()), self.dialect, Path::new(STORE), self.host.clone());
+        store.unwrap().with_options(self.options.clone())
     }
 
     /// The session's file. Formats that name files after the time name each attempt otherwise.
@@ -92,7 +96,7 @@ impl Machine {
         let appender = Appender::open(Arc::new(self.sim.clone()), path, Vec::new())?;
         let mut log = Log::new(place, appender, start, None);
         log.tell_sidecar();
-        Ok(Recorder::new(log, Options::usual()))
+        Ok(Recorder::new(log, self.options.clone()))
     }
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::Ack;
 use crate::model::message::{Part, ReasoningPart, TextPart};
-use crate::redact::Held;
+use crate::redact::Redactor;
 
 /// What words are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -17,7 +17,8 @@ pub(super) enum Kind {
 #[derive(Clone)]
 pub(super) struct Open {
     pub(super) kind: Kind,
-    pub(super) held: Held,
+    /// The end of it, held back while more could make it a secret.
+    pub(super) held: String,
     /// How many bytes of it came.
     pub(super) came: usize,
     /// What a coarser grain has not written.
@@ -26,7 +27,28 @@ pub(super) struct Open {
 
 impl Open {
     pub(super) fn begin(kind: Kind) -> Open {
-        Open { kind, held: Held::default(), came: 0, text: String::new() }
+        Open { kind, held: String::new(), came: 0, text: String::new() }
+    }
+
+    /// Adds text, and returns what can be written.
+    pub(super) fn push(&mut self, text: &str, redactor: Option<&Redactor>) -> String {
+        self.came += text.len();
+        self.held.push_str(text);
+        let held_back = redactor.map_or(0, |redactor| redactor.held_back(&self.held));
+        let from = self.held.floor_char_boundary(self.held.len().saturating_sub(held_back));
+        let rest = self.held.split_off(from);
+        let safe = self.release(redactor);
+        self.held = rest;
+        safe
+    }
+
+    /// Returns all that is held back.
+    pub(super) fn release(&mut self, redactor: Option<&Redactor>) -> String {
+        let text = std::mem::take(&mut self.held);
+        match redactor {
+            Some(redactor) => redactor.scrub(None, &text).into_owned(),
+            None => text,
+        }
     }
 
     pub(super) fn part(&self, text: String) -> Part {
@@ -37,8 +59,8 @@ impl Open {
     }
 
     /// All that is not written yet, with what its provider says of it; nothing where there is neither.
-    pub(super) fn rest(&self, about: Option<Map<String, Value>>) -> (Part, bool) {
-        let text = self.text.clone() + &self.held.clone().release();
+    pub(super) fn rest(&self, about: Option<Map<String, Value>>, redactor: Option<&Redactor>) -> (Part, bool) {
+        let text = self.text.clone() + &self.clone().release(redactor);
         let (is_empty, mut part) = (text.is_empty() && about.is_none(), self.part(text));
         match &mut part {
             Part::Text(part) => part.provider_metadata = about,
@@ -76,7 +98,7 @@ impl Waiting {
     }
 
     /// The open part is whole: whoever still waits, waits for whatever is written next.
-    pub(super) fn archive_and_create(&mut self) {
+    pub(super) fn end_part(&mut self) {
         self.0.iter_mut().for_each(|waits| waits.end = 0);
     }
 }

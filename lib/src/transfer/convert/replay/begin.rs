@@ -12,13 +12,12 @@ use crate::disk::replace::write_all;
 use crate::model::error::{At, Result};
 use crate::model::project;
 use crate::model::record::SessionId;
-use crate::model::thinking::Triggers;
 use crate::session::Session;
 use crate::transfer::convert::pairing::Pairing;
 use crate::transfer::convert::path::OnePath;
 use crate::transfer::convert::script::{Script, derived_id};
 use crate::write::recorder::{Durability, Log, Mode, Options, Place, Recorder, Start};
-use crate::write::store::{NewSession, Store, bytes};
+use crate::write::store::{NewSession, Store};
 
 impl<'s> Replay<'s> {
     pub(super) fn begin(
@@ -37,7 +36,7 @@ impl<'s> Replay<'s> {
             // Its first line tells whom it is with, wherever the file goes: no place is made for nobody.
             store.path_of(&beginning)?;
         }
-        let header = bytes(&(store.writing.header)(&beginning));
+        let header = store.bytes(&(store.writing.header)(&beginning));
         let (script, place) = scripted(store, id, session.started(), file);
         let mut start = Start::fresh(&place, &project::of(&store.host.cwd));
         start.tally.git_branch = session.git_branch().map(str::to_owned);
@@ -64,7 +63,7 @@ impl<'s> Replay<'s> {
     }
 
     fn over(session: &'s Session, script: Script, log: Log) -> Replay<'s> {
-        let options = Options { durability: Some(Durability::Flush), triggers: Triggers::default() };
+        let options = Options { durability: Some(Durability::Flush), ..Options::usual() };
         let writing = log.place.writing;
         Replay {
             recorder: Recorder::new(log, options),

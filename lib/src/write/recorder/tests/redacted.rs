@@ -7,8 +7,9 @@ use serde_json::Value;
 use super::again::{answer_of, text_of};
 use super::bodies;
 use super::*;
-use crate::model::record::Body;
-use crate::redact::{self, Rules};
+use crate::redact::{Redactor, Rule};
+use crate::write::recorder::draft::call_ids;
+use std::borrow::Cow;
 
 /// Every string that was looked at ends in it.
 const MARK: char = '¶';
@@ -32,27 +33,43 @@ fn unmarked(value: &Value) -> Vec<String> {
     unmarked
 }
 
-/// The ids by which records and calls are found: they are written as they are.
-fn ids_of(body: &Body) -> Vec<String> {
-    redact::ids_of(body, [])
+/// Marks every text.
+struct Mark;
+
+impl Rule for Mark {
+    fn scrub<'t>(&self, _: Option<&str>, text: &'t str) -> Cow<'t, str> {
+        if text.ends_with(MARK) { text.into() } else { format!("{text}{MARK}").into() }
+    }
+}
+
+/// Holds three bytes back.
+struct Three;
+
+impl Rule for Three {
+    fn scrub<'t>(&self, _: Option<&str>, text: &'t str) -> Cow<'t, str> {
+        text.into()
+    }
+
+    fn held_back(&self, text: &str) -> usize {
+        text.len().min(3)
+    }
+}
+
+fn machine(dialect: &'static dyn Dialect, rule: impl Rule + 'static) -> Machine {
+    let redactor = Some(Arc::new(Redactor::new(vec![Box::new(rule)])));
+    Machine { options: Options { redactor, ..Options::usual() }, ..Machine::new(dialect, 0) }
 }
 
 #[test]
 fn every_string_of_every_body_is_looked_at_before_it_is_written() {
-    let mark = |text: &mut String| {
-        if !text.ends_with(MARK) {
-            text.push(MARK);
-        }
-    };
-    redact::tests::RULES.set(Some(Rules { scrub: mark, hold: redact::tests::NOTHING_HELD }));
     let mut runner = TestRunner::new(Config { failure_persistence: None, cases: 60, ..Config::default() });
     let walked = runner.run(&bodies::several(), |bodies| {
         for dialect in again::written() {
-            let machine = Machine::new(dialect, 0);
+            let machine = machine(dialect, Mark);
             let mut recorder = machine.start().unwrap();
             let mut known: Vec<String> = vec![new().id.unwrap().to_owned()];
             for body in &bodies {
-                known.extend(ids_of(body));
+                known.extend(call_ids(body).map(str::to_owned));
                 // What a format has no place for is not written.
                 drop(recorder.record(body.clone()));
                 drop(recorder.delta(Delta::Text("streamed".to_owned())));
@@ -70,15 +87,12 @@ fn every_string_of_every_body_is_looked_at_before_it_is_written() {
         }
         Ok(())
     });
-    redact::tests::RULES.set(None);
     walked.unwrap();
 }
 
 #[test]
 fn a_call_whose_end_is_held_back_is_told_when_that_is_written() {
-    let three = |text: &str| text.len().min(3);
-    redact::tests::RULES.set(Some(redact::Rules { scrub: |_| (), hold: three }));
-    let machine = Machine::new(&Native, 0);
+    let machine = machine(&Native, Three);
     let mut recorder = machine.start().unwrap();
     recorder.user("first").unwrap();
     let held = |ack: Result<Ack>| if let Ok(Ack::Held { ticket }) = ack { ticket } else { panic!("{ack:?}") };
@@ -92,6 +106,5 @@ fn a_call_whose_end_is_held_back_is_told_when_that_is_written() {
     recorder.release().unwrap();
     assert_eq!(recorder.settled().iter().map(|saved| saved.ticket).collect::<Vec<_>>(), [second, third]);
     recorder.finish_answer(None).unwrap();
-    redact::tests::RULES.set(None);
     assert_eq!(answer_of(&machine).parts, [Part::text("abcdefgh")]);
 }
