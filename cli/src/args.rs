@@ -1,4 +1,4 @@
-//! What was typed.
+//! The command line: what was typed.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -17,10 +17,9 @@ use crate::failure::{Failure, FailureKind};
 
 /// The session history of every AI agent, in one place
 ///
-/// Reads what agents keep of their conversations, as they keep it: nothing is imported, and only a command that is aimed at a session
-/// writes to it. A session is named by its id
-/// or any unique beginning of it, by @ (the newest of this project), @~1 (the one before), DIALECT:ID, a path, or - (standard input);
-/// a message by SESSION#ID.
+/// Reads the files that agents keep of their conversations: nothing is imported, and a session is changed only by a command that names
+/// it. A session is named by its id or a unique prefix, by @ (the newest of this project), @~1 (the one before it), DIALECT:ID, a path,
+/// or - (standard input); a message by SESSION#ID.
 #[derive(Parser, Debug)]
 #[command(
     name = "scrollback",
@@ -60,11 +59,14 @@ pub(crate) enum Command {
     Config(ConfigArgs),
     Completions(CompletionsArgs),
     /// Print the manual page
+    #[command(
+        after_long_help = "Examples:\n  scrollback man | man -l -\n  scrollback man > ~/.local/share/man/man1/scrollback.1"
+    )]
     Man,
 }
 
 impl Command {
-    /// Whether it is aimed at a session, or at a place for one, to write there. `convert` may write elsewhere.
+    /// Whether it writes to a session or creates one. `convert` may write somewhere else.
     pub(crate) fn writes(&self) -> bool {
         match self {
             Command::Record(_)
@@ -107,16 +109,16 @@ pub(crate) struct Global {
     /// Look at the project of this directory
     #[arg(long, global = true, value_name = "DIR", help_heading = "Which sessions", conflicts_with = "all")]
     pub(crate) project: Option<PathBuf>,
-    /// Look only at this agent's sessions, and read files as its
+    /// Look only at this agent's sessions, and read files as its format
     #[arg(long, global = true, value_name = "NAME", help_heading = "Which sessions")]
     pub(crate) dialect: Option<String>,
     /// Look for sessions in this store instead of the usual places
     #[arg(long, global = true, value_name = "DIR", help_heading = "Which sessions")]
     pub(crate) store: Option<PathBuf>,
-    /// Only what was updated at or after this time: a date, an instant, or an age such as 3d, 12h, 2w
+    /// Only sessions updated at or after this time: a date, an instant, or an age such as 3d, 12h, 2w
     #[arg(long, global = true, value_name = "TIME", help_heading = "Which sessions")]
     pub(crate) since: Option<String>,
-    /// Only what was updated before this time
+    /// Only sessions updated before this time
     #[arg(long, global = true, value_name = "TIME", help_heading = "Which sessions")]
     pub(crate) until: Option<String>,
 }
@@ -129,7 +131,7 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// Parses the command line; what is no command is answered here.
+/// Parses the command line. Help and errors of usage are printed here.
 pub(crate) fn parse() -> Result<(Ctx, Cli), ExitCode> {
     let typed: Vec<OsString> = std::env::args_os().collect();
     let error = match Cli::try_parse_from(&typed) {
@@ -140,7 +142,7 @@ pub(crate) fn parse() -> Result<(Ctx, Cli), ExitCode> {
         Err(error) => error,
     };
     if !error.use_stderr() {
-        // Help. A closed pipe is the reader's choice.
+        // This is help. If the pipe is closed, the reader has seen enough.
         drop(error.print());
         return Err(ExitCode::SUCCESS);
     }
@@ -149,7 +151,7 @@ pub(crate) fn parse() -> Result<(Ctx, Cli), ExitCode> {
     Err(ctx.finish(Err(misuse(&error))))
 }
 
-/// One line and a hint, of what clap says in a paragraph.
+/// Shortens a paragraph of clap to one line and a hint.
 fn misuse(error: &clap::Error) -> Failure {
     let text = error.render().to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -163,6 +165,5 @@ fn misuse(error: &clap::Error) -> Failure {
     let command = usage.and_then(|usage| usage.split(' ').next()).filter(|word| !word.starts_with(['-', '<', '[']));
     let help = command.map_or_else(|| "--help".to_owned(), |command| format!("{command} --help"));
     let message = if listed.is_empty() { first } else { format!("{first} {listed}") };
-    Failure::new(FailureKind::Usage, message)
-        .hint(tip.unwrap_or_else(|| format!("`scrollback {help}` shows what can be said")))
+    Failure::new(FailureKind::Usage, message).hint(tip.unwrap_or_else(|| format!("run `scrollback {help}`")))
 }

@@ -1,4 +1,4 @@
-//! What a command may use: where sessions lie, the clock, and the two outputs. Nothing else reads the environment.
+//! What a command uses: the home, the config, the clock, and the two outputs. Nothing else reads the environment.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -23,24 +23,24 @@ use crate::terminal::{Look, clean};
 /// Lines of prose longer than this are hard to read, however wide the window is.
 const WIDEST_COLUMNS: usize = 120;
 
-/// The width when nobody tells one.
+/// The width of an output that has none.
 const PIPE_COLUMNS: usize = 100;
 
-/// Tests and screenshots need a clock that stands still.
+/// Tests and screenshots stop the clock.
 const CLOCK_VARIABLE: &str = "SCROLLBACK_NOW";
 
 /// One run of the program.
 pub(crate) struct Ctx {
     pub(crate) home: Home,
     pub(crate) config: Config,
-    /// Where the command was typed, also when the home is the demo's.
+    /// The directory that the command was typed in, also with `--demo`.
     pub(crate) typed_in: PathBuf,
     pub(crate) now: Timestamp,
     pub(crate) zone: TimeZone,
     pub(crate) look: Look,
     pub(crate) json: bool,
     pub(crate) demo: bool,
-    /// Whether a person looks at standard output, at standard error.
+    /// Whether standard output is a terminal, and standard error.
     pub(crate) on_terminal: bool,
     pub(crate) err_on_terminal: bool,
     pub(crate) out: Box<dyn Write>,
@@ -49,7 +49,7 @@ pub(crate) struct Ctx {
 }
 
 impl Ctx {
-    /// The real world.
+    /// The machine that this runs on.
     pub(crate) fn system(global: &Global) -> Ctx {
         let vars: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
@@ -91,7 +91,7 @@ impl Ctx {
         }
     }
 
-    /// Enough to report a misuse.
+    /// Enough to report an error of usage.
     pub(crate) fn plain(json: bool) -> Ctx {
         let color = Some(ColorChoice::Never);
         let global = Global {
@@ -108,42 +108,40 @@ impl Ctx {
         Ctx::system(&global)
     }
 
-    /// Refuses a clock that was set to no time.
+    /// Fails if the clock was set to something that is not a time.
     pub(crate) fn check_clock(&self) -> Result<(), Failure> {
         let set = self.home.vars.get(CLOCK_VARIABLE).filter(|now| !now.is_empty());
         match set.filter(|now| now.parse::<Timestamp>().is_err()) {
             None => Ok(()),
-            Some(now) => {
-                Err(Failure::new(FailureKind::Usage, format!("{CLOCK_VARIABLE} is {now:?}, which is no instant"))
-                    .hint("say one, such as 2026-11-15T12:00:00Z, or unset it"))
-            }
+            Some(now) => Err(Failure::new(FailureKind::Usage, format!("invalid time in {CLOCK_VARIABLE}: {now:?}"))
+                .hint("set it to an instant such as 2026-11-15T12:00:00Z, or unset it")),
         }
     }
 
-    /// Whether tests and screenshots have stopped the clock.
-    fn clock_stands(&self) -> bool {
+    /// Whether the clock is stopped.
+    fn is_clock_stopped(&self) -> bool {
         self.home.vars.get(CLOCK_VARIABLE).is_some_and(|now| !now.is_empty())
     }
 
-    /// Looks at the clock again, in a command that runs for long.
-    pub(crate) fn look_at_the_clock(&mut self) {
-        if !self.clock_stands() {
+    /// Reads the clock again, in a command that runs for long.
+    pub(crate) fn update_now(&mut self) {
+        if !self.is_clock_stopped() {
             self.now = Timestamp::now();
         }
     }
 
-    /// What a writer of sessions is handed: the clock stands still where it does for everybody.
+    /// What a writer of sessions needs; its clock is stopped if ours is.
     pub(crate) fn host(&self) -> Result<Host, Failure> {
         let mut host = Host::system(concat!("scrollback ", env!("CARGO_PKG_VERSION")))?;
         host.cwd.clone_from(&self.home.cwd);
-        if self.clock_stands() {
+        if self.is_clock_stopped() {
             let now = self.now;
             host.now = Arc::new(move || now);
         }
         Ok(host)
     }
 
-    /// Puts the demo home in the place of the user's.
+    /// Uses the demo home instead of the user's.
     pub(crate) fn enter_demo(&mut self) -> Result<(), Failure> {
         let dir = demo::unpack(&self.home)?;
         self.home = Home { cwd: dir.clone(), dir, vars: BTreeMap::new() };
@@ -154,12 +152,12 @@ impl Ctx {
         Paint { colour: self.look.colour }
     }
 
-    /// How prose should look: never wider than one can read.
+    /// How prose should look: never too wide to read.
     pub(crate) fn prose(&self) -> Look {
         Look { width: self.look.width.min(WIDEST_COLUMNS), ..self.look }
     }
 
-    /// Lets a person page through what follows.
+    /// Sends the following output to a pager, if a person reads it.
     pub(crate) fn page(&mut self, from_line: usize) {
         if !self.on_terminal || self.json {
             return;
@@ -170,7 +168,7 @@ impl Ctx {
         }
     }
 
-    /// Lets a writer use the output and everything else at the same time.
+    /// Lends the output to a function that needs the rest of the context too.
     pub(crate) fn writing(
         &mut self,
         write: impl FnOnce(&Ctx, &mut dyn Write) -> Result<(), Failure>,
@@ -194,9 +192,9 @@ impl Ctx {
         Ok(())
     }
 
-    /// Tells of something that could not be read; the command goes on without it.
+    /// Warns about something that could not be read; the command continues without it.
     pub(crate) fn warn(&mut self, failure: &Failure) -> Result<(), Failure> {
-        Ok(self.tell(failure)?)
+        Ok(self.print_failure(failure)?)
     }
 
     /// Warns about something before or while it happens; the command continues.
@@ -229,7 +227,7 @@ impl Ctx {
         Ok(())
     }
 
-    /// Says something beside the data. With `--json` nobody would read it.
+    /// Prints a note on standard error; with `--json` nobody would read it.
     pub(crate) fn note(&mut self, text: &str) -> Result<(), Failure> {
         if !self.json {
             writeln!(self.err, "{}", clean::line(text))?;
@@ -237,7 +235,7 @@ impl Ctx {
         Ok(())
     }
 
-    /// Ends the run: everything is written out, a failure is told, and the exit code says how it went.
+    /// Ends the run: flushes the output, prints the failure, and returns the exit code.
     pub(crate) fn finish(&mut self, done: Result<ExitCode, Failure>) -> ExitCode {
         let flushed = self.out.flush().map_err(Failure::from);
         self.out = Box::new(io::sink());
@@ -247,14 +245,14 @@ impl Ctx {
         match done.and_then(|code| flushed.map(|()| code)) {
             Ok(code) => code,
             Err(failure) => {
-                let told = self.tell(&failure);
-                // There is nowhere left to say that it could not be said.
-                ExitCode::from(if told.is_ok() { failure.exit_code() } else { 2 })
+                let printed = self.print_failure(&failure);
+                // If standard error is closed, there is no other place to report that.
+                ExitCode::from(if printed.is_ok() { failure.exit_code() } else { 2 })
             }
         }
     }
 
-    fn tell(&mut self, failure: &Failure) -> io::Result<()> {
+    fn print_failure(&mut self, failure: &Failure) -> io::Result<()> {
         if failure.kind == FailureKind::BrokenPipe {
             return Ok(());
         }

@@ -40,13 +40,13 @@ fn a_session_is_ended_and_the_next_message_begins_another() {
     let again = fluux(&env, &[&["new"], &jid[..]].concat(), "");
     assert_eq!(
         again.all(),
-        "[exit 1]\nscrollback: nothing is ended: there is no session that goes on\nhint: the next message begins one\n"
+        "[exit 1]\nscrollback: no session was ended: there is no current session\nhint: the next message starts one\n"
     );
     fluux(&env, &[&["record"], &jid[..]].concat(), "{\"user\": \"Three\"}\n");
     let by_name = fluux(&env, &["new", "memory/alice@example.com/history.jsonl"], "");
     assert_eq!(
         (by_name.code, by_name.out.as_str()),
-        (0, "the session is ended, and is called alice@example.com:20261115-120001 now\n"),
+        (0, "ended the session: it is now alice@example.com:20261115-120001\n"),
         "{}",
         by_name.all()
     );
@@ -88,7 +88,7 @@ fn what_says_nothing_is_not_ended_and_that_is_said() {
     ] {
         fs::write(&path, text).unwrap();
         let ran = fluux(&env, &["new", "--jid", "alice@example.com"], "");
-        assert_eq!(ran.all(), "[exit 1]\nscrollback: nothing is ended: no message of this session is whole yet\n");
+        assert_eq!(ran.all(), "[exit 1]\nscrollback: no session was ended: this session has no whole message yet\n");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
     assert!(archives(&env, "alice@example.com").is_empty());
@@ -98,13 +98,13 @@ fn what_says_nothing_is_not_ended_and_that_is_said() {
 fn what_cannot_be_ended_is_told_with_a_hint() {
     let env = TestEnv::new();
     for (args, message, hint) in [
-        (&["new"][..], "no session was named", "name it, or say --dialect fluux --jid JID, or --dialect sage-el"),
+        (&["new"][..], "no session was named", "name it, or use --dialect fluux --jid JID, or --dialect sage-el"),
         (
             &["new", "--dialect", "claude-code"],
-            "claude-code sessions are not ended: there can be any number of them",
-            "a new session begins by itself with `scrollback record`",
+            "claude-code sessions do not end: an agent can have any number of them",
+            "`scrollback record` starts a new session by itself",
         ),
-        (&["new", "--dialect", "fluux"], "whom is the session with?", "--jid names a person or a room"),
+        (&["new", "--dialect", "fluux"], "no person or room was named", "add --jid JID"),
         (
             &["new", "--dialect", "fluux", "--jid", "../x"],
             "\"../x\" is no JID that names a folder: it would leave the store",
@@ -112,8 +112,8 @@ fn what_cannot_be_ended_is_told_with_a_hint() {
         ),
         (
             &["new", "--dialect", "sage-el", "--jid", "a@b"],
-            "--jid is for sessions of Fluux Agent",
-            "say --dialect fluux, or leave --jid out",
+            "--jid is only for sessions of Fluux Agent",
+            "use --dialect fluux, or leave out --jid",
         ),
         (
             &["record", "--idle-minutes", "5"],
@@ -133,8 +133,8 @@ fn what_cannot_be_ended_is_told_with_a_hint() {
         (&["record", "--dialect", "sage-el", "--id", "mine"], "sage-el sessions cannot be given an id", "omit --id"),
         (
             &["new", "--demo", "--dialect", "sage-el"],
-            "the demo is only read",
-            "leave --demo out to write to a session of your own",
+            "the demo is read-only",
+            "leave out --demo to write to your own sessions",
         ),
     ] {
         let ran = env.run(args);

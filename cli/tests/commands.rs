@@ -473,7 +473,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: `scrollback list --all` shows every session
     $ scrollback show  [exit 2]
     scrollback: the following required arguments were not provided: <SESSION>
-    hint: `scrollback show --help` shows what can be said
+    hint: run `scrollback show --help`
     $ scrollback list --dialect klingon  [exit 2]
     scrollback: unknown dialect "klingon"
     hint: use one of: native, claude-code, codex, qwen-code, fluux, sage-el, ai-sdk
@@ -485,13 +485,13 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: use a date (2026-11-01), an instant, or an age (30m, 12h, 3d, 2w)
     $ scrollback list --all --project .  [exit 2]
     scrollback: the argument '--all' cannot be used with '--project <DIR>'
-    hint: `scrollback list --help` shows what can be said
+    hint: run `scrollback list --help`
     $ scrollback show abc1 --sdk 4  [exit 2]
     scrollback: invalid value '4' for '--sdk <MAJOR>': no AI SDK "4" (5, 6 and 7 are known)
-    hint: `scrollback --help` shows what can be said
+    hint: run `scrollback --help`
     $ scrollback frobnicate  [exit 2]
     scrollback: unrecognized subcommand 'frobnicate'
-    hint: `scrollback --help` shows what can be said
+    hint: run `scrollback --help`
     "#);
 }
 

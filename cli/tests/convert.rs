@@ -155,10 +155,10 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     hint: run `scrollback show` to see the session; native stores everything that scrollback understands
     scrollback: this is no known agent's format
     hint: --dialect says whose it is; `scrollback show` shows what can be read of it
-    scrollback: the demo is only read
+    scrollback: the demo is read-only
     hint: -o FILE or --store DIR says where the converted session goes
     scrollback: the argument '--output <FILE>' cannot be used with '--store <DIR>'
-    hint: `scrollback convert --help` shows what can be said
+    hint: run `scrollback convert --help`
     "#);
     let left: Vec<_> = fs::read_dir(env.work()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left.len(), 2, "{left:?}");

@@ -97,7 +97,7 @@ fn what_cannot_be_imported_is_told() {
         (&["import", "lacking.db"], 2, "hint: it needs a table `agents` with the columns id, prompt, status and model"),
         (&["import", "."], 2, "not a regular file"),
         (&["import", "text.db", "--dialect", "codex"], 2, "what is imported becomes native"),
-        (&["--demo", "import", "text.db"], 2, "the demo is only read"),
+        (&["--demo", "import", "text.db"], 2, "the demo is read-only"),
     ] {
         let ran = env.run(args);
         assert_eq!(ran.code, code, "{}", ran.all());

@@ -133,8 +133,8 @@ fn what_is_not_there_cannot_be_gone_on_with() {
         (["--id=-x", "--json"], "it begins with a -"),
         (["--title", ""], "a title is one line"),
         (["--title", "two\nlines"], "a title is one line"),
-        (["--jid", "a@example.org"], "say --dialect fluux"),
-        (["--dialect", "fluux"], "--jid names a person or a room"),
+        (["--jid", "a@example.org"], "use --dialect fluux"),
+        (["--dialect", "fluux"], "no person or room was named"),
     ] {
         let ran = record(&env, &args, "{\"user\": \"q\"}\n");
         assert!(ran.all().contains(why), "{args:?}: {}", ran.all());

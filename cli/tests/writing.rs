@@ -49,13 +49,13 @@ fn a_fork_that_ends_in_a_prompt_can_be_taken_away_at_once() {
 fn a_title_is_a_record() {
     let (env, path) = env();
     assert_snapshot!(without_ids(&env.run(&["rename", "s1", "Sums"]).all()), @r#"
-    s1 is called "Sums" now
+    renamed s1 to "Sums"
     [exit 0]
     "#);
     assert_snapshot!(without_ids(&env.run(&["rename", "s1", "Sums, again"]).all()), @r#"
-    s1 is called "Sums, again" now
+    renamed s1 to "Sums, again"
     [exit 0]
-    It was "Sums": `scrollback rename` with that takes it back.
+    It was "Sums": `scrollback rename` with this title undoes the change.
     "#);
     let told = env.run(&["rename", "s1", "Third", "--json"]).json();
     assert_eq!((&told["session"], &told["path"]), (&json!("s1"), &json!("$HOME/.sage/sessions/s1/messages.jsonl")));
@@ -76,9 +76,9 @@ fn a_title_is_a_record() {
 fn a_step_back_is_a_record_and_leaves_a_branch() {
     let (env, path) = env();
     assert_snapshot!(without_ids(&env.run(&["rewind", "s1#a1", "--reason", "Was it?"]).all()), @"
-    s1 goes on from a1
+    s1 continues from a1
     [exit 0]
-    What was left stays a branch: `scrollback rewind s1#a2` takes this back.
+    Later records stay as a branch: `scrollback rewind s1#a2` undoes the rewind.
     ");
     assert_snapshot!(env.run(&["tree", "s1"]).out.lines().take(5).collect::<Vec<_>>().join("\n"), @"
     │ u1       user        15 Nov 2026 10:00  What is two and two?
@@ -94,7 +94,7 @@ fn a_step_back_is_a_record_and_leaves_a_branch() {
     assert_snapshot!(env.run(&["rewind", "s1"]).all(), @"
     [exit 2]
     scrollback: no record was named
-    hint: say s1#RECORD; `scrollback tree` shows every record
+    hint: use s1#RECORD; `scrollback tree` shows every record
     ");
     assert_eq!(env.run(&["rewind", "s1#zzz"]).code, 1);
     let ambiguous = env.run(&["rewind", "s1#u"]);
@@ -261,7 +261,7 @@ fn the_demo_is_never_written() {
     ] {
         let ran = env.run(&[&["--demo"], args].concat());
         assert_eq!(ran.code, 2, "{args:?}");
-        assert!(ran.err.contains("the demo is only read\nhint: "), "{}", ran.err);
+        assert!(ran.err.contains("the demo is read-only\nhint: "), "{}", ran.err);
     }
     assert_eq!(fs::read(&path).unwrap(), before);
     assert!(!env.home().join(".local").exists());
@@ -296,7 +296,7 @@ fn a_line_without_an_end_is_told_from_a_torn_one() {
     let path = env.session("s1", talk().trim_end());
     let ran = env.run(&["rename", "s1", "Whole"]);
     assert!(
-        ran.err.contains("warning: the last record's line had no end; it got one, nothing else changed\n"),
+        ran.err.contains("warning: the last record had no line end; one was added, nothing else changed\n"),
         "{}",
         ran.err
     );
@@ -321,7 +321,7 @@ fn the_demo_is_not_even_unpacked_for_a_command_that_writes() {
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(
             (output.status.code(), told.as_str()),
-            (Some(2), "scrollback: the demo is only read\nhint: leave --demo out to write to a session of your own\n"),
+            (Some(2), "scrollback: the demo is read-only\nhint: leave out --demo to write to your own sessions\n"),
             "{args:?}"
         );
         assert!(!env.work().join("own").exists(), "{args:?}");
@@ -337,7 +337,7 @@ fn a_clock_that_is_set_to_no_time_stops_everything() {
             let output = env.command(args).env("SCROLLBACK_NOW", now).output().unwrap();
             let told = String::from_utf8(output.stderr).unwrap();
             let expected = format!(
-                "scrollback: SCROLLBACK_NOW is {now:?}, which is no instant\nhint: say one, such as 2026-11-15T12:00:00Z, or unset it\n"
+                "scrollback: invalid time in SCROLLBACK_NOW: {now:?}\nhint: set it to an instant such as 2026-11-15T12:00:00Z, or unset it\n"
             );
             assert_eq!(told == expected, !is_known, "{now:?} {args:?}: {told}");
             assert_eq!(output.status.code() == Some(2), !is_known, "{now:?} {args:?}: {told}");
@@ -514,7 +514,7 @@ fn a_project_is_where_its_name_leads() {
 fn a_step_back_to_where_the_session_stands_leaves_nothing() {
     let (env, _) = env();
     assert_snapshot!(without_ids(&env.run(&["rewind", "s1#a2"]).all()), @"
-    s1 goes on from a2
+    s1 continues from a2
     [exit 0]
     ");
     let ran = env.run(&["rewind", "s1#"]);

@@ -17,17 +17,17 @@ use crate::terminal::paint::Paint;
 ///
 /// The config file sets defaults of options: `color` (auto, always, never), `pager`, `list.limit` and `tail.last`. An option on the
 /// command line counts more, and so does $SCROLLBACK_PAGER. An unknown key or an invalid value is a warning.
-///
-/// Examples:
-///
-///   scrollback config set list.limit 20
-///
-///   scrollback config get color
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct ConfigArgs {
     #[command(subcommand)]
     action: Action,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  scrollback config set list.limit 20
+  scrollback config get color";
 
 #[derive(Subcommand, Debug)]
 enum Action {

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
         check_reader(ctx)?;
     }
     if ctx.demo && args.output.is_none() && global.store.is_none() {
-        let failure = Failure::new(FailureKind::Usage, "the demo is only read");
+        let failure = Failure::new(FailureKind::Usage, "the demo is read-only");
         return Err(failure.hint("-o FILE or --store DIR says where the converted session goes"));
     }
     // --store is where the session goes, not where it comes from.

@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ForkArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let head = named.map(|record| record.id().into_owned());
     let fork = Fork { head: head.as_deref(), id: args.id.as_deref() };
     let forked = writable.store()?.fork(&writable.session, fork)?;
-    warnings::tell_all(&forked.warnings, ctx)?;
+    warnings::print(&forked.warnings, ctx)?;
     if forked.closed_gaps > 0 {
         let places = plural(forked.closed_gaps as u64, "place");
         ctx.caution(

@@ -1,4 +1,4 @@
-//! One file a command; someone who has read one has read all.
+//! One file per command, all of one shape.
 
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -30,13 +30,13 @@ use crate::ctx::Ctx;
 use crate::failure::Failure;
 use crate::session::writable;
 
-/// Nothing was found, or something is wrong with what was.
+/// The exit code when nothing was found, or something is wrong with it.
 pub(crate) const FOUND_PROBLEMS: u8 = 1;
 
-/// Nothing could be done.
+/// The exit code when nothing could be done.
 pub(crate) const FAILED: u8 = 2;
 
-/// Does what was typed.
+/// Runs the command that was typed.
 pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     if cli.version {
         return version::run(ctx);

@@ -1,4 +1,4 @@
-//! `new`: the session that goes on is ended, so that the next one begins afresh.
+//! `new`: ends the current session, so that the next message starts a new one.
 
 use std::process::ExitCode;
 
@@ -16,68 +16,74 @@ use crate::session::warnings;
 use crate::session::writable::{self, Done, Writable};
 use crate::terminal::clean;
 
-/// End the current session, where an agent has one at a time
+/// End the current session of an agent that has one at a time
 ///
-/// Moves the log to where the agent keeps ended sessions: of Fluux Agent to sessions/YYYYMMDD-HHMMSS.jsonl, of sage for Emacs to history/, by the clock of
-/// Greenwich. Its bytes stay as they are and nothing is overwritten; the next message begins a new session. Where no message is whole yet, nothing is
-/// ended. Name the session, or say whose it is: --dialect fluux --jid JID, or --dialect sage-el [--project DIR].
+/// Moves the log to where the agent keeps ended sessions: for Fluux Agent to sessions/YYYYMMDD-HHMMSS.jsonl, for sage for Emacs to
+/// history/, in UTC. The file itself does not change, and nothing is overwritten; the next message starts a new session. A session
+/// without a whole message is not ended. Name the session, or use --dialect fluux --jid JID, or --dialect sage-el [--project DIR].
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct NewArgs {
-    /// Session id, unique beginning, @, or a path
+    /// Session id, unique prefix, @, or a path
     session: Option<SessionName>,
-    /// The person or room that the session is with
+    /// The person or room of the session
     #[arg(long, value_name = "JID", conflicts_with = "session")]
     jid: Option<String>,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  scrollback new --dialect fluux --jid ada@example.org
+  scrollback new --dialect sage-el --project ~/tide-tables";
 
 pub(crate) fn run(args: &NewArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let (store, source) = match &args.session {
         Some(name) => {
             let writable = Writable::find(name, global, ctx)?;
-            check_archives(writable.source.dialect)?;
+            check_can_end(writable.source.dialect)?;
             (writable.store()?, Some(writable.source))
         }
         None => current(args, global, ctx)?,
     };
     let ended = source.map_or(Ok(Rotation::NotThere), |source| store.rotate(&source, When::Now))?;
-    let nothing = |why: &str| Failure::new(FailureKind::NotFound, format!("nothing is ended: {why}"));
+    let nothing = |why: &str| Failure::new(FailureKind::NotFound, format!("no session was ended: {why}"));
     match ended {
-        Rotation::Ended(ended) => tell(&ended, ctx),
-        Rotation::Empty | Rotation::NotIdle => Err(nothing("no message of this session is whole yet")),
-        Rotation::NotThere => Err(nothing("there is no session that goes on").hint("the next message begins one")),
+        Rotation::Ended(ended) => print(&ended, ctx),
+        Rotation::Empty | Rotation::NotIdle => Err(nothing("this session has no whole message yet")),
+        Rotation::NotThere => Err(nothing("there is no current session").hint("the next message starts one")),
     }
 }
 
-/// The session that goes on with somebody, or in a project.
+/// The current session of a person, a room or a project.
 fn current(args: &NewArgs, global: &Global, ctx: &Ctx) -> Result<(Store, Option<Source>), Failure> {
     let Some(dialect) = scope::dialect(global)? else {
         let failure = Failure::new(FailureKind::Usage, "no session was named");
-        return Err(failure.hint("name it, or say --dialect fluux --jid JID, or --dialect sage-el"));
+        return Err(failure.hint("name it, or use --dialect fluux --jid JID, or --dialect sage-el"));
     };
-    check_archives(dialect)?;
+    check_can_end(dialect)?;
     let with = writable::with_whom(dialect, args.jid.as_deref())?;
     let (store, project) = writable::place_for(dialect, None, global, ctx)?;
     let source = store.current(&NewSession { with: with.as_deref(), ..NewSession::of(&project) })?;
     Ok((store, source))
 }
 
-fn check_archives(dialect: &dyn Dialect) -> Result<(), Failure> {
+fn check_can_end(dialect: &dyn Dialect) -> Result<(), Failure> {
     if dialect.writer().is_some_and(|writing| writing.ended_path.is_some()) {
         return Ok(());
     }
-    let message = format!("{} sessions are not ended: there can be any number of them", dialect.name());
-    Err(Failure::new(FailureKind::Usage, message).hint("a new session begins by itself with `scrollback record`"))
+    let message = format!("{} sessions do not end: an agent can have any number of them", dialect.name());
+    Err(Failure::new(FailureKind::Usage, message).hint("`scrollback record` starts a new session by itself"))
 }
 
-fn tell(ended: &EndedSession, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    warnings::tell_all(&ended.warnings, ctx)?;
+fn print(ended: &EndedSession, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    warnings::print(&ended.warnings, ctx)?;
     if ctx.json {
         let (session, path) = (ended.session.to_string(), ended.path.clone());
         ctx.print_json(&Done { session, record: None, path })?;
     } else {
         let session = clean::line(ended.session.as_str());
-        ctx.line(&format!("the session is ended, and is called {session} now"))?;
-        ctx.note(&format!("It lies in {}", ended.path.display()))?;
+        ctx.line(&format!("ended the session: it is now {session}"))?;
+        ctx.note(&format!("Its file is {}", ended.path.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<E
 fn remove(writable: &Writable, ctx: &mut Ctx) -> Result<Gone, Failure> {
     let trash = writable.store()?.trash_of(&writable.source, &ctx.home.data());
     if trash.is_in_use(&writable.session) {
-        warnings::tell_all(&[Warning::InUse], ctx)?;
+        warnings::print(&[Warning::InUse], ctx)?;
     }
     let removed = trash.remove(&writable.session)?;
     if !ctx.json {

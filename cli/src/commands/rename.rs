@@ -1,4 +1,4 @@
-//! `rename`: a session gets a title.
+//! `rename`: gives a session a title.
 
 use std::process::ExitCode;
 
@@ -14,30 +14,36 @@ use crate::terminal::clean;
 
 /// Give a session a title
 ///
-/// The title is appended to the session as a record: nothing that is there changes, and of several titles the last one counts.
+/// The title is appended to the session as a record: nothing else in the file changes, and the last title counts.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct RenameArgs {
-    /// Session id, unique beginning, @, or a path
+    /// Session id, unique prefix, @, or a path
     session: SessionName,
     /// The new title
     title: String,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  scrollback rename @ 'Tide tables for Brest'
+  scrollback rename 3f8a 'Lighthouse keepers'";
+
 pub(crate) fn run(args: &RenameArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let no_title = |why| Failure::new(FailureKind::Usage, "that is no title").hint(why);
-    let title = &Title::checked(&args.title).map_err(no_title)?;
+    let invalid = |why| Failure::new(FailureKind::Usage, "invalid title").hint(why);
+    let title = &Title::checked(&args.title).map_err(invalid)?;
     let writable = Writable::find(&args.session, global, ctx)?;
     let before = writable.session.title().filter(|title| title.source == TitleSource::Manual).cloned();
     let new = Title { text: title.to_owned(), source: TitleSource::Manual };
     let renamed = writable.store()?.rename(&writable.source, new)?;
-    warnings::tell_all(&renamed.warnings, ctx)?;
+    warnings::print(&renamed.warnings, ctx)?;
     if ctx.json {
         ctx.print_json(&writable.done(renamed.ack.id().map(ToString::to_string)))?;
         return Ok(ExitCode::SUCCESS);
     }
-    ctx.line(&format!("{} is called {:?} now", clean::line(&writable.id()), clean::line(title)))?;
+    ctx.line(&format!("renamed {} to {:?}", clean::line(&writable.id()), clean::line(title)))?;
     if let Some(before) = before {
-        ctx.note(&format!("It was {:?}: `scrollback rename` with that takes it back.", before.text))?;
+        ctx.note(&format!("It was {:?}: `scrollback rename` with this title undoes the change.", before.text))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! `rewind`: a session goes on from an earlier record.
+//! `rewind`: lets a session continue from an earlier record.
 
 use std::process::ExitCode;
 
@@ -12,24 +12,30 @@ use crate::session::warnings;
 use crate::session::writable::Writable;
 use crate::terminal::clean;
 
-/// Let a session go on from an earlier record
+/// Continue a session from an earlier record
 ///
-/// A record is appended that says so: nothing is removed, and what was left stays a branch that `tree` shows. Files are not touched.
-/// Formats that are one line of records have no branches: fork such a session, or convert it to native.
+/// Appends a record that says so: nothing is removed, and later records stay as a branch that `tree` shows. The files of the project do
+/// not change. Formats without branches cannot be rewound: fork such a session, or convert it to native.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct RewindArgs {
-    /// The record to go on from: SESSION#RECORD
+    /// The record to continue from: SESSION#RECORD
     #[arg(value_name = "SESSION#RECORD")]
     session: SessionName,
-    /// Why, for whoever reads it later
+    /// Say why, for later readers
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  scrollback rewind @#a1
+  scrollback rewind 3f8a#u2 --reason 'wrong file'";
+
 pub(crate) fn run(args: &RewindArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let unnamed = |session: &str| {
         let failure = Failure::new(FailureKind::Usage, "no record was named");
-        failure.hint(format!("say {}#RECORD; `scrollback tree` shows every record", clean::line(session)))
+        failure.hint(format!("use {}#RECORD; `scrollback tree` shows every record", clean::line(session)))
     };
     if let Some(session) = args.session.typed().strip_suffix('#') {
         return Err(unnamed(session));
@@ -39,15 +45,15 @@ pub(crate) fn run(args: &RewindArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     let to = name::record(&writable.session, to)?.id().into_owned();
     let left = writable.session.head().map(|head| head.id().into_owned());
     let rewound = writable.store()?.rewind(&writable.source, &to, args.reason.clone())?;
-    warnings::tell_all(&rewound.warnings, ctx)?;
+    warnings::print(&rewound.warnings, ctx)?;
     if ctx.json {
         ctx.print_json(&writable.done(rewound.ack.id().map(ToString::to_string)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let id = writable.id();
-    ctx.line(&format!("{} goes on from {}", clean::line(&id), clean::line(&to)))?;
+    ctx.line(&format!("{} continues from {}", clean::line(&id), clean::line(&to)))?;
     if let Some(left) = left.filter(|left| *left != to) {
-        ctx.note(&format!("What was left stays a branch: `scrollback rewind {id}#{left}` takes this back."))?;
+        ctx.note(&format!("Later records stay as a branch: `scrollback rewind {id}#{left}` undoes the rewind."))?;
     }
     Ok(ExitCode::SUCCESS)
 }

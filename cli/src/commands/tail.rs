@@ -1,4 +1,4 @@
-//! `tail`: sessions while they grow.
+//! `tail`: follows sessions while they grow.
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::render::message::Detail;
-use crate::render::printer::{Form, Teller, Told};
+use crate::render::printer::{Form, Label, Printer};
 use crate::session::located::Located;
 use crate::session::name::{self, Named};
 use crate::session::scope;
@@ -25,12 +25,13 @@ use crate::terminal::interrupt::on_interrupt;
 
 /// Follow sessions while they grow
 ///
-/// Shows the last messages of a session (of SESSION#ID, those from that one on) and then each new one, part by part, until Ctrl-C. Without SESSION it follows the sessions of this
-/// project, beginning with the newest, and with --all those of every project; sessions that begin later are followed, too. A file that is cut,
-/// replaced or deleted is followed on.
+/// Shows the last messages of a session (with SESSION#ID: from that message on), then each new one, part by part, until Ctrl-C. Without
+/// SESSION, it follows the sessions of this project, starting with the newest; with --all, the sessions of every project. Sessions that
+/// start later are followed too, and so are files that are truncated, replaced or deleted.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct TailArgs {
-    /// Session id, unique beginning, @, a path, or -
+    /// Session id, unique prefix, @, a path, or -
     #[arg(allow_hyphen_values = true)]
     session: Option<SessionName>,
     /// Start with the last N messages of the session, or of the newest one (default: 4, or `tail.last` in the config file)
@@ -44,19 +45,24 @@ pub(crate) struct TailArgs {
     /// Open tool calls and thinking
     #[arg(long)]
     full: bool,
-    /// Print each update as a JSON object in a line
+    /// Print each update as one JSON object per line
     #[arg(long, conflicts_with = "chunks")]
     jsonl: bool,
-    /// Print the chunks of the AI SDK's UI message stream, one in a line (only of one session)
+    /// Print the chunks of the AI SDK's UI message stream, one per line (for one session)
     #[arg(long)]
     chunks: bool,
-    /// Which major version of the AI SDK the messages and chunks are for
+    /// Print messages and chunks for this major version of the AI SDK
     #[arg(long, value_name = "MAJOR", default_value = "7")]
     sdk: Sdk,
-    /// Look at the files regularly instead of being told of changes
+    /// Poll the files instead of waiting for file events
     #[arg(long)]
     poll: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  scrollback tail
+  scrollback tail --all --jsonl";
 
 impl TailArgs {
     /// How many messages of a session are shown before it changes.
@@ -72,8 +78,8 @@ const PIECE_BYTES: usize = 64 * 1024;
 pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     ctx.json |= args.jsonl || args.chunks;
     if args.chunks && args.session.is_none() && global.all {
-        let failure = Failure::new(FailureKind::Usage, "--chunks follows one session");
-        return Err(failure.hint("name it, or use --jsonl"));
+        let failure = Failure::new(FailureKind::Usage, "--chunks follows only one session");
+        return Err(failure.hint("name the session, or use --jsonl"));
     }
     let form = match (args.chunks, ctx.json) {
         (true, _) => Form::Chunks,
@@ -82,10 +88,10 @@ pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
             Form::Text { detail: Detail { full: args.full }, named: args.session.is_none() && global.all }
         }
     };
-    let mut teller = Teller::new(form, args.sdk);
+    let mut printer = Printer::new(form, args.sdk);
     match &args.session {
-        Some(name) if name.typed() == "-" => follow_pipe(std::io::stdin().lock(), &mut teller, global, ctx)?,
-        None if !args.chunks => follow_all(&mut teller, args, global, ctx)?,
+        Some(name) if name.typed() == "-" => follow_pipe(std::io::stdin().lock(), &mut printer, global, ctx)?,
+        None if !args.chunks => follow_all(&mut printer, args, global, ctx)?,
         name => {
             let newest = || "@".parse().map_err(|why: &str| Failure::new(FailureKind::Usage, why));
             let name: SessionName = name.clone().map_or_else(newest, Ok)?;
@@ -99,28 +105,30 @@ pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
                         true => Growing::guessing(*source, begin, ctx.home.clone()),
                         false => Growing::new(*source, begin),
                     };
-                    follow_one(growing, &mut teller, args, global, ctx)?;
+                    follow_one(growing, &mut printer, args, global, ctx)?;
                 }
                 Located::Bytes { .. } if record.is_some() => {
-                    let failure = Failure::new(FailureKind::Usage, "what is piped in is followed from its beginning");
-                    return Err(failure.hint("leave #RECORD out"));
+                    let failure = Failure::new(FailureKind::Usage, "piped input is followed from its start");
+                    return Err(failure.hint("leave out #RECORD"));
                 }
-                Located::Bytes { bytes, .. } => follow_pipe(bytes.as_slice(), &mut teller, global, ctx)?,
+                Located::Bytes { bytes, .. } => follow_pipe(bytes.as_slice(), &mut printer, global, ctx)?,
             }
         }
     }
-    teller.finish(ctx)?;
+    printer.finish(ctx)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many messages there are from the one of a record on.
+/// How many messages there are from the message of a record on.
 fn messages_from(record: &str, source: &Source, global: &Global, ctx: &mut Ctx) -> Result<usize, Failure> {
     let session = Located::Source(Box::new(source.clone())).open(global, ctx, Bridge::AsTheAgent, None)?;
     let record = name::record(&session, record)?;
     let branch = session.head().map(|head| session.branch(head)).filter(|branch| branch.records.contains(&record));
     let Some(branch) = branch else {
         let failure = Failure::new(FailureKind::Usage, format!("record {} is not on the newest branch", record.id()));
-        return Err(failure.hint("tail follows that one; `scrollback show SESSION#RECORD` shows the other"));
+        return Err(
+            failure.hint("tail follows the newest branch; `scrollback show SESSION#RECORD` shows the other one")
+        );
     };
     let conversation = Conversation::new(&branch);
     let first = conversation.position(record);
@@ -129,7 +137,7 @@ fn messages_from(record: &str, source: &Source, global: &Global, ctx: &mut Ctx) 
 
 fn follow_one(
     mut growing: Growing,
-    teller: &mut Teller,
+    printer: &mut Printer,
     args: &TailArgs,
     global: &Global,
     ctx: &mut Ctx,
@@ -138,17 +146,17 @@ fn follow_one(
     let mut watch = start_watch(args)?;
     loop {
         watch.file(&growing.source().path);
-        teller.look(&mut growing, &places, ctx)?;
+        printer.look(&mut growing, &places, ctx)?;
         ctx.out.flush()?;
         if watch.wait() == Wake::Interrupted {
             return Ok(());
         }
-        ctx.look_at_the_clock();
+        ctx.update_now();
     }
 }
 
 /// Follows the sessions in scope: the newest from its last messages on, the others when they change.
-fn follow_all(teller: &mut Teller, args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<(), Failure> {
+fn follow_all(printer: &mut Printer, args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<(), Failure> {
     let places = scope::places(global, ctx)?;
     let mut watch = start_watch(args)?;
     let mut following = Following::new(places.clone());
@@ -166,10 +174,10 @@ fn follow_all(teller: &mut Teller, args: &TailArgs, global: &Global, ctx: &mut C
         // A folder may exist by now.
         places.roots().iter().for_each(|root| watch.folder(root));
         for moved in following.find_new(changed.as_ref(), Instant::now()) {
-            teller.moved(&moved.from, &moved.to);
+            printer.moved(&moved.from, &moved.to);
         }
         for growing in following.changed(changed.as_ref(), ctx.now) {
-            teller.look(growing, &places, ctx)?;
+            printer.look(growing, &places, ctx)?;
         }
         ctx.out.flush()?;
         changed = match watch.wait() {
@@ -177,7 +185,7 @@ fn follow_all(teller: &mut Teller, args: &TailArgs, global: &Global, ctx: &mut C
             Wake::Changed(paths) => Some(paths),
             Wake::Time => None,
         };
-        ctx.look_at_the_clock();
+        ctx.update_now();
     }
 }
 
@@ -188,8 +196,8 @@ fn start_watch(args: &TailArgs) -> Result<Watch, Failure> {
     Ok(watch)
 }
 
-/// Follows what is piped in, to its end.
-fn follow_pipe(mut pipe: impl Read, teller: &mut Teller, global: &Global, ctx: &mut Ctx) -> Result<(), Failure> {
+/// Follows piped input to its end.
+fn follow_pipe(mut pipe: impl Read, printer: &mut Printer, global: &Global, ctx: &mut Ctx) -> Result<(), Failure> {
     let named = scope::dialect(global)?;
     let begin = Begin::Everything;
     let reading = ReadOptions::plain(ctx.now);
@@ -204,11 +212,11 @@ fn follow_pipe(mut pipe: impl Read, teller: &mut Teller, global: &Global, ctx: &
         follower.push(&piece[..read], &reading);
         let updates = follower.updates(&reading)?;
         let id = follower.session(&reading).id();
-        teller.updates(Told { id: id.as_str(), parent: None, place: "-" }, updates, ctx)?;
+        printer.updates(Label { id: id.as_str(), parent: None, place: "-" }, updates, ctx)?;
         ctx.out.flush()?;
         if read == 0 {
             return Ok(());
         }
-        ctx.look_at_the_clock();
+        ctx.update_now();
     }
 }

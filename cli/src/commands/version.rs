@@ -1,4 +1,4 @@
-//! `--version`: the program's, and what it can read.
+//! `--version`: prints the version of the program, and what it can read.
 
 use std::process::ExitCode;
 

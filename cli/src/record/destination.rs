@@ -88,7 +88,7 @@ impl Destination {
 
 fn report_ended(ended: &EndedSession, ctx: &mut Ctx) -> Result<(), Failure> {
     let EndedSession { session, path, warnings } = ended;
-    warnings::tell_all(warnings, ctx)?;
+    warnings::print(warnings, ctx)?;
     let text = format!("the session was idle and has ended; it is now {session}, in {}", path.display());
     ctx.caution("archived", &text)
 }

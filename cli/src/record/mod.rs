@@ -178,7 +178,7 @@ impl Recording {
     /// Removes a session that was created for a line that could not be written; the next line creates it again.
     fn remove_new_session(&mut self, ctx: &mut Ctx) {
         if let Some(mut recorder) = self.recorder.take_if(|_| self.is_new) {
-            let_fail(warnings::tell(&mut recorder, ctx));
+            let_fail(warnings::print_new(&mut recorder, ctx));
             match self.destination.store.discard(recorder) {
                 Ok(None) => self.acks.set_session(""),
                 Ok(kept) => self.recorder = kept,
@@ -194,7 +194,7 @@ impl Recording {
         }
         let Opened { mut recorder, is_new } = self.destination.open(idle_minutes, ctx)?;
         self.is_new |= is_new;
-        let_fail(warnings::tell(&mut recorder, ctx));
+        let_fail(warnings::print_new(&mut recorder, ctx));
         let session = recorder.session().map(ToString::to_string).unwrap_or_default();
         self.acks.set_session(&session);
         if let Some(path) = recorder.path() {
@@ -233,7 +233,7 @@ impl Recording {
     fn settle(&mut self, ctx: &mut Ctx) {
         let Some(recorder) = &mut self.recorder else { return };
         self.acks.settle(&recorder.settled(), &mut ctx.out);
-        let_fail(warnings::tell(recorder, ctx));
+        let_fail(warnings::print_new(recorder, ctx));
     }
 
     fn write_held(&mut self, ctx: &mut Ctx) {
@@ -256,7 +256,7 @@ impl Recording {
             });
             self.acks.settle(&recorder.settled(), &mut ctx.out);
             self.acks.reject_held(&recorder.refused(), &mut ctx.out);
-            let_fail(warnings::tell(recorder, ctx));
+            let_fail(warnings::print_new(recorder, ctx));
             if let Err(error) = closed {
                 self.has_failed |= is_io(&error);
                 self.acks.reject_rest(&error.to_string(), &mut ctx.out);

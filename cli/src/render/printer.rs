@@ -1,4 +1,4 @@
-//! Tells what changed in sessions: as text for a person, as JSON, or as chunks of the AI SDK's stream.
+//! Prints what changed in sessions: as text for a person, as JSON, or as chunks of the AI SDK's stream.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -18,7 +18,7 @@ use crate::render::message::Detail;
 use crate::render::{divider, plural};
 use crate::terminal::{Look, clean, width};
 
-/// How updates are told.
+/// How updates are printed.
 pub(crate) enum Form {
     /// As a transcript; `named` puts the session before each line.
     Text { detail: Detail, named: bool },
@@ -28,32 +28,32 @@ pub(crate) enum Form {
     Chunks,
 }
 
-pub(crate) struct Teller {
+pub(crate) struct Printer {
     form: Form,
     sdk: Sdk,
     chunks: Chunks,
     /// What was printed of each session.
     live: HashMap<String, Live>,
-    /// Which session the messages of each place were told of: a file may become another one's.
-    told_of: HashMap<String, HashMap<String, String>>,
-    /// The session that each place was last told to be.
+    /// The session under which each message of a place was printed: a file may become another session's.
+    session_of: HashMap<String, HashMap<String, String>>,
+    /// The session under which each place was last printed.
     called: HashMap<String, String>,
-    /// The session that was told of last.
+    /// The place that was printed last.
     last: Option<String>,
-    /// What could not be read of each file, so that it is told once.
+    /// Why each file could not be read, so that it is reported once.
     failed: HashMap<String, String>,
 }
 
-/// A session that is told of: its name, and what tells it from others.
+/// What a session is printed under.
 #[derive(Clone, Copy)]
-pub(crate) struct Told<'a> {
+pub(crate) struct Label<'a> {
     pub(crate) id: &'a str,
     /// The session that it is a sub-agent's work for.
     pub(crate) parent: Option<&'a str>,
     pub(crate) place: &'a str,
 }
 
-impl Told<'_> {
+impl Label<'_> {
     /// A short name for a person.
     fn name(&self) -> String {
         let short = |id: &str| clean::line(&divider::short(id)).into_owned();
@@ -67,13 +67,13 @@ impl Told<'_> {
 /// The columns of a session's name before a line.
 const NAME_COLUMNS: usize = 8;
 
-impl Teller {
-    pub(crate) fn new(form: Form, sdk: Sdk) -> Teller {
-        let (live, told_of, called, failed) = Default::default();
-        Teller { form, sdk, chunks: Chunks::new(sdk), live, told_of, called, last: None, failed }
+impl Printer {
+    pub(crate) fn new(form: Form, sdk: Sdk) -> Printer {
+        let (live, session_of, called, failed) = Default::default();
+        Printer { form, sdk, chunks: Chunks::new(sdk), live, session_of, called, last: None, failed }
     }
 
-    /// Looks at a file and tells what is new.
+    /// Looks at a file and prints what is new.
     pub(crate) fn look(&mut self, growing: &mut Growing, places: &Places, ctx: &mut Ctx) -> Result<(), Failure> {
         let source = growing.source().clone();
         let find = places.finder(&source);
@@ -94,54 +94,54 @@ impl Teller {
         let session = growing.session(&reading);
         let parent = session.and_then(|session| session.parent_session()).map(|(parent, _)| parent.to_owned());
         let id = session.map_or_else(|| source.name(), |session| session.id().0);
-        // Copies of a file have the same id: the place tells sessions apart.
+        // Copies of a file have the same id: only the place is unique.
         let place = place(&source);
-        let told = Told { id: &id, parent: parent.as_deref(), place: &place };
+        let label = Label { id: &id, parent: parent.as_deref(), place: &place };
         if let Some(change) = look.change {
-            // A file that is back may not say yet which session it is.
+            // A file that is back may not show yet which session it is.
             let called = self.called.get(&place).cloned().unwrap_or_else(|| id.clone());
-            self.change(Told { id: &called, ..told }, &path, change, ctx)?;
+            self.change(Label { id: &called, ..label }, &path, change, ctx)?;
         }
         if look.updates.iter().any(|update| matches!(update, Update::Message(_))) {
             self.called.insert(place.clone(), id.clone());
         }
-        // What a rewritten file tells again was printed already, and nobody took back what it lacks.
+        // The messages of a rewritten file were printed already, and those that it lacks were not taken back by anybody.
         self.live.entry(place.clone()).or_default().rewritten = look.change.is_some();
-        self.updates(told, look.updates, ctx)
+        self.updates(label, look.updates, ctx)
     }
 
-    /// What was told of a file is told of where it lies now.
+    /// Continues with a file under its new path.
     pub(crate) fn moved(&mut self, from: &Source, to: &Source) {
         let (from, to) = (place(from), place(to));
         self.live.remove(&from).map(|live| self.live.insert(to.clone(), live));
-        self.told_of.remove(&from).map(|told_of| self.told_of.insert(to.clone(), told_of));
+        self.session_of.remove(&from).map(|session_of| self.session_of.insert(to.clone(), session_of));
         self.called.remove(&from).map(|called| self.called.insert(to.clone(), called));
         if self.last.as_ref() == Some(&from) {
             self.last = Some(to);
         }
     }
 
-    /// What happened to a file, beside the messages.
-    fn change(&mut self, told: Told<'_>, path: &str, change: Change, ctx: &mut Ctx) -> Result<(), Failure> {
+    /// Prints what happened to a file.
+    fn change(&mut self, label: Label<'_>, path: &str, change: Change, ctx: &mut Ctx) -> Result<(), Failure> {
         if let Form::Updates = self.form {
-            return print(&json!({"type": "file", "session": told.id, "path": path, "change": change}), ctx);
+            return print(&json!({"type": "file", "session": label.id, "path": path, "change": change}), ctx);
         }
         ctx.out.flush()?;
         let words = match change {
-            Change::Gone => "is not there; waiting for it.",
-            Change::Appeared => "is there.",
+            Change::Gone => "does not exist; waiting for it.",
+            Change::Appeared => "exists now.",
             Change::Rewritten => "was rewritten.",
             Change::Replaced => "was replaced by another file.",
         };
         ctx.note(&format!("{path} {words}"))
     }
 
-    /// Tells updates of a session.
-    pub(crate) fn updates(&mut self, told: Told<'_>, updates: Vec<Update>, ctx: &mut Ctx) -> Result<(), Failure> {
+    /// Prints the updates of a session.
+    pub(crate) fn updates(&mut self, label: Label<'_>, updates: Vec<Update>, ctx: &mut Ctx) -> Result<(), Failure> {
         for update in updates {
             match &self.form {
                 Form::Updates => {
-                    for line in self.as_json(told, update) {
+                    for line in self.as_json(label, update) {
                         print(&line, ctx)?;
                     }
                 }
@@ -152,14 +152,14 @@ impl Teller {
                 }
                 Form::Text { detail, named } => {
                     let (detail, named) = (*detail, *named);
-                    self.text(told, update, detail, named, ctx)?;
+                    self.text(label, update, detail, named, ctx)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Ends what is open.
+    /// Prints the end of an open message.
     pub(crate) fn finish(&mut self, ctx: &mut Ctx) -> Result<(), Failure> {
         if let Form::Chunks = self.form {
             for chunk in self.chunks.finish() {
@@ -169,16 +169,17 @@ impl Teller {
         Ok(())
     }
 
-    /// What was told of one session is removed from that one.
-    fn as_json(&mut self, told: Told<'_>, update: Update) -> Vec<Value> {
-        let told_of = self.told_of.entry(told.place.to_owned()).or_default();
+    /// A message is removed from the session under which it was printed.
+    fn as_json(&mut self, label: Label<'_>, update: Update) -> Vec<Value> {
+        let session_of = self.session_of.entry(label.place.to_owned()).or_default();
         let removed = |session: &str, ids: Vec<String>| json!({"type": "removed", "session": session, "ids": ids});
         match update {
             Update::Message(message) => {
-                let before = told_of.insert(message.id.clone(), told.id.to_owned()).filter(|before| before != told.id);
+                let before =
+                    session_of.insert(message.id.clone(), label.id.to_owned()).filter(|before| before != label.id);
                 let moved = before.map(|before| removed(&before, vec![message.id.clone()]));
-                let mut message = json!({"type": "message", "session": told.id, "message": message.for_sdk(self.sdk)});
-                if let Some(parent) = told.parent {
+                let mut message = json!({"type": "message", "session": label.id, "message": message.for_sdk(self.sdk)});
+                if let Some(parent) = label.parent {
                     message["parentSession"] = parent.into();
                 }
                 moved.into_iter().chain([message]).collect()
@@ -186,7 +187,7 @@ impl Teller {
             Update::Removed(ids) => {
                 let mut groups: Vec<(String, Vec<String>)> = Vec::new();
                 for id in ids {
-                    let session = told_of.remove(&id).unwrap_or_else(|| told.id.to_owned());
+                    let session = session_of.remove(&id).unwrap_or_else(|| label.id.to_owned());
                     match groups.last_mut().filter(|(last, _)| *last == session) {
                         Some((_, ids)) => ids.push(id),
                         None => groups.push((session, vec![id])),
@@ -199,17 +200,17 @@ impl Teller {
 
     fn text(
         &mut self,
-        told: Told<'_>,
+        label: Label<'_>,
         update: Update,
         detail: Detail,
         named: bool,
         ctx: &mut Ctx,
     ) -> Result<(), Failure> {
         let prose = ctx.prose();
-        let columns = NAME_COLUMNS + told.parent.map_or(0, |_| NAME_COLUMNS + " of ".len());
+        let columns = NAME_COLUMNS + label.parent.map_or(0, |_| NAME_COLUMNS + " of ".len());
         let look = if named { Look { width: prose.width.saturating_sub(columns + 3), ..prose } } else { prose };
-        let live = self.live.entry(told.place.to_owned()).or_default();
-        let elsewhere = self.last.as_deref() != Some(told.place);
+        let live = self.live.entry(label.place.to_owned()).or_default();
+        let elsewhere = self.last.as_deref() != Some(label.place);
         if elsewhere {
             live.interrupted();
         }
@@ -224,14 +225,14 @@ impl Teller {
             return Ok(());
         }
         if !named && elsewhere && self.last.is_some() {
-            let words = format!("session {}", told.name());
+            let words = format!("session {}", label.name());
             writeln!(ctx.out, "\n{}", divider::rule(&words, &look))?;
         }
-        self.last = Some(told.place.to_owned());
+        self.last = Some(label.place.to_owned());
         if !named {
             return Ok(ctx.out.write_all(text.as_bytes())?);
         }
-        let name = width::fit(&told.name(), columns);
+        let name = width::fit(&label.name(), columns);
         let name = ctx.paint().dim(&format!("{name} │"));
         for line in text.lines() {
             writeln!(ctx.out, "{}", format!("{name} {line}").trim_end())?;
@@ -240,7 +241,7 @@ impl Teller {
     }
 }
 
-/// What tells a session from others.
+/// The unique name of a place.
 fn place(source: &Source) -> String {
     format!("{}#{}", source.path.to_string_lossy(), source.key.as_deref().unwrap_or_default())
 }

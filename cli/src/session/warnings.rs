@@ -1,25 +1,25 @@
-//! What happened to a session's file behind a writer's back, in sentences: one place for every command that writes.
+//! Warnings about a session's file that writing commands print.
 
 use scrollback::write::recorder::{Recorder, Warning};
 
 use crate::ctx::Ctx;
 use crate::failure::Failure;
 
-/// Warns of what a recorder noticed since it was last asked.
-pub(crate) fn tell(recorder: &mut Recorder, ctx: &mut Ctx) -> Result<(), Failure> {
-    tell_all(&recorder.warnings(), ctx)
+/// Prints the new warnings of a recorder.
+pub(crate) fn print_new(recorder: &mut Recorder, ctx: &mut Ctx) -> Result<(), Failure> {
+    print(&recorder.warnings(), ctx)
 }
 
-/// Warns of each.
-pub(crate) fn tell_all(warnings: &[Warning], ctx: &mut Ctx) -> Result<(), Failure> {
+/// Prints each warning.
+pub(crate) fn print(warnings: &[Warning], ctx: &mut Ctx) -> Result<(), Failure> {
     warnings.iter().try_for_each(|warning| {
-        let hint = if *warning == Warning::TornPiece { "; `scrollback doctor` shows it" } else { "" };
-        ctx.caution(word(*warning), &format!("{warning}{hint}"))
+        let hint = if *warning == Warning::TornPiece { "; run `scrollback doctor` for details" } else { "" };
+        ctx.caution(kind(*warning), &format!("{warning}{hint}"))
     })
 }
 
-/// The word that `--json` prints for it.
-fn word(warning: Warning) -> &'static str {
+/// The `kind` of a warning in `--json`.
+fn kind(warning: Warning) -> &'static str {
     match warning {
         Warning::InUse => "in-use",
         Warning::Unread => "unread",

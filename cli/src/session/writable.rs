@@ -1,4 +1,4 @@
-//! A session that somebody aims a writing command at: where it lies, what it is called, and the store that it lies in.
+//! The session that a command writes to, with its store; and the place of a new one.
 
 use std::path::PathBuf;
 
@@ -17,14 +17,14 @@ use crate::failure::{Failure, FailureKind};
 use crate::session::located::Located;
 use crate::session::name;
 
-/// A session that may be written.
+/// The session that a command writes to.
 pub(crate) struct Writable {
     pub(crate) source: Source,
     pub(crate) session: Session,
     /// The record that was named with it.
     pub(crate) record: Option<String>,
     host: Host,
-    /// Where its dialect's sessions are kept.
+    /// The store.
     root: PathBuf,
 }
 
@@ -37,13 +37,13 @@ pub(crate) struct Done {
     pub(crate) path: PathBuf,
 }
 
-/// Refuses to write where nothing may be written: the demo is everybody's.
+/// Fails with `--demo`, which is read-only.
 pub(crate) fn refuse_demo(ctx: &Ctx) -> Result<(), Failure> {
     if !ctx.demo {
         return Ok(());
     }
-    let failure = Failure::new(FailureKind::Usage, "the demo is only read");
-    Err(failure.hint("leave --demo out to write to a session of your own"))
+    let failure = Failure::new(FailureKind::Usage, "the demo is read-only");
+    Err(failure.hint("leave out --demo to write to your own sessions"))
 }
 
 impl Writable {
@@ -67,7 +67,7 @@ impl Writable {
         let session = Located::Source(Box::new(source.clone())).open(global, ctx, Bridge::AsTheAgent, None)?;
         let mut host = ctx.host()?;
         if let Some(cwd) = session.cwd().map(PathBuf::from).filter(|cwd| cwd.is_absolute()) {
-            // What is written is said where the session is, wherever the command was typed.
+            // New records belong to the directory of the session, wherever the command was typed.
             host.cwd = cwd;
         }
         let given = || global.store.as_ref().map(|store| ctx.home.cwd.join(store));
@@ -75,12 +75,12 @@ impl Writable {
         Ok(Writable { source, session, record, host, root })
     }
 
-    /// The store that it lies in; of a file that lies in none, the dialect's usual one.
+    /// The store of the session; for a file outside of any store, the dialect's usual one.
     pub(crate) fn store(&self) -> Result<Store, Failure> {
         Ok(Store::open(self.source.dialect, &self.root, self.host.clone())?)
     }
 
-    /// The same, with another program in it.
+    /// The same store, with the version of another agent.
     pub(crate) fn store_for(&self, agent: Option<&str>) -> Result<Store, Failure> {
         let mut host = self.host.clone();
         if let Some(agent) = agent {
@@ -89,18 +89,18 @@ impl Writable {
         Ok(Store::open(self.source.dialect, &self.root, host)?)
     }
 
-    /// What was done to it, for `--json`.
+    /// What `--json` prints after a change.
     pub(crate) fn done(&self, record: Option<String>) -> Done {
         Done { session: self.session.id().to_string(), record, path: self.source.path.clone() }
     }
 
-    /// Its name as it can be typed again.
+    /// Its id.
     pub(crate) fn id(&self) -> String {
         self.session.id().to_string()
     }
 }
 
-/// Where a dialect's sessions are kept when nobody says otherwise.
+/// The store of a dialect without `--store`.
 pub(crate) fn usual_store(dialect: &dyn Dialect, ctx: &Ctx) -> PathBuf {
     let below = dialect.layouts_in(std::path::Path::new("")).into_iter().next().map(|layout| layout.root);
     let usual = dialect.layouts(&ctx.home).into_iter().next().map(|layout| layout.root);
@@ -113,7 +113,7 @@ pub(crate) fn usual_store(dialect: &dyn Dialect, ctx: &Ctx) -> PathBuf {
     }
 }
 
-/// The store of a dialect that was named, and the project that new sessions are of.
+/// The store of a dialect, and the project of new sessions.
 pub(crate) fn place_for(
     dialect: &'static dyn Dialect,
     agent: Option<&str>,
@@ -133,21 +133,23 @@ pub(crate) fn place_for(
     Ok((Store::open(dialect, &root, host)?, project))
 }
 
-/// Whom a session is with: a format of chats asks for it, no other one takes it.
+/// The person or room of a session: needed for Fluux Agent, refused for every other dialect.
 pub(crate) fn with_whom(dialect: &dyn Dialect, jid: Option<&str>) -> Result<Option<String>, Failure> {
     let misuse = |message: &str, hint: &str| Err(Failure::new(FailureKind::Usage, message).hint(hint));
     match (is_with_somebody(dialect), jid) {
-        (true, None) => misuse("whom is the session with?", "--jid names a person or a room"),
+        (true, None) => misuse("no person or room was named", "add --jid JID"),
         (true, Some(jid)) => match bare_jid(jid) {
             Ok(jid) => Ok(Some(jid)),
             Err(why) => misuse(&why, "a JID looks like alice@example.com"),
         },
-        (false, Some(_)) => misuse("--jid is for sessions of Fluux Agent", "say --dialect fluux, or leave --jid out"),
+        (false, Some(_)) => {
+            misuse("--jid is only for sessions of Fluux Agent", "use --dialect fluux, or leave out --jid")
+        }
         (false, None) => Ok(None),
     }
 }
 
-/// Whether a dialect's sessions are with somebody.
+/// Whether each session of a dialect belongs to a person or a room.
 pub(crate) fn is_with_somebody(dialect: &dyn Dialect) -> bool {
     dialect.writer().is_some_and(|writing| writing.is_with_somebody)
 }
