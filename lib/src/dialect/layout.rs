@@ -63,6 +63,11 @@ pub struct Rows {
 const ENTRIES_PER_FOLDER: usize = 200_000;
 
 impl Layout {
+    /// Files with a JSON value per line, and nothing beside them.
+    pub fn lines(root: impl Into<PathBuf>, pattern: &'static str) -> Layout {
+        Layout { root: root.into(), pattern, companions: &[], sidecar: None, format: Format::Lines }
+    }
+
     /// Every file that the pattern names, in the order of names; what cannot be read is an error of its own.
     pub fn files(&self) -> Vec<Result<PathBuf>> {
         let mut found = vec![Ok(self.root.clone())];
@@ -224,13 +229,7 @@ mod tests {
             fs::write(path, "").unwrap();
         }
         fs::create_dir_all(dir.path().join("s3/messages.jsonl")).unwrap();
-        let layout = Layout {
-            root: dir.path().to_path_buf(),
-            pattern: "*/messages.jsonl",
-            companions: &[],
-            sidecar: None,
-            format: Format::Lines,
-        };
+        let layout = Layout::lines(dir.path(), "*/messages.jsonl");
         let found: Vec<PathBuf> = layout.files().into_iter().map(Result::unwrap).collect();
         assert_eq!(found, [dir.path().join("s1/messages.jsonl"), dir.path().join("s2/messages.jsonl")]);
         assert!(layout.fits(Path::new("/x/y/messages.jsonl")));
@@ -242,13 +241,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("nowhere", dir.path().join("gone.jsonl")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("socket.jsonl")).unwrap();
-        let layout = Layout {
-            root: dir.path().to_path_buf(),
-            pattern: "*.jsonl",
-            companions: &[],
-            sidecar: None,
-            format: Format::Lines,
-        };
+        let layout = Layout::lines(dir.path(), "*.jsonl");
         let told: Vec<String> = layout.files().into_iter().map(|file| file.unwrap_err().to_string()).collect();
         assert!(told[0].contains("gone.jsonl: "), "{told:?}");
         assert!(told[1].ends_with("socket.jsonl: not a regular file"), "{told:?}");

@@ -1,13 +1,14 @@
 //! Serde types for fields of foreign JSON: a field of the wrong shape reads as absent, it never fails the record.
 //!
-//! Everything borrows from the line where JSON allows it.
+//! Everything borrows from the line where JSON allows it. A struct of such fields says so once, for all of them:
+//! `#[serde(default, bound(deserialize = "'de: 'a"))]`.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -31,7 +32,7 @@ pub(crate) struct Amount(pub(crate) Option<f64>);
 #[derive(Debug, Clone)]
 pub(crate) struct Object<T>(pub(crate) Option<T>);
 
-/// A JSON object, a string that stands for one, or nothing.
+/// A JSON object, a string in its place, or nothing.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum ObjectOrText<'a, T> {
     #[default]
@@ -59,17 +60,17 @@ impl<T> Default for List<T> {
 /// A moment as a record states it.
 #[derive(Debug, Clone, Default)]
 pub enum Moment<'a> {
-    /// Nothing is said.
+    /// It states none.
     #[default]
     Absent,
-    /// A text, to be read as a time.
+    /// A text to parse as a time.
     Text(Cow<'a, str>),
     /// Milliseconds since 1970.
     Millis(i64),
 }
 
 impl Moment<'_> {
-    /// The same of a format that has texts only: of a number nobody can tell whether it means seconds or milliseconds.
+    /// The moment in a format that writes texts only: a number could be seconds or milliseconds, so it is kept as text.
     pub(crate) fn only_text(&self) -> Self {
         match self {
             Moment::Millis(number) => Moment::Text(number.to_string().into()),
@@ -97,21 +98,36 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The value of a piece of JSON, whatever its depth: what nests too deeply to be a tree is kept as its text.
-pub(crate) fn value(raw: &RawValue) -> Value {
-    serde_json::from_str(raw.get()).unwrap_or_else(|_| Value::String(raw.get().to_owned()))
+/// The value of a JSON text, whatever its depth: what nests too deeply for a tree is kept as a string.
+pub(crate) fn parse(json: &str) -> Value {
+    serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.to_owned()))
 }
 
-/// A string's text, or any other value's JSON.
-pub(crate) fn text_or_json(raw: &RawValue) -> String {
-    match value(raw) {
-        Value::String(text) => text,
+/// The value of a raw field. See [`parse`].
+pub(crate) fn value(raw: &RawValue) -> Value {
+    parse(raw.get())
+}
+
+/// A raw field as this type, if it has its shape.
+pub(crate) fn parsed<T: DeserializeOwned>(raw: &RawValue) -> Option<T> {
+    serde_json::from_str(raw.get()).ok()
+}
+
+/// A string's text, nothing for `null`, or the JSON of any other value.
+pub(crate) fn to_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
         Value::Null => String::new(),
         other => other.to_string(),
     }
 }
 
-/// What a type makes of each shape that JSON can have. Shapes it does not name read as absent.
+/// The text of a raw field. See [`to_text`].
+pub(crate) fn text_or_json(raw: &RawValue) -> String {
+    to_text(&value(raw))
+}
+
+/// How a type reads each shape of JSON value; the shapes that it does not define read as absent.
 trait Shape<'de>: Default {
     fn text(_: Cow<'de, str>) -> Self {
         Self::default()
@@ -156,7 +172,7 @@ impl<'de> Shape<'de> for Count {
     fn whole(number: i64) -> Self {
         Count(u64::try_from(number).ok())
     }
-    /// Nobody counted so far: another number would be invented.
+    /// No real count is that large.
     fn beyond() -> Self {
         Count(None)
     }

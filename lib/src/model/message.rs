@@ -12,6 +12,7 @@ mod tool;
 mod validate;
 
 pub use model::model_messages;
+pub(crate) use part::provider_metadata;
 pub use part::{
     CustomPart, DataPart, FilePart, Part, ReasoningFilePart, ReasoningPart, SourceDocumentPart, SourceUrlPart,
     SteeringPart, StreamState, TextPart,

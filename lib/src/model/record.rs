@@ -11,7 +11,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::model::lenient;
 use crate::model::message::Part;
+pub(crate) use content::ContentItem;
 pub use snapshot::{After, Before, FileState, Snapshot};
 pub use usage::{Cost, Usage};
 
@@ -207,6 +209,20 @@ impl Body {
             Kind::System => Body::System(content),
             _ => return None,
         })
+    }
+
+    /// A record that is not parsed further: the fields of a header, or any other JSON.
+    pub(crate) fn from_json(kind: Kind, json: &str) -> Body {
+        match lenient::parse(json) {
+            Value::Object(fields) if kind == Kind::Header => Body::Header(fields),
+            value => Body::Other(value),
+        }
+    }
+
+    /// A message for the kinds that hold one, else the record's JSON.
+    pub(crate) fn from_content_or_json(kind: Kind, content: impl FnOnce() -> Content, json: &str) -> Body {
+        let message = kind.has_content().then(content).and_then(|content| Body::from_content(kind, content));
+        message.unwrap_or_else(|| Body::from_json(kind, json))
     }
 
     /// The message, for the kinds that hold one.

@@ -4,56 +4,48 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::NO_MODEL;
-use super::block::{self, Read};
 use super::line::Line;
+use super::tool_run::ToolRun;
+use super::{NO_MODEL, part};
 use crate::dialect::file_backups;
-use crate::model::lenient::{self, Count, Flag, List, Object, Text};
+use crate::model::lenient::{self, Count, Flag, List, Object, Text, parsed};
 use crate::model::message::Part;
 use crate::model::record::{Body, Compaction, Content, Context, Kind, RecordId, Snapshot, Title, TitleSource, Todo};
 
-pub(super) fn of(text: &str) -> Body {
-    let (Ok(line), Ok(full)) = (serde_json::from_str::<Line<'_>>(text), serde_json::from_str::<Full<'_>>(text)) else {
+pub(super) fn parse(text: &str) -> Body {
+    let (Ok(line), Ok(fields)) = (serde_json::from_str(text), serde_json::from_str::<BodyFields<'_>>(text)) else {
         return Body::Other(text.into());
     };
-    let kind = line.record_class().0.kind;
-    match kind {
-        Kind::User => Body::User(full.content(&line)),
-        Kind::Assistant => Body::Assistant(full.content(&line)),
-        Kind::ToolResult => Body::ToolResult(full.content(&line)),
+    let line: Line<'_> = line;
+    match line.record_class().0.kind {
         Kind::Attachment => {
             let to_model = line.is_meta.0 || line.was_queued();
-            Body::Attachment(Content { to_model, ..full.content(&line) })
+            Body::Attachment(Content { to_model, ..fields.content(&line) })
         }
-        Kind::System => Body::System(full.content(&line)),
-        Kind::Compaction => Body::Compaction(full.compaction(&line)),
-        Kind::Snapshot => Body::Snapshot(full.snapshot()),
+        Kind::Compaction => Body::Compaction(fields.compaction(&line)),
+        Kind::Snapshot => Body::Snapshot(fields.snapshot()),
         Kind::Title => {
             let (text, source) = line.title().unwrap_or(("".into(), TitleSource::Id));
             Body::Title(Title { text: text.into_owned(), source })
         }
-        Kind::Header | Kind::Other | Kind::Rewind | Kind::Restore => match serde_json::from_str(text) {
-            Ok(Value::Object(fields)) if kind == Kind::Header => Body::Header(fields),
-            Ok(value) => Body::Other(value),
-            Err(_) => Body::Other(text.into()),
-        },
+        kind => Body::from_content_or_json(kind, || fields.content(&line), text),
     }
 }
 
-/// The fields that a body needs besides the link's.
+/// The fields that a body needs in addition to the link's.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-struct Full<'a> {
-    message: Object<Spoken<'a>>,
+struct BodyFields<'a> {
+    message: Object<Message<'a>>,
     content: Option<&'a RawValue>,
     error: Option<&'a RawValue>,
     rendered: List<Rendered<'a>>,
     rendered_role: Text<'a>,
     attachment: Option<&'a RawValue>,
-    tool_use_result: Run<'a>,
+    tool_use_result: ToolRun<'a>,
     todos: Option<&'a RawValue>,
     thinking_metadata: Option<&'a RawValue>,
-    compact_metadata: Object<Compacted<'a>>,
+    compact_metadata: Object<CompactMetadata<'a>>,
     message_id: Text<'a>,
     snapshot: Option<&'a RawValue>,
     snapshot_message_id: Text<'a>,
@@ -67,11 +59,11 @@ pub(super) const SNAPSHOT_MESSAGE: &str = "snapshotMessageId";
 
 #[derive(Deserialize, Default)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-struct Spoken<'a> {
+struct Message<'a> {
     content: Option<&'a RawValue>,
 }
 
-/// What the model was shown of an attachment.
+/// An attachment as the model sees it.
 #[derive(Deserialize, Default)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 struct Rendered<'a> {
@@ -80,7 +72,7 @@ struct Rendered<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-struct Compacted<'a> {
+struct CompactMetadata<'a> {
     trigger: Text<'a>,
     pre_tokens: Count,
     post_tokens: Count,
@@ -101,67 +93,12 @@ struct Preserved<'a> {
     uuids: Option<&'a RawValue>,
 }
 
-/// `toolUseResult`: an object that differs from tool to tool, or the words of a failure.
-#[derive(Default)]
-pub(super) struct Run<'a> {
-    facts: Object<Facts<'a>>,
-    words: Text<'a>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-struct Facts<'a> {
-    duration_ms: Count,
-    total_duration_ms: Count,
-    interrupted: Flag,
-    exit_code: Count,
-    agent_id: Text<'a>,
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Run<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = <&RawValue>::deserialize(deserializer)?.get();
-        let facts = serde_json::from_str(raw).unwrap_or_default();
-        Ok(Run { facts, words: serde_json::from_str(raw).unwrap_or_default() })
-    }
-}
-
-impl Run<'_> {
-    pub(super) fn was_refused(&self) -> bool {
-        self.words
-            .0
-            .as_deref()
-            .is_some_and(|words| words.trim_start_matches("Error: ") == "User rejected tool use")
-    }
-
-    pub(super) fn duration_ms(&self) -> Option<u64> {
-        let facts = self.facts.0.as_ref()?;
-        facts.duration_ms.0.or(facts.total_duration_ms.0)
-    }
-
-    /// What else is worth telling of a run: how it ended, and the sub-agent that it was.
-    pub(super) fn about(&self) -> Map<String, Value> {
-        let mut about = Map::new();
-        let Some(facts) = &self.facts.0 else { return about };
-        if facts.interrupted.0 {
-            about.insert("interrupted".to_owned(), true.into());
-        }
-        if let Some(code) = facts.exit_code.0 {
-            about.insert("exitCode".to_owned(), code.into());
-        }
-        if let Some(agent) = &facts.agent_id.0 {
-            about.insert("session".to_owned(), format!("agent-{agent}").into());
-        }
-        about
-    }
-}
-
-impl Full<'_> {
+impl BodyFields<'_> {
     fn content(self, line: &Line<'_>) -> Content {
         let message = line.message.0.as_ref();
-        let content = self.message.0.and_then(|message| message.content).or(self.content);
-        let attached = || self.attachment.filter(|_| line.tells_state()).and_then(todos);
-        let mut said = Content {
+        let blocks = self.message.0.and_then(|message| message.content).or(self.content);
+        let attached_todos = || self.attachment.filter(|_| line.is_state_only()).and_then(todos);
+        let mut content = Content {
             model: message.and_then(|message| message.model.clone().owned()).filter(|model| model != NO_MODEL),
             usage: message.and_then(|message| message.usage()).filter(|_| line.is_answer()),
             context: Context {
@@ -170,55 +107,54 @@ impl Full<'_> {
                 platform: None,
                 user_type: line.user_type.clone().owned(),
             },
-            // Prompts carry an empty list whatever the list is.
-            todos: self.todos.and_then(parsed).filter(|todos: &Vec<_>| !todos.is_empty()).or_else(attached),
+            // Prompts have an empty list whatever the task list is.
+            todos: self.todos.and_then(parsed).filter(|todos: &Vec<_>| !todos.is_empty()).or_else(attached_todos),
             thinking: self.thinking_metadata.and_then(parsed),
             error: line.failure(self.error),
             instructs: self.rendered_role.0.as_deref() == Some("system"),
-            ..Content::default()
+            ..blocks.map(|blocks| part::content_from(blocks, &self.tool_use_result)).unwrap_or_default()
         };
-        for read in content.map(|content| block::all(content, &self.tool_use_result)).unwrap_or_default() {
-            match read {
-                Read::Part(part) => {
-                    let todos = block::todos(&part).and_then(|todos| serde_json::from_value(todos).ok());
-                    said.todos = todos.or(said.todos);
-                    said.parts.push(part);
-                }
-                Read::Result(result) => said.results.push(result),
+        let written = content.parts.iter().rev().filter_map(part::todos);
+        content.todos = written.filter_map(|todos| serde_json::from_value(todos).ok()).next().or(content.todos);
+        let rendered = self.rendered.0.iter().filter_map(|rendered| rendered.content).map(lenient::text_or_json);
+        content.parts.extend(rendered.map(Part::text));
+        if let Some(attachment) = self.attachment.filter(|_| content.parts.is_empty()) {
+            let prompt = queued(attachment).filter(|_| line.was_queued());
+            content.parts =
+                prompt.map(|prompt| part::content_from(prompt, &ToolRun::default()).parts).unwrap_or_default();
+            let is_state = line.is_state_only() && (content.todos.is_some() || content.thinking.is_some());
+            if content.parts.is_empty() && !is_state {
+                content.parts.push(Part::data("attachment", lenient::value(attachment)));
             }
         }
-        let shown = self.rendered.0.iter().filter_map(|rendered| rendered.content).map(lenient::text_or_json);
-        said.parts.extend(shown.map(Part::text));
-        if let Some(prompt) = self.attachment.filter(|_| said.parts.is_empty() && line.was_queued()).and_then(queued) {
-            let parts = block::all(prompt, &Run::default()).into_iter();
-            said.parts
-                .extend(parts.filter_map(|read| if let Read::Part(part) = read { Some(part) } else { None }));
+        if let Some(error) = self.error.filter(|_| content.parts.is_empty()) {
+            content.parts.push(Part::text(lenient::text_or_json(error)));
         }
-        let is_state = line.tells_state() && (said.todos.is_some() || said.thinking.is_some());
-        if let Some(attachment) = self.attachment.filter(|_| said.parts.is_empty() && !is_state) {
-            said.parts.push(Part::data("attachment", lenient::value(attachment)));
-        }
-        if let Some(error) = self.error.filter(|_| said.parts.is_empty()) {
-            said.parts.push(Part::text(lenient::text_or_json(error)));
-        }
-        said
+        content
     }
 
-    /// The boundary cuts what the model sees; the summary stands in the line after it.
+    /// The boundary cuts what the model sees; the summary is in the line after it.
     fn compaction(self, line: &Line<'_>) -> Compaction {
         let cuts = !line.is_compact_summary.0;
         let summary = self.message.0.and_then(|message| message.content).filter(|_| !cuts);
-        let mut compaction = Compaction { summary: summary.map(text), cuts, ..Compaction::default() };
-        if let Some(about) = self.compact_metadata.0 {
-            compaction.trigger = about.trigger.owned();
-            (compaction.tokens_before, compaction.tokens_after) = (about.pre_tokens.0, about.post_tokens.0);
-            let named = about.preserved_messages.0.and_then(|kept| kept.uuids).and_then(parsed::<Vec<String>>);
-            let ends = about.preserved_segment.0.map(|ends| [ends.head_uuid.owned(), ends.tail_uuid.owned()]);
-            compaction.preserves_between = named.is_none();
-            let ids = named.unwrap_or_else(|| ends.into_iter().flatten().flatten().collect());
-            compaction.preserved = ids.into_iter().map(RecordId).collect();
+        let summary = summary.map(|summary| part::content_from(summary, &ToolRun::default()).text());
+        let compaction = Compaction { summary, cuts, ..Compaction::default() };
+        let Some(metadata) = self.compact_metadata.0 else { return compaction };
+        let listed =
+            metadata.preserved_messages.0.and_then(|preserved| preserved.uuids).and_then(parsed::<Vec<String>>);
+        let ends = metadata.preserved_segment.0.map(|ends| [ends.head_uuid.owned(), ends.tail_uuid.owned()]);
+        Compaction {
+            trigger: metadata.trigger.owned(),
+            tokens_before: metadata.pre_tokens.0,
+            tokens_after: metadata.post_tokens.0,
+            preserves_between: listed.is_none(),
+            preserved: listed
+                .unwrap_or_else(|| ends.into_iter().flatten().flatten().collect())
+                .into_iter()
+                .map(RecordId)
+                .collect(),
+            ..compaction
         }
-        compaction
     }
 
     /// A snapshot has the files of a prompt; a delta adds one file to the snapshot that it names.
@@ -248,25 +184,15 @@ impl Line<'_> {
         self.record_class().0.kind == Kind::Assistant
     }
 
-    /// What kind of failure it tells of: an answer that nobody gave may name it.
+    /// The kind of failure that it reports; an answer of the agent's own may name it in `error`.
     fn failure(&self, error: Option<&RawValue>) -> Option<String> {
-        let of_answer = || parsed::<String>(error.filter(|_| self.is_answer())?).filter(|name| !name.is_empty());
-        let named = || self.subtype.clone().owned().or_else(of_answer).unwrap_or_else(|| "api_error".to_owned());
-        self.record_class().0.is_failure.then(named)
+        let in_answer = || parsed::<String>(error.filter(|_| self.is_answer())?).filter(|name| !name.is_empty());
+        let name = || self.subtype.clone().owned().or_else(in_answer).unwrap_or_else(|| "api_error".to_owned());
+        self.record_class().0.is_failure.then(name)
     }
 }
 
-/// The words of a content.
-fn text(content: &RawValue) -> String {
-    let words = |read| match read {
-        Read::Part(Part::Text(text)) => Some(text.text),
-        Read::Part(_) | Read::Result(_) => None,
-    };
-    let texts: Vec<String> = block::all(content, &Run::default()).into_iter().filter_map(words).collect();
-    texts.join("\n")
-}
-
-/// What was typed, of an attachment that waited.
+/// The prompt in a `queued_command` attachment.
 fn queued(attachment: &RawValue) -> Option<&RawValue> {
     #[derive(Deserialize, Default)]
     #[serde(default, bound(deserialize = "'de: 'a"))]
@@ -276,17 +202,13 @@ fn queued(attachment: &RawValue) -> Option<&RawValue> {
     serde_json::from_str::<Queued<'_>>(attachment.get()).ok()?.prompt
 }
 
-/// The task list of an attachment that tells it.
+/// The task list in a `todo` attachment.
 fn todos(attachment: &RawValue) -> Option<Vec<Todo>> {
     #[derive(Deserialize, Default)]
     #[serde(default, bound(deserialize = "'de: 'a"))]
-    struct Listed<'a> {
+    struct TodoAttachment<'a> {
         content: Option<&'a RawValue>,
     }
-    let listed = serde_json::from_str::<Listed<'_>>(attachment.get()).ok()?.content.and_then(parsed);
-    listed.filter(|todos: &Vec<_>| !todos.is_empty())
-}
-
-fn parsed<T: serde::de::DeserializeOwned>(raw: &RawValue) -> Option<T> {
-    serde_json::from_str(raw.get()).ok()
+    let todos = serde_json::from_str::<TodoAttachment<'_>>(attachment.get()).ok()?.content.and_then(parsed);
+    todos.filter(|todos: &Vec<_>| !todos.is_empty())
 }

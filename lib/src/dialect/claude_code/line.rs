@@ -1,13 +1,18 @@
-//! The fields of a Claude Code line that its link needs. Any field may be missing or of any shape.
+//! The fields of a Claude Code line that its link needs, and the events that they make. Any field may be missing or of
+//! any shape.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::{NO_MODEL, part};
+use crate::dialect::record_class::TreeRecord;
+use crate::dialect::{Event, Key, SessionFacts};
 use crate::model::lenient::{Amount, Count, Flag, List, Moment, Object, Text};
+use crate::model::record::{Cost, Kind, TitleSource, Usage};
 
-/// A line. What only a body needs is skipped unread.
+/// A line; the fields that only a body needs are skipped.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Line<'a> {
@@ -31,16 +36,16 @@ pub(super) struct Line<'a> {
     pub(super) is_compact_summary: Flag,
     pub(super) is_api_error_message: Flag,
     pub(super) user_type: Text<'a>,
-    // Of attachments.
-    pub(super) attachment: Object<Attached<'a>>,
-    // Of notices.
+    // In attachments.
+    pub(super) attachment: Object<Attachment<'a>>,
+    // In notices.
     pub(super) content: Text<'a>,
-    // Of answers in old versions.
+    // In answers of old versions.
     #[serde(rename = "costUSD")]
     pub(super) cost_usd: Amount,
-    // Of `cost-state`.
+    // In `cost-state`.
     pub(super) model_usage: Object<BTreeMap<Cow<'a, str>, Object<ModelUsage>>>,
-    // Of titles and leaves.
+    // In titles and leaves.
     pub(super) summary: Text<'a>,
     pub(super) custom_title: Text<'a>,
     pub(super) ai_title: Text<'a>,
@@ -48,17 +53,129 @@ pub(super) struct Line<'a> {
     pub(super) explicit: Flag,
 }
 
-/// Where a fork copied a line from.
+impl<'a> Line<'a> {
+    pub(super) fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
+        let (class, unknown) = self.record_class();
+        // A compaction starts a tree of its own and names the record that it follows.
+        let parent = self.parent_uuid.clone().some().or_else(|| self.logical_parent_uuid.clone().some());
+        let record = TreeRecord {
+            text,
+            id: self.uuid.clone().some(),
+            parent,
+            at: self.timestamp.clone(),
+            is_sidechain: self.is_sidechain.0,
+            has_type: self.name.0.is_some(),
+        };
+        class.emit(record, unknown, emit);
+        if self.is_state_only() {
+            emit(Event::StateOnly);
+        }
+        self.emit_title_and_head(emit);
+        self.emit_keys_and_facts(class.kind, emit);
+    }
+
+    pub(super) fn title(&self) -> Option<(Cow<'a, str>, TitleSource)> {
+        let (text, source) = match self.name.0.as_deref() {
+            Some("custom-title") => (&self.custom_title, TitleSource::Manual),
+            Some("ai-title") => (&self.ai_title, TitleSource::Automatic),
+            _ => (&self.summary, TitleSource::Summary),
+        };
+        text.clone().some().map(|text| (text, source))
+    }
+
+    fn emit_title_and_head(&self, emit: &mut dyn FnMut(Event<'a>)) {
+        let leaf = self.leaf_uuid.clone().some();
+        let title = || self.title().map(|(text, source)| Event::Title { text, source });
+        let event = match self.name.0.as_deref() {
+            Some("last-prompt") if self.explicit.0 => leaf.map(Event::RewindTo),
+            Some("last-prompt") => leaf.map(Event::Head),
+            // A file may hold the summaries of other sessions: their leaves say which.
+            Some("summary") => match (self.summary.clone().some(), leaf) {
+                (Some(text), Some(of)) => Some(Event::Summary { text, of }),
+                (Some(_), None) => title(),
+                (None, _) => None,
+            },
+            Some("custom-title" | "ai-title") => title(),
+            _ => None,
+        };
+        event.into_iter().for_each(emit);
+    }
+
+    fn emit_keys_and_facts(self, kind: Kind, emit: &mut dyn FnMut(Event<'a>)) {
+        let costs = self.model_usage.0.filter(|_| self.name.0.as_deref() == Some("cost-state")).unwrap_or_default();
+        for (model, used) in costs {
+            if let Some(usd) = used.0.and_then(|used| used.cost_usd.0) {
+                emit(Event::CostSoFar { model: Some(model), cost: Cost::from_usd(usd) });
+            }
+        }
+        let mut model = None;
+        if let Some(message) = self.message.0.filter(|_| kind.is_dialogue()) {
+            let usage = message.usage().filter(|_| kind == Kind::Assistant);
+            model = message.model.some().filter(|model| model != NO_MODEL);
+            let id = message.id.some().filter(|_| kind == Kind::Assistant);
+            if let Some(usage) = usage {
+                let request = match (&id, self.request_id.some()) {
+                    (None, None) => None,
+                    (id, request) => Some(format!("{} {}", id.as_deref().unwrap_or(""), request.unwrap_or_default())),
+                };
+                let cost = self.cost_usd.0.map(Cost::from_usd);
+                emit(Event::Usage { request: request.map(Cow::Owned), usage, model: model.clone(), cost });
+            }
+            if let Some(id) = id {
+                emit(Event::Key(Key::Group(id)));
+            }
+            for block in message.content.0 {
+                let is_call = block.name.0.is_some_and(|name| part::is_call(&name));
+                match (block.tool_use_id.some(), block.id.some()) {
+                    (Some(call), _) => emit(Event::Key(Key::Result(call))),
+                    (None, Some(id)) if is_call => emit(Event::Key(Key::Call(id))),
+                    (None, _) => {}
+                }
+            }
+        }
+        // A sub-agent's file has its own name and states the parent session on every line.
+        let (session, parent_session) = match self.agent_id.some() {
+            Some(_) => (None, self.session_id.some()),
+            None => (self.session_id.some(), None),
+        };
+        emit(Event::Facts(SessionFacts {
+            session,
+            cwd: self.cwd.some(),
+            git_branch: self.git_branch.some(),
+            version: self.version.some(),
+            model,
+            parent_session,
+            parent_call: None,
+            forked_from: self.forked_from.0.and_then(|origin| origin.session_id.some()),
+        }));
+    }
+}
+
+impl Message<'_> {
+    /// The usage of the request; the agent's own messages have none.
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let tokens = self.usage.0.as_ref().filter(|_| self.model.0.as_deref() != Some(NO_MODEL))?;
+        Some(Usage {
+            input: tokens.input_tokens.0,
+            output: tokens.output_tokens.0,
+            cache_read: tokens.cache_read_input_tokens.0,
+            cache_write: tokens.cache_creation_input_tokens.0,
+            reasoning: tokens.output_tokens_details.0.as_ref().and_then(|details| details.thinking_tokens.0),
+        })
+    }
+}
+
+/// The session that a fork copied a line from.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Origin<'a> {
     pub(super) session_id: Text<'a>,
 }
 
-/// What kind of thing an attachment is.
+/// The type of an attachment.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Attached<'a> {
+pub(super) struct Attachment<'a> {
     #[serde(rename = "type")]
     pub(super) name: Text<'a>,
     pub(super) command_mode: Text<'a>,
@@ -75,7 +192,7 @@ pub(super) struct Message<'a> {
     pub(super) content: List<Block<'a>>,
 }
 
-/// What ties a content block to others.
+/// The fields that link a content block to others.
 #[derive(Deserialize, Default)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Block<'a> {
@@ -101,7 +218,7 @@ pub(super) struct OutputTokens {
     pub(super) thinking_tokens: Count,
 }
 
-/// What all requests of a session to one model used, as `cost-state` counts it.
+/// The usage of all requests of a session to one model, in `cost-state`.
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(super) struct ModelUsage {

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::NO_MODEL;
 use super::body::SNAPSHOT_MESSAGE;
-use super::folder::folder_name;
+use super::folder_name;
 use crate::dialect::file_backups;
 use crate::dialect::line_builder::{self, Chain, Fields, Hung, fields};
 use crate::dialect::writer::{Adoption, Beginning, NewRecord, Shape, WriteUnit, Writer, Written, is_uuid};

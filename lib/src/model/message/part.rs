@@ -231,6 +231,11 @@ impl Part {
     }
 }
 
+/// The metadata of a part that states these facts for one provider; `None` if there are none.
+pub(crate) fn provider_metadata(provider: &str, facts: Map<String, Value>) -> Option<Map<String, Value>> {
+    (!facts.is_empty()).then(|| Map::from_iter([(provider.to_owned(), facts.into())]))
+}
+
 impl From<ToolPart> for Part {
     fn from(tool: ToolPart) -> Part {
         Part::Tool(Box::new(tool))

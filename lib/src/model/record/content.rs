@@ -6,6 +6,12 @@ use serde_json::{Map, Value};
 use super::{Content, Outcome, Title, TitleSource, Todo, ToolResult};
 use crate::model::message::{Part, ToolPart};
 
+/// A block of an API's message: a part, or the result of a call.
+pub(crate) enum ContentItem {
+    Part(Part),
+    Result(ToolResult),
+}
+
 impl Content {
     /// Adds a later piece of the same message.
     ///
@@ -24,6 +30,15 @@ impl Content {
         self.usage = later.usage.or(self.usage);
         self.todos = later.todos.or(self.todos.take());
         self.thinking = later.thinking.or(self.thinking.take());
+    }
+
+    /// The texts, one per line.
+    pub(crate) fn text(&self) -> String {
+        let texts = self
+            .parts
+            .iter()
+            .filter_map(|part| if let Part::Text(part) = part { Some(&*part.text) } else { None });
+        texts.collect::<Vec<_>>().join("\n")
     }
 
     /// The calls that wait for their results: the id and the tool's name of each.
@@ -52,14 +67,19 @@ impl Content {
 }
 
 impl ToolResult {
-    /// What a tool gave back to a call, or why it failed.
+    /// A final result about whose run nothing else is known.
+    pub(crate) fn new(call_id: String, output: Value, outcome: Outcome) -> ToolResult {
+        let (name, preliminary, duration_ms, about) = (None, false, None, Map::new());
+        ToolResult { call_id, name, output, outcome, preliminary, duration_ms, about }
+    }
+
+    /// The output of a call, or why it failed.
     pub fn of(call: &ToolPart, done: Result<Value, String>) -> ToolResult {
         let (output, outcome) = match done {
             Ok(output) => (output, Outcome::Done),
             Err(why) => (why.as_str().into(), Outcome::Failed(why)),
         };
-        let (call_id, name) = (call.call_id.clone(), Some(call.name.clone()));
-        ToolResult { call_id, name, output, outcome, preliminary: false, duration_ms: None, about: Map::new() }
+        ToolResult { name: Some(call.name.clone()), ..ToolResult::new(call.call_id.clone(), output, outcome) }
     }
 }
 
@@ -70,15 +90,34 @@ impl Todo {
     }
 }
 
+impl Extend<ContentItem> for Content {
+    fn extend<I: IntoIterator<Item = ContentItem>>(&mut self, items: I) {
+        for item in items {
+            match item {
+                ContentItem::Part(part) => self.parts.push(part),
+                ContentItem::Result(result) => self.results.push(result),
+            }
+        }
+    }
+}
+
+impl FromIterator<ContentItem> for Content {
+    fn from_iter<I: IntoIterator<Item = ContentItem>>(items: I) -> Content {
+        let mut content = Content::default();
+        content.extend(items);
+        content
+    }
+}
+
 impl From<&str> for Content {
     fn from(text: &str) -> Content {
-        Content { parts: vec![Part::text(text)], ..Content::default() }
+        Content::from([Part::text(text)])
     }
 }
 
 impl From<String> for Content {
     fn from(text: String) -> Content {
-        Content { parts: vec![Part::text(text)], ..Content::default() }
+        Content::from([Part::text(text)])
     }
 }
 
@@ -90,13 +129,13 @@ impl From<Vec<Part>> for Content {
 
 impl<const N: usize> From<[Part; N]> for Content {
     fn from(parts: [Part; N]) -> Content {
-        Content { parts: parts.into(), ..Content::default() }
+        Content::from(Vec::from(parts))
     }
 }
 
 impl From<ToolResult> for Content {
     fn from(result: ToolResult) -> Content {
-        Content { results: vec![result], ..Content::default() }
+        Content::from(vec![result])
     }
 }
 

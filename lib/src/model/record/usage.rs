@@ -49,7 +49,12 @@ impl Cost {
 }
 
 impl Usage {
-    /// What was added since an earlier count; `None` when this one does not go on from it.
+    /// The usage, unless nothing is known of it.
+    pub(crate) fn known(self) -> Option<Usage> {
+        (self != Usage::default()).then_some(self)
+    }
+
+    /// What was added since an earlier count; `None` if this one does not continue it.
     pub fn since(self, before: Usage) -> Option<Usage> {
         let since = |now: Option<u64>, before: Option<u64>| match (now, before.unwrap_or(0)) {
             (Some(now), before) => now.checked_sub(before).map(Some),

@@ -1,15 +1,15 @@
-//! The content blocks of the API as parts of a message, and as results of calls.
+//! The content blocks of Anthropic's API as parts of a message and results of calls.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::body::Run;
+use super::tool_run::ToolRun;
 use crate::model::lenient::{self, Flag, Object, Text};
-use crate::model::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolState};
-use crate::model::record::{Outcome, ToolResult};
+use crate::model::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolState, provider_metadata};
+use crate::model::record::{Content, ContentItem, Outcome, ToolResult};
 
-/// A block, everything that may be large left as text.
+/// A block; fields that may be large are not parsed.
 #[derive(Deserialize, Default)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Block<'a> {
@@ -40,23 +40,24 @@ struct Source<'a> {
     kind: Text<'a>,
 }
 
-/// What a block turned out to be.
-pub(super) enum Read {
-    Part(Part),
-    Result(ToolResult),
+/// Reads content blocks of Anthropic's API, or a single one: their parts, and the tool results among them.
+pub fn blocks(content: &Value) -> (Vec<Part>, Vec<ToolResult>) {
+    let Ok(raw) = serde_json::value::to_raw_value(content) else { return Default::default() };
+    let content = content_from(&raw, &ToolRun::default());
+    (content.parts, content.results)
 }
 
-/// Whether blocks of this type call a tool: ours, the provider's own, or a server's.
+/// The parts and results in a `content`: a text, or a list of blocks.
+pub(super) fn content_from(content: &RawValue, run: &ToolRun<'_>) -> Content {
+    blocks_of(content).into_iter().filter_map(|raw| item(raw, run)).collect()
+}
+
+/// Whether blocks of this type call a tool: the agent's, the provider's or a server's.
 pub(super) fn is_call(kind: &str) -> bool {
     kind.ends_with("tool_use")
 }
 
-/// The blocks of a `content`: a text, or a list of blocks.
-pub(super) fn all(content: &RawValue, run: &Run<'_>) -> Vec<Read> {
-    each(content).into_iter().filter_map(|raw| read(raw, run)).collect()
-}
-
-/// The to-do list that a call sets, if that is what it does.
+/// The task list that a call sets, if it sets one.
 pub(super) fn todos(part: &Part) -> Option<Value> {
     match part {
         Part::Tool(call) if call.name == "TodoWrite" => call.input()?.get("todos").cloned(),
@@ -64,17 +65,14 @@ pub(super) fn todos(part: &Part) -> Option<Value> {
     }
 }
 
-/// A string stands for a block of text.
-fn each(content: &RawValue) -> Vec<&RawValue> {
-    match serde_json::from_str(content.get()) {
-        Ok(blocks) => blocks,
-        Err(_) => vec![content],
-    }
+/// The blocks of a `content`; a string is a single one.
+fn blocks_of(content: &RawValue) -> Vec<&RawValue> {
+    serde_json::from_str(content.get()).unwrap_or_else(|_| vec![content])
 }
 
-fn read(raw: &RawValue, run: &Run<'_>) -> Option<Read> {
+fn item(raw: &RawValue, run: &ToolRun<'_>) -> Option<ContentItem> {
     let part = match serde_json::from_str::<Block<'_>>(raw.get()) {
-        Ok(block) if block.tool_use_id.0.is_some() => return Some(Read::Result(block.result(run))),
+        Ok(block) if block.tool_use_id.0.is_some() => return Some(ContentItem::Result(block.result(run))),
         Ok(block) => block.part(raw),
         Err(_) => match lenient::value(raw) {
             Value::Null => return None,
@@ -83,7 +81,7 @@ fn read(raw: &RawValue, run: &Run<'_>) -> Option<Read> {
             other => Part::data("block", other),
         },
     };
-    Some(Read::Part(part))
+    Some(ContentItem::Part(part))
 }
 
 impl Block<'_> {
@@ -92,25 +90,24 @@ impl Block<'_> {
         match kind {
             "text" => Part::Text(TextPart {
                 text: self.text.0.unwrap_or_default().into_owned(),
-                citations: self.citations.and_then(|raw| serde_json::from_str(raw.get()).ok()),
+                citations: self.citations.and_then(lenient::parsed),
                 ..TextPart::default()
             }),
             "thinking" => reasoning(self.thinking, "signature", self.signature),
             "redacted_thinking" => reasoning(self.thinking, "redactedData", self.data),
             "image" | "document" => self.file().unwrap_or_else(|| Part::data("block", lenient::value(raw))),
             _ if is_call(kind) => {
-                let ours = kind == "tool_use";
                 let input = self.input.map(lenient::value).unwrap_or_default();
                 let name = self.name.owned().unwrap_or_else(|| "unknown".to_owned());
                 let mut call = ToolPart::dynamic(name, self.id.owned().unwrap_or_default(), ToolState::called(input));
-                call.provider_executed = (!ours).then_some(true);
+                call.provider_executed = (kind != "tool_use").then_some(true);
                 call.into()
             }
             _ => Part::data("block", lenient::value(raw)),
         }
     }
 
-    /// An image or a document that the block holds or points at.
+    /// The image or document in the block.
     fn file(self) -> Option<Part> {
         let source = self.source.0?;
         let (media_type, data, url) = (source.media_type.owned(), source.data.some(), source.url.owned());
@@ -128,38 +125,28 @@ impl Block<'_> {
         Some(Part::File(FilePart { media_type, url, filename: self.title.owned(), ..FilePart::default() }))
     }
 
-    fn result(self, run: &Run<'_>) -> ToolResult {
+    fn result(self, run: &ToolRun<'_>) -> ToolResult {
         let output = self.content.map(output).unwrap_or_default();
-        let words = || match &output {
-            Value::String(text) => text.clone(),
-            Value::Null => String::new(),
-            other => other.to_string(),
-        };
+        let text = lenient::to_text(&output);
         let outcome = match (self.is_error.0, run.was_refused()) {
             (false, _) => Outcome::Done,
-            (true, true) => Outcome::Denied(Some(words()).filter(|text| !text.is_empty())),
-            (true, false) => Outcome::Failed(words()),
+            (true, true) => Outcome::Denied(Some(text).filter(|text| !text.is_empty())),
+            (true, false) => Outcome::Failed(text),
         };
-        ToolResult {
-            call_id: self.tool_use_id.owned().unwrap_or_default(),
-            name: None,
-            output,
-            outcome,
-            preliminary: false,
-            duration_ms: run.duration_ms(),
-            about: run.about(),
-        }
+        let call_id = self.tool_use_id.owned().unwrap_or_default();
+        let (duration_ms, about) = (run.duration_ms(), run.about());
+        ToolResult { duration_ms, about, ..ToolResult::new(call_id, output, outcome) }
     }
 }
 
 fn reasoning(text: Text<'_>, key: &str, secret: Text<'_>) -> Part {
-    let anthropic = secret.some().map(|secret| Map::from_iter([(key.to_owned(), Value::from(secret))]));
-    let metadata = anthropic.map(|ours| Map::from_iter([("anthropic".to_owned(), ours.into())]));
+    let facts = secret.some().map(|secret| (key.to_owned(), Value::from(secret)));
+    let provider_metadata = provider_metadata("anthropic", facts.into_iter().collect());
     let text = text.0.unwrap_or_default().into_owned();
-    Part::Reasoning(ReasoningPart { text, provider_metadata: metadata, ..ReasoningPart::default() })
+    Part::Reasoning(ReasoningPart { text, provider_metadata, ..ReasoningPart::default() })
 }
 
-/// What a tool returned: its text, or the list of what it returned with files as file parts.
+/// The output of a tool: its text, or the list of its blocks with files as file parts.
 fn output(content: &RawValue) -> Value {
     let blocks: Vec<Value> = match lenient::value(content) {
         Value::Array(blocks) => blocks,
@@ -169,11 +156,11 @@ fn output(content: &RawValue) -> Value {
     let texts: Option<Vec<String>> = blocks.iter().map(text).collect();
     match texts {
         Some(texts) => texts.join("\n").into(),
-        None => each(content).into_iter().map(piece).collect(),
+        None => blocks_of(content).into_iter().map(output_piece).collect(),
     }
 }
 
-fn piece(raw: &RawValue) -> Value {
+fn output_piece(raw: &RawValue) -> Value {
     let block = serde_json::from_str::<Block<'_>>(raw.get()).ok();
     let is_file = |block: &Block<'_>| matches!(block.kind.0.as_deref(), Some("image" | "document"));
     match block.filter(is_file).and_then(Block::file) {
