@@ -182,14 +182,14 @@ impl<'a> Line<'a> {
     /// What a request cost. `tokens.estimated` is a guess at a text's length, and no cost.
     fn usage(&self) -> Option<Usage> {
         let tokens = self.usage.0.as_ref()?;
-        let usage = Usage {
+        Usage {
             input: tokens.input_tokens.0.or(tokens.input.0),
             output: tokens.output_tokens.0.or(tokens.output.0),
             cache_read: tokens.cache_read_tokens.0.or(tokens.cache_read_input_tokens.0),
             cache_write: tokens.cache_creation_input_tokens.0,
             reasoning: None,
-        };
-        Some(usage).filter(|usage| *usage != Usage::default())
+        }
+        .known()
     }
 
     /// Beside the current schema, marks are the id of a session, a call with its `args`, a token estimate, and ids and times

@@ -450,6 +450,14 @@ pub struct Rewind {
     pub reason: Option<String>,
 }
 
+impl Rewind {
+    /// A step back over so many items of this name, in the singular.
+    pub(crate) fn from_count(count: u64, unit: &str) -> Rewind {
+        let plural = if count == 1 { "" } else { "s" };
+        Rewind { from: None, reason: Some(format!("{count} {unit}{plural} taken back")) }
+    }
+}
+
 /// Files that were put back. Its parent is the record to continue from: the head, if only files were put back.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Restore {

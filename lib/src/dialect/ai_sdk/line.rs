@@ -232,13 +232,13 @@ impl Metadata<'_> {
         // The SDK counts cached tokens among those sent.
         let cached = tokens.cached_input_tokens.0;
         let sent = tokens.input_tokens.0.map(|sent| sent.saturating_sub(cached.unwrap_or(0)));
-        let usage = Usage {
+        Usage {
             input: sent.or(tokens.input.0),
             output: tokens.output_tokens.0.or(tokens.output.0),
             cache_read: cached.or(tokens.cache_read.0),
             cache_write: tokens.cache_write.0,
             reasoning: tokens.reasoning_tokens.0.or(tokens.reasoning.0),
-        };
-        (usage != Usage::default()).then_some(usage)
+        }
+        .known()
     }
 }

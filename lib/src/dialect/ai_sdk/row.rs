@@ -81,7 +81,7 @@ pub(super) fn link<'a>(text: &'a str, row: Row<'a>, emit: &mut dyn FnMut(Event<'
         emit(record(text, id.clone(), Kind::Assistant, first([&row.completed_at, &row.started_at]), failed));
         emit(Event::WholeMessage);
         let usage = Usage { input: row.tokens_input.0, output: row.tokens_output.0, ..Usage::default() };
-        if usage != Usage::default() {
+        if let Some(usage) = usage.known() {
             emit(Event::Usage { request: None, usage, model: row.model.clone().some(), cost: None });
         }
     } else if !has_prompt {
@@ -135,8 +135,7 @@ pub(super) fn body(row: Value) -> Body {
 
 fn usage(row: &Map<String, Value>) -> Option<Usage> {
     let [input, output] = COUNTS.map(|key| row.get(key).and_then(count));
-    let usage = Usage { input, output, ..Usage::default() };
-    (usage != Usage::default()).then_some(usage)
+    Usage { input, output, ..Usage::default() }.known()
 }
 
 fn count(value: &Value) -> Option<u64> {

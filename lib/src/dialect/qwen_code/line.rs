@@ -1,14 +1,17 @@
-//! The fields of a Qwen Code record that its link needs. Any field may be missing or of any shape.
+//! The fields of a Qwen Code record that its link needs, and the events that they make. Any field may be missing or of
+//! any shape.
 
 use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::dialect::record_class::TreeRecord;
+use crate::dialect::{Event, Key, SessionFacts};
 use crate::model::lenient::{Count, Flag, List, Moment, Object, ObjectOrText, Text};
-use crate::model::record::Usage;
+use crate::model::record::{Kind, TitleSource, Usage};
 
-/// A record. What only a body needs is skipped unread.
+/// A record; the fields that only a body needs are skipped.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Line<'a> {
@@ -29,17 +32,124 @@ pub(super) struct Line<'a> {
     pub(super) is_sidechain: Flag,
     pub(super) forked_from: Object<Origin<'a>>,
     pub(super) message: ObjectOrText<'a, Content<'a>>,
-    /// Thoughts beside the message, as the design has them.
+    /// Thoughts beside the message, as in the design document.
     pub(super) thoughts: Option<&'a RawValue>,
-    /// The design's name for the tokens.
+    /// The design document's name for the tokens.
     pub(super) tokens: Object<Tokens>,
     pub(super) usage_metadata: Object<Tokens>,
-    pub(super) tool_call_result: Object<Run<'a>>,
-    pub(super) tool_calls_metadata: List<Run<'a>>,
+    pub(super) tool_call_result: Object<ToolNote<'a>>,
+    pub(super) tool_calls_metadata: List<ToolNote<'a>>,
     pub(super) system_payload: Object<Payload<'a>>,
 }
 
-/// Where a fork copied a record from.
+impl<'a> Line<'a> {
+    pub(super) fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
+        let (class, unknown) = self.record_class();
+        let id = self.uuid.clone().some();
+        let record = TreeRecord {
+            text,
+            id: id.clone(),
+            parent: self.parent(),
+            at: self.timestamp.clone(),
+            is_sidechain: self.is_sidechain.0,
+            has_type: self.name.0.is_some(),
+        };
+        if class.emit(record, unknown, emit) && self.has_odd_parent() {
+            emit(Event::MissingField("parentUuid that can be read"));
+        }
+        if let Some(usage) = self.usage().filter(|_| class.kind == Kind::Assistant) {
+            // A fork copies answers with their ids: by the id, the request is counted once.
+            emit(Event::Usage { request: id, usage, model: self.model.clone().some(), cost: None });
+        }
+        if let Some((text, source)) = self.title().filter(|_| class.kind == Kind::Title) {
+            emit(Event::Title { text, source });
+        }
+        self.emit_keys(class.kind, emit);
+        self.emit_facts(emit);
+    }
+
+    pub(super) fn title(&self) -> Option<(Cow<'a, str>, TitleSource)> {
+        let payload = self.system_payload.0.as_ref()?;
+        let source = match payload.title_source.0.as_deref() {
+            Some("auto" | "automatic") => TitleSource::Automatic,
+            // Older records do not say; then a person may have typed it.
+            _ => TitleSource::Manual,
+        };
+        payload.custom_title.clone().some().map(|text| (text, source))
+    }
+
+    pub(super) fn usage(&self) -> Option<Usage> {
+        self.usage_metadata.0.as_ref().or(self.tokens.0.as_ref()).map(Tokens::usage)
+    }
+
+    pub(super) fn parts(&self) -> &[Part<'a>] {
+        match &self.message {
+            ObjectOrText::Object(content) => &content.parts.0,
+            ObjectOrText::Text(_) | ObjectOrText::Absent => &[],
+        }
+    }
+
+    /// The call that the note about a tool's run names, if there is one note.
+    pub(super) fn noted_call(&self) -> Option<Cow<'a, str>> {
+        let notes = self.tool_call_result.0.iter().chain(&self.tool_calls_metadata.0);
+        let mut calls = notes.filter_map(|note| note.call());
+        calls.next().filter(|_| calls.next().is_none())
+    }
+
+    fn parent(&self) -> Option<Cow<'a, str>> {
+        serde_json::from_str::<Text<'a>>(self.parent_uuid?.get()).ok()?.some()
+    }
+
+    /// Whether its parent is neither an id nor null.
+    fn has_odd_parent(&self) -> bool {
+        self.parent_uuid.is_some_and(|parent| !parent.get().starts_with('"') && parent.get() != "null")
+    }
+
+    fn emit_keys(&self, kind: Kind, emit: &mut dyn FnMut(Event<'a>)) {
+        let noted = self.noted_call();
+        let mut is_answered = false;
+        for part in self.parts() {
+            if let Some(call) = part.function_call.0.as_ref().filter(|_| kind == Kind::Assistant) {
+                call.call_id(None).into_iter().for_each(|call| emit(Event::Key(Key::Call(call))));
+            }
+            if let Some(response) = part.function_response.0.as_ref() {
+                is_answered = true;
+                response.call_id(noted.as_ref()).into_iter().for_each(|call| emit(Event::Key(Key::Result(call))));
+            }
+        }
+        if let Some(call) = noted.filter(|_| kind == Kind::ToolResult && !is_answered) {
+            emit(Event::Key(Key::Result(call)));
+        }
+    }
+
+    fn emit_facts(self, emit: &mut dyn FnMut(Event<'a>)) {
+        // A sub-agent's file has its own name and states the parent session on every line.
+        let (session, parent_session) = match self.agent_id.some() {
+            Some(_) => (None, self.session_id.some()),
+            None => (self.session_id.some(), None),
+        };
+        let spawned_by = self.system_payload.0.and_then(|payload| payload.parent_session_id.some());
+        emit(Event::Facts(SessionFacts {
+            session,
+            cwd: self.cwd.some(),
+            git_branch: self.git_branch.some(),
+            version: self.version.some(),
+            model: self.model.some().filter(|_| self.name.0.as_deref() == Some("assistant")),
+            parent_session: parent_session.or(spawned_by),
+            parent_call: None,
+            forked_from: self.forked_from.0.and_then(|origin| origin.session_id.some()),
+        }));
+    }
+}
+
+impl<'a> Function<'a> {
+    /// The id of the call. The API may leave it out: then the note about the run has it, else the tool's name is used.
+    fn call_id(&self, noted: Option<&Cow<'a, str>>) -> Option<Cow<'a, str>> {
+        self.id.clone().some().or_else(|| noted.cloned()).or_else(|| self.name.clone().some())
+    }
+}
+
+/// The session that a fork copied a record from.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Origin<'a> {
@@ -54,7 +164,7 @@ pub(super) struct Content<'a> {
     pub(super) parts: List<Part<'a>>,
 }
 
-/// What ties a part to others.
+/// The fields that link a part to others.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Part<'a> {
@@ -69,37 +179,37 @@ pub(super) struct Function<'a> {
     pub(super) name: Text<'a>,
 }
 
-/// What the agent noted of a run of a tool, beside what the model was told.
+/// The agent's note about the run of a tool.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Run<'a> {
+pub(super) struct ToolNote<'a> {
     pub(super) call_id: Text<'a>,
     pub(super) id: Text<'a>,
     pub(super) name: Text<'a>,
 }
 
-impl<'a> Run<'a> {
-    /// The call that it is about.
+impl<'a> ToolNote<'a> {
+    /// The id of the call.
     pub(super) fn call(&self) -> Option<Cow<'a, str>> {
         let own = self.call_id.clone().some().or_else(|| self.id.clone().some());
         own.or_else(|| self.name.clone().some())
     }
 }
 
-/// What a link needs of `systemPayload`: each subtype has its own.
+/// The fields of `systemPayload` that a link needs; each subtype has its own.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Payload<'a> {
     pub(super) custom_title: Text<'a>,
     pub(super) title_source: Text<'a>,
     pub(super) parent_session_id: Text<'a>,
-    /// Of an `at_command`.
+    /// In an `at_command`.
     pub(super) message: Text<'a>,
-    /// Of a `turn_result`.
+    /// In a `turn_result`.
     pub(super) state: Text<'a>,
 }
 
-/// Tokens of one request, in the API's words and in the design's. A record may have both.
+/// Tokens of one request, in the API's names and in those of the design document. A record may have both.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Tokens {
@@ -122,7 +232,7 @@ impl Tokens {
         let cached = self.cached_content_token_count.0.or(self.cached.0);
         let reasoning = self.thoughts_token_count.0.or(self.thoughts.0);
         let total = self.total_token_count.0.or(self.total.0);
-        // Gemini counts thoughts beside the answer, every other model as a part of it: the sum tells.
+        // Gemini counts thoughts in addition to the answer, every other model as a part of it: the total shows which.
         let with_thoughts = received.unwrap_or(0).saturating_add(reasoning.unwrap_or(0));
         let apart = total == Some(sent.unwrap_or(0).saturating_add(with_thoughts));
         Usage {
@@ -132,12 +242,6 @@ impl Tokens {
             cache_write: None,
             reasoning,
         }
-    }
-}
-
-impl Line<'_> {
-    pub(super) fn usage(&self) -> Option<Usage> {
-        self.usage_metadata.0.as_ref().or(self.tokens.0.as_ref()).map(Tokens::usage)
     }
 }
 

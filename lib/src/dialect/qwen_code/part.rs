@@ -1,14 +1,14 @@
-//! The parts of the API's `Content` as parts of a message, and as results of calls.
+//! The parts of the Gemini API's `Content` as parts of a message and results of calls.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
 use crate::model::lenient::{self, Flag, Object, Text};
-use crate::model::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolState};
-use crate::model::record::{Outcome, ToolResult};
+use crate::model::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolState, provider_metadata};
+use crate::model::record::{ContentItem, Outcome, ToolResult};
 
-/// A part, everything that may be large left as text.
+/// A part; fields that may be large are not parsed.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 struct ApiPart<'a> {
@@ -35,7 +35,7 @@ struct Response<'a> {
     id: Text<'a>,
     name: Text<'a>,
     response: Option<&'a RawValue>,
-    /// Pictures and the like that the tool gave back.
+    /// Images and other files that the tool returned.
     parts: Option<&'a RawValue>,
 }
 
@@ -48,49 +48,34 @@ struct Blob<'a> {
     display_name: Text<'a>,
 }
 
-/// What a part turned out to be.
-pub(super) enum Read {
-    Part(Part),
-    Result(ToolResult),
+/// The parts of a message; a single one may have no list around it, and a string is a text.
+///
+/// `noted_call` is the id for a response that has none.
+pub(super) fn items<'p>(parts: &'p RawValue, noted_call: Option<&'p str>) -> impl Iterator<Item = ContentItem> + 'p {
+    let parts: Vec<&RawValue> = serde_json::from_str(parts.get()).unwrap_or_else(|_| vec![parts]);
+    parts.into_iter().filter_map(move |raw| item(raw, noted_call))
 }
 
-/// The parts of a message; a single one may stand without its list, and a string for a text.
-pub(super) fn all(parts: &RawValue, noted: Option<&str>) -> Vec<Read> {
-    let each: Vec<&RawValue> = serde_json::from_str(parts.get()).unwrap_or_else(|_| vec![parts]);
-    each.into_iter().filter_map(|raw| read(raw, noted)).collect()
-}
-
-/// The texts of a message's parts, thoughts aside.
-pub(super) fn words(parts: &RawValue) -> String {
-    let text = |read| match read {
-        Read::Part(Part::Text(text)) => Some(text.text),
-        Read::Part(_) | Read::Result(_) => None,
-    };
-    all(parts, None).into_iter().filter_map(text).collect::<Vec<_>>().join("\n")
-}
-
-fn read(raw: &RawValue, noted: Option<&str>) -> Option<Read> {
+fn item(raw: &RawValue, noted_call: Option<&str>) -> Option<ContentItem> {
     match serde_json::from_str::<ApiPart<'_>>(raw.get()) {
-        Ok(part) => Some(part.read(raw, noted)),
+        Ok(part) => Some(part.item(raw, noted_call)),
         Err(_) => match lenient::value(raw) {
             Value::Null => None,
-            Value::String(text) => Some(Read::Part(Part::text(text))),
-            other => Some(Read::Part(Part::data("part", other))),
+            Value::String(text) => Some(ContentItem::Part(Part::text(text))),
+            other => Some(ContentItem::Part(Part::data("part", other))),
         },
     }
 }
 
 impl ApiPart<'_> {
-    fn read(self, raw: &RawValue, noted: Option<&str>) -> Read {
-        let signature = self.thought_signature.owned();
-        let provider_metadata = signature.map(|signature| {
-            let google = Map::from_iter([("thoughtSignature".to_owned(), signature.into())]);
-            Map::from_iter([("google".to_owned(), google.into())])
-        });
+    fn item(self, raw: &RawValue, noted_call: Option<&str>) -> ContentItem {
+        let signature =
+            self.thought_signature.owned().map(|signature| ("thoughtSignature".to_owned(), signature.into()));
+        let provider_metadata = provider_metadata("google", signature.into_iter().collect());
         if let Some(response) = self.function_response.0 {
-            return Read::Result(response.result(noted));
+            return ContentItem::Result(response.result(noted_call));
         }
-        Read::Part(if let Some(call) = self.function_call.0 {
+        ContentItem::Part(if let Some(call) = self.function_call.0 {
             let mut call = call.part();
             call.call_provider_metadata = provider_metadata;
             call.into()
@@ -129,44 +114,38 @@ impl Blob<'_> {
 }
 
 impl Response<'_> {
-    /// `{"output": …}` is what the tool returned, `{"error": …}` why it did not.
-    fn result(self, noted: Option<&str>) -> ToolResult {
+    /// `{"output": …}` is the tool's output, `{"error": …}` says why it failed.
+    fn result(self, noted_call: Option<&str>) -> ToolResult {
         let name = self.name.owned();
-        let call_id = self.id.owned().or_else(|| noted.map(str::to_owned)).or_else(|| name.clone()).unwrap_or_default();
+        let noted_call = noted_call.map(str::to_owned);
+        let call_id = self.id.owned().or(noted_call).or_else(|| name.clone()).unwrap_or_default();
         let mut response = self.response.map(lenient::value).unwrap_or_default();
         let mut take = |key: &str| response.get_mut(key).map(Value::take).filter(|value| !value.is_null());
         let (error, output) = (take("error"), take("output"));
-        let outcome = error.map_or(Outcome::Done, |error| Outcome::Failed(text_of(&error)));
-        let said_all = response.as_object().is_some_and(|fields| fields.values().all(Value::is_null));
-        let output = match (output, said_all) {
-            (Some(output), true) => output,
-            (None, true) => Value::Null,
-            // Something else stands beside it: all of it counts.
-            (_, false) => self.response.map(lenient::value).unwrap_or_default(),
+        let outcome = error.map_or(Outcome::Done, |error| Outcome::Failed(lenient::to_text(&error)));
+        let has_no_more = response.as_object().is_some_and(|fields| fields.values().all(Value::is_null));
+        let output = match has_no_more {
+            true => output.unwrap_or_default(),
+            // There are other fields: all of it is the output.
+            false => self.response.map(lenient::value).unwrap_or_default(),
         };
-        let mut result =
-            ToolResult { call_id, name, output, outcome, preliminary: false, duration_ms: None, about: Map::new() };
-        for read in self.parts.map(|parts| all(parts, None)).unwrap_or_default() {
-            if let Read::Part(part) = read {
-                give_back(&mut result, part);
+        let mut result = ToolResult { name, ..ToolResult::new(call_id, output, outcome) };
+        for item in self.parts.into_iter().flat_map(|parts| items(parts, None)) {
+            if let ContentItem::Part(part) = item {
+                add_file(&mut result, part);
             }
         }
         result
     }
 }
 
-/// Adds a file to what a tool gave back, beside its words.
-pub(super) fn give_back(result: &mut ToolResult, part: Part) {
+/// Adds a file to the output of a tool, after its text.
+pub(super) fn add_file(result: &mut ToolResult, part: Part) {
     let mut pieces = match result.output.take() {
         Value::Array(pieces) => pieces,
         Value::Null => Vec::new(),
-        output => vec![serde_json::to_value(Part::text(text_of(&output))).unwrap_or(output)],
+        output => vec![serde_json::to_value(Part::text(lenient::to_text(&output))).unwrap_or(output)],
     };
     pieces.extend(serde_json::to_value(part));
     result.output = pieces.into();
-}
-
-/// A text, or the JSON of anything else.
-pub(super) fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }

@@ -1,4 +1,4 @@
-//! What a record of Qwen Code is: by its type and its subtype.
+//! The class of a Qwen Code record: by its type and its subtype.
 
 use std::borrow::Cow;
 
@@ -7,8 +7,8 @@ use crate::dialect::record_class::RecordClass;
 use crate::model::lenient::ObjectOrText;
 use crate::model::record::Kind;
 
-/// Subtypes of `system` that tell something about the session. All are links of the parent chain.
-const FACTS: &[&str] = &[
+/// Subtypes of `system` with facts about the session, in the parent chain.
+const FACT_SUBTYPES: &[&str] = &[
     "agent_bootstrap",
     "agent_retry",
     "agent_session_ready",
@@ -28,31 +28,31 @@ const FACTS: &[&str] = &[
     "user_text_elements",
 ];
 
-/// Subtypes of `system` that hang beside the chain: nothing goes on from them.
-const ASIDE: &[&str] = &["session_artifact_event", "session_artifact_snapshot", "session_sources_snapshot"];
+/// Subtypes of `system` beside the parent chain: nothing follows them.
+const SIDE_SUBTYPES: &[&str] = &["session_artifact_event", "session_artifact_snapshot", "session_sources_snapshot"];
 
-/// Subtypes of `user` that nobody typed: the agent speaks to the model.
-const INJECTED: &[&str] = &["cron", "goal_runtime", "notification"];
+/// Subtypes of `user` that the agent itself wrote for the model.
+const INJECTED_SUBTYPES: &[&str] = &["cron", "goal_runtime", "notification"];
 
 impl<'a> Line<'a> {
-    /// What the record is, and its name when that is not known.
+    /// The class of the record, and the name of an unknown type.
     pub(super) fn record_class(&self) -> (RecordClass, Option<Cow<'a, str>>) {
         let subtype = self.subtype.0.as_deref().filter(|subtype| !subtype.is_empty());
         let unknown =
             || subtype.map(|subtype| Cow::Owned(format!("{}/{subtype}", self.name.0.as_deref().unwrap_or("?"))));
         match self.name.0.as_deref() {
             Some("user") => match subtype {
-                None | Some("mid_turn_user_message") => (RecordClass::link(self.of_user()), None),
-                Some(injected) if INJECTED.contains(&injected) => (RecordClass::link(Kind::Attachment), None),
-                // Spoken, and never sent to the model.
+                None | Some("mid_turn_user_message") => (RecordClass::link(self.user_kind()), None),
+                Some(injected) if INJECTED_SUBTYPES.contains(&injected) => (RecordClass::link(Kind::Attachment), None),
+                // Transcribed from speech, and never sent to the model.
                 Some("realtime_message") => (RecordClass::link(Kind::System), None),
-                // Whoever said it: words are not lost.
-                Some(_) => (RecordClass::link(self.of_user()), unknown()),
+                // Whoever wrote it, no text is lost.
+                Some(_) => (RecordClass::link(self.user_kind()), unknown()),
             },
             Some("assistant") => (RecordClass::link(Kind::Assistant), unknown()),
             Some("tool_result") => (RecordClass::link(Kind::ToolResult), unknown()),
             Some("system") => self
-                .of_system(subtype)
+                .system_class(subtype)
                 .map_or_else(|| (RecordClass::link(Kind::Other), unknown()), |class| (class, None)),
             Some(name) => (RecordClass::link(Kind::Other), Some(Cow::Owned(name.to_owned()))),
             None => {
@@ -60,7 +60,7 @@ impl<'a> Line<'a> {
                     if let ObjectOrText::Object(content) = &self.message { content.role.0.as_deref() } else { None };
                 let kind = match role {
                     Some("model") => Kind::Assistant,
-                    Some("user") => self.of_user(),
+                    Some("user") => self.user_kind(),
                     _ => Kind::Other,
                 };
                 (RecordClass::link(kind), None)
@@ -68,21 +68,21 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn of_user(&self) -> Kind {
+    fn user_kind(&self) -> Kind {
         let responds = |part: &Part<'_>| part.function_response.0.is_some();
-        let of_agent = matches!(self.provenance.0.as_deref(), Some("goal_runtime" | "system"));
+        let is_of_agent = matches!(self.provenance.0.as_deref(), Some("goal_runtime" | "system"));
         if !self.parts().is_empty() && self.parts().iter().all(responds) {
             Kind::ToolResult
-        } else if of_agent || self.external_input_kind.0.as_deref() == Some("notification") {
+        } else if is_of_agent || self.external_input_kind.0.as_deref() == Some("notification") {
             Kind::Attachment
         } else {
             Kind::User
         }
     }
 
-    fn of_system(&self, subtype: Option<&str>) -> Option<RecordClass> {
+    fn system_class(&self, subtype: Option<&str>) -> Option<RecordClass> {
         let payload = self.system_payload.0.as_ref();
-        let says = |content: bool| RecordClass::link(if content { Kind::System } else { Kind::Header });
+        let notice = |has_text: bool| RecordClass::link(if has_text { Kind::System } else { Kind::Header });
         Some(match subtype {
             Some("chat_compression") => RecordClass::link(Kind::Compaction),
             Some("custom_title") => RecordClass::link(Kind::Title),
@@ -90,27 +90,20 @@ impl<'a> Line<'a> {
             Some("file_history_snapshot") => RecordClass::link(Kind::Snapshot),
             Some("agent_launch_prompt") => RecordClass::link(Kind::Attachment),
             Some("slash_command") => RecordClass::link(Kind::System),
-            Some("at_command") => says(payload.is_some_and(|payload| payload.message.clone().some().is_some())),
+            Some("at_command") => notice(payload.is_some_and(|payload| payload.message.clone().some().is_some())),
             Some("turn_result") => {
                 let failure = payload.is_some_and(|payload| payload.state.0.as_deref() == Some("error"));
-                RecordClass { is_failure: failure, ..says(failure) }
+                RecordClass { is_failure: failure, ..notice(failure) }
             }
-            Some(aside) if ASIDE.contains(&aside) => RecordClass { is_side: true, ..RecordClass::link(Kind::Header) },
-            Some(fact) if FACTS.contains(&fact) => RecordClass::link(Kind::Header),
+            Some(aside) if SIDE_SUBTYPES.contains(&aside) => RecordClass::side(Kind::Header),
+            Some(fact) if FACT_SUBTYPES.contains(&fact) => RecordClass::link(Kind::Header),
             Some(_) => return None,
-            None => says(!matches!(self.message, ObjectOrText::Absent)),
+            None => notice(!matches!(self.message, ObjectOrText::Absent)),
         })
     }
 
-    pub(super) fn parts(&self) -> &[Part<'a>] {
-        match &self.message {
-            ObjectOrText::Object(content) => &content.parts.0,
-            ObjectOrText::Text(_) | ObjectOrText::Absent => &[],
-        }
-    }
-
-    /// The API's content and the fields that no other agent has.
-    pub(super) fn recognizes(&self) -> bool {
+    /// Whether it has the API's content or fields that only this agent writes.
+    pub(super) fn is_recognized(&self) -> bool {
         let model =
             matches!(&self.message, ObjectOrText::Object(content) if content.role.0.as_deref() == Some("model"));
         let known_subtype = self.name.0.as_deref() == Some("system") && self.system_payload.0.is_some();
