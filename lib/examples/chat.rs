@@ -1,268 +1,265 @@
-//! An agent that can be read at one sitting: it chats, reads and writes files, and records all of it.
+//! An agent to read in one sitting: it chats with a model, lets it read and write files, and records all of it.
 //!
-//! What an agent needs of the library is in this file. `chat/model.rs` asks an endpoint, `chat/tools.rs` runs tools,
-//! `chat/options.rs` reads the command line.
-//! Ctrl-C and kill may come at any time: what was acknowledged is on disk, and `--continue` goes on from there.
+//! What an agent needs of the library is in this file; `chat/model.rs` asks the model and `chat/tools.rs` runs its tools.
+//! The agent may be killed at any time: what it acknowledged is on disk, and `--continue` carries on from there.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an agent talks to the person who started it")]
 
 #[path = "chat/model.rs"]
-mod model;
-#[path = "chat/options.rs"]
-mod options;
+pub(crate) mod model;
 #[path = "chat/tools.rs"]
 mod tools;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use model::{Failure, Model};
-use options::{HELP, Options};
+use clap::Parser;
+use model::Model;
+use scrollback::dialect;
 use scrollback::model::error::Error;
-use scrollback::model::host::Host;
-use scrollback::model::message::{Part, ToolPart};
-use scrollback::model::project;
-use scrollback::model::record::{Body, Content, Kind, RecordId, Todo};
+use scrollback::model::message::Part;
+use scrollback::model::record::{Body, Content, Kind, RecordId, Todo, ToolResult};
+use scrollback::model::{home::Home, host::Host, project};
 use scrollback::view::history::{History, prepare_resume};
 use scrollback::write::fork::Fork;
 use scrollback::write::recorder::{Ack, Delta, Recorder};
 use scrollback::write::store::{NewSession, Policy, Store};
-use serde_json::json;
+use serde_json::{Value, json};
 
-/// Answers to one prompt: a model that goes on calling tools is stopped.
-const STEPS_LIMIT: usize = 50;
+type Failure = Box<dyn std::error::Error>;
+
+/// A model that calls tools without end is stopped after this many answers to one prompt.
+const STEP_LIMIT: usize = 50;
+const HELP: &str = "\
+The model: ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY, or OPENAI_BASE_URL and OPENAI_API_KEY; MODEL is its name. Only http:// works.
+Commands: /new  /rewind N|RECORD  /fork  /title TEXT  /todos [TEXT|N]  /export  /help  /quit";
+
+/// Chat with a model and record the session
+#[derive(Parser)]
+#[command(name = "chat", after_help = HELP, args_override_self = true)]
+pub(crate) struct Options {
+    /// Continue the newest session of this project
+    #[arg(long = "continue")]
+    is_continued: bool,
+    /// Continue this session (a unique prefix is enough), or from one of its records
+    #[arg(long, value_name = "ID[#RECORD]", conflicts_with = "is_continued")]
+    resume: Option<String>,
+    /// Write native, claude-code, codex, qwen-code, fluux, sage-el or ai-sdk
+    #[arg(long, default_value = "native")]
+    format: String,
+    /// Keep the sessions here; needed unless the format is native
+    #[arg(long)]
+    store: Option<PathBuf>,
+    /// Set the person of a fluux session
+    #[arg(long, value_name = "JID")]
+    with: Option<String>,
+    /// Print a line of JSON for each record that is on disk
+    #[arg(long)]
+    acks: bool,
+}
 
 pub(crate) fn main() -> ExitCode {
-    let Err(failure) = run(&mut std::env::args().skip(1)) else { return ExitCode::SUCCESS };
+    let Err(failure) = run(&Options::parse()) else { return ExitCode::SUCCESS };
     eprintln!("{failure}");
     ExitCode::from(2)
 }
 
-pub(crate) fn run(args: &mut dyn Iterator<Item = String>) -> Result<(), Failure> {
-    let Some(Options { resume, is_continued, dialect, store, with, prints_acks, model }) = options::read(args)? else {
-        println!("{HELP}");
-        return Ok(());
-    };
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let dialect = dialect::named(&options.format).ok_or_else(|| format!("unknown format {:?}", options.format))?;
+    let vars =
+        std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)));
+    let home = Home { dir: std::env::home_dir().unwrap_or_default(), cwd: PathBuf::new(), vars: vars.collect() };
+    let root = options.store.clone().or_else(|| (options.format == "native").then(|| home.data()));
+    let root = root.ok_or_else(|| format!("--format {} needs --store", options.format))?;
+    let model = Model::from_env()?;
     let host = Host::system("chat 1.0")?;
-    let project = project::of(&host.cwd);
-    let store = Store::open(dialect, &store, host.clone())?;
-    let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
-    let whole = |named| whole_id(&store, named);
-    let recorder = match resume.as_deref().map(|point| point.split_once('#').ok_or(point)) {
-        Some(Ok((session, record))) => store.resume_at(&whole(session), record)?,
-        Some(Err(session)) => store.resume(&whole(session))?,
-        None if is_continued => store.session(new, Policy::LatestOrNew)?,
+    let (cwd, project) = (host.cwd.clone(), project::of(&host.cwd));
+    let store = Store::open(dialect, &root, host)?;
+    let new = NewSession { with: options.with.as_deref(), ..NewSession::of(&project) };
+    let recorder = match options.resume.as_deref().map(|point| point.split_once('#').ok_or(point)) {
+        Some(Ok((session, record))) => store.resume_at(session, record)?,
+        Some(Err(session)) => store.resume(session)?,
+        None if options.is_continued => store.session(new, Policy::LatestOrNew)?,
         None => store.session(new, Policy::Current { idle_minutes: 0 })?,
     };
-    let (held, lost) = (HashMap::new(), BTreeSet::new());
-    let mut chat = Chat { host, store, new, recorder, prints_acks, held, lost };
+    let mut chat = Chat { cwd: &cwd, store, new, recorder, prints_acks: options.acks, pending: HashMap::new() };
     chat.greet()?;
-    let is_asked = std::io::stdin().is_terminal();
     let mut lines = std::io::stdin().lock().lines();
     loop {
-        if is_asked {
+        if std::io::stdin().is_terminal() {
             print!("> ");
             std::io::stdout().flush()?;
         }
         let Some(line) = lines.next().transpose()? else { break };
-        let done = match line.trim() {
+        let result = match line.trim() {
             "" => Ok(()),
             "/quit" => break,
-            // Where it fails, the next words are not for the old session.
-            "/new" => Ok(chat.change(|chat| Ok(chat.store.session(chat.new, Policy::Rotate)?))?),
+            // After a failure the next prompt must not go to the old session.
+            "/new" => Ok(chat.switch(|chat| Ok(chat.store.session(chat.new, Policy::Rotate)?))?),
             command if command.starts_with('/') => chat.command(command),
             prompt => chat.turn(prompt, &model),
         };
-        done.unwrap_or_else(|failure| eprintln!("{failure}"));
+        result.unwrap_or_else(|failure| eprintln!("{failure}"));
     }
-    chat.recorder.close()?;
-    chat.tell(Ack::NotRecorded, "");
-    Ok(())
-}
-
-/// The id of the only session that begins so.
-fn whole_id(store: &Store, named: &str) -> String {
-    let rows = store.list(None).rows;
-    let mut ids = rows.iter().map(|row| row.id.as_str()).filter(|id| id.starts_with(named));
-    let (first, second) = (ids.next(), ids.next());
-    first.filter(|_| second.is_none()).unwrap_or(named).to_owned()
+    chat.switch(|_| Ok(Recorder::disabled()))
 }
 
 struct Chat<'a> {
-    host: Host,
+    cwd: &'a Path,
     store: Store,
     new: NewSession<'a>,
     recorder: Recorder,
     prints_acks: bool,
-    /// What was said and is not on disk yet, by ticket: some formats write a whole part or turn at once.
-    held: HashMap<u64, String>,
-    /// What the format cannot hold, told once.
-    lost: BTreeSet<String>,
+    /// Texts that are not on disk yet, by ticket: some formats write a whole part or turn at once.
+    pending: HashMap<u64, String>,
 }
 
 impl Chat<'_> {
-    /// Tells what the session is and how it ended last time.
+    /// Shows which session it is, and how it ended last time.
     fn greet(&mut self) -> Result<(), Failure> {
-        println!("Session {}", self.recorder.session().map(ToString::to_string).unwrap_or_default());
-        self.tell(Ack::NotRecorded, "");
+        let Some(session) = self.recorder.session() else { return Ok(()) };
+        println!("Session {session}");
         let session = self.recorder.read()?;
-        // Some formats begin a session with a record about it.
         if let Some(head) = self.recorder.head_in(&session).filter(|head| head.kind() != Kind::Header) {
             println!("{}", History::of(&session, head)?.notice);
         }
         Ok(())
     }
 
-    /// One prompt, and all that the model says and does about it.
+    /// Records a prompt, and everything that the model says and does until its answer is complete.
     fn turn(&mut self, prompt: &str, model: &Model) -> Result<(), Failure> {
-        if self.recorder.is_in_doubt() {
-            self.recorder.reopen()?;
-        }
         self.record(prompt, |to| to.user(prompt))?;
         let session = self.recorder.read()?;
         let mut history = History::of(&session, self.recorder.head_in(&session).ok_or("the session is empty")?)?;
-        for _ in 0..STEPS_LIMIT {
-            let answer = self.listen(model, &model.view().messages(&history)?.0)?;
+        for _ in 0..STEP_LIMIT {
+            let answer = self.answer(model, &model.view.messages(&history)?.0)?;
             history.add(Body::Assistant(answer.clone()));
-            // What the provider runs itself is nobody else's to run.
-            let is_ours = |call: &&ToolPart| call.provider_executed != Some(true);
-            let calls = answer
-                .parts
-                .iter()
-                .filter_map(|part| if let Part::Tool(call) = part { Some(&**call) } else { None });
-            let mut calls = calls.filter(is_ours);
-            let Some(first) = calls.next() else { return Ok(()) };
-            for call in std::iter::once(first).chain(calls) {
-                let result = tools::run(call, &self.host.cwd);
+            let calls =
+                answer.parts.iter().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
+            let mut is_complete = true;
+            for call in calls {
+                is_complete = false;
+                let result = ToolResult::of(call, tools::run(call, self.cwd).map(Value::from));
                 println!("[{} {}]", plain(&call.name), plain(&result.output.to_string()));
                 self.record(&call.call_id, |to| to.tool_result(result.clone()))?;
                 history.add(Body::ToolResult(result.into()));
             }
+            if is_complete {
+                return Ok(());
+            }
         }
-        Err("the model did not come to an end".into())
+        Err("the model calls tools without end".into())
     }
 
-    /// Records an answer as it comes. What came of one that breaks off is kept.
-    fn listen(&mut self, model: &Model, messages: &[serde_json::Value]) -> Result<Content, Failure> {
+    /// Records an answer as it comes; what came of one that breaks off is kept.
+    fn answer(&mut self, model: &Model, messages: &[Value]) -> Result<Content, Failure> {
         let mut answer = Content::default();
-        let heard = model.answer(messages, &mut |mut delta| {
-            let said = match &mut delta {
-                Delta::Text(text) => {
-                    print!("{}", plain(text));
-                    std::io::stdout().flush()?;
-                    text.clone()
-                }
-                Delta::Reasoning(text) => text.clone(),
-                Delta::Part(Part::Tool(call)) => {
-                    if call.call_id.is_empty() {
-                        call.call_id = format!("call-{}", (self.host.new_id)());
-                    }
-                    call.call_id.clone()
-                }
-                Delta::Part(_) | Delta::Model(_) | Delta::End(_) | Delta::About(_) => String::new(),
+        let result = model.answer(messages, &mut |delta| {
+            let text = match &delta {
+                Delta::Text(text) | Delta::Reasoning(text) => text.as_str(),
+                Delta::Part(Part::Tool(call)) => &call.call_id,
+                _ => "",
             };
+            if let Delta::Text(text) = &delta {
+                print!("{}", plain(text));
+                std::io::stdout().flush()?;
+            }
             delta.clone().add_to(&mut answer);
-            self.record(&said, |to| to.delta(delta))
+            self.record(text, |to| to.delta(delta.clone()))
         });
         println!();
-        let usage = heard.as_ref().ok().copied();
-        let ended = self.recorder.is_answering().then(|| self.record("", |to| to.finish_answer(usage))).transpose();
-        let Err(failure) = heard else { return ended.map(|_| answer) };
-        let noted = self.record("", |to| to.error("api_error", &failure.to_string()));
-        // Not every format has a place for a failure. It is told after that, as it is what the turn ended with.
-        [ended.err(), noted.err()].iter().flatten().for_each(|unrecorded| eprintln!("{unrecorded}"));
+        let usage = result.as_ref().ok().copied();
+        let is_answering = self.recorder.is_answering();
+        let finished = if is_answering { self.record("", |to| to.finish_answer(usage)) } else { Ok(()) };
+        let Err(failure) = result else { return finished.map(|()| answer) };
+        let recorded = self.record("", |to| to.error("api_error", &failure.to_string()));
+        // Not every format can store an error.
+        [finished, recorded].into_iter().filter_map(Result::err).for_each(|failure| eprintln!("{failure}"));
         Err(failure)
     }
 
     fn command(&mut self, line: &str) -> Result<(), Failure> {
-        let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
-        match (word, rest.trim()) {
-            ("/rewind", "") => return Err("/rewind is followed by a number of prompts or a record".into()),
-            ("/rewind", to) => self.rewind(to)?,
-            ("/fork", "") => self.change(|chat| {
+        let (command, argument) = line.split_once(' ').unwrap_or((line, ""));
+        match (command, argument.trim()) {
+            ("/rewind" | "/title", "") => Err(format!("{command} needs an argument; see /help").into()),
+            ("/rewind", to) => self.rewind(to),
+            ("/title", title) => self.record(title, |to| to.title(title)),
+            ("/todos", change) => self.todos(change),
+            ("/fork", "") => self.switch(|chat| {
                 let head = chat.recorder.head().map(RecordId::as_str);
                 let forked = chat.store.fork(&chat.recorder.read()?, Fork { head, id: None })?;
                 Ok(chat.store.resume(forked.session.as_str())?)
-            })?,
-            ("/title", "") => return Err("/title is followed by the title".into()),
-            ("/title", title) => self.record(title, |to| to.title(title))?,
-            ("/todos", change) => self.todos(change)?,
+            }),
             ("/export", "") => {
                 let session = self.recorder.read()?;
                 let head = self.recorder.head_in(&session).ok_or("the session is empty")?;
                 println!("{}", serde_json::to_string(&prepare_resume(&session, head)?.messages)?);
+                Ok(())
             }
-            ("/help", "") => println!("{HELP}"),
-            ("/new" | "/fork" | "/export" | "/help" | "/quit", _) => return Err(format!("{word} stands alone").into()),
-            _ => return Err(format!("no command {word}; /help lists them").into()),
+            ("/help", "") => Ok(println!("{HELP}")),
+            ("/new" | "/fork" | "/export" | "/help" | "/quit", _) => Err(format!("{command} takes no argument").into()),
+            _ => Err(format!("unknown command {command}; see /help").into()),
         }
-        Ok(())
     }
 
-    /// Goes on with another session. The one so far is closed before that is found.
-    fn change(&mut self, to: impl FnOnce(&Self) -> Result<Recorder, Failure>) -> Result<(), Failure> {
+    /// Closes this session and continues with another one.
+    fn switch(&mut self, to: impl FnOnce(&Self) -> Result<Recorder, Failure>) -> Result<(), Failure> {
         self.recorder.close()?;
-        self.tell(Ack::NotRecorded, "");
+        self.acknowledge(Ack::NotRecorded);
         self.recorder = to(self)?;
         self.greet()
     }
 
-    /// Goes back to a record, or to before the prompt so many prompts ago. What is left behind stays a branch.
+    /// Goes back to a record, or to the one before the Nth last prompt. What came after it stays as a branch.
     fn rewind(&mut self, to: &str) -> Result<(), Failure> {
         let session = self.recorder.read()?;
         let branch = self.recorder.head_in(&session).map(|head| session.branch(head));
-        let prompts = branch.iter().flat_map(|branch| branch.records.iter().rev()).filter(|it| it.kind() == Kind::User);
+        let records = branch.iter().flat_map(|branch| branch.records.iter().rev());
+        let mut prompts = records.filter(|record| record.kind() == Kind::User);
         let to = match to.parse::<usize>() {
-            Ok(count) => count.checked_sub(1).and_then(|at| prompts.into_iter().nth(at)?.parent()),
+            Ok(count) => count.checked_sub(1).and_then(|at| prompts.nth(at)?.parent()),
             Err(_) => session.find(to).ok(),
         };
-        let to = RecordId(to.ok_or("there is no such place")?.id().into_owned());
+        let to = RecordId(to.ok_or("no such record")?.id().into_owned());
         self.record("", |recorder| recorder.rewind(&to, None))?;
-        println!("Going on from {to}");
-        Ok(())
+        Ok(println!("Continuing from {to}"))
     }
 
-    /// Shows the task list, adds to it, or marks one task as done.
+    /// Shows the task list, adds a task, or completes the Nth.
     fn todos(&mut self, change: &str) -> Result<(), Failure> {
         let mut todos = self.recorder.standing_todos().unwrap_or_default().to_vec();
-        match change.parse::<usize>() {
-            Ok(number) => {
-                let todo = number.checked_sub(1).and_then(|at| todos.get_mut(at)).ok_or("no such task")?;
-                todo.status = "completed".to_owned();
-            }
-            Err(_) if change.is_empty() => {
-                todos.iter().for_each(|todo| println!("[{}] {}", plain(&todo.status), plain(&todo.content)));
-                return Ok(());
-            }
-            Err(_) => todos.push(Todo::pending(change)),
+        if let Ok(number) = change.parse::<usize>() {
+            let todo = todos.get_mut(number.wrapping_sub(1)).ok_or("no such task")?;
+            todo.status = "completed".to_owned();
+        } else if !change.is_empty() {
+            todos.push(Todo::pending(change));
         }
-        self.record("", |to| to.todos(todos))
+        todos.iter().for_each(|todo| println!("[{}] {}", plain(&todo.status), plain(&todo.content)));
+        if change.is_empty() { Ok(()) } else { self.record("", |to| to.todos(todos.clone())) }
     }
 
-    fn record(&mut self, said: &str, say: impl FnOnce(&mut Recorder) -> Result<Ack, Error>) -> Result<(), Failure> {
-        let ack = say(&mut self.recorder)?;
-        self.tell(ack, said);
+    /// Makes a call; `text` is what its acknowledgement shows.
+    fn record(&mut self, text: &str, call: impl Fn(&mut Recorder) -> Result<Ack, Error>) -> Result<(), Failure> {
+        let ack = self.recorder.retry(call)?;
+        self.pending.extend(ack.ticket().map(|ticket| (ticket, text.to_owned())));
+        self.acknowledge(ack);
         Ok(())
     }
 
-    /// Tells what is on disk now, what the format could not hold of it, and what happened to the file behind our back.
-    fn tell(&mut self, ack: Ack, said: &str) {
-        self.held.extend(ack.ticket().map(|ticket| (ticket, said.to_owned())));
+    /// Reports what is on disk now, and what happened to the file without us.
+    fn acknowledge(&mut self, ack: Ack) {
         for saved in self.recorder.saved_by(ack) {
-            let said = self.held.remove(&saved.ticket).unwrap_or_default();
+            let text = self.pending.remove(&saved.ticket).unwrap_or_default();
             if self.prints_acks {
-                let session = self.recorder.session();
-                println!("\n{}", json!({"session": session, "id": saved.id, "said": said, "losses": saved.losses}));
-            }
-            for loss in saved.losses.iter().filter(|loss| self.lost.insert(loss.what.to_string())) {
-                eprintln!("(in this format: {})", plain(&loss.to_string()));
+                println!("\n{}", json!({"id": saved.id, "text": text, "losses": saved.losses}));
             }
         }
         self.recorder.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     }
 }
 
-/// What a model or a file says, without what would move a terminal's cursor.
+/// A text without characters that would move the cursor.
 fn plain(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }

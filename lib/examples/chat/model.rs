@@ -1,128 +1,198 @@
-//! Who answers: an endpoint that speaks Anthropic's or OpenAI's API over plain HTTP, or a script.
-//!
-//! An answer arrives as [`Delta`]s, which the recorder takes as they are.
+//! Asks an endpoint with Anthropic's or OpenAI's API over plain HTTP, and reads its answer event by event.
 
-use std::error::Error;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use scrollback::model::message::{Part, ToolPart, ToolState};
+use scrollback::dialect::anthropic_blocks;
+use scrollback::model::message::{ToolPart, ToolState};
 use scrollback::model::record::Usage;
 use scrollback::view::history::View;
-use scrollback::write::recorder::{Api, ApiStream, Delta};
+use scrollback::write::recorder::Delta;
 use serde_json::{Map, Value, json};
 
-use super::tools;
-
-pub(crate) type Failure = Box<dyn Error>;
-/// Takes a piece of an answer.
-pub(crate) type Hear<'a> = &'a mut dyn FnMut(Delta) -> Result<(), Failure>;
+use super::{Failure, tools};
 
 /// A model may think for minutes before its first word.
-const SILENCE_LIMIT: Duration = Duration::from_secs(600);
-/// A longer answer is none.
-const ANSWER_LIMIT_BYTES: u64 = 64 * 1024 * 1024;
-const ANSWER_TOKENS: u64 = 8192;
+const TIMEOUT: Duration = Duration::from_secs(600);
+const RESPONSE_LIMIT_BYTES: u64 = 64 * 1024 * 1024;
 
-pub(crate) enum Model {
-    /// The address is `127.0.0.1:8080` or the like.
-    Endpoint { api: Api, address: String, path: String, key: String, name: String },
-    /// `[{"think": "…", "text": "…", "calls": [{"name": "…", "input": {…}}]}, …]`, from the beginning again after the last.
-    Script(Vec<Value>),
+pub(crate) struct Model {
+    /// The form of its messages.
+    pub(crate) view: View,
+    address: String,
+    path: String,
+    headers: String,
 }
 
 impl Model {
     /// The endpoint that the environment names.
-    pub(crate) fn named() -> Result<Model, Failure> {
+    pub(crate) fn from_env() -> Result<Model, Failure> {
         let var = |name: &str| std::env::var(name).unwrap_or_default();
-        let (api, of, verb) = match var("ANTHROPIC_BASE_URL").as_str() {
-            "" => (Api::OpenAi, "OPENAI", "chat/completions"),
-            _ => (Api::Anthropic, "ANTHROPIC", "v1/messages"),
+        let (view, url, verb, headers) = if var("ANTHROPIC_BASE_URL").is_empty() {
+            let headers = format!("authorization: Bearer {}", var("OPENAI_API_KEY"));
+            (View::OpenAi, var("OPENAI_BASE_URL"), "chat/completions", headers)
+        } else {
+            let headers = format!("anthropic-version: 2023-06-01\r\nx-api-key: {}", var("ANTHROPIC_API_KEY"));
+            (View::Anthropic, var("ANTHROPIC_BASE_URL"), "v1/messages", headers)
         };
-        let url = var(&format!("{of}_BASE_URL"));
-        let rest = url.strip_prefix("http://").ok_or_else(|| match url.as_str() {
-            "" => "no model: ANTHROPIC_BASE_URL or OPENAI_BASE_URL names an endpoint; or say --script FILE".to_owned(),
-            url => format!("{url}: only http:// is spoken here; for https start a proxy on this machine and name that"),
-        })?;
-        let (host, base) = rest.split_once('/').unwrap_or((rest, ""));
+        let address = url.strip_prefix("http://").map(|rest| rest.split_once('/').unwrap_or((rest, "")));
+        let (host, base) =
+            address.ok_or("no model: set ANTHROPIC_BASE_URL or OPENAI_BASE_URL to an http:// address")?;
         let address = if host.contains(':') { host.to_owned() } else { format!("{host}:80") };
-        let path = format!("/{}/{verb}", base.trim_end_matches('/')).replace("//", "/");
-        Ok(Model::Endpoint { api, address, path, key: var(&format!("{of}_API_KEY")), name: var("MODEL") })
+        Ok(Model { view, address, path: format!("/{base}/{verb}").replace("//", "/"), headers })
     }
 
-    /// Whose words it wants to hear.
-    pub(crate) fn view(&self) -> View {
-        if let Model::Endpoint { api: Api::Anthropic, .. } = self { View::Anthropic } else { View::OpenAi }
-    }
-
-    /// Asks for the next answer, and tells what it cost.
-    pub(crate) fn answer(&self, messages: &[Value], hear: Hear<'_>) -> Result<Usage, Failure> {
-        let (api, address, path, key, name) = match self {
-            Model::Endpoint { api, address, path, key, name } => (*api, address, path, key, name),
-            Model::Script(turns) => return play(turns, messages, hear),
-        };
-        let tools = tools::KNOWN.map(|(name, about, keys)| {
+    /// Asks for the next answer, hands over each piece as it comes, and returns the token counts.
+    pub(crate) fn answer(
+        &self,
+        messages: &[Value],
+        mut take: impl FnMut(Delta) -> Result<(), Failure>,
+    ) -> Result<Usage, Failure> {
+        let is_anthropic = self.view == View::Anthropic;
+        let tools = tools::ALL.map(|(name, description, keys)| {
             let properties: Map<_, _> = keys.iter().map(|key| (key.to_string(), json!({"type": "string"}))).collect();
-            let takes = json!({"type": "object", "properties": properties, "required": keys});
-            match api {
-                Api::Anthropic => json!({"name": name, "description": about, "input_schema": takes}),
-                Api::OpenAi => {
-                    json!({"type": "function", "function": {"name": name, "description": about, "parameters": takes}})
-                }
-            }
+            let schema = json!({"type": "object", "properties": properties, "required": keys});
+            let tool = json!({"name": name, "description": description, "input_schema": schema});
+            let function = json!({"name": name, "description": description, "parameters": schema});
+            if is_anthropic { tool } else { json!({"type": "function", "function": function}) }
         });
-        let mut body = json!({"model": name, "stream": true, "tools": tools, "messages": messages});
-        let authority = match api {
-            Api::Anthropic => {
-                body["max_tokens"] = ANSWER_TOKENS.into();
-                format!("x-api-key: {key}\r\nanthropic-version: 2023-06-01")
-            }
-            Api::OpenAi => {
-                body["stream_options"] = json!({"include_usage": true});
-                format!("authorization: Bearer {key}")
-            }
-        };
-        let mut stream = ApiStream::of(api);
-        for line in post(address, path, &authority, &body.to_string())?.lines() {
-            stream.hear(&line?)?.into_iter().try_for_each(&mut *hear)?;
+        let model = std::env::var("MODEL").unwrap_or_default();
+        let mut body = json!({"model": model, "stream": true, "tools": tools, "messages": messages});
+        match is_anthropic {
+            true => body["max_tokens"] = 8192.into(),
+            false => body["stream_options"] = json!({"include_usage": true}),
         }
-        Ok(stream.end()?)
+        let mut stream = Stream::default();
+        for line in self.post(&body.to_string())?.lines() {
+            stream.read(&line?)?.into_iter().try_for_each(&mut take)?;
+        }
+        stream.end()
+    }
+
+    /// Sends a request and returns the body of the response. With HTTP/1.0 it ends where the connection does.
+    fn post(&self, body: &str) -> Result<impl BufRead + use<>, Failure> {
+        let Model { address, path, headers, .. } = self;
+        let mut stream = TcpStream::connect(address).map_err(|error| format!("{address}: {error}"))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
+        let content = format!("content-type: application/json\r\ncontent-length: {}", body.len());
+        write!(stream, "POST {path} HTTP/1.0\r\nhost: {address}\r\n{headers}\r\n{content}\r\n\r\n{body}")?;
+        let mut response = BufReader::new(stream.take(RESPONSE_LIMIT_BYTES));
+        let (mut status, mut header, mut reason) = (String::new(), String::new(), String::new());
+        response.read_line(&mut status)?;
+        while response.read_line(&mut header)? > 2 {
+            header.clear();
+        }
+        if status.split(' ').nth(1) == Some("200") {
+            return Ok(response);
+        }
+        response.read_to_string(&mut reason)?;
+        Err(format!("{}: {}", status.trim(), reason.trim()).into())
     }
 }
 
-/// Plays the next answer of a script, word by word.
-fn play(turns: &[Value], messages: &[Value], hear: Hear<'_>) -> Result<Usage, Failure> {
-    let answered = messages.iter().filter(|message| message["role"] == "assistant").count();
-    let turn = turns.get(answered % turns.len().max(1)).ok_or("the script is empty")?;
-    hear(Delta::Model("script".to_owned()))?;
-    let words = |key: &str| turn[key].as_str().unwrap_or_default().split_inclusive(' ').map(str::to_owned);
-    words("think").try_for_each(|word| hear(Delta::Reasoning(word)))?;
-    words("text").try_for_each(|word| hear(Delta::Text(word)))?;
-    for call in turn["calls"].as_array().into_iter().flatten() {
-        let told = call["name"].as_str().zip(call.get("input"));
-        let (name, input) = told.ok_or_else(|| format!("a call in a script has a name and an input: {call}"))?;
-        hear(Delta::Part(Part::from(ToolPart::dynamic(name, "", ToolState::called(input.clone())))))?;
-    }
-    Ok(Usage { input: Some(messages.len() as u64), output: Some(1), ..Usage::default() })
+/// What a streamed answer leaves open between its events.
+#[derive(Default)]
+pub(crate) struct Stream {
+    calls: Vec<Call>,
+    signature: String,
+    usage: Usage,
+    has_model: bool,
+    is_complete: bool,
 }
 
-/// Sends a request; the body of the answer. It asks as of HTTP/1.0, so that the body ends where the connection does.
-fn post(address: &str, path: &str, authority: &str, body: &str) -> Result<impl BufRead + use<>, Failure> {
-    let mut stream = TcpStream::connect(address).map_err(|error| format!("{address}: {error}"))?;
-    stream.set_read_timeout(Some(SILENCE_LIMIT))?;
-    let about = format!("content-type: application/json\r\ncontent-length: {}", body.len());
-    write!(stream, "POST {path} HTTP/1.0\r\nhost: {address}\r\n{authority}\r\n{about}\r\n\r\n{body}")?;
-    let mut answer = BufReader::new(stream.take(ANSWER_LIMIT_BYTES));
-    let (mut status, mut header) = (String::new(), String::new());
-    answer.read_line(&mut status)?;
-    while answer.read_line(&mut header)? > 2 {
-        header.clear();
+#[derive(Default)]
+struct Call {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    input: String,
+}
+
+impl Stream {
+    /// The pieces in one line of the response. A tool call comes when it is complete.
+    pub(crate) fn read(&mut self, line: &str) -> Result<Vec<Delta>, Failure> {
+        let data = line.strip_prefix("data:").map(str::trim).filter(|data| *data != "[DONE]");
+        let Some(data) = data else { return Ok(Vec::new()) };
+        let event: Value = serde_json::from_str(data).map_err(|error| format!("an event is not JSON: {error}"))?;
+        if let Some(error) = event.get("error").filter(|error| !error.is_null()) {
+            return Err(error["message"].as_str().unwrap_or("the endpoint failed").into());
+        }
+        // An event has the fields of its own API only: the first three here are Anthropic's, the last two OpenAI's.
+        let (message, block, piece) = (&event["message"], &event["content_block"], &event["delta"]);
+        let (choice, delta) = (&event["choices"][0], &event["choices"][0]["delta"]);
+        let model = [&event["model"], &message["model"]].into_iter().find_map(Value::as_str);
+        let model = model.filter(|_| !self.has_model);
+        self.has_model |= model.is_some();
+        let mut pieces = Vec::from_iter(model.map(|model| Delta::Model(model.to_owned())));
+        let mut add = |value: &Value, piece: fn(String) -> Delta| {
+            pieces.extend(value.as_str().filter(|text| !text.is_empty()).map(|text| piece(text.to_owned())));
+        };
+        let reasoning = [&block["thinking"], &piece["thinking"], &delta["reasoning_content"], &delta["reasoning"]];
+        reasoning.iter().for_each(|text| add(text, Delta::Reasoning));
+        [&block["text"], &piece["text"], &delta["content"]].iter().for_each(|words| add(words, Delta::Text));
+        [&message["usage"], &event["usage"]].iter().for_each(|used| self.count(used));
+        self.signature.push_str(text(&piece["signature"]));
+        match text(&block["type"]) {
+            "tool_use" => self.call(None, text(&block["id"]), text(&block["name"]), ""),
+            "redacted_thinking" => pieces.extend(anthropic_blocks(block).0.into_iter().map(Delta::Part)),
+            _ => {}
+        }
+        if let Some(input) = piece["partial_json"].as_str() {
+            self.calls.iter_mut().for_each(|call| call.input.push_str(input));
+        }
+        for call in delta["tool_calls"].as_array().into_iter().flatten() {
+            let (name, input) = (text(&call["function"]["name"]), text(&call["function"]["arguments"]));
+            self.call(call["index"].as_u64(), text(&call["id"]), name, input);
+        }
+        let is_end = event["type"] == "content_block_stop" || choice["finish_reason"].is_string();
+        if is_end && self.calls.is_empty() {
+            let signature = Some(std::mem::take(&mut self.signature)).filter(|signature| !signature.is_empty());
+            let metadata = |signature| Map::from_iter([("anthropic".to_owned(), json!({"signature": signature}))]);
+            pieces.push(Delta::End(signature.map(metadata)));
+        }
+        if is_end {
+            pieces.extend(self.calls.drain(..).map(Call::into_piece));
+        }
+        self.is_complete |= event["type"] == "message_stop" || choice["finish_reason"].is_string();
+        Ok(pieces)
     }
-    if status.split(' ').nth(1) == Some("200") {
-        return Ok(answer);
+
+    /// The token counts of a complete answer.
+    pub(crate) fn end(self) -> Result<Usage, Failure> {
+        if self.is_complete { Ok(self.usage) } else { Err("the endpoint broke off its answer".into()) }
     }
-    let mut why = String::new();
-    answer.read_to_string(&mut why)?;
-    Err(format!("{}: {}", status.trim(), why.trim()).into())
+
+    /// Adds to a tool call. Not every endpoint counts its calls right: another id is another call.
+    fn call(&mut self, index: Option<u64>, id: &str, name: &str, input: &str) {
+        let is_same = |call: &&mut Call| (index.is_none() || call.index == index) && (id.is_empty() || call.id == id);
+        match self.calls.iter_mut().rfind(is_same) {
+            Some(call) => call.input.push_str(input),
+            None => self.calls.push(Call { index, id: id.into(), name: name.into(), input: input.into() }),
+        }
+    }
+
+    /// OpenAI counts cached tokens twice.
+    fn count(&mut self, used: &Value) {
+        let (usage, number) = (&mut self.usage, |key: &str| used[key].as_u64());
+        let cached = used["prompt_tokens_details"]["cached_tokens"].as_u64();
+        let sent = number("prompt_tokens").map(|sent| sent.saturating_sub(cached.unwrap_or_default()));
+        usage.input = number("input_tokens").or(sent).or(usage.input);
+        usage.output = number("output_tokens").or(number("completion_tokens")).or(usage.output);
+        usage.cache_read = number("cache_read_input_tokens").or(cached).or(usage.cache_read);
+        usage.cache_write = number("cache_creation_input_tokens").or(usage.cache_write);
+        usage.reasoning = used["completion_tokens_details"]["reasoning_tokens"].as_u64().or(usage.reasoning);
+    }
+}
+
+impl Call {
+    fn into_piece(self) -> Delta {
+        let input = if self.input.is_empty() { "{}" } else { &self.input };
+        let input = serde_json::from_str(input).unwrap_or_else(|_| Value::from(input));
+        Delta::Part(ToolPart::dynamic(self.name, self.id, ToolState::called(input)).into())
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
 }

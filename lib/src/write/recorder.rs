@@ -5,7 +5,6 @@
 
 mod ack;
 mod answer;
-mod api_stream;
 mod asked;
 mod blocks;
 mod draft;
@@ -30,7 +29,6 @@ use crate::write::rotate::EndedSession;
 use crate::write::store::no_branches;
 pub use ack::{Ack, Delta, Durability, Options, Refused, Saved, Unsaved};
 use answer::{Answer, Call};
-pub use api_stream::{Api, ApiStream, BrokenOff};
 use blocks::blocks;
 use draft::{On, Piece};
 pub(crate) use log::{Log, Mode, Place};

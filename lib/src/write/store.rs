@@ -281,14 +281,14 @@ impl Store {
         Ok((session, path, header))
     }
 
-    /// Resumes the session of this id at its head.
+    /// Resumes a session at its head; a unique prefix of its id is enough.
     pub fn resume(&self, session: &str) -> Result<Recorder> {
-        self.resume_source(&self.source(session)?, None)
+        self.resume_source(&self.source_named(session)?, None)
     }
 
-    /// Resumes a session at any record: the next record becomes a branch, and nothing is lost.
+    /// Resumes a session, named likewise, at any record: the next record becomes a branch, and nothing is lost.
     pub fn resume_at(&self, session: &str, record: &str) -> Result<Recorder> {
-        self.resume_source(&self.source(session)?, Some(record))
+        self.resume_source(&self.source_named(session)?, Some(record))
     }
 
     /// The newest session of the projects that match, and why a session could not be read.

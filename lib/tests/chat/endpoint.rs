@@ -1,4 +1,4 @@
-//! The agent against an endpoint that speaks one API or the other and keeps what it is asked.
+//! Endpoints: one that plays a script, and ones that speak one API or the other and keep what they are asked.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -20,19 +20,63 @@ fn serve(answers: Vec<String>) -> (String, JoinHandle<Vec<Value>>) {
     (url, served)
 }
 
-fn answer_one(stream: TcpStream, answer: &str) -> Value {
+fn answer_one(mut stream: TcpStream, answer: &str) -> Value {
+    let body = request(&stream).unwrap();
+    stream.write_all(answer.as_bytes()).unwrap();
+    body
+}
+
+/// The body of a request.
+fn request(stream: &TcpStream) -> Option<Value> {
     let mut reader = BufReader::new(stream);
     let (mut line, mut length) = (String::new(), 0);
-    while reader.read_line(&mut line).unwrap() > 2 {
+    while reader.read_line(&mut line).ok()? > 2 {
         if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
+            length = value.trim().parse().ok()?;
         }
         line.clear();
     }
     let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    reader.into_inner().write_all(answer.as_bytes()).unwrap();
-    serde_json::from_slice(&body).unwrap()
+    reader.read_exact(&mut body).ok()?;
+    serde_json::from_slice(&body).ok()
+}
+
+/// The address of an endpoint that plays `[{"think": "…", "text": "…", "calls": [{"name": "…", "input": {…}}]}, …]` word by word,
+/// and starts again after the last answer. Which one is next depends on how many answers the request has.
+pub(crate) fn play(script: &Value) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let turns = script.as_array().unwrap().clone();
+    // It ends with the test program. An agent may be killed at any time.
+    std::thread::spawn(move || {
+        let mut call_count = 0;
+        for stream in listener.incoming().flatten() {
+            if let Some(body) = request(&stream) {
+                play_one(stream, &turns, &body["messages"], &mut call_count).ok();
+            }
+        }
+    });
+    url
+}
+
+fn play_one(mut stream: TcpStream, turns: &[Value], messages: &Value, call_count: &mut u64) -> std::io::Result<()> {
+    let messages = messages.as_array().unwrap();
+    let turn = &turns[messages.iter().filter(|message| message["role"] == "assistant").count() % turns.len()];
+    let mut deltas = Vec::new();
+    for (key, name) in [("think", "reasoning_content"), ("text", "content")] {
+        let words = turn[key].as_str().unwrap_or_default().split_inclusive(' ');
+        deltas.extend(words.map(|word| json!({"model": "script", "choices": [{"delta": {name: word}}]})));
+    }
+    for call in turn["calls"].as_array().into_iter().flatten() {
+        *call_count += 1;
+        let function = json!({"name": call["name"], "arguments": call["input"].to_string()});
+        let call = json!({"index": call_count, "id": format!("call-{call_count}"), "function": function});
+        deltas.push(json!({"model": "script", "choices": [{"delta": {"tool_calls": [call]}}]}));
+    }
+    deltas.push(json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}));
+    deltas.push(json!({"choices": [], "usage": {"prompt_tokens": messages.len(), "completion_tokens": 1}}));
+    stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n")?;
+    deltas.iter().try_for_each(|delta| stream.write_all(format!("data: {delta}\n\n").as_bytes()))
 }
 
 fn events(events: &[Value]) -> String {
@@ -107,9 +151,8 @@ fn chat(place: &Place, api: &str, url: &str, more: &[&str], lines: &str) -> Spok
         "anthropic" => ("ANTHROPIC_BASE_URL", url.to_owned()),
         _ => ("OPENAI_BASE_URL", format!("{url}/v1")),
     };
-    let mut agent = place.agent(&[more, &["--endpoint"]].concat());
-    agent.env_remove("ANTHROPIC_BASE_URL").env_remove("OPENAI_BASE_URL");
-    agent.env(variable, url).env("MODEL", "m-1");
+    let mut agent = place.agent(more);
+    agent.env_remove("OPENAI_BASE_URL").env(variable, url);
     speak(&mut agent, lines)
 }
 

@@ -74,14 +74,14 @@ fn acks_before_a_kill(place: &Place, round: u32, random: &mut Random) -> Vec<Val
 
 fn check(session: &Session, acks: &[Value], format: &str, seed: u64) {
     // What a record costs may be told beside it, where nothing has a name.
-    for ack in acks.iter().filter(|ack| ack["said"] != "") {
+    for ack in acks.iter().filter(|ack| ack["text"] != "") {
         let id = ack["id"].as_str().unwrap();
         let record = session.find(id).unwrap_or_else(|_| panic!("seed {seed}: {format} lost {id}: {ack}"));
         // An answer may be several records, and its last one names them all.
         let before = std::iter::successors(record.parent(), |record| record.parent());
         let turn = std::iter::once(record).chain(before.take_while(|before| before.kind() != Kind::User));
         let text: String = turn.map(|record| String::from_utf8(record.raw().unwrap().concat()).unwrap()).collect();
-        let said = ack["said"].as_str().unwrap();
+        let said = ack["text"].as_str().unwrap();
         let is_lost = |what: &str| ack["losses"].as_array().unwrap().iter().any(|loss| loss["what"] == what);
         let is_told = loss_of(said).is_some_and(is_lost);
         assert!(is_told || text.contains(said), "seed {seed}: {format} lost {said:?} of {id}\n{text}\n{ack}");

@@ -10,6 +10,7 @@ mod chat;
 mod endpoint;
 mod kill;
 mod refused;
+mod stream;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -17,6 +18,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use clap::Parser;
 use scrollback::dialect;
 use scrollback::model::message::{Message, Part, Role};
 use scrollback::session::Session;
@@ -33,15 +35,17 @@ fn is_the_agent() {
     let Ok(arguments) = std::env::var(ARGUMENTS) else { return };
     // The harness has begun a line.
     println!();
-    let chatted = chat::run(&mut arguments.lines().map(str::to_owned));
+    let options = chat::Options::try_parse_from(["chat"].into_iter().chain(arguments.lines()));
+    let chatted = chat::run(&options.unwrap_or_else(|failure| panic!("{failure}")));
     chatted.iter().for_each(|()| println!("bye"));
     chatted.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-/// A working directory, a store and a script.
+/// A working directory, a store and an endpoint that plays a script.
 struct Place {
     folder: tempfile::TempDir,
     format: &'static str,
+    endpoint: String,
 }
 
 /// What the agent said, and whether it ended well.
@@ -55,27 +59,22 @@ impl Place {
     fn new(format: &'static str, script: &Value) -> Place {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("w")).unwrap();
-        std::fs::write(folder.path().join("script.json"), script.to_string()).unwrap();
-        Place { folder, format }
+        Place { folder, format, endpoint: endpoint::play(script) }
     }
 
     fn cwd(&self) -> PathBuf {
         self.folder.path().join("w")
     }
 
-    /// The agent, not started; with a script unless an endpoint answers.
+    /// The agent, not started.
     fn agent(&self, more: &[&str]) -> Command {
-        let at = |name: &str| self.folder.path().join(name).to_string_lossy().into_owned();
-        let (store, script) = (at("store"), at("script.json"));
+        let store = self.folder.path().join("store").to_string_lossy().into_owned();
         let mut arguments = vec!["--format", self.format, "--store", &store, "--with", "ada@example.org"];
-        // Not an option of the agent's: it asks an endpoint where there is no script.
-        if !more.contains(&"--endpoint") {
-            arguments.extend(["--script", &script]);
-        }
-        arguments.extend(more.iter().filter(|argument| **argument != "--endpoint"));
+        arguments.extend(more);
         let mut agent = Command::new(std::env::current_exe().unwrap());
         agent.args(["--exact", "is_the_agent", "--nocapture", "--test-threads=1"]);
         agent.env(ARGUMENTS, arguments.join("\n")).current_dir(self.cwd());
+        agent.env_remove("ANTHROPIC_BASE_URL").env("OPENAI_BASE_URL", &self.endpoint).env("MODEL", "m-1");
         agent.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         agent
     }
@@ -210,7 +209,7 @@ fn a_model_is_told_that_a_file_goes_on() {
         let place = Place::new("native", &json!([{"calls": [call]}, {"text": "Long."}]));
         std::fs::write(place.cwd().join("long.txt"), "x".repeat(length)).unwrap();
         let spoken = place.chat(&[], "How long is it?\n").well();
-        assert_eq!(spoken.out.contains("the file goes on: these are its first 262144 bytes"), is_cut, "{length}");
+        assert_eq!(spoken.out.contains("the file is longer: these are its first 262144 bytes"), is_cut, "{length}");
     }
 }
 
@@ -288,7 +287,7 @@ fn sessions_lie_where_the_command_looks_for_them() {
     ] {
         let place = Place::new("native", &three_answers());
         let mut agent = place.agent(&[]);
-        agent.env(ARGUMENTS, format!("--script\n{}", place.folder.path().join("script.json").display()));
+        agent.env(ARGUMENTS, "");
         agent.env_remove("XDG_DATA_HOME").env_remove("SCROLLBACK_HOME");
         for (name, value) in variables {
             let whole = place.folder.path().join(value);
@@ -316,7 +315,7 @@ fn a_checkpoint_is_a_branch() {
         let session = place.chat(&[], "one\ntwo\n").well().session().to_owned();
         let first_answer = messages(&place.newest())[1].id.clone();
         let point = format!("{session}#{first_answer}");
-        place.chat(&["--checkpoint", &point], "three\n").well();
+        place.chat(&["--resume", &point], "three\n").well();
         let expected = ["user: one", "model: The first answer.", "user: three", "model: The second answer."];
         let newest = place.newest();
         assert_eq!(said(&messages(&newest)), expected, "{format}");
@@ -326,7 +325,7 @@ fn a_checkpoint_is_a_branch() {
     let session = place.chat(&[], "one\ntwo\n").well().session().to_owned();
     let before = place.newest();
     let first = messages(&before)[0].id.clone();
-    let refused = place.chat(&["--checkpoint", &format!("{session}#{first}")], "three\n");
+    let refused = place.chat(&["--resume", &format!("{session}#{first}")], "three\n");
     assert!(!refused.is_well && refused.err.contains("cannot continue from"), "{}", refused.err);
     assert_eq!(messages(&place.newest()), messages(&before), "a line has no branches");
 }

@@ -8,14 +8,14 @@ use crate::{ARGUMENTS, Place, said, speak, three_answers};
 #[test]
 fn a_command_that_cannot_be_done_says_why() {
     for (format, command, why) in [
-        ("native", "/nonsense", "no command /nonsense; /help lists them"),
+        ("native", "/nonsense", "unknown command /nonsense; see /help"),
         ("native", "/todos 9", "no such task"),
-        ("native", "/rewind 9", "there is no such place"),
-        ("native", "/rewind", "/rewind is followed by a number of prompts or a record"),
-        ("native", "/title", "/title is followed by the title"),
-        ("native", "/new y", "/new stands alone"),
-        ("native", "/quit y", "/quit stands alone"),
-        ("native", "/fork y", "/fork stands alone"),
+        ("native", "/rewind 9", "no such record"),
+        ("native", "/rewind", "/rewind needs an argument; see /help"),
+        ("native", "/title", "/title needs an argument; see /help"),
+        ("native", "/new y", "/new takes no argument"),
+        ("native", "/quit y", "/quit takes no argument"),
+        ("native", "/fork y", "/fork takes no argument"),
         ("sage-el", "/fork", "sage-el cannot store this: a fork beside the session that goes on"),
         ("fluux", "/fork", "fluux cannot store this: a fork"),
         ("sage-el", "/rewind 1", "`convert --to native` makes a session with branches of it"),
@@ -47,13 +47,10 @@ fn what_cannot_be_gone_on_with_is_told_and_nothing_is_written() {
     let place = Place::new("native", &three_answers());
     for (arguments, why) in [
         (&["--resume", "nobody"][..], "no session \"nobody\""),
-        (&["--checkpoint", "x"], "--checkpoint wants ID#RECORD"),
-        (&["--checkpoint", "a#b"], "no session \"a\""),
-        (&["--format", "x"], "no format \"x\""),
-        (&["--script", "gone.json"], "gone.json: No such file"),
-        (&["--continue", "--resume", "x"], "--continue, --resume and --checkpoint exclude one another"),
-        (&["--resume", "x", "--checkpoint", "x#y"], "--continue, --resume and --checkpoint exclude one another"),
-        (&["--what"], "no option --what"),
+        (&["--resume", "a#b"], "no session \"a\""),
+        (&["--format", "x"], "unknown format \"x\""),
+        (&["--continue", "--resume", "x"], "cannot be used with"),
+        (&["--what"], "unexpected argument '--what'"),
     ] {
         let refused = place.chat(arguments, "one\n");
         assert!(!refused.is_well && refused.err.contains(why), "{arguments:?}: {}", refused.err);
@@ -65,8 +62,8 @@ fn what_cannot_be_gone_on_with_is_told_and_nothing_is_written() {
         speak(agent.env_remove("ANTHROPIC_BASE_URL").env_remove("OPENAI_BASE_URL"), "one\n").err
     };
     for (arguments, why) in [
-        ("", "no model: ANTHROPIC_BASE_URL or OPENAI_BASE_URL names an endpoint; or say --script FILE"),
-        ("--format\nx", "no format \"x\""),
+        ("", "no model: set ANTHROPIC_BASE_URL or OPENAI_BASE_URL to an http:// address"),
+        ("--format\nx", "unknown format \"x\""),
         ("--format\ncodex", "--format codex needs --store"),
     ] {
         assert!(bare(arguments).contains(why), "{arguments:?}: {}", bare(arguments));
@@ -74,11 +71,9 @@ fn what_cannot_be_gone_on_with_is_told_and_nothing_is_written() {
 }
 
 #[test]
-fn what_a_script_or_a_model_calls_wrongly_is_told() {
+fn what_a_model_calls_wrongly_is_told() {
     for (call, why) in [
-        (json!({"name": "read_file", "arguments": {"path": "x"}}), "a call in a script has a name and an input"),
-        (json!({"input": {}}), "a call in a script has a name and an input"),
-        (json!({"name": "run", "input": {}}), "there is no tool \\\"run\\\""),
+        (json!({"name": "run", "input": {}}), "unknown tool \\\"run\\\""),
         (json!({"name": "read_file", "input": {}}), "path is missing"),
         (json!({"name": "write_file", "input": {"path": "x"}}), "content is missing"),
     ] {

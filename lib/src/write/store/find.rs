@@ -78,6 +78,17 @@ impl Store {
         Err(errors.into_iter().next().unwrap_or_else(|| Error::NoSession(Some(session.to_owned()))))
     }
 
+    /// The session with this id, or else the only one whose id starts with it.
+    pub(super) fn source_named(&self, name: &str) -> Result<Source> {
+        self.source(name).or_else(|error| {
+            let mut found = self.rows(&mut Vec::new()).filter(|(_, row)| row.id.as_str().starts_with(name));
+            match (found.next(), found.next()) {
+                (Some((source, _)), None) => Ok(source),
+                _ => Err(error),
+            }
+        })
+    }
+
     /// The newest of the sessions that count, and what could not be looked into. A sub-agent's is gone on with by name only.
     pub(crate) fn newest(&self, counts: impl Fn(&Source, &SessionRow) -> bool) -> (Option<Source>, Vec<Error>) {
         let mut errors = Vec::new();

@@ -1,14 +1,17 @@
 //! What endpoints stream, event by event, and the pieces of an answer that come of it.
 
-use super::*;
-use crate::model::record::Content;
+use scrollback::model::record::Content;
+use scrollback::write::recorder::Delta;
+use serde_json::json;
+
+use crate::chat::model::Stream;
 
 /// What a stream of events says, a delta a line, and how it ended.
-fn check(api: Api, events: &[&str]) -> String {
-    let mut stream = ApiStream::of(api);
+fn check(events: &[&str]) -> String {
+    let mut stream = Stream::default();
     let (mut told, mut answer) = (Vec::new(), Content::default());
     for event in events {
-        match stream.hear(&format!("data: {event}")) {
+        match stream.read(&format!("data: {event}")) {
             Ok(deltas) => deltas.into_iter().for_each(|delta| {
                 told.push(match &delta {
                     Delta::Model(model) => format!("model {model}"),
@@ -41,7 +44,7 @@ const STOP: &str = r#"{"type": "message_stop"}"#;
 
 #[test]
 fn an_answer_of_anthropic() {
-    insta::assert_snapshot!(check(Api::Anthropic, &[
+    insta::assert_snapshot!(check(&[
         START,
         r#"{"type": "ping"}"#,
         r#"{"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}}"#,
@@ -61,13 +64,7 @@ fn an_answer_of_anthropic() {
         r#"{"type": "content_block_stop", "index": 3}"#,
         r#"{"type": "content_block_start", "index": 4, "content_block": {"type": "tool_use", "id": "c2", "name": "now", "input": {}}}"#,
         r#"{"type": "content_block_stop", "index": 4}"#,
-        r#"{"type": "content_block_start", "index": 5, "content_block": {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}}"#,
-        r#"{"type": "content_block_delta", "index": 5, "delta": {"type": "input_json_delta", "partial_json": "{\"query\": \"tides\"}"}}"#,
-        r#"{"type": "content_block_stop", "index": 5}"#,
-        r#"{"type": "content_block_start", "index": 6, "content_block": {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"url": "u"}]}}"#,
         r#"{"type": "content_block_stop", "index": 6}"#,
-        r#"{"type": "content_block_start", "index": 7, "content_block": {"type": "server_tool_use", "id": "s2", "name": "fetch"}}"#,
-        r#"{"type": "content_block_stop", "index": 7}"#,
         r#"{"type": "content_block_start", "index": 8, "content_block": {"type": "a_new_block", "id": "n"}}"#,
         r#"{"type": "content_block_delta", "index": 8, "delta": {"type": "input_json_delta", "partial_json": "{}"}}"#,
         r#"{"type": "content_block_stop", "index": 8}"#,
@@ -80,20 +77,21 @@ fn an_answer_of_anthropic() {
     thinks "Hm"
     end {"anthropic":{"signature":"c2ln"}}
     part {"type":"reasoning","text":"","providerMetadata":{"anthropic":{"redactedData":"eA=="}}}
+    end null
     text "It is "
     text "At 4."
     end null
     part {"type":"dynamic-tool","toolName":"read","toolCallId":"c1","state":"input-available","input":{"path":"a"}}
     part {"type":"dynamic-tool","toolName":"now","toolCallId":"c2","state":"input-available","input":{}}
-    part {"type":"dynamic-tool","toolName":"web_search","toolCallId":"s1","state":"output-available","input":{"query":"tides"},"output":[{"url":"u"}],"providerExecuted":true}
-    part {"type":"dynamic-tool","toolName":"fetch","toolCallId":"s2","state":"input-available","input":{},"providerExecuted":true}
+    end null
+    end null
     whole {"input":3,"output":9,"cacheRead":2,"cacheWrite":1}
     "#);
 }
 
 #[test]
 fn an_answer_of_openai() {
-    insta::assert_snapshot!(check(Api::OpenAi, &[
+    insta::assert_snapshot!(check(&[
         r#"{"model": "m", "choices": [{"delta": {"role": "assistant", "content": ""}}]}"#,
         r#"{"model": "m", "choices": [{"delta": {"reasoning_content": "Hm"}}]}"#,
         r#"{"model": "m", "choices": [{"delta": {"reasoning": "m."}}]}"#,
@@ -112,13 +110,12 @@ fn an_answer_of_openai() {
     thinks "m."
     text "At "
     text "4."
-    end null
     part {"type":"dynamic-tool","toolName":"read","toolCallId":"c1","state":"input-available","input":{"path":1}}
     part {"type":"dynamic-tool","toolName":"now","toolCallId":"c2","state":"input-available","input":{}}
     whole {"input":3,"output":4,"cacheRead":6,"reasoning":1}
     "#);
     // Calls that the endpoint does not count, arguments that are no JSON.
-    insta::assert_snapshot!(check(Api::OpenAi, &[
+    insta::assert_snapshot!(check(&[
         r#"{"choices": [{"delta": {"tool_calls": [{"id": "c1", "function": {"name": "a", "arguments": "{\"x\":"}}]}}]}"#,
         r#"{"choices": [{"delta": {"tool_calls": [{"function": {"arguments": "1}"}}]}}]}"#,
         r#"{"choices": [{"delta": {"tool_calls": [{"id": "c2", "function": {"name": "b", "arguments": "{"}}]}, "finish_reason": "length"}]}"#,
@@ -164,7 +161,7 @@ fn calls_of_endpoints_that_count_otherwise() {
     ] {
         let mut events: Vec<String> = pieces.iter().map(|text| piece(text)).collect();
         events.push(r#"{"choices": [{"finish_reason": "tool_calls"}]}"#.to_owned());
-        let came = check(Api::OpenAi, &events.iter().map(String::as_str).collect::<Vec<_>>());
+        let came = check(&events.iter().map(String::as_str).collect::<Vec<_>>());
         let call = |id, name| {
             format!(
                 r#"part {{"type":"dynamic-tool","toolName":"{name}","toolCallId":"{id}","state":"input-available","input":{{"x":1}}}}"#
@@ -175,29 +172,21 @@ fn calls_of_endpoints_that_count_otherwise() {
 }
 
 #[test]
-fn what_does_not_come_to_its_end_is_told_so() {
-    for (api, events, told) in [
-        (
-            Api::Anthropic,
-            vec![START, THINKS, SAYS],
-            "model m\nthinks \"Hm\"\ntext \"At 4.\"\n1 of 2 may go on\nnot whole",
-        ),
-        (
-            Api::Anthropic,
-            vec![r#"{"type": "error", "error": {"message": "Overloaded"}}"#],
-            "broken off: Overloaded\nnot whole",
-        ),
-        (Api::Anthropic, vec![r#"{"error": {}}"#, STOP], "broken off: the endpoint failed\nwhole {}"),
-        (Api::OpenAi, vec![r#"{"choices": [{"delta": {"content": "A"}}]}"#], "text \"A\"\n1 of 1 may go on\nnot whole"),
-        (Api::OpenAi, vec![r#"{"error": {"message": "No."}}"#], "broken off: No.\nnot whole"),
-        (Api::OpenAi, vec!["{", "7", "null", "[]", r#"{"choices": 1}"#], "broken off: an event is no JSON"),
-        (Api::Anthropic, vec!["7", "[]", r#"{"type": 1}"#, r#"{"type": "message_start"}"#], "not whole"),
+fn an_incomplete_answer_is_an_error() {
+    for (events, expected) in [
+        (vec![START, THINKS, SAYS], "model m\nthinks \"Hm\"\ntext \"At 4.\"\n1 of 2 may go on\nnot whole"),
+        (vec![r#"{"type": "error", "error": {"message": "Overloaded"}}"#], "broken off: Overloaded\nnot whole"),
+        (vec![r#"{"error": {}}"#, STOP], "broken off: the endpoint failed\nwhole {}"),
+        (vec![r#"{"choices": [{"delta": {"content": "A"}}]}"#], "text \"A\"\n1 of 1 may go on\nnot whole"),
+        (vec![r#"{"error": {"message": "No."}}"#], "broken off: No.\nnot whole"),
+        (vec!["{", "7", "null", "[]", r#"{"choices": 1}"#], "broken off: an event is not JSON"),
+        (vec!["7", "[]", r#"{"type": 1}"#, r#"{"type": "message_start"}"#], "not whole"),
     ] {
-        let came = check(api, &events);
-        assert!(came.starts_with(told), "{came}");
+        let came = check(&events);
+        assert!(came.starts_with(expected), "{came}");
     }
-    // Names and comments of events are no data.
+    // Names and comments of events are not data.
     for line in ["event: ping", ": keep-alive", "", "id: 7", "data: [DONE]", "data:[DONE]"] {
-        assert_eq!(ApiStream::of(Api::OpenAi).hear(line), Ok(Vec::new()), "{line}");
+        assert_eq!(Stream::default().read(line).unwrap(), Vec::new(), "{line}");
     }
 }
