@@ -35,7 +35,7 @@ use crate::session::tree::skeleton::{Flags, NO_TIME, Skeleton};
 /// One session as it was read.
 ///
 /// ```
-/// use scrollback::{dialect, reading::ReadOptions, session::Session};
+/// use scrollback::{ReadOptions, Session, dialect};
 ///
 /// let log = br#"{"type":"user","uuid":"q","parentUuid":null,"message":{"role":"user","content":"Two and two?"}}
 /// {"type":"assistant","uuid":"a","parentUuid":"q","message":{"role":"assistant","content":"Four."}}

@@ -21,7 +21,8 @@ use crate::view::assemble;
 /// The messages of a branch.
 ///
 /// ```
-/// use scrollback::{conversation::Conversation, dialect, reading::ReadOptions, session::Session};
+/// use scrollback::view::conversation::Conversation;
+/// use scrollback::{Part, ReadOptions, Session, dialect};
 ///
 /// let log = br#"{"role":"user","content":"Two and two?"}
 /// {"role":"assistant","content":"Four."}"#;
@@ -30,8 +31,8 @@ use crate::view::assemble;
 /// let branch = session.branch(session.head().expect("it has records"));
 /// let conversation = Conversation::new(&branch);
 /// assert_eq!(conversation.len(), 2);
-/// assert_eq!(conversation.messages(0..1).next().transpose()?.expect("it is there").parts, [scrollback::model::message::Part::text("Two and two?")]);
-/// # Ok::<(), scrollback::model::error::Error>(())
+/// assert_eq!(conversation.messages(0..1).next().transpose()?.expect("it is there").parts, [Part::text("Two and two?")]);
+/// # Ok::<(), scrollback::Error>(())
 /// ```
 pub struct Conversation<'b, 's> {
     branch: &'b Branch<'s>,

@@ -43,7 +43,7 @@ pub const NO_RESULT: &str = "[no result was recorded: the session ended before t
 /// What a model would see to go on from a head.
 ///
 /// ```
-/// use scrollback::{dialect, history::{History, View}, reading::ReadOptions, session::Session};
+/// use scrollback::{History, ReadOptions, Session, View, dialect};
 /// use serde_json::json;
 ///
 /// let log = br#"{"role":"user","content":"Two and two?"}
@@ -54,7 +54,7 @@ pub const NO_RESULT: &str = "[no result was recorded: the session ended before t
 /// let (messages, notes) = View::OpenAi.messages(&history)?;
 /// assert_eq!(messages, [json!({"role": "user", "content": "Two and two?"}), json!({"role": "assistant", "content": "Four."})]);
 /// assert!(notes.is_empty());
-/// # Ok::<(), scrollback::model::error::Error>(())
+/// # Ok::<(), scrollback::Error>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct History<'s> {

@@ -41,7 +41,7 @@ use turn::{Turn, take_result};
 /// Records one session.
 ///
 /// ```
-/// use scrollback::write::store::Store;
+/// use scrollback::Store;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;

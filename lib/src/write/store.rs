@@ -38,7 +38,7 @@ use crate::write::trash::{Removed, Trash};
 /// Where sessions of one dialect are written.
 ///
 /// ```
-/// use scrollback::write::store::{Policy, Store};
+/// use scrollback::{Policy, Store};
 /// use std::path::Path;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {

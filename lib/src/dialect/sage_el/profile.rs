@@ -13,7 +13,7 @@ use crate::model::time::is_iso_8601;
 /// use scrollback::dialect::sage_el_faults;
 ///
 /// assert_eq!(sage_el_faults(r#"{"role":"user","content":"hi","timestamp":"2026-01-11T17:00:00-0500"}"#), []);
-/// assert_eq!(sage_el_faults(r#"{"role":"tool","content":"hi"}"#)[0].field, Some("role"));
+/// assert_eq!(sage_el_faults(r#"{"role":"tool","content":"hi"}"#)[0].field.as_deref(), Some("role"));
 /// ```
 pub fn faults(line: &str) -> Vec<Fault> {
     let fault = |field: Option<&str>, reason| Fault { field: field.map(str::to_owned), reason };
