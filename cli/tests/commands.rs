@@ -285,10 +285,10 @@ fn damage_is_told_with_its_place() {
     assert_snapshot!(env.run(&["doctor", "--all"]).all(), @r#"
     $HOME/.sage/sessions/s1/messages.jsonl  native · 4 lines · 3 records
       line 3         torn               a record that was cut off after 216 bytes
-      line 4         orphan             its parent "u2" is missing; what came before cannot be told
+      line 4         orphan             its parent "u2" is missing; what came before is unknown
 
     $HOME/.sage/sessions/s2/messages.jsonl  native · 5 lines · 5 records
-      line 5         unknown-kind       records of kind "telemetry" are not known; it is kept as it is
+      line 5         unknown-kind       unknown kind of record: "telemetry"; it is kept as it is
 
     DIALECT  SESSIONS  RECORDS  DAMAGED
     native          2        8        1
@@ -374,7 +374,7 @@ fn a_profile_judges_each_line() {
     std::fs::write(folder.join("conversation.jsonl"), lines.join("\n") + "\n").unwrap();
     assert_snapshot!(env.run(&["doctor", "gone-tide", "--profile", "sage-el"]).all(), @r#"
     $HOME/.emacs.d/sage/projects/-gone-tide/conversation.jsonl  sage-el · 3 lines · 3 records
-      line 2         orphan-result      a tool result whose call is nowhere in the session; it is shown alone
+      line 2         orphan-result      a tool result without a call in the session; it is shown alone
       line 2         role               "tool" is none of user, assistant, system
       line 2         content            it is empty
       line 3         content            it is empty

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::dialect::{self, Dialect};
 use crate::model::message::Message;
 use crate::session::read::open::ReadOptions;
-use crate::session::read::parser::{Goal, Intake, Position, ValueUnit};
+use crate::session::read::parser::{Parser, Position, Sink, ValueUnit};
 use crate::session::read::recover::is_blank;
 use crate::session::read::sanitize;
 use crate::session::tree::skeleton::Skeleton;
@@ -31,12 +31,12 @@ pub fn line(bytes: &[u8]) {
     let whole = sanitize::whole(bytes);
     assert_eq!(sanitize::whole(whole.as_bytes()), whole, "what is mended needs no mending");
     for dialect in dialect::all() {
-        for grain in [ValueUnit::Line, ValueUnit::Document] {
+        for unit in [ValueUnit::Line, ValueUnit::Document] {
             let mut skeleton = Skeleton::default();
             let (now, bases) = (Timestamp::MAX, Vec::new());
-            let mut intake = Intake { dialect: *dialect, goal: Goal::Skeleton(&mut skeleton), now, grain, bases };
-            intake.line(bytes, Position { offset: 0, line: 1, file: 0 });
-            account(&skeleton, 0, bytes, grain);
+            let mut parser = Parser { dialect: *dialect, sink: Sink::Skeleton(&mut skeleton), now, unit, bases };
+            parser.line(bytes, Position { offset: 0, line: 1, file: 0 });
+            account(&skeleton, 0, bytes, unit);
             for entry in &skeleton.entries {
                 let start = entry.place.offset as usize;
                 let value = &bytes[start..start + entry.place.length as usize];
@@ -66,7 +66,7 @@ pub fn tree(bytes: &[u8]) {
 
 /// Asserts that the places of records, the bad regions and separators, joined, are a file of the session.
 pub fn account_for(session: &Session, file: usize, bytes: &[u8]) {
-    account(&session.skeleton, file, bytes, session.grain());
+    account(&session.skeleton, file, bytes, session.value_unit());
 }
 
 fn check_file(dialect: &'static dyn Dialect, bytes: &[u8], bridge: Bridge) {
@@ -84,7 +84,7 @@ fn check_file(dialect: &'static dyn Dialect, bytes: &[u8], bridge: Bridge) {
     }
 }
 
-fn account(skeleton: &Skeleton, file: usize, bytes: &[u8], grain: ValueUnit) {
+fn account(skeleton: &Skeleton, file: usize, bytes: &[u8], unit: ValueUnit) {
     if skeleton.issues.beyond() > 0 {
         return;
     }
@@ -100,19 +100,19 @@ fn account(skeleton: &Skeleton, file: usize, bytes: &[u8], grain: ValueUnit) {
     let (mut covered, mut in_record) = (0, false);
     for (start, end, record) in known {
         if start >= covered {
-            assert_separators(&bytes[covered..start], covered, grain);
+            assert_separators(&bytes[covered..start], covered, unit);
             (covered, in_record) = (end, record);
         } else {
             assert!(in_record && record && end <= covered, "two things claim byte {start}");
         }
     }
     assert!(covered <= bytes.len(), "something stands behind the end");
-    assert_separators(&bytes[covered..], covered, grain);
+    assert_separators(&bytes[covered..], covered, unit);
 }
 
-fn assert_separators(bytes: &[u8], at: usize, grain: ValueUnit) {
+fn assert_separators(bytes: &[u8], at: usize, unit: ValueUnit) {
     // What holds the records of a document together is left over where it is torn.
-    let holds = |byte: u8| grain == ValueUnit::Document && matches!(byte, b'[' | b',' | b']');
+    let holds = |byte: u8| unit == ValueUnit::Document && matches!(byte, b'[' | b',' | b']');
     let mut rest = bytes;
     while let [first, tail @ ..] = rest {
         rest = rest.strip_prefix(b"\xef\xbb\xbf").unwrap_or(tail);

@@ -128,8 +128,8 @@ fn folder(
         let failure = Failure::new(FailureKind::NotFound, format!("{}: no session in it", path.display()));
         return Err(failure.hint("name a store, a session's folder or a file"));
     }
-    if found.passed_over > 0 {
-        let files = plural(found.passed_over as u64, "file");
+    if found.ignored > 0 {
+        let files = plural(found.ignored as u64, "file");
         ctx.note(&format!("{files} beside the sessions in {}: no session's.", path.display()))?;
     }
     Ok(Some(sources))

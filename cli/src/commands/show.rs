@@ -67,7 +67,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let by_page = paged && args.head.is_none() && named.record.is_none();
     let mut session = named.located.open(global, ctx, bridge, by_page.then_some(page))?;
     if let Some(summary) = listing::summary_elsewhere(&session) {
-        session.sum_up(summary);
+        session.title_from_summary(summary);
     }
     let at = named.record.as_deref().map(|record| name::record(&session, record)).transpose()?;
     let head = match (&args.head, at) {

@@ -76,7 +76,7 @@ impl Transcript<'_> {
         }
         let island = self.session.heads().find(|head| head.kind == HeadKind::Island);
         let way = island.map(|head| format!("; what came before: --head {}", divider::short(&head.record.id())));
-        let what = if gap.child.misses_a_session() { "session" } else { "record" };
+        let what = if gap.child.has_missing_base() { "session" } else { "record" };
         format!("gap: the {what} {missing} is missing{}", way.unwrap_or_default())
     }
 

@@ -1,4 +1,4 @@
-//! What is derived from a session's skeleton at each look: the tree, its heads, the facts and the issues.
+//! What is derived from a session's skeleton after each update: the tree, its heads, the facts and the issues.
 
 use crate::model::issue::{Issue, IssueKind, Issues, quoted};
 use crate::model::record::{Kind, Title, TitleSource};
@@ -6,17 +6,17 @@ use crate::model::time::Micros;
 use crate::session::Session;
 use crate::session::tree::branch::{self, HeadEntry};
 use crate::session::tree::facts::Facts;
-use crate::session::tree::keys::Keys;
+use crate::session::tree::keys::SharedKeys;
 use crate::session::tree::skeleton::Flags;
-use crate::session::tree::{Bridge, NodeIx, Rules, Tree};
+use crate::session::tree::{Bridge, NodeIx, Tree, TreeRules};
 
 /// What is derived from the skeleton.
 #[derive(Default)]
 pub(crate) struct Derived {
     pub(crate) tree: Tree,
-    pub(crate) keys: Keys,
+    pub(crate) keys: SharedKeys,
     pub(crate) heads: Vec<HeadEntry>,
-    /// Context beside the conversation, in file order: it holds for the answers that follow.
+    /// Context records beside the conversation, in file order: each applies to the answers that follow.
     pub(crate) surroundings: Vec<NodeIx>,
     pub(crate) facts: Facts,
     pub(crate) issues: Issues,
@@ -29,14 +29,14 @@ impl Session {
             Bridge::Always => Some(Micros::MAX),
             Bridge::AsTheAgent => traits.bridged_gap_ms.map(|ms| ms.saturating_mul(1000)),
         };
-        let rules = Rules { repeated_id: traits.repeated_id, bridge_within, whole: self.whole };
+        let rules = TreeRules { repeated_id: traits.repeated_id, bridge_within, whole: self.whole };
         let mut facts = self.skeleton.facts.clone();
         facts.fall_back_on(self.sidecar.clone());
         let itself = self.source.name();
         facts.parent_session.take_if(|parent| facts.session.as_ref() == Some(parent) || *parent == itself);
-        self.skeleton.settle_sidechains(facts.parent_session.is_some());
-        let tree = Tree::grow(&self.skeleton, rules);
-        let keys = Keys::new(&self.skeleton, &tree);
+        self.skeleton.mark_sidechains(facts.parent_session.is_some());
+        let tree = Tree::build(&self.skeleton, rules);
+        let keys = SharedKeys::new(&self.skeleton, &tree);
         let heads = branch::heads(&self.skeleton, &tree, &keys);
         let beside = |node: &NodeIx| {
             let entry = tree.entry(&self.skeleton, *node);
@@ -48,7 +48,7 @@ impl Session {
             .partition(|(of, _)| self.skeleton.ids.find(of).and_then(|id| tree.named(id)).is_some());
         facts.summaries = others;
         for (_, text) in own {
-            facts.entitle(Title { text, source: TitleSource::Summary });
+            facts.add_title(Title { text, source: TitleSource::Summary });
         }
         let mut issues = self.skeleton.issues.clone();
         let placed = self.source.dialect.peer_from_path(&self.source.path);
@@ -56,11 +56,14 @@ impl Session {
             && !with.eq_ignore_ascii_case(&placed)
             && let Some(first) = self.skeleton.entries.first()
         {
-            let detail =
-                format!("the file lies with {} and says that it is with {}; it is kept", quoted(&placed), quoted(with));
+            let detail = format!(
+                "the file is in the folder of {} and says that it is with {}; it is kept",
+                quoted(&placed),
+                quoted(with)
+            );
             issues.push(Issue::at(first.place, None, IssueKind::MixedSession, detail));
         }
-        // What the end of a file lacks may stand before it.
+        // Where only the end of a file was read, missing records may be before it.
         let from_tree = if self.whole { tree.issues.iter() } else { [].iter() };
         let from_keys = if self.whole { keys.issues(&tree) } else { Vec::new() };
         for found in from_tree.chain(&from_keys) {

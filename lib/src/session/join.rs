@@ -6,17 +6,16 @@ use crate::model::message::Part;
 use crate::model::record::{Body, Content};
 
 /// A record's body, fragment by fragment.
-pub(crate) struct Joining {
+pub(crate) struct BodyJoiner {
     body: Body,
-    /// Where each call, and each part of an application's own with an id, stands among the parts: the same one again replaces
-    /// what was known of it.
+    /// The position of each call, and of each data part with an id: the same one again replaces it.
     named: HashMap<(String, String), usize>,
-    /// Where each numbered part stands: the same number again goes on with its text.
+    /// The position of each numbered part: the same number again continues its text.
     numbers: HashMap<u64, usize>,
 }
 
-impl Joining {
-    pub(crate) fn begin(body: Body) -> Joining {
+impl BodyJoiner {
+    pub(crate) fn new(body: Body) -> BodyJoiner {
         let (mut named, mut numbers) = (HashMap::new(), HashMap::new());
         if let Some(content) = body.content() {
             for (at, part) in content.parts.iter().enumerate() {
@@ -24,12 +23,12 @@ impl Joining {
             }
             numbers.extend(content.fragment.filter(|_| !content.parts.is_empty()).map(|number| (number, 0)));
         }
-        Joining { body, named, numbers }
+        BodyJoiner { body, named, numbers }
     }
 
-    /// Adds a further fragment. Bodies of different kinds cannot be one record's: the driver keeps them apart.
+    /// Adds a further fragment. Fragments of one record have the same kind: the tree separates others.
     pub(crate) fn add(&mut self, later: Body) {
-        let Joining { body, named, numbers } = self;
+        let BodyJoiner { body, named, numbers } = self;
         match (body, later) {
             (Body::User(known), Body::User(later))
             | (Body::Assistant(known), Body::Assistant(later))
@@ -45,7 +44,7 @@ impl Joining {
     }
 }
 
-/// What a part is known by, where a later one takes its place: its kind and its id.
+/// The key of a part that a later one can replace: its kind and its id.
 fn name(part: &Part) -> Option<(String, String)> {
     match part {
         Part::Tool(call) => Some((String::new(), call.call_id.clone())),
@@ -63,15 +62,15 @@ fn join(
     let mut number = later.fragment;
     for part in std::mem::take(&mut later.parts) {
         let number = number.take();
-        let begun = number.and_then(|number| numbers.get(&number)).and_then(|at| known.parts.get_mut(*at));
-        match (begun, part) {
-            (Some(Part::Text(begun)), Part::Text(more)) => {
-                begun.text.push_str(&more.text);
-                begun.provider_metadata = more.provider_metadata.or(begun.provider_metadata.take());
+        let known_part = number.and_then(|number| numbers.get(&number)).and_then(|at| known.parts.get_mut(*at));
+        match (known_part, part) {
+            (Some(Part::Text(known_part)), Part::Text(more)) => {
+                known_part.text.push_str(&more.text);
+                known_part.provider_metadata = more.provider_metadata.or(known_part.provider_metadata.take());
             }
-            (Some(Part::Reasoning(begun)), Part::Reasoning(more)) => {
-                begun.text.push_str(&more.text);
-                begun.provider_metadata = more.provider_metadata.or(begun.provider_metadata.take());
+            (Some(Part::Reasoning(known_part)), Part::Reasoning(more)) => {
+                known_part.text.push_str(&more.text);
+                known_part.provider_metadata = more.provider_metadata.or(known_part.provider_metadata.take());
             }
             (_, part) => {
                 let at = known.parts.len();
@@ -100,13 +99,13 @@ mod tests {
     #[test]
     fn the_same_part_goes_on_and_the_same_call_is_replaced() {
         let call = |input: &str| Part::from(ToolPart::dynamic("read", "c1", ToolState::called(input)));
-        let mut joining = Joining::begin(content(Some(0), vec![Part::text("High wa")]));
-        joining.add(content(Some(1), vec![call("partial")]));
-        joining.add(content(Some(0), vec![Part::text("ter.")]));
-        joining.add(content(Some(1), vec![call("whole")]));
-        joining.add(content(None, vec![Part::text("ter.")]));
+        let mut joiner = BodyJoiner::new(content(Some(0), vec![Part::text("High wa")]));
+        joiner.add(content(Some(1), vec![call("partial")]));
+        joiner.add(content(Some(0), vec![Part::text("ter.")]));
+        joiner.add(content(Some(1), vec![call("whole")]));
+        joiner.add(content(None, vec![Part::text("ter.")]));
         assert_eq!(
-            joining.finish(),
+            joiner.finish(),
             content(Some(0), vec![Part::text("High water."), call("whole"), Part::text("ter.")])
         );
     }

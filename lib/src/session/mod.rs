@@ -1,6 +1,6 @@
-//! A session: the whole tree of a conversation, its branches and what is wrong with it. Bodies are read when asked for.
+//! A session: the tree of a conversation, its branches and what is wrong with it. Bodies are read on demand.
 //!
-//! `reading.rs` makes one; this file answers questions about it.
+//! `read/open.rs` creates one; this file answers questions about it.
 
 pub mod read;
 pub(crate) mod tree;
@@ -32,7 +32,7 @@ pub use crate::session::tree::branch::HeadKind;
 use crate::session::tree::facts::Facts;
 use crate::session::tree::skeleton::{Flags, NO_TIME, Skeleton};
 
-/// One session as it was read.
+/// One session, as read from its files.
 ///
 /// ```
 /// use scrollback::{ReadOptions, Session, dialect};
@@ -49,7 +49,7 @@ pub struct Session {
     pub(crate) source: Source,
     pub(crate) files: Files,
     pub(crate) skeleton: Skeleton,
-    /// What a file beside the log says.
+    /// Facts from the file beside the log.
     pub(crate) sidecar: Facts,
     pub(crate) whole: bool,
     pub(crate) tail: Tail,
@@ -62,9 +62,9 @@ pub struct Session {
 pub enum State {
     /// The model has answered.
     Clean,
-    /// A prompt waits for its answer.
+    /// The last prompt has no answer.
     InterruptedPrompt,
-    /// An answer waits for its tools, or tools for the model.
+    /// The last answer is unfinished: calls without results, or results without an answer.
     InterruptedTurn,
     /// A record of the branch is missing.
     Degraded,
@@ -82,7 +82,7 @@ impl State {
     }
 }
 
-/// An end of a conversation.
+/// A head: the end of a branch.
 #[derive(Debug, Clone, Copy)]
 pub struct Head<'s> {
     /// Its last record.
@@ -94,11 +94,11 @@ pub struct Head<'s> {
 /// The records from a root to a head.
 #[derive(Debug, Clone)]
 pub struct Branch<'s> {
-    /// Root to head, links of every kind.
+    /// From the root to the head.
     pub records: Vec<RecordRef<'s>>,
-    /// Places where a parent is missing.
+    /// Missing parents on the branch.
     pub gaps: Vec<Gap<'s>>,
-    /// The records of a cycle that the walk ran into.
+    /// The records of the cycle that the branch begins in, if any.
     pub cycle: Vec<RecordRef<'s>>,
 }
 
@@ -107,9 +107,9 @@ pub struct Branch<'s> {
 pub struct Gap<'s> {
     /// The record whose parent is missing.
     pub child: RecordRef<'s>,
-    /// The id that nobody wrote.
+    /// The id of the missing parent.
     pub missing_parent: RecordId,
-    /// The record that it was hung on all the same.
+    /// The record that was taken as its parent instead.
     pub bridged_to: Option<RecordRef<'s>>,
 }
 
@@ -117,7 +117,7 @@ pub struct Gap<'s> {
 const AMBIGUOUS_LISTED: usize = 8;
 
 impl Session {
-    /// What the session is called: by its records, else by its place.
+    /// The session's id: from its records, else from its path.
     pub fn id(&self) -> SessionId {
         SessionId(self.derived.facts.session.clone().unwrap_or_else(|| self.source.name()))
     }
@@ -127,7 +127,7 @@ impl Session {
         self.derived.facts.session.is_some()
     }
 
-    /// Who wrote it.
+    /// Its dialect.
     pub fn dialect(&self) -> &'static dyn Dialect {
         self.source.dialect
     }
@@ -152,36 +152,36 @@ impl Session {
         (0..self.derived.tree.nodes.len() as NodeIx).map(|node| self.at(node))
     }
 
-    /// How many lines the first file has; unknown when only its end was read.
+    /// How many lines the first file has; wrong if only its end was read.
     pub fn line_count(&self) -> u64 {
         u64::from(self.tail.at.line).saturating_sub(1) + u64::from(!self.tail.pending.is_empty())
     }
 
-    /// The record that the conversation goes on from.
+    /// The record that the conversation continues from.
     pub fn head(&self) -> Option<RecordRef<'_>> {
         self.derived.heads.first().map(|head| self.at(head.node))
     }
 
-    /// Every end of a conversation, the newest first.
+    /// Every head, the newest first.
     pub fn heads(&self) -> impl ExactSizeIterator<Item = Head<'_>> {
         self.derived.heads.iter().map(|head| Head { record: self.at(head.node), kind: head.kind })
     }
 
-    /// The record with this id, or with the only id that begins so.
+    /// The record with this id, or with the only id that begins with it.
     pub fn find(&self, name: &str) -> Result<RecordRef<'_>> {
         if let Some(node) = self.skeleton.ids.find(name).and_then(|id| self.derived.tree.named(id)) {
             return Ok(self.at(node));
         }
-        // A copy's made-up id is nobody's beginning, but it names its record.
+        // The made-up id of a copy is not in the table of ids.
         if let Some(copy) = self.records().find(|record| record.id() == name) {
             return Ok(copy);
         }
-        let mut begin_so = self.records().filter(|record| record.id().starts_with(name));
-        match (begin_so.next(), begin_so.next()) {
+        let mut matching = self.records().filter(|record| record.id().starts_with(name));
+        match (matching.next(), matching.next()) {
             (Some(only), None) => Ok(only),
             (None, _) => Err(Error::NoRecord(name.to_owned())),
             (Some(first), Some(second)) => {
-                let all = [first, second].into_iter().chain(begin_so.take(AMBIGUOUS_LISTED - 2));
+                let all = [first, second].into_iter().chain(matching.take(AMBIGUOUS_LISTED - 2));
                 let records = all.map(|record| RecordId(record.id().into_owned())).collect();
                 Err(Error::AmbiguousRecord { prefix: name.to_owned(), records })
             }
@@ -198,7 +198,7 @@ impl Session {
             let missing_parent = RecordId(self.skeleton.ids.get(*id).to_owned());
             Some(Gap { child: self.at(node), missing_parent, bridged_to })
         };
-        // The end of a file read backwards begins somewhere: that is no gap. Nor does it matter what a result hangs on.
+        // Where only the end of a file was read, its beginning is not a gap. Nor do the parents of pulled-in results count.
         let mut gaps: Vec<Gap<'_>> = tree.lineage(head.node).filter(|_| self.whole).filter_map(gap).collect();
         gaps.reverse();
         let cycle = nodes.first().and_then(|root| tree.cycles.iter().find(|cycle| cycle.first() == Some(root)));
@@ -215,10 +215,10 @@ impl Session {
             return State::Degraded;
         }
         match branch::end(&self.derived.keys, &branch.records) {
-            branch::End::Answered if ends_in_thinking(branch) => State::InterruptedTurn,
-            branch::End::Answered => State::Clean,
-            branch::End::Prompt => State::InterruptedPrompt,
-            branch::End::Turn => State::InterruptedTurn,
+            branch::BranchEnd::Answered if ends_in_thinking(branch) => State::InterruptedTurn,
+            branch::BranchEnd::Answered => State::Clean,
+            branch::BranchEnd::Prompt => State::InterruptedPrompt,
+            branch::BranchEnd::Turn => State::InterruptedTurn,
         }
     }
 
@@ -227,32 +227,32 @@ impl Session {
         &self.derived.issues.kept
     }
 
-    /// How many issues there are, those included that are too many to be kept.
+    /// How many issues there are, including those beyond the limit.
     pub fn issue_count(&self) -> u64 {
         self.derived.issues.kept.len() as u64 + self.derived.issues.beyond()
     }
 
-    /// Whether something is lost or cannot be trusted.
+    /// Whether something is lost or unreliable.
     pub fn has_errors(&self) -> bool {
         self.issues().iter().any(|issue| issue.severity == Severity::Error) || self.derived.issues.errors_beyond > 0
     }
 
-    /// The title that somebody gave it: the most binding, and of those the last.
+    /// Its title: the most binding one, and of those the last.
     pub fn title(&self) -> Option<&Title> {
         self.derived.facts.title()
     }
 
-    /// The working directory that its first record tells.
+    /// The working directory of the first record that has one.
     pub fn cwd(&self) -> Option<&str> {
         self.derived.facts.cwd.as_deref()
     }
 
-    /// Whom it is with, a person or a room, where the format tells.
+    /// Whom it is with, a person or a room, if the format says so.
     pub fn with(&self) -> Option<&str> {
         self.derived.facts.with.as_deref()
     }
 
-    /// The git branch that its last record tells.
+    /// The git branch of the last record that has one.
     pub fn git_branch(&self) -> Option<&str> {
         self.derived.facts.git_branch.as_deref()
     }
@@ -262,17 +262,17 @@ impl Session {
         &self.derived.facts.models
     }
 
-    /// The session that this one is a sub-agent's work for, and the tool call there that started it.
+    /// The session that started this one as a sub-agent, and the tool call there.
     pub fn parent_session(&self) -> Option<(&str, Option<&str>)> {
         let Facts { parent_session, parent_call, .. } = &self.derived.facts;
         parent_session.as_deref().map(|parent| (parent, parent_call.as_deref()))
     }
 
-    /// Gives a session that tells no title the summary that stands in another one's file.
-    pub fn sum_up(&mut self, summary: String) {
+    /// Uses a summary from another session's file as the title, if there is no title.
+    pub fn title_from_summary(&mut self, summary: String) {
         let title = Title { text: summary, source: TitleSource::Summary };
         if self.title().is_none() {
-            self.derived.facts.entitle(title);
+            self.derived.facts.add_title(title);
         }
     }
 
@@ -286,22 +286,22 @@ impl Session {
         self.derived.facts.unknown.iter().map(|(kind, count)| (kind.as_str(), *count))
     }
 
-    /// The agent's version, as the last record tells it.
+    /// The agent's version in the last record that has one.
     pub fn agent_version(&self) -> Option<&str> {
         self.derived.facts.version.as_deref()
     }
 
-    /// Summaries of other sessions that this one's file holds, each with the record that it ends with.
+    /// Summaries of other sessions in this one's file, each with that session's last record.
     pub fn summaries_of_others(&self) -> &[(String, String)] {
         &self.derived.facts.summaries
     }
 
-    /// When the first record was written.
+    /// The time of the earliest record.
     pub fn started(&self) -> Option<Timestamp> {
         self.own_times().min().and_then(|at| Timestamp::from_microsecond(at).ok())
     }
 
-    /// The newest instant in the session (reading rule 9).
+    /// The time of the latest record (reading rule 9).
     pub fn updated(&self) -> Option<Timestamp> {
         self.own_times().max().and_then(|at| Timestamp::from_microsecond(at).ok())
     }
@@ -316,7 +316,7 @@ impl Session {
     }
 }
 
-/// Whether the model thought last, and said nothing after it.
+/// Whether the last answer ends with thinking.
 fn ends_in_thinking(branch: &Branch<'_>) -> bool {
     let spoke = |record: &&RecordRef<'_>| matches!(record.kind(), Kind::Assistant | Kind::User | Kind::Compaction);
     let Some(last) = branch.records.iter().rev().find(spoke).filter(|record| record.kind() == Kind::Assistant) else {

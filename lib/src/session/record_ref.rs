@@ -1,4 +1,4 @@
-//! One record of a session: what its links tell at once, what its bytes tell when asked.
+//! One record of a session: its links are known at once, its body is read on demand.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::model::error::Result;
 use crate::model::place::Place;
 use crate::model::record::{Body, Kind};
 use crate::session::Session;
-use crate::session::join::Joining;
+use crate::session::join::BodyJoiner;
 use crate::session::read::sanitize;
 use crate::session::tree::NodeIx;
 use crate::session::tree::skeleton::{BaseGap, Entry, Flags, KeyRole, NO_TIME, ROOT};
@@ -22,7 +22,7 @@ pub struct RecordRef<'s> {
     pub(crate) node: NodeIx,
 }
 
-/// What the second, third, … record of an id is called.
+/// The id of the second, third, … record with the same id.
 pub(crate) fn copy_name(id: &str, copy: u32) -> String {
     format!("{id}~{copy}")
 }
@@ -32,7 +32,7 @@ impl<'s> RecordRef<'s> {
         self.session.derived.tree.entry(&self.session.skeleton, self.node)
     }
 
-    /// Its id; a second record of the same id is told apart by a number.
+    /// Its id; a second record with the same id has a number after it.
     pub fn id(self) -> Cow<'s, str> {
         let id = self.session.skeleton.ids.get(self.entry().id);
         match self.session.derived.tree.nodes[self.node as usize].copy {
@@ -41,8 +41,8 @@ impl<'s> RecordRef<'s> {
         }
     }
 
-    /// The id that its line tells, which others may have too.
-    pub(crate) fn told_id(self) -> &'s str {
+    /// The id in its line, which other records can have too.
+    pub(crate) fn written_id(self) -> &'s str {
         self.session.skeleton.ids.get(self.entry().id)
     }
 
@@ -51,12 +51,12 @@ impl<'s> RecordRef<'s> {
         self.node as usize
     }
 
-    /// The record that it hangs on.
+    /// Its parent.
     pub fn parent(self) -> Option<RecordRef<'s>> {
         self.session.derived.tree.parent(self.node).map(|node| self.session.at(node))
     }
 
-    /// The records that hang on it, in file order.
+    /// Its children, in file order.
     pub fn children(self) -> impl DoubleEndedIterator<Item = RecordRef<'s>> + ExactSizeIterator {
         self.session.derived.tree.children(self.node).iter().map(move |node| self.session.at(*node))
     }
@@ -66,32 +66,32 @@ impl<'s> RecordRef<'s> {
         self.session.derived.tree.missing.get(&self.node).map(|id| self.session.skeleton.ids.get(*id))
     }
 
-    /// Whether a session should stand before it that is not there.
-    pub fn misses_a_session(self) -> bool {
+    /// Whether the session that it continues is missing.
+    pub fn has_missing_base(self) -> bool {
         self.session.derived.tree.base_gaps.get(&self.node) == Some(&BaseGap::NoSession)
     }
 
-    /// Whether the session that should stand before it begins in this one.
+    /// Whether the session that it continues begins in this one.
     pub fn is_in_a_cycle(self) -> bool {
         self.session.derived.tree.base_gaps.get(&self.node) == Some(&BaseGap::Cycle)
     }
 
-    /// Whether its own entry says that a conversation begins with it.
+    /// Whether its line says that it has no parent.
     pub(crate) fn is_root(self) -> bool {
         self.entry().parent == ROOT
     }
 
-    /// Whether it is another session's, which this one begins in.
+    /// Whether it belongs to the session that this one begins in.
     pub fn is_inherited(self) -> bool {
         self.entry().flags.has(Flags::INHERITED)
     }
 
-    /// What it is.
+    /// Its kind.
     pub fn kind(self) -> Kind {
         self.entry().kind
     }
 
-    /// When it was written: the latest of its pieces.
+    /// Its time: the latest of its fragments.
     pub fn at(self) -> Option<Timestamp> {
         let at = self.session.derived.tree.nodes[self.node as usize].at;
         (at != NO_TIME).then(|| Timestamp::from_microsecond(at).ok()).flatten()
@@ -102,12 +102,12 @@ impl<'s> RecordRef<'s> {
         self.entry().flags.has(Flags::SIDECHAIN)
     }
 
-    /// Whether it has no place in the parent chain.
+    /// Whether it is outside the chain of parents.
     pub fn is_side(self) -> bool {
         self.entry().flags.has(Flags::SIDE)
     }
 
-    /// Whether it tells of a failure of the agent itself.
+    /// Whether it reports a failure of the agent itself.
     pub fn is_failure(self) -> bool {
         self.entry().flags.has(Flags::FAILURE)
     }
@@ -127,19 +127,19 @@ impl<'s> RecordRef<'s> {
         self.entry().flags.has(Flags::MESSAGE)
     }
 
-    /// Whether it only tells something of the message before it.
+    /// Whether it only states something about the message before it.
     pub(crate) fn is_state(self) -> bool {
         self.entry().flags.has(Flags::STATE)
     }
 
-    /// The context beside the conversation that was told last before it.
+    /// The last context record beside the conversation before it.
     pub(crate) fn surroundings(self) -> Option<RecordRef<'s>> {
         let known = &self.session.derived.surroundings;
         let before = known.partition_point(|node| *node < self.node);
         known[..before].last().map(|node| self.session.at(*node))
     }
 
-    /// The hashes of what else it belongs to.
+    /// The hashes of its keys with this role.
     pub(crate) fn keys(self, wanted: KeyRole) -> impl Iterator<Item = u64> + 's {
         self.session
             .derived
@@ -149,32 +149,32 @@ impl<'s> RecordRef<'s> {
             .map(|(_, hash)| hash)
     }
 
-    /// Adds all that a message can learn from this record: its pieces, its name, and its neighbours.
-    pub(crate) fn made_of(self, made_of: &mut Xxh3) {
-        let pieces = |record: RecordRef<'s>, made_of: &mut Xxh3| {
+    /// Hashes everything that a message takes from this record: its bytes, its id, its parent and its context.
+    pub(crate) fn hash_into(self, hash_into: &mut Xxh3) {
+        let pieces = |record: RecordRef<'s>, hash_into: &mut Xxh3| {
             for entry in self.session.derived.tree.entries_of(record.node) {
                 let Entry { place, hash, .. } = self.session.skeleton.entries[entry as usize];
-                made_of.update(&hash.to_le_bytes());
-                made_of.update(&place.offset.to_le_bytes());
-                made_of.update(&place.file.to_le_bytes());
+                hash_into.update(&hash.to_le_bytes());
+                hash_into.update(&place.offset.to_le_bytes());
+                hash_into.update(&place.file.to_le_bytes());
             }
         };
-        pieces(self, made_of);
-        made_of.update(self.id().as_bytes());
-        made_of.update(self.parent().map(RecordRef::id).unwrap_or_default().as_bytes());
+        pieces(self, hash_into);
+        hash_into.update(self.id().as_bytes());
+        hash_into.update(self.parent().map(RecordRef::id).unwrap_or_default().as_bytes());
         if let Some(surroundings) = self.surroundings() {
-            pieces(surroundings, made_of);
+            pieces(surroundings, hash_into);
         }
     }
 
-    /// Whether a piece of it ends behind this byte of the first file.
-    pub(crate) fn ends_behind(self, offset: u64) -> bool {
+    /// Whether a fragment of it ends after this byte of the first file.
+    pub(crate) fn ends_after(self, offset: u64) -> bool {
         let entries = self.session.derived.tree.entries_of(self.node);
         let places = entries.into_iter().map(|entry| self.session.skeleton.entries[entry as usize].place);
         places.into_iter().any(|place| place.file == 0 && place.offset + u64::from(place.length) > offset)
     }
 
-    /// Where its first piece stands.
+    /// The place of its first fragment.
     pub fn place(self) -> Place {
         self.entry().place
     }
@@ -184,17 +184,17 @@ impl<'s> RecordRef<'s> {
         &self.session.files.0[usize::from(self.place().file)].path
     }
 
-    /// What it says, all its pieces joined.
+    /// Its body, all fragments joined.
     pub fn body(self) -> Result<Body> {
         let texts = self.texts()?;
         let mut pieces = texts.iter().map(|text| self.session.dialect().body(text));
         let Some(first) = pieces.next() else { return Ok(Body::Other(serde_json::Value::Null)) };
-        let mut joining = Joining::begin(first);
-        pieces.for_each(|piece| joining.add(piece));
-        Ok(joining.finish())
+        let mut joiner = BodyJoiner::new(first);
+        pieces.for_each(|piece| joiner.add(piece));
+        Ok(joiner.finish())
     }
 
-    /// What the agent sends of it, in the words of its own API: the contents of all its pieces joined. See [`crate::dialect::Dialect::gemini_contents`].
+    /// What the agent sends of it to the Gemini API: the contents of all fragments joined. See [`crate::dialect::Dialect::gemini_contents`].
     pub(crate) fn contents(self) -> Result<Option<Vec<serde_json::Value>>> {
         let texts = self.texts()?;
         let mut joined: Option<Vec<serde_json::Value>> = None;
@@ -213,7 +213,7 @@ impl<'s> RecordRef<'s> {
         Ok(joined)
     }
 
-    /// The JSON of its pieces, as it stands in the file.
+    /// The JSON of its fragments, as it is in the file.
     pub fn raw(self) -> Result<Vec<Vec<u8>>> {
         let entries = self.session.derived.tree.entries_of(self.node);
         let read = |entry: &u32| {

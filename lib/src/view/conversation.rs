@@ -112,7 +112,7 @@ impl<'b, 's> Conversation<'b, 's> {
             made_of.update(self.id(message - 1).as_bytes());
         }
         for record in self.records(message) {
-            record.made_of(&mut made_of);
+            record.hash_into(&mut made_of);
             // Whether a result is shown alone depends on the calls elsewhere on the branch.
             for call in record.keys(KeyRole::Result).chain(record.keys(KeyRole::Interim)) {
                 made_of.update(&[self.calls.contains_key(&call).into()]);

@@ -8,7 +8,7 @@ use crate::dialect::layout::Format;
 use crate::model::error::Result;
 use crate::model::record::{Kind, RecordId, SessionId, TitleSource};
 use crate::session::Session;
-use crate::session::read::open::{Ends, ReadOptions};
+use crate::session::read::open::{FileEnds, ReadOptions};
 use crate::session::read::source::Source;
 use crate::view::answers::SessionRow;
 use crate::view::describe::title;
@@ -37,7 +37,7 @@ pub fn row(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> Result<S
     if depth == Depth::Whole || !matches!(source.layout.format, Format::Lines) || small() {
         return whole();
     }
-    let Some(ends) = Ends::of(source, reading)? else { return whole() };
+    let Some(ends) = FileEnds::open(source, reading)? else { return whole() };
     let has_prompt = |session: &Session| session.records().any(|record| record.kind() == Kind::User);
     let begin = grow(
         ends.size_bytes,
@@ -72,7 +72,7 @@ pub fn row(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> Result<S
 
 /// A session's id, from as little of its file as shows it.
 pub(crate) fn id(source: &Source, reading: &ReadOptions<'_>) -> Result<SessionId> {
-    let Some(ends) = Ends::of(source, reading)? else { return Ok(Session::open(source, reading)?.id()) };
+    let Some(ends) = FileEnds::open(source, reading)? else { return Ok(Session::open(source, reading)?.id()) };
     let shows_id = |session: &Session, _| session.states_its_id() || session.records().len() > 0;
     Ok(grow(ends.size_bytes, |window| ends.start(window.max(WHOLE_BYTES)), shows_id)?.id())
 }
@@ -85,7 +85,7 @@ pub fn summary_elsewhere(session: &Session) -> Option<String> {
         .filter(|_| session.title().is_none() && source.dialect.traits().has_foreign_summaries)?;
     let is_beside = |other: &Source| other.path != source.path && other.path.parent() == source.path.parent();
     source.neighbours().into_iter().filter(is_beside).find_map(|other| {
-        let ends = Ends::of(&other, &reading).ok()??;
+        let ends = FileEnds::open(&other, &reading).ok()??;
         let windows = [ends.start(WHOLE_BYTES), ends.end(WINDOW_BYTES)];
         windows.into_iter().filter_map(Result::ok).find_map(|window| {
             let mut summaries = window.summaries_of_others().iter();

@@ -2,7 +2,7 @@
 
 use crate::model::error::Result;
 use crate::session::Session;
-use crate::session::read::open::{Ends, ReadOptions};
+use crate::session::read::open::{FileEnds, ReadOptions};
 use crate::session::read::source::Source;
 use crate::view::conversation::Conversation;
 
@@ -24,7 +24,7 @@ impl Session {
     ///
     /// The session is `whole` when that turned out to be everything.
     pub fn open_page(source: &Source, reading: &ReadOptions<'_>, page: Page<'_>) -> Result<Session> {
-        let Some(ends) = Ends::of(source, reading)? else { return Session::open(source, reading) };
+        let Some(ends) = FileEnds::open(source, reading)? else { return Session::open(source, reading) };
         let mut window = TAIL_WINDOW_BYTES;
         loop {
             if window >= ends.size_bytes {

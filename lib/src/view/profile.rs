@@ -65,7 +65,7 @@ impl Session {
             let faults = match std::str::from_utf8(text) {
                 _ if too_long => unreadable("too long to be read"),
                 Ok(text) => profile.faults(text),
-                Err(_) => unreadable("bytes that are no UTF-8"),
+                Err(_) => unreadable("bytes that are not UTF-8"),
             };
             let mut faults = faults.into_iter();
             let fault = faults.next();

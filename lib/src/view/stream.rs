@@ -192,7 +192,7 @@ impl Follower {
             (Begin::Everything, _) => 0,
             (Begin::Last(count), _) if !self.begun => ids.len().saturating_sub(count),
             (Begin::At(offset), _) if !self.begun => {
-                let is_new = |at: &usize| conversation.records(*at).any(|record| record.ends_behind(offset));
+                let is_new = |at: &usize| conversation.records(*at).any(|record| record.ends_after(offset));
                 let first = (0..ids.len()).find(is_new).unwrap_or(ids.len());
                 let answers = |prompt: &usize| {
                     conversation.role(first) == Some(Role::Assistant) && conversation.role(*prompt) == Some(Role::User)

@@ -138,7 +138,7 @@ fn an_archive_that_never_ends_is_read_up_to_a_limit() {
     assert!(
         page.issues()
             .iter()
-            .any(|issue| issue.kind.name() == "torn" && issue.detail.contains("holds more than"))
+            .any(|issue| issue.kind.name() == "torn" && issue.detail.contains("has more than"))
     );
 }
 

@@ -250,7 +250,7 @@ fn a_step_back_that_was_taken_meanwhile_is_taken_in_the_original() {
 }
 
 #[test]
-fn a_sidecar_that_does_not_fit_is_passed_over_and_that_is_told() {
+fn a_sidecar_that_does_not_fit_is_ignored_and_that_is_told() {
     type Harm = fn(&Converted);
     let harms: [(&str, Harm); 9] = [
         ("the file was edited", |there| {

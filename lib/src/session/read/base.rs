@@ -1,6 +1,6 @@
-//! The session that another one begins in: its current branch, put in front of the other's own records.
+//! The base of a fork: the session that it begins in. Its current branch is put before the fork's own records.
 //!
-//! A base that is not there, or ends too early, is a gap.
+//! A base that is missing or ends too early is a gap.
 
 use crate::model::place::Place;
 use crate::session::read::files::OpenFile;
@@ -9,25 +9,25 @@ use crate::session::tree::ids::IdIndex;
 use crate::session::tree::skeleton::{BaseGap, Control, ControlKind, Entry, Flags, KeyEntry, PREVIOUS, ROOT, Skeleton};
 use crate::session::{RecordRef, Session};
 
-/// The session that this one begins in. A line tells it when it is whole, not while it is pending.
+/// The base of a session. Only a whole line names it, not a pending one.
 pub(crate) enum Base {
-    Untold,
-    Told(Origin),
+    Unknown,
+    Named(BaseRef),
     Followed,
 }
 
 /// Where a session begins in another one.
-pub(crate) struct Origin {
+pub(crate) struct BaseRef {
     pub(crate) session: String,
     pub(crate) until: Option<String>,
     pub(crate) last: Option<String>,
 }
 
-/// A chain of sessions that begin in one another: longer ones are cut, and the cut is a gap.
+/// How long a chain of bases may be: a longer one ends in a gap.
 const BASES_FOLLOWED: usize = 64;
 
-/// Puts the records of the session that this one begins in before its own.
-pub(crate) fn inherit(session: &mut Session, origin: &Origin, reading: &ReadOptions<'_>, within: &mut Vec<String>) {
+/// Puts the records of the base before the session's own.
+pub(crate) fn inherit(session: &mut Session, origin: &BaseRef, reading: &ReadOptions<'_>, within: &mut Vec<String>) {
     let base = origin.session.as_str();
     within.push(session.skeleton.facts.session.clone().unwrap_or_else(|| session.source.name()));
     let is_cycle = within.iter().any(|id| id == base);
@@ -46,8 +46,8 @@ pub(crate) fn inherit(session: &mut Session, origin: &Origin, reading: &ReadOpti
     };
     let (until, incomplete) = (reaching(&origin.until), origin.last.is_some() && reaching(&origin.last).is_none());
     if let Some(until) = until {
-        // As it was then: what came later, a step back too, is none of this session's.
-        base_session.skeleton.forget_from(until);
+        // As it was at the fork: later records, a step back too, are not part of this session.
+        base_session.skeleton.remove_from(until);
         base_session.derive();
     }
     let front = front(&base_session, session.files.0.len() as u16);
@@ -61,7 +61,7 @@ pub(crate) fn inherit(session: &mut Session, origin: &Origin, reading: &ReadOpti
     session.files.0.append(&mut base_session.files.0);
 }
 
-/// The current branch of a session as the beginning of another one, whose own files come before `first_file`.
+/// The current branch of a session as the beginning of another one, which has `first_file` files of its own.
 fn front(base: &Session, first_file: u16) -> Skeleton {
     let mut front = Skeleton::default();
     let file_name = |file: &OpenFile| file.path.file_name().map(|name| name.to_string_lossy().into_owned());
@@ -69,25 +69,25 @@ fn front(base: &Session, first_file: u16) -> Skeleton {
     let branch = base.head().map(|head| base.branch(head).records).unwrap_or_default();
     let (mut parent, mut surroundings) = (ROOT, None);
     for record in branch {
-        // What was told beside the conversation holds for the answers that follow: their model.
+        // Context beside the conversation names the model of the answers that follow.
         if let Some(beside) = record.surroundings().filter(|beside| surroundings != Some(beside.node)) {
             surroundings = Some(beside.node);
-            front.take_over(beside, PREVIOUS, first_file);
+            front.inherit_record(beside, PREVIOUS, first_file);
         }
-        // A gap of the other session is one of this session too.
+        // A gap in the base is a gap in this session too.
         if let (Some(missing), Some(why)) = (record.missing_parent(), base.derived.tree.base_gaps.get(&record.node)) {
             let what = ControlKind::MissingBase(front.ids.intern(missing), *why);
             front.controls.push(Control { at: front.entries.len() as u32, offset: 0, what });
             parent = PREVIOUS;
         }
-        parent = front.take_over(record, parent, first_file);
+        parent = front.inherit_record(record, parent, first_file);
     }
     front
 }
 
 impl Skeleton {
-    /// Takes over another session's record, and gives its id.
-    fn take_over(&mut self, record: RecordRef<'_>, parent: u32, first_file: u16) -> IdIndex {
+    /// Copies another session's record and returns its id.
+    fn inherit_record(&mut self, record: RecordRef<'_>, parent: u32, first_file: u16) -> IdIndex {
         let Session { skeleton, derived, .. } = record.session;
         let place = record.place();
         let moved = |place: Place| Place { file: place.file + first_file, ..place };
@@ -104,14 +104,14 @@ impl Skeleton {
         id
     }
 
-    /// Notes what is not there before its own records, of which others' precede so many.
+    /// Notes that something is missing after the first `inherited` records.
     fn miss(&mut self, what: &str, why: BaseGap, inherited: usize) {
         let what = ControlKind::MissingBase(self.ids.intern(what), why);
         let place = self.controls.partition_point(|control| (control.at as usize) < inherited);
         self.controls.insert(place, Control { at: inherited as u32, offset: 0, what });
     }
 
-    /// What this session begins in and is not there.
+    /// The missing base of this session.
     fn missing_base(&self) -> Option<(&str, BaseGap)> {
         match self.controls.first()?.what {
             ControlKind::MissingBase(id, why) => Some((self.ids.get(id), why)),
@@ -123,19 +123,19 @@ impl Skeleton {
         }
     }
 
-    /// The first entry whose id fits.
+    /// The first entry whose id matches.
     fn first_entry(&self, fits: impl Fn(&str) -> bool) -> Option<usize> {
         self.entries.iter().position(|entry| fits(self.ids.get(entry.id)))
     }
 
-    /// Forgets this entry and all after it.
-    fn forget_from(&mut self, end: usize) {
+    /// Removes this entry and all after it.
+    fn remove_from(&mut self, end: usize) {
         let Some(first) = self.entries.get(end).map(|entry| entry.place.offset) else { return };
         self.entries.truncate(end);
         self.keys.truncate(self.keys.partition_point(|key| (key.entry as usize) < end));
         self.usages.retain(|usage| (usage.entry as usize) < end);
         self.growth.retain(|usage| (usage.entry as usize) < end);
-        // What the forgotten record's own value told, before it, goes with it.
+        // Controls in the removed record's own value go with it.
         let before = |control: &Control| match control.what {
             ControlKind::MissingBase(..) => true,
             _ => (control.at as usize) < end || control.offset < first,

@@ -1,4 +1,4 @@
-//! Whose file is it? By where it lies, else by what its first values say.
+//! Detects the dialect of a file: by its folder, else by its first values.
 
 use std::path::Path;
 
@@ -13,28 +13,28 @@ use crate::session::read::files::open_file;
 use crate::session::read::format::{self, DATABASE_MAGIC};
 use crate::session::read::packed::{self, Packing};
 use crate::session::read::parser::{VALUE_LIMIT_BYTES, ValueUnit};
-use crate::session::read::recover::{self, Piece};
+use crate::session::read::recover::{self, LinePiece};
 use crate::session::read::rows::has_rows;
 use crate::session::read::sanitize;
 
-/// How many values are asked: agents begin with records of their own kinds.
-const VALUES_ASKED: usize = 64;
+/// How many values are looked at: agents begin with records of their own kinds.
+const VALUES_CHECKED: usize = 64;
 
-/// The first window, what it grows by until a whole line is in it, and the last: a first line may hold a picture.
+/// The first window, its growth until it contains a whole line, and the largest: a first line can contain a picture.
 const WINDOW_BYTES: u64 = 64 * 1024;
 const WINDOW_GROWTH: u64 = 8;
 const WINDOW_LIMIT_BYTES: u64 = VALUE_LIMIT_BYTES as u64;
 
-/// Whose a file is, as far as it can be told from what is there.
+/// The dialect of a file, as far as its content shows.
 #[derive(Clone, Copy)]
 pub struct Guess {
-    /// The dialect; [`Unknown`] when it is nobody's.
+    /// The dialect, or [`Unknown`].
     pub dialect: &'static dyn Dialect,
-    /// Whether it stays so, whatever is appended.
+    /// Whether it stays the same, whatever is appended.
     pub settled: bool,
 }
 
-/// The dialect of a file; [`Unknown`] when it is nobody's.
+/// The dialect of a file, or [`Unknown`].
 pub fn of_file(path: &Path, home: &Home) -> Result<&'static dyn Dialect> {
     guess_file(path, home).map(|guess| guess.dialect)
 }
@@ -47,7 +47,7 @@ pub fn guess_file(path: &Path, home: &Home) -> Result<Guess> {
     }
 }
 
-/// The dialect of a file, wherever it lies.
+/// The dialect of a file by its content alone.
 pub(crate) fn of_content(path: &Path) -> Result<&'static dyn Dialect> {
     guess_content(path).map(|guess| guess.dialect)
 }
@@ -62,12 +62,12 @@ fn guess_content(path: &Path) -> Result<Guess> {
         }
         let whole = (head.len() as u64) < window;
         // A document has no lines; its first record must be whole.
-        let begun = || {
+        let is_cut_off = || {
             format::is_document(&head)
                 && format::records(&sanitize::whole(format::content(&head)), 1).is_none_or(|records| records.is_empty())
         };
-        if whole || window >= WINDOW_LIMIT_BYTES || (memchr::memchr(b'\n', &head).is_some() && !begun()) {
-            // A name decides where content does not: between dialects that understand as much, or when none does.
+        if whole || window >= WINDOW_LIMIT_BYTES || (memchr::memchr(b'\n', &head).is_some() && !is_cut_off()) {
+            // The name decides where the content does not: between dialects that understand as much, or if none does.
             let named = by_name(path);
             let dialect = by_content(&head, named).or(named).unwrap_or(&Unknown);
             return Ok(Guess { dialect, settled: !whole || is_enough(&head) });
@@ -90,9 +90,9 @@ fn of_database(path: &Path) -> Result<&'static dyn Dialect> {
     Ok(&Unknown)
 }
 
-/// The dialect in whose folders a file lies.
+/// The dialect whose folder a file is in.
 pub fn by_place(path: &Path, home: &Home) -> Option<&'static dyn Dialect> {
-    // Two agents may share a folder: then the one whose names say more has the file.
+    // Two agents can share a folder: then the one with the more exact file name has the file.
     let exactness = |dialect: &dyn Dialect| {
         let layouts = dialect.layouts(home).into_iter();
         let fitting = layouts.filter(|layout| path.starts_with(&layout.root) && layout.fits(path));
@@ -102,7 +102,7 @@ pub fn by_place(path: &Path, home: &Home) -> Option<&'static dyn Dialect> {
     fitting.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, dialect)| dialect)
 }
 
-/// The dialect of what was piped in; [`Unknown`] when it is nobody's.
+/// The dialect of bytes such as standard input, or [`Unknown`].
 pub fn of_bytes(bytes: &[u8]) -> &'static dyn Dialect {
     match Packing::of(bytes) {
         Some(_) => by_content(&packed::unpacked(bytes.to_vec()).0, None).unwrap_or(&Unknown),
@@ -110,33 +110,33 @@ pub fn of_bytes(bytes: &[u8]) -> &'static dyn Dialect {
     }
 }
 
-/// The dialect of what is being piped in.
+/// The dialect of bytes to which more are added.
 pub(crate) fn guess_bytes(bytes: &[u8]) -> Guess {
     Guess { dialect: of_bytes(bytes), settled: is_enough(bytes) }
 }
 
-/// Whether so much is there that more is not asked.
+/// Whether there is as much as detection looks at.
 fn is_enough(head: &[u8]) -> bool {
     let is_value =
         |lf: &usize| head[..*lf].rsplit(|byte| *byte == b'\n').next().is_some_and(|line| !line.trim_ascii().is_empty());
-    let all_are_there = || memchr::memchr_iter(b'\n', head).filter(is_value).nth(VALUES_ASKED - 1).is_some();
-    head.len() as u64 >= WINDOW_LIMIT_BYTES || (all_are_there() && !format::is_document(head))
+    let has_all_values = || memchr::memchr_iter(b'\n', head).filter(is_value).nth(VALUES_CHECKED - 1).is_some();
+    head.len() as u64 >= WINDOW_LIMIT_BYTES || (has_all_values() && !format::is_document(head))
 }
 
 fn by_name(path: &Path) -> Option<&'static dyn Dialect> {
-    let names_so = |dialect: &&&dyn Dialect| {
+    let has_name = |dialect: &&&dyn Dialect| {
         let names = dialect.layouts_in(Path::new("")).into_iter().map(|layout| layout.pattern);
-        // `*.jsonl` is nobody's name.
+        // `*.jsonl` is not a distinctive name.
         names
             .filter_map(|pattern| pattern.rsplit('/').next())
             .any(|name| !name.starts_with('*') && path.ends_with(name))
     };
-    dialect::all().iter().find(names_so).copied()
+    dialect::all().iter().find(has_name).copied()
 }
 
-/// The dialect that understands the first values best, if any does; of several, the named one, else the first.
+/// The dialect that understands the first values best, if any does; of several, `named`, else the first.
 ///
-/// An empty file is whatever it is going to be: the named or the first dialect takes it.
+/// An empty file can become anything: it counts as `named`'s or the first dialect's.
 fn by_content(head: &[u8], named: Option<&'static dyn Dialect>) -> Option<&'static dyn Dialect> {
     let head = format::content(head);
     if head.is_empty() {
@@ -146,23 +146,23 @@ fn by_content(head: &[u8], named: Option<&'static dyn Dialect>) -> Option<&'stat
         return Some(dialect);
     }
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
-    let lines: Vec<_> = lines.take(VALUES_ASKED).map(sanitize::whole).collect();
-    let texts: Vec<&str> = lines.iter().flat_map(|line| objects(line)).take(VALUES_ASKED).collect();
+    let lines: Vec<_> = lines.take(VALUES_CHECKED).map(sanitize::whole).collect();
+    let texts: Vec<&str> = lines.iter().flat_map(|line| objects(line)).take(VALUES_CHECKED).collect();
     let asked = named.into_iter().chain(dialect::all().iter().copied());
     best(asked, |dialect| {
         let understood: usize = texts.iter().map(|text| understanding(dialect, text)).sum();
-        // Another dialect's name for the file says more.
+        // A file name of another dialect has more weight.
         let usual = named.is_none_or(|named| named.name() == dialect.name())
             && texts.iter().all(|text| dialect.resembles(text));
         understood.max(if usual { MARKED * texts.len() } else { 0 })
     })
 }
 
-/// The dialect of a document, whose lines mean nothing. Only who writes documents can have written it, so that one message
-/// in it tells, though something may be wrong with it.
+/// The dialect of a document, which has no lines. Few dialects write documents, so that one message is enough, even one
+/// with something wrong.
 fn by_document(head: &[u8]) -> Option<&'static dyn Dialect> {
     let text = sanitize::whole(head);
-    let records = format::records(&text, VALUES_ASKED).filter(|_| format::is_document(head))?;
+    let records = format::records(&text, VALUES_CHECKED).filter(|_| format::is_document(head))?;
     let writes_documents =
         |dialect: &&dyn Dialect| format::all_of(*dialect).iter().any(|format| matches!(format, Format::Document));
     let mut writers = dialect::all().iter().copied().filter(writes_documents);
@@ -181,7 +181,7 @@ fn by_document(head: &[u8]) -> Option<&'static dyn Dialect> {
     best(writers, |dialect| records.iter().filter(|text| is_message(dialect, text)).count())
 }
 
-/// The first of those with the highest score, if that is any.
+/// The first dialect with the highest score above 0.
 fn best(
     dialects: impl Iterator<Item = &'static dyn Dialect>,
     score: impl Fn(&dyn Dialect) -> usize,
@@ -198,16 +198,16 @@ fn objects(line: &str) -> Vec<&str> {
     }
     let is_record = |text: &str| dialect::all().iter().any(|dialect| understanding(*dialect, text) > 0);
     let objects = recover::pieces(line, ValueUnit::Line, &is_record).into_iter().filter_map(|piece| match piece {
-        Piece::Object(range) => line.get(range),
-        Piece::NoObject(_) | Piece::Torn(_) => None,
+        LinePiece::Object(range) => line.get(range),
+        LinePiece::Scalar(_) | LinePiece::Torn(_) => None,
     });
     objects.collect()
 }
 
-/// What a value counts that bears a dialect's own marks; one that only could be the dialect's counts 1.
+/// The score of a value with a dialect's own marks; one that only could be the dialect's scores 1.
 const MARKED: usize = 3;
 
-/// How well a dialect understands a value. One with its marks and something wrong in it counts as one that could be.
+/// How well a dialect understands a value. A value with its marks and something wrong scores 1.
 fn understanding(dialect: &dyn Dialect, text: &str) -> usize {
     let (mut known, mut doubtful) = (false, false);
     let read = dialect.link(text, &mut |event| match event {

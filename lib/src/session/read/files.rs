@@ -1,4 +1,4 @@
-//! The open files of a session, and the bytes that come out of them; a compressed one gives its content.
+//! The open files of a session and their bytes. A compressed file is read as its content.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -21,7 +21,7 @@ pub(crate) struct OpenFile {
     pub(crate) contents: Contents,
     /// Why a compressed file ends early.
     pub(crate) torn: Option<String>,
-    /// It begins as a SQLite database does.
+    /// Whether it begins like a SQLite database.
     pub(crate) is_database: bool,
 }
 
@@ -41,7 +41,7 @@ impl Files {
         self.0.iter().map(OpenFile::len).sum()
     }
 
-    /// The bytes of a record, if they still are what they were.
+    /// The bytes of a record, unless they have changed.
     pub(crate) fn read(&self, place: Place, hash: u64) -> Result<Vec<u8>> {
         let file = &self.0[usize::from(place.file)];
         let bytes = match &file.contents {
@@ -61,7 +61,7 @@ impl OpenFile {
         }
     }
 
-    /// The same file on disk, not opened again; `None` for what was unpacked or is a database.
+    /// The same file on disk, not opened again; `None` for a compressed file or a database.
     pub(crate) fn shared(&self) -> Option<OpenFile> {
         let Contents::Disk(file) = &self.contents else { return None };
         let contents = Contents::Disk(Arc::clone(file));
@@ -76,7 +76,7 @@ impl OpenFile {
         Ok(bytes)
     }
 
-    /// Its bytes, where it has any: several threads may read them at once.
+    /// Its bytes, unless it is a database. Several threads may read them at once.
     pub(crate) fn bytes(&self) -> Option<Bytes<'_>> {
         match &self.contents {
             Contents::Disk(file) => Some(Bytes::Disk { file, path: &self.path }),
@@ -107,7 +107,7 @@ pub(crate) enum Bytes<'f> {
 }
 
 impl Bytes<'_> {
-    /// Fills a buffer from `offset` on, as far as the file goes, and tells how far that is.
+    /// Fills a buffer from `offset` on and returns how many bytes there were.
     pub(crate) fn fill(self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
         match self {
             Bytes::Disk { file, path } => fill(file, offset, buffer).at(path),
@@ -149,11 +149,11 @@ pub(crate) fn read_some(file: &File, offset: u64, buffer: &mut [u8]) -> io::Resu
 }
 
 fn fill(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-    // Where a file ends is found by reading: asking first costs a call for each of a hundred thousand records.
+    // Reading finds the end of the file: asking for the length first costs a system call per record.
     fill_from(|at, bytes| read_some(file, at, bytes), offset, buffer)
 }
 
-/// Fills a buffer from `offset` on, as far as there is something, and tells how far that is.
+/// Fills a buffer from `offset` on and returns how many bytes there were.
 pub(crate) fn fill_from(
     read_some: impl Fn(u64, &mut [u8]) -> io::Result<usize>,
     offset: u64,
@@ -176,7 +176,7 @@ pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
     open_limited(path, u64::MAX)
 }
 
-/// The first bytes of a file; no more than those of a compressed one are unpacked.
+/// The first bytes of a file; of a compressed one only those are unpacked.
 pub(crate) fn head_of(path: &Path, length: u64) -> Result<Vec<u8>> {
     open_limited(path, length)?.read_at(0, length)
 }
@@ -200,7 +200,7 @@ fn open_limited(path: &Path, inflated_limit: u64) -> Result<OpenFile> {
     };
     let (contents, torn) = match inflated {
         None => (Contents::Disk(Arc::new(file)), None),
-        // It only begins like an archive: a log whose first bytes are damaged does that too.
+        // It only begins like a compressed file: a log with damaged first bytes can do that too.
         Some((bytes, Some(why))) if bytes.is_empty() && !is_called_packed(path) => {
             (Contents::Disk(Arc::new(file)), Some(why))
         }

@@ -1,6 +1,6 @@
-//! Every session in a folder, whatever folder it is.
+//! Every session in any folder.
 //!
-//! Inside a store that is called as an agent calls it, names tell what is a session; anywhere else content does.
+//! In a folder with the name of an agent's store, file names decide what is a session; elsewhere the content does.
 
 use std::collections::HashSet;
 use std::fs;
@@ -17,34 +17,34 @@ use crate::session::read::detect;
 use crate::session::read::files::open_file;
 use crate::session::read::source::Source;
 
-/// What a session's file may be called: everything else is passed over unseen.
+/// The endings of session files: other files are ignored.
 const ENDINGS: [&str; 7] = ["jsonl", "json", "zst", "gz", "db", "sqlite", "sqlite3"];
 
-/// Stores are at most nine folders deep; deeper ones than this are a trap, or nobody's.
+/// Stores are at most nine folders deep; deeper folders than this are not searched.
 const FOLDERS_DEEP: usize = 32;
 
-/// A tree of folders with more entries than this is no place of sessions.
-const ENTRIES_LOOKED_AT: usize = 500_000;
+/// A tree of folders with more entries than this is not searched further.
+const ENTRIES_SEARCHED: usize = 500_000;
 
-/// What a folder holds.
+/// The sessions of a folder.
 pub struct InFolder {
-    /// Its sessions, in the order of their paths; what cannot be looked into is an error of its own.
+    /// Its sessions, in the order of their paths; each unreadable file or folder is an error.
     pub sources: Vec<Result<Source>>,
-    /// How many files with the right ending are no sessions, as far as names and contents tell.
-    pub passed_over: usize,
+    /// How many files with the right ending are not sessions, by name and content.
+    pub ignored: usize,
 }
 
-/// The sessions in a folder and the folders below it: of one dialect, or of whom each is.
+/// The sessions in a folder and the folders below it: of one dialect, or of any.
 pub fn sessions(folder: &Path, home: &Home, named: Option<&'static dyn Dialect>) -> InFolder {
     if let Some(dialect) = named {
         let layouts: Vec<_> = dialect.layouts_in(folder).into_iter().map(|layout| (dialect, layout)).collect();
         let sources = Source::walk_all(&layouts);
         if !sources.is_empty() {
-            return InFolder { sources, passed_over: 0 };
+            return InFolder { sources, ignored: 0 };
         }
     }
     let stores = Stores::of_all();
-    let (mut found, mut passed_over) = (Vec::new(), 0);
+    let (mut found, mut ignored) = (Vec::new(), 0);
     for file in files(folder) {
         let owner = file.and_then(|path| {
             let owner = match named {
@@ -58,20 +58,20 @@ pub fn sessions(folder: &Path, home: &Home, named: Option<&'static dyn Dialect>)
                 Ok(sources) => found.extend(sources.into_iter().map(Ok)),
                 Err(error) => found.push(Err(error)),
             },
-            Ok((_, None)) => passed_over += 1,
+            Ok((_, None)) => ignored += 1,
             Err(error) => found.push(Err(error)),
         }
     }
-    // A further file of a session is none of its own.
+    // A further file of a session is not a session.
     let readable = || found.iter().filter_map(|source| source.as_ref().ok());
     let companions: HashSet<PathBuf> = readable()
         .flat_map(|source| source.layout.companions.iter().map(|name| source.path.with_file_name(name)))
         .collect();
     found.retain(|source| source.as_ref().map_or(true, |source| !companions.contains(&source.path)));
-    InFolder { sources: found, passed_over }
+    InFolder { sources: found, ignored }
 }
 
-/// Every dialect's layouts, their roots told as they are in any home: `.codex/sessions`.
+/// Every dialect's layouts, with roots relative to a home, such as `.codex/sessions`.
 struct Stores(Vec<(&'static dyn Dialect, Layout)>);
 
 impl Stores {
@@ -88,7 +88,7 @@ impl Stores {
         Stores(dialect::all().iter().flat_map(of).collect())
     }
 
-    /// Whose a file in a store is, and `Some(None)` for one that is no session; `None` outside every store.
+    /// The dialect of a file in a store, `Some(None)` if it is not a session there, and `None` outside every store.
     fn owner(&self, path: &Path, folder: &Path) -> Option<Option<&'static dyn Dialect>> {
         let fits = |(dialect, layout): &&(&'static dyn Dialect, Layout)| {
             let root = path.ancestors().nth(layout.pattern.split('/').count());
@@ -100,7 +100,7 @@ impl Stores {
             },
         );
         let is_inside = |(_, layout): &(&'static dyn Dialect, Layout)| {
-            // Of an agent's own folder all is its own; but who names a folder in it, such as a work tree, means that one.
+            // All files in an agent's own folder are its own, unless the search starts inside it, such as in a work tree.
             let own = layout.root.parent().filter(|own| own.to_string_lossy().starts_with('.'));
             path.ancestors().skip(1).any(|dir| {
                 dir.ends_with(&layout.root) || (dir.starts_with(folder) && own.is_some_and(|own| dir.ends_with(own)))
@@ -113,30 +113,30 @@ impl Stores {
     }
 }
 
-/// Whose file it is. Nobody's is examined too where it should hold records: as lines, or as JSON that is broken.
+/// The dialect of a file. An unknown file counts too if it should contain records: lines, or broken JSON.
 fn by_content(path: &Path, home: &Home) -> Result<Option<&'static dyn Dialect>> {
     let dialect = detect::of_file(path, home)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    let should = dialect.name() != "unknown" || name.contains(".jsonl") || is_broken_json(path)?;
-    Ok(should.then_some(dialect))
+    let counts = dialect.name() != "unknown" || name.contains(".jsonl") || is_broken_json(path)?;
+    Ok(counts.then_some(dialect))
 }
 
-/// It begins as JSON does and is not one whole value: such a one is some program's settings.
+/// Whether it begins like JSON but is not one whole value: a whole value is some program's settings.
 fn is_broken_json(path: &Path) -> Result<bool> {
     let file = open_file(path)?;
     let begins = matches!(file.read_at(0, 64)?.trim_ascii_start().first(), Some(b'{' | b'['));
     Ok(begins && serde_json::from_reader::<_, IgnoredAny>(BufReader::new(file.reader(0))).is_err())
 }
 
-/// Every file that may be a session's, in the order of paths. Links to folders are not followed: they may lead back.
+/// Every file that may be a session, in the order of paths. Links to folders are not followed: they can form a cycle.
 fn files(folder: &Path) -> Vec<Result<PathBuf>> {
     let (mut files, mut errors) = (Vec::new(), Vec::new());
-    let (mut folders, mut looked_at) = (vec![(folder.to_path_buf(), 0)], 0);
+    let (mut folders, mut searched) = (vec![(folder.to_path_buf(), 0)], 0);
     while let Some((folder, depth)) = folders.pop() {
         let too_much = |what: String| Error::Io { path: folder.clone(), source: std::io::Error::other(what) };
         let entries = match fs::read_dir(&folder) {
             Ok(_) if depth > FOLDERS_DEEP => {
-                errors.push(too_much(format!("more than {FOLDERS_DEEP} folders deep; it is not looked at")));
+                errors.push(too_much(format!("more than {FOLDERS_DEEP} folders deep; not searched")));
                 continue;
             }
             Ok(entries) => entries,
@@ -146,15 +146,15 @@ fn files(folder: &Path) -> Vec<Result<PathBuf>> {
             }
         };
         for entry in entries {
-            looked_at += 1;
-            if looked_at > ENTRIES_LOOKED_AT {
-                errors.push(too_much(format!("more than {ENTRIES_LOOKED_AT} entries; the rest is not looked at")));
+            searched += 1;
+            if searched > ENTRIES_SEARCHED {
+                errors.push(too_much(format!("more than {ENTRIES_SEARCHED} entries; the rest is not searched")));
                 return sorted(files, errors);
             }
             let entry = entry.at(&folder).and_then(|entry| Ok((entry.path(), entry.file_type().at(&folder)?)));
             match entry {
                 Ok((path, kind)) if kind.is_dir() => folders.push((path, depth + 1)),
-                // A link that leads nowhere, and a device, are told when they are opened.
+                // A broken link or a device is reported when it is opened.
                 Ok((path, _)) if has_an_ending(&path) && !path.is_dir() => files.push(path),
                 Ok(_) => {}
                 Err(error) => errors.push(error),

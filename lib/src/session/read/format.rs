@@ -1,4 +1,4 @@
-//! What a file is when nothing but its content tells: lines, one document, or a database.
+//! The format of a file by its content: lines, one document, or a database.
 
 use std::path::Path;
 
@@ -13,20 +13,20 @@ use crate::session::read::sanitize;
 /// What every SQLite database begins with.
 pub(crate) const DATABASE_MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// How much is looked at: the key that makes a document one stands near its beginning.
+/// How much is looked at: the key of a document's records is near its beginning.
 const HEAD_BYTES: u64 = 1024 * 1024;
 
-/// The key of a document under which its records are.
+/// The key of a document's records.
 const RECORDS: &str = "messages";
 
-/// The format of a file: what its content tells where its layout leaves that open. One that cannot be opened is told when
-/// it is read.
+/// The format of a file: by its content where its layout leaves it open. A file that cannot be opened is reported when it is
+/// read.
 pub(crate) fn of_file(by_layout: Format, path: &Path) -> Format {
     let Format::ByContent { formats, .. } = by_layout else { return by_layout };
     among(formats, &head_of(path, HEAD_BYTES).unwrap_or_default())
 }
 
-/// The format of what was piped in. A database that was piped in cannot be asked.
+/// The format of bytes such as standard input. A database cannot be read that way.
 pub(crate) fn of_bytes(dialect: &dyn Dialect, bytes: &[u8]) -> Format {
     let by_layout = dialect.layouts_in(Path::new("")).first().map(|layout| layout.format);
     match by_layout {
@@ -39,7 +39,7 @@ pub(crate) fn of_bytes(dialect: &dyn Dialect, bytes: &[u8]) -> Format {
     }
 }
 
-/// What the files of a dialect can be, as far as its layouts tell.
+/// The formats that a dialect's layouts allow.
 pub(crate) fn all_of(dialect: &dyn Dialect) -> Vec<Format> {
     let each = |layout: Layout| match layout.format {
         Format::ByContent { formats, .. } => formats.to_vec(),
@@ -48,13 +48,13 @@ pub(crate) fn all_of(dialect: &dyn Dialect) -> Vec<Format> {
     dialect.layouts_in(Path::new("")).into_iter().flat_map(each).collect()
 }
 
-/// Whether only content tells what a file of a dialect is.
-pub(crate) fn is_told_by_content(dialect: &dyn Dialect) -> bool {
+/// Whether the format of a dialect's files depends on their content.
+pub(crate) fn is_known_by_content(dialect: &dyn Dialect) -> bool {
     let layouts = dialect.layouts_in(Path::new(""));
     layouts.iter().any(|layout| matches!(layout.format, Format::ByContent { .. }))
 }
 
-/// Which of some formats a file has that begins so.
+/// The format among `formats` of a file with this head.
 fn among(formats: &[Format], bytes: &[u8]) -> Format {
     let head = &bytes[..bytes.len().min(HEAD_BYTES as usize)];
     let rows = formats.iter().find(|format| matches!(format, Format::Rows(_)));
@@ -66,8 +66,7 @@ fn among(formats: &[Format], bytes: &[u8]) -> Format {
     }
 }
 
-/// A list is a document; an object with a list of records is one unless further lines follow it; and so is an object that
-/// goes on over several lines.
+/// Whether it is a document: a list, an object over several lines, or an object with a list of records and no further line.
 pub(crate) fn is_document(head: &[u8]) -> bool {
     let head = content(head);
     if head.first() == Some(&b'[') {
@@ -84,18 +83,18 @@ fn spans_lines(head: &[u8]) -> bool {
     let mut values = serde_json::Deserializer::from_slice(head).into_iter::<IgnoredAny>();
     match values.next() {
         Some(Ok(_)) => values.byte_offset() > first,
-        // It is cut off: a line would have broken where the next one begins.
+        // It is cut off: a single line would have ended at the line feed.
         Some(Err(error)) => error.is_eof() && !head[first..].trim_ascii().is_empty(),
         None => false,
     }
 }
 
-/// What comes behind a byte order mark and white space.
+/// The bytes after a byte order mark and white space.
 pub(crate) fn content(head: &[u8]) -> &[u8] {
     head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start()
 }
 
-/// The first whole records of a document that may be cut off anywhere: those of its list, or else the objects themselves.
+/// The first whole records of a document that may be cut off anywhere: those of its list, or else the top-level objects.
 pub(crate) fn records(text: &str, limit: usize) -> Option<Vec<&str>> {
     elements(text, limit).or_else(|| {
         let values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
@@ -104,26 +103,26 @@ pub(crate) fn records(text: &str, limit: usize) -> Option<Vec<&str>> {
     })
 }
 
-/// The first whole elements of a list, or of the list under the key of records; `None` where neither is.
+/// The first whole elements of a list, or of the list under the key of records; `None` without either.
 fn elements(text: &str, limit: usize) -> Option<Vec<&str>> {
-    let mut found = Found { list: false, elements: Vec::new(), limit };
+    let mut found = Elements { list: false, elements: Vec::new(), limit };
     let mut reader = serde_json::Deserializer::from_str(text);
-    // A torn document and one that has been looked at enough both end in an error; what was found stands.
+    // A torn document, and one with enough elements, both end in an error; the elements found so far count.
     let _ended: Result<(), serde_json::Error> = Outer(&mut found).deserialize(&mut reader);
     found.list.then_some(found.elements)
 }
 
-struct Found<'a> {
+struct Elements<'a> {
     list: bool,
     elements: Vec<&'a str>,
     limit: usize,
 }
 
 /// The whole document.
-struct Outer<'f, 'a>(&'f mut Found<'a>);
+struct Outer<'f, 'a>(&'f mut Elements<'a>);
 
 /// The list of its records.
-struct Records<'f, 'a>(&'f mut Found<'a>);
+struct Records<'f, 'a>(&'f mut Elements<'a>);
 
 impl<'de> DeserializeSeed<'de> for Outer<'_, 'de> {
     type Value = ();

@@ -1,4 +1,4 @@
-//! The driver: a source becomes a session; whole, from its end, or as it grows. One path for all three.
+//! Opens a session from its source: whole, from its end, or as it grows. All three take the same path.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::session::read::base::{self, Base};
 use crate::session::read::files::{Contents, Files, OpenFile, head_of, open_file};
 use crate::session::read::format;
 use crate::session::read::packed;
-use crate::session::read::parallel::CUT;
+use crate::session::read::parallel::SPLIT;
 use crate::session::read::parser::{Position, ValueUnit};
 use crate::session::read::rows::RowContent;
 use crate::session::read::sanitize;
@@ -33,18 +33,18 @@ const CHUNK_BYTES: usize = 1024 * 1024;
 /// How to read.
 #[derive(Clone, Copy)]
 pub struct ReadOptions<'a> {
-    /// The clock: instants far in its future do not count.
+    /// The current time: times far in its future are ignored.
     pub now: Timestamp,
-    /// What to do about missing parents.
+    /// How to treat missing parents.
     pub bridge: Bridge,
     /// Finds the session that another one begins in.
     pub find: &'a dyn Fn(&str) -> Option<Source>,
-    /// The project that work in a directory belongs to: [`project::of`], or what remembers its answers.
+    /// Returns the project of a directory: [`project::of`], or a cache of it.
     pub project: &'a dyn Fn(&Path) -> PathBuf,
 }
 
 impl ReadOptions<'_> {
-    /// Reads a session by itself, gaps left open.
+    /// Options that read a session by itself and leave gaps open.
     pub fn plain(now: Timestamp) -> ReadOptions<'static> {
         ReadOptions { now, bridge: Bridge::AsTheAgent, find: &|_| None, project: &project::of }
     }
@@ -56,7 +56,7 @@ impl Session {
         open_within(source, reading, &mut Vec::new())
     }
 
-    /// Reads what was piped in.
+    /// Reads a session from bytes, such as standard input.
     pub fn from_bytes(dialect: &'static dyn Dialect, bytes: Vec<u8>, reading: &ReadOptions<'_>) -> Session {
         let (bytes, torn) = packed::unpacked(bytes);
         let format = format::of_bytes(dialect, &bytes);
@@ -64,7 +64,7 @@ impl Session {
         let source = Source { dialect, path: PathBuf::from("-"), layout, key: None, rows: None };
         let mut files = Files::memory(bytes);
         files.0[0].torn = torn;
-        // Memory is always read.
+        // Reading from memory does not fail.
         let read = take_files(&source, files, reading);
         let mut session = read.unwrap_or_else(|_| Session::empty(source, Files::memory(Vec::new()), reading, true));
         session.finish(reading, &mut Vec::new());
@@ -80,8 +80,8 @@ impl Session {
             at: Position { offset: 0, line: u32::from(whole), file: 0 },
             pending: Vec::new(),
             skipped: 0,
-            judged: None,
-            base: Base::Untold,
+            before_pending: None,
+            base: Base::Unknown,
             bridge: reading.bridge,
             now: reading.now,
         };
@@ -89,27 +89,27 @@ impl Session {
         Session { source, files, skeleton, sidecar, whole, tail, derived: Derived::default() }
     }
 
-    /// Takes in a whole file, but for what comes after its last LF.
+    /// Parses a whole file up to its last LF.
     fn take_file(&mut self, file: &OpenFile, at: u16) -> Result<()> {
         (self.tail.at, self.tail.skipped) = (Position { offset: 0, line: 1, file: at }, 0);
         if let Contents::Rows(table) = &file.contents {
             let mut next = self.tail.at;
             table.each(&file.path, |offset, row| {
                 next.offset = offset;
-                let mut intake = self.intake(ValueUnit::Line);
+                let mut parser = self.parser(ValueUnit::Line);
                 match row {
-                    RowContent::Json(json) => intake.value(json, next),
-                    RowContent::TooLong(length) => intake.too_long(length, next),
+                    RowContent::Json(json) => parser.value(json, next),
+                    RowContent::TooLong(length) => parser.too_long(length, next),
                 }
-                let bases = std::mem::take(&mut intake.bases);
+                let bases = std::mem::take(&mut parser.bases);
                 self.note_base(bases);
                 next.line = next.line.saturating_add(1);
             })?;
             self.tail.at = next;
             return Ok(());
         }
-        if self.grain() == ValueUnit::Line {
-            self.take_pieces(file, CUT)?;
+        if self.value_unit() == ValueUnit::Line {
+            self.take_in_parallel(file, SPLIT)?;
         }
         let mut reader = file.loader(self.tail.at.offset)?;
         let left = file.len()?.saturating_sub(self.tail.at.offset);
@@ -124,23 +124,23 @@ impl Session {
         }
     }
 
-    /// Follows the base, looks at the unfinished end, and derives the tree.
+    /// Opens the base session, parses the unfinished last line, and derives the tree.
     pub(crate) fn finish(&mut self, reading: &ReadOptions<'_>, within: &mut Vec<String>) {
-        if self.grain() == ValueUnit::Document {
-            // Lines of a document mean nothing.
+        if self.value_unit() == ValueUnit::Document {
+            // A document has no lines to count.
             self.tail.at.line = 0;
             self.take_rest(ValueUnit::Document);
         }
-        if let Base::Told(origin) = std::mem::replace(&mut self.tail.base, Base::Untold) {
+        if let Base::Named(origin) = std::mem::replace(&mut self.tail.base, Base::Unknown) {
             base::inherit(self, &origin, reading, within);
             self.tail.base = Base::Followed;
         }
-        self.judge();
+        self.update();
     }
 }
 
-/// The two ends of a file of lines: it is opened once, however much is read of it.
-pub(crate) struct Ends<'a> {
+/// The two ends of a file of lines. The file is opened once, however much of it is read.
+pub(crate) struct FileEnds<'a> {
     source: &'a Source,
     reading: &'a ReadOptions<'a>,
     file: OpenFile,
@@ -148,15 +148,15 @@ pub(crate) struct Ends<'a> {
     pub(crate) size_bytes: u64,
 }
 
-impl<'a> Ends<'a> {
-    /// `None` for what must be unpacked or is no file of lines: that has no end to begin with.
-    pub(crate) fn of(source: &'a Source, reading: &'a ReadOptions<'a>) -> Result<Option<Ends<'a>>> {
+impl<'a> FileEnds<'a> {
+    /// Returns `None` for a compressed file and for one without lines: those are read whole.
+    pub(crate) fn open(source: &'a Source, reading: &'a ReadOptions<'a>) -> Result<Option<FileEnds<'a>>> {
         if !matches!(source.layout.format, Format::Lines) {
             return Ok(None);
         }
         let Some(file) = open_file(&source.path)?.shared().filter(|file| !file.is_database) else { return Ok(None) };
         let size_bytes = file.len()?;
-        Ok(Some(Ends { source, reading, file, sidecar: read_sidecar(source, reading.now), size_bytes }))
+        Ok(Some(FileEnds { source, reading, file, sidecar: read_sidecar(source, reading.now), size_bytes }))
     }
 
     /// Reads the lines that end in the first `window` bytes.
@@ -166,7 +166,7 @@ impl<'a> Ends<'a> {
         Ok(self.session(bytes, 0))
     }
 
-    /// Reads the last `window` bytes, from the first line that begins in them.
+    /// Reads the lines that begin in the last `window` bytes.
     pub(crate) fn end(&self, window: u64) -> Result<Session> {
         let from = self.size_bytes.saturating_sub(window);
         // One byte earlier: if it is an LF, the window begins with a whole line.
@@ -183,7 +183,7 @@ impl<'a> Ends<'a> {
         session.tail.at.offset = offset;
         session.tail.pending = bytes;
         session.take_lines(0);
-        session.judge();
+        session.update();
         session
     }
 }
@@ -191,12 +191,12 @@ impl<'a> Ends<'a> {
 pub(crate) fn open_within(source: &Source, reading: &ReadOptions<'_>, within: &mut Vec<String>) -> Result<Session> {
     let lost_log = match source.log()? {
         Some(Ok(log)) => return open_within(&log, reading, within),
-        Some(Err(told)) => Some(told),
+        Some(Err(path)) => Some(path),
         None => None,
     };
     let mut session = take_files(source, source.open()?, reading)?;
-    if let Some(told) = lost_log {
-        let detail = format!("its log {} is no log that can be read; the row is all there is", quoted(&told));
+    if let Some(path) = lost_log {
+        let detail = format!("its log {} cannot be read as a log; only the row is used", quoted(&path));
         let place = Place { offset: 0, length: 0, line: 1, file: 0 };
         session.skeleton.report(place, IssueKind::LogMissing, detail);
     }
@@ -205,11 +205,11 @@ pub(crate) fn open_within(source: &Source, reading: &ReadOptions<'_>, within: &m
     Ok(session)
 }
 
-/// Takes in the lines, the document or the rows of every file.
+/// Parses the lines, the document or the rows of every file.
 fn take_files(source: &Source, files: Files, reading: &ReadOptions<'_>) -> Result<Session> {
     let mut session = Session::empty(source.clone(), files, reading, true);
     let files = std::mem::replace(&mut session.files, Files(Vec::new()));
-    // The first file comes last: its end is what stays pending.
+    // The first file comes last: its unfinished line stays pending.
     for (at, file) in files.0.iter().enumerate().rev() {
         session.take_file(file, at as u16)?;
         if let Some(why) = &file.torn {
@@ -224,16 +224,19 @@ fn take_files(source: &Source, files: Files, reading: &ReadOptions<'_>) -> Resul
     Ok(session)
 }
 
-/// Reads the file beside the log. It is never believed over the log, so whatever is wrong with it matters to nobody.
+/// Reads the file beside the log. The log has precedence over it, so problems in it are not reported.
 fn read_sidecar(source: &Source, now: Timestamp) -> Facts {
     let bytes = source.sidecar().and_then(|path| head_of(&path, SIDECAR_LIMIT_BYTES).ok());
     let Some(bytes) = bytes else { return Facts::default() };
-    let mut told = Skeleton::default();
+    let mut skeleton = Skeleton::default();
     let place = Place { offset: 0, length: 0, line: 0, file: 0 };
-    let stand = HashedSpan { place, hash: 0 };
-    // An error means that the sidecar is damaged: then it tells nothing.
-    match source.dialect.sidecar(&sanitize::whole(&bytes), &mut |event| told.take(event, place, stand, now)) {
-        Ok(()) => told.facts,
+    let span = HashedSpan { place, hash: 0 };
+    // A damaged sidecar is ignored.
+    match source
+        .dialect
+        .sidecar(&sanitize::whole(&bytes), &mut |event| skeleton.apply(event, place, span, now))
+    {
+        Ok(()) => skeleton.facts,
         Err(_) => Facts::default(),
     }
 }

@@ -1,15 +1,15 @@
-//! Compressed files, read as their content: gzip and zstd, told by their first bytes, up to a limit.
+//! Compressed files, read as their content up to a limit. Gzip and zstd are known by their first bytes.
 
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Logs shrink to a tenth, and full of repeats to a hundredth. What would grow by more than this is made to fill memory.
+/// Logs shrink to a tenth, repetitive ones to a hundredth. A file that grows by more than this is made to fill memory.
 const GROWTH_LIMIT: u64 = 256;
 
-/// A small archive may grow by any factor up to so many bytes: that is no harm.
+/// A small file may grow by any factor up to this many bytes.
 const HARMLESS_BYTES: u64 = 64 * 1024 * 1024;
 
-/// No archive is held in memory beyond this.
+/// No more unpacked bytes than this are held in memory.
 const LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// Whether a file's name says that it is compressed.
@@ -25,7 +25,7 @@ pub(crate) enum Packing {
 }
 
 impl Packing {
-    /// What a file that begins so is packed with, if it is.
+    /// How a file with this head is compressed, if it is.
     pub(crate) fn of(head: &[u8]) -> Option<Packing> {
         match head {
             [0x1f, 0x8b, 8, _, ..] => Some(Packing::Gzip),
@@ -34,7 +34,7 @@ impl Packing {
         }
     }
 
-    /// What is packed in `packed_bytes` bytes, up to where it ends or breaks, or is enough, and why it ends early.
+    /// Unpacks up to a limit, and returns the content and why it ends early, if it does.
     pub(crate) fn unpack(
         self,
         packed: impl Read,
@@ -50,22 +50,22 @@ impl Packing {
     }
 }
 
-/// The content of bytes that may be packed, and why it ends early.
+/// The content of bytes that may be compressed, and why it ends early, if it does.
 pub fn unpacked(bytes: Vec<u8>) -> (Vec<u8>, Option<String>) {
     let unpacked =
         Packing::of(&bytes).and_then(|packing| packing.unpack(&bytes[..], bytes.len() as u64, u64::MAX).ok());
-    // What only begins like an archive is what it is.
+    // Bytes that only begin like a compressed file are the content.
     unpacked.filter(|(content, torn)| torn.is_none() || !content.is_empty()).unwrap_or((bytes, None))
 }
 
 fn read_up_to(limit_bytes: u64, content: impl Read) -> (Vec<u8>, Option<String>) {
     let (mut bytes, mut content) = (Vec::new(), content.take(limit_bytes));
     match content.read_to_end(&mut bytes) {
-        Err(error) => (bytes, Some(format!("the compressed file breaks off: {error}"))),
+        Err(error) => (bytes, Some(format!("the compressed file ends early: {error}"))),
         Ok(_) if content.limit() > 0 => (bytes, None),
         Ok(_) => match content.into_inner().read(&mut [0]) {
             Ok(0) => (bytes, None),
-            _ => (bytes, Some(format!("it holds more than {limit_bytes} bytes; the rest is not read"))),
+            _ => (bytes, Some(format!("it has more than {limit_bytes} bytes; the rest is not read"))),
         },
     }
 }
@@ -79,7 +79,7 @@ mod tests {
         let bomb = zstd::encode_all(&vec![b'x'; 100_000][..], 1).unwrap();
         let read = |limit| read_up_to(limit, zstd::Decoder::new(&bomb[..]).unwrap());
         let (bytes, torn) = read(99_999);
-        let more = "it holds more than 99999 bytes; the rest is not read".to_owned();
+        let more = "it has more than 99999 bytes; the rest is not read".to_owned();
         assert_eq!((bytes.len(), torn), (99_999, Some(more)));
         assert_eq!(read(100_000), (vec![b'x'; 100_000], None));
     }

@@ -1,4 +1,4 @@
-//! The way of bytes into a skeleton: lines, values, records, and what is wrong with them (reading rules 1 and 2).
+//! Parses bytes into a skeleton: lines, values, records, and what is wrong with them (reading rules 1 and 2).
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,31 +10,31 @@ use crate::dialect::{Dialect, Event, Link, Parent};
 use crate::model::issue::IssueKind;
 use crate::model::place::Place;
 use crate::model::record::Kind;
-use crate::session::read::base::Origin;
-use crate::session::read::parallel::Note;
-use crate::session::read::recover::{self, Piece, is_blank};
+use crate::session::read::base::BaseRef;
+use crate::session::read::parallel::Parsed;
+use crate::session::read::recover::{self, LinePiece, is_blank};
 use crate::session::read::sanitize::{self, Sanitized};
 use crate::session::tree::skeleton::{HashedSpan, Skeleton};
 
-/// The largest value that is read at all. JSON of this size is a mistake or an attack, and serde needs it in one piece.
+/// The largest value that is read. Larger JSON is a mistake or an attack, and serde needs a value in one piece.
 pub const VALUE_LIMIT_BYTES: usize = 512 * 1024 * 1024;
 
-/// Takes values of one dialect into a skeleton.
-pub(crate) struct Intake<'a, 'b> {
+/// Parses values of one dialect.
+pub(crate) struct Parser<'a, 'b> {
     pub(crate) dialect: &'a dyn Dialect,
-    pub(crate) goal: Goal<'a, 'b>,
+    pub(crate) sink: Sink<'a, 'b>,
     pub(crate) now: Timestamp,
-    pub(crate) grain: ValueUnit,
-    /// The sessions that this one begins in, in the order told.
-    pub(crate) bases: Vec<Origin>,
+    pub(crate) unit: ValueUnit,
+    /// The sessions that this one begins in, in file order.
+    pub(crate) bases: Vec<BaseRef>,
 }
 
-/// Where what was read goes.
-pub(crate) enum Goal<'a, 'b> {
-    /// Into the skeleton at once.
+/// Where parsed events go.
+pub(crate) enum Sink<'a, 'b> {
+    /// Into the skeleton.
     Skeleton(&'a mut Skeleton),
-    /// Noted, for a skeleton that other pieces of the file go into first.
-    Notes(Vec<Note<'b>>),
+    /// Into a list, for a skeleton that takes other pieces of the file first.
+    List(Vec<Parsed<'b>>),
 }
 
 /// What one JSON value of a file is.
@@ -46,7 +46,7 @@ pub(crate) enum ValueUnit {
     Document,
 }
 
-/// Where the next byte stands.
+/// The position of the next byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) offset: u64,
@@ -61,25 +61,25 @@ impl Position {
         Place { offset: self.offset + at as u64, length, line: self.line, file: self.file }
     }
 
-    /// Past this many bytes, the last of which was an LF.
+    /// The position after this many bytes, which end with an LF.
     pub(crate) fn next_line(self, bytes: usize) -> Position {
         let line = if self.line == 0 { 0 } else { self.line.saturating_add(1) };
         Position { offset: self.offset + bytes as u64, line, ..self }
     }
 }
 
-/// A value of a line, mended, and the bytes it was made of.
-struct Value<'v, 'b> {
+/// The sanitized text of one value, and its bytes.
+struct ValueText<'v, 'b> {
     sanitized: &'v Sanitized<'b>,
-    /// Where in the mended text it stands.
+    /// Its position in the sanitized text.
     range: Range<usize>,
     bytes: &'v [u8],
     at: Position,
 }
 
-impl Value<'_, '_> {
-    /// Where a piece of it stands: a record inside a value is a slice of its text.
-    fn stand(&self, piece: &str) -> HashedSpan {
+impl ValueText<'_, '_> {
+    /// The span of a part of it: a record inside a value is a slice of its text.
+    fn span(&self, piece: &str) -> HashedSpan {
         let text = &self.sanitized.text[self.range.clone()];
         let start = (piece.as_ptr() as usize).wrapping_sub(text.as_ptr() as usize);
         let start = if start <= text.len() { start } else { 0 };
@@ -89,17 +89,17 @@ impl Value<'_, '_> {
     }
 }
 
-impl<'b> Goal<'_, 'b> {
+impl<'b> Sink<'_, 'b> {
     fn take(&mut self, event: Event<'b>, value: Place, record: HashedSpan, now: Timestamp) {
         match self {
-            Goal::Skeleton(skeleton) => skeleton.take(event, value, record, now),
-            Goal::Notes(notes) => notes.push(Note::Event { event, value, record }),
+            Sink::Skeleton(skeleton) => skeleton.apply(event, value, record, now),
+            Sink::List(list) => list.push(Parsed::Event { event, value, record }),
         }
     }
 }
 
-impl<'b> Intake<'_, 'b> {
-    /// Takes in whole lines, the last LF included, and returns where the next line begins.
+impl<'b> Parser<'_, 'b> {
+    /// Parses whole lines, including the last LF, and returns where the next line begins.
     pub(crate) fn lines(&mut self, mut bytes: &'b [u8], mut at: Position) -> Position {
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             self.line(&bytes[..end], at);
@@ -109,7 +109,7 @@ impl<'b> Intake<'_, 'b> {
         at
     }
 
-    /// Takes in one line without its LF, or the bytes after the last LF.
+    /// Parses one line without its LF, or the bytes after the last LF.
     pub(crate) fn line(&mut self, line: &'b [u8], at: Position) {
         let start = line.iter().position(|byte| !is_blank(*byte)).unwrap_or(line.len());
         let end = line.iter().rposition(|byte| !is_blank(*byte)).map_or(start, |last| last + 1);
@@ -117,7 +117,7 @@ impl<'b> Intake<'_, 'b> {
             let nuls = line[blank.clone()].iter().filter(|byte| **byte == 0).count();
             if nuls > 0 {
                 let place = at.place(blank.start, 0);
-                let detail = format!("{nuls} NUL bytes, as a crash leaves them; what stands beside them is kept");
+                let detail = format!("{nuls} NUL bytes, as a crash leaves them; the rest of the line is kept");
                 self.report_region(place, blank.len() as u64, IssueKind::NulBytes, detail);
             }
         }
@@ -131,19 +131,19 @@ impl<'b> Intake<'_, 'b> {
         }
     }
 
-    /// Takes in the bytes of one JSON value, or of what should be one.
+    /// Parses the bytes of one JSON value, or of what should be one.
     pub(crate) fn value(&mut self, bytes: &'b [u8], at: Position) {
         let mut sanitized = sanitize::utf8(bytes);
         if sanitized.bad_utf8 {
-            let detail = "bytes that are no UTF-8; each was replaced by U+FFFD";
+            let detail = "bytes that are not UTF-8; each was replaced by U+FFFD";
             self.report(at.place(0, bytes.len()), IssueKind::BadUtf8, detail);
         }
-        // Half pairs hide in strings that nobody looks at yet, so they are looked for first.
+        // Linking does not parse every string, so half pairs are searched first.
         if sanitize::has_escapes(bytes) && sanitize::has_lone_surrogates(&sanitized.text) {
             let detail = "half of a surrogate pair; it was replaced by U+FFFD";
             self.report(at.place(0, bytes.len()), IssueKind::BadUtf8, detail);
         }
-        if self.understood(&Value { sanitized: &sanitized, range: 0..sanitized.text.len(), bytes, at }) {
+        if self.parse_value(&ValueText { sanitized: &sanitized, range: 0..sanitized.text.len(), bytes, at }) {
             return;
         }
         if bytes.contains(&0) {
@@ -153,42 +153,47 @@ impl<'b> Intake<'_, 'b> {
         if let Some(text) = sanitize::strings(&sanitized.text) {
             sanitized.text = text.into();
         }
-        self.pieces(&sanitized, bytes, at);
+        self.parse_damaged(&sanitized, bytes, at);
     }
 
-    /// Reports bytes that were not even looked at.
+    /// Reports bytes that were not parsed.
     pub(crate) fn too_long(&mut self, length: u64, at: Position) {
         let detail = format!("a value of {length} bytes; values over {VALUE_LIMIT_BYTES} are not read");
         self.report_region(at.place(0, 0), length, IssueKind::TooLong, detail);
     }
 
-    /// Hands a value to the dialect. False means that it is not what the dialect can read.
-    fn understood(&mut self, value: &Value<'_, 'b>) -> bool {
+    /// Gives a value to the dialect. Returns false if the dialect cannot read it.
+    fn parse_value(&mut self, value: &ValueText<'_, 'b>) -> bool {
         match &value.sanitized.text {
-            Cow::Borrowed(text) => self.handed(value, &text[value.range.clone()], |event| event),
-            // What was mended does not outlive this call.
-            Cow::Owned(text) => self.handed(value, &text[value.range.clone()], |event| event.into_owned()),
+            Cow::Borrowed(text) => self.parse_text(value, &text[value.range.clone()], |event| event),
+            // Sanitized text does not outlive this call.
+            Cow::Owned(text) => self.parse_text(value, &text[value.range.clone()], |event| event.into_owned()),
         }
     }
 
-    fn handed<'t>(&mut self, found: &Value<'_, 'b>, text: &'t str, lasting: impl Fn(Event<'t>) -> Event<'b>) -> bool {
-        let may_be = if self.grain == ValueUnit::Document { ['{', '['] } else { ['{', '{'] };
+    fn parse_text<'t>(
+        &mut self,
+        found: &ValueText<'_, 'b>,
+        text: &'t str,
+        lasting: impl Fn(Event<'t>) -> Event<'b>,
+    ) -> bool {
+        let may_be = if self.unit == ValueUnit::Document { ['{', '['] } else { ['{', '{'] };
         if !text.starts_with(may_be) {
             return false;
         }
-        let value = found.stand(text);
-        let Intake { dialect, goal, now, bases, .. } = self;
+        let value = found.span(text);
+        let Parser { dialect, sink, now, bases, .. } = self;
         let (mut records, mut outermost) = (false, false);
         let mut latest = text;
         let read = dialect.link(text, &mut |event| match event {
-            Event::ForkBase { session, until, last } => bases.push(Origin {
+            Event::ForkBase { session, until, last } => bases.push(BaseRef {
                 session: session.into_owned(),
                 until: until.map(Cow::into_owned),
                 last: last.map(Cow::into_owned),
             }),
             Event::Validate(rules) => {
                 if let Some(why) = rules(latest) {
-                    goal.take(Event::Rejected(why), value.place, value, *now);
+                    sink.take(Event::Rejected(why), value.place, value, *now);
                 }
             }
             event => {
@@ -196,28 +201,28 @@ impl<'b> Intake<'_, 'b> {
                     (records, latest) = (true, link.text);
                     let whole = link.text.len() == text.len();
                     outermost |= whole;
-                    if whole { value } else { found.stand(link.text) }
+                    if whole { value } else { found.span(link.text) }
                 } else {
                     value
                 };
-                goal.take(lasting(event), value.place, record, *now);
+                sink.take(lasting(event), value.place, record, *now);
             }
         });
         debug_assert!(read.is_ok() || !records, "a dialect parses before it emits");
         if read.is_ok() && !outermost {
-            // The value around the records is kept too, as what it is: nobody's record.
+            // The value around the records is kept too, as a record of its own.
             self.keep(value, if records { Kind::Header } else { Kind::Other });
         }
         read.is_ok()
     }
 
-    fn keep(&mut self, stand: HashedSpan, kind: Kind) {
+    fn keep(&mut self, span: HashedSpan, kind: Kind) {
         let link = Link { parent: Parent::Root, is_side: true, ..Link::new("", kind) };
-        self.goal.take(Event::Record(link), stand.place, stand, self.now);
+        self.sink.take(Event::Record(link), span.place, span, self.now);
     }
 
-    /// A line that is not one record of this dialect: its whole objects are kept, the rest is reported.
-    fn pieces(&mut self, sanitized: &Sanitized<'b>, bytes: &[u8], at: Position) {
+    /// Parses a line that is not one record of this dialect: its whole objects are kept, the rest is reported.
+    fn parse_damaged(&mut self, sanitized: &Sanitized<'b>, bytes: &[u8], at: Position) {
         let dialect = self.dialect;
         let is_record = |text: &str| {
             let mut known = false;
@@ -226,51 +231,50 @@ impl<'b> Intake<'_, 'b> {
             });
             read.is_ok() && known
         };
-        let pieces = recover::pieces(&sanitized.text, self.grain, &is_record);
-        let whole = pieces.iter().filter(|piece| matches!(piece, Piece::Object(_))).count();
-        let begun =
-            |piece: &&Piece| matches!(piece, Piece::Torn(range) if sanitized.text[range.clone()].starts_with('{'));
-        if self.grain == ValueUnit::Line && whole > 0 && whole + pieces.iter().filter(begun).count() > 1 {
-            let detail = format!("several records on one line; {whole} of them whole and kept");
+        let pieces = recover::pieces(&sanitized.text, self.unit, &is_record);
+        let whole = pieces.iter().filter(|piece| matches!(piece, LinePiece::Object(_))).count();
+        let is_start = |piece: &&LinePiece| matches!(piece, LinePiece::Torn(range) if sanitized.text[range.clone()].starts_with('{'));
+        if self.unit == ValueUnit::Line && whole > 0 && whole + pieces.iter().filter(is_start).count() > 1 {
+            let detail = format!("several records on one line; {whole} of them are whole and kept");
             self.report(at.place(0, bytes.len()), IssueKind::Glued, detail);
         }
         let (mut end, mut is_torn, mut lost_any) = (0, false, false);
         for piece in pieces {
-            is_torn |= matches!(&piece, Piece::Torn(_));
-            lost_any |= matches!(&piece, Piece::Torn(range) if sanitized.text[range.clone()].len() > 1);
-            let (Piece::Object(range) | Piece::NoObject(range) | Piece::Torn(range)) = piece.clone();
+            is_torn |= matches!(&piece, LinePiece::Torn(_));
+            lost_any |= matches!(&piece, LinePiece::Torn(range) if sanitized.text[range.clone()].len() > 1);
+            let (LinePiece::Object(range) | LinePiece::Scalar(range) | LinePiece::Torn(range)) = piece.clone();
             let (from, to) = (sanitized.position(range.start), sanitized.position(range.end));
             self.between(bytes, end..from, at);
             end = to;
             let place = at.place(from, to - from);
             let lost = (to - from) as u64;
             match piece {
-                Piece::Object(_) => {
-                    let value = Value { sanitized, range, bytes, at };
-                    if !self.understood(&value) {
-                        let detail = "an object whose fields are not what this dialect writes; it is kept as it is";
+                LinePiece::Object(_) => {
+                    let value = ValueText { sanitized, range, bytes, at };
+                    if !self.parse_value(&value) {
+                        let detail = "an object with fields that this dialect does not write; it is kept as it is";
                         self.report(place, IssueKind::MissingField, detail);
                         self.keep(HashedSpan { place, hash: xxh3_64(&bytes[from..to]) }, Kind::Other);
                     }
                 }
-                Piece::NoObject(_) => {
-                    let detail = "JSON, but no object; it is ignored";
+                LinePiece::Scalar(_) => {
+                    let detail = "JSON, but not an object; it is ignored";
                     self.report_region(place, lost, IssueKind::NotAnObject, detail);
                 }
-                Piece::Torn(_) if sanitized.text[range.clone()].starts_with('{') => {
+                LinePiece::Torn(_) if sanitized.text[range.clone()].starts_with('{') => {
                     let kept = if whole > 0 { "; the whole records beside it are kept" } else { "" };
                     let detail = format!("a record that was cut off after {lost} bytes{kept}");
                     self.report_region(place, lost, IssueKind::Torn, detail);
                 }
-                // What holds the records of a torn document together is no loss.
-                Piece::Torn(_)
-                    if self.grain == ValueUnit::Document
+                // The separators of a torn document are not lost records.
+                LinePiece::Torn(_)
+                    if self.unit == ValueUnit::Document
                         && matches!(&sanitized.text[range.clone()], "[" | "," | "]") => {}
-                Piece::Torn(_) => self.no_json(place),
+                LinePiece::Torn(_) => self.not_json(place),
             }
         }
-        if self.grain == ValueUnit::Document && is_torn && !lost_any {
-            let detail = "the document breaks off here; the whole records before it are kept";
+        if self.unit == ValueUnit::Document && is_torn && !lost_any {
+            let detail = "the document ends early here; the whole records before it are kept";
             self.report(at.place(bytes.len(), 0), IssueKind::Torn, detail);
         }
         self.between(bytes, end..bytes.len(), at);
@@ -281,21 +285,21 @@ impl<'b> Intake<'_, 'b> {
     }
 
     fn report_region(&mut self, place: Place, length: u64, kind: IssueKind, detail: impl Into<String>) {
-        match &mut self.goal {
-            Goal::Skeleton(skeleton) => skeleton.report_region(place, length, kind, detail),
-            Goal::Notes(notes) => notes.push(Note::Region { place, length, kind, detail: detail.into() }),
+        match &mut self.sink {
+            Sink::Skeleton(skeleton) => skeleton.report_region(place, length, kind, detail),
+            Sink::List(list) => list.push(Parsed::Region { place, length, kind, detail: detail.into() }),
         }
     }
 
-    /// Control characters between the pieces were mended away; they are no separators.
+    /// Reports control characters between the pieces: sanitizing replaced them, but they are not separators.
     fn between(&mut self, bytes: &[u8], range: Range<usize>, at: Position) {
         if bytes[range.clone()].iter().any(|byte| !is_blank(*byte)) {
-            self.no_json(at.place(range.start, range.len()));
+            self.not_json(at.place(range.start, range.len()));
         }
     }
 
-    fn no_json(&mut self, place: Place) {
-        let detail = format!("{} bytes that are no JSON", place.length);
+    fn not_json(&mut self, place: Place) {
+        let detail = format!("{} bytes that are not JSON", place.length);
         self.report_region(place, u64::from(place.length), IssueKind::NotJson, detail);
     }
 }

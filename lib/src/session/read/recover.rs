@@ -1,4 +1,4 @@
-//! Records on a line that is no single JSON value: glued ones, and whole ones behind a torn one.
+//! Finds records on a line that is not a single JSON value: glued records, and whole records after a torn one.
 //!
 //! ```text
 //! {"a":1}{"b":2}              two records
@@ -12,50 +12,50 @@ use serde::de::IgnoredAny;
 
 use crate::session::read::parser::ValueUnit;
 
-/// A piece of a damaged line, in order; together the pieces and white space are the line.
+/// A piece of a damaged line. The pieces and the white space between them are the line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Piece {
+pub(crate) enum LinePiece {
     /// A whole JSON object.
     Object(Range<usize>),
     /// Another JSON value.
-    NoObject(Range<usize>),
-    /// The rest of a record, or nothing that was ever JSON.
+    Scalar(Range<usize>),
+    /// A part of a record, or bytes that are not JSON.
     Torn(Range<usize>),
 }
 
-/// How much text may be looked at again, for each byte of the line: a tear inside deep nesting costs a look per open
-/// level, and a hostile line of brackets must not cost the square of its length.
-const LOOKS_PER_BYTE: usize = 48;
+/// How many bytes may be parsed for each byte of the line: a tear inside deep nesting costs one attempt per open level, and
+/// a hostile line of brackets must not cost the square of its length.
+const PARSED_PER_BYTE: usize = 48;
 
-/// Takes a line apart. `is_record` tells whether the dialect knows an object as a record with an id of its own: needed
-/// where only that tells a record from a part of the torn one before it.
+/// Splits a line into pieces. `is_record` returns whether the dialect knows an object as a record with its own id: needed
+/// where nothing else distinguishes a record from a part of the torn one before it.
 ///
-/// In a torn document the records are parts of the torn value, so that only the dialect can tell them.
-pub(crate) fn pieces(line: &str, grain: ValueUnit, is_record: &dyn Fn(&str) -> bool) -> Vec<Piece> {
-    let look = Look { line, grain, is_record };
+/// In a torn document the records are parts of the torn value, so that only the dialect can recognize them.
+pub(crate) fn pieces(line: &str, unit: ValueUnit, is_record: &dyn Fn(&str) -> bool) -> Vec<LinePiece> {
+    let scan = LineScan { line, unit, is_record };
     let (mut found, mut at) = (Vec::new(), 0);
-    let mut budget = line.len().saturating_mul(LOOKS_PER_BYTE);
+    let mut budget = line.len().saturating_mul(PARSED_PER_BYTE);
     let mut torn = |start, broken_at| {
-        let end = look.next_record(start + 1, broken_at, &mut budget).unwrap_or(line.len());
-        (Piece::Torn(start..trim_end(line, start, end)), end)
+        let end = scan.next_record(start + 1, broken_at, &mut budget).unwrap_or(line.len());
+        (LinePiece::Torn(start..trim_end(line, start, end)), end)
     };
     while let Some(start) = next_content(line, at) {
         let (piece, end) = match parse(line, start) {
-            Ok(end) if line.as_bytes()[start] == b'{' => match look.stands_alone(start, end) {
-                true => (Piece::Object(start..end), end),
+            Ok(end) if line.as_bytes()[start] == b'{' => match scan.is_whole_record(start, end) {
+                true => (LinePiece::Object(start..end), end),
                 false => torn(start, end),
             },
             Ok(end) if next_content(line, end).is_none_or(|next| line.as_bytes()[next] == b'{') => {
-                (Piece::NoObject(start..end), end)
+                (LinePiece::Scalar(start..end), end)
             }
             Ok(_) => torn(start, start),
-            // The list that a torn document is: its records come next.
-            Err(_) if grain == ValueUnit::Document && found.is_empty() && line.as_bytes()[start] == b'[' => {
-                (Piece::Torn(start..start + 1), start + 1)
+            // The list of a torn document: its records come next.
+            Err(_) if unit == ValueUnit::Document && found.is_empty() && line.as_bytes()[start] == b'[' => {
+                (LinePiece::Torn(start..start + 1), start + 1)
             }
-            // Between whole records it hides nothing.
-            Err(_) if look.is_comma(start) && matches!(found.last(), Some(Piece::Object(_))) => {
-                (Piece::Torn(start..start + 1), start + 1)
+            // Between whole records it is only a separator.
+            Err(_) if scan.is_comma(start) && matches!(found.last(), Some(LinePiece::Object(_))) => {
+                (LinePiece::Torn(start..start + 1), start + 1)
             }
             Err(broken_at) => torn(start, broken_at),
         };
@@ -65,20 +65,20 @@ pub(crate) fn pieces(line: &str, grain: ValueUnit, is_record: &dyn Fn(&str) -> b
     found
 }
 
-struct Look<'a> {
+struct LineScan<'a> {
     line: &'a str,
-    grain: ValueUnit,
+    unit: ValueUnit,
     is_record: &'a dyn Fn(&str) -> bool,
 }
 
-impl Look<'_> {
+impl LineScan<'_> {
     /// Where the next whole record begins, in what is broken at `broken_at`.
     fn next_record(&self, from: usize, mut broken_at: usize, budget: &mut usize) -> Option<usize> {
         let (line, bytes) = (self.line, self.line.as_bytes());
         let mut at = from;
         while *budget > 0 {
             at += memchr::memchr(b'{', bytes.get(at..)?)?;
-            // An object begins with a key or ends at once; anything else costs no look.
+            // An object begins with a key or ends at once; anything else is not parsed.
             let Some(first) = next_content(line, at + 1).filter(|first| bytes[*first] == b'"') else {
                 at += 1;
                 continue;
@@ -86,17 +86,17 @@ impl Look<'_> {
             match parse(line, at) {
                 Ok(end) => {
                     *budget = budget.saturating_sub(end - at);
-                    // Where the JSON was already broken, an object cannot be a part of what came before.
+                    // After the break, an object cannot be a part of what came before.
                     let behind_the_break = first + 1 >= broken_at && broken_at < line.len();
                     let is_record = || (self.is_record)(&line[at..end]);
-                    let found = match self.grain {
-                        ValueUnit::Line => !self.goes_on(end) && (behind_the_break || is_record()),
+                    let found = match self.unit {
+                        ValueUnit::Line => !self.is_inside(end) && (behind_the_break || is_record()),
                         ValueUnit::Document => is_record(),
                     };
                     if found {
                         return Some(at);
                     }
-                    at = if self.grain == ValueUnit::Line { end } else { at + 1 };
+                    at = if self.unit == ValueUnit::Line { end } else { at + 1 };
                 }
                 Err(broken) => {
                     *budget = budget.saturating_sub(broken - at + 1);
@@ -108,9 +108,9 @@ impl Look<'_> {
         None
     }
 
-    /// Whether an object that nothing stands before is a record, and not the end of one whose beginning is lost.
-    fn stands_alone(&self, start: usize, end: usize) -> bool {
-        self.grain == ValueUnit::Document || !self.goes_on(end) || (self.is_record)(&self.line[start..end])
+    /// Whether an object at the start is a record, and not the end of a record whose beginning is lost.
+    fn is_whole_record(&self, start: usize, end: usize) -> bool {
+        self.unit == ValueUnit::Document || !self.is_inside(end) || (self.is_record)(&self.line[start..end])
     }
 
     /// Whether this is a comma and an object follows it.
@@ -119,8 +119,8 @@ impl Look<'_> {
         bytes[at] == b',' && next_content(self.line, at + 1).is_some_and(|next| bytes[next] == b'{')
     }
 
-    /// Whether what ends here is a part of something that goes on.
-    fn goes_on(&self, end: usize) -> bool {
+    /// Whether the value that ends here is inside another one.
+    fn is_inside(&self, end: usize) -> bool {
         let next = next_content(self.line, end);
         next.is_some_and(|next| matches!(self.line.as_bytes()[next], b',' | b']' | b'}' | b':'))
     }
@@ -138,7 +138,7 @@ fn parse(line: &str, start: usize) -> Result<usize, usize> {
     }
 }
 
-/// Where a value really breaks: of an escape such as `\u00e9`, serde_json takes four bytes, and then finds them wrong.
+/// Where a value really breaks: serde_json reads all four digits of an escape such as `\u00e9` before it rejects them.
 fn in_escape(line: &str, broken_at: usize) -> usize {
     let bytes = line.as_bytes();
     let near = broken_at.saturating_sub(r"\uXXXX".len());
@@ -158,7 +158,7 @@ fn trim_end(line: &str, start: usize, end: usize) -> usize {
     start + piece.iter().rposition(|byte| !is_blank(*byte)).map_or(0, |last| last + 1)
 }
 
-/// White space of JSON, or a NUL as crashes leave them.
+/// White space of JSON, or a NUL byte as a crash leaves it.
 pub(crate) fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0)
 }
@@ -170,9 +170,9 @@ mod tests {
     fn check(line: &str) -> String {
         let is_record = |text: &str| text.contains("\"uuid\"");
         let show = |piece| match piece {
-            Piece::Object(range) => format!("object {}", &line[range]),
-            Piece::NoObject(range) => format!("scalar {}", &line[range]),
-            Piece::Torn(range) => format!("torn   {}", &line[range]),
+            LinePiece::Object(range) => format!("object {}", &line[range]),
+            LinePiece::Scalar(range) => format!("scalar {}", &line[range]),
+            LinePiece::Torn(range) => format!("torn   {}", &line[range]),
         };
         pieces(line, ValueUnit::Line, &is_record).into_iter().map(show).collect::<Vec<_>>().join("\n")
     }
@@ -203,7 +203,7 @@ mod tests {
         for cut in [r"\", r"\u", r"\ud", r"\ud8", r"\ud83", r"\ud83d", r"\ud83d\", r"\ud83d\u", r"\ud83d\ude"] {
             let torn = format!(r#"{{"text":"{cut}"#);
             let line = torn.clone() + r#"{"role":"user"}"#;
-            let expected = [Piece::Torn(0..torn.len()), Piece::Object(torn.len()..line.len())];
+            let expected = [LinePiece::Torn(0..torn.len()), LinePiece::Object(torn.len()..line.len())];
             assert_eq!(pieces(&line, ValueUnit::Line, &|_| false), expected, "{line}");
         }
     }
@@ -253,6 +253,6 @@ mod tests {
     #[test]
     fn a_line_of_open_brackets_ends() {
         let line = r#"{"a":"#.repeat(20_000);
-        assert_eq!(pieces(&line, ValueUnit::Line, &|_| false), [Piece::Torn(0..line.len())]);
+        assert_eq!(pieces(&line, ValueUnit::Line, &|_| false), [LinePiece::Torn(0..line.len())]);
     }
 }

@@ -1,5 +1,5 @@
-//! Rows of a SQLite database that are sessions. The file is a stranger's: it is never written, only real tables are asked,
-//! and no question runs for long.
+//! Sessions in the rows of a SQLite database. The file is untrusted: it is never written, only real tables are queried, and
+//! every query has a time limit.
 
 use std::borrow::Cow;
 use std::fs::{self, File};
@@ -21,19 +21,19 @@ use crate::session::read::parser::VALUE_LIMIT_BYTES;
 /// A writer holds its lock for milliseconds; one that holds it longer must not stop a list of sessions.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
 
-/// How many steps SQLite may take for an answer, about ten seconds' worth: a table may compute its columns without end.
-const STEPS_BETWEEN_LOOKS: i32 = 100_000;
-const LOOKS_PER_ANSWER: u32 = 5_000;
+/// How many steps SQLite may take for a query, about ten seconds' worth: a table can compute its columns without end.
+const STEPS_BETWEEN_CHECKS: i32 = 100_000;
+const CHECKS_PER_QUERY: u32 = 5_000;
 
-/// A database with more sessions than this is no store of sessions.
+/// A database with more sessions than this is not a store of sessions.
 const SESSIONS_PER_DATABASE: usize = 200_000;
 
-/// One session of a database: what its rows are asked with. All sessions of a database share one connection.
+/// One session of a database: the key of its rows. All sessions of a database share one connection.
 #[derive(Clone)]
-pub(crate) struct Of {
+pub(crate) struct SessionRows {
     database: Database,
     key: Column,
-    tells_log: bool,
+    has_log_column: bool,
 }
 
 #[derive(Clone)]
@@ -42,29 +42,29 @@ struct Database(Arc<Mutex<Connection>>);
 /// The rows of one session.
 pub(crate) struct Table {
     rows: &'static Rows,
-    of: Of,
+    session: SessionRows,
     /// Where each row begins, as if the rows were the lines of a file, and its rowid. Set once all rows are read.
     positions: OnceLock<Vec<(u64, i64)>>,
 }
 
 /// What a row holds.
 pub(crate) enum RowContent<'a> {
-    /// Its JSON, or what stands there instead.
+    /// Its JSON, or whatever it has instead.
     Json(&'a [u8]),
     /// More bytes than a value may have; they are not read.
     TooLong(u64),
 }
 
 impl Table {
-    pub(crate) fn new(rows: &'static Rows, of: Of) -> Table {
-        Table { rows, of, positions: OnceLock::new() }
+    pub(crate) fn new(rows: &'static Rows, session: SessionRows) -> Table {
+        Table { rows, session, positions: OnceLock::new() }
     }
 
     /// Calls `take` with the offset and the content of each row, in order.
     pub(crate) fn each(&self, path: &Path, mut take: impl FnMut(u64, RowContent<'_>)) -> Result<()> {
-        let positions = self.of.database.ask(path, |connection| {
+        let positions = self.session.database.query(path, |connection| {
             let mut statement = connection.prepare(self.rows.rows)?;
-            let mut rows = statement.query([&self.of.key])?;
+            let mut rows = statement.query([&self.session.key])?;
             let (mut positions, mut begins) = (Vec::new(), 0);
             while let Some(row) = rows.next()? {
                 positions.push((begins, row.get(0)?));
@@ -101,20 +101,20 @@ impl Table {
         let found = |connection: &Connection| {
             connection.query_row(self.rows.row, [rowid], |row| Ok(content(row, 0)?.ok())).optional()
         };
-        Ok(self.of.database.ask(path, found)?.flatten())
+        Ok(self.session.database.query(path, found)?.flatten())
     }
 
-    /// The log that the session says it is kept in.
+    /// The path of the log that the session refers to.
     pub(crate) fn log(&self, path: &Path) -> Result<Option<String>> {
-        let Some((_, log)) = self.rows.log.filter(|_| self.of.tells_log) else { return Ok(None) };
-        let told = |connection: &Connection| {
-            connection.query_row(log, [&self.of.key], |row| Ok(text(row.get_ref(0)?))).optional()
+        let Some((_, log)) = self.rows.log.filter(|_| self.session.has_log_column) else { return Ok(None) };
+        let path_of = |connection: &Connection| {
+            connection.query_row(log, [&self.session.key], |row| Ok(text(row.get_ref(0)?))).optional()
         };
-        Ok(self.of.database.ask(path, told)?.flatten().filter(|told| !told.is_empty()))
+        Ok(self.session.database.query(path, path_of)?.flatten().filter(|log| !log.is_empty()))
     }
 }
 
-/// A row as JSON: what its only column holds, or an object of all its columns; or its length, if that is too much.
+/// A row as JSON: its only column, or an object of all its columns; or its length, if that is over the limit.
 fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<std::result::Result<Vec<u8>, u64>> {
     let statement = row.as_ref();
     let mut length = 0;
@@ -141,7 +141,7 @@ fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<std::result::Result<
     Ok(if json.len() > VALUE_LIMIT_BYTES { Err(json.len() as u64) } else { Ok(json) })
 }
 
-/// A column as text, whatever it holds.
+/// A column as text, whatever its type.
 fn text(column: ValueRef<'_>) -> Option<String> {
     match column {
         ValueRef::Null => None,
@@ -149,7 +149,7 @@ fn text(column: ValueRef<'_>) -> Option<String> {
     }
 }
 
-/// The bytes of a column that should hold JSON text. SQLite keeps anything anywhere, and content never fails.
+/// The bytes of a column that should hold JSON text. In SQLite any column can hold any type.
 fn json(column: ValueRef<'_>) -> Cow<'_, [u8]> {
     match column {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Cow::Borrowed(bytes),
@@ -160,26 +160,26 @@ fn json(column: ValueRef<'_>) -> Cow<'_, [u8]> {
 }
 
 impl Database {
-    /// Asks, and gives up when the answer takes too long.
-    fn ask<T>(&self, path: &Path, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+    /// Runs a query, and stops it when it takes too long.
+    fn query<T>(&self, path: &Path, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let mut connection = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut looks = 0;
+        let mut checks = 0;
         let is_late = move || {
-            looks += 1;
-            looks > LOOKS_PER_ANSWER
+            checks += 1;
+            checks > CHECKS_PER_QUERY
         };
-        let asked = connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(is_late));
-        asked
-            .and_then(|()| question(&connection))
+        let limited = connection.progress_handler(STEPS_BETWEEN_CHECKS, Some(is_late));
+        limited
+            .and_then(|()| read(&connection))
             .map_err(|source| Error::Database { path: path.to_path_buf(), source })
     }
 }
 
-/// Opens a database for reading only, and never waits for its writer for long.
+/// Opens a database for reading only, and waits for its writer only briefly.
 fn connect(path: &Path) -> Result<Database> {
     let opened = open(path).and_then(|connection| {
         connection.busy_timeout(LOCK_WAIT)?;
-        // What a schema computes is a stranger's program.
+        // A schema can contain untrusted code.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
         Ok(connection)
@@ -188,9 +188,9 @@ fn connect(path: &Path) -> Result<Database> {
     Ok(Database(Arc::new(Mutex::new(connection))))
 }
 
-/// Where changes go to a log first, SQLite keeps an index of that log in a file beside it, and makes one if there is none.
-/// While a writer runs, it is there. Without a writer nothing changes, so that no locks are needed and memory does for the
-/// index; and where there is no log either, there is nothing to look up.
+/// In write-ahead mode, SQLite keeps an index of its log in a file beside it, and creates one if there is none. While a
+/// writer runs, that file exists. Without a writer nothing changes: no locks are needed, and the index can be in memory. If
+/// there is no log either, the database is opened as immutable.
 fn open(path: &Path) -> rusqlite::Result<Connection> {
     #[cfg(unix)]
     const WITHOUT_LOCKS: &str = "mode=ro&vfs=unix-none";
@@ -216,7 +216,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// Whether the header says that changes go to a log first: bytes 18 and 19 are 2 then.
+/// Whether the header says that the database is in write-ahead mode: bytes 18 and 19 are 2 then.
 fn is_write_ahead(path: &Path) -> bool {
     let mut header = [0; 20];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
@@ -233,7 +233,7 @@ fn uri(path: &Path, options: &str) -> Option<String> {
     Some(format!("file:{}?{options}", path.to_str()?.chars().map(escaped).collect::<String>()))
 }
 
-/// The columns of the table that sessions lie in; `None` where no such table is. A view or a virtual table is none.
+/// The columns of the table with the sessions; `None` without such a table. Views and virtual tables do not count.
 fn columns(connection: &Connection, rows: &Rows) -> rusqlite::Result<Option<Vec<String>>> {
     const IS_TABLE: &str = "SELECT count(*) FROM sqlite_schema \
                             WHERE type = 'table' AND name = ?1 COLLATE NOCASE AND sql LIKE 'CREATE TABLE%'";
@@ -254,19 +254,19 @@ fn columns(connection: &Connection, rows: &Rows) -> rusqlite::Result<Option<Vec<
     }
 }
 
-/// Whether a database holds sessions in this way. One that cannot be asked is an error.
+/// Whether a database has such a table. One that cannot be queried is an error.
 pub(crate) fn has_rows(path: &Path, rows: &Rows) -> Result<bool> {
-    Ok(connect(path)?.ask(path, |connection| columns(connection, rows))?.is_some())
+    Ok(connect(path)?.query(path, |connection| columns(connection, rows))?.is_some())
 }
 
-/// Every session of a database, each with its name. One without a name, or with another's, is called after its key.
-pub(crate) fn sessions(path: &Path, rows: &Rows) -> Result<Vec<(String, Of)>> {
+/// Every session of a database with its name. One without a name of its own is named after its key.
+pub(crate) fn sessions(path: &Path, rows: &Rows) -> Result<Vec<(String, SessionRows)>> {
     let database = connect(path)?;
-    let Some(names) = database.ask(path, |connection| columns(connection, rows))? else {
+    let Some(names) = database.query(path, |connection| columns(connection, rows))? else {
         return Err(Error::NoSessions(path.to_path_buf()));
     };
-    let tells_log = rows.log.is_some_and(|(column, _)| names.iter().any(|name| name == column));
-    let keys: Vec<(Column, Option<String>)> = database.ask(path, |connection| {
+    let has_log_column = rows.log.is_some_and(|(column, _)| names.iter().any(|name| name == column));
+    let keys: Vec<(Column, Option<String>)> = database.query(path, |connection| {
         let mut statement = connection.prepare(rows.sessions)?;
         let keys = statement.query_map([], |row| Ok((row.get(0)?, text(row.get_ref(1)?))))?;
         keys.take(SESSIONS_PER_DATABASE + 1).collect()
@@ -278,13 +278,13 @@ pub(crate) fn sessions(path: &Path, rows: &Rows) -> Result<Vec<(String, Of)>> {
     let named = |(key, name): (Column, Option<String>)| {
         let free = name.filter(|name| !name.is_empty() && seen.insert(name.clone()));
         let name = free.unwrap_or_else(|| format!("row-{}", text(ValueRef::from(&key)).unwrap_or_default()));
-        (name, Of { database: database.clone(), key, tells_log })
+        (name, SessionRows { database: database.clone(), key, has_log_column })
     };
     Ok(keys.into_iter().map(named).collect())
 }
 
 /// The only session of a database.
-pub(crate) fn only(path: &Path, rows: &Rows) -> Result<Of> {
+pub(crate) fn only(path: &Path, rows: &Rows) -> Result<SessionRows> {
     let mut found = sessions(path, rows)?;
     match found.len() {
         0 => Err(Error::NoSessions(path.to_path_buf())),
@@ -312,7 +312,8 @@ mod tests {
             log: None,
         };
         let database = Database(Arc::new(Mutex::new(connection)));
-        let table = Table::new(&ROWS, Of { database, key: Column::Text("s".to_owned()), tells_log: false });
+        let table =
+            Table::new(&ROWS, SessionRows { database, key: Column::Text("s".to_owned()), has_log_column: false });
         let mut found = Vec::new();
         let take = |begins, content: RowContent<'_>| match content {
             RowContent::Json(json) => found.push((begins, json.to_vec())),

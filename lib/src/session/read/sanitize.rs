@@ -1,14 +1,14 @@
-//! Bytes that are almost JSON text, made readable without moving anything.
+//! Makes bytes that are almost JSON readable, without moving anything.
 //!
 //! Bad UTF-8 becomes U+FFFD, half a surrogate pair `\ufffd`, a raw control character a space. Only the first changes
-//! lengths, so positions in the mended text can be traced back to the bytes.
+//! lengths, so that positions in the sanitized text can be mapped back to the bytes.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
 
-/// A readable text, and the way back to the bytes it was made of.
+/// A readable text, and the mapping back to its bytes.
 #[derive(Debug)]
 pub(crate) struct Sanitized<'a> {
     pub(crate) text: Cow<'a, str>,
@@ -18,7 +18,7 @@ pub(crate) struct Sanitized<'a> {
 }
 
 impl Sanitized<'_> {
-    /// Where in the bytes this position of the text stands.
+    /// The position in the bytes of this position in the text.
     pub(crate) fn position(&self, in_text: usize) -> usize {
         match self.shifts.partition_point(|(text, _)| *text <= in_text).checked_sub(1) {
             Some(at) => self.shifts[at].1 + (in_text - self.shifts[at].0),
@@ -27,7 +27,7 @@ impl Sanitized<'_> {
     }
 }
 
-/// Makes text of bytes: only what is no UTF-8 is changed.
+/// Replaces bytes that are not UTF-8, and nothing else.
 pub(crate) fn utf8(bytes: &[u8]) -> Sanitized<'_> {
     if let Ok(text) = simdutf8::basic::from_utf8(bytes) {
         return Sanitized { text: Cow::Borrowed(text), shifts: Vec::new(), bad_utf8: false };
@@ -65,7 +65,7 @@ pub fn strings(text: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Whether there is a `\u` at all: few lines have one, and a line without needs no closer look.
+/// Whether there is any `\u`: few lines have one, and the others need no further check.
 pub(crate) fn has_escapes(bytes: &[u8]) -> bool {
     static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\\u"));
     ESCAPE.find(bytes).is_some()
@@ -76,13 +76,13 @@ pub fn has_lone_surrogates(text: &str) -> bool {
     !lone_surrogates(text).is_empty()
 }
 
-/// The text of a record's bytes, as the reader understood it.
+/// The text of a record's bytes, as it was parsed.
 pub(crate) fn whole(bytes: &[u8]) -> Cow<'_, str> {
     let text = utf8(bytes).text;
     strings(&text).map_or(text, Cow::Owned)
 }
 
-/// Where `\uD8xx` stands without its `\uDCxx`, or the other way round.
+/// The positions of each `\uD8xx` without its `\uDCxx`, and the other way round.
 fn lone_surrogates(text: &str) -> Vec<usize> {
     let bytes = text.as_bytes();
     let (mut found, mut at) = (Vec::new(), 0);

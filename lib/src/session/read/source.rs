@@ -14,27 +14,27 @@ use crate::model::error::{Error, Result};
 use crate::session::read::detect;
 use crate::session::read::files::{Contents, Files, OpenFile, head_of, open_file};
 use crate::session::read::format;
-use crate::session::read::rows::{self, Of, RowContent, Table};
+use crate::session::read::rows::{self, RowContent, SessionRows, Table};
 
 /// A sidecar is a few lines: a larger file is not one.
 pub(crate) const SIDECAR_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
 
-/// How much of a log tells whose it is.
+/// How much of a log is read to detect its dialect.
 const LOG_HEAD_BYTES: u64 = 256 * 1024;
 
 /// Where one session is.
 #[derive(Clone)]
 pub struct Source {
-    /// Who wrote it.
+    /// Its dialect.
     pub dialect: &'static dyn Dialect,
     /// Its first file.
     pub path: PathBuf,
-    /// What the file is, and what lies beside it.
+    /// The file's format and the files beside it.
     pub layout: Layout,
     /// Which session of a database it is.
     pub key: Option<String>,
-    /// Where its rows are found, once the database was asked.
-    pub(crate) rows: Option<Of>,
+    /// Its rows, once the database was queried.
+    pub(crate) rows: Option<SessionRows>,
 }
 
 impl std::fmt::Debug for Source {
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Source {
 }
 
 impl Source {
-    /// A session file of a dialect, wherever it lies.
+    /// A session file of a dialect, in any folder.
     pub fn file(dialect: &'static dyn Dialect, path: &Path) -> Source {
         let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
         let mut layouts = dialect.layouts_in(&folder);
@@ -58,12 +58,12 @@ impl Source {
             format: Format::Lines,
         });
         let layout = Layout { format: format::of_file(layout.format, path), ..layout };
-        // A file with another name is a log and nothing else: what lies beside it is not its own.
+        // A file with another name is only a log: the files beside it do not belong to it.
         let layout = if layout.names(path) { layout } else { Layout { companions: &[], sidecar: None, ..layout } };
         Source { dialect, path: path.to_path_buf(), layout, key: None, rows: None }
     }
 
-    /// Every session of a file: of a database there may be many.
+    /// Every session of a file: a database can hold many.
     pub fn in_file(dialect: &'static dyn Dialect, path: &Path) -> Result<Vec<Source>> {
         let file = Source::file(dialect, path);
         let Format::Rows(rows) = file.layout.format else { return Ok(vec![file]) };
@@ -80,7 +80,7 @@ impl Source {
             };
             if let Format::ByContent { mixed: true, .. } = layout.format {
                 match detect::of_content(&path) {
-                    Ok(whose) if whose.name() == dialect.name() => {}
+                    Ok(found) if found.name() == dialect.name() => {}
                     Ok(_) => return Vec::new(),
                     Err(error) => return vec![Err(error)],
                 }
@@ -99,7 +99,7 @@ impl Source {
         layout.files().into_iter().filter(is_session).flat_map(in_file).collect()
     }
 
-    /// Every session of some layouts, each once: where two layouts name a file, the one that says more of its name has it.
+    /// Every session of some layouts, each once: where two layouts match a file, the more exact one has it.
     pub fn walk_all(layouts: &[(&'static dyn Dialect, Layout)]) -> Vec<Result<Source>> {
         let mut found: Vec<Result<Source>> = Vec::new();
         let mut known: HashMap<(OsString, Option<String>), usize> = HashMap::new();
@@ -124,12 +124,12 @@ impl Source {
         found
     }
 
-    /// The other sessions of the store that the file lies in; of a file that lies in none, those beside it.
+    /// The other sessions of the store that contains the file; without a store, those in the same folder.
     pub fn neighbours(&self) -> Vec<Source> {
         let layouts = self.dialect.layouts_in(Path::new(""));
         let of_store = layouts.iter().find_map(|layout| {
             let root = self.path.ancestors().nth(layout.pattern.split('/').count())?;
-            // Names alone fit too easily: a store is called so.
+            // File names alone match too easily: the folder of the store must match too.
             let fits = layout.fits(&self.path) && root.ends_with(&layout.root);
             fits.then(|| Layout { root: root.to_path_buf(), ..layout.clone() })
         });
@@ -142,7 +142,7 @@ impl Source {
         found.into_iter().filter_map(Result::ok).collect()
     }
 
-    /// The store that the file lies in, if it lies in one: what `--store` would name.
+    /// The store that contains the file, if any: what `--store` would name.
     pub fn store(&self) -> Option<PathBuf> {
         let layouts = self.dialect.layouts_in(Path::new(""));
         layouts.iter().filter(|layout| layout.fits(&self.path)).find_map(|layout| {
@@ -158,7 +158,7 @@ impl Source {
         companions.filter_map(|path| fs::metadata(path).ok()).map(|metadata| metadata.len()).sum()
     }
 
-    /// What the place calls the session: used when the content does not say.
+    /// The session's name by its path: used when its content has no id.
     pub fn name(&self) -> String {
         if let Some(name) = self.key.clone().or_else(|| self.dialect.session_id_from_path(&self.path)) {
             return name;
@@ -168,23 +168,23 @@ impl Source {
             .map_or_else(|| "stdin".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// The file beside the log that tells about the session, when there is one.
+    /// The file beside the log with facts about the session, if there is one.
     pub(crate) fn sidecar(&self) -> Option<PathBuf> {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let beside = |name: &str| self.path.with_file_name(name.replace('*', &stem));
         self.layout.sidecar.map(beside).filter(|path| path.is_file())
     }
 
-    /// The log that a row of a database says it is kept in; or why there is none to read.
+    /// The log that a row of a database refers to; the path itself if there is no readable log.
     ///
-    /// The path is a stranger's: only a regular file that an agent's log is, is taken for one.
+    /// The path is untrusted: only a regular file with an agent's log is accepted.
     pub(crate) fn log(&self) -> Result<Option<std::result::Result<Source, String>>> {
         let Format::Rows(_) = self.layout.format else { return Ok(None) };
-        let told = self.table()?.log(&self.path)?;
-        Ok(told.map(|told| self.log_at(Path::new(&told)).ok_or(told)))
+        let path = self.table()?.log(&self.path)?;
+        Ok(path.map(|path| self.log_at(Path::new(&path)).ok_or(path)))
     }
 
-    /// The row of a database, where it is kept in a log: a log says nothing of it.
+    /// The row of a database that refers to a log: the log does not repeat it.
     pub(crate) fn row_beside_log(&self) -> Result<Option<Value>> {
         let Some(Ok(_)) = self.log()? else { return Ok(None) };
         let mut row = None;
@@ -195,17 +195,17 @@ impl Source {
         Ok(row)
     }
 
-    /// The rows that the session is.
+    /// The session's rows.
     fn table(&self) -> Result<Table> {
         let Format::Rows(rows) = self.layout.format else { return Err(Error::NoSessions(self.path.clone())) };
-        let of = self.rows.clone().map_or_else(|| rows::only(&self.path, rows), Ok)?;
-        Ok(Table::new(rows, of))
+        let session = self.rows.clone().map_or_else(|| rows::only(&self.path, rows), Ok)?;
+        Ok(Table::new(rows, session))
     }
 
-    fn log_at(&self, told: &Path) -> Option<Source> {
-        let leaves = told.components().any(|part| part == std::path::Component::ParentDir);
-        let path = self.path.parent()?.join(told);
-        let head = (!leaves).then(|| head_of(&path, LOG_HEAD_BYTES).ok())??;
+    fn log_at(&self, path: &Path) -> Option<Source> {
+        let leaves_folder = path.components().any(|part| part == std::path::Component::ParentDir);
+        let path = self.path.parent()?.join(path);
+        let head = (!leaves_folder).then(|| head_of(&path, LOG_HEAD_BYTES).ok())??;
         let dialect = detect::of_bytes(&head);
         let log = Source::file(dialect, &path);
         let is_log = dialect.name() != "unknown" && !head.is_empty() && !matches!(log.layout.format, Format::Rows(_));

@@ -1,18 +1,18 @@
 //! Heads, and the branch that leads to one.
 //!
-//! A branch is the walk from a head to its root, turned round, plus what belongs to it without lying on the walk
-//! (reading rule 6): results of its calls and further blocks of its answers.
+//! A branch is the path from a root to a head, plus records that belong to it outside the path (reading rule 6): results of
+//! its calls and further blocks of its answers.
 //!
 //! ```text
-//! q ─ a (call 1) ─ b (call 2) ─ r2 ─ c        the walk from c: q a b r2 c
-//!         └ r1                                 the branch:      q a b r1 r2 c     (r1 is no head)
+//! q ─ a (call 1) ─ b (call 2) ─ r2 ─ c        the path to c: q a b r2 c
+//!         └ r1                                 the branch:    q a b r1 r2 c     (r1 is not a head)
 //! ```
 
 use hashbrown::HashSet;
 
 use crate::model::record::Kind;
 use crate::session::RecordRef;
-use crate::session::tree::keys::{Keys, Shared};
+use crate::session::tree::keys::{SharedKey, SharedKeys};
 use crate::session::tree::skeleton::{Flags, KeyRole, Skeleton};
 use crate::session::tree::{NodeIx, Tree};
 
@@ -20,13 +20,13 @@ use crate::session::tree::{NodeIx, Tree};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum HeadKind {
-    /// The newest: what the session means when no other is named.
+    /// The newest: the default.
     Main,
-    /// Another end of the same conversation.
+    /// Another head of the same conversation.
     Branch,
-    /// The end of a side conversation.
+    /// The head of a side conversation.
     Sidechain,
-    /// The end of a tree that a missing record cut off.
+    /// The head of a tree that a missing record cut off.
     Island,
 }
 
@@ -36,24 +36,24 @@ pub(crate) struct HeadEntry {
     pub(crate) kind: HeadKind,
 }
 
-/// Every end of a conversation, the newest first.
+/// Every head, the newest first.
 ///
-/// A result, a block or a note that a listed branch shows is no end, so that results and notes come last. What such a leaf hangs on may be
-/// an end itself:
+/// A result, a block or a note that a listed branch shows is not a head, so results and notes are checked last. The parent of
+/// such a leaf can be a head:
 ///
 /// ```text
-/// q ─ a (call 1) ─ b        heads b and x: r1 is shown behind a, and without x the prompt would be nowhere
+/// q ─ a (call 1) ─ b        heads b and x: r1 is shown after a, and without x its prompt would not be shown
 ///         └ x ─ r1
 /// ```
-pub(crate) fn heads(skeleton: &Skeleton, tree: &Tree, keys: &Keys) -> Vec<HeadEntry> {
+pub(crate) fn heads(skeleton: &Skeleton, tree: &Tree, keys: &SharedKeys) -> Vec<HeadEntry> {
     let Some(main) = main_head(tree) else { return Vec::new() };
     let roots = tree.roots();
     let flags = |node: NodeIx| tree.entry(skeleton, node).flags;
     let is_leaf = |node: NodeIx| {
         let sidechain = flags(node).has(Flags::SIDECHAIN);
-        let carries_on =
+        let continues =
             |child: &NodeIx| !flags(*child).has(Flags::SIDE) && (sidechain || !flags(*child).has(Flags::SIDECHAIN));
-        !flags(node).has(Flags::SIDE) && !tree.children(node).iter().any(carries_on)
+        !flags(node).has(Flags::SIDE) && !tree.children(node).iter().any(continues)
     };
     let cut_off = |node: NodeIx| tree.missing.contains_key(&roots[node as usize]);
     let kind = |node: NodeIx| {
@@ -93,7 +93,7 @@ pub(crate) fn heads(skeleton: &Skeleton, tree: &Tree, keys: &Keys) -> Vec<HeadEn
     std::iter::once(HeadEntry { node: main, kind: HeadKind::Main }).chain(others).collect()
 }
 
-/// Keeps of several ends on one way only the last; a side conversation is no way on.
+/// Keeps only the last of several heads on one path. Side conversations are separate.
 fn drop_inner(skeleton: &Skeleton, tree: &Tree, ends: &mut Vec<NodeIx>) {
     let sidechain = |node: NodeIx| tree.entry(skeleton, node).flags.has(Flags::SIDECHAIN);
     let mut inner = [vec![false; tree.nodes.len()], vec![false; tree.nodes.len()]];
@@ -118,22 +118,22 @@ fn main_head(tree: &Tree) -> Option<NodeIx> {
     Some(tree.leaf.filter(|leaf| !went_on(*leaf)).unwrap_or(newest))
 }
 
-/// What the branches listed so far show.
+/// The records that the branches listed so far show.
 struct Covered<'a> {
     skeleton: &'a Skeleton,
     tree: &'a Tree,
-    keys: &'a Keys,
-    /// The records on the way to a listed head.
+    keys: &'a SharedKeys,
+    /// The records on the path to a listed head.
     covered: Vec<bool>,
-    /// Those, and the further blocks of their answers.
-    speaks: Vec<bool>,
-    answers: HashSet<Shared>,
+    /// Those and the further blocks of their answers.
+    is_shown: Vec<bool>,
+    answers: HashSet<SharedKey>,
 }
 
 impl<'a> Covered<'a> {
-    fn new(skeleton: &'a Skeleton, tree: &'a Tree, keys: &'a Keys) -> Self {
+    fn new(skeleton: &'a Skeleton, tree: &'a Tree, keys: &'a SharedKeys) -> Self {
         let none = vec![false; tree.nodes.len()];
-        Covered { skeleton, tree, keys, covered: none.clone(), speaks: none, answers: HashSet::new() }
+        Covered { skeleton, tree, keys, covered: none.clone(), is_shown: none, answers: HashSet::new() }
     }
 
     fn cover(&mut self, head: NodeIx) {
@@ -141,50 +141,51 @@ impl<'a> Covered<'a> {
             if std::mem::replace(&mut self.covered[node as usize], true) {
                 break;
             }
-            self.speaks[node as usize] = true;
+            self.is_shown[node as usize] = true;
             for answer in groups(self.skeleton, self.tree, self.keys, node) {
                 if self.answers.insert(answer) {
-                    self.keys.nodes(answer).for_each(|block| self.speaks[block as usize] = true);
+                    self.keys.nodes(answer).for_each(|block| self.is_shown[block as usize] = true);
                 }
             }
         }
     }
 
-    /// Whether a listed branch shows this record: on its way, as a block of an answer, as a result that ends there, or as
-    /// a note about the session that hangs on it: agents write titles and counts beside the conversation's tip.
+    /// Whether a listed branch shows this record: on its path, as a block of an answer, as a result without children, or as a
+    /// note about the session with its parent there: agents write titles and counts beside the tip.
     fn holds(&self, node: NodeIx) -> bool {
-        let called = || self.keys.callers.get(&node).into_iter().flatten().any(|caller| self.speaks[*caller as usize]);
+        let called =
+            || self.keys.callers.get(&node).into_iter().flatten().any(|caller| self.is_shown[*caller as usize]);
         let notes = || {
             let parent = self.tree.parent(node).filter(|_| is_note(self.skeleton, self.tree, node));
-            parent.is_some_and(|parent| self.speaks[parent as usize])
+            parent.is_some_and(|parent| self.is_shown[parent as usize])
         };
-        self.speaks[node as usize] || (self.tree.children(node).is_empty() && (called() || notes()))
+        self.is_shown[node as usize] || (self.tree.children(node).is_empty() && (called() || notes()))
     }
 }
 
-/// Whether a record tells about the session and says nothing in it.
+/// Whether a record describes the session and is not part of the conversation.
 fn is_note(skeleton: &Skeleton, tree: &Tree, node: NodeIx) -> bool {
-    matches!(tree.entry(skeleton, node).kind, Kind::Title | Kind::Header | Kind::Snapshot)
+    tree.entry(skeleton, node).kind.is_about_session()
 }
 
 /// The answers that a record is a block of.
 fn groups<'a>(
     skeleton: &Skeleton,
     tree: &Tree,
-    keys: &'a Keys,
+    keys: &'a SharedKeys,
     node: NodeIx,
-) -> impl Iterator<Item = Shared> + use<'a> {
+) -> impl Iterator<Item = SharedKey> + use<'a> {
     let sidechain = tree.entry(skeleton, node).flags.has(Flags::SIDECHAIN);
     let groups = keys.of(node).filter(|(role, _)| *role == KeyRole::Group);
-    groups.map(move |(role, hash)| Shared { role, hash, sidechain })
+    groups.map(move |(role, hash)| SharedKey { role, hash, sidechain })
 }
 
 /// The records of a branch, from its root to its head.
-pub(crate) fn walk(skeleton: &Skeleton, tree: &Tree, keys: &Keys, head: NodeIx) -> Vec<NodeIx> {
+pub(crate) fn walk(skeleton: &Skeleton, tree: &Tree, keys: &SharedKeys, head: NodeIx) -> Vec<NodeIx> {
     let mut path: Vec<NodeIx> = tree.lineage(head).collect();
     path.reverse();
     let mut on: HashSet<NodeIx> = path.iter().copied().collect();
-    // (where on the path it belongs, the record), first the blocks, then the results of all calls.
+    // The position on the path after which each record belongs: first the blocks, then the results of all calls.
     let mut pulled: Vec<(usize, NodeIx)> = Vec::new();
     let mut answers = HashSet::new();
     for (at, &node) in path.iter().enumerate() {
@@ -197,7 +198,7 @@ pub(crate) fn walk(skeleton: &Skeleton, tree: &Tree, keys: &Keys, head: NodeIx) 
     for (at, node) in callers.collect::<Vec<_>>() {
         let Some(results) = keys.answers.get(&node) else { continue };
         let answered = results.iter().any(|result| on.contains(result));
-        // Where the conversation went on from a result elsewhere, that is another branch's; unless there is no other.
+        // A result with children belongs to another branch, unless it is the only one.
         let ends = |result: &NodeIx| tree.children(*result).is_empty();
         let ending: Vec<NodeIx> = results.iter().copied().filter(ends).collect();
         let instead = results.first().filter(|_| !answered && ending.is_empty()).copied();
@@ -206,7 +207,7 @@ pub(crate) fn walk(skeleton: &Skeleton, tree: &Tree, keys: &Keys, head: NodeIx) 
     merge(path, pulled)
 }
 
-/// Puts each pulled record behind the one it belongs to, as far on as file order has it.
+/// Inserts each pulled record after the one it belongs to, in file order.
 fn merge(path: Vec<NodeIx>, mut pulled: Vec<(usize, NodeIx)>) -> Vec<NodeIx> {
     if pulled.is_empty() {
         return path;
@@ -230,23 +231,23 @@ fn merge(path: Vec<NodeIx>, mut pulled: Vec<(usize, NodeIx)>) -> Vec<NodeIx> {
     merged
 }
 
-/// How a branch ends, as its links tell.
+/// How a branch ends, by its links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
+pub(crate) enum BranchEnd {
     Answered,
     Prompt,
     Turn,
 }
 
-/// Only the last answer can be open: calls that the conversation went on without are history.
-pub(crate) fn end(keys: &Keys, branch: &[RecordRef<'_>]) -> End {
+/// Only the last answer can be open: earlier calls without results do not count.
+pub(crate) fn end(keys: &SharedKeys, branch: &[RecordRef<'_>]) -> BranchEnd {
     let (mut results, mut ran) = (HashSet::new(), false);
     for record in branch.iter().rev() {
         let keys_of = |wanted| keys.of(record.node).filter(move |(role, _)| *role == wanted).map(|(_, hash)| hash);
         match record.kind() {
-            // Who only reacts asks for nothing.
+            // A reaction asks for no answer.
             Kind::User if record.is_reaction() => {}
-            Kind::User => return End::Prompt,
+            Kind::User => return BranchEnd::Prompt,
             Kind::ToolResult => {
                 ran = true;
                 results.extend(keys_of(KeyRole::Result));
@@ -254,18 +255,10 @@ pub(crate) fn end(keys: &Keys, branch: &[RecordRef<'_>]) -> End {
             Kind::Assistant => {
                 let own: HashSet<u64> = keys_of(KeyRole::Result).collect();
                 let open = keys_of(KeyRole::Call).any(|call| !results.contains(&call) && !own.contains(&call));
-                return if open || ran { End::Turn } else { End::Answered };
+                return if open || ran { BranchEnd::Turn } else { BranchEnd::Answered };
             }
-            Kind::Attachment
-            | Kind::System
-            | Kind::Snapshot
-            | Kind::Title
-            | Kind::Compaction
-            | Kind::Rewind
-            | Kind::Restore
-            | Kind::Header
-            | Kind::Other => {}
+            _ => {}
         }
     }
-    if ran { End::Turn } else { End::Answered }
+    if ran { BranchEnd::Turn } else { BranchEnd::Answered }
 }

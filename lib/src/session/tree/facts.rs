@@ -1,4 +1,4 @@
-//! Facts about a session as its records tell them in passing, and what its running totals grow by. All of it has limits.
+//! Facts about a session, collected from its records, and the growth of its running totals. All of it has limits.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::dialect::SessionFacts;
 use crate::model::record::{Cost, Title, Usage};
 
-/// Facts about the session, gathered in passing: the first cwd and parent, the last branch and version.
+/// Facts about the session: the first working directory and parent, the last git branch and version.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Facts {
     pub(crate) session: Option<String>,
@@ -23,40 +23,40 @@ pub(crate) struct Facts {
     pub(crate) forked_from: Option<String>,
     /// The last manual, the last automatic title, the last summary.
     pub(crate) titles: Vec<Title>,
-    /// Summaries, each with the record that it ends with: of this session or another.
+    /// Summaries of this session or others, each with that session's last record.
     pub(crate) summaries: Vec<(String, String)>,
-    /// Other sessions' ids that were reported already.
+    /// Ids of other sessions that were reported already.
     foreign: Vec<String>,
-    /// Of each kind of record that the dialect does not know: how many.
+    /// How many records there are of each unknown kind.
     pub(crate) unknown: BTreeMap<String, u64>,
 }
 
-/// A session that named thousands of models is not telling anything: this many are kept.
+/// How many models are kept: a session with thousands of names is not useful.
 const MODELS_KEPT: usize = 32;
 
-/// A file that sums up more sessions than a person has is not telling anything: this many are kept.
+/// How many summaries of sessions are kept.
 const SUMMARIES_KEPT: usize = 256;
 
-/// Of the sessions mixed into a file, this many are reported once; further ones at each record.
+/// How many sessions mixed into a file are reported once; further ones are reported at each record.
 const FOREIGN_KEPT: usize = 64;
 
-/// A kind is a word, and an agent has a few dozen: a file with more is not telling kinds.
+/// How many unknown kinds are counted, and how much of each is kept: an agent has a few dozen, each a word.
 const UNKNOWN_KINDS_KEPT: usize = 256;
 const UNKNOWN_KIND_CHARS: usize = 80;
 
 impl Facts {
-    /// Gives another session's id, when told for the first time.
-    pub(crate) fn learn(&mut self, about: SessionFacts<'_>) -> Result<(), String> {
-        fn first(slot: &mut Option<String>, told: Option<Cow<'_, str>>) {
-            if let (None, Some(told)) = (&slot, told) {
-                *slot = Some(told.into_owned());
+    /// Adds facts. Returns another session's id as an error, the first time.
+    pub(crate) fn add(&mut self, about: SessionFacts<'_>) -> Result<(), String> {
+        fn first(slot: &mut Option<String>, value: Option<Cow<'_, str>>) {
+            if let (None, Some(value)) = (&slot, value) {
+                *slot = Some(value.into_owned());
             }
         }
-        fn last(slot: &mut Option<String>, told: Option<Cow<'_, str>>) {
-            if let Some(told) = told
-                && slot.as_deref() != Some(&*told)
+        fn last(slot: &mut Option<String>, value: Option<Cow<'_, str>>) {
+            if let Some(value) = value
+                && slot.as_deref() != Some(&*value)
             {
-                *slot = Some(told.into_owned());
+                *slot = Some(value.into_owned());
             }
         }
         first(&mut self.cwd, about.cwd);
@@ -72,25 +72,25 @@ impl Facts {
             self.models.push(model.into_owned());
         }
         match (&self.session, about.session) {
-            (None, Some(told)) => self.session = Some(told.into_owned()),
-            (Some(known), Some(told)) if *known != *told => return self.notice(told),
+            (None, Some(value)) => self.session = Some(value.into_owned()),
+            (Some(known), Some(value)) if *known != *value => return self.add_foreign(value),
             _ => {}
         }
         Ok(())
     }
 
-    /// Learns whom the session is with. Gives somebody else, when told for the first time.
-    pub(crate) fn meet(&mut self, with: Cow<'_, str>) -> Result<(), String> {
+    /// Sets whom the session is with. Returns somebody else as an error, the first time.
+    pub(crate) fn set_peer(&mut self, with: Cow<'_, str>) -> Result<(), String> {
         match &self.with {
             None => self.with = Some(with.into_owned()),
-            Some(known) if *known != *with => return self.notice(with),
+            Some(known) if *known != *with => return self.add_foreign(with),
             Some(_) => {}
         }
         Ok(())
     }
 
-    /// Remembers another session's name; an error when it is new.
-    fn notice(&mut self, other: Cow<'_, str>) -> Result<(), String> {
+    /// Remembers another session's name; an error if it is new.
+    fn add_foreign(&mut self, other: Cow<'_, str>) -> Result<(), String> {
         if self.foreign.iter().any(|known| *known == *other) {
             return Ok(());
         }
@@ -100,15 +100,15 @@ impl Facts {
         Err(other.into_owned())
     }
 
-    /// Notes what all requests to a model, or to all models, cost so far.
-    pub(crate) fn spend(&mut self, model: Option<Cow<'_, str>>, cost: Cost) {
+    /// Sets what all requests to a model, or to all models, cost so far.
+    pub(crate) fn set_cost_so_far(&mut self, model: Option<Cow<'_, str>>, cost: Cost) {
         let model = model.map(Cow::into_owned);
         if self.costs_so_far.len() < MODELS_KEPT || self.costs_so_far.contains_key(&model) {
             self.costs_so_far.insert(model, cost);
         }
     }
 
-    pub(crate) fn entitle(&mut self, title: Title) {
+    pub(crate) fn add_title(&mut self, title: Title) {
         if title.text.trim().is_empty() {
             return;
         }
@@ -116,7 +116,7 @@ impl Facts {
         self.titles.push(title);
     }
 
-    pub(crate) fn sum_up(&mut self, of: Cow<'_, str>, text: Cow<'_, str>) {
+    pub(crate) fn add_summary(&mut self, of: Cow<'_, str>, text: Cow<'_, str>) {
         self.summaries.retain(|(known, _)| *known != *of);
         if self.summaries.len() < SUMMARIES_KEPT {
             self.summaries.push((of.into_owned(), text.into_owned()));
@@ -137,7 +137,7 @@ impl Facts {
         self.titles.iter().max_by_key(|title| title.source)
     }
 
-    /// Takes from a sidecar what the log does not tell.
+    /// Adds facts from a sidecar that are missing in the log.
     pub(crate) fn fall_back_on(&mut self, sidecar: Facts) {
         self.session = self.session.take().or(sidecar.session);
         self.cwd = self.cwd.take().or(sidecar.cwd);
@@ -154,14 +154,14 @@ impl Facts {
     }
 }
 
-/// What the last running total was.
+/// The last running total.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals {
     last: Option<Usage>,
 }
 
 impl Totals {
-    /// Gives what a total tells: what it has grown by; where it did not grow, or nothing came before it, its latest request.
+    /// Returns the usage that a total adds: its growth, or its latest request if it did not grow or is the first.
     pub(crate) fn take(&mut self, total: Usage, last: Option<Usage>) -> Usage {
         let grown = self.last.replace(total).and_then(|before| total.since(before));
         grown.or(last).unwrap_or(total)

@@ -1,6 +1,6 @@
-//! The fold: one pass over a skeleton's entries in file order that makes them records and finds their parents.
+//! The fold: one pass over a skeleton's entries in file order that groups them into records and finds their parents.
 //!
-//! What is not seen in one pass (cycles, gaps, children) is `tree.rs`'s and `gaps.rs`'s.
+//! Cycles, gaps and children need more than one pass: see `mod.rs` and `gaps.rs`.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -9,24 +9,24 @@ use crate::model::issue::{IssueKind, quoted};
 use crate::model::record::Kind;
 use crate::session::tree::ids::IdIndex;
 use crate::session::tree::skeleton::{BaseGap, Control, ControlKind, Entry, Flags, PREVIOUS, ROOT, Skeleton};
-use crate::session::tree::{Found, NONE, Node, NodeIx, Rules, Tree, is_link};
+use crate::session::tree::{NONE, Node, NodeIx, Tree, TreeIssue, TreeRules, is_link};
 
 /// One pass over the entries in file order.
 pub(crate) struct Fold<'s> {
     skeleton: &'s Skeleton,
-    rules: Rules,
+    rules: TreeRules,
     tree: Tree,
-    /// What each node's entry names as its parent: a `IdIndex`, `ROOT`, or `KNOWN`.
+    /// The parent that each node's entry names: an `IdIndex`, `ROOT`, or `KNOWN`.
     parents: Vec<u32>,
-    /// Its tip is what a record of a linear dialect hangs on.
-    current: Current,
+    /// Its tip is the parent of the next record of a linear dialect.
+    current: LinearConversation,
     missing_base: Option<(IdIndex, BaseGap)>,
     leaf: Option<IdIndex>,
-    /// The leaf is the head though earlier records hang on it: those before this entry.
+    /// Children of the leaf before this entry do not count.
     rewound_at: Option<u32>,
-    /// The bytes of records whose ids repeat, by hash.
+    /// The hashes of records whose ids repeat.
     seen: HashSet<(NodeIx, u64)>,
-    /// Of ids that several records share: how many there are.
+    /// The number of records with each repeated id.
     copies: HashMap<IdIndex, u32>,
 }
 
@@ -34,8 +34,8 @@ pub(crate) struct Fold<'s> {
 const KNOWN: u32 = u32::MAX - 2;
 
 impl<'s> Fold<'s> {
-    /// Gives the tree with its parents, and the conversation that the file ends with.
-    pub(crate) fn over(skeleton: &'s Skeleton, rules: Rules) -> (Tree, Current) {
+    /// Returns the tree with its parents, and the conversation at the end of the file.
+    pub(crate) fn over(skeleton: &'s Skeleton, rules: TreeRules) -> (Tree, LinearConversation) {
         let mut tree = Tree::default();
         tree.by_id.resize(skeleton.ids.len(), NONE);
         let mut fold = Fold {
@@ -43,7 +43,7 @@ impl<'s> Fold<'s> {
             rules,
             tree,
             parents: Vec::new(),
-            current: Current::default(),
+            current: LinearConversation::default(),
             missing_base: None,
             leaf: None,
             rewound_at: None,
@@ -78,14 +78,14 @@ impl<'s> Fold<'s> {
             ControlKind::CutTurns(turns) => self.cut_turns(turns),
             ControlKind::Cut(id) => match self.tree.named(id) {
                 Some(node) => self.current.cut(node),
-                // It stands before the part of the file that was read, and so does all that goes on.
+                // It is before the part of the file that was read, and so is all that remains.
                 None if !self.rules.whole => self.current.clear(),
                 None => {}
             },
         }
     }
 
-    /// Cuts before the prompt that is this many from the end; before the first one when there are not so many.
+    /// Cuts before the prompt that is this many from the end, or before the first prompt.
     fn cut_turns(&mut self, turns: u64) {
         let kind = |node: &NodeIx| self.tree.entry(self.skeleton, *node).kind;
         let prompts = self.current.records.iter().rev().filter(|node| kind(node) == Kind::User);
@@ -95,7 +95,7 @@ impl<'s> Fold<'s> {
             (first, found) = (Some(*prompt), found + 1);
         }
         match first {
-            // The others stand before the part of the file that was read.
+            // The other prompts are before the part of the file that was read.
             _ if found < taken && !self.rules.whole => self.current.records.clear(),
             Some(first) => self.current.cut(first),
             None => {}
@@ -105,7 +105,7 @@ impl<'s> Fold<'s> {
     fn take(&mut self, at: u32) {
         let entry = self.skeleton.entries[at as usize];
         let node = match self.tree.named(entry.id) {
-            Some(known) => self.again(known, at, &entry),
+            Some(known) => self.repeat(known, at, &entry),
             None => {
                 let node = self.add(at, &entry, 0);
                 self.tree.by_id[entry.id as usize] = node;
@@ -121,12 +121,12 @@ impl<'s> Fold<'s> {
         let node = self.tree.nodes.len() as NodeIx;
         self.tree.nodes.push(Node { entry: at, first: at, last: at, parent: NONE, at: entry.at, copy });
         self.parents.push(ROOT);
-        self.hang(node, entry);
+        self.attach(node, entry);
         node
     }
 
-    /// Hangs a record on what its entry names, or on the conversation as it stands.
-    fn hang(&mut self, node: NodeIx, entry: &Entry) {
+    /// Sets the parent of a record: the one that its entry names, or the tip of the conversation.
+    fn attach(&mut self, node: NodeIx, entry: &Entry) {
         let (parent, named) = match (entry.parent, self.current.tip()) {
             (PREVIOUS, Some(tip)) => (tip, KNOWN),
             (PREVIOUS, None) => (NONE, ROOT),
@@ -144,24 +144,24 @@ impl<'s> Fold<'s> {
         self.parents[node as usize] = named;
     }
 
-    /// An id that is known already. Gives the record that the entry belongs to.
-    fn again(&mut self, known: NodeIx, at: u32, entry: &Entry) -> NodeIx {
+    /// Adds an entry whose id is known already, and returns its record.
+    fn repeat(&mut self, known: NodeIx, at: u32, entry: &Entry) -> NodeIx {
         let first = *self.tree.entry(self.skeleton, known);
         if self.rules.repeated_id == RepeatedId::Distinct && !self.is_repeat(known, first.hash, entry) {
             return self.copy(at, entry);
         }
-        // It had left the conversation and comes back: now it stands behind what is there.
+        // It had left the conversation and comes back: now it follows the tip.
         let returns = is_link(entry) && !self.current.holds(known);
         if returns && entry.parent == PREVIOUS {
-            self.hang(known, entry);
+            self.attach(known, entry);
             self.tree.nodes[known as usize].last = at;
         }
         self.seen.insert((known, first.hash));
         if !self.seen.insert((known, entry.hash)) && !entry.flags.has(Flags::NUMBERED) {
             if !returns {
                 let detail =
-                    format!("record {} stands here again, byte for byte; it counts once", quoted(self.id(entry)));
-                self.tree.issues.push(Found { entry: at, kind: IssueKind::DuplicateLine, detail });
+                    format!("record {} is repeated here, byte for byte; it counts once", quoted(self.id(entry)));
+                self.tree.issues.push(TreeIssue { entry: at, kind: IssueKind::DuplicateLine, detail });
             }
             return known;
         }
@@ -172,9 +172,11 @@ impl<'s> Fold<'s> {
                 let first_entry = node.entry;
                 self.tree.fragments.entry(known).or_insert_with(|| vec![first_entry]).push(at);
                 if entry.parent != first.parent {
-                    let detail =
-                        format!("this piece of {} names another parent; the first one counts", quoted(self.id(entry)));
-                    self.tree.issues.push(Found { entry: at, kind: IssueKind::ConflictingParent, detail });
+                    let detail = format!(
+                        "this fragment of {} names another parent; the first one counts",
+                        quoted(self.id(entry))
+                    );
+                    self.tree.issues.push(TreeIssue { entry: at, kind: IssueKind::ConflictingParent, detail });
                 }
                 known
             }
@@ -182,32 +184,32 @@ impl<'s> Fold<'s> {
                 let node = &mut self.tree.nodes[known as usize];
                 (node.entry, node.last, node.at) = (at, at, node.at.max(entry.at));
                 if entry.parent == PREVIOUS {
-                    let detail = format!("the id {} comes again; the last one counts", quoted(self.id(entry)));
-                    self.tree.issues.push(Found { entry: at, kind: IssueKind::DuplicateId, detail });
+                    let detail = format!("the id {} is repeated; the last one counts", quoted(self.id(entry)));
+                    self.tree.issues.push(TreeIssue { entry: at, kind: IssueKind::DuplicateId, detail });
                 } else {
-                    self.hang(known, entry);
+                    self.attach(known, entry);
                 }
                 known
             }
             RepeatedId::Join | RepeatedId::Distinct => {
                 let detail = format!(
-                    "the id {} was a {} record's already; both are kept",
+                    "the id {} is already used by a {} record; both are kept",
                     quoted(self.id(entry)),
                     first.kind.name()
                 );
-                self.tree.issues.push(Found { entry: at, kind: IssueKind::ConflictingParent, detail });
+                self.tree.issues.push(TreeIssue { entry: at, kind: IssueKind::ConflictingParent, detail });
                 self.copy(at, entry)
             }
         }
     }
 
-    /// Whether these bytes were one of the records with this id before.
+    /// Whether a record with this id has the same bytes.
     fn is_repeat(&mut self, known: NodeIx, first: u64, entry: &Entry) -> bool {
         let new = self.seen.insert((known, entry.hash));
         (!new || first == entry.hash) && !entry.flags.has(Flags::NUMBERED)
     }
 
-    /// Another record with an id that is taken.
+    /// Adds another record with an id that is already used.
     fn copy(&mut self, at: u32, entry: &Entry) -> NodeIx {
         let copies = self.copies.entry(entry.id).or_insert(1);
         *copies += 1;
@@ -238,17 +240,17 @@ impl<'s> Fold<'s> {
     }
 }
 
-/// The conversation as a linear dialect has it at some point of the file: it grows, is cut back and replaced.
+/// The conversation of a linear dialect at some point of the file: it grows, is cut back and replaced.
 #[derive(Default)]
-pub(crate) struct Current {
+pub(crate) struct LinearConversation {
     records: Vec<NodeIx>,
-    /// Where each record stood when it was last in the conversation.
+    /// The last position of each record in the conversation.
     position: Vec<u32>,
-    /// Records have left it.
+    /// Whether records have left it.
     pub(crate) shortened: bool,
 }
 
-impl Current {
+impl LinearConversation {
     pub(crate) fn tip(&self) -> Option<NodeIx> {
         self.records.last().copied()
     }

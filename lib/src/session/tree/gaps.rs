@@ -1,4 +1,4 @@
-//! Gaps of a tree: records whose parent nobody wrote, hung on the record before them or left open, and reported.
+//! Gaps of a tree: records whose parent is missing. They are bridged to the record before them or left open, and reported.
 
 use crate::model::issue::{IssueKind, quoted};
 use crate::model::time::Micros;
@@ -7,8 +7,8 @@ use crate::session::tree::skeleton::{BaseGap, NO_TIME, Skeleton};
 use crate::session::tree::{NONE, NodeIx, Tree, is_link};
 
 impl Tree {
-    /// Hangs each orphan on the record right before it, if that is of another tree, and its tip and near enough in time
-    /// unless there is no limit.
+    /// Makes the record before each orphan its parent, if that is the tip of another tree and near enough in time, or if there
+    /// is no limit.
     pub(crate) fn bridge(&mut self, skeleton: &Skeleton, limit: Micros) {
         let mut roots = self.roots();
         let links: Vec<NodeIx> =
@@ -24,7 +24,7 @@ impl Tree {
                 let known = orphan != NO_TIME && tip != NO_TIME && is_tip[before as usize];
                 let near = known && orphan.saturating_sub(tip).saturating_abs() <= limit;
                 let root = top(&mut roots, before);
-                // In a file out of order the record before may be the orphan's own child.
+                // In a file out of order the record before may be the orphan's own descendant.
                 if (near || limit == Micros::MAX) && root != at {
                     self.nodes[at as usize].parent = before;
                     self.bridged.insert(at, before);
@@ -54,29 +54,29 @@ impl Tree {
                         (IssueKind::Orphan, format!("the session that this one begins in ends before its record {id}"))
                     }
                 };
-                self.found(node, kind, format!("{what}; what came in between cannot be told"));
+                self.report(node, kind, format!("{what}; what came in between is unknown"));
                 continue;
             }
             match self.bridged.get(&node) {
                 Some(&to) => {
                     let to = self.id_text(skeleton, to);
                     let detail = format!(
-                        "its parent {} is missing; it was hung on the record before it, {}",
+                        "its parent {} is missing; the record before it, {}, is taken instead",
                         quoted(id),
                         quoted(to)
                     );
-                    self.found(node, IssueKind::BridgedGap, detail);
+                    self.report(node, IssueKind::BridgedGap, detail);
                 }
                 None => {
-                    let detail = format!("its parent {} is missing; what came before cannot be told", quoted(id));
-                    self.found(node, IssueKind::Orphan, detail);
+                    let detail = format!("its parent {} is missing; what came before is unknown", quoted(id));
+                    self.report(node, IssueKind::Orphan, detail);
                 }
             }
         }
     }
 }
 
-/// The root of a tree whose former roots may have been hung on others; shortens the way for the next who asks.
+/// The root of a tree whose former roots may have parents now; shortens the path for the next call.
 fn top(roots: &mut [NodeIx], node: NodeIx) -> NodeIx {
     let mut top = node;
     while roots[top as usize] != top {

@@ -1,4 +1,4 @@
-//! Ids, each kept once: a session of millions of records names each parent by a number.
+//! Interned ids: each id is stored once, and records refer to it by number.
 
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
@@ -45,7 +45,7 @@ impl Ids {
         sym
     }
 
-    /// Forgets every id but the first `len`.
+    /// Removes every id but the first `len`.
     pub(crate) fn truncate(&mut self, len: usize) {
         for at in (len..self.ends.len()).rev() {
             let hash = xxh3_64(self.get(at as IdIndex).as_bytes());

@@ -1,38 +1,38 @@
-//! Keys: what records share beyond their parents. Which record makes a call, which answers it, which is a block of an
-//! answer, and what does not pair up. By hash; the text stays in the file.
+//! Keys that records share beyond their parents: which record makes a call, which answers it, which is a block of an answer,
+//! and what has no counterpart. Keys are hashes; the text stays in the file.
 
 use hashbrown::HashMap;
 
 use crate::model::issue::IssueKind;
 use crate::session::tree::skeleton::{Flags, KeyEntry, KeyRole, Skeleton};
-use crate::session::tree::{Found, NONE, NodeIx, Tree};
+use crate::session::tree::{NONE, NodeIx, Tree, TreeIssue};
 
 /// Which record makes a call, answers it, or is a block of an answer; by hash.
 #[derive(Debug, Default)]
-pub(crate) struct Keys {
+pub(crate) struct SharedKeys {
     /// Each key with its record, sorted.
-    sorted: Vec<(Shared, NodeIx)>,
+    sorted: Vec<(SharedKey, NodeIx)>,
     /// (node, role, hash), sorted.
     of_node: Vec<(NodeIx, KeyRole, u64)>,
-    /// Of each record that answers calls: the records that made them.
+    /// For each record that answers calls, the records that made them.
     pub(crate) callers: HashMap<NodeIx, Vec<NodeIx>>,
-    /// Of each record that makes calls: the records that answer them, in file order.
+    /// For each record that makes calls, the records that answer them, in file order.
     pub(crate) answers: HashMap<NodeIx, Vec<NodeIx>>,
 }
 
-/// How far up the caller of a result is looked for when several records made a call of the same id.
+/// How many ancestors of a result are searched for its call if several records made a call with the same id.
 const CALLER_STEPS: usize = 64;
 
-/// A key as records share it: a side conversation's calls are its own.
+/// A key that records share. Side conversations have their own keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Shared {
+pub(crate) struct SharedKey {
     pub(crate) role: KeyRole,
     pub(crate) hash: u64,
     pub(crate) sidechain: bool,
 }
 
-impl Keys {
-    pub(crate) fn new(skeleton: &Skeleton, tree: &Tree) -> Keys {
+impl SharedKeys {
+    pub(crate) fn new(skeleton: &Skeleton, tree: &Tree) -> SharedKeys {
         let mut node_of_entry = vec![NONE; skeleton.entries.len()];
         for node in 0..tree.nodes.len() as NodeIx {
             for entry in tree.entries_of(node) {
@@ -42,26 +42,26 @@ impl Keys {
         let known = skeleton.keys.iter().map(|key| (key, node_of_entry[key.entry as usize]));
         let shared = |(key, node): (&KeyEntry, NodeIx)| {
             let sidechain = tree.entry(skeleton, node).flags.has(Flags::SIDECHAIN);
-            (Shared { role: key.role, hash: key.hash, sidechain }, node)
+            (SharedKey { role: key.role, hash: key.hash, sidechain }, node)
         };
         let mut sorted: Vec<_> = known.filter(|(_, node)| *node != NONE).map(shared).collect();
         sorted.sort_unstable();
         sorted.dedup();
         let mut of_node: Vec<_> = sorted.iter().map(|(key, node)| (*node, key.role, key.hash)).collect();
         of_node.sort_unstable();
-        let mut keys = Keys { sorted, of_node, ..Keys::default() };
+        let mut keys = SharedKeys { sorted, of_node, ..SharedKeys::default() };
         keys.pair(tree);
         keys
     }
 
-    /// Finds the caller of each result: the only one, else the nearest above it, else the last before it.
+    /// Finds the record that made the call of each result: the only one, else the nearest ancestor, else the last before it.
     fn pair(&mut self, tree: &Tree) {
         let mut pairs: Vec<(NodeIx, NodeIx)> = Vec::new();
         for &(key, node) in &self.sorted {
             if !matches!(key.role, KeyRole::Result | KeyRole::Interim) {
                 continue;
             }
-            let call = Shared { role: KeyRole::Call, ..key };
+            let call = SharedKey { role: KeyRole::Call, ..key };
             let calls_it = |node: NodeIx| self.sorted.binary_search(&(call, node)).is_ok();
             let mut callers = self.nodes(call);
             let (Some(first), several) = (callers.next(), callers.next().is_some()) else { continue };
@@ -84,7 +84,7 @@ impl Keys {
     }
 
     /// The records with this key, in file order.
-    pub(crate) fn nodes(&self, key: Shared) -> impl Iterator<Item = NodeIx> + '_ {
+    pub(crate) fn nodes(&self, key: SharedKey) -> impl Iterator<Item = NodeIx> + '_ {
         let start = self.sorted.partition_point(|(known, _)| *known < key);
         self.sorted[start..].iter().take_while(move |(known, _)| *known == key).map(|(_, node)| *node)
     }
@@ -103,9 +103,9 @@ impl Keys {
     }
 
     /// Results without calls, second results, and calls without results.
-    pub(crate) fn issues(&self, tree: &Tree) -> Vec<Found> {
+    pub(crate) fn issues(&self, tree: &Tree) -> Vec<TreeIssue> {
         let mut by_hash: HashMap<(u64, bool), (Vec<NodeIx>, Vec<NodeIx>)> = HashMap::new();
-        for &(Shared { role, hash, sidechain }, node) in &self.sorted {
+        for &(SharedKey { role, hash, sidechain }, node) in &self.sorted {
             let (calls, results) = by_hash.entry((hash, sidechain)).or_default();
             match role {
                 KeyRole::Call => calls.push(node),
@@ -115,14 +115,14 @@ impl Keys {
         }
         let mut found = Vec::new();
         let mut report = |node: NodeIx, kind, detail: &str| {
-            found.push(Found { entry: tree.nodes[node as usize].entry, kind, detail: detail.to_owned() });
+            found.push(TreeIssue { entry: tree.nodes[node as usize].entry, kind, detail: detail.to_owned() });
         };
         for (calls, results) in by_hash.values() {
             for node in results.iter().take(if calls.is_empty() { usize::MAX } else { 0 }) {
                 report(
                     *node,
                     IssueKind::OrphanResult,
-                    "a tool result whose call is nowhere in the session; it is shown alone",
+                    "a tool result without a call in the session; it is shown alone",
                 );
             }
             for node in results.iter().skip(calls.len().max(1)) {

@@ -1,9 +1,9 @@
-//! The tree that a skeleton's links make: records, their parents and children, gaps and cycles.
+//! The tree of a session, built from its skeleton: records, their parents and children, gaps and cycles.
 //!
 //! Derived from the skeleton alone, in time and memory linear in its length, without recursion:
 //!
 //! ```text
-//! entries  a   b<a  c<b  b'   d<x          (b' repeats the id b; nobody wrote x)
+//! entries  a   b<a  c<b  b'   d<x          (b' repeats the id b; x is missing)
 //! nodes    a ─ b ─ c                       Join: b' is a fragment of b
 //!          gap ┄ d                         d's parent is missing: an island begins
 //! ```
@@ -21,7 +21,7 @@ use hashbrown::HashMap;
 use crate::dialect::RepeatedId;
 use crate::model::issue::{IssueKind, quoted};
 use crate::model::time::Micros;
-use crate::session::tree::fold::{Current, Fold};
+use crate::session::tree::fold::{Fold, LinearConversation};
 use crate::session::tree::ids::IdIndex;
 use crate::session::tree::skeleton::{BaseGap, Entry, Flags, Skeleton};
 
@@ -33,7 +33,7 @@ pub(crate) const NONE: NodeIx = NodeIx::MAX;
 /// One record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Node {
-    /// The entry that says what it is: the first fragment, or the last state.
+    /// The entry with its kind and place: the first fragment, or the last version.
     pub(crate) entry: u32,
     /// The first entry that belongs to it, and the last.
     pub(crate) first: u32,
@@ -41,26 +41,26 @@ pub(crate) struct Node {
     pub(crate) parent: NodeIx,
     /// The greatest time of its entries.
     pub(crate) at: Micros,
-    /// 0, or the how-many-th record with the same id this is.
+    /// The number of this record among those with the same id; 0 if it is the only one.
     pub(crate) copy: u32,
 }
 
-/// How a tree grows.
+/// How a tree is built.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules {
+pub(crate) struct TreeRules {
     pub(crate) repeated_id: RepeatedId,
-    /// How near in time an orphan must be to the tip that it is hung on; `None` leaves every gap open.
+    /// How near in time an orphan must be to the tip that becomes its parent; `None` leaves every gap open.
     pub(crate) bridge_within: Option<Micros>,
-    /// False for the end of a file: what is missing may stand before it.
+    /// False if only the end of a file was read: missing records may be before it.
     pub(crate) whole: bool,
 }
 
-/// When a missing parent is taken to be the record before.
+/// When the record before an orphan becomes its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bridge {
-    /// As the agent itself does.
+    /// If the agent itself does so.
     AsTheAgent,
-    /// Always: the reader asked for it.
+    /// Always, on request.
     Always,
 }
 
@@ -69,38 +69,38 @@ pub(crate) struct Tree {
     pub(crate) nodes: Vec<Node>,
     /// The node that each id names.
     pub(crate) by_id: Vec<NodeIx>,
-    /// Of the nodes made of several entries: all of them.
+    /// All entries of each node that has several.
     pub(crate) fragments: HashMap<NodeIx, Vec<u32>>,
-    /// Of the nodes whose parent is missing: its id.
+    /// The missing parent's id of each node that has one.
     pub(crate) missing: HashMap<NodeIx, IdIndex>,
-    /// Of those, the ones that were hung on another record all the same.
+    /// The record that became the parent instead.
     pub(crate) bridged: HashMap<NodeIx, NodeIx>,
-    /// Of those, the ones before which another session should stand: why it does not.
+    /// Why the base session is missing, for each node that continues one.
     pub(crate) base_gaps: HashMap<NodeIx, BaseGap>,
-    /// The records of each cycle; the first of each lost its parent to end it.
+    /// The records of each cycle; the first of each was made a root.
     pub(crate) cycles: Vec<Vec<NodeIx>>,
     children: Vec<NodeIx>,
     /// Where each node's children begin in `children`.
     first_child: Vec<u32>,
     /// The record that the agent says is the head.
     pub(crate) leaf: Option<NodeIx>,
-    /// It is, though records before this entry hang on it.
+    /// Children of the leaf before this entry do not count.
     pub(crate) rewound_at: Option<u32>,
-    /// The record that came to the file last, whatever hangs on it.
+    /// The last record in the file, whatever its children are.
     pub(crate) newest: Option<NodeIx>,
-    pub(crate) issues: Vec<Found>,
+    pub(crate) issues: Vec<TreeIssue>,
 }
 
-/// An issue that only the tree shows.
+/// An issue found while building the tree.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct TreeIssue {
     pub(crate) entry: u32,
     pub(crate) kind: IssueKind,
     pub(crate) detail: String,
 }
 
 impl Tree {
-    pub(crate) fn grow(skeleton: &Skeleton, rules: Rules) -> Tree {
+    pub(crate) fn build(skeleton: &Skeleton, rules: TreeRules) -> Tree {
         let (mut tree, current) = Fold::over(skeleton, rules);
         tree.newest = tree.find_newest(skeleton, &current, rules);
         tree.break_cycles(skeleton);
@@ -109,10 +109,10 @@ impl Tree {
             tree.newest = tree.find_newest(skeleton, &current, rules);
         }
         if rules.whole {
-            // What a part of a file lacks may stand before it.
+            // Where only a part of a file was read, missing records may be before it.
             tree.report_gaps(skeleton);
         }
-        tree.hang_children();
+        tree.index_children();
         tree
     }
 
@@ -139,7 +139,7 @@ impl Tree {
         self.by_id.get(id as usize).copied().filter(|node| *node != NONE)
     }
 
-    /// The record and those it hangs on, nearest first.
+    /// The record and its ancestors, nearest first.
     pub(crate) fn lineage(&self, node: NodeIx) -> impl Iterator<Item = NodeIx> + '_ {
         std::iter::successors(Some(node), |node| self.parent(*node))
     }
@@ -158,7 +158,7 @@ impl Tree {
     }
 
     /// The last record of the conversation in file order; sidechains and side records only in a file of nothing else.
-    fn find_newest(&self, skeleton: &Skeleton, current: &Current, rules: Rules) -> Option<NodeIx> {
+    fn find_newest(&self, skeleton: &Skeleton, current: &LinearConversation, rules: TreeRules) -> Option<NodeIx> {
         let rank = |node: NodeIx| {
             let flags = self.entry(skeleton, node).flags;
             match (flags.has(Flags::SIDE), flags.has(Flags::SIDECHAIN)) {
@@ -167,44 +167,44 @@ impl Tree {
                 (true, _) => 0,
             }
         };
-        let mut goes_on = vec![false; self.nodes.len()];
+        let mut has_child = vec![false; self.nodes.len()];
         for (at, node) in self.nodes.iter().enumerate() {
             if node.parent != NONE && rank(at as NodeIx) >= rank(node.parent) {
-                goes_on[node.parent as usize] = true;
+                has_child[node.parent as usize] = true;
             }
         }
-        // A late fragment of a record that others already hang on is no new head.
-        let came = |node: NodeIx| {
+        // A late fragment of a record that has children does not make it a head.
+        let last_seen = |node: NodeIx| {
             let Node { first, last, .. } = self.nodes[node as usize];
-            if goes_on[node as usize] { first } else { last }
+            if has_child[node as usize] { first } else { last }
         };
-        let newest = (0..self.nodes.len() as NodeIx).max_by_key(|node| (rank(*node), came(*node)))?;
+        let newest = (0..self.nodes.len() as NodeIx).max_by_key(|node| (rank(*node), last_seen(*node)))?;
         match rank(newest) {
             2 if !current.shortened => Some(newest),
-            // What left the conversation is no head of it, unless nothing is left.
+            // A record that left the conversation is not its head, unless nothing is left.
             2 => current.tip().or(rules.whole.then_some(newest)),
             _ => rules.whole.then_some(newest),
         }
     }
 
-    /// Cuts each cycle where a walk from the newest record that leads into it comes round.
+    /// Breaks each cycle where a walk from the newest record closes it.
     fn break_cycles(&mut self, skeleton: &Skeleton) {
         #[derive(Clone, Copy, PartialEq)]
-        enum Seen {
+        enum Visit {
             Never,
             OnThisWalk,
             Before,
         }
-        let mut seen = vec![Seen::Never; self.nodes.len()];
+        let mut seen = vec![Visit::Never; self.nodes.len()];
         let starts = self.newest.into_iter().chain((0..self.nodes.len() as NodeIx).rev());
         for start in starts.collect::<Vec<_>>() {
             let (mut walk, mut at) = (Vec::new(), start);
-            while at != NONE && seen[at as usize] == Seen::Never {
-                seen[at as usize] = Seen::OnThisWalk;
+            while at != NONE && seen[at as usize] == Visit::Never {
+                seen[at as usize] = Visit::OnThisWalk;
                 walk.push(at);
                 at = self.nodes[at as usize].parent;
             }
-            if at != NONE && seen[at as usize] == Seen::OnThisWalk {
+            if at != NONE && seen[at as usize] == Visit::OnThisWalk {
                 let entered = walk.iter().position(|node| *node == at).unwrap_or(0);
                 let mut cycle = walk[entered..].to_vec();
                 cycle.reverse();
@@ -214,16 +214,16 @@ impl Tree {
                     1 => "the record is its own parent; it is kept as a root".to_owned(),
                     many => format!("{many} records are their own ancestors ({}); each is kept once", ids.join(", ")),
                 };
-                // Until its last record was written there was no cycle.
+                // The last record of the cycle closed it.
                 let closing = cycle.iter().copied().max().unwrap_or(cycle[0]);
-                self.found(closing, IssueKind::Cycle, detail);
+                self.report(closing, IssueKind::Cycle, detail);
                 self.cycles.push(cycle);
             }
-            walk.into_iter().for_each(|node| seen[node as usize] = Seen::Before);
+            walk.into_iter().for_each(|node| seen[node as usize] = Visit::Before);
         }
     }
 
-    fn hang_children(&mut self) {
+    fn index_children(&mut self) {
         let mut counts = vec![0_u32; self.nodes.len() + 1];
         for node in &self.nodes {
             if node.parent != NONE {
@@ -249,13 +249,13 @@ impl Tree {
         skeleton.ids.get(self.entry(skeleton, node).id)
     }
 
-    pub(crate) fn found(&mut self, node: NodeIx, kind: IssueKind, detail: String) {
+    pub(crate) fn report(&mut self, node: NodeIx, kind: IssueKind, detail: String) {
         let entry = self.nodes[node as usize].entry;
-        self.issues.push(Found { entry, kind, detail });
+        self.issues.push(TreeIssue { entry, kind, detail });
     }
 }
 
-/// Whether a record has a place in the parent chain of the conversation.
+/// Whether a record is part of the main chain of parents.
 pub(crate) fn is_link(entry: &Entry) -> bool {
     !entry.flags.has(Flags::SIDE) && !entry.flags.has(Flags::SIDECHAIN)
 }

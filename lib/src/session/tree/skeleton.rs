@@ -1,7 +1,7 @@
-//! The skeleton: what was read so far, as one flat log of links. Bodies stay in the file.
+//! The skeleton: the links of all records read so far, as one flat list. Bodies stay in the file.
 //!
-//! It only grows, and can be cut back to an earlier length; the tree is derived from it (`tree.rs`). That is what makes a
-//! growing file and a whole one the same thing: the unfinished last line is added, looked at, and cut off again.
+//! It grows, and can be truncated to an earlier length; the tree is derived from it (`tree/mod.rs`). So a growing file and a
+//! whole one are read the same way: the unfinished last line is added, the tree derived, and the line removed again.
 
 use jiff::Timestamp;
 use xxhash_rust::xxh3::xxh3_64;
@@ -21,16 +21,16 @@ pub(crate) struct HashedSpan {
     pub(crate) hash: u64,
 }
 
-/// One record, or one fragment of a record, as the tree knows it: 56 bytes and its id.
+/// The link of one record, or of one fragment of a record: 56 bytes and its id.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entry {
     pub(crate) place: Place,
-    /// Of the value's bytes: tells a repeated line from a changed one, and a file that changed under us.
+    /// The hash of the value's bytes: detects repeated lines and changed files.
     pub(crate) hash: u64,
-    /// `NO_TIME` when the record states none that counts.
+    /// `NO_TIME` if the record has no valid time.
     pub(crate) at: Micros,
     pub(crate) id: IdIndex,
-    /// A `IdIndex`, `ROOT` or `PREVIOUS`.
+    /// An `IdIndex`, `ROOT` or `PREVIOUS`.
     pub(crate) parent: u32,
     pub(crate) kind: Kind,
     pub(crate) flags: Flags,
@@ -40,7 +40,7 @@ pub(crate) const ROOT: u32 = u32::MAX;
 pub(crate) const PREVIOUS: u32 = u32::MAX - 1;
 pub(crate) const NO_TIME: Micros = Micros::MIN;
 
-/// What else the tree must know, a bit each.
+/// Further facts about a record, one bit each.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Flags(u16);
 
@@ -48,19 +48,19 @@ impl Flags {
     pub(crate) const SIDECHAIN: Flags = Flags(1);
     pub(crate) const SIDE: Flags = Flags(2);
     pub(crate) const NUMBERED: Flags = Flags(4);
-    /// The record is another session's: this one begins there.
+    /// The record belongs to the session that this one begins in.
     pub(crate) const INHERITED: Flags = Flags(8);
-    /// It tells of a failure of the agent.
+    /// It reports a failure of the agent.
     pub(crate) const FAILURE: Flags = Flags(16);
-    /// The record says that it is of a side conversation. In a sub-agent's own session that is the conversation itself.
-    pub(crate) const SAID_ASIDE: Flags = Flags(32);
+    /// The record is marked as part of a side conversation. In a sub-agent's own session that is the conversation itself.
+    pub(crate) const MARKED_SIDECHAIN: Flags = Flags(32);
     /// It is one item of an answer.
     pub(crate) const ITEM: Flags = Flags(64);
     /// It only reacts to another record.
     pub(crate) const REACTION: Flags = Flags(128);
     /// It is a whole message.
     pub(crate) const MESSAGE: Flags = Flags(256);
-    /// It only tells something of the message before it.
+    /// It only states something about the message before it.
     pub(crate) const STATE: Flags = Flags(512);
 
     pub(crate) fn has(self, other: Flags) -> bool {
@@ -76,7 +76,7 @@ impl Flags {
     }
 }
 
-/// What a record belongs to, by hash: checked against the body where it matters.
+/// A key of a record, by hash: checked against the body where it matters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeyEntry {
     pub(crate) entry: u32,
@@ -103,11 +103,11 @@ pub(crate) struct UsageEntry {
     pub(crate) cost: Option<Cost>,
 }
 
-/// What happened between two entries: `at` entries were there before.
+/// An event between two entries, after the first `at` entries.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Control {
     pub(crate) at: u32,
-    /// Where the value begins that told it.
+    /// The offset of the value that caused it.
     pub(crate) offset: u64,
     pub(crate) what: ControlKind,
 }
@@ -117,27 +117,27 @@ pub(crate) enum ControlKind {
     Leaf(IdIndex),
     Rewound(IdIndex),
     Cut(IdIndex),
-    /// So many prompts, counted from the end.
+    /// The number of prompts, counted from the end.
     CutTurns(u64),
     ReplaceAll,
-    /// What comes next hangs on a record, or begins in a session, that is not there.
+    /// The parent of the next record, or the base session, is missing.
     MissingBase(IdIndex, BaseGap),
 }
 
-/// Why what a session begins in is not there.
+/// Why the base of a session is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BaseGap {
-    /// There is no such session, or it cannot be read.
+    /// There is no such session, or it is unreadable.
     NoSession,
-    /// That session begins in this one.
+    /// The base begins in this session.
     Cycle,
-    /// That session ends before this record.
+    /// The base ends before this record.
     EndsEarly,
 }
 
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Skeleton {
-    /// What issues call each file: the session's first one needs no name.
+    /// The name of each file in issues; the first file has none.
     pub(crate) file_names: Vec<Option<String>>,
     pub(crate) ids: Ids,
     pub(crate) entries: Vec<Entry>,
@@ -148,19 +148,19 @@ pub(crate) struct Skeleton {
     /// The model that the last record beside the conversation names: it answers what follows.
     pub(crate) model: Option<IdIndex>,
     pub(crate) totals: Totals,
-    /// What the running totals grew by. It counts where no record tells the cost of one request.
+    /// The growth of the running totals. It counts only where no record has the usage of one request.
     pub(crate) growth: Vec<UsageEntry>,
     pub(crate) controls: Vec<Control>,
     pub(crate) issues: Issues,
     pub(crate) facts: Facts,
 }
 
-/// The headers of a copy of a copy, and what stands between them.
+/// How many entries at the front can be headers of a copied session.
 const COPIED_HEADERS: usize = 64;
 
-/// How far a skeleton had grown.
+/// An earlier length of a skeleton.
 #[derive(Debug, Clone)]
-pub(crate) struct Mark {
+pub(crate) struct SkeletonMark {
     ids: usize,
     entries: usize,
     keys: usize,
@@ -177,8 +177,8 @@ pub(crate) struct Mark {
 }
 
 impl Skeleton {
-    pub(crate) fn mark(&self) -> Mark {
-        Mark {
+    pub(crate) fn mark(&self) -> SkeletonMark {
+        SkeletonMark {
             ids: self.ids.len(),
             entries: self.entries.len(),
             keys: self.keys.len(),
@@ -195,7 +195,7 @@ impl Skeleton {
         }
     }
 
-    pub(crate) fn cut_back(&mut self, mark: Mark) {
+    pub(crate) fn truncate_to(&mut self, mark: SkeletonMark) {
         self.ids.truncate(mark.ids);
         self.entries.truncate(mark.entries);
         self.keys.truncate(mark.keys);
@@ -219,8 +219,8 @@ impl Skeleton {
         self.issues.push(Issue { length, ..Issue::at(place, file, kind, detail.into()) });
     }
 
-    /// Takes in one event of the value at `value`; `record` is where the record itself stands, when the event is one.
-    pub(crate) fn take(&mut self, event: Event<'_>, value: Place, record: HashedSpan, now: Timestamp) {
+    /// Applies one event of the value at `value`; `record` is the span of the record itself.
+    pub(crate) fn apply(&mut self, event: Event<'_>, value: Place, record: HashedSpan, now: Timestamp) {
         let entry = self.entries.len().saturating_sub(1) as u32;
         match event {
             Event::Record(link) => self.record(link, record, now),
@@ -238,7 +238,7 @@ impl Skeleton {
                 let model = model.map(|model| self.models.intern(&model)).or(self.model);
                 self.usages.push(UsageEntry { entry, request, usage, model, cost });
             }
-            Event::CostSoFar { model, cost } => self.facts.spend(model, cost),
+            Event::CostSoFar { model, cost } => self.facts.set_cost_so_far(model, cost),
             Event::TotalUsage { total, last } => {
                 let usage = self.totals.take(total, last);
                 self.growth.push(UsageEntry { entry, request: None, usage, model: self.model, cost: None });
@@ -247,11 +247,12 @@ impl Skeleton {
             Event::Reaction => self.flag_last(Flags::REACTION),
             Event::StateOnly => self.flag_last(Flags::STATE),
             Event::Peer(other) => {
-                if let Err(other) = self.facts.meet(other) {
+                if let Err(other) = self.facts.set_peer(other) {
                     let known = self.facts.with.as_deref().unwrap_or_default();
                     let (other, known) = (quoted(&other), quoted(known));
-                    let detail =
-                        format!("the record is of a session with {other}, the file began with {known}; both are kept");
+                    let detail = format!(
+                        "the record belongs to a session with {other}, the file began with {known}; both are kept"
+                    );
                     self.report(value, IssueKind::MixedSession, detail);
                 }
             }
@@ -260,9 +261,9 @@ impl Skeleton {
                 let of_record = self.entries.last().map(|entry| entry.place).filter(|place| value.holds(*place));
                 self.report(of_record.unwrap_or(value), IssueKind::InvalidMessage, why);
             }
-            // A further header came with records that were copied from another session: it tells of that one.
+            // A further header came with records copied from another session: it describes that one.
             Event::Facts(about) if self.is_copied_header(&about) => {}
-            // What lies beside the log has no say about the session.
+            // Facts in files beside the log do not count.
             Event::Facts(_) | Event::Title { .. } | Event::Summary { .. } if value.file > 0 => {}
             Event::Facts(about) => {
                 let is_beside = |entry: &Entry| entry.kind == Kind::Attachment && entry.flags.has(Flags::SIDE);
@@ -271,31 +272,31 @@ impl Skeleton {
                 {
                     self.model = Some(self.models.intern(model));
                 }
-                if let Err(other) = self.facts.learn(about) {
+                if let Err(other) = self.facts.add(about) {
                     let known = self.facts.session.as_deref().unwrap_or_default();
                     let (other, known) = (quoted(&other), quoted(known));
                     let detail = format!("the record says session {other}, the file began with {known}; both are kept");
                     self.report(value, IssueKind::MixedSession, detail);
                 }
             }
-            Event::Title { text, source } => self.facts.entitle(Title { text: text.into_owned(), source }),
-            Event::Summary { text, of } => self.facts.sum_up(of, text),
+            Event::Title { text, source } => self.facts.add_title(Title { text: text.into_owned(), source }),
+            Event::Summary { text, of } => self.facts.add_summary(of, text),
             Event::Head(id) => self.control(value, |ids| ControlKind::Leaf(ids.intern(&id))),
             Event::RewindTo(id) => self.control(value, |ids| ControlKind::Rewound(ids.intern(&id))),
             Event::CutFrom(id) => self.control(value, |ids| ControlKind::Cut(ids.intern(&id))),
             Event::CutTurns(turns) => self.control(value, |_| ControlKind::CutTurns(turns)),
             Event::ReplaceAll => self.control(value, |_| ControlKind::ReplaceAll),
-            // The driver opens the base itself, and asks the rules.
+            // The parser handles these.
             Event::ForkBase { .. } | Event::Validate(_) => {}
             Event::UnknownKind(kind) => {
-                let detail = format!("records of kind {} are not known; it is kept as it is", quoted(&kind));
+                let detail = format!("unknown kind of record: {}; it is kept as it is", quoted(&kind));
                 self.report(value, IssueKind::UnknownKind, detail);
                 self.facts.count_unknown(&kind);
             }
             Event::NewerFormat(format) => {
                 if self.facts.count_unknown(&format!("format {format}")) == 1 {
                     let detail =
-                        format!("format {format} is newer than this program; it is read as the newest one known");
+                        format!("format {format} is newer than this program; it is read as the newest known one");
                     self.report(value, IssueKind::UnknownKind, detail);
                 }
             }
@@ -312,13 +313,13 @@ impl Skeleton {
     }
 
     fn is_copied_header(&self, about: &SessionFacts<'_>) -> bool {
-        let (Some(own), Some(told)) = (&self.facts.session, &about.session) else { return false };
+        let (Some(own), Some(session)) = (&self.facts.session, &about.session) else { return false };
         let of_header = |entry: &Entry| entry.kind == Kind::Header;
-        // A copy begins with its header: one that comes behind records is another session's.
+        // A copy begins with its header: a header after records belongs to another session.
         let at_front = self.entries.len() <= COPIED_HEADERS && self.entries.iter().all(of_header);
         let origins = [&self.facts.parent_session, &self.facts.forked_from];
-        let of_parent = origins.iter().any(|origin| origin.as_deref() == Some(&**told));
-        *own != **told && self.entries.last().is_some_and(of_header) && (at_front || of_parent)
+        let of_parent = origins.iter().any(|origin| origin.as_deref() == Some(&**session));
+        *own != **session && self.entries.last().is_some_and(of_header) && (at_front || of_parent)
     }
 
     fn control(&mut self, value: Place, what: impl FnOnce(&mut Ids) -> ControlKind) {
@@ -340,29 +341,25 @@ impl Skeleton {
             Told::At(at) => at,
             Told::Absent => NO_TIME,
             Told::Unreadable => {
-                self.report(place, IssueKind::BadTime, "its time cannot be read and does not count");
+                self.report(place, IssueKind::BadTime, "its time cannot be read and is ignored");
                 NO_TIME
             }
             Told::Future => {
-                self.report(
-                    place,
-                    IssueKind::BadTime,
-                    "its time lies more than a day in the future and does not count",
-                );
+                self.report(place, IssueKind::BadTime, "its time is more than a day in the future and is ignored");
                 NO_TIME
             }
         };
         let flags = Flags::default()
-            .with(Flags::SAID_ASIDE, link.is_sidechain)
+            .with(Flags::MARKED_SIDECHAIN, link.is_sidechain)
             .with(Flags::SIDE, link.is_side)
             .with(Flags::NUMBERED, link.is_numbered)
             .with(Flags::FAILURE, link.is_failure);
         self.entries.push(Entry { place, hash, at, id, parent, kind: link.kind, flags });
     }
 
-    /// Decides which records are aside: in a sub-agent's session, where all of them say so, none is.
-    pub(crate) fn settle_sidechains(&mut self, of_a_sub_agent: bool) {
-        let content = |entry: &Entry| entry.flags.has(Flags::SAID_ASIDE);
+    /// Sets which records are in a side conversation: none in a sub-agent's session where all of them are marked so.
+    pub(crate) fn mark_sidechains(&mut self, of_a_sub_agent: bool) {
+        let content = |entry: &Entry| entry.flags.has(Flags::MARKED_SIDECHAIN);
         let is_link = |entry: &&Entry| !entry.flags.has(Flags::SIDE);
         let own = of_a_sub_agent && self.entries.iter().filter(is_link).all(content);
         for entry in &mut self.entries {

@@ -225,12 +225,12 @@ impl Open {
         if stamp.file != self.stamp.file || !self.grows {
             return Ok(stamp == self.stamp);
         }
-        let from = self.follower.session.taken_bytes().saturating_sub(self.seam.len() as u64);
+        let from = self.follower.session.read_bytes().saturating_sub(self.seam.len() as u64);
         Ok(open_file(&source.path)?.read_at(from, self.seam.len() as u64)? == self.seam)
     }
 
     fn remember_seam(&mut self) -> Result<()> {
-        let (session, taken) = (&self.follower.session, self.follower.session.taken_bytes());
+        let (session, taken) = (&self.follower.session, self.follower.session.read_bytes());
         if let (true, Some(file)) = (self.grows, session.files.0.first()) {
             let from = taken.saturating_sub(SEAM_BYTES);
             self.seam = file.read_at(from, taken - from)?;
@@ -240,7 +240,7 @@ impl Open {
 
     /// Takes in what was appended; or tells why the file must be read anew.
     fn catch_up(&mut self, stamp: Stamp, reading: &ReadOptions<'_>) -> Result<Option<Change>> {
-        let taken = self.follower.session.taken_bytes();
+        let taken = self.follower.session.read_bytes();
         if !self.grows {
             return Ok(Some(Change::Rewritten));
         }
@@ -253,7 +253,7 @@ impl Open {
             return Ok(Some(Change::Rewritten));
         }
         loop {
-            let taken = self.follower.session.taken_bytes();
+            let taken = self.follower.session.read_bytes();
             let Some(file) = self.follower.session.files.0.first() else { break };
             let bytes = file.read_at(taken, CHUNK_BYTES)?;
             if bytes.is_empty() {
@@ -262,7 +262,7 @@ impl Open {
             self.follower.push(&bytes, reading);
         }
         // As it was seen before the bytes were read: what changes now is noticed at the next look.
-        self.stamp = Stamp { length: self.follower.session.taken_bytes(), ..stamp };
+        self.stamp = Stamp { length: self.follower.session.read_bytes(), ..stamp };
         self.remember_seam()?;
         Ok(None)
     }

@@ -114,7 +114,7 @@ impl Start {
         start.count(session)?;
         if place.dialect.traits().repeated_id == RepeatedId::Distinct {
             let prompts = session.records().filter(|record| record.kind() == Kind::User);
-            prompts.for_each(|prompt| *start.names.entry(RecordId::from(prompt.told_id())).or_default() += 1);
+            prompts.for_each(|prompt| *start.names.entry(RecordId::from(prompt.written_id())).or_default() += 1);
         }
         start.chain.last = session.records().next_back().map(|record| RecordId(record.id().into_owned()));
         let Some(head) = head else { return Ok(start) };
