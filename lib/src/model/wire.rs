@@ -118,6 +118,11 @@ pub(crate) fn data_url(url: &str) -> Option<(&str, &str)> {
     (!data.is_empty() && data.bytes().all(is_base64)).then_some((media_type, data))
 }
 
+/// The media type that a `data:` URL starts with.
+pub(crate) fn media_type_of(url: &str) -> Option<&str> {
+    url.strip_prefix("data:")?.split([';', ',']).next()
+}
+
 /// Whether an API can fetch a file itself.
 pub(crate) fn is_web_address(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("http://")

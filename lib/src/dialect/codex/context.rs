@@ -1,4 +1,4 @@
-//! Which messages of role `user` somebody typed: Codex gives the model context in that role too.
+//! Which messages in the role `user` a person typed: Codex sends context in that role, too.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use super::line::Payload;
 use crate::model::lenient::{List, Text};
 
-/// How context begins, and how it ends. A person's text may begin so; then it does not end so.
-const CONTEXT: &[(&str, &str)] = &[
+/// The start and the end of context. A person's text may start so; then it does not end so.
+const CONTEXT_TAGS: &[(&str, &str)] = &[
     ("<environment_context>", "</environment_context>"),
     ("<user_instructions>", "</user_instructions>"),
     ("# AGENTS.md instructions", "</INSTRUCTIONS>"),
@@ -24,16 +24,16 @@ const CONTEXT: &[(&str, &str)] = &[
     ("<personality_spec>", "</personality_spec>"),
 ];
 
-/// How context begins that tells what happened in the conversation. Codex makes all other context anew.
-const HAPPENED: &[&str] = &["<subagent_notification>", "<turn_aborted>", "<user_shell_command>", "<skill>"];
+/// The start of context about what happened in the conversation. Codex generates all other context anew.
+const KEPT_TAGS: &[&str] = &["<subagent_notification>", "<turn_aborted>", "<user_shell_command>", "<skill>"];
 
-/// What Codex calls the pieces of a message that a person wrote: `user.text`, `user.image`.
+/// The kinds of pieces that a person wrote: `user.text`, `user.image`.
 const TYPED: &str = "user.";
 
-/// Says nothing about a piece.
+/// The kind of a piece without one.
 const UNKNOWN: &str = "unknown";
 
-/// Whether a message of role `user` is a prompt.
+/// Whether a message in the role `user` is a prompt.
 pub(super) fn is_prompt(message: &Payload<'_>) -> bool {
     let kinds = message.passthrough.0.as_ref().and_then(|passthrough| passthrough.content_item_kinds);
     let kinds: Vec<String> = kinds.and_then(|kinds| serde_json::from_str(kinds.get()).ok()).unwrap_or_default();
@@ -43,34 +43,34 @@ pub(super) fn is_prompt(message: &Payload<'_>) -> bool {
     message.content.is_none_or(|content| !is_context(content))
 }
 
-/// Whether context is a part of the conversation.
-pub(super) fn is_told(message: &Payload<'_>) -> bool {
-    let happened = |text: &str| HAPPENED.iter().any(|begin| text.trim_start().starts_with(begin));
-    message.content.is_some_and(|content| all_texts(content, happened))
+/// Whether context is part of the conversation and sent again.
+pub(super) fn is_kept(message: &Payload<'_>) -> bool {
+    let is_kept = |text: &str| KEPT_TAGS.iter().any(|start| text.trim_start().starts_with(start));
+    message.content.is_some_and(|content| all_texts(content, is_kept))
 }
 
-/// Whether a content is nothing but context.
+/// Whether a content is only context.
 fn is_context(content: &RawValue) -> bool {
     all_texts(content, is_context_text)
 }
 
-/// Whether a content is nothing but texts of one kind.
-fn all_texts(content: &RawValue, is: impl Fn(&str) -> bool) -> bool {
+/// Whether a content is only texts that pass a test.
+fn all_texts(content: &RawValue, test: impl Fn(&str) -> bool) -> bool {
     #[derive(Deserialize, Default)]
     #[serde(default, bound(deserialize = "'de: 'a"))]
     struct Piece<'a> {
         text: Text<'a>,
     }
     if let Ok(Text(Some(text))) = serde_json::from_str(content.get()) {
-        return is(&text);
+        return test(&text);
     }
     let Ok(List(pieces)) = serde_json::from_str::<List<Piece<'_>>>(content.get()) else { return false };
-    !pieces.is_empty() && pieces.iter().all(|piece| piece.text.0.as_deref().is_some_and(&is))
+    !pieces.is_empty() && pieces.iter().all(|piece| piece.text.0.as_deref().is_some_and(&test))
 }
 
 fn is_context_text(text: &str) -> bool {
     let text = text.trim();
-    CONTEXT.iter().any(|(begin, end)| text.starts_with(begin) && text.ends_with(end))
+    CONTEXT_TAGS.iter().any(|(start, end)| text.starts_with(start) && text.ends_with(end))
 }
 
 #[cfg(test)]
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn context_begins_and_ends_as_codex_writes_it() {
+    fn context_starts_and_ends_as_codex_writes_it() {
         for (text, context) in [
             ("<environment_context>\n  <cwd>/x</cwd>\n</environment_context>", true),
             ("  <environment_context></environment_context>\n", true),

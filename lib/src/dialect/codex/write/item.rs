@@ -45,7 +45,7 @@ impl Script<'_> {
             return self.drop(what);
         }
         let mut message = json!({"type": "message", "role": "user", "content": pieces});
-        if is(&message, context::is_prompt) || !is(&message, context::is_told) {
+        if is(&message, context::is_prompt) || !is(&message, context::is_kept) {
             message["role"] = "developer".into();
             self.rename(what);
         }

@@ -5,7 +5,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::super::output;
+use super::super::tool_output;
 use super::item::NAME_CHARS;
 use super::script::Script;
 use crate::model::loss::Lost;
@@ -102,7 +102,7 @@ fn ended(text: &str, exit_code: i64, duration_ms: Option<u64>) -> Value {
 fn read(output: &Value) -> Option<ToolResult> {
     let text = output.to_string();
     let raw: &RawValue = serde_json::from_str(&text).ok()?;
-    Some(output::result(String::new(), Some(raw)))
+    Some(tool_output::result(String::new(), Some(raw)))
 }
 
 /// A piece of an output as Codex takes it: a text or a picture.

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::kind::Item;
-use super::super::{id_of, ordinal_of};
+use super::super::record_class::Item;
+use super::super::{id_from_ordinal, ordinal_from_id};
 use super::line;
 use crate::dialect::line_builder::fields;
 use crate::dialect::writer::{Line, Names, NewRecord, Written};
@@ -66,7 +66,7 @@ impl Script<'_> {
 
     /// The number of the next line, in a file whose lines are numbered: Codex does not go on with one whose last line is not.
     fn ordinal(&self) -> Option<u64> {
-        let last = ordinal_of(self.draft.last?.as_str())?;
+        let last = ordinal_from_id(self.draft.last?.as_str())?;
         last.checked_add(1)?.checked_add(self.written.lines.len() as u64)
     }
 
@@ -216,7 +216,7 @@ impl Script<'_> {
 
 /// A line with its number, which is then its name.
 fn numbered(line: Line, ordinal: u64) -> Line {
-    let (mut fields, id) = (fields(line.value), RecordId(id_of(ordinal)));
+    let (mut fields, id) = (fields(line.value), RecordId(id_from_ordinal(ordinal)));
     let names = match line.names {
         Names::Link(_) | Names::Place => Names::Link(id),
         Names::Aside(_) | Names::Side => Names::Aside(id),
@@ -230,7 +230,7 @@ fn numbered(line: Line, ordinal: u64) -> Line {
 
 /// Whether the `type` of a value names this item.
 fn item_is(kind: Option<&Value>, item: Item) -> bool {
-    kind.and_then(Value::as_str).and_then(Item::named) == Some(item)
+    kind.and_then(Value::as_str).and_then(Item::from_type) == Some(item)
 }
 
 /// Tokens as OpenAI counts them: the cached ones are part of the input. What is not known is not there.

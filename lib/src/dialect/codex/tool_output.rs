@@ -1,4 +1,4 @@
-//! What a tool gave back. Codex keeps the text that the model was shown; how the tool ended is told inside it.
+//! The output of a tool. Codex records the text that the model sees; how the tool ended is in that text.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -10,7 +10,7 @@ use crate::model::record::{Outcome, ToolResult};
 pub(super) fn result(call_id: String, output: Option<&RawValue>) -> ToolResult {
     let mut output = output.map(lenient::value).unwrap_or_default();
     let mut ended = Ended::default();
-    // Older ones hold what the model saw and whether the tool did what was asked.
+    // Older versions record what the model sees and whether the tool succeeded.
     if let Value::Object(fields) = &mut output
         && let Some(content) = fields.get_mut("content").map(Value::take)
     {
@@ -18,28 +18,31 @@ pub(super) fn result(call_id: String, output: Option<&RawValue>) -> ToolResult {
         output = content;
     }
     if let Value::String(text) = &output {
-        if let Some((text, told)) = wrapped(text) {
-            ended = Ended { success: ended.success, ..told };
+        if let Some((text, run)) = unwrap(text) {
+            ended = Ended { success: ended.success, ..run };
             output = text;
         } else {
-            ended = Ended { success: ended.success, ..headed(text) };
+            ended = Ended { success: ended.success, ..parse_head(text) };
         }
     }
     let outcome = match ended {
-        Ended { success: Some(false), .. } => Outcome::Failed(words(&output)),
+        Ended { success: Some(false), .. } => Outcome::Failed(to_text(&output)),
         Ended { success: None, exit_code: Some(code), .. } if code != 0 => {
-            let text = words(&output);
-            let said = text.split_once("\nOutput:\n").filter(|_| ended.headed).map_or(text.as_str(), |(_, said)| said);
-            Outcome::Failed(format!("exit code {code}: {}", said.trim()))
+            let text = to_text(&output);
+            let output = text
+                .split_once("\nOutput:\n")
+                .filter(|_| ended.has_head)
+                .map_or(text.as_str(), |(_, output)| output);
+            Outcome::Failed(format!("exit code {code}: {}", output.trim()))
         }
         Ended { .. } => Outcome::Done,
     };
-    let about = started(&output).map(|session| ("session".to_owned(), session.into())).into_iter().collect();
-    ToolResult { call_id, name: None, output, outcome, preliminary: false, duration_ms: ended.duration_ms, about }
+    let about = started_session(&output).map(|session| ("session".to_owned(), session.into())).into_iter().collect();
+    ToolResult { duration_ms: ended.duration_ms, about, ..ToolResult::new(call_id, output, outcome) }
 }
 
 /// `{"agent_id":"…","nickname":"…"}`: the call started another agent, whose session has that id.
-fn started(output: &Value) -> Option<String> {
+fn started_session(output: &Value) -> Option<String> {
     let text = output.as_str().filter(|text| text.starts_with('{'))?;
     let Ok(Value::Object(mut fields)) = serde_json::from_str(text) else { return None };
     match (fields.remove("agent_id"), fields.remove("nickname"), fields.is_empty()) {
@@ -54,12 +57,12 @@ struct Ended {
     success: Option<bool>,
     exit_code: Option<i64>,
     duration_ms: Option<u64>,
-    /// It is told in lines before the output.
-    headed: bool,
+    /// Lines before the output say so.
+    has_head: bool,
 }
 
-/// `{"output":"…","metadata":{"exit_code":0,"duration_seconds":0.3}}`, as older versions wrote a command's end.
-fn wrapped(text: &str) -> Option<(Value, Ended)> {
+/// `{"output":"…","metadata":{"exit_code":0,"duration_seconds":0.3}}`: the end of a command in older versions.
+fn unwrap(text: &str) -> Option<(Value, Ended)> {
     if !text.starts_with('{') {
         return None;
     }
@@ -73,10 +76,10 @@ fn wrapped(text: &str) -> Option<(Value, Ended)> {
         .then_some((output, Ended { exit_code, duration_ms: seconds.and_then(millis), ..Ended::default() }))
 }
 
-/// How many lines stand before a command's output at most.
+/// The maximum number of lines before a command's output.
 const HEAD_LINES: usize = 6;
 
-/// The lines before `Output:`, as newer versions write a command's end:
+/// Parses the lines before `Output:`, the end of a command in newer versions:
 ///
 /// ```text
 /// Chunk ID: 059e2a                     Exit code: 0
@@ -85,14 +88,14 @@ const HEAD_LINES: usize = 6;
 /// Original token count: 3
 /// Output:
 /// ```
-fn headed(text: &str) -> Ended {
+fn parse_head(text: &str) -> Ended {
     let mut ended = Ended::default();
     if !text.starts_with("Chunk ID: ") && !text.starts_with("Exit code: ") && !text.starts_with("Wall time: ") {
         return ended;
     }
-    ended.headed = true;
+    ended.has_head = true;
     for line in text.lines().take(HEAD_LINES).take_while(|line| *line != "Output:") {
-        let after = |begin| line.strip_prefix(begin);
+        let after = |prefix| line.strip_prefix(prefix);
         if let Some(code) = after("Exit code: ").or_else(|| after("Process exited with code ")) {
             ended.exit_code = code.parse().ok();
         } else if let Some(seconds) = after("Wall time: ").and_then(|rest| rest.strip_suffix(" seconds")) {
@@ -106,14 +109,13 @@ fn millis(seconds: f64) -> Option<u64> {
     (seconds.is_finite() && seconds >= 0.0).then_some((seconds * 1000.0).round() as u64)
 }
 
-fn words(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
+fn to_text(output: &Value) -> String {
+    match output {
         Value::Array(pieces) => {
             let texts = pieces.iter().filter_map(|piece| piece.get("text").and_then(Value::as_str));
             texts.collect::<Vec<_>>().join("\n")
         }
-        other => other.to_string(),
+        other => lenient::to_text(other),
     }
 }
 
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn how_a_command_ended_is_told_before_its_output() {
+    fn the_end_of_a_command_is_before_its_output() {
         let failed = read(r#""Chunk ID: 1\nWall time: 0.5000 seconds\nProcess exited with code 3\nOutput:\noh\n""#);
         assert_eq!(failed.outcome, Outcome::Failed("exit code 3: oh".to_owned()));
         assert!(failed.output.as_str().is_some_and(|text| text.starts_with("Chunk ID: 1")));

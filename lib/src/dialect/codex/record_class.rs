@@ -1,20 +1,20 @@
-//! What the lines of Codex are, by name: types of lines, of items and of events.
+//! The class of a Codex line: the types of lines, of items and of events.
 
 use std::borrow::Cow;
 
 use super::line::Line;
 
-/// What the `type` of a line says.
+/// The `type` of a line.
 #[derive(Clone)]
-pub(super) enum Type<'a> {
+pub(super) enum LineType<'a> {
     Meta,
-    /// Facts about a turn, or the world around it.
-    Surroundings,
+    /// Facts about a turn or its environment.
+    Context,
     Item,
     Event,
     Usage,
     Compacted,
-    /// An item or a header without its envelope.
+    /// A line without the envelope, in the oldest files.
     Bare(Bare),
     Untyped,
     Unknown(Cow<'a, str>),
@@ -27,52 +27,54 @@ pub(super) enum Bare {
     State,
 }
 
-impl<'a> Type<'a> {
-    pub(super) fn of(line: &Line<'a>) -> Type<'a> {
+impl<'a> LineType<'a> {
+    pub(super) fn from_line(line: &Line<'a>) -> LineType<'a> {
         match line.kind.0.as_deref() {
-            Some("session_meta") => Type::Meta,
-            Some("turn_context" | "world_state" | "inter_agent_communication_metadata") => Type::Surroundings,
-            Some("response_item") => Type::Item,
-            Some("event_msg") => Type::Event,
-            Some("token_usage_record") => Type::Usage,
-            Some("compacted") => Type::Compacted,
-            Some(item) if line.payload.0.is_none() && Item::is_bare(item, line) => Type::Bare(Bare::Item),
-            Some(_) => line.kind.0.clone().map_or(Type::Untyped, Type::Unknown),
-            None if line.record_type.0.is_some() => Type::Bare(Bare::State),
-            // Many programs write an id and a time; this one also wrote its instructions, if only as null.
-            None if line.id.0.is_some() && line.payload.0.is_none() && line.instructions.0 => Type::Bare(Bare::Meta),
-            None => Type::Untyped,
+            Some("session_meta") => LineType::Meta,
+            Some("turn_context" | "world_state" | "inter_agent_communication_metadata") => LineType::Context,
+            Some("response_item") => LineType::Item,
+            Some("event_msg") => LineType::Event,
+            Some("token_usage_record") => LineType::Usage,
+            Some("compacted") => LineType::Compacted,
+            Some(item) if line.payload.0.is_none() && Item::is_bare(item, line) => LineType::Bare(Bare::Item),
+            Some(_) => line.kind.0.clone().map_or(LineType::Untyped, LineType::Unknown),
+            None if line.record_type.0.is_some() => LineType::Bare(Bare::State),
+            // Many programs write an id and a time; Codex also wrote its instructions, at least as null.
+            None if line.id.0.is_some() && line.payload.0.is_none() && line.instructions.0 => {
+                LineType::Bare(Bare::Meta)
+            }
+            None => LineType::Untyped,
         }
     }
 }
 
-/// What a `response_item` is.
+/// The type of a `response_item`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Item {
     Message,
     Reasoning,
-    /// A call, answered by a result of its own.
+    /// A call that a `Result` answers.
     Call,
-    /// A call that the provider ran itself; nothing answers it.
+    /// A call that the provider ran; no item answers it.
     Hosted,
     Result,
-    /// What only the model is meant to see.
+    /// Context for the model only.
     Context,
     Snapshot,
 }
 
 impl Item {
-    /// Whether a line is such an item without its envelope: others have lines of these names too, of other fields.
+    /// Whether a line without an envelope is such an item: other agents use these types with other fields.
     fn is_bare(name: &str, line: &Line<'_>) -> bool {
-        match Item::named(name) {
+        match Item::from_type(name) {
             Some(Item::Message) => line.role.0.is_some() && line.content.is_some(),
-            // Younger than the envelope.
+            // Newer than the envelope.
             None | Some(Item::Context) => false,
             Some(_) => true,
         }
     }
 
-    pub(super) fn named(name: &str) -> Option<Item> {
+    pub(super) fn from_type(name: &str) -> Option<Item> {
         Some(match name {
             "message" | "agent_message" => Item::Message,
             "reasoning" => Item::Reasoning,
@@ -86,7 +88,7 @@ impl Item {
     }
 }
 
-/// What `event_msg` lines say: each repeats an item, or tells of the work around it.
+/// The types of `event_msg` lines: each repeats an item or reports progress.
 pub(super) const EVENTS: &[&str] = &[
     "agent_message",
     "agent_reasoning",
