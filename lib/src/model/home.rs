@@ -1,4 +1,4 @@
-//! Where a person's sessions may lie: handed to the library, which reads no environment itself.
+//! Where a person's sessions are: the caller passes it in, because the library reads no environment.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What a recorder may not take by itself: the clock, ids, and where it runs. [`Host::system`] is the one place that takes them.
+//! What the library does not read by itself: the clock, new ids, and where it runs. [`Host::system`] is the only place that does.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use jiff::Timestamp;
 pub struct Host {
     /// The clock.
     pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    /// Makes an id that nobody has made before.
+    /// Makes a unique id.
     pub new_id: Arc<dyn Fn() -> String + Send + Sync>,
     /// Where the agent works, absolute.
     pub cwd: PathBuf,
@@ -32,7 +32,7 @@ impl Host {
     pub fn system(version: &str) -> std::io::Result<Host> {
         Ok(Host {
             now: Arc::new(Timestamp::now),
-            // Random from the first digit on, so that a short beginning names one; and Qwen Code takes no version above 5.
+            // Random from the first digit on, so that a short prefix is unique; and Qwen Code accepts no version above 5.
             new_id: Arc::new(|| uuid::Uuid::new_v4().to_string()),
             cwd: std::env::current_dir()?,
             platform: std::env::consts::OS.to_owned(),

@@ -16,11 +16,11 @@ pub fn of(cwd: &Path) -> PathBuf {
     git_root(&cwd).unwrap_or(cwd)
 }
 
-/// A directory as somebody in `cwd` may have typed it: absolute, without `..`, and without links where it is there.
+/// The absolute path of a directory that was typed in `cwd`, without `..`, and without links if it exists.
 pub fn settled(cwd: &Path, dir: &Path) -> PathBuf {
     let path = cwd.join(dir);
     path.canonicalize().unwrap_or_else(|_| {
-        // Of what is not there, nothing is a link.
+        // In a path that does not exist, nothing is a link.
         let mut clean = PathBuf::new();
         for part in path.components() {
             match part {
@@ -33,14 +33,14 @@ pub fn settled(cwd: &Path, dir: &Path) -> PathBuf {
     })
 }
 
-/// [`of`], asked once for each directory: thousands of sessions lie in a few, and each answer looks into all folders above.
+/// [`of`], computed once for each directory: thousands of sessions share a few, and each answer looks into all folders above.
 #[derive(Debug, Default)]
 pub struct Projects(Mutex<HashMap<PathBuf, PathBuf>>);
 
 impl Projects {
-    /// The project that work in `cwd` belongs to, as it was when it was first asked for.
+    /// The project that work in `cwd` belongs to, as it was at the first call.
     pub fn of(&self, cwd: &Path) -> PathBuf {
-        // A thread that stopped while it held the map left whole answers in it.
+        // A thread that panicked with the lock left only whole answers in the map.
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(project) = known().get(cwd) {
             return project.clone();

@@ -18,7 +18,7 @@ const WINDOW_BYTES: u64 = 8 * 1024;
 const WINDOW_GROWTH: u64 = 4;
 const WINDOW_LIMIT_BYTES: u64 = 1024 * 1024;
 
-/// A file no larger than the windows after one step is read whole: that costs no more and tells everything.
+/// A file no larger than the windows after one step is read whole: that costs no more and shows everything.
 const WHOLE_BYTES: u64 = WINDOW_BYTES * WINDOW_GROWTH;
 
 /// How much of each file to read.

@@ -5,7 +5,7 @@
 //! file  ─look─▶ Growing  ─updates─▶ Update ─▶ text, JSON           a person
 //! ```
 //!
-//! After each look the messages told are those that reading the whole gives.
+//! After each look, the messages sent so far are those that reading the whole file gives.
 
 mod call;
 mod chunk;
@@ -42,14 +42,14 @@ pub enum Update {
     Removed(Vec<String>),
 }
 
-/// Where telling begins.
+/// Where following starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Begin {
-    /// With the first message.
+    /// At the first message.
     Everything,
-    /// With the last messages that are there at the first look.
+    /// At the last messages that exist at the first look.
     Last(usize),
-    /// With the first message that has a record at or behind this byte of the file, and the prompt that it answers.
+    /// At the first message that has a record at or after this byte of the file, and the prompt that it answers.
     At(u64),
 }
 
@@ -72,32 +72,32 @@ pub enum Begin {
 /// ```
 pub struct Follower {
     session: Session,
-    /// Whether more of it may tell that it is somebody else's.
+    /// Whether more bytes may show another dialect.
     guessed: bool,
     begin: Begin,
     begun: bool,
-    /// Ids of messages before the first that is told.
+    /// Ids of the messages before the first one that is sent.
     hidden: HashSet<String>,
-    /// What was told, in order.
-    told: Vec<Told>,
+    /// The messages that were sent, in order.
+    sent: Vec<Sent>,
 }
 
-/// A message that was told.
+/// A message that was sent.
 #[derive(Clone)]
-struct Told {
+struct Sent {
     id: String,
-    /// What it was made of, and what it said: the second is found out only where the first changed.
+    /// Hashes of the records it was made of, and of its content: the second is computed only if the first changed.
     made_of: u64,
     says: u64,
 }
 
 impl Follower {
-    /// Follows a session from where it stands.
+    /// Follows a session from its current state on.
     pub fn new(session: Session, begin: Begin) -> Follower {
-        Follower { session, guessed: false, begin, begun: false, hidden: HashSet::new(), told: Vec::new() }
+        Follower { session, guessed: false, begin, begun: false, hidden: HashSet::new(), sent: Vec::new() }
     }
 
-    /// Follows what is yet to come, from the first byte on.
+    /// Follows bytes that are yet to come.
     pub fn of_bytes(
         dialect: &'static dyn crate::dialect::Dialect,
         begin: Begin,
@@ -106,7 +106,7 @@ impl Follower {
         Follower::new(Session::from_bytes(dialect, Vec::new(), reading), begin)
     }
 
-    /// Follows what is yet to come, and finds out whose it is.
+    /// Follows bytes that are yet to come, and detects their dialect.
     pub fn guessing(begin: Begin, reading: &ReadOptions<'_>) -> Follower {
         Follower { guessed: true, ..Follower::of_bytes(detect::of_bytes(&[]), begin, reading) }
     }
@@ -116,16 +116,16 @@ impl Follower {
         self.session.append(appended, reading);
     }
 
-    /// Goes on with another reading of the same session: its file was rewritten, or is none that is appended to.
+    /// Continues with another reading of the same session: its file was rewritten, or is not appended to.
     pub fn replace(&mut self, session: Session) {
         if session.dialect().name() != self.session.dialect().name() {
-            // The same records may say something else now.
-            self.told.iter_mut().for_each(|told| told.made_of = !told.made_of);
+            // The same records may mean something else now.
+            self.sent.iter_mut().for_each(|sent| sent.made_of = !sent.made_of);
         }
         self.session = session;
     }
 
-    /// The session as it stands.
+    /// The session as it is now.
     pub fn session(&mut self, reading: &ReadOptions<'_>) -> &Session {
         if self.guessed {
             self.guess_again(reading);
@@ -134,7 +134,7 @@ impl Follower {
         &self.session
     }
 
-    /// The first lines of several dialects look alike: more of them tell better.
+    /// The first lines of several dialects look alike: with more of them, the guess is better.
     fn guess_again(&mut self, reading: &ReadOptions<'_>) {
         let contents = self.session.files.0.first().map(|file| &file.contents);
         let Some(Contents::Memory(bytes)) = contents else { return };
@@ -145,10 +145,9 @@ impl Follower {
         }
     }
 
-    /// Tells what changed since the last look. Costs as much as the session has records: look when bytes have come, not at
-    /// each of them.
+    /// What changed since the last look. The cost grows with the number of records: look after bytes have come, not at each byte.
     ///
-    /// After an error nothing counts as told, and the next look tells it.
+    /// After an error nothing counts as sent, and the next look returns it.
     pub fn updates(&mut self, reading: &ReadOptions<'_>) -> Result<Vec<Update>> {
         self.session(reading);
         let nothing = || Branch { records: Vec::new(), gaps: Vec::new(), cycle: Vec::new() };
@@ -157,12 +156,12 @@ impl Follower {
         let ids: Vec<String> = (0..conversation.len()).map(|at| conversation.id(at)).collect();
         let (hidden, first) = self.hide(&ids, &conversation);
         let known = self.still_in_sight(&ids[first..]);
-        let common = known.iter().zip(&ids[first..]).take_while(|(told, id)| told.id == **id).count();
+        let common = known.iter().zip(&ids[first..]).take_while(|(sent, id)| sent.id == **id).count();
         let mut updates = Vec::new();
         if common < known.len() {
-            updates.push(Update::Removed(known[common..].iter().map(|told| told.id.clone()).collect()));
+            updates.push(Update::Removed(known[common..].iter().map(|sent| sent.id.clone()).collect()));
         }
-        let mut told = Vec::with_capacity(ids.len() - first);
+        let mut sent = Vec::with_capacity(ids.len() - first);
         for (at, id) in ids.iter().enumerate().skip(first) {
             let before = known.get(at - first).filter(|_| at - first < common);
             let made_of = conversation.made_of(at);
@@ -177,17 +176,17 @@ impl Follower {
                     says
                 }
             };
-            told.push(Told { id: id.clone(), made_of, says });
+            sent.push(Sent { id: id.clone(), made_of, says });
         }
         self.hidden.extend(hidden);
-        (self.told, self.begun) = (told, true);
+        (self.sent, self.begun) = (sent, true);
         Ok(updates)
     }
 
-    /// Which messages are not told beside those that are not anyway, and the first that is.
+    /// The messages that become hidden, and the position of the first one that is sent.
     fn hide(&self, ids: &[String], conversation: &Conversation<'_, '_>) -> (Vec<String>, usize) {
-        let told: HashSet<&str> = self.told.iter().map(|told| told.id.as_str()).collect();
-        let known = ids.iter().position(|id| self.hidden.contains(id) || told.contains(id.as_str()));
+        let sent: HashSet<&str> = self.sent.iter().map(|sent| sent.id.as_str()).collect();
+        let known = ids.iter().position(|id| self.hidden.contains(id) || sent.contains(id.as_str()));
         let before = match (self.begin, known) {
             (Begin::Everything, _) => 0,
             (Begin::Last(count), _) if !self.begun => ids.len().saturating_sub(count),
@@ -218,10 +217,10 @@ impl Follower {
         conversation.len().checked_sub(1).is_none_or(|last| conversation.has_its_calls(last))
     }
 
-    /// What was told, without what lies before the window by now.
-    fn still_in_sight(&self, ids: &[String]) -> &[Told] {
+    /// The messages that were sent, without those before the window.
+    fn still_in_sight(&self, ids: &[String]) -> &[Sent] {
         let first = ids.first().filter(|_| !self.session.whole());
-        let before = first.and_then(|first| self.told.iter().position(|told| told.id == *first));
-        &self.told[before.unwrap_or(0)..]
+        let before = first.and_then(|first| self.sent.iter().position(|sent| sent.id == *first));
+        &self.sent[before.unwrap_or(0)..]
     }
 }

@@ -1,4 +1,4 @@
-//! The chunks of the AI SDK's UI message stream, as far as a session can be told in them.
+//! The chunks of the AI SDK's UI message stream, as far as a session needs them.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
@@ -36,7 +36,7 @@ pub enum Chunk {
         #[serde(skip_serializing_if = "Option::is_none")]
         provider_metadata: ProviderMetadata,
     },
-    /// It goes on.
+    /// More of it.
     TextDelta { id: String, delta: String },
     /// It ends.
     TextEnd {
@@ -52,7 +52,7 @@ pub enum Chunk {
         #[serde(skip_serializing_if = "Option::is_none")]
         provider_metadata: ProviderMetadata,
     },
-    /// It goes on.
+    /// More of it.
     ReasoningDelta { id: String, delta: String },
     /// It ends.
     ReasoningEnd {
@@ -111,7 +111,7 @@ pub enum Chunk {
         #[serde(skip_serializing_if = "Option::is_none")]
         provider_metadata: ProviderMetadata,
     },
-    /// Somebody said no.
+    /// The person refused it.
     ToolOutputDenied { tool_call_id: String },
     /// An application's own part, or one of ours beside the message.
     #[serde(untagged)]
@@ -149,7 +149,7 @@ pub struct DataChunk {
     pub id: Option<String>,
     /// The content.
     pub data: Value,
-    /// It is told beside the message and no part of it.
+    /// It is sent beside the message and is not a part of it.
     pub transient: bool,
 }
 

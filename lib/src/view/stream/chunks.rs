@@ -28,7 +28,7 @@ struct Streamed {
     id: String,
     metadata: Option<Map<String, Value>>,
     parts: Vec<Part>,
-    /// The last part is a text that may go on.
+    /// The last part is a text that may continue.
     open: bool,
     in_step: bool,
 }
@@ -42,7 +42,7 @@ impl Chunks {
         Chunks { sdk, streamed: None, sent: HashSet::new() }
     }
 
-    /// The chunks that tell an update.
+    /// The chunks of an update.
     pub fn of(&mut self, update: Update) -> Vec<Chunk> {
         match update {
             Update::Removed(ids) => {
@@ -180,12 +180,12 @@ fn beside(kind: &str, data: Value) -> Chunk {
     Chunk::Data(DataChunk { kind: kind.to_owned(), id: None, data, transient: true })
 }
 
-/// Says a new part, and tells whether it may go on. Steps are the message's own.
+/// Sends a new part, and returns whether it may continue. Steps are the message's own.
 fn say(at: usize, part: &Part, out: &mut Vec<Chunk>) -> Result<bool, Unsayable> {
     match part {
         Part::Text(text) => {
             let id = text_id(at);
-            // What is known at the end is said there; a text that never ends has only its beginning.
+            // What is known only at the end is sent with the end; a text that never ends has only its start.
             let provider_metadata =
                 text.provider_metadata.clone().filter(|_| text.state == Some(StreamState::Streaming));
             out.push(Chunk::TextStart { id: id.clone(), provider_metadata });
@@ -253,7 +253,7 @@ fn thought_id(at: usize, own: Option<&String>) -> String {
     own.cloned().unwrap_or_else(|| format!("reasoning-{at}"))
 }
 
-/// Whether this version has the chunks that a part may need: before 7, permissions and what is said of results have none.
+/// Whether this version has the chunks that a part may need: before 7, permissions and notes on results have none.
 fn has_chunks(part: &Part, sdk: Sdk) -> bool {
     match part {
         Part::Tool(tool) => sdk >= Sdk::V7 || (tool.approval().is_none() && tool.result_provider_metadata.is_none()),

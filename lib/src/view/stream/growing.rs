@@ -26,9 +26,9 @@ const WINDOW_MESSAGES: usize = 8;
 /// A file that is followed. It reads only what was appended; of a large file it begins with the end.
 pub struct Growing {
     source: Source,
-    /// Where agents keep their files, if the file's content tells whose it is.
+    /// The home to detect the dialect with, if nobody named it.
     guess_in: Option<Home>,
-    /// Whether more of it may tell that it is somebody else's.
+    /// Whether more of the file may show another dialect.
     guessed: bool,
     begin: Begin,
     open: Option<Open>,
@@ -37,14 +37,14 @@ pub struct Growing {
 
 struct Open {
     follower: Follower,
-    /// Whether the file is appended to; else each change is another reading.
+    /// Whether the file is appended to; else each change means reading it again.
     grows: bool,
-    /// The last bytes that were taken in.
+    /// The last bytes that were read.
     seam: Vec<u8>,
     stamp: Stamp,
 }
 
-/// What tells one state of a file from another without reading it.
+/// The state of a file, as far as it shows without reading.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Stamp {
     length: u64,
@@ -62,27 +62,27 @@ pub struct Look {
     pub updates: Vec<Update>,
 }
 
-/// What can happen to a file beside growing.
+/// What can happen to a file besides growing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
-    /// It is not there (any more).
+    /// It does not exist (any more).
     Gone,
-    /// It is there (again).
+    /// It exists (again).
     Appeared,
-    /// It was cut, or rewritten in its place.
+    /// It was truncated, or rewritten in place.
     Rewritten,
     /// Another file has its name now.
     Replaced,
 }
 
 impl Growing {
-    /// Follows a source, which may not be there yet.
+    /// Follows a source, which may not exist yet.
     pub fn new(source: Source, begin: Begin) -> Growing {
         Growing { source, guess_in: None, guessed: false, begin, open: None, gone: false }
     }
 
-    /// Follows a file of which nobody said whose it is: an empty one may become anybody's, and another's may take its place.
+    /// Follows a file whose dialect is detected: an empty file may become any dialect's, and another file may take its place.
     pub fn guessing(source: Source, begin: Begin, home: Home) -> Growing {
         Growing { guess_in: Some(home), guessed: true, ..Growing::new(source, begin) }
     }
@@ -92,7 +92,7 @@ impl Growing {
         &self.source
     }
 
-    /// Goes on with a file that was moved; false when what lies there is not the file that is followed.
+    /// Continues with a file that was moved; false if this is not the file that is followed.
     pub fn moved_to(&mut self, source: &Source) -> bool {
         let Some(open) = &mut self.open else { return false };
         if source.dialect.name() != self.source.dialect.name() || !open.is_at(source).unwrap_or(false) {
@@ -103,12 +103,12 @@ impl Growing {
         true
     }
 
-    /// The session as it stood at the last look.
+    /// The session as it was at the last look.
     pub fn session(&mut self, reading: &ReadOptions<'_>) -> Option<&Session> {
         self.open.as_mut().map(|open| open.follower.session(reading))
     }
 
-    /// Looks at the file, and tells what changed since the last look.
+    /// Looks at the file, and returns what changed since the last look.
     pub fn look(&mut self, reading: &ReadOptions<'_>) -> Result<Look> {
         let change = match (stamp(&self.source), self.open.take()) {
             (Err(error), before) => {
@@ -150,7 +150,7 @@ impl Growing {
         let Some(open) = &mut self.open else { return Ok(Look { change, updates: Vec::new() }) };
         match open.follower.updates(reading) {
             Ok(updates) => Ok(Look { change, updates }),
-            // Somebody rewrote it between two reads: the next look begins anew.
+            // Somebody rewrote it between two reads: the next look reads it again.
             Err(Error::Changed(_)) => {
                 (open.grows, open.stamp.length) = (false, u64::MAX);
                 Ok(Look { change, updates: Vec::new() })
@@ -159,7 +159,7 @@ impl Growing {
         }
     }
 
-    /// Finds out whose the file is now, and tells whether that has changed.
+    /// Detects the dialect again, and returns whether it changed.
     fn guess_again(&mut self) -> Result<bool> {
         let Some(home) = &self.guess_in else { return Ok(false) };
         let guess = detect::guess_file(&self.source.path, home)?;
@@ -173,7 +173,7 @@ impl Growing {
         Ok(true)
     }
 
-    /// The file's own trouble is told once; another's is an error.
+    /// A missing file is reported once; every other problem is an error.
     fn missing(&mut self, error: Error) -> Result<Look> {
         match &error {
             Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
@@ -197,7 +197,7 @@ impl Growing {
             }
             (Ok(session), None) => Follower::new(session, self.begin),
             (Err(error), Some(follower)) => {
-                // It is as it was; the next look tries again.
+                // Nothing changes here; the next look tries again.
                 let stamp = Stamp { length: u64::MAX, ..stamp };
                 self.open = Some(Open { follower, grows: false, seam: Vec::new(), stamp });
                 return Err(error);
@@ -219,7 +219,7 @@ impl Open {
         Ok(open)
     }
 
-    /// Whether its file lies there. The system gives the number of a deleted file to a new one, so that the content must fit.
+    /// Whether its file is at this source. The system reuses the number of a deleted file, so the content must match too.
     fn is_at(&self, source: &Source) -> Result<bool> {
         let stamp = stamp(source)?;
         if stamp.file != self.stamp.file || !self.grows {
@@ -238,7 +238,7 @@ impl Open {
         Ok(())
     }
 
-    /// Takes in what was appended; or tells why the file must be read anew.
+    /// Reads what was appended, or returns why the whole file must be read again.
     fn catch_up(&mut self, stamp: Stamp, reading: &ReadOptions<'_>) -> Result<Option<Change>> {
         let taken = self.follower.session.read_bytes();
         if !self.grows {
