@@ -2,6 +2,12 @@
 
 use serde_json::{Value, json};
 
+/// The exit code when nothing was found, or something is wrong with it.
+pub(crate) const FOUND_PROBLEMS: u8 = 1;
+
+/// The exit code when nothing could be done.
+pub(crate) const FAILED: u8 = 2;
+
 /// What ends a command early.
 #[derive(Debug)]
 pub(crate) struct Failure {

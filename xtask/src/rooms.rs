@@ -1,7 +1,8 @@
-//! The rooms of the library and in which direction they may import: a room uses itself and the rooms before it.
+//! The rooms of a crate and in which direction they may import: a room uses itself and the rooms before it.
 //!
 //! ```text
-//! model ◀ redact ◀ dialect ◀ session ◀ view ◀ disk ◀ write ◀ transfer
+//! lib   model ◀ redact ◀ dialect ◀ session ◀ view ◀ disk ◀ write ◀ transfer
+//! cli   terminal ◀ render ◀ session ◀ record ◀ commands
 //! ```
 
 use crate::source::{Source, is_word};
@@ -12,13 +13,15 @@ struct House {
     rooms: &'static [&'static str],
 }
 
-const LIBRARY: House =
-    House { src: "lib/src/", rooms: &["model", "redact", "dialect", "session", "view", "disk", "write", "transfer"] };
+const HOUSES: [House; 2] = [
+    House { src: "lib/src/", rooms: &["model", "redact", "dialect", "session", "view", "disk", "write", "transfer"] },
+    House { src: "cli/src/", rooms: &["terminal", "render", "session", "record", "commands"] },
+];
 
 /// Finds imports that point to a later room, and paths that hide which room they mean.
 pub(crate) fn check(path: &str, source: &Source) -> Vec<String> {
-    let house = &LIBRARY;
-    let Some(inside) = path.strip_prefix(house.src) else { return Vec::new() };
+    let found = HOUSES.iter().find_map(|house| Some((house, path.strip_prefix(house.src)?)));
+    let Some((house, inside)) = found else { return Vec::new() };
     let Some(own) = house.position(inside) else { return Vec::new() };
     let depth = module_depth(inside);
     let code = source.shipped_code();
@@ -103,5 +106,6 @@ mod tests {
         }
         assert_eq!(found("lib/src/lib.rs", "pub use crate::write::store::Store;"), [""; 0]);
         assert_eq!(found("cli/src/ctx.rs", "use crate::commands;"), [""; 0]);
+        assert_eq!(found("cli/src/render/table.rs", "use crate::commands::list;").len(), 1);
     }
 }

@@ -27,14 +27,9 @@ use clap::CommandFactory;
 
 use crate::args::{Cli, Command};
 use crate::ctx::Ctx;
+pub(crate) use crate::failure::FOUND_PROBLEMS;
 use crate::failure::Failure;
 use crate::session::writable;
-
-/// The exit code when nothing was found, or something is wrong with it.
-pub(crate) const FOUND_PROBLEMS: u8 = 1;
-
-/// The exit code when nothing could be done.
-pub(crate) const FAILED: u8 = 2;
 
 /// Runs the command that was typed.
 pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {

@@ -12,9 +12,8 @@ use std::process::ExitCode;
 use scrollback::model::error::Error;
 use scrollback::write::recorder::Recorder;
 
-use crate::commands::{FAILED, FOUND_PROBLEMS};
 use crate::ctx::Ctx;
-use crate::failure::{self, Failure, FailureKind};
+use crate::failure::{self, FAILED, FOUND_PROBLEMS, Failure, FailureKind};
 use crate::record::acks::{Acks, Line};
 use crate::record::destination::{Destination, Opened, let_fail};
 use crate::record::ingest::{Ingest, Op, Parsed};
