@@ -111,7 +111,7 @@ fn a_fork_is_a_session_of_its_own() {
     ID is a fork of s1
     [exit 0]
     4 records in $HOME/.sage/sessions/ID/messages.jsonl
-    The source is as it was; `scrollback remove ID` takes the fork away.
+    The source is unchanged. Run `scrollback remove ID` to remove the fork.
     ");
     let told = env.run(&["fork", "s1#a1", "--id", "mine", "--json"]).json();
     assert_eq!(told, json!({"session": "mine", "record": "a1", "path": "$HOME/.sage/sessions/mine/messages.jsonl"}));
@@ -154,13 +154,13 @@ fn what_is_removed_can_be_put_back() {
     assert_snapshot!(env.run(&["trash"]).all(), @"
     [exit 1]
     scrollback: the trash is empty
-    hint: `scrollback remove` puts sessions there
+    hint: run `scrollback remove SESSION` to move a session there
     ");
     assert_eq!(env.run(&["trash", "--json"]).json(), json!([]));
     assert_snapshot!(env.run(&["remove", "s1"]).all(), @"
     s1 is in the trash
     [exit 0]
-    `scrollback trash restore s1` puts it back.
+    Run `scrollback trash restore s1` to restore it.
     ");
     assert!(!path.exists());
     assert_eq!(env.run(&["show", "s1"]).code, 1);
@@ -168,7 +168,7 @@ fn what_is_removed_can_be_put_back() {
     ID  REMOVED   TITLE                 AGENT   PATH
     s1  just now  What is two and two?  native  $HOME/.sage/sessions/s1/messages.jsonl
     [exit 0]
-    `scrollback trash restore ID` puts one back.
+    Run `scrollback trash restore ID` to restore one.
     ");
     let listed = env.run(&["trash", "--json"]).json();
     assert_eq!(
@@ -176,7 +176,7 @@ fn what_is_removed_can_be_put_back() {
         (&json!("s1"), &json!("s1"), &json!("2026-11-15T12:00:00Z"))
     );
     assert_snapshot!(env.run(&["trash", "restore", "s"]).all(), @"
-    s1 is back
+    s1 is restored
     [exit 0]
     $HOME/.sage/sessions/s1/messages.jsonl
     ");

@@ -1,4 +1,4 @@
-//! `fork`: a branch of a session becomes a session of its own.
+//! `fork`: copies a branch of a session to a new session.
 
 use std::process::ExitCode;
 
@@ -16,14 +16,14 @@ use crate::terminal::clean;
 
 /// Copy a branch into a new session
 ///
-/// Copies the newest branch, or the one that ends in RECORD, under a fresh id into the store that the session lies in; what else the session holds stays
-/// behind, and the session itself is not changed. File snapshots of its messages and the title go along, and every record tells where it comes from.
+/// Copies the newest branch, or the one that ends with RECORD, to a new session in the same store. The title is copied too, and so are the snapshots and
+/// file backups of the branch; other branches are not. Every copied record names its origin. The source does not change.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ForkArgs {
     /// Session id, unique beginning, @, or a path; #RECORD ends the branch there
     #[arg(value_name = "SESSION[#RECORD]")]
     session: SessionName,
-    /// Call the new session so
+    /// Id of the new session
     #[arg(long, value_name = "ID")]
     id: Option<String>,
 }
@@ -39,7 +39,7 @@ pub(crate) fn run(args: &ForkArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         let places = plural(forked.closed_gaps as u64, "place");
         ctx.caution(
             "closed-gaps",
-            &format!("records are missing on this branch in {places}: the fork goes on there as if not"),
+            &format!("records are missing on this branch in {places}; the fork closes the gaps"),
         )?;
     }
     if ctx.json {
@@ -50,6 +50,6 @@ pub(crate) fn run(args: &ForkArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     ctx.line(&format!("{} is a fork of {}", clean::line(forked.session.as_str()), clean::line(&writable.id())))?;
     let records = plural(forked.records as u64, "record");
     ctx.note(&format!("{records} in {}", forked.path.display()))?;
-    ctx.note(&format!("The source is as it was; `scrollback remove {}` takes the fork away.", forked.session))?;
+    ctx.note(&format!("The source is unchanged. Run `scrollback remove {}` to remove the fork.", forked.session))?;
     Ok(ExitCode::SUCCESS)
 }

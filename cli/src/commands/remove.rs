@@ -1,4 +1,4 @@
-//! `remove`: sessions go into the trash.
+//! `remove`: moves sessions to the trash.
 
 use std::process::ExitCode;
 
@@ -14,11 +14,11 @@ use crate::session::warnings;
 use crate::session::writable::{Done, Writable};
 use crate::terminal::clean;
 
-/// Move sessions into the trash
+/// Move sessions to the trash
 ///
-/// Moves the files of each session, what describes it and its sub-agents' sessions with it. `trash` lists what was removed, `trash restore` puts it back;
-/// nothing in the trash expires. Close the agent first: one that still has a session open, and has been silent for more than a minute, is not noticed,
-/// and what it writes next begins the session anew.
+/// Moves the files of each session to the trash, with its sidecar, its file history and its sub-agents' sessions. `trash` lists removed sessions, `trash
+/// restore` restores one; nothing in the trash expires. Close the agent first: an agent that has a session open but has not written for more than a minute
+/// is not noticed, and its next line would create the session again.
 #[derive(clap::Args, Debug)]
 pub(crate) struct RemoveArgs {
     /// Session id, unique beginning, @, or a path (can be repeated)
@@ -26,22 +26,22 @@ pub(crate) struct RemoveArgs {
     sessions: Vec<SessionName>,
 }
 
-/// What `--json` prints of one.
+/// What `--json` prints for each session.
 #[derive(Serialize)]
 struct Gone {
     #[serde(flatten)]
     done: Done,
-    /// What it is called in the trash.
+    /// Its id in the trash.
     trash: String,
 }
 
 pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    // All are found before the first is moved: a typing error removes nothing.
+    // All are looked up before the first is moved: a typing error removes nothing.
     let found = args.sessions.iter().map(|name| Writable::find(name, global, ctx));
     let mut found: Vec<Writable> = found.collect::<Result<_, _>>()?;
     if let Some(record) = found.iter().find_map(|writable| writable.record.as_ref()) {
-        let failure = Failure::new(FailureKind::Usage, format!("#{record} is a record, and only sessions are removed"));
-        return Err(failure.hint("`scrollback rewind` leaves records behind and keeps them"));
+        let failure = Failure::new(FailureKind::Usage, format!("#{record} is a record; only sessions can be removed"));
+        return Err(failure.hint("run `scrollback rewind` to continue from an earlier record"));
     }
     let mut known = std::collections::HashSet::new();
     found.retain(|writable| known.insert(writable.source.path.clone()));
@@ -73,7 +73,7 @@ fn remove(writable: &Writable, ctx: &mut Ctx) -> Result<Gone, Failure> {
     let removed = trash.remove(&writable.session)?;
     if !ctx.json {
         ctx.line(&format!("{} is in the trash", clean::line(&writable.id())))?;
-        ctx.note(&format!("`scrollback trash restore {}` puts it back.", removed.id))?;
+        ctx.note(&format!("Run `scrollback trash restore {}` to restore it.", removed.id))?;
     }
     let path = removed.root.join(&removed.id);
     Ok(Gone { done: Done { session: writable.id(), record: None, path }, trash: removed.id })

@@ -1,4 +1,4 @@
-//! `trash`: what was removed, and the way back.
+//! `trash`: lists removed sessions and restores them.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,12 +18,12 @@ use crate::terminal::clean;
 use crate::terminal::markdown::plain_preview;
 use crate::terminal::paint::Paint;
 
-/// What a cell looks at of a title: more than any window is wide.
+/// Titles are cut to this length before layout: more than any terminal is wide.
 const TITLE_CHARS: usize = 200;
 
-/// List removed sessions, or put one back
+/// List removed sessions, or restore one
 ///
-/// Lists what `remove` moved aside, the last removed first. Nothing expires: delete a session's folder in the trash to be rid of it for good.
+/// Lists the sessions that `remove` moved to the trash, the last removed first. Nothing expires: to delete a session for good, delete its folder in the trash.
 #[derive(clap::Args, Debug)]
 pub(crate) struct TrashArgs {
     #[command(subcommand)]
@@ -35,12 +35,12 @@ enum TrashCommand {
     Restore(RestoreArgs),
 }
 
-/// Put a removed session back where it was
+/// Restore a removed session
 ///
-/// Where something is by now, nothing is moved.
+/// Moves its files back to where they were. If one of those places is taken by now, nothing is moved.
 #[derive(clap::Args, Debug)]
 struct RestoreArgs {
-    /// What `trash` calls it, its session id, or a unique beginning
+    /// Its id in the trash, its session id, or a unique prefix
     id: String,
 }
 
@@ -58,9 +58,8 @@ fn list(global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         return Ok(if removed.is_empty() { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS });
     }
     if removed.is_empty() {
-        return Err(
-            Failure::new(FailureKind::NotFound, "the trash is empty").hint("`scrollback remove` puts sessions there")
-        );
+        return Err(Failure::new(FailureKind::NotFound, "the trash is empty")
+            .hint("run `scrollback remove SESSION` to move a session there"));
     }
     let mut table = Table::new(vec![
         Column::fixed("ID"),
@@ -81,7 +80,7 @@ fn list(global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let table = table.render(ctx.look.width, ctx.paint());
     write!(ctx.out, "{table}")?;
     ctx.out.flush()?;
-    ctx.note("`scrollback trash restore ID` puts one back.")?;
+    ctx.note("Run `scrollback trash restore ID` to restore one.")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -100,7 +99,7 @@ fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCod
             0 => Failure::new(FailureKind::NotFound, format!("nothing in the trash matches {:?}", args.id)),
             count => Failure::new(FailureKind::Usage, format!("{count} removed sessions match {:?}", args.id)),
         };
-        return Err(failure.hint("`scrollback trash` lists what is there; say the whole ID of one"));
+        return Err(failure.hint("run `scrollback trash` to list them, and give a whole id"));
     };
     let back = Trash::open(&only.root, ctx.host()?).restore(&only.id)?;
     let (session, path) = (back.origin.session, back.origin.path);
@@ -108,12 +107,12 @@ fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCod
         ctx.print_json(&Done { session, record: None, path })?;
         return Ok(ExitCode::SUCCESS);
     }
-    ctx.line(&format!("{} is back", clean::line(&session)))?;
+    ctx.line(&format!("{} is restored", clean::line(&session)))?;
     ctx.note(&path.display().to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Everything in every trash that the commands put sessions into; what cannot be told is told beside it.
+/// The removed sessions in every trash; what cannot be read is a warning.
 fn removed(global: &Global, ctx: &mut Ctx) -> Result<Vec<Removed>, Failure> {
     let mut all = Vec::new();
     for root in roots(global, ctx) {

@@ -10,13 +10,14 @@ mod record_class;
 mod tool_run;
 mod write;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) use folder_name::whole_folder_name;
 pub use folder_name::{documented_folder_name, folder_name};
 pub use part::blocks;
 
 use super::{Dialect, Event, RepeatedId, ResultOrder, SessionFacts, Traits};
+use crate::dialect::file_backups;
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
@@ -45,6 +46,10 @@ impl Dialect for ClaudeCode {
         ["*/*.jsonl", "*/*/subagents/agent-*.jsonl"]
             .map(|pattern| Layout { sidecar: Some("*.meta.json"), ..Layout::lines(store.join("projects"), pattern) })
             .into()
+    }
+
+    fn file_history(&self, store: &Path, log: &Path) -> Option<PathBuf> {
+        file_backups::folder(store, log)
     }
 
     fn traits(&self) -> Traits {

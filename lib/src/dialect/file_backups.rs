@@ -2,12 +2,21 @@
 //!
 //! The copies lie in `<store>/file-history/<session>/`, one file for each version of a file.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
 use crate::dialect::line_builder::{Fields, fields};
 use crate::model::record::{After, Before, FileState};
 
 const KEY: &str = "trackedFileBackups";
+
+/// The folder of a session's backups. A sub-agent's are among those of its session.
+pub(crate) fn folder(store: &Path, log: &Path) -> Option<PathBuf> {
+    let session = log.file_stem()?;
+    let is_sub_agent = session.to_string_lossy().starts_with("agent-");
+    (!is_sub_agent).then(|| store.join("file-history").join(session))
+}
 
 /// Takes the file states out of a snapshot's fields. What is not understood stays there.
 pub(crate) fn take(snapshot: &mut Fields) -> Vec<FileState> {

@@ -21,7 +21,7 @@ mod qwen_code;
 mod sage_el;
 mod unknown;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use ai_sdk::AiSdk;
 pub use claude_code::{ClaudeCode, blocks as anthropic_blocks, documented_folder_name, folder_name};
@@ -99,6 +99,11 @@ pub trait Dialect: Sync {
 
     /// Whom the session is with, if the path of its file says so. See [`Event::Peer`].
     fn peer_from_path(&self, _path: &Path) -> Option<String> {
+        None
+    }
+
+    /// The folder of a session's file backups, if the agent keeps them in one; `log` is the session's file in `store`.
+    fn file_history(&self, _store: &Path, _log: &Path) -> Option<PathBuf> {
         None
     }
 

@@ -71,6 +71,11 @@ impl Dialect for Native {
         Some(folder.file_name()?.to_string_lossy().into_owned())
     }
 
+    /// As the seed describes it; Sage itself keeps its copies in the project.
+    fn file_history(&self, _store: &Path, log: &Path) -> Option<PathBuf> {
+        Some(log.with_file_name("backups"))
+    }
+
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
         let about: Sidecar<'a> = serde_json::from_str(text)?;
         emit(Event::Facts(SessionFacts {

@@ -10,11 +10,12 @@ mod record_class;
 mod tool_run;
 mod write;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use super::{Dialect, Event, RepeatedId, ResultOrder, SessionFacts, Traits};
+use crate::dialect::file_backups;
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
@@ -42,6 +43,10 @@ impl Dialect for QwenCode {
         ["*/chats/*.jsonl", "*/chats/archive/*.jsonl", "*/subagents/*/agent-*.jsonl"]
             .map(|pattern| Layout { sidecar: Some("*.meta.json"), ..Layout::lines(store.join("projects"), pattern) })
             .into()
+    }
+
+    fn file_history(&self, store: &Path, log: &Path) -> Option<PathBuf> {
+        file_backups::folder(store, log)
     }
 
     fn traits(&self) -> Traits {

@@ -55,6 +55,10 @@ pub(crate) trait Disk: Send + Sync {
     fn is_same_file(&self, _one: &Path, _other: &Path) -> bool {
         false
     }
+    /// Gives a file the permissions of another one. A simulated disk has none.
+    fn copy_mode(&self, _from: &Path, _to: &Path) -> io::Result<()> {
+        Ok(())
+    }
     /// Reads a session that lies on it.
     fn read_session(&self, source: &Source, reading: &ReadOptions<'_>) -> Result<Session> {
         Session::open(source, reading)
@@ -195,6 +199,14 @@ impl Disk for Real {
             Some((_, real)) => real,
             None => path.to_path_buf(),
         }
+    }
+
+    #[cfg(unix)]
+    fn copy_mode(&self, from: &Path, to: &Path) -> io::Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        // Who runs a program in whose name is not copied.
+        let mode = fs::symlink_metadata(from)?.permissions().mode() & 0o777;
+        fs::set_permissions(to, fs::Permissions::from_mode(mode))
     }
 
     #[cfg(unix)]

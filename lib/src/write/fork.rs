@@ -1,13 +1,14 @@
-//! A session becomes another one: one branch, copied under a fresh id. The source is only read.
+//! Copies one branch of a session to a new session. The source is only read.
 //!
 //! ```text
-//! source  u1 ─ a1 ─ u2 ─ a2          what is not on the branch stays behind;
-//!              └─ [gap] u3 ─ a3      gaps are closed, and that is told
-//! fork    u1 ─ a1 ─ u3 ─ a3          each record hangs on the one before it
+//! source  u1 ─ a1 ─ u2 ─ a2          other branches are not copied;
+//!              └─ [gap] u3 ─ a3      gaps are closed and counted
+//! fork    u1 ─ a1 ─ u3 ─ a3          the parent of each record is the one before it
 //! ```
 //!
-//! Of a line only who and what it hangs on changes ([`Writing::adopt`](crate::dialect::writer::Writing::adopt)): other fields keep their bytes.
+//! In a line only ids change ([`Writer::adopt`](crate::dialect::writer::Writer::adopt)): other fields keep their bytes.
 
+mod backups;
 mod line;
 mod plan;
 mod staged;
@@ -28,26 +29,27 @@ use crate::session::read::source::Source;
 use crate::session::{Branch, RecordRef, Session, State};
 use crate::write::recorder::{Log, Start};
 use crate::write::store::{NewSession, Store, check_name, link_named};
-use plan::{Stands, linear_plan, plan, take_header};
-use staged::Out;
+use backups::Backups;
+use plan::{CopyAs, linear_plan, plan, take_header};
+use staged::LineWriter;
 pub(crate) use staged::Staged;
 
-/// How a dialect takes a line over.
+/// Gives a line to another session. See [`crate::dialect::writer::Writer::adopt`].
 type Adopt = fn(Value, &Adoption<'_>) -> Value;
 
 /// What to fork.
 #[derive(Debug, Clone, Copy)]
 pub struct Fork<'a> {
-    /// The record that the branch ends in; the session's head where none is named.
+    /// The last record of the branch; the session's head if there is none.
     pub head: Option<&'a str>,
-    /// The new session's id; a fresh one where none is given.
+    /// The new session's id; generated if there is none.
     pub id: Option<&'a str>,
 }
 
-/// A session that was forked.
+/// The new session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Forked {
-    /// The new session.
+    /// Its id.
     pub session: SessionId,
     /// Its file.
     pub path: PathBuf,
@@ -55,17 +57,18 @@ pub struct Forked {
     pub head: RecordId,
     /// How many records it has.
     pub records: usize,
-    /// How many places where a record was missing are closed in it.
+    /// How many gaps on the branch were closed.
     pub closed_gaps: usize,
-    /// What happened on the way.
+    /// What the user should know.
     pub warnings: Vec<Warning>,
 }
 
 impl Store {
-    /// Copies a branch of a session into a new one. A session that is there already is refused, and nothing stays of a copy that failed.
+    /// Copies a branch of a session, and the file backups that it names, to a new session. Fails if that one exists; a failed copy
+    /// leaves nothing.
     pub fn fork(&self, session: &Session, fork: Fork<'_>) -> Result<Forked> {
         let adopt = self.check_fork(session)?;
-        let head = end_of(session, fork.head)?;
+        let head = find_head(session, fork.head)?;
         let branch = session.branch(head);
         let id = SessionId(fork.id.map_or_else(|| (self.host.new_id)(), str::to_owned));
         let cwd = session.cwd().map_or_else(|| self.host.cwd.clone(), PathBuf::from);
@@ -81,13 +84,15 @@ impl Store {
         self.check_free(&path, fork.id)?;
         let header = (self.writing.header)(&beginning);
         let staged = Staged::make(&*self.disk, &path, &(self.host.new_id)())?;
-        let copied = self.copy(session, &branch, adopt, &id, header, staged.file()).and_then(|(head, records)| {
-            self.check_copy(staged.file(), &head, records)?;
+        let published = (|| {
+            let (head, records) = self.copy(session, &branch, adopt, &id, header, staged.file())?;
+            let copy = self.check_copy(staged.file(), &head, records)?;
+            let backups = Backups::copy(&*self.disk, session, &copy, &path)?;
+            staged.publish().inspect_err(|_| backups.clean_up())?;
             Ok((head, records))
-        });
-        let published = copied.and_then(|copied| staged.publish().map(|()| copied));
-        let (head, records) = published.inspect_err(|_| staged.clean_up())?;
-        // It is there, whatever comes of the file beside it.
+        })();
+        let (head, records) = published.inspect_err(|_: &Error| staged.clean_up())?;
+        // The fork exists, even if its sidecar cannot be written.
         let described = self.describe(session, &id, &path, &project);
         let warnings = described.unwrap_or_else(|_| vec![Warning::NoSidecar]);
         let closed_gaps = branch.gaps.len() + usize::from(!branch.cycle.is_empty());
@@ -100,7 +105,7 @@ impl Store {
         let what = if session.dialect().name() != self.dialect.name() {
             "another dialect's records"
         } else if !matches!(session.source.layout.format, Format::Lines) {
-            "a fork of a session that is no file of lines"
+            "a fork of a session that is not a file of lines"
         } else if !session.whole() {
             "a fork of a session that was read in part"
         } else {
@@ -109,21 +114,21 @@ impl Store {
         Err(cannot(what))
     }
 
-    /// Refuses a place where something of a session lies already.
+    /// Fails if the place of the new session is taken.
     fn check_free(&self, path: &Path, chosen: Option<&str>) -> Result<()> {
         let layout = Source::file(self.dialect, path).layout;
         let companions = layout.companions.iter().map(|name| path.with_file_name(name));
         let taken = std::iter::once(path.to_path_buf()).chain(companions).find(|path| self.disk.exists(path));
-        // A format that puts the time into its names has another place for the same id.
+        // File names may contain the time: the same id can have another path.
         let known = || chosen.and_then(|id| self.source(id).ok()).map(|known| known.path);
         if taken.is_some() && self.writing.ended_path.is_some() {
-            let what = "a fork beside the session that goes on: there is one at a time".to_owned();
+            let what = "a fork beside the current session: there is one at a time".to_owned();
             return Err(Error::cannot_store(self.dialect.name(), what));
         }
         taken.or_else(known).map_or(Ok(()), |taken| Err(Error::Exists(taken)))
     }
 
-    /// Writes the branch to a file, and tells the last record and how many there are.
+    /// Writes the branch to a file. Returns the last record and the number of records.
     fn copy(
         &self,
         session: &Session,
@@ -139,57 +144,57 @@ impl Store {
             Shape::Tree => plan(session, branch)?,
             Shape::Linear => linear_plan(session, branch),
         };
-        let mut out = Out::create(&*self.disk, file)?;
+        let mut out = LineWriter::create(&*self.disk, file)?;
         match take_header(&mut plan, kind_of_header.as_deref())? {
-            Some(own) => plan.insert(0, (own, Stands::Aside)),
-            None => out.held = self.bytes(&header),
+            Some(own) => plan.insert(0, (own, CopyAs::Side)),
+            None => out.buffer = self.bytes(&header),
         }
         let (mut last, mut records): (Option<RecordId>, usize) = (None, 0);
-        for (record, stands) in plan {
+        for (record, copy_as) in plan {
             let known = RecordId(record.id().into_owned());
-            let parent = last.clone().filter(|_| stands == Stands::Straight);
+            let parent = last.clone().filter(|_| copy_as == CopyAs::Link);
             let place = format!("at-{}", out.position());
             for piece in record.raw()? {
                 let by = Adoption { session: id, parent: parent.as_ref(), from: (&from, &known) };
                 let text = sanitize::whole(&piece);
-                let line = line::adopted(&text, |value| adopt(value, &by)).ok_or_else(|| self.odd(&known))?;
+                let line = line::adopted(&text, |value| adopt(value, &by)).ok_or_else(|| self.cannot_copy(&known))?;
                 out.line(&line)?;
             }
-            if stands == Stands::Straight {
-                // A record without a name is called after its place, which is another one now.
+            if copy_as == CopyAs::Link {
+                // A record without an id is named after its offset, which has changed.
                 last = Some(if record.id() == record.place().name() { RecordId(place) } else { known });
                 records += 1;
             }
         }
         out.finish()?;
-        let nothing = || Error::CannotContinue { record: from.to_string(), why: "it holds no record" };
+        let nothing = || Error::CannotContinue { record: from.to_string(), why: "it has no record" };
         Ok((last.ok_or_else(nothing)?, records))
     }
 
-    /// Makes sure that a reader finds what was copied, before anybody else can.
-    fn check_copy(&self, file: &Path, head: &RecordId, records: usize) -> Result<()> {
+    /// Reads the copy before it is published, and fails if a record is missing.
+    fn check_copy(&self, file: &Path, head: &RecordId, records: usize) -> Result<Session> {
         let copy = self.read(&Source::file(self.dialect, file))?;
         let end = match self.writing.shape {
             Shape::Tree => copy.find(head.as_str()).ok(),
-            // Of equal names the first one may have stayed behind.
+            // The first of several records of one name may not have been copied.
             Shape::Linear => copy.head(),
         };
         let is_whole = end.is_some_and(|end| {
             let branch = copy.branch(end);
             branch.records.len() == records && branch.gaps.is_empty() && branch.cycle.is_empty()
         });
-        if is_whole { Ok(()) } else { Err(self.odd(head)) }
+        if is_whole { Ok(copy) } else { Err(self.cannot_copy(head)) }
     }
 
-    fn odd(&self, record: &RecordId) -> Error {
+    fn cannot_copy(&self, record: &RecordId) -> Error {
         let what = format!(
-            "a copy of {}, which has another record's name or is too deep",
+            "a copy of {}, which has the id of another record or is nested too deeply",
             crate::model::issue::quoted(record.as_str())
         );
         Error::cannot_store(self.dialect.name(), what)
     }
 
-    /// Writes the file beside the new log. It begins with what the source's says: another program may keep more there.
+    /// Writes the sidecar of the new log. Unknown fields come from the source's sidecar.
     pub(crate) fn describe(&self, from: &Session, id: &SessionId, path: &Path, project: &Path) -> Result<Vec<Warning>> {
         let source = Source::file(self.dialect, path);
         let place = self.place(id.clone(), path);
@@ -203,7 +208,7 @@ impl Store {
         }
         start.tally.git_branch = from.git_branch().map(str::to_owned);
         start.tally.title = from.title().map(|title| title.text.clone());
-        // A fork may end earlier than its source; what another format says of an end may have no place here.
+        // A fork may end earlier than its source. Another format may not record how a session ended.
         let is_copy = from.dialect().name() == self.dialect.name();
         start.tally.end = end_of_session(if is_copy { &session } else { from });
         let own = from.source.sidecar().filter(|_| from.dialect().name() == self.dialect.name());
@@ -214,7 +219,7 @@ impl Store {
     }
 }
 
-/// Where a session ends that nobody records.
+/// How a session ended.
 fn end_of_session(session: &Session) -> End {
     let Some(head) = session.head() else { return End::Closed };
     let branch = session.branch(head);
@@ -225,10 +230,10 @@ fn end_of_session(session: &Session) -> End {
     }
 }
 
-fn end_of<'s>(session: &'s Session, name: Option<&str>) -> Result<RecordRef<'s>> {
+fn find_head<'s>(session: &'s Session, name: Option<&str>) -> Result<RecordRef<'s>> {
     let head = match name {
         None => session.head(),
         Some(name) => Some(link_named(session, name)?),
     };
-    head.ok_or_else(|| Error::CannotContinue { record: session.id().to_string(), why: "it holds no record" })
+    head.ok_or_else(|| Error::CannotContinue { record: session.id().to_string(), why: "it has no record" })
 }

@@ -6,6 +6,7 @@ pub mod fork;
 pub mod rotate;
 pub mod trash;
 
+mod copy;
 mod private_file;
 
 pub use private_file::replace_private_file;

@@ -1,22 +1,22 @@
-//! Removed sessions: moved aside with a note of where they were, and moved back when asked. Nothing expires.
+//! The trash: removed sessions, with a note of where each file was, until they are restored. Nothing expires.
 //!
 //! ```text
-//! <root>/<session>[~2]/origin.json       what it was and where each file lay, written before the first is moved
-//!                      <name>            the files, and the folders that are the session's own
+//! <root>/<session>[~2]/origin.json       what the session was and where each file was, written before the first is moved
+//!                      <name>            its files and folders
 //! ```
 //!
-//! `origin.json` may be anybody's: only what could be a session's is put back, and only where nothing is.
+//! `origin.json` is untrusted: only files that can belong to a session are restored, and only to free places.
 
 mod belongings;
 mod moving;
+mod origin;
 
 use std::fs;
-use std::io::{self, Read};
-use std::path::{Component, Path, PathBuf};
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::dialect;
@@ -34,20 +34,13 @@ use crate::session::Session;
 use crate::session::read::source::Source;
 pub(crate) use belongings::belongings;
 use moving::move_all;
+pub use origin::{MovedFile, Origin};
+use origin::{ORIGIN, ORIGIN_LIMIT_BYTES, is_one_name, name_in_trash, read_origin, safe_name};
 
-/// The file that tells what a removed session was.
-const ORIGIN: &str = "origin.json";
+/// How many removed sessions can have the same id.
+const SAME_ID_LIMIT: usize = 10_000;
 
-/// It names a handful of files; more is not one.
-const ORIGIN_LIMIT_BYTES: u64 = 1024 * 1024;
-
-/// A session that was removed more often than this under one name is not told apart by a number.
-const SAME_NAMES: usize = 10_000;
-
-/// A name is cut to this: with `~` and a number it still is one name of a file.
-const NAME_CHARS: usize = 100;
-
-/// Where removed sessions lie.
+/// A folder of removed sessions.
 #[derive(Clone)]
 pub struct Trash {
     root: PathBuf,
@@ -59,67 +52,39 @@ pub struct Trash {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Removed {
-    /// What it is called in the trash.
+    /// Its id in the trash.
     pub id: String,
-    /// The trash that it lies in.
+    /// The folder of the trash.
     #[serde(skip)]
     pub root: PathBuf,
-    /// What it was.
+    /// What it was before.
     #[serde(flatten)]
     pub origin: Origin,
 }
 
-/// What a removed session was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Origin {
-    /// Who wrote it.
-    pub dialect: String,
-    /// Its id.
-    pub session: String,
-    /// Its title, or what was said first.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// Where its first file was.
-    pub path: PathBuf,
-    /// When it was removed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub removed: Option<Timestamp>,
-    /// Everything that was moved.
-    pub files: Vec<MovedFile>,
-}
-
-/// A file or a folder of a removed session.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MovedFile {
-    /// Where it was.
-    pub path: PathBuf,
-    /// What it is called beside `origin.json`.
-    pub name: String,
-}
-
-/// Removed sessions, and what could not be looked into.
+/// The content of a trash.
 #[derive(Debug, Default)]
-pub struct InTrash {
+pub struct TrashListing {
     /// The last removed first.
     pub removed: Vec<Removed>,
-    /// What lies in the trash and cannot be told, or not be read.
+    /// What could not be read.
     pub errors: Vec<Error>,
 }
 
 impl Trash {
-    /// The trash at `root`; nothing is made there before something is removed.
+    /// The trash at `root`. Nothing is created before a session is removed.
     pub fn open(root: &Path, host: Host) -> Trash {
         Trash { root: host.cwd.join(root), host, disk: Arc::new(Real) }
     }
 
-    /// Whether another program wrote to a session just now, and did not say that it had finished.
+    /// Whether another program wrote to a session just now, and may continue.
     pub fn is_in_use(&self, session: &Session) -> bool {
         let sidecar = session.source.sidecar().and_then(|path| sidecar::says(&path));
         is_in_use(&session.source.path, session.updated(), sidecar.as_ref(), (self.host.now)())
     }
 
-    /// Moves a session into the trash. One that a recorder has open is refused: what it wrote next would begin it anew.
+    /// Moves a session and everything that belongs to it to the trash. Fails while a recorder has it open: the next record would
+    /// create it again.
     pub fn remove(&self, session: &Session) -> Result<Removed> {
         check_removable(&session.source)?;
         Inside::store_of(&session.source).map_or(Ok(()), |inside| inside.check(&*self.disk, &session.source.path))?;
@@ -127,10 +92,15 @@ impl Trash {
         if is_recording(session.updated(), sidecar.as_ref(), (self.host.now)()) {
             return Err(Error::Busy(session.source.path.clone()));
         }
-        let source = Source::file(session.dialect(), &settled(&session.source.path)?);
-        let files: Vec<PathBuf> = belongings(&source).into_iter().filter(|path| self.disk.exists(path)).collect();
-        files.iter().try_for_each(|path| check_kind(path))?;
-        // Whoever records into it has it locked for a moment only.
+        let source = Source::file(session.dialect(), &resolve_folder(&session.source.path)?);
+        let inside = Inside::store_of(&source);
+        // A folder behind a link out of the store stays where it is: it could not be restored.
+        let is_own = |path: &PathBuf| {
+            self.disk.exists(path) && inside.as_ref().is_none_or(|inside| inside.check(&*self.disk, path).is_ok())
+        };
+        let files: Vec<PathBuf> = belongings(&source).into_iter().filter(is_own).collect();
+        files.iter().try_for_each(|path| check_file_or_folder(path))?;
+        // A recorder locks the log only for a moment.
         let log = self.disk.open(&source.path).at(&source.path)?;
         lock_log(&*self.disk, &*log, &source.path)?;
         let origin = Origin {
@@ -139,15 +109,15 @@ impl Trash {
             title: session.row().ok().filter(|row| row.title_source != TitleSource::Id).map(|row| row.title),
             path: source.path,
             removed: Some((self.host.now)()),
-            files: named(files),
+            files: name_in_trash(files),
         };
-        let id = self.begin(&origin)?;
+        let id = self.create_entry(&origin)?;
         let folder = self.root.join(&id);
-        let way = |file: &MovedFile| (file.path.clone(), folder.join(&file.name));
-        let ways: Vec<_> = origin.files.iter().map(way).collect();
-        if let Err(error) = move_all(&*self.disk, &ways, &(self.host.new_id)()) {
-            // What was moved is back; where something is not, the note of it stays.
-            if ways.iter().all(|(from, _)| self.disk.exists(from)) {
+        let to_trash = |file: &MovedFile| (file.path.clone(), folder.join(&file.name));
+        let moves: Vec<_> = origin.files.iter().map(to_trash).collect();
+        if let Err(error) = move_all(&*self.disk, &moves, &(self.host.new_id)()) {
+            // If something could not be moved back, the note of it stays.
+            if moves.iter().all(|(from, _)| self.disk.exists(from)) {
                 drop(delete(&*self.disk, &folder.join(ORIGIN)));
             }
             drop(self.disk.remove_folder(&folder));
@@ -157,8 +127,8 @@ impl Trash {
     }
 
     /// Every removed session.
-    pub fn list(&self) -> InTrash {
-        let mut listed = InTrash::default();
+    pub fn list(&self) -> TrashListing {
+        let mut listed = TrashListing::default();
         let entries = match fs::read_dir(&self.root) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return listed,
@@ -171,7 +141,7 @@ impl Trash {
             let found = entry.at(&self.root).and_then(|entry| {
                 let id = entry.file_name().to_string_lossy().into_owned();
                 let origin = read_origin(&entry.path());
-                if self.holds_nothing(&entry.path(), &origin) {
+                if self.is_leftover(&entry.path(), &origin) {
                     return Ok(None);
                 }
                 Ok(Some(Removed { origin: origin?, root: self.root.clone(), id }))
@@ -185,14 +155,14 @@ impl Trash {
         listed
     }
 
-    /// Whether a folder is what stayed of a removal that failed: a note at most, and what it tells lies where it lay.
-    fn holds_nothing(&self, folder: &Path, origin: &Result<Origin>) -> bool {
+    /// Whether a folder is left from a removal that failed: it has a note at most, and the files are in their old places.
+    fn is_leftover(&self, folder: &Path, origin: &Result<Origin>) -> bool {
         let Ok(mut entries) = fs::read_dir(folder) else { return false };
         let has_more = entries.any(|entry| entry.map_or(true, |entry| entry.file_name() != ORIGIN));
         let note = folder.join(ORIGIN);
         let is_torn = || {
             let size = fs::symlink_metadata(&note).map_or(0, |note| note.len());
-            // A note is written at once: what is no JSON was cut off when the disk was full.
+            // A note that is not JSON was torn when the disk was full.
             size < ORIGIN_LIMIT_BYTES
                 && fs::read(&note).is_ok_and(|text| serde_json::from_slice::<Value>(&text).is_err())
         };
@@ -203,7 +173,7 @@ impl Trash {
             }
     }
 
-    /// Puts a removed session back where it was, and tells where. Where something is by now, nothing is moved.
+    /// Restores a removed session. If one of its places is taken, nothing is moved.
     pub fn restore(&self, id: &str) -> Result<Removed> {
         let folder = self.root.join(id);
         if !is_one_name(id) || !self.disk.exists(&folder) {
@@ -212,39 +182,39 @@ impl Trash {
         let origin = read_origin(&folder)?;
         let source = dialect::named(&origin.dialect).map(|dialect| Source::file(dialect, &origin.path));
         let inside = source.and_then(|source| Inside::store_of(&source));
-        let (mut ways, mut twins) = (Vec::new(), Vec::new());
+        let (mut moves, mut twins) = (Vec::new(), Vec::new());
         for file in &origin.files {
             let here = folder.join(&file.name);
             if let Some(inside) = &inside {
                 inside.check(&*self.disk, &file.path)?;
             }
             match (self.disk.exists(&here), self.disk.exists(&file.path)) {
-                // The machine died while the file had both names.
+                // The machine crashed while the file had both names.
                 (true, true) if self.disk.is_same_file(&here, &file.path) => twins.push(here),
                 (true, true) => return Err(Error::Exists(file.path.clone())),
-                (true, false) => ways.push((here, file.path.clone())),
-                // The machine died before this one was moved.
+                (true, false) => moves.push((here, file.path.clone())),
+                // The machine crashed before this one was moved.
                 (false, true) => {}
                 (false, false) => return Err(io::Error::from(io::ErrorKind::NotFound)).at(&here),
             }
         }
-        for (here, path) in &ways {
-            check_kind(here)?;
+        for (here, path) in &moves {
+            check_file_or_folder(here)?;
             make_folders(&*self.disk, path)?;
         }
-        move_all(&*self.disk, &ways, &(self.host.new_id)())?;
+        move_all(&*self.disk, &moves, &(self.host.new_id)())?;
         twins.iter().try_for_each(|twin| delete(&*self.disk, twin))?;
         delete(&*self.disk, &folder.join(ORIGIN))?;
-        // What somebody else put there stays.
+        // Other files in the folder stay.
         drop(self.disk.remove_folder(&folder));
         Ok(Removed { id: id.to_owned(), root: self.root.clone(), origin })
     }
 
-    /// Makes a place in the trash, the note first.
-    fn begin(&self, origin: &Origin) -> Result<String> {
+    /// Creates the folder of a removed session, with its note, and returns its id.
+    fn create_entry(&self, origin: &Origin) -> Result<String> {
         let name = safe_name(&origin.session);
         let note = serde_json::to_vec_pretty(origin).map_err(io::Error::from).at(&self.root)?;
-        for count in 1..=SAME_NAMES {
+        for count in 1..=SAME_ID_LIMIT {
             let id = if count == 1 { name.clone() } else { format!("{name}~{count}") };
             let path = self.root.join(&id).join(ORIGIN);
             if self.disk.exists(&self.root.join(&id)) {
@@ -252,7 +222,7 @@ impl Trash {
             }
             make_folders(&*self.disk, &path)?;
             let file = match self.disk.create(&path) {
-                // Somebody else removes a session of this name at this moment.
+                // Another program removes a session of this id right now.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 file => file.at(&path)?,
             };
@@ -261,7 +231,7 @@ impl Trash {
                 .and_then(|()| file.sync().at(&path))
                 .and_then(|()| self.disk.sync_folder(&folder).at(&folder));
             return written.map(|()| id).inspect_err(|_| {
-                // A note of what was never moved would be a riddle.
+                // Nothing was moved: the note would be wrong.
                 drop(delete(&*self.disk, &path));
                 drop(self.disk.remove_folder(&folder));
             });
@@ -270,84 +240,30 @@ impl Trash {
     }
 }
 
-/// Refuses what is no file of an agent.
+/// Fails for sessions that are not files of an agent.
 fn check_removable(source: &Source) -> Result<()> {
     let is_rows = matches!(source.layout.format, Format::Rows(_));
     let what = if is_rows {
-        "taking one session out of a database"
+        "the removal of one session from a database"
     } else if source.dialect.name() == "unknown" || !source.layout.names(&source.path) {
-        "removing a file that is not named as its sessions are"
+        "the removal of a file that is not named like its sessions"
     } else {
         return Ok(());
     };
     Err(Error::cannot_store(source.dialect.name(), what.to_owned()))
 }
 
-/// The same file, named without links and steps back on the way: that it can be found again.
-fn settled(path: &Path) -> Result<PathBuf> {
+/// The path with the links of its folders resolved.
+fn resolve_folder(path: &Path) -> Result<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let folder = fs::canonicalize(folder).at(folder)?;
     Ok(folder.join(path.file_name().unwrap_or_default()))
 }
 
-/// A link leads to what may be somebody else's, and a device is nobody's session.
-fn check_kind(path: &Path) -> Result<()> {
+/// Fails for links and devices.
+fn check_file_or_folder(path: &Path) -> Result<()> {
     let kind = fs::symlink_metadata(path).at(path)?.file_type();
     if kind.is_file() || kind.is_dir() { Ok(()) } else { Err(Error::NotAFile(path.to_path_buf())) }
-}
-
-/// What each file is called in the trash: as it was, unless that is taken.
-fn named(paths: Vec<PathBuf>) -> Vec<MovedFile> {
-    let mut files: Vec<MovedFile> = Vec::new();
-    for path in paths {
-        let own = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let is_taken = |name: &str| name == ORIGIN || files.iter().any(|file| file.name == name);
-        let name = (1..).map(|count| if count == 1 { own.clone() } else { format!("{count}-{own}") });
-        let name = name.into_iter().find(|name| !is_taken(name)).unwrap_or_default();
-        files.push(MovedFile { path, name });
-    }
-    files
-}
-
-/// A session's id as a name of a folder.
-fn safe_name(id: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.' | '@');
-    let name: String = id.chars().take(NAME_CHARS).map(|letter| if is_plain(letter) { letter } else { '_' }).collect();
-    let name = name.trim_matches('.');
-    if name.is_empty() { "session".to_owned() } else { name.to_owned() }
-}
-
-/// What an `origin.json` says, if a session can have been that.
-fn read_origin(folder: &Path) -> Result<Origin> {
-    let path = folder.join(ORIGIN);
-    if !fs::symlink_metadata(&path).at(&path)?.is_file() {
-        return Err(Error::NotAFile(path));
-    }
-    let mut text = Vec::new();
-    fs::File::open(&path)
-        .and_then(|file| file.take(ORIGIN_LIMIT_BYTES).read_to_end(&mut text))
-        .at(&path)?;
-    let origin: Origin = serde_json::from_slice(&text).map_err(|_| not_an_origin()).at(&path)?;
-    let is_plain = |path: &Path| {
-        path.is_absolute() && !path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir))
-    };
-    let source = dialect::named(&origin.dialect).map(|dialect| Source::file(dialect, &origin.path));
-    let known = source.filter(|source| is_plain(&origin.path) && check_removable(source).is_ok());
-    let known: Vec<PathBuf> = known.map(|source| belongings(&source)).unwrap_or_default();
-    let is_own = |file: &MovedFile| known.contains(&file.path) && is_one_name(&file.name) && file.name != ORIGIN;
-    if origin.files.is_empty() || !origin.files.iter().all(is_own) {
-        return Err(not_an_origin()).at(&path);
-    }
-    Ok(origin)
-}
-
-fn is_one_name(name: &str) -> bool {
-    let mut parts = Path::new(name).components();
-    matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name)
-}
-
-fn not_an_origin() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "it tells no session that can be put back")
 }
 
 #[cfg(test)]

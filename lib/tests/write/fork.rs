@@ -372,3 +372,16 @@ fn the_store_can_go_on_with_a_fork() {
     assert_eq!(place.read("f").records().len(), 4);
     assert_eq!(place.read("s1").records().len(), 4);
 }
+
+#[test]
+fn copies_in_the_folder_of_a_native_session_go_along() {
+    let snapshot = json!({"type": "file_history_snapshot", "messageId": "c", "snapshot": {"trackedFiles": {},
+        "fileBackups": {"a.css": {"backupPath": ".sage/backups/a.css.backup", "originalHash": "def456"}}}});
+    let place = place(&format!("{}{snapshot}\n", two_branches()));
+    let backups = place.file("s1").with_file_name("backups");
+    fs::create_dir_all(&backups).unwrap();
+    fs::write(backups.join("a.css.backup"), "old").unwrap();
+    let forked = place.fork(None, Some("f")).unwrap();
+    let copy = forked.path.with_file_name("backups").join("a.css.backup");
+    assert_eq!(fs::read_to_string(copy).unwrap(), "old");
+}

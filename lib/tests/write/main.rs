@@ -1,5 +1,6 @@
 //! What changes a store.
 
+mod file_history;
 mod fork;
 mod recording;
 mod rotate;

@@ -114,13 +114,21 @@ fn what_belongs_to_a_session_goes_along() {
         (
             "claude-code",
             "c/projects/p/s1.jsonl",
-            &["c/projects/p/s1.jsonl", "c/projects/p/s1/subagents/agent-1.jsonl", "c/projects/p/s1/tool-results/1.txt"]
-                [..],
+            &[
+                "c/projects/p/s1.jsonl",
+                "c/projects/p/s1/subagents/agent-1.jsonl",
+                "c/projects/p/s1/tool-results/1.txt",
+                "c/file-history/s1/2697143bd723d6a9@v1",
+            ][..],
         ),
         (
             "qwen-code",
             "q/projects/p/chats/s1.jsonl",
-            &["q/projects/p/chats/s1.jsonl", "q/projects/p/subagents/s1/agent-1.jsonl"],
+            &[
+                "q/projects/p/chats/s1.jsonl",
+                "q/projects/p/subagents/s1/agent-1.jsonl",
+                "q/file-history/s1/0123456789abcdef@v1",
+            ],
         ),
         (
             "codex",
@@ -131,7 +139,9 @@ fn what_belongs_to_a_session_goes_along() {
         ("sage-el", "e/projects/p/conversation.jsonl", &["e/projects/p/conversation.jsonl"]),
     ] {
         let staying = [
+            "c/file-history/s2/2697143bd723d6a9@v1",
             "c/projects/p/s2.jsonl",
+            "q/file-history/s2/0123456789abcdef@v1",
             "q/projects/p/subagents/s2/agent-1.jsonl",
             "f/a@b.org/sessions/1.jsonl",
             "e/projects/p/metadata.json",
@@ -367,4 +377,15 @@ fn a_session_that_a_recorder_has_open_stays() {
     recorder.close().unwrap();
     assert_eq!(store.remove("s1", &place.root.join("data")).unwrap().root, place.root.join("trash"));
     assert!(!store.exists("s1"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_history_in_another_place_stays_there() {
+    let place = place(&[("c/projects/p/s1.jsonl", USER), ("elsewhere/s1/x@v1", "before")]);
+    std::os::unix::fs::symlink(place.root.join("elsewhere"), place.root.join("c/file-history")).unwrap();
+    let removed = place.remove("claude-code", "c/projects/p/s1.jsonl").unwrap();
+    assert!(place.root.join("elsewhere/s1/x@v1").exists());
+    place.trash.restore(&removed.id).unwrap();
+    assert!(place.root.join("c/projects/p/s1.jsonl").exists());
 }

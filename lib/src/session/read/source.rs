@@ -152,6 +152,11 @@ impl Source {
         })
     }
 
+    /// The folder of the session's file backups, if the agent keeps them in one.
+    pub(crate) fn file_history(&self) -> Option<PathBuf> {
+        self.dialect.file_history(&self.store()?, &self.path)
+    }
+
     /// The bytes of its further files.
     pub(crate) fn size_of_companions(&self) -> u64 {
         let companions = self.layout.companions.iter().map(|name| self.path.with_file_name(name));

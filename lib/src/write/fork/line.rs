@@ -1,4 +1,4 @@
-//! A line that another session takes over: fields that stay keep their bytes, whatever numbers or escapes they are written with.
+//! Changes some fields of a line; the others keep their bytes, numbers and escapes included.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// The same line with what `adopt` changes; `None` for what is no JSON object.
+/// The line with the changes of `adopt`; `None` if it is not a JSON object.
 pub(super) fn adopted(text: &str, adopt: impl FnOnce(Value) -> Value) -> Option<Vec<u8>> {
     let Fields(fields) = serde_json::from_str(text).ok()?;
-    // A value that is too deep to be taken apart is nothing that says who a record is: null stands for it meanwhile.
+    // A value that is nested too deeply to parse is not an id: it is null meanwhile.
     let parsed = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
     let before: Map<String, Value> = fields.iter().map(|(key, raw)| (key.clone(), parsed(raw))).collect();
     let raw: HashMap<&str, &RawValue> = fields.iter().map(|(key, raw)| (key.as_str(), *raw)).collect();
@@ -29,12 +29,12 @@ pub(super) fn adopted(text: &str, adopt: impl FnOnce(Value) -> Value) -> Option<
         }
     }
     line.push(b'}');
-    // Between values a line end is white space; inside of one it is never written so.
+    // A raw line end is white space between values: strings have it escaped.
     line.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
     Some(line)
 }
 
-/// The fields of an object in their order, values left as text.
+/// The fields of an object in order, with unparsed values.
 struct Fields<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {

@@ -1,4 +1,4 @@
-//! What goes along into a fork, and in which order.
+//! Which records are copied to a fork, and in which order.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -7,17 +7,17 @@ use crate::model::record::{Body, Kind, Title};
 use crate::session::read::sanitize;
 use crate::session::{Branch, RecordRef, Session};
 
-/// How a copied record stands in the new session.
+/// What a record is in the new session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stands {
-    /// On the record before it.
-    Straight,
-    /// Beside the conversation.
-    Aside,
+pub(super) enum CopyAs {
+    /// Its parent is the record before it.
+    Link,
+    /// A side record.
+    Side,
 }
 
-/// What goes along, in order: the branch, the snapshots of its messages where they belong, and the titles that count.
-pub(super) fn plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Result<Vec<(RecordRef<'s>, Stands)>> {
+/// The records of the branch, the snapshots of its messages in their places, and the current titles.
+pub(super) fn plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Result<Vec<(RecordRef<'s>, CopyAs)>> {
     let on_branch: HashMap<String, RecordRef<'s>> =
         branch.records.iter().map(|record| (record.id().into_owned(), *record)).collect();
     let (mut before, mut behind) = (HashMap::<usize, Vec<_>>::new(), HashMap::<usize, Vec<_>>::new());
@@ -30,11 +30,11 @@ pub(super) fn plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Result<Vec<
                 let Some(of) = of else { continue };
                 let is_before = record.place().file == of.place().file && record.order() < of.order();
                 let there = if is_before { &mut before } else { &mut behind };
-                there.entry(of.order()).or_default().push((record, Stands::Aside));
+                there.entry(of.order()).or_default().push((record, CopyAs::Side));
             }
             Kind::Title => {
                 let Body::Title(title) = record.body()? else { continue };
-                // Agents note other sessions' titles too: only what this session is called goes along.
+                // A file may hold titles of other sessions.
                 if session.derived.facts.titles.contains(&title) {
                     titles.retain(|(known, _)| known.source != title.source);
                     titles.push((title, record));
@@ -56,37 +56,37 @@ pub(super) fn plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Result<Vec<
     let mut plan = Vec::new();
     for record in &branch.records {
         plan.extend(before.remove(&record.order()).unwrap_or_default());
-        plan.push((*record, Stands::Straight));
+        plan.push((*record, CopyAs::Link));
         plan.extend(behind.remove(&record.order()).unwrap_or_default());
     }
     for (_, title) in titles {
         if !branch.records.contains(&title) {
-            plan.push((title, if title.is_side() { Stands::Aside } else { Stands::Straight }));
+            plan.push((title, if title.is_side() { CopyAs::Side } else { CopyAs::Link }));
         }
     }
     Ok(plan)
 }
 
-/// What goes along where a record follows the one before it: the branch, and what stands beside it between its records.
+/// The same for a linear format: the records of the branch, and the side records between them.
 ///
-/// Steps back stay behind: what they left does too, so that they would take back something else.
-pub(super) fn linear_plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Vec<(RecordRef<'s>, Stands)> {
+/// Rewinds are not copied: what they undid is not copied either, so they would undo something else.
+pub(super) fn linear_plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Vec<(RecordRef<'s>, CopyAs)> {
     let on_branch: HashSet<usize> = branch.records.iter().map(|record| record.order()).collect();
-    let (mut plan, mut is_on) = (Vec::new(), true);
+    let (mut plan, mut is_on_branch) = (Vec::new(), true);
     for record in session.records() {
         if record.is_side() {
-            plan.extend(is_on.then_some((record, Stands::Aside)));
+            plan.extend(is_on_branch.then_some((record, CopyAs::Side)));
         } else {
-            is_on = on_branch.contains(&record.order());
-            plan.extend((is_on && record.kind() != Kind::Rewind).then_some((record, Stands::Straight)));
+            is_on_branch = on_branch.contains(&record.order());
+            plan.extend((is_on_branch && record.kind() != Kind::Rewind).then_some((record, CopyAs::Link)));
         }
     }
     plan
 }
 
-/// Takes the source's headers out of a plan, and gives its own one: it may say more than we know.
+/// Removes the source's headers from a plan and returns its own one, which may have fields that we do not know.
 pub(super) fn take_header<'s>(
-    plan: &mut Vec<(RecordRef<'s>, Stands)>,
+    plan: &mut Vec<(RecordRef<'s>, CopyAs)>,
     kind: Option<&str>,
 ) -> Result<Option<RecordRef<'s>>> {
     #[derive(serde::Deserialize)]
@@ -96,14 +96,14 @@ pub(super) fn take_header<'s>(
     }
     let Some(kind) = kind else { return Ok(None) };
     let (mut own, mut kept) = (None, Vec::with_capacity(plan.len()));
-    for (record, stands) in plan.drain(..) {
+    for (record, copy_as) in plan.drain(..) {
         let is_header = record.kind() == Kind::Header && {
             let raw = record.raw()?;
             let text = raw.first().map(|piece| sanitize::whole(piece)).unwrap_or_default();
             serde_json::from_str::<Typed<'_>>(&text).is_ok_and(|line| line.kind.0.as_deref() == Some(kind))
         };
         if !is_header {
-            kept.push((record, stands));
+            kept.push((record, copy_as));
         } else if own.is_none() && !record.is_inherited() {
             own = Some(record);
         }

@@ -1,4 +1,4 @@
-//! A new file while it is written: beside its place, and published as a whole without overwriting anything.
+//! Writes a new file beside its place, then publishes it as a whole without overwriting anything.
 
 use std::path::{Path, PathBuf};
 
@@ -7,15 +7,15 @@ use crate::disk::replace::{beside, delete, write_all};
 use crate::disk::{Disk, OpenLog};
 use crate::model::error::{At, Error, Result};
 
-/// Lines are gathered to writes of about this size: a session may have a million of them.
+/// Lines are written in pieces of about this size: a session may have a million of them.
 const WRITE_BYTES: usize = 1024 * 1024;
 
-/// A file that nobody knows yet, beside the place where it will be known.
+/// A file that is not published yet, beside its place.
 pub(crate) struct Staged<'a> {
     disk: &'a dyn Disk,
     path: &'a Path,
     file: PathBuf,
-    /// The folders that were made for it, the outermost first.
+    /// The folders that were created for it, the outermost first.
     made: Vec<PathBuf>,
 }
 
@@ -33,18 +33,18 @@ impl<'a> Staged<'a> {
         &self.file
     }
 
-    /// Gives the file its name. After a failure nothing has it, or what had it before.
+    /// Publishes the file. A failure leaves its place as it was.
     pub(crate) fn publish(&self) -> Result<()> {
         self.disk.publish(&self.file, self.path).map_err(|source| match source.kind() {
             std::io::ErrorKind::AlreadyExists => Error::Exists(self.path.to_path_buf()),
             _ => Error::Io { path: self.path.to_path_buf(), source },
         })?;
         let synced = self.path.parent().map_or(Ok(()), |folder| self.disk.sync_folder(folder).at(folder));
-        // What failed is not there: it may be tried again.
+        // After a failure the caller may try again.
         synced.inspect_err(|_| drop(delete(self.disk, self.path)))
     }
 
-    /// Takes away what a failed copy left. What cannot be taken away is our own, and has a name that nobody reads.
+    /// Removes what a failed copy left. What cannot be removed is our own file, with a name that nobody reads.
     pub(crate) fn clean_up(&self) {
         drop(delete(self.disk, &self.file));
         self.remove_folders();
@@ -55,37 +55,37 @@ impl<'a> Staged<'a> {
     }
 }
 
-/// Lines on their way to a file.
-pub(super) struct Out<'a> {
+/// Writes lines to a new file.
+pub(super) struct LineWriter<'a> {
     log: Box<dyn OpenLog>,
     path: &'a Path,
-    pub(super) held: Vec<u8>,
+    pub(super) buffer: Vec<u8>,
     written: u64,
 }
 
-impl<'a> Out<'a> {
-    pub(super) fn create(disk: &dyn Disk, path: &'a Path) -> Result<Out<'a>> {
-        Ok(Out { log: disk.create(path).at(path)?, path, held: Vec::new(), written: 0 })
+impl<'a> LineWriter<'a> {
+    pub(super) fn create(disk: &dyn Disk, path: &'a Path) -> Result<LineWriter<'a>> {
+        Ok(LineWriter { log: disk.create(path).at(path)?, path, buffer: Vec::new(), written: 0 })
     }
 
     pub(super) fn position(&self) -> u64 {
-        self.written + self.held.len() as u64
+        self.written + self.buffer.len() as u64
     }
 
     pub(super) fn line(&mut self, line: &[u8]) -> Result<()> {
-        self.held.extend_from_slice(line);
-        self.held.push(b'\n');
-        if self.held.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
+        self.buffer.extend_from_slice(line);
+        self.buffer.push(b'\n');
+        if self.buffer.len() >= WRITE_BYTES { self.flush() } else { Ok(()) }
     }
 
     fn flush(&mut self) -> Result<()> {
-        write_all(&*self.log, &self.held, self.path)?;
-        self.written += self.held.len() as u64;
-        self.held.clear();
+        write_all(&*self.log, &self.buffer, self.path)?;
+        self.written += self.buffer.len() as u64;
+        self.buffer.clear();
         Ok(())
     }
 
-    /// The file is whole, and nobody writes to it any more.
+    /// Writes the rest, and makes the content survive a crash.
     pub(super) fn finish(mut self) -> Result<()> {
         self.flush()?;
         self.log.sync().at(self.path)
@@ -101,7 +101,7 @@ mod tests {
     fn make(sim: &Sim, path: &Path) -> Result<()> {
         let staged = Staged::make(sim, path, "new")?;
         let written = (|| {
-            let mut out = Out::create(sim, staged.file())?;
+            let mut out = LineWriter::create(sim, staged.file())?;
             out.line(b"{}")?;
             out.finish()?;
             staged.publish()

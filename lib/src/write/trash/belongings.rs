@@ -1,11 +1,11 @@
-//! What is one session's own, as far as its dialect's layouts tell: files, or a whole folder. Nothing is asked of the disk.
+//! The files and folders that belong to one session alone, by its dialect's layouts. The disk is not read.
 
 use std::path::{Path, PathBuf};
 
 use crate::dialect::layout::{Layout, kept_beside};
 use crate::session::read::source::Source;
 
-/// Everything that a session may have, its first file first; or only the folder that it all lies in.
+/// Everything that a session may have, its first file first; or only the folder of the session.
 pub(crate) fn belongings(source: &Source) -> Vec<PathBuf> {
     let layouts = source.dialect.layouts_in(Path::new(""));
     let own = layouts
@@ -18,7 +18,7 @@ pub(crate) fn belongings(source: &Source) -> Vec<PathBuf> {
     }
     let companions = source.layout.companions.iter().map(|name| source.path.with_file_name(name));
     let stem = source.path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    // A file that other sessions are described in too is not this one's.
+    // A sidecar that describes other sessions too does not belong to this one.
     let is_shared = layouts.iter().any(|layout| layout.sidecar.is_some_and(|name| name.starts_with("../")));
     let sidecar = source.layout.sidecar.filter(|_| !is_shared).map(|name| name.replace('*', &stem));
     let sidecar = sidecar.map(|name| source.path.with_file_name(name));
@@ -30,6 +30,7 @@ pub(crate) fn belongings(source: &Source) -> Vec<PathBuf> {
         .chain(companions)
         .chain(sidecar)
         .chain(folders)
+        .chain(source.file_history())
         .chain([kept])
         .collect()
 }
@@ -39,7 +40,7 @@ fn lies_in(layout: &Layout, path: &Path) -> bool {
     root.is_some_and(|root| root.ends_with(&layout.root))
 }
 
-/// Whether each session has a folder of its own: `*/messages.jsonl`, and no other session lies below it.
+/// Whether each session has its own folder, without other sessions in it: `*/messages.jsonl`.
 fn is_a_folder_each(own: &Layout, layouts: &[Layout]) -> bool {
     let Some((folder, file)) = own.pattern.rsplit_once('/') else { return false };
     let is_below = |other: &Layout| {
@@ -48,7 +49,7 @@ fn is_a_folder_each(own: &Layout, layouts: &[Layout]) -> bool {
     !file.contains('*') && folder.ends_with('*') && !layouts.iter().any(is_below)
 }
 
-/// The folder that another pattern has for what belongs to a session, called as its file is: its sub-agents' sessions.
+/// The folder that another pattern has for a session's sub-agents, named as the session's file.
 ///
 /// `*/*.jsonl` and `*/*/subagents/agent-*.jsonl`: `<project>/<session>/`.
 /// `*/chats/*.jsonl` and `*/subagents/*/agent-*.jsonl`: `<project>/subagents/<session>/`.
@@ -79,16 +80,16 @@ mod tests {
     use crate::dialect;
 
     #[test]
-    fn each_dialect_tells_what_is_a_sessions_own() {
+    fn each_dialect_knows_the_files_of_a_session() {
         for (dialect, path, expected) in [
             ("native", "/s/sessions/x/messages.jsonl", &["/s/sessions/x"][..]),
-            // In no store: the folder may be anybody's.
+            // Outside a store the folder may belong to anybody.
             ("native", "/s/messages.jsonl", &["/s/messages.jsonl", "/s/snapshots.jsonl", "/s/metadata.json"]),
             ("native", "/s/copy.jsonl", &["/s/copy.jsonl"]),
             (
                 "claude-code",
                 "/c/projects/p/x.jsonl",
-                &["/c/projects/p/x.jsonl", "/c/projects/p/x.meta.json", "/c/projects/p/x"],
+                &["/c/projects/p/x.jsonl", "/c/projects/p/x.meta.json", "/c/projects/p/x", "/c/file-history/x"],
             ),
             (
                 "claude-code",
@@ -98,11 +99,16 @@ mod tests {
             (
                 "qwen-code",
                 "/q/projects/p/chats/x.jsonl",
-                &["/q/projects/p/chats/x.jsonl", "/q/projects/p/chats/x.meta.json", "/q/projects/p/subagents/x"],
+                &[
+                    "/q/projects/p/chats/x.jsonl",
+                    "/q/projects/p/chats/x.meta.json",
+                    "/q/projects/p/subagents/x",
+                    "/q/file-history/x",
+                ],
             ),
             ("fluux", "/f/a@b/history.jsonl", &["/f/a@b/history.jsonl"]),
             ("fluux", "/f/a@b/sessions/20260101-000000.jsonl", &["/f/a@b/sessions/20260101-000000.jsonl"]),
-            // What describes the project stays with it.
+            // The sidecar describes the project.
             ("sage-el", "/e/projects/p/conversation.jsonl", &["/e/projects/p/conversation.jsonl"]),
             ("sage-el", "/e/projects/p/history/1.jsonl", &["/e/projects/p/history/1.jsonl"]),
             ("codex", "/x/sessions/2026/01/02/rollout-1.jsonl", &["/x/sessions/2026/01/02/rollout-1.jsonl"]),
@@ -110,7 +116,7 @@ mod tests {
         ] {
             let source = Source::file(dialect::named(dialect).unwrap(), Path::new(path));
             let mut own: Vec<String> = belongings(&source).iter().map(|path| path.display().to_string()).collect();
-            // Beside a file may lie what it was converted from.
+            // The original of a converted session is beside it.
             if own.len() > 1 {
                 assert_eq!(own.pop(), Some(format!("{path}.scrollback.json")));
             }

@@ -1,25 +1,23 @@
-//! Moving files and folders to where nothing is: by a new name where the disk can, else copied, compared and then taken away.
+//! Moves files and folders to free places: renamed where the disk can, else copied, compared and removed.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::disk::Disk;
-use crate::disk::replace::{beside, delete, write_all};
+use crate::disk::replace::{beside, delete};
 use crate::model::error::{At, Error, Result};
+use crate::write::copy::{PIECE_BYTES, copy_file};
 
-/// Copies are read and compared in pieces of this size.
-const PIECE_BYTES: usize = 256 * 1024;
-
-/// A session's folder with more in it than this is none.
+/// The folder of a session has fewer files than this.
 const ENTRIES_LIMIT: usize = 100_000;
 
-/// Moves each to its new place, all or none.
-pub(super) fn move_all(disk: &dyn Disk, ways: &[(PathBuf, PathBuf)], new_id: &str) -> Result<()> {
-    for (done, (from, to)) in ways.iter().enumerate() {
+/// Moves each to its new place: all of them, or none.
+pub(super) fn move_all(disk: &dyn Disk, moves: &[(PathBuf, PathBuf)], new_id: &str) -> Result<()> {
+    for (done, (from, to)) in moves.iter().enumerate() {
         if let Err(error) = move_one(disk, from, to, new_id) {
-            for (from, to) in ways[..done].iter().rev() {
-                // What cannot be moved back is told by the note in the trash.
+            for (from, to) in moves[..done].iter().rev() {
+                // What cannot be moved back is in the origin file of the trash.
                 drop(move_one(disk, to, from, new_id));
             }
             return Err(error);
@@ -32,37 +30,37 @@ fn move_one(disk: &dyn Disk, from: &Path, to: &Path, new_id: &str) -> Result<()>
     if disk.exists(to) {
         return Err(Error::Exists(to.to_path_buf()));
     }
-    let moved = name_anew(disk, from, to);
+    let moved = rename_to_free(disk, from, to);
     match moved {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             let staged = beside(to, new_id);
             let copied = copy_tree(disk, from, &staged)
                 .and_then(|()| compare_trees(from, &staged))
-                .and_then(|()| name_anew(disk, &staged, to).at(to));
+                .and_then(|()| rename_to_free(disk, &staged, to).at(to));
             if let Err(error) = copied {
                 drop(remove_tree(disk, &staged));
                 return Err(error);
             }
-            sync_around(disk, to)?;
+            sync_parent(disk, to)?;
             remove_tree(disk, from)?;
         }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(Error::Exists(to.to_path_buf())),
         moved => moved.at(from)?,
     }
-    sync_around(disk, to)?;
-    sync_around(disk, from)
+    sync_parent(disk, to)?;
+    sync_parent(disk, from)
 }
 
-fn name_anew(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
-    // A folder takes the place of an empty one at most.
+fn rename_to_free(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
+    // Renaming a folder replaces at most an empty one.
     if fs::symlink_metadata(from)?.is_dir() { disk.rename(from, to) } else { disk.publish(from, to) }
 }
 
-fn sync_around(disk: &dyn Disk, path: &Path) -> Result<()> {
+fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<()> {
     path.parent().map_or(Ok(()), |folder| disk.sync_folder(folder).at(folder))
 }
 
-/// Everything in a folder, itself first, each before what lies in it; or the file alone. Links and devices are refused.
+/// A folder and everything in it, each folder before its content; or a single file. Fails for links and devices.
 fn tree(root: &Path) -> Result<Vec<(PathBuf, bool)>> {
     let (mut found, mut next) = (Vec::new(), vec![root.to_path_buf()]);
     while let Some(path) = next.pop() {
@@ -83,8 +81,8 @@ fn tree(root: &Path) -> Result<Vec<(PathBuf, bool)>> {
     Ok(found)
 }
 
-/// Where something below one folder lies below another.
-fn below(path: &Path, from: &Path, to: &Path) -> PathBuf {
+/// The path below `to` that corresponds to one below `from`.
+fn rebase(path: &Path, from: &Path, to: &Path) -> PathBuf {
     match path.strip_prefix(from) {
         Ok(rest) if !rest.as_os_str().is_empty() => to.join(rest),
         _ => to.to_path_buf(),
@@ -94,31 +92,21 @@ fn below(path: &Path, from: &Path, to: &Path) -> PathBuf {
 fn copy_tree(disk: &dyn Disk, from: &Path, to: &Path) -> Result<()> {
     let found = tree(from)?;
     for (path, is_folder) in &found {
-        let there = below(path, from, to);
+        let there = rebase(path, from, to);
         if *is_folder {
             disk.make_folder(&there).at(&there)?;
             continue;
         }
-        let mut file = File::open(path).at(path)?;
-        let copy = disk.create(&there).at(&there)?;
-        let mut piece = vec![0; PIECE_BYTES];
-        loop {
-            let read = file.read(&mut piece).at(path)?;
-            if read == 0 {
-                break;
-            }
-            write_all(&*copy, &piece[..read], &there)?;
-        }
-        copy.sync().at(&there)?;
+        copy_file(disk, path, &there)?;
     }
-    let folders = found.iter().rev().filter(|(_, is_folder)| *is_folder).map(|(path, _)| below(path, from, to));
+    let folders = found.iter().rev().filter(|(_, is_folder)| *is_folder).map(|(path, _)| rebase(path, from, to));
     folders.into_iter().try_for_each(|folder| disk.sync_folder(&folder).at(&folder))
 }
 
-/// Makes sure that a copy says the same.
+/// Fails if the files of a copy differ.
 fn compare_trees(from: &Path, to: &Path) -> Result<()> {
     for (path, is_folder) in tree(from)? {
-        let there = below(&path, from, to);
+        let there = rebase(&path, from, to);
         if !is_folder && !same_content(&path, &there)? {
             return Err(Error::Changed(path));
         }
@@ -155,7 +143,7 @@ mod tests {
     use super::*;
     use crate::disk::{OpenLog, Real};
 
-    /// A machine whose folders `a` and `b` are disks of their own; the second may be full.
+    /// A machine whose folders `a` and `b` are separate disks; the second may be full.
     struct Apart {
         root: PathBuf,
         full: bool,
@@ -208,7 +196,7 @@ mod tests {
         }
     }
 
-    /// Every file below a folder, with its content.
+    /// Every file in a folder, with its content.
     fn content(root: &Path) -> Vec<String> {
         let files = tree(root).unwrap().into_iter().filter(|(_, is_folder)| !is_folder);
         let told = |path: PathBuf| {
@@ -227,16 +215,16 @@ mod tests {
         for (name, text) in [("a/x", "one"), ("a/s/first", "two"), ("a/s/deep/second", "three")] {
             fs::write(root.join(name), text).unwrap();
         }
-        let ways = vec![(root.join("a/x"), root.join("b/x")), (root.join("a/s"), root.join("b/s"))];
-        (dir, ways)
+        let moves = vec![(root.join("a/x"), root.join("b/x")), (root.join("a/s"), root.join("b/s"))];
+        (dir, moves)
     }
 
     const ALL: [&str; 3] = ["s/deep/second three", "s/first two", "x one"];
 
     #[test]
     fn what_crosses_disks_is_copied_and_taken_away() {
-        let (dir, ways) = place();
-        move_all(&Apart { root: dir.path().to_path_buf(), full: false }, &ways, "n").unwrap();
+        let (dir, moves) = place();
+        move_all(&Apart { root: dir.path().to_path_buf(), full: false }, &moves, "n").unwrap();
         assert_eq!(content(&dir.path().join("b")), ALL);
         assert!(content(&dir.path().join("a")).is_empty());
         assert!(!dir.path().join("a/s").exists());
@@ -244,17 +232,17 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_where_it_was() {
-        let (dir, ways) = place();
-        move_all(&Apart { root: dir.path().to_path_buf(), full: true }, &ways, "n").unwrap_err();
+        let (dir, moves) = place();
+        move_all(&Apart { root: dir.path().to_path_buf(), full: true }, &moves, "n").unwrap_err();
         assert_eq!(content(&dir.path().join("a")), ALL);
         assert!(fs::read_dir(dir.path().join("b")).unwrap().next().is_none());
     }
 
     #[test]
     fn nothing_is_overwritten() {
-        let (dir, ways) = place();
+        let (dir, moves) = place();
         fs::write(dir.path().join("b/s"), "there").unwrap();
-        assert!(matches!(move_all(&Real, &ways, "n"), Err(Error::Exists(_))));
+        assert!(matches!(move_all(&Real, &moves, "n"), Err(Error::Exists(_))));
         assert_eq!(content(&dir.path().join("a")), ALL);
         assert_eq!(content(&dir.path().join("b")), ["s there"]);
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Mutex;
 
+use jiff::Timestamp;
+
 use super::*;
 use crate::disk::{Appended, Locked, OpenLog, PathTarget};
 use crate::session::read::open::ReadOptions;
