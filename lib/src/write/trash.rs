@@ -267,4 +267,4 @@ fn check_file_or_folder(path: &Path) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

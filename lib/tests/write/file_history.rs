@@ -1,4 +1,4 @@
-//! A fork takes the copies of files along that its branch names, and nothing else.
+//! A fork copies the file backups that its branch names, and nothing else.
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 const OLD: &str = "8956e7be-69fc-47a5-a8c6-c9bc59497ad1";
 const NEW: &str = "0c61f09d-25b8-4e37-9a4d-8e7b50f3a780";
 
-/// A store of Claude Code with one session of two branches, each with a copy of the same file.
+/// A store of Claude Code with one session of two branches, each with a backup of the same file.
 fn store_with_file_history() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join(format!("projects/-gone-tide/{OLD}.jsonl"));
@@ -64,7 +64,7 @@ fn fork_claude(folder: &Path, log: &Path, id: &str) -> Result<Forked, Error> {
 }
 
 #[test]
-fn the_copies_that_a_branch_names_go_along() {
+fn the_backups_that_a_branch_names_are_copied() {
     let (folder, log) = store_with_file_history();
     let history = folder.path().join("file-history");
     #[cfg(unix)]

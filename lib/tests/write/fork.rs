@@ -1,4 +1,4 @@
-//! Forks: one branch under another id, everything else of a line as it was, and the source untouched.
+//! Forks: one branch under another id. Other fields of a line and the source do not change.
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
@@ -73,7 +73,7 @@ fn line(kind: &str, id: &str, parent: Option<&str>, text: &str) -> String {
     format!("{line}\n")
 }
 
-/// Two answers to one question, the second gone on with.
+/// Two answers to one question; the second has a child.
 fn two_branches() -> String {
     [
         line("user", "q", None, "Two and two?"),
@@ -101,7 +101,7 @@ fn only_the_branch_is_copied() {
 }
 
 #[test]
-fn a_line_tells_where_it_comes_from_and_keeps_all_else() {
+fn a_line_names_its_origin_and_keeps_its_other_fields() {
     let odd = r#"{"zebra":0.10,"type":"user","big":123456789012345678901234567890,"uuid":"q","parentUuid":"gone","x":{"b":1,"a":[1,{"c":"\u0041"}]},"sessionId":"s1","message":{"role":"user","content":"Hi","later":null}}"#;
     let place = place(&format!("{odd}\n"));
     let forked = place.fork(None, Some("f")).unwrap();
@@ -115,7 +115,7 @@ fn a_line_tells_where_it_comes_from_and_keeps_all_else() {
 }
 
 #[test]
-fn a_fork_of_a_fork_names_the_session_that_it_was_made_of() {
+fn a_fork_of_a_fork_names_its_direct_source() {
     let place = place(&two_branches());
     place.fork(None, Some("f")).unwrap();
     let store = Store::open(native(), place.folder.path(), host()).unwrap();
@@ -125,7 +125,7 @@ fn a_fork_of_a_fork_names_the_session_that_it_was_made_of() {
 }
 
 #[test]
-fn parents_are_straight_and_pieces_of_a_record_stay_together() {
+fn each_parent_is_the_record_before_and_fragments_stay_together() {
     let piece = |seq: u64, text: &str| {
         let line = json!({"type": "assistant", "uuid": "a", "parentUuid": "q", "sessionId": "s1", "fragment": {"seq": seq, "part": 0},
             "message": {"role": "assistant", "content": text}});
@@ -160,7 +160,7 @@ fn parents_are_straight_and_pieces_of_a_record_stay_together() {
 }
 
 #[test]
-fn snapshots_of_the_branch_and_the_last_titles_go_along() {
+fn snapshots_of_the_branch_and_the_last_titles_are_copied() {
     let snapshot =
         |of: &str| format!("{}\n", json!({"type": "file_history_snapshot", "messageId": of, "snapshot": {"of": of}}));
     let title = |id: &str, text: &str, source: &str| {
@@ -203,7 +203,7 @@ fn snapshots_of_the_branch_and_the_last_titles_go_along() {
 }
 
 #[test]
-fn plain_messages_are_called_after_their_new_places() {
+fn plain_messages_are_named_after_their_new_offsets() {
     let plain = |role: &str, text: &str| format!("{}\n", json!({"role": role, "content": text}));
     let first = [plain("user", "one"), plain("assistant", "two")].concat();
     let on = format!("at-{}", plain("user", "one").len());
@@ -216,7 +216,7 @@ fn plain_messages_are_called_after_their_new_places() {
 }
 
 #[test]
-fn what_is_whole_of_a_damaged_session_is_forked() {
+fn the_intact_records_of_a_damaged_session_are_forked() {
     let log = [
         line("user", "q", None, "One?"),
         "{\"type\":\"assistant\",\"uuid\":\"a\",\"parentUu\n".to_owned(),
@@ -233,7 +233,7 @@ fn what_is_whole_of_a_damaged_session_is_forked() {
 }
 
 #[test]
-fn what_is_refused_leaves_nothing_behind() {
+fn a_refused_fork_leaves_nothing() {
     let place = place(&two_branches());
     place.fork(None, Some("taken")).unwrap();
     fs::create_dir_all(place.folder.path().join("sessions/half")).unwrap();
@@ -284,7 +284,7 @@ fn a_session_of_another_dialect_is_refused() {
 }
 
 #[test]
-fn a_record_that_is_called_after_another_place_keeps_its_name() {
+fn an_id_that_looks_like_an_offset_is_kept() {
     let log = [line("user", "at-7", None, "x"), line("assistant", "a", Some("at-7"), "y")].concat();
     let place = place(&log);
     assert_eq!(outline(&place.forked(None)), ["at-7 < -", "a < at-7"]);
@@ -298,7 +298,7 @@ proptest! {
     fn any_branch_becomes_a_straight_session(parents in prop::collection::vec(0..12usize, 1..12), head in 0..12usize) {
         let mut log = String::new();
         for (at, parent) in parents.iter().enumerate() {
-            // A parent may stand later in the file, be missing or be the record itself.
+            // A parent may come later in the file, be missing or be the record itself.
             let parent = (at > 0).then(|| format!("r{parent}"));
             log += &line(if at % 2 == 0 { "user" } else { "assistant" }, &format!("r{at}"), parent.as_deref(), &format!("said {at}"));
         }
@@ -324,7 +324,7 @@ fn whatever_an_agent_wrote_is_forked_to_the_same_conversation() {
     for (dialect, log) in ["native", "claude-code", "codex", "qwen-code"].into_iter().flat_map(crate::support::logs_of)
     {
         let name = log.file_name().unwrap().to_string_lossy();
-        // Beside a sub-agent's log lies what tells its title.
+        // A sub-agent's log has a sidecar with its title.
         if name.ends_with(".json") || name.starts_with("agent-") {
             continue;
         }
@@ -334,7 +334,7 @@ fn whatever_an_agent_wrote_is_forked_to_the_same_conversation() {
         let id = "0c61f09d-25b8-4e37-9a4d-8e7b50f3a780";
         let bodies = |session: &Session| -> Vec<_> {
             let branch = session.branch(session.head().unwrap());
-            // What is kept as a whole line tells its session's name too.
+            // A body that is a whole line contains the session's id.
             let is_said = |kind| !matches!(kind, Kind::Rewind | Kind::Title | Kind::Header | Kind::Other);
             let said = branch.records.iter().filter(|record| is_said(record.kind()));
             said.map(|record| record.body().unwrap()).collect()
@@ -362,7 +362,7 @@ fn whatever_an_agent_wrote_is_forked_to_the_same_conversation() {
 }
 
 #[test]
-fn the_store_can_go_on_with_a_fork() {
+fn a_fork_can_be_resumed() {
     let place = place(&two_branches());
     place.fork(None, Some("f")).unwrap();
     let store = Store::open(native(), place.folder.path(), host()).unwrap();
@@ -374,7 +374,7 @@ fn the_store_can_go_on_with_a_fork() {
 }
 
 #[test]
-fn copies_in_the_folder_of_a_native_session_go_along() {
+fn backups_in_the_folder_of_a_native_session_are_copied() {
     let snapshot = json!({"type": "file_history_snapshot", "messageId": "c", "snapshot": {"trackedFiles": {},
         "fileBackups": {"a.css": {"backupPath": ".sage/backups/a.css.backup", "originalHash": "def456"}}}});
     let place = place(&format!("{}{snapshot}\n", two_branches()));

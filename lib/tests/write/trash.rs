@@ -1,4 +1,4 @@
-//! The trash: what is removed can be put back, whole, where it was; and what somebody wrote into the trash is not believed.
+//! The trash: a removed session can be restored whole, and the content of the trash is not trusted.
 #![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
@@ -66,7 +66,7 @@ const NATIVE: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn what_a_session_was_converted_from_goes_and_comes_back_with_it() {
+fn the_original_of_a_conversion_is_removed_and_restored_with_it() {
     let log = "projects/p/s1.jsonl";
     let place = place(&[(log, USER), ("projects/p/s1.jsonl.scrollback.json", "kept"), ("projects/p/s2.jsonl", USER)]);
     let before = place.files();
@@ -78,7 +78,7 @@ fn what_a_session_was_converted_from_goes_and_comes_back_with_it() {
 }
 
 #[test]
-fn a_native_session_goes_with_its_folder_and_comes_back() {
+fn a_native_session_is_removed_and_restored_with_its_folder() {
     let place = place(NATIVE);
     let before = place.files();
     let removed = place.remove("native", "sessions/s1/messages.jsonl").unwrap();
@@ -109,7 +109,7 @@ fn a_native_session_goes_with_its_folder_and_comes_back() {
 }
 
 #[test]
-fn what_belongs_to_a_session_goes_along() {
+fn everything_that_belongs_to_a_session_is_removed_with_it() {
     for (dialect, path, files) in [
         (
             "claude-code",
@@ -160,7 +160,7 @@ fn what_belongs_to_a_session_goes_along() {
 }
 
 #[test]
-fn removed_twice_is_kept_twice() {
+fn a_session_removed_twice_is_kept_twice() {
     let place = place(NATIVE);
     for expected in ["s1", "s1~2", "s1~3"] {
         fs::create_dir_all(place.root.join("sessions/s1")).unwrap();
@@ -187,7 +187,7 @@ fn a_restore_overwrites_nothing() {
 }
 
 #[test]
-fn a_place_that_is_gone_is_made_again() {
+fn a_folder_that_is_gone_is_created_again() {
     let place = place(&[("c/projects/p/s1.jsonl", USER)]);
     place.remove("claude-code", "c/projects/p/s1.jsonl").unwrap();
     fs::remove_dir_all(place.root.join("c")).unwrap();
@@ -196,7 +196,7 @@ fn a_place_that_is_gone_is_made_again() {
 }
 
 #[test]
-fn names_of_strangers_lead_nowhere() {
+fn hostile_ids_stay_inside_the_trash() {
     for (session, expected) in
         [("../../etc", "_.._etc"), ("/x", "_x"), ("", "session"), ("..", "session"), ("a\u{1b}[31m", "a__31m")]
     {
@@ -204,7 +204,7 @@ fn names_of_strangers_lead_nowhere() {
             json!({"type": "user", "uuid": "u", "sessionId": session, "message": {"role": "user", "content": "Hi"}});
         let place = place(&[("sessions/odd/messages.jsonl", &format!("{line}\n"))]);
         let removed = place.remove("native", "sessions/odd/messages.jsonl").unwrap();
-        // A session without a name of its own is called after its place.
+        // A session without an id is named after its folder.
         let expected = if session.is_empty() { "odd" } else { expected };
         assert_eq!(removed.id, expected, "{session:?}");
         place.trash.restore(&removed.id).unwrap();
@@ -213,7 +213,7 @@ fn names_of_strangers_lead_nowhere() {
 }
 
 #[test]
-fn an_origin_that_cannot_be_is_not_believed() {
+fn an_invalid_origin_is_not_trusted() {
     let place = place(NATIVE);
     place.remove("native", "sessions/s1/messages.jsonl").unwrap();
     let note = place.root.join("trash/s1/origin.json");
@@ -255,7 +255,7 @@ fn an_origin_that_cannot_be_is_not_believed() {
 }
 
 #[test]
-fn a_restore_goes_on_where_the_machine_died() {
+fn a_restore_completes_a_removal_that_crashed() {
     let place = place(&[("c/projects/p/s1.jsonl", USER), ("c/projects/p/s1/subagents/agent-1.jsonl", USER)]);
     let before = place.files();
     place.remove("claude-code", "c/projects/p/s1.jsonl").unwrap();
@@ -266,7 +266,7 @@ fn a_restore_goes_on_where_the_machine_died() {
 }
 
 #[test]
-fn what_is_nobodys_session_is_refused() {
+fn a_file_that_is_not_a_session_is_refused() {
     let place = place(&[("notes.txt", USER), ("sessions/s1/messages.jsonl", USER)]);
     for (dialect, path) in [("native", "notes.txt"), ("unknown", "sessions/s1/messages.jsonl")] {
         assert!(matches!(place.remove(dialect, path), Err(Error::CannotStore { .. })), "{dialect} {path}");
@@ -294,7 +294,7 @@ fn a_link_is_not_followed() {
         .unwrap();
     assert!(place.remove("native", "sessions/s2/messages.jsonl").is_err());
     assert!(fs::symlink_metadata(place.root.join("sessions/s2/messages.jsonl")).unwrap().is_symlink());
-    // The folder of a session may be a link: then its files are moved, and what else lies there stays.
+    // The folder of a session may be a link: then only its files are moved.
     std::os::unix::fs::symlink(place.root.join("real"), place.root.join("sessions/s1")).unwrap();
     let removed = place.remove("native", "sessions/s1/messages.jsonl").unwrap();
     assert!(!place.root.join("real/messages.jsonl").exists() && place.root.join("real/notes.txt").exists());
@@ -304,7 +304,7 @@ fn a_link_is_not_followed() {
 
 #[cfg(unix)]
 #[test]
-fn a_trash_that_cannot_be_made_moves_nothing() {
+fn nothing_is_moved_if_the_trash_cannot_be_created() {
     let place = place(NATIVE);
     fs::write(place.root.join("trash"), "a file").unwrap();
     let before = place.files();
@@ -315,7 +315,7 @@ fn a_trash_that_cannot_be_made_moves_nothing() {
 }
 
 #[test]
-fn what_stayed_of_a_removal_that_failed_is_nobodys() {
+fn leftovers_of_a_failed_removal_are_not_listed() {
     let place = place(NATIVE);
     place.remove("native", "sessions/s1/messages.jsonl").unwrap();
     let note = fs::read_to_string(place.root.join("trash/s1/origin.json")).unwrap();
@@ -332,11 +332,11 @@ fn what_stayed_of_a_removal_that_failed_is_nobodys() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_that_has_both_names_is_put_back() {
+fn a_file_that_has_both_names_is_restored() {
     let place = place(&[("c/projects/p/s1.jsonl", USER)]);
     let before = place.files();
     place.remove("claude-code", "c/projects/p/s1.jsonl").unwrap();
-    // The machine died between the second name and the end of the first.
+    // The machine crashed before the first name was removed.
     fs::hard_link(place.root.join("trash/s1/s1.jsonl"), place.root.join("c/projects/p/s1.jsonl")).unwrap();
     place.trash.restore("s1").unwrap();
     assert_eq!(place.files(), before);
@@ -353,7 +353,7 @@ fn nothing_is_moved_through_a_link_out_of_the_store() {
     link(place.root.join("out"), place.root.join("store/sessions/s1"));
     assert!(place.remove("native", "store/sessions/s1/messages.jsonl").is_err());
     assert!(place.root.join("out/messages.jsonl").exists());
-    // The store itself may lie behind a link.
+    // The store itself may be a link.
     link(place.root.join("store"), place.root.join("linked"));
     place.remove("native", "linked/sessions/s2/messages.jsonl").unwrap();
     let (sessions, away) = (place.root.join("store/sessions"), place.root.join("out/sessions"));
@@ -365,7 +365,7 @@ fn nothing_is_moved_through_a_link_out_of_the_store() {
 }
 
 #[test]
-fn a_session_that_a_recorder_has_open_stays() {
+fn a_session_that_a_recorder_has_open_is_not_removed() {
     let place = place(&[]);
     let store = Store::open(native(), &place.root, host_at(now())).unwrap();
     let mut recorder = store
@@ -381,7 +381,7 @@ fn a_session_that_a_recorder_has_open_stays() {
 
 #[cfg(unix)]
 #[test]
-fn a_file_history_in_another_place_stays_there() {
+fn a_file_history_behind_a_link_is_not_moved() {
     let place = place(&[("c/projects/p/s1.jsonl", USER), ("elsewhere/s1/x@v1", "before")]);
     std::os::unix::fs::symlink(place.root.join("elsewhere"), place.root.join("c/file-history")).unwrap();
     let removed = place.remove("claude-code", "c/projects/p/s1.jsonl").unwrap();

@@ -86,3 +86,34 @@ fn found(disk: &dyn Disk, source: &Source, folder: &Path, names: HashSet<String>
     files.sort();
     files
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+    use crate::dialect;
+    use crate::session::read::open::ReadOptions;
+    use crate::write::trash::tests::Full;
+
+    #[test]
+    fn copies_that_do_not_fit_leave_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let log = root.join("sessions/s1/messages.jsonl");
+        fs::create_dir_all(log.with_file_name("backups")).unwrap();
+        let files = r#"{"a":{"backupPath":"a.backup"},"b":{"backupPath":"b.backup"}}"#;
+        fs::write(&log, format!("{{\"type\":\"file_history_snapshot\",\"snapshot\":{{\"fileBackups\":{files}}}}}\n"))
+            .unwrap();
+        fs::write(log.with_file_name("backups").join("a.backup"), "12345").unwrap();
+        fs::write(log.with_file_name("backups").join("b.backup"), "12345").unwrap();
+        let source = Source::file(dialect::named("native").unwrap(), &log);
+        let session = Session::open(&source, &ReadOptions::plain(jiff::Timestamp::UNIX_EPOCH)).unwrap();
+        for (room, fits) in [(0, false), (5, false), (9, false), (10, true)] {
+            let disk = Full(Arc::new(Mutex::new(room)));
+            let fork = root.join("sessions/f/messages.jsonl");
+            let copied = Backups::copy(&disk, &session, &session, &fork);
+            assert_eq!((copied.is_ok(), fork.with_file_name("backups").exists()), (fits, fits), "{room}");
+        }
+    }
+}

@@ -9,7 +9,7 @@ use crate::disk::{Appended, Locked, OpenLog, PathTarget};
 use crate::session::read::open::ReadOptions;
 
 /// The machine's own disk, full after so many bytes.
-struct Full(Arc<Mutex<usize>>);
+pub(crate) struct Full(pub(crate) Arc<Mutex<usize>>);
 
 struct FullLog(Box<dyn OpenLog>, Arc<Mutex<usize>>);
 
