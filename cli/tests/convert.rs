@@ -27,7 +27,7 @@ fn a_session_becomes_another_agents_where_that_one_finds_it() {
     dropped      2  other branch  u2
     [exit 0]
     5 things of the native session are otherwise in codex; --json tells every record.
-    The .scrollback.json beside it keeps the original, for the way back.
+    A copy of the original is kept beside it: converting back restores it.
     `codex resume e52f2165-4db6-5181-b17e-bd798cab674d` in /gone/tide goes on with it.
     "#);
     assert_snapshot!(env.run(&["convert", "s1", "--to", "codex"]).all(), @r#"
@@ -101,9 +101,9 @@ fn there_and_back_is_the_same_file() {
     assert_eq!(fs::read(env.work().join("back.jsonl")).unwrap(), source);
     fs::write(env.work().join("there.jsonl.scrollback.json"), "{}").unwrap();
     let told = env.run(&["convert", "./there.jsonl", "--to", "native", "-o", "again.jsonl"]);
-    assert!(told.err.contains("warning: there.jsonl.scrollback.json is passed over"), "{}", told.err);
+    assert!(told.err.contains("warning: there.jsonl.scrollback.json is ignored"), "{}", told.err);
     let piped = env.run(&["convert", "./there.jsonl", "--to", "native", "-o", "-"]);
-    assert!(piped.err.contains("warning: there.jsonl.scrollback.json is passed over"), "{}", piped.err);
+    assert!(piped.err.contains("warning: there.jsonl.scrollback.json is ignored"), "{}", piped.err);
 }
 
 #[test]

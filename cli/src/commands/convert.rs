@@ -27,7 +27,7 @@ use crate::terminal::paint::Paint;
 /// Write a session as another agent's
 ///
 /// Says what the session says once more in the other format's words, where that agent finds it, and reports record by record what it could not hold. The
-/// session itself is not changed. Beside the new file, `<file>.scrollback.json` keeps the original, so that converting back restores it. --store and -o say where the
+/// session itself is not changed. A copy of the original is kept beside the new file, so that converting back restores it. --store and -o say where the
 /// new session goes; nothing is ever overwritten. A format without branches gets the newest one, or the one that ends in RECORD.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ConvertArgs {
@@ -183,7 +183,7 @@ fn tell(session: &Session, to: &dyn Dialect, converted: &Converted, ctx: &mut Ct
     let are = if count == "1 thing" { "is" } else { "are" };
     ctx.note(&format!("{count} of the {from} session {are} otherwise in {to}; --json tells every record."))?;
     match &converted.sidecar {
-        Some(_) => ctx.note("The .scrollback.json beside it keeps the original, for the way back."),
+        Some(_) => ctx.note("A copy of the original is kept beside it: converting back restores it."),
         None => Ok(()),
     }
 }

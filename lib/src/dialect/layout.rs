@@ -160,14 +160,21 @@ fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// What the file beside a converted session ends in: it keeps what that one cannot hold, and is no session.
-pub(crate) const KEPT_ENDING: &str = ".scrollback.json";
+/// The endings of the files beside a converted session. They are not sessions.
+const BESIDE_CONVERTED: [&str; 2] = [".scrollback.json", ".scrollback.original"];
 
-/// The file that a conversion leaves beside the one that it wrote.
-pub(crate) fn kept_beside(converted: &Path) -> PathBuf {
-    let mut name = converted.as_os_str().to_owned();
-    name.push(KEPT_ENDING);
-    PathBuf::from(name)
+/// Whether a file of this name belongs to a converted session.
+pub(crate) fn is_beside_converted(name: &str) -> bool {
+    BESIDE_CONVERTED.iter().any(|ending| name.ends_with(ending))
+}
+
+/// The files that a conversion writes beside a converted session: a description of the original, and a copy of it.
+pub(crate) fn beside_converted(converted: &Path) -> [PathBuf; 2] {
+    BESIDE_CONVERTED.map(|ending| {
+        let mut name = converted.as_os_str().to_owned();
+        name.push(ending);
+        PathBuf::from(name)
+    })
 }
 
 /// What may follow the ending of a log: how it is packed. A copy that somebody has laid aside is another name.
@@ -175,7 +182,7 @@ const PACKED_ENDINGS: [&str; 3] = ["", ".zst", ".gz"];
 
 /// Matches a name against a pattern with any number of `*`. The one behind `.jsonl` stands for how the log is packed.
 fn name_matches(pattern: &str, name: &str) -> bool {
-    if name.ends_with(KEPT_ENDING) {
+    if is_beside_converted(name) {
         return false;
     }
     if let Some(log) = pattern.strip_suffix('*').filter(|log| log.ends_with(".jsonl")) {

@@ -86,7 +86,7 @@ impl Losses {
 
     /// What neither an API nor an agent that keeps to one has a place for, in what was said.
     pub(crate) fn of_said(&mut self, content: &Content) {
-        self.dropped_if(content.context.platform.is_some(), Lost::Environment);
+        self.dropped_if(content.context.platform.is_some(), Lost::Platform);
         self.dropped_if(!content.metadata.is_empty(), Lost::Metadata);
     }
 

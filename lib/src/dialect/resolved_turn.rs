@@ -51,7 +51,7 @@ pub(crate) fn closed(content: &Content, written: &mut Written) -> Closed {
 /// Of where something was said, no format of turns has a place for all.
 pub(crate) fn lose_surroundings(content: &Content, written: &mut Written) {
     if content.context.platform.is_some() || content.context.user_type.is_some() {
-        written.losses.dropped(Lost::Environment);
+        written.losses.dropped(Lost::Platform);
     }
 }
 

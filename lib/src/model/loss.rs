@@ -127,10 +127,10 @@ lost! {
     CacheTokens, "cache tokens", "the number of tokens read from or written to a cache";
     Timestamp, "timestamp", "the time of a message";
     Sender, "sender", "the person who wrote a message";
-    Role, "role", "the role of a message: user, assistant or system";
     Error, "error", "that an answer failed, and how";
     ErrorKind, "error kind", "the kind of an error";
-    Environment, "environment", "working directory, git branch, platform and kind of user";
+    Environment, "environment", "working directory and git branch";
+    Platform, "platform", "operating system and kind of user";
     Todos, "todos", "the task list";
     ThinkingMode, "thinking mode", "how much the model was to reason";
     Metadata, "metadata", "further facts about a message";
@@ -195,7 +195,7 @@ impl Lost {
     pub(crate) fn from_metadata_key(key: &str) -> Option<Lost> {
         match key {
             "records" | "continues" => None,
-            "cwd" | "gitBranch" | "platform" | "userType" => Some(Lost::Environment),
+            "cwd" | "gitBranch" => Some(Lost::Environment),
             "timestamp" => Some(Lost::Timestamp),
             "model" => Some(Lost::Model),
             "usage" => Some(Lost::Usage),
@@ -212,11 +212,34 @@ impl Lost {
         matches!(self, Lost::Record(_) | Lost::Instruction | Lost::Sidechain | Lost::OtherBranch)
     }
 
+    /// Whether no message shows it, so that only a writer can report it.
+    pub(crate) fn is_hidden(&self) -> bool {
+        matches!(
+            self,
+            Lost::Record(Kind::Attachment | Kind::Snapshot | Kind::Title | Kind::Header | Kind::Other)
+                | Lost::Sidechain
+                | Lost::OtherBranch
+                | Lost::CallUpdate
+                | Lost::PreliminaryResult
+                | Lost::DuplicateResult
+                | Lost::ErrorKind
+                | Lost::Platform
+                | Lost::CompactionDetails
+                | Lost::ReplacedHistory
+                | Lost::KeptRecords
+                | Lost::TitleSource
+                | Lost::RewindReason
+                | Lost::Fork
+                | Lost::Key(_)
+        )
+    }
+
     /// Whether a record has it at most once, however many of its parts report it.
-    fn is_counted_once(&self) -> bool {
+    pub(crate) fn is_counted_once(&self) -> bool {
         matches!(
             self,
             Lost::Environment
+                | Lost::Platform
                 | Lost::Metadata
                 | Lost::Sender
                 | Lost::Model

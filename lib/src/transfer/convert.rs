@@ -1,37 +1,34 @@
-//! A session becomes another dialect's file: what it says is recorded again, in the other format's words.
+//! Writes a session in another dialect's format, and reports what that format cannot hold.
 //!
 //! ```text
-//! records ─group─▶ answers ─replay─▶ Recorder of the other dialect ─▶ file, losses
+//! records ─group─▶ answers ─replay─▶ Recorder of the other dialect ─▶ file ─read back, compare─▶ losses
 //!                                    its clock and ids are the source's
 //! ```
 //!
-//! What the other format cannot hold is reported record by record, and the original lines go into a file beside the new one,
-//! so that the way back gives them again (`convert/kept.rs`).
+//! A copy of the original is kept beside the new file, so that converting back restores it (`convert/original.rs`).
 
 mod answers;
 mod compare;
-mod damage;
-mod kept;
-mod left_behind;
+mod one_path;
+mod original;
 mod pairing;
-mod path;
-mod place;
+mod plan;
 mod replay;
-mod script;
-mod steps;
-mod unheld;
+mod replay_host;
+mod report;
+mod restore_chain;
+mod skipped;
+mod unmapped;
 
 use std::borrow::Cow;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use hashbrown::{HashMap, HashSet};
 use serde::Serialize;
 
 use crate::dialect::Dialect;
 use crate::dialect::layout::Format;
-use crate::dialect::writer::Shape;
-use crate::disk::replace::{delete, write_all};
+use crate::disk::replace::write_all;
 use crate::disk::{Disk, Real};
 use crate::model::error::{At, Error, Result};
 use crate::model::host::Host;
@@ -42,104 +39,90 @@ use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
 use crate::write::fork::Staged;
-use kept::{Kept, LIMITS, Limits};
-use left_behind::Lines;
-use place::Way;
+use original::{Files, LIMITS, Limits, Original};
+use plan::Plan;
 use replay::Replayed;
+pub use report::LossRow;
+use report::merge;
+use skipped::Lines;
 
-/// A file that stays as it is is copied in pieces of this size: it may be larger than memory.
+/// A file that is copied as it is may be larger than memory: it is copied in pieces of this size.
 const COPIED_AT_ONCE_BYTES: usize = 1024 * 1024;
 
 /// Where a converted session goes.
 #[derive(Debug, Clone, Copy)]
 pub enum Target<'a> {
-    /// Into this file. One that is there is refused.
+    /// Into this file, which must not exist.
     File(&'a Path),
-    /// Into a store, where its dialect puts it.
+    /// Into a store, at the dialect's usual place.
     Store(&'a Path),
 }
 
-/// What to convert, and to what.
+/// What to convert a session to.
 #[derive(Clone, Copy)]
 pub struct Conversion<'a> {
     /// The other dialect.
     pub to: &'static dyn Dialect,
     /// Where the file goes.
     pub target: Target<'a>,
-    /// The record whose branch is converted, where the format holds only one; the session's head where none is named.
+    /// The last record of the branch to convert, for formats that hold only one; by default the session's head.
     pub head: Option<&'a str>,
-    /// Whom the session is with, where the format asks for it.
+    /// The person or room that the session is with, for formats that require it.
     pub with: Option<&'a str>,
 }
 
 /// A session that was converted.
 #[derive(Debug, Serialize)]
 pub struct Converted {
-    /// What the new session is called.
+    /// The id of the new session.
     #[serde(skip)]
     pub session: SessionId,
     /// Its file.
     pub path: PathBuf,
-    /// The file beside it that keeps what it cannot hold.
+    /// The file beside it that describes the original.
     #[serde(skip)]
     pub sidecar: Option<PathBuf>,
     /// What it does not say as the source does, record by record.
     pub losses: Vec<LossRow>,
-    /// What else somebody may want to know: a sidecar that was not believed.
+    /// Warnings, for example that a sidecar was ignored.
     #[serde(skip)]
     pub remarks: Vec<String>,
 }
 
-/// Something of one record that the other format does not hold as it was.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
-pub struct LossRow {
-    /// The source's record.
-    pub record: String,
-    /// What.
-    pub what: Lost,
-    /// What became of it.
-    pub kind: LossKind,
-    /// How often in that record.
-    pub count: u64,
-    /// Of what stands under keys that no other format knows: the keys, of very many the first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub fields: Vec<String>,
-}
-
 impl Session {
-    /// Writes this session as another dialect's file. The source is only read.
+    /// Writes this session in another dialect's format. The source is only read.
     ///
-    /// The same dialect gives the same bytes; a session that was converted before gives back what its sidecar kept.
+    /// Converting to the same dialect copies the bytes; converting back restores the original.
     pub fn convert(&self, how: &Conversion<'_>, host: &Host) -> Result<Converted> {
         self.convert_within(how, host, LIMITS)
     }
 
     fn convert_within(&self, how: &Conversion<'_>, host: &Host, limits: Limits) -> Result<Converted> {
-        let way = Way::find(self, how, host, how.target)?;
-        let staged = Staged::make(&Real, &way.path, &(host.new_id)())?;
+        let plan = Plan::find(self, how, host, how.target)?;
+        let staged = Staged::make(&Real, &plan.path, &(host.new_id)())?;
         let written = (|| {
-            let mut replayed = self.write_as(how, &way, staged.file())?;
-            let kept = self.keep(how, &way, &mut replayed, staged.file(), limits)?;
-            let sidecar = kept.map(|bytes| kept::publish(&bytes, &way.path, &(host.new_id)())).transpose()?;
-            // The file comes last: where it is, all of it is. Only a file system without second names can be left with an empty one
-            // by a crash, which is refused as any other that is there: nobody knows whose it is.
-            staged.publish().inspect_err(|_| drop(sidecar.as_deref().map(|sidecar| delete(&Real, sidecar))))?;
-            Ok((replayed, sidecar))
+            let mut losses = Vec::new();
+            let replayed = self.write_planned(how, &plan, staged.file(), &mut losses)?;
+            let files = self.keep_original(how, &plan, &replayed, staged.file(), limits, &mut losses)?;
+            let sidecar = files.map(|files| files.publish(&plan.path, || (host.new_id)())).transpose()?;
+            // The file comes last: once it exists, everything does. Only on a file system without hard links can a crash leave an
+            // empty one, which is refused like any other existing file.
+            staged.publish().inspect_err(|_| _ = sidecar.is_some().then(|| original::remove(&plan.path)))?;
+            Ok((losses, sidecar))
         })();
-        let (replayed, sidecar) = written.inspect_err(|_| staged.clean_up())?;
-        let mut converted = self.told(&way, replayed);
+        let (losses, sidecar) = written.inspect_err(|_| staged.clean_up())?;
+        let mut converted = self.converted(&plan, losses);
         converted.sidecar = sidecar;
         if let Target::Store(_) = how.target {
-            let store = &way.store;
+            let store = &plan.store;
             let described = store.describe(self, &converted.session, &converted.path, &project::of(&store.host.cwd));
-            converted
-                .remarks
-                .extend(described.err().map(|error| format!("the file beside it was not written: {error}")));
+            let warning = described.err().map(|error| format!("the file beside it was not written: {error}"));
+            converted.remarks.extend(warning);
         }
         Ok(converted)
     }
 
-    /// What [`Session::convert`] would write, and what it would tell; nothing is written but in `scratch`, a folder that is there.
+    /// Returns what [`Session::convert`] would write and report; only `scratch`, an existing folder, is written to.
     pub fn rehearse(&self, how: &Conversion<'_>, host: &Host, scratch: &Path) -> Result<(Converted, Vec<u8>)> {
         self.rehearse_within(how, host, scratch, LIMITS)
     }
@@ -151,145 +134,108 @@ impl Session {
         scratch: &Path,
         limits: Limits,
     ) -> Result<(Converted, Vec<u8>)> {
-        let way = Way::find(self, how, host, Target::Store(scratch))?;
+        let plan = Plan::find(self, how, host, Target::Store(scratch))?;
         let path = scratch.join((host.new_id)());
         let staged = Staged::make(&Real, &path, &(host.new_id)())?;
+        let mut losses = Vec::new();
         let written = (|| {
-            let mut replayed = self.write_as(how, &way, staged.file())?;
-            self.keep(how, &way, &mut replayed, staged.file(), limits)?;
-            Ok((replayed, std::fs::read(staged.file()).at(&path)?))
+            let replayed = self.write_planned(how, &plan, staged.file(), &mut losses)?;
+            self.keep_original(how, &plan, &replayed, staged.file(), limits, &mut losses)?;
+            std::fs::read(staged.file()).at(&path)
         })();
         staged.clean_up();
-        let (replayed, bytes) = written?;
-        Ok((self.told(&way, replayed), bytes))
+        let bytes = written?;
+        Ok((self.converted(&plan, losses), bytes))
     }
 
-    fn told(&self, way: &Way, replayed: Replayed) -> Converted {
-        let mut losses = replayed.losses;
-        losses.extend(self.left_behind(way));
-        let remarks = way.remark.iter().cloned().collect();
-        Converted { session: way.id.clone(), path: way.path.clone(), sidecar: None, losses: rows(losses), remarks }
+    fn converted(&self, plan: &Plan, losses: Vec<LossRow>) -> Converted {
+        // Files that stay where they are: this session's, and those of the original that it becomes again.
+        let lines = if plan.is_new_format || plan.original.is_some() { Lines::Replayed } else { Lines::Copied };
+        let of_original = plan.original.iter().flat_map(Original::skipped);
+        let skipped = skipped::found(self, lines).into_iter().chain(of_original);
+        let skipped = skipped.map(|(what, count)| self.session_loss(what, count));
+        let mut rows = Vec::new();
+        merge(&mut rows, losses.into_iter().chain(skipped).collect(), |a, b| a + b);
+        let remarks = plan.warning.iter().cloned().collect();
+        Converted { session: plan.id.clone(), path: plan.path.clone(), sidecar: None, losses: rows, remarks }
     }
 
-    /// What stays where it is of this session, and of the one that it becomes again.
-    fn left_behind(&self, way: &Way) -> Vec<LossRow> {
-        let lines = if way.is_new_kind || way.back.is_some() { Lines::SaidAgain } else { Lines::Copied };
-        let own = left_behind::found(self, lines);
-        let of_original = way.back.iter().flat_map(|kept| kept.left_behind());
-        let all = own.into_iter().chain(of_original);
-        all.map(|(what, count)| self.lost_beside(what, count)).collect()
-    }
-
-    /// Whether the bytes can stay as they are. Rows of a database have none.
-    fn stays(&self, how: &Conversion<'_>) -> bool {
+    /// Whether the file is copied as it is. Rows of a database are not a file.
+    fn is_copied(&self, how: &Conversion<'_>) -> bool {
         how.to.name() == self.dialect().name() && !self.is_rows()
     }
 
-    /// What goes into the file beside the new one; that nothing does is a loss, where something should.
-    fn keep(
+    /// The files beside the new one. Where there should be some and are none, the original is lost.
+    fn keep_original(
         &self,
         how: &Conversion<'_>,
-        way: &Way,
-        replayed: &mut Replayed,
+        plan: &Plan,
+        replayed: &Replayed,
         file: &Path,
         limits: Limits,
-    ) -> Result<Option<Vec<u8>>> {
-        let kept = match &way.back {
-            // What came back was made of another one, and can go on to it.
-            Some(back) => back.before().map(Cow::Borrowed),
-            None if self.stays(how) => way.other.as_ref().map(Cow::Borrowed),
-            None => Kept::of(self, how.to, file, replayed, way.other.as_ref(), limits)?.map(Cow::Owned),
+        losses: &mut Vec<LossRow>,
+    ) -> Result<Option<Files>> {
+        let original = match &plan.original {
+            // What is restored was itself converted, and can be restored further.
+            Some(original) => original.before().map(Cow::Borrowed),
+            None if self.is_copied(how) => plan.other.as_ref().map(Cow::Borrowed),
+            None => Original::of(self, how.to, file, replayed, plan.other.as_ref(), limits)?.map(Cow::Owned),
         };
-        let bytes = kept.and_then(|kept| kept.bytes(limits));
-        if bytes.is_none() && way.is_new_kind && !self.is_rows() {
-            replayed.losses.push(self.lost_beside(Lost::Original, 1));
+        let files = original.and_then(|original| original.files(limits));
+        if files.is_none() && plan.is_new_format && !self.is_rows() {
+            losses.push(self.session_loss(Lost::Original, 1));
         }
-        Ok(bytes)
+        Ok(files)
     }
 
-    /// Something of no record in particular.
-    fn lost_beside(&self, what: Lost, count: u64) -> LossRow {
+    /// A loss of the session, reported of its head.
+    fn session_loss(&self, what: impl Into<Lost>, count: u64) -> LossRow {
         let record = self.head().map(|head| head.id().into_owned()).unwrap_or_default();
-        LossRow { record, what, kind: LossKind::Dropped, count, fields: Vec::new() }
+        LossRow { count, ..LossRow::new(&record, LossKind::Dropped, what) }
     }
 
-    /// Writes the new file, and tells what it does not say as the source does.
-    fn write_as(&self, how: &Conversion<'_>, way: &Way, file: &Path) -> Result<Replayed> {
-        let how = &Conversion { with: way.with.as_deref(), ..*how };
-        let Some(stepped) = &way.stepped else { return self.write_in_one_step(how, way, file) };
-        let replayed = stepped.session.write_in_one_step(how, way, file)?;
-        Ok(Replayed { losses: stepped.told(replayed.losses), ..replayed })
+    /// Writes the new file, and adds what it does not say as the source does.
+    fn write_planned(
+        &self,
+        how: &Conversion<'_>,
+        plan: &Plan,
+        file: &Path,
+        losses: &mut Vec<LossRow>,
+    ) -> Result<Replayed> {
+        let how = &Conversion { with: plan.with.as_deref(), ..*how };
+        let Some(step) = &plan.step else { return self.write_as(how, plan, file, losses) };
+        let mut further = Vec::new();
+        let replayed = step.session.write_as(how, plan, file, &mut further)?;
+        losses.extend(step.renamed(further));
+        Ok(replayed)
     }
 
-    /// The same, from what the last step begins with: the file is read back, and compared.
-    fn write_in_one_step(&self, how: &Conversion<'_>, way: &Way, file: &Path) -> Result<Replayed> {
-        let (store, id, kept) = (&way.store, &way.id, way.back.as_ref());
-        if self.stays(how) {
+    /// The same in one step: the file is written, read back and compared.
+    fn write_as(&self, how: &Conversion<'_>, plan: &Plan, file: &Path, losses: &mut Vec<LossRow>) -> Result<Replayed> {
+        if self.is_copied(how) {
             return self.copy_to(file).map(|()| Replayed::default());
         }
-        let head = self.head_called(how.head)?;
-        let mut replayed = match kept {
-            Some(kept) => replay::go_on(self, kept, store, id, file)?,
-            None => replay::all(self, how, store, id, file)?,
+        let head = self.named_head(how.head)?;
+        let (store, original) = (&plan.store, plan.original.as_ref());
+        let mut replayed = match original {
+            Some(original) => replay::restore(self, original, store, &plan.id, file)?,
+            None => replay::all(self, how, store, &plan.id, file)?,
         };
-        if kept.is_none() && !replayed.has_said {
+        if original.is_none() && !replayed.has_content {
             return Err(Error::NothingToStore(how.to.name()));
         }
         let reading = ReadOptions::plain(self.updated().unwrap_or_else(|| (store.host.now)()));
         let converted = Session::open(&Source::file(how.to, file), &reading)?;
-        let mut pairs: Vec<(RecordRef<'_>, RecordRef<'_>)> = head.into_iter().zip(converted.head()).collect();
-        if store.writing.shape == Shape::Tree {
-            let by_name: HashMap<_, _> = converted.records().map(|record| (record.id(), record)).collect();
-            for other in self.heads().map(|other| other.record).filter(|other| Some(*other) != head) {
-                let now = replayed.tips.get(&other.order()).and_then(|id| by_name.get(id.as_str()).copied());
-                pairs.extend(now.map(|now| (other, now)));
-            }
-        }
-        if kept.is_none() && self.parent_session().is_some() && converted.parent_session().is_none() {
-            replayed.losses.push(self.lost_beside(Lost::ParentSession, 1));
-        }
-        let told_before = replayed.losses.len();
-        compare::add_differences(&pairs, (self, &converted), &mut replayed)?;
-        if let Some(kept) = kept {
-            // What differs in the lines that came back was told on the way here.
-            let newer: HashSet<String> = self
-                .records()
-                .filter(|record| kept.is_newer(*record))
-                .map(|record| record.id().into_owned())
-                .collect();
-            let mut at = 0;
-            replayed.losses.retain(|row| {
-                at += 1;
-                at <= told_before || newer.contains(&row.record)
-            });
-        }
-        self.add_unsaid(how, way, &pairs, &converted, &mut replayed.losses)?;
+        // A store's own sidecar repeats the working directory.
+        let is_described = matches!(how.target, Target::Store(_)) && store.writing.sidecar.is_some();
+        let cwd_beside = is_described.then(|| store.host.cwd.to_string_lossy());
+        let sessions =
+            report::Sessions { source: self, converted: &converted, original, cwd_beside: cwd_beside.as_deref() };
+        losses.extend(sessions.report(head, &mut replayed)?);
         Ok(replayed)
     }
 
-    /// Adds what is lost of the source though none of its messages says it.
-    fn add_unsaid(
-        &self,
-        how: &Conversion<'_>,
-        way: &Way,
-        pairs: &[(RecordRef<'_>, RecordRef<'_>)],
-        converted: &Session,
-        losses: &mut Vec<LossRow>,
-    ) -> Result<()> {
-        let kept = way.back.as_ref();
-        losses.extend(damage::places(self, kept));
-        losses.extend(damage::ends(pairs, kept));
-        if kept.is_none() {
-            let is_described = matches!(how.target, Target::Store(_)) && way.store.writing.sidecar.is_some();
-            let beside = is_described.then(|| way.store.host.cwd.to_string_lossy());
-            losses.extend(damage::working_directory((self, converted), beside.as_deref(), losses));
-        }
-        let fields = unheld::rows(self, kept, losses)?;
-        losses.extend(fields);
-        Ok(())
-    }
-
-    /// A session that is rows of a database has no bytes of its own.
+    /// A session that is rows of a database has no file of its own.
     pub(crate) fn is_rows(&self) -> bool {
         matches!(self.source.layout.format, Format::Rows(_))
     }
@@ -311,24 +257,8 @@ impl Session {
     }
 
     /// The head that was named, or the session's own.
-    fn head_called(&self, name: Option<&str>) -> Result<Option<RecordRef<'_>>> {
-        name.map_or_else(|| Ok(self.head()), |name| self.find(name).map(Some))
+    fn named_head(&self, name: Option<&str>) -> Result<Option<RecordRef<'_>>> {
+        let Some(name) = name else { return Ok(self.head()) };
+        self.find(name).map(Some)
     }
-}
-
-/// Losses of one record and one kind as one row, in the order of the records.
-fn rows(losses: Vec<LossRow>) -> Vec<LossRow> {
-    let mut at: HashMap<(String, Lost, LossKind), usize> = HashMap::new();
-    let mut rows: Vec<LossRow> = Vec::new();
-    for loss in losses {
-        let known = *at.entry((loss.record.clone(), loss.what.clone(), loss.kind)).or_insert(rows.len());
-        match rows.get_mut(known) {
-            Some(row) => {
-                row.count += loss.count;
-                row.fields.extend(loss.fields);
-            }
-            None => rows.push(loss),
-        }
-    }
-    rows
 }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::dialect::layout::kept_beside;
+use crate::dialect::layout::beside_converted;
 use crate::disk::append::{Warning, lock_log, make_folders};
 use crate::disk::{Disk, Locked, OpenLog, PathTarget, claim};
 use crate::model::error::{At, Error, Result};
@@ -177,19 +177,18 @@ impl Store {
         let is_told = session.id().as_str() != source.name();
         let id = if is_told { session.id() } else { SessionId(Source::file(self.dialect, &to).name()) };
         let mut warnings = self.begin_sidecar(&session, source, now);
-        warnings.extend(self.move_kept(&source.path, &to));
+        warnings.extend(self.move_original(&source.path, &to));
         Ok(Rotation::Ended(EndedSession { session: id, path: to, warnings }))
     }
 
-    /// What the log was converted from goes with it.
-    fn move_kept(&self, log: &Path, ended: &Path) -> Option<Warning> {
-        let (from, to) = (kept_beside(log), kept_beside(ended));
-        if !self.disk.exists(&from) {
-            return None;
-        }
+    /// The original that the log was converted from is moved along with it.
+    fn move_original(&self, log: &Path, ended: &Path) -> Option<Warning> {
+        let files = beside_converted(log).into_iter().zip(beside_converted(ended));
         let sync = |file: &PathBuf| file.parent().map_or(Ok(()), |folder| self.disk.sync_folder(folder));
-        let moved = claim(&*self.disk, &from, &to).and_then(|()| sync(&to)).and_then(|()| sync(&from));
-        moved.is_err().then_some(Warning::NoSidecar)
+        let moved = files
+            .filter(|(from, _)| self.disk.exists(from))
+            .map(|(from, to)| claim(&*self.disk, &from, &to).and_then(|()| sync(&to)).and_then(|()| sync(&from)));
+        (moved.filter(|moved| moved.is_err()).count() > 0).then_some(Warning::NoSidecar)
     }
 
     /// The file beside the log counts anew; whose it is, and what else it says, stays.

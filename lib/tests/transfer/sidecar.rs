@@ -249,10 +249,15 @@ fn a_step_back_that_was_taken_meanwhile_is_taken_in_the_original() {
     }
 }
 
+/// The copy of the original beside a converted session.
+fn original(there: &Converted) -> std::path::PathBuf {
+    there.sidecar.as_ref().unwrap().with_extension("original")
+}
+
 #[test]
 fn a_sidecar_that_does_not_fit_is_ignored_and_that_is_told() {
     type Harm = fn(&Converted);
-    let harms: [(&str, Harm); 9] = [
+    let harms: [(&str, Harm); 10] = [
         ("the file was edited", |there| {
             let text = fs::read_to_string(&there.path).unwrap();
             fs::write(&there.path, text.replacen("FULL", "NULL", 1)).unwrap();
@@ -265,7 +270,7 @@ fn a_sidecar_that_does_not_fit_is_ignored_and_that_is_told() {
         ("deep JSON", |there| fs::write(there.sidecar.as_ref().unwrap(), "[".repeat(100_000)).unwrap()),
         ("another version", |there| {
             let text = fs::read_to_string(there.sidecar.as_ref().unwrap()).unwrap();
-            fs::write(there.sidecar.as_ref().unwrap(), text.replacen("\"version\":1", "\"version\":2", 1)).unwrap();
+            fs::write(there.sidecar.as_ref().unwrap(), text.replacen("\"version\": 2", "\"version\": 3", 1)).unwrap();
         }),
         ("a length beyond everything", |there| {
             let text = fs::read_to_string(there.sidecar.as_ref().unwrap()).unwrap();
@@ -274,17 +279,14 @@ fn a_sidecar_that_does_not_fit_is_ignored_and_that_is_told() {
             fs::write(there.sidecar.as_ref().unwrap(), value.to_string()).unwrap();
         }),
         ("an original that was cut", |there| {
-            let text = fs::read_to_string(there.sidecar.as_ref().unwrap()).unwrap();
-            let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
-            value["lines"].as_array_mut().unwrap().pop();
-            fs::write(there.sidecar.as_ref().unwrap(), value.to_string()).unwrap();
+            let bytes = fs::read(original(there)).unwrap();
+            fs::write(original(there), &bytes[..bytes.len() - 9]).unwrap();
         }),
         ("an original that was changed", |there| {
-            let text = fs::read_to_string(there.sidecar.as_ref().unwrap()).unwrap();
-            let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
-            value["lines"][0] = "{}".into();
-            fs::write(there.sidecar.as_ref().unwrap(), value.to_string()).unwrap();
+            let text = fs::read_to_string(original(there)).unwrap();
+            fs::write(original(there), text.replacen("FULL", "NULL", 1)).unwrap();
         }),
+        ("no copy of the original", |there| fs::remove_file(original(there)).unwrap()),
         ("a huge one", |there| {
             let file = fs::File::options().write(true).open(there.sidecar.as_ref().unwrap()).unwrap();
             file.set_len(3 << 30).unwrap();
@@ -297,7 +299,7 @@ fn a_sidecar_that_does_not_fit_is_ignored_and_that_is_told() {
         let session = open(named("codex"), &there.path);
         let back = convert(&session, named("claude-code"), &folder.path().join("back.jsonl")).unwrap();
         assert_eq!(back.remarks.len(), 1, "{what}");
-        assert!(back.remarks[0].contains("is passed over"), "{what}: {}", back.remarks[0]);
+        assert!(back.remarks[0].contains("is ignored"), "{what}: {}", back.remarks[0]);
         assert_ne!(fs::read(&back.path).unwrap(), fs::read(claude_log()).unwrap(), "{what}");
     }
 }
@@ -315,7 +317,7 @@ fn a_sidecar_that_is_a_link_or_a_pipe_is_not_followed() {
     for (what, put) in [("link", &link as &dyn Fn()), ("pipe", &pipe)] {
         put();
         let back = convert(&open(named("codex"), &there.path), named("claude-code"), &folder.path().join(what));
-        assert!(back.unwrap().remarks[0].contains("no regular file"), "{what}");
+        assert!(back.unwrap().remarks[0].contains("not a regular file"), "{what}");
         fs::remove_file(&sidecar).unwrap();
     }
 }
@@ -324,7 +326,7 @@ fn a_sidecar_that_is_a_link_or_a_pipe_is_not_followed() {
 fn nothing_is_overwritten_and_nothing_stays_of_a_refusal() {
     let folder = folder();
     let source = open(named("claude-code"), &claude_log());
-    for taken in ["new.jsonl", "new.jsonl.scrollback.json"] {
+    for taken in ["new.jsonl", "new.jsonl.scrollback.json", "new.jsonl.scrollback.original"] {
         let taken = folder.path().join(taken);
         fs::write(&taken, "mine").unwrap();
         let refused = convert(&source, named("codex"), &folder.path().join("new.jsonl"));
@@ -333,10 +335,10 @@ fn nothing_is_overwritten_and_nothing_stays_of_a_refusal() {
         assert_eq!(fs::read_to_string(&taken).unwrap(), "mine");
         fs::remove_file(taken).unwrap();
     }
-    let long = convert(&source, named("codex"), &folder.path().join("x".repeat(240)));
+    let long = convert(&source, named("codex"), &folder.path().join("x".repeat(236)));
     assert!(matches!(long, Err(Error::InvalidName { .. })));
-    convert(&source, named("codex"), &folder.path().join("y".repeat(239))).unwrap();
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    convert(&source, named("codex"), &folder.path().join("y".repeat(235))).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
 }
 
 #[test]

@@ -122,7 +122,11 @@ fn a_branch_of_a_chat_that_is_converted_anew_is_with_the_same_person() {
         let target = scrollback::transfer::convert::Target::File(&file);
         let how = scrollback::transfer::convert::Conversion { to: named("fluux"), target, head: None, with: None };
         let anew = open(named(dialect), &path).convert(&how, &host()).unwrap();
-        assert!(anew.remarks.len() == 1 && anew.remarks[0].contains("converted anew"), "{way:?}: {:?}", anew.remarks);
+        assert!(
+            anew.remarks.len() == 1 && anew.remarks[0].contains("converted as a new session"),
+            "{way:?}: {:?}",
+            anew.remarks
+        );
         assert_eq!(open(named("fluux"), &file).with().map(str::to_owned), with, "{way:?}");
     }
 }

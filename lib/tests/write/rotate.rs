@@ -108,11 +108,13 @@ fn what_a_session_was_converted_from_goes_with_it() {
     let place = Place::of("fluux", "2025-02-08T19:00:00Z");
     place.put("alice@example.com/history.jsonl", &format!("{HEADER}{HELLO}"));
     place.put("alice@example.com/history.jsonl.scrollback.json", "kept\n");
+    place.put("alice@example.com/history.jsonl.scrollback.original", "copied\n");
     let done = archived(place.end("alice@example.com/history.jsonl"));
     assert_eq!(done.warnings, []);
-    let names = ["20250208-190000.jsonl", "20250208-190000.jsonl.scrollback.json"];
+    let names = ["", ".scrollback.json", ".scrollback.original"].map(|ending| format!("20250208-190000.jsonl{ending}"));
     assert_eq!(place.files(), names.map(|name| format!("alice@example.com/sessions/{name}")));
     assert_eq!(place.read("alice@example.com/sessions/20250208-190000.jsonl.scrollback.json"), "kept\n");
+    assert_eq!(place.read("alice@example.com/sessions/20250208-190000.jsonl.scrollback.original"), "copied\n");
     assert_eq!(place.store.list(None).rows.len(), 1);
 }
 

@@ -68,7 +68,12 @@ const NATIVE: &[(&str, &str)] = &[
 #[test]
 fn the_original_of_a_conversion_is_removed_and_restored_with_it() {
     let log = "projects/p/s1.jsonl";
-    let place = place(&[(log, USER), ("projects/p/s1.jsonl.scrollback.json", "kept"), ("projects/p/s2.jsonl", USER)]);
+    let place = place(&[
+        (log, USER),
+        ("projects/p/s1.jsonl.scrollback.json", "kept"),
+        ("projects/p/s1.jsonl.scrollback.original", "copy"),
+        ("projects/p/s2.jsonl", USER),
+    ]);
     let before = place.files();
     let removed = place.remove("claude-code", log).unwrap();
     let left = place.files();

@@ -67,9 +67,7 @@ fn lines(draft: &NewRecord<'_>) -> Written {
         // The SDK sends no data to a model: for it nothing is cut and nothing was taken back.
         Body::Compaction(compaction) => {
             writing.written.losses.renamed(Kind::Compaction);
-            if compaction.replacement.is_some() {
-                writing.written.losses.dropped(Lost::ReplacedHistory);
-            }
+            writing.written.losses.dropped_if(compaction.cuts, Lost::ReplacedHistory);
             writing.divide(divider::compaction(draft.id.as_str(), compaction), &Content::default());
         }
         Body::Rewind(rewind) => {

@@ -13,7 +13,7 @@ use super::{ARCHIVES, HISTORY, VERSION};
 use crate::dialect::writer::{Beginning, Line, Names, NewRecord, Shape, WriteUnit, Writer, Written, ended_name};
 use crate::model::loss::{Losses, Lost};
 use crate::model::message::{FilePart, Part};
-use crate::model::record::{Body, Content, Context, Kind, RecordId};
+use crate::model::record::{Body, Content, Kind, RecordId};
 
 pub(super) static WRITING: Writer = Writer {
     unit: WriteUnit::Turn,
@@ -226,7 +226,8 @@ impl<'a> Told<'a> {
             (!content.notes.is_empty(), Lost::RunNotes),
             (content.model.is_some(), Lost::Model),
             (content.usage.is_some(), Lost::Usage),
-            (content.context != Context::default(), Lost::Environment),
+            (content.context.cwd.is_some() || content.context.git_branch.is_some(), Lost::Environment),
+            (content.context.platform.is_some() || content.context.user_type.is_some(), Lost::Platform),
             (content.todos.is_some(), Lost::Todos),
             (content.thinking.is_some(), Lost::ThinkingMode),
             (content.sender.is_some() && of_assistant, Lost::Sender),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::IgnoredAny;
 
-use crate::dialect::layout::{KEPT_ENDING, Layout};
+use crate::dialect::layout::{Layout, is_beside_converted};
 use crate::dialect::{self, Dialect};
 use crate::model::error::{At, Error, Result};
 use crate::model::home::Home;
@@ -171,6 +171,5 @@ fn sorted(mut files: Vec<PathBuf>, errors: Vec<Error>) -> Vec<Result<PathBuf>> {
 
 fn has_an_ending(path: &Path) -> bool {
     let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    let is_kept = path.to_string_lossy().ends_with(KEPT_ENDING);
-    ENDINGS.contains(&ending.as_str()) && !is_kept
+    ENDINGS.contains(&ending.as_str()) && !is_beside_converted(&path.to_string_lossy())
 }

@@ -1,277 +1,72 @@
-//! What a converted session says otherwise than its source, found by reading it back.
+//! The difference between what the source says and what the new file says when it is read back.
 //!
-//! Writers tell their losses (`compare/told.rs`); this finds the ones that nobody told, so that a conversion without a loss is one
-//! without a difference. A branch is compared as a whole: what only stands in another message is not lost.
+//! A branch is compared as a whole. Its messages are taken apart into facts (`compare/facts.rs`); facts of both sides cancel out,
+//! wherever on the branch they are, and what is left over is a loss:
+//!
+//! ```text
+//! source      m1: text, image     m2: call(input, output), thinking
+//! read back   m1: text            m2: text (as m2's thinking), call(input, other output)
+//! losses      image dropped       thinking renamed, tool output renamed
+//! ```
 
-mod align;
-mod stray;
-mod told;
-
-use std::collections::BTreeMap;
+mod facts;
 
 use hashbrown::{HashMap, HashSet};
-use serde_json::{Map, Value};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use super::LossRow;
-use super::replay::{CameBack, Replayed};
+use super::original::Original;
+use super::replay::Replayed;
+use super::{LossRow, merge};
 use crate::model::error::Result;
 use crate::model::loss::{LossKind, Lost};
-use crate::model::message::{Message, Part};
-use crate::model::record::Kind;
 use crate::model::record::Usage;
-use crate::session::{Branch, RecordRef, Session};
-use crate::view::conversation::Conversation;
-use align::{Window, steps};
-use stray::{Stray, counts, left_over};
-use told::Told;
+use crate::session::{Branch, RecordRef};
+use facts::{Fact, Message, Side};
 
-/// So many branches are read back; a session with more is taken for one that differs.
+/// At most so many branches are compared; a session with more is reported as one that may differ.
 pub(super) const BRANCHES_COMPARED: usize = 32;
 
-/// Adds what the converted session says otherwise on the branch of each of these pairs of heads.
-pub(super) fn add_differences(
-    pairs: &[(RecordRef<'_>, RecordRef<'_>)],
-    sessions: (&Session, &Session),
-    replayed: &mut Replayed,
-) -> Result<()> {
-    let (source, converted) = sessions;
-    let mut comparison = Comparison {
-        told: Told::new(&replayed.losses),
-        names: &replayed.ids,
-        compared: HashSet::new(),
-        made_up: HashSet::new(),
-        came_back: &replayed.came_back,
-        compares_usage: false,
-    };
-    for (head, now) in pairs.iter().take(BRANCHES_COMPARED) {
-        comparison.branch(*head, *now)?;
-    }
-    if let Some((head, _)) = pairs.get(BRANCHES_COMPARED) {
-        comparison.told.push(&[&head.id()], Lost::UncomparedBranch, LossKind::Renamed);
-    }
-    let title = |session: &Session| session.title().map(|title| (title.text.clone(), title.source));
-    let (before, after) = (title(source), title(converted));
-    if before != after && !replayed.came_back.keeps_title && !comparison.told.anywhere(&Lost::Record(Kind::Title)) {
-        let record = pairs.first().map(|(head, _)| head.id().into_owned()).unwrap_or_default();
-        comparison
-            .told
-            .push(&[&record], Lost::Record(Kind::Title), changed(before.is_some(), after.is_some()));
-    }
-    comparison.told.end_branch();
-    let found = comparison.told.found;
-    replayed.losses.extend(found);
-    Ok(())
-}
+/// A fact that changed is looked for among so many of the same message: each comparison costs time.
+const CANDIDATES: usize = 16;
 
-struct Comparison<'a> {
-    told: Told,
-    /// What records of the converted session are called in the source, where that differs.
-    names: &'a BTreeMap<String, String>,
-    /// Messages that an earlier branch had too, by all their records: branches can part inside a turn.
-    compared: HashSet<Vec<String>>,
-    made_up: HashSet<Vec<String>>,
-    /// What came back with the original.
-    came_back: &'a CameBack,
-    /// What the branch cost is not the same.
-    compares_usage: bool,
-}
+/// The head of a branch in the source, and in the new file.
+pub(super) type Heads<'s> = (RecordRef<'s>, RecordRef<'s>);
 
-/// What does not stand where it stood on a branch. It may stand elsewhere.
+/// What the comparison found.
 #[derive(Default)]
-struct Unmatched {
-    /// Messages that are nowhere, each with its parts.
-    dropped: Vec<Stray>,
-    /// Messages that nobody said.
-    made_up: Vec<Stray>,
-    /// Messages that are there with other parts: what is gone, what is new.
-    changed: Vec<(Stray, Stray)>,
+pub(super) struct Differences {
+    pub(super) losses: Vec<LossRow>,
+    /// The source's records that are in a compared message: whatever messages show of them is in `losses`.
+    pub(super) compared: HashSet<String>,
 }
 
-impl Comparison<'_> {
-    fn branch(&mut self, head: RecordRef<'_>, now: RecordRef<'_>) -> Result<()> {
-        let (before, after) = (head.session.branch(head), now.session.branch(now));
-        // Where a format tells the cost is its own business: what counts is what the branch cost.
-        let came_back = self.came_back;
-        let cost = cost_where(&before, |record| !came_back.stand_ins.contains(&record.order()));
-        let costs = cost_where(&after, |record| !came_back.records.contains(record.id().as_ref()));
-        self.compares_usage = tokens(cost) != tokens(costs);
-        let (before, after) = (Conversation::new(&before), Conversation::new(&after));
-        let mut before = Window::new(before.messages(0..before.len()));
-        let mut after = Window::new(after.messages(0..after.len()));
-        let mut last = head.id().into_owned();
-        let mut unmatched = Unmatched::default();
-        loop {
-            before.fill()?;
-            after.fill()?;
-            let (dropped, made_up) = steps(&before.seen, &after.seen);
-            before.seen.drain(..dropped).for_each(|message| self.drop(&message, &mut unmatched));
-            after.seen.drain(..made_up).for_each(|message| self.make_up(&message, &last, &mut unmatched));
-            match (before.seen.pop_front(), after.seen.pop_front()) {
-                (Some(was), Some(is)) => {
-                    last.clone_from(&was.id);
-                    if self.compared.insert(records(&was)) {
-                        self.message(&was, &is, &mut unmatched);
-                    }
-                }
-                (Some(was), None) => self.drop(&was, &mut unmatched),
-                (None, Some(is)) => self.make_up(&is, &last, &mut unmatched),
-                (None, None) => break,
-            }
-        }
-        self.settle(unmatched);
-        if self.compares_usage && !self.told.anywhere(&Lost::Usage) {
-            self.told.push(&[&head.id()], Lost::Usage, changed(cost.is_some(), costs.is_some()));
-        }
-        self.told.end_branch();
-        Ok(())
+/// Compares the branches of these heads; of a restored session, only what was added to the original.
+pub(super) fn differences(
+    heads: &[Heads<'_>],
+    replayed: &Replayed,
+    original: Option<&Original>,
+) -> Result<Differences> {
+    let mut found = Differences::default();
+    let is_new = |record: &RecordRef<'_>| original.is_none_or(|original| original.is_newer(*record));
+    let is_written = |record: &RecordRef<'_>| !replayed.restored.contains(&*record.id());
+    for (head, now) in heads.iter().take(BRANCHES_COMPARED) {
+        let (before, after) = (head.session.branch(*head), now.session.branch(*now));
+        let mut comparison = Comparison { head: head.id().into_owned(), losses: Vec::new() };
+        let usage = [usage(before.clone(), is_new), usage(after.clone(), is_written)];
+        let before = Side::read(&before, is_new)?;
+        let after = Side::read(&after, is_written)?.aligned(&before, &replayed.ids);
+        comparison.compare(&before, &after, usage);
+        found.compared.extend(before.messages.into_iter().flat_map(|message| message.records));
+        // Branches share messages: what several of them report is one loss.
+        merge(&mut found.losses, merged(comparison.losses), u64::max);
     }
-
-    fn drop(&mut self, message: &Message, unmatched: &mut Unmatched) {
-        if self.compared.insert(records(message)) {
-            unmatched.dropped.push(Stray::of(message, records(message)));
-        }
+    if let Some((head, _)) = heads.get(BRANCHES_COMPARED) {
+        found.losses.push(LossRow::new(&head.id(), LossKind::Renamed, Lost::UncomparedBranch));
     }
-
-    fn make_up(&mut self, message: &Message, after: &str, unmatched: &mut Unmatched) {
-        let records = records(message);
-        let came_back = records.first().is_some_and(|first| self.came_back.records.contains(first));
-        if !came_back && self.made_up.insert(records.clone()) {
-            let mut records: Vec<String> =
-                records.into_iter().filter_map(|record| self.names.get(&record).cloned()).collect();
-            if records.is_empty() {
-                records.push(after.to_owned());
-            }
-            unmatched.made_up.push(Stray::of(message, records));
-        }
-    }
-
-    fn message(&mut self, was: &Message, is: &Message, unmatched: &mut Unmatched) {
-        let records = records(was);
-        let names: Vec<&str> = records.iter().map(String::as_str).collect();
-        if was.role != is.role {
-            self.told.push(&names, Lost::Role, LossKind::Renamed);
-        }
-        let none = Map::new();
-        let (before, after) = (was.metadata.as_ref().unwrap_or(&none), is.metadata.as_ref().unwrap_or(&none));
-        for key in before.keys().chain(after.keys().filter(|key| !before.contains_key(*key))) {
-            let Some(word) = Lost::from_metadata_key(key).filter(|word| *word != Lost::Usage || self.compares_usage)
-            else {
-                continue;
-            };
-            if before.get(key) != after.get(key) {
-                self.told.push(&names, word, changed(before.contains_key(key), after.contains_key(key)));
-            }
-        }
-        if was.extra != is.extra {
-            self.told.push(&names, Lost::Metadata, changed(!was.extra.is_empty(), !is.extra.is_empty()));
-        }
-        self.parts(records, was, is, unmatched);
-    }
-
-    /// Parts that are the same go out.
-    fn parts(&mut self, records: Vec<String>, was: &Message, is: &Message, unmatched: &mut Unmatched) {
-        let (mut gone, mut new) = (Stray::of(was, records.clone()), Stray::of(is, records));
-        if gone.parts == new.parts {
-            return;
-        }
-        // An answer begins with a step, whether that is written or not.
-        let begins = |stray: &Stray| stray.parts.first().is_some_and(|(_, word)| *word == Lost::Step);
-        match (begins(&gone), begins(&new)) {
-            (true, false) => drop(gone.parts.remove(0)),
-            (false, true) => drop(new.parts.remove(0)),
-            (true, true) | (false, false) => {}
-        }
-        let count = |parts: &[Part]| parts.iter().filter(|part| matches!(part, Part::Text(_))).count();
-        if count(&was.parts) != count(&is.parts) && all_words(was) == all_words(is) {
-            self.told.push(&gone.names(), Lost::TextParts, LossKind::Renamed);
-            [&mut gone, &mut new]
-                .into_iter()
-                .for_each(|stray| stray.parts.retain(|(_, word)| *word != Lost::Text));
-        }
-        let is_same = gone.parts == new.parts;
-        let (left, right) = (left_over(&gone.parts, &new.parts), left_over(&new.parts, &gone.parts));
-        if left.is_empty() && right.is_empty() && !is_same {
-            self.told.push(&gone.names(), Lost::PartOrder, LossKind::Renamed);
-        }
-        (gone.parts, new.parts) = (left, right);
-        unmatched.changed.push((gone, new));
-    }
-
-    /// What is gone here and new there went there; of the rest, what is left of a kind became another of that kind, is gone, or is new.
-    fn settle(&mut self, unmatched: Unmatched) {
-        let Unmatched { mut dropped, mut made_up, changed } = unmatched;
-        let (mut gone, mut new): (Vec<Stray>, Vec<Stray>) = changed.into_iter().unzip();
-        let whole = |strays: &[Stray]| strays.iter().map(|stray| stray.parts.len()).collect::<Vec<_>>();
-        let (dropped_whole, made_up_whole) = (whole(&dropped), whole(&made_up));
-        let here = counts(gone.iter().chain(&dropped));
-        let there = counts(new.iter().chain(&made_up));
-        let moved = |counts: &HashMap<u64, usize>| -> HashMap<u64, usize> {
-            let both = |(hash, count): (&u64, &usize)| Some((*hash, (*count).min(*counts.get(hash)?)));
-            there.iter().filter_map(both).collect()
-        };
-        let moved = moved(&here);
-        [(&mut gone, &mut dropped), (&mut new, &mut made_up)].into_iter().for_each(|(parts, messages)| {
-            let mut moved = moved.clone();
-            parts.iter_mut().chain(messages).for_each(|stray| stray.take_out(&mut moved));
-        });
-        for (stray, all) in dropped.iter().zip(dropped_whole) {
-            let is_elsewhere = all > 0 && stray.parts.is_empty();
-            if !is_elsewhere && !self.told.covers(&stray.names(), &stray.words()) {
-                self.told.push(&stray.names(), stray.role, LossKind::Dropped);
-            }
-        }
-        for (stray, all) in made_up.iter().zip(made_up_whole) {
-            let is_elsewhere = all > 0 && stray.parts.iter().all(|(_, word)| *word == Lost::Step);
-            if !is_elsewhere && !self.told.is_otherwise(&stray.names()) {
-                self.told.push(&stray.names(), stray.role, LossKind::Synthesised);
-            }
-        }
-        for (gone, new) in gone.iter_mut().zip(&mut new) {
-            for (word, count) in gone.take_out_alike(new) {
-                self.told.push_parts(&gone.names(), word, LossKind::Renamed, count);
-            }
-            let mut left = new.words();
-            for (word, count) in gone.words() {
-                let became = left.get(&word).copied().unwrap_or_default().min(count);
-                left.entry(word.clone()).and_modify(|left| *left -= became);
-                self.told.push_parts(&gone.names(), word.clone(), LossKind::Renamed, became);
-                self.told.push_parts(&gone.names(), word, LossKind::Dropped, count - became);
-            }
-            for (word, count) in left {
-                self.told.push_parts(&gone.names(), word, LossKind::Synthesised, count);
-            }
-        }
-    }
+    Ok(found)
 }
 
-/// What some of the records of a branch cost.
-fn cost_where(branch: &Branch<'_>, is_asked: impl Fn(&RecordRef<'_>) -> bool) -> Option<Usage> {
-    let mut asked = branch.clone();
-    asked.records.retain(is_asked);
-    asked.records.first()?.session.usage_of(&asked)
-}
-
-/// All that is said in a message, however it is cut into parts.
-fn all_words(message: &Message) -> String {
-    let texts = message.parts.iter().filter_map(|part| match part {
-        Part::Text(text) => Some(text.text.as_str()),
-        _ => None,
-    });
-    texts.flat_map(str::split_whitespace).collect()
-}
-
-/// Tokens of each kind: none told are none used.
-fn tokens(usage: Option<Usage>) -> [u64; 5] {
-    let Usage { input, output, cache_read, cache_write, reasoning, .. } = usage.unwrap_or_default();
-    [input, output, cache_read, cache_write, reasoning].map(Option::unwrap_or_default)
-}
-
-fn records(message: &Message) -> Vec<String> {
-    let listed = message.metadata.as_ref().and_then(|metadata| metadata.get("records")).and_then(Value::as_array);
-    let listed: Vec<String> = listed.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect();
-    if listed.is_empty() { vec![message.id.clone()] } else { listed }
-}
-
+/// How something changed that was there or not, and is there or not.
 pub(super) fn changed(was: bool, is: bool) -> LossKind {
     match (was, is) {
         (true, true) => LossKind::Renamed,
@@ -280,9 +75,248 @@ pub(super) fn changed(was: bool, is: bool) -> LossKind {
     }
 }
 
-/// A loss that was found.
-pub(super) fn row(record: &str, what: Lost, kind: LossKind, count: u64) -> LossRow {
-    LossRow { record: record.to_owned(), what, kind, count, fields: Vec::new() }
+fn merged(losses: Vec<LossRow>) -> Vec<LossRow> {
+    let mut merged = Vec::new();
+    merge(&mut merged, losses, |a, b| a + b);
+    merged
+}
+
+/// The tokens of some records of a branch, by what they are called; unknown is none.
+fn usage(mut branch: Branch<'_>, is_counted: impl Fn(&RecordRef<'_>) -> bool) -> [(Lost, [u64; 2]); 3] {
+    branch.records.retain(is_counted);
+    let usage = branch.records.first().and_then(|first| first.session.usage_of(&branch));
+    let Usage { input, output, cache_read, cache_write, reasoning, .. } = usage.unwrap_or_default();
+    [
+        (Lost::Usage, [input, output]),
+        (Lost::CacheTokens, [cache_read, cache_write]),
+        (Lost::ReasoningTokens, [reasoning, None]),
+    ]
+    .map(|(what, tokens)| (what, tokens.map(Option::unwrap_or_default)))
+}
+
+struct Comparison {
+    head: String,
+    losses: Vec<LossRow>,
+}
+
+impl Comparison {
+    fn compare(&mut self, before: &Side, after: &Side, usage: [[(Lost, [u64; 2]); 3]; 2]) {
+        let mut counterparts: Vec<Vec<&Message>> = vec![Vec::new(); before.messages.len()];
+        for message in &after.messages {
+            message.source.into_iter().for_each(|source| counterparts[source].push(message));
+        }
+        let [was, is] = usage;
+        let same_usage: Vec<Lost> =
+            was.iter().zip(&is).filter(|(was, is)| was == is).map(|(was, _)| was.0.clone()).collect();
+        let gone = before.messages.iter().zip(&counterparts).filter(|(_, now)| now.is_empty()).map(|(gone, _)| gone);
+        let alone = gone.chain(after.messages.iter().filter(|message| message.source.is_none()));
+        let moved: HashSet<(&str, u64)> = alone.flat_map(Message::states).collect();
+        for (was, now) in before.messages.iter().zip(&counterparts).filter(|(_, now)| !now.is_empty()) {
+            self.metadata(was, now, &same_usage, &moved);
+        }
+        for (was, is) in was.into_iter().zip(is).filter(|(was, is)| was != is) {
+            if !self.losses.iter().any(|row| row.what == was.0) {
+                let [had, has] = [was.1, is.1].map(|tokens| tokens != [0, 0]);
+                self.add(&self.head.clone(), changed(had, has), was.0);
+            }
+        }
+        self.parts(before, after, &counterparts);
+    }
+
+    fn add(&mut self, record: &str, kind: LossKind, what: impl Into<Lost>) {
+        self.losses.push(LossRow::new(record, kind, what));
+    }
+
+    /// What is known of a message: one of the messages that it became must have it.
+    fn metadata(&mut self, was: &Message, now: &[&Message], same_usage: &[Lost], moved: &HashSet<(&str, u64)>) {
+        if now.iter().all(|now| now.role != was.role) {
+            self.add(was.record(), LossKind::Renamed, was.role);
+        }
+        let keys = was.metadata.iter().chain(now.iter().flat_map(|now| &now.metadata));
+        let mut reported: Vec<(LossKind, Lost)> = Vec::new();
+        let is_compared = |(key, (what, value)): &(&String, &(Lost, u64))| {
+            !same_usage.contains(what) && !moved.contains(&(key.as_str(), *value))
+        };
+        for (key, (what, _)) in keys.filter(is_compared) {
+            let value = was.metadata.get(key).map(|(_, value)| value);
+            let mut values = now.iter().filter_map(|now| now.metadata.get(key)).map(|(_, value)| value);
+            let has_value = values.clone().next().is_some();
+            let loss = (changed(value.is_some(), has_value), what.clone());
+            if !values.any(|now| Some(now) == value) && !reported.contains(&loss) {
+                self.add(was.record(), loss.0, loss.1.clone());
+                reported.push(loss);
+            }
+        }
+    }
+
+    fn parts(&mut self, before: &Side, after: &Side, counterparts: &[Vec<&Message>]) {
+        let joined = self.joined_texts(before, counterparts);
+        let is_joined = |fact: &&Fact| fact.what == Lost::Text && fact.message.is_some_and(|at| joined.contains(&at));
+        let is_gone = |message: Option<usize>| message.is_none_or(|at| counterparts[at].is_empty());
+        // An answer begins with a step, whether that is written or not.
+        let begins = |fact: &&Fact| fact.what == Lost::Step && fact.is_first;
+        let mut begun = HashSet::new();
+        let mut gone: Vec<&Fact> = before.facts.iter().filter(|fact| !begins(fact) || is_gone(fact.message)).collect();
+        let mut new: Vec<&Fact> =
+            after.facts.iter().filter(|fact| !begins(fact) || !begun.insert(fact.message)).collect();
+        gone.retain(|fact| !is_joined(fact));
+        new.retain(|fact| !is_joined(fact));
+        let (was, is) = (order(&gone), order(&new));
+        cancel(&mut gone, &mut new, |fact| (fact.message, fact.hash));
+        self.part_order(before, was, is, &gone, &new);
+        cancel(&mut gone, &mut new, |fact| (None, fact.hash));
+        self.changed_facts(&mut gone, &mut new);
+        self.same_text(&mut gone, &mut new);
+        for fact in gone.iter().filter(|fact| fact.what != Lost::Step || !is_gone(fact.message)) {
+            let is_message = fact.what == Lost::Text && is_gone(fact.message);
+            self.add(&fact.record, LossKind::Dropped, if is_message { fact.role.into() } else { fact.what.clone() });
+        }
+        for fact in new.iter().filter(|fact| fact.what != Lost::Step || fact.message.is_some()) {
+            let is_message = fact.what == Lost::Text && fact.message.is_none();
+            self.add(
+                &fact.record,
+                LossKind::Synthesised,
+                if is_message { fact.role.into() } else { fact.what.clone() },
+            );
+        }
+        self.empty_messages(before, after, counterparts);
+    }
+
+    /// Messages without parts that only one side has, unless their states are those of another message.
+    fn empty_messages(&mut self, before: &Side, after: &Side, counterparts: &[Vec<&Message>]) {
+        let states = |side: &'_ Side| -> HashSet<(String, u64)> {
+            let all = side.messages.iter().flat_map(Message::states);
+            all.map(|(key, value)| (key.to_owned(), value)).collect()
+        };
+        let (was, is) = (states(before), states(after));
+        let is_elsewhere = |message: &Message, there: &HashSet<(String, u64)>| {
+            let mut states = message.states().peekable();
+            states.peek().is_some() && states.all(|(key, value)| there.contains(&(key.to_owned(), value)))
+        };
+        for (message, now) in before.messages.iter().zip(counterparts) {
+            if message.is_empty && now.is_empty() && !is_elsewhere(message, &is) {
+                self.add(message.record(), LossKind::Dropped, message.role);
+                for (key, _) in message.states() {
+                    self.add(message.record(), LossKind::Dropped, message.metadata[key].0.clone());
+                }
+            }
+        }
+        for message in after.messages.iter().filter(|message| message.is_empty && message.source.is_none()) {
+            if !is_elsewhere(message, &was) {
+                self.add(&message.near, LossKind::Synthesised, message.role);
+            }
+        }
+    }
+
+    /// The messages whose text is the same and is in fewer or more parts.
+    fn joined_texts(&mut self, before: &Side, counterparts: &[Vec<&Message>]) -> HashSet<usize> {
+        let mut joined = HashSet::new();
+        for (at, (was, now)) in before.messages.iter().zip(counterparts).enumerate() {
+            let text = now.iter().fold(facts::Text::default(), |text, now| text.followed_by(now.text));
+            if was.text.parts != text.parts && was.text.is_same(text) {
+                self.add(was.record(), LossKind::Renamed, Lost::TextParts);
+                joined.insert(at);
+            }
+        }
+        joined
+    }
+
+    /// Messages of which all is there, in another order.
+    fn part_order(&mut self, before: &Side, was: Order, is: Order, gone: &[&Fact], new: &[&Fact]) {
+        let differ: HashSet<Option<usize>> = gone.iter().chain(new).map(|fact| fact.message).collect();
+        for (at, message) in before.messages.iter().enumerate() {
+            let at = Some(at);
+            if !differ.contains(&at) && was.get(&at) != is.get(&at) {
+                self.add(message.record(), LossKind::Renamed, Lost::PartOrder);
+            }
+        }
+    }
+
+    /// Facts of one message and one kind that are there with other details.
+    fn changed_facts<'f>(&mut self, gone: &mut Vec<&'f Fact>, new: &mut Vec<&'f Fact>) {
+        let mut there: HashMap<(Option<usize>, &Lost), Vec<&Fact>> = HashMap::new();
+        new.iter().rev().for_each(|fact| there.entry((fact.message, &fact.what)).or_default().push(fact));
+        gone.retain(|fact| {
+            let Some(candidates) = there.get_mut(&(fact.message, &fact.what)) else { return true };
+            let from = candidates.len().saturating_sub(CANDIDATES);
+            let nearest = (from..candidates.len()).max_by_key(|at| fact.same_details(candidates[*at]));
+            let Some(nearest) = nearest.map(|at| candidates.remove(at)) else { return true };
+            self.details(fact, nearest);
+            false
+        });
+        let left: HashSet<*const Fact> = there.into_values().flatten().map(std::ptr::from_ref).collect();
+        new.retain(|fact| left.contains(&std::ptr::from_ref(*fact)));
+    }
+
+    /// Facts that are elsewhere on the branch, or as something else: both have a text in common.
+    fn same_text<'f>(&mut self, gone: &mut Vec<&'f Fact>, new: &mut Vec<&'f Fact>) {
+        let mut there: HashMap<u64, Vec<&Fact>> = HashMap::new();
+        new.iter().rev().for_each(|fact| {
+            fact.texts.iter().for_each(|text| there.entry(*text).or_default().push(fact));
+        });
+        let mut taken: HashSet<*const Fact> = HashSet::new();
+        gone.retain(|fact| {
+            let found = fact.texts.iter().find_map(|text| {
+                let candidates = there.get_mut(text)?;
+                std::iter::from_fn(|| candidates.pop()).find(|other| taken.insert(std::ptr::from_ref(*other)))
+            });
+            match found {
+                Some(other) if other.what == fact.what => self.details(fact, other),
+                Some(_) => self.add(&fact.record, LossKind::Renamed, fact.what.clone()),
+                None => {}
+            }
+            found.is_none()
+        });
+        new.retain(|fact| !taken.contains(&std::ptr::from_ref(*fact)));
+    }
+
+    fn details(&mut self, was: &Fact, is: &Fact) {
+        for (key, (what, value)) in &was.details {
+            match is.details.get(key) {
+                Some((_, now)) if now == value => {}
+                now => self.add(&was.record, changed(true, now.is_some()), what.clone()),
+            }
+        }
+        // A note that a run went well or not repeats the state.
+        let is_new = |key: &str| !was.details.contains_key(key) && key != "run.status";
+        for (_, (what, _)) in is.details.iter().filter(|(key, _)| is_new(key)) {
+            self.add(&was.record, LossKind::Synthesised, what.clone());
+        }
+    }
+}
+
+/// A hash of the parts of each message in their order.
+type Order = HashMap<Option<usize>, u64>;
+
+fn order(facts: &[&Fact]) -> Order {
+    let mut order = Order::new();
+    for fact in facts {
+        let known = order.entry(fact.message).or_default();
+        *known = xxh3_64_with_seed(&fact.hash.to_le_bytes(), *known);
+    }
+    order
+}
+
+/// Takes facts out of both lists that have the same key.
+fn cancel(gone: &mut Vec<&Fact>, new: &mut Vec<&Fact>, key: impl Fn(&Fact) -> (Option<usize>, u64)) {
+    let mut there: HashMap<_, usize> = HashMap::new();
+    new.iter().for_each(|fact| *there.entry(key(fact)).or_default() += 1);
+    let mut both: HashMap<_, usize> = HashMap::new();
+    gone.retain(|fact| match there.get_mut(&key(fact)).filter(|count| **count > 0) {
+        Some(count) => {
+            *count -= 1;
+            *both.entry(key(fact)).or_default() += 1;
+            false
+        }
+        None => true,
+    });
+    new.retain(|fact| match both.get_mut(&key(fact)).filter(|count| **count > 0) {
+        Some(count) => {
+            *count -= 1;
+            false
+        }
+        None => true,
+    });
 }
 
 #[cfg(test)]
@@ -290,9 +324,10 @@ mod tests {
     use jiff::Timestamp;
 
     use super::*;
+    use crate::session::Session;
     use crate::session::read::open::ReadOptions;
 
-    /// A question, an answer with a call, its result, and two ways to go on inside the turn.
+    /// A question, an answer with a call, its result, and two ways to continue inside the turn.
     fn session(first: &str, one: &str, other: &str) -> Session {
         let line = |id: &str, parent: &str, what: &str| {
             format!(
@@ -317,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_that_part_inside_a_turn_are_both_compared_and_what_they_share_is_told_once() {
+    fn branches_that_part_inside_a_turn_are_both_compared_and_what_they_share_is_reported_once() {
         let source = session("I look.", "Done.", "Finished.");
         for (converted, expected) in [
             (("I look.", "Done.", "Finished."), 0),
@@ -327,12 +362,9 @@ mod tests {
             (("I hook.", "Done.", "Furnished."), 2),
         ] {
             let now = session(converted.0, converted.1, converted.2);
-            let pairs: Vec<_> =
-                ["a2", "a3"].map(|id| (source.find(id).unwrap(), now.find(id).unwrap())).into_iter().collect();
-            let mut replayed = Replayed::default();
-            add_differences(&pairs, (&source, &now), &mut replayed).unwrap();
-            let told: u64 = replayed.losses.iter().map(|row| row.count).sum();
-            assert_eq!(told, expected, "{converted:?}: {:?}", replayed.losses);
+            let heads = ["a2", "a3"].map(|id| (source.find(id).unwrap(), now.find(id).unwrap()));
+            let found = differences(&heads, &Replayed::default(), None).unwrap().losses;
+            assert_eq!(found.iter().map(|row| row.count).sum::<u64>(), expected, "{converted:?}: {found:?}");
         }
     }
 }

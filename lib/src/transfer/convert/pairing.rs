@@ -3,8 +3,7 @@
 //! Every call gets an id of its own, and a result goes to the call that people see it with: the next open one of its id in the
 //! last turn of its branch that made one. A result without a call gets one, and a further result of a call stays behind. Each is
 //! a loss. Calls that wait for their results go on waiting.
-
-use crate::model::loss::{Losses, Lost};
+use crate::model::loss::{LossKind, Lost};
 use crate::model::message::{Part, ToolPart, ToolState};
 use crate::model::record::{Body, Content, Kind, ToolResult};
 use crate::session::RecordRef;
@@ -50,7 +49,8 @@ struct Call {
 pub(super) struct Sanitized {
     /// Calls that must be said before it.
     pub(super) calls: Vec<Part>,
-    pub(super) losses: Losses,
+    /// What was changed.
+    pub(super) losses: Vec<(LossKind, Lost)>,
 }
 
 impl Pairing {
@@ -80,7 +80,7 @@ impl Pairing {
         }
         match body {
             Body::Assistant(content) => {
-                self.make_calls(&mut content.parts, records, &mut sanitized);
+                self.make_calls(&mut content.parts, records);
                 self.give_results(content, records, &mut sanitized);
                 // The answer itself can make the call.
                 content.parts.append(&mut sanitized.calls);
@@ -99,7 +99,7 @@ impl Pairing {
         sanitized
     }
 
-    fn make_calls(&mut self, parts: &mut [Part], records: &[RecordRef<'_>], sanitized: &mut Sanitized) {
+    fn make_calls(&mut self, parts: &mut [Part], records: &[RecordRef<'_>]) {
         for part in parts {
             let Part::Tool(call) = part else { continue };
             let called = named(&call.call_id, records);
@@ -108,7 +108,6 @@ impl Pairing {
             let id = early.unwrap_or_else(|| self.ids.other_than(&call.call_id));
             if let Some(id) = &id {
                 call.call_id.clone_from(id);
-                sanitized.losses.renamed(Lost::CallId);
             }
             self.add(called, records, Call { id, is_answered });
         }
@@ -118,7 +117,7 @@ impl Pairing {
         let mut renamed: HashMap<String, Option<String>> = HashMap::new();
         content.results.retain_mut(|result| {
             let Some(id) = self.take_result(result, records, sanitized) else {
-                sanitized.losses.dropped(Lost::DuplicateResult);
+                sanitized.losses.push((LossKind::Dropped, Lost::DuplicateResult));
                 return false;
             };
             renamed.insert(result.call_id.clone(), id.clone());
@@ -147,7 +146,7 @@ impl Pairing {
                 return Some(id);
             }
             sanitized.calls.push(call_of(result, id.as_deref()));
-            sanitized.losses.synthesised(Lost::ToolCall);
+            sanitized.losses.push((LossKind::Synthesised, Lost::ToolCall));
             self.add(called, records, Call { id: id.clone(), is_answered: !result.preliminary });
             return Some(id);
         };

@@ -1,9 +1,9 @@
 //! The records of a session, said again to a recorder of another dialect.
 
-mod begin;
-mod filling;
-mod go_on;
-mod tips;
+mod open;
+mod infer;
+mod restore;
+mod parents;
 mod title;
 mod turn;
 
@@ -13,47 +13,41 @@ use std::path::Path;
 use hashbrown::{HashMap, HashSet};
 
 use super::answers::{answers, joined};
+use super::one_path::OnePath;
 use super::pairing::Pairing;
-use super::path::OnePath;
-use super::script::Script;
+use super::replay_host::ReplayHost;
 use super::{Conversion, LossRow};
 use crate::dialect::writer::{Shape, WriteUnit};
 use crate::model::error::{Error, Result};
-use crate::model::loss::{Loss, LossKind, Losses, Lost};
+use crate::model::loss::{LossKind, Losses, Lost};
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Kind, RecordId, SessionId, Usage};
 use crate::session::{RecordRef, Session};
 use crate::write::recorder::{Ack, ParentRecord, Recorder, Saved};
 use crate::write::store::Store;
-use filling::costs_of;
-pub(super) use go_on::go_on;
+use infer::costs_of;
+pub(super) use restore::restore;
 use title::{Called, title_record};
 use turn::goes_into_a_turn;
 
-/// What came of saying a session again.
+/// What came of a replay.
 #[derive(Default)]
 pub(super) struct Replayed {
-    pub(super) losses: Vec<LossRow>,
-    /// The source's names of records that are called otherwise now.
+    /// Records that were not replayed, or changed before.
+    pub(super) left_out: Vec<LossRow>,
+    /// What the writer reported of records.
+    pub(super) declared: Vec<LossRow>,
+    /// The source's ids of records, by their new ids, where these differ.
     pub(super) ids: BTreeMap<String, String>,
-    /// What records of the source are called now, by their order.
-    pub(super) tips: HashMap<usize, String>,
-    /// The record that the branch ended in, where only one was said.
+    /// The new ids of the source's records, by their order.
+    pub(super) parents: HashMap<usize, String>,
+    /// The last record of the branch, if only one was replayed.
     pub(super) head: Option<String>,
-    /// Something of it was written.
-    pub(super) has_said: bool,
-    /// What is in the new file because it was in the original: nobody made it up.
-    pub(super) came_back: CameBack,
-}
-
-/// What came back with the lines of the original; nothing where there are none.
-#[derive(Default)]
-pub(super) struct CameBack {
-    /// Its records.
-    pub(super) records: HashSet<String>,
-    /// The records of the source that were made of them, by their order.
-    pub(super) stand_ins: HashSet<usize>,
-    /// It has the title that it had: nobody gave another one since.
+    /// Something was written.
+    pub(super) has_content: bool,
+    /// The records of a restored original.
+    pub(super) restored: HashSet<String>,
+    /// The original was restored with its title, which was not changed since.
     pub(super) keeps_title: bool,
 }
 
@@ -65,25 +59,25 @@ pub(super) fn all(
     id: &SessionId,
     file: &Path,
 ) -> Result<Replayed> {
-    let head = session.head_called(how.head)?;
+    let head = session.named_head(how.head)?;
     let mut replay = Replay::begin(session, store, id, how.with, file)?;
     let branch = head.map(|head| session.branch(head).records).unwrap_or_default();
     // No file leads into work beside its conversation: where that was chosen, it is the conversation.
     let chosen = head.filter(|head| how.head.is_some() && head.is_sidechain() && session.head() != Some(*head));
     if let Some(head) = chosen {
         replay.sidechains = Sidechains::Conversation;
-        replay.lose_as(&head.id(), LossKind::Renamed.of(Lost::Sidechain));
+        replay.lose(head, LossKind::Renamed, Lost::Sidechain);
     }
     if store.writing.shape == Shape::Tree && chosen.is_none() {
         let records: Vec<RecordRef<'_>> = session.records().collect();
-        replay.say(&records)?;
+        replay.replay(&records)?;
         replay.end_with_title(head)?;
         replay.end_at(head)?;
         // Where the head was chosen, what goes on from it goes on from there in the source, too.
-        replay.told.head = how.head.and(head).map(|head| head.id().into_owned());
+        replay.out.head = how.head.and(head).map(|head| head.id().into_owned());
     } else {
-        replay.told.head = head.map(|head| head.id().into_owned());
-        replay.say_line(&branch, &session.records().collect::<Vec<_>>())?;
+        replay.out.head = head.map(|head| head.id().into_owned());
+        replay.replay_branch(&branch, &session.records().collect::<Vec<_>>())?;
         replay.end_with_title(head)?;
     }
     replay.finish()
@@ -104,11 +98,11 @@ struct Replay<'s> {
     unit: WriteUnit,
     shape: Shape,
     sidechains: Sidechains,
-    script: Script,
+    host: ReplayHost,
     /// What hangs on a record of the source hangs on this.
-    tips: HashMap<usize, ParentRecord>,
-    tip_of_linear: Option<ParentRecord>,
-    told: Replayed,
+    parents: HashMap<usize, ParentRecord>,
+    linear_parent: Option<ParentRecord>,
+    out: Replayed,
     /// What answers cost, by their first records.
     costs: HashMap<usize, Usage>,
     /// What the recorder holds of a turn that is not over.
@@ -124,12 +118,12 @@ struct Replay<'s> {
 impl<'s> Replay<'s> {
     /// Says the records of the one branch that a format without branches holds, with the title that counts, and tells what of
     /// the others is left.
-    fn say_line(&mut self, branch: &[RecordRef<'s>], records: &[RecordRef<'s>]) -> Result<()> {
+    fn replay_branch(&mut self, branch: &[RecordRef<'s>], records: &[RecordRef<'s>]) -> Result<()> {
         let title = records.first().map_or(Ok(None), |any| title_record(any.session))?;
         // One that hangs elsewhere in the tree is said behind the branch, as none of its records.
         let title = title.filter(|title| title.is_side() && !branch.contains(title) && records.contains(title));
         let content: Vec<RecordRef<'s>> = branch.iter().copied().chain(title).collect();
-        self.say(&content)?;
+        self.replay(&content)?;
         let is_said: HashSet<usize> = content.iter().map(|record| record.order()).collect();
         for record in records.iter().filter(|record| !is_said.contains(&record.order())) {
             let what = match () {
@@ -141,12 +135,12 @@ impl<'s> Replay<'s> {
                 () if record.is_sidechain() => Lost::Sidechain,
                 () => Lost::OtherBranch,
             };
-            self.lose(*record, what);
+            self.lose(*record, LossKind::Dropped, what);
         }
         Ok(())
     }
 
-    fn say(&mut self, records: &[RecordRef<'s>]) -> Result<()> {
+    fn replay(&mut self, records: &[RecordRef<'s>]) -> Result<()> {
         let answers = answers(records)?;
         let mut first_of: HashMap<usize, RecordRef<'s>> = HashMap::new();
         for record in records {
@@ -170,42 +164,42 @@ impl<'s> Replay<'s> {
                 next = first.parent().filter(|_| self.shape == Shape::Tree);
             }
             while let Some(first) = waiting.pop() {
-                self.say_one(first, &group(&first))?;
+                self.replay_one(first, &group(&first))?;
             }
         }
         Ok(())
     }
 
     /// Says one record, or one answer that the source wrote as several.
-    fn say_one(&mut self, first: RecordRef<'s>, group: &[RecordRef<'s>]) -> Result<()> {
+    fn replay_one(&mut self, first: RecordRef<'s>, group: &[RecordRef<'s>]) -> Result<()> {
         let mut body = joined(group)?;
         self.fill_in(&mut body, first)?;
         let mut sanitized = self.pairing.mend(&mut body, group);
-        std::mem::take(&mut sanitized.losses).into_iter().for_each(|loss| self.lose_as(&first.id(), loss));
-        if !self.is_said(first, &body) {
+        sanitized.losses.drain(..).for_each(|(kind, what)| self.lose(first, kind, what));
+        if !self.is_replayed(first, &body) {
             self.pass_over(group);
             return Ok(());
         }
         let last = group.last().copied().unwrap_or(first);
         if let Some(results) = self.results_beside_words(&mut body) {
             let calls = std::mem::take(&mut sanitized.calls);
-            self.script.add_to(first, last);
-            self.say_into_turn(first, Body::Assistant(Content { parts: calls, ..Content::default() }))?;
-            self.say_into_turn(first, results)?;
+            self.host.add_to(first, last);
+            self.add_to_turn(first, Body::Assistant(Content { parts: calls, ..Content::default() }))?;
+            self.add_to_turn(first, results)?;
         }
         if !goes_into_a_turn(&body) && !first.is_state() {
             self.end_turn()?;
         }
-        self.script.turn_to(first, last);
+        self.host.turn_to(first, last);
         let on = self.hang(first, body.kind());
         self.make_calls(first, last, sanitized.calls)?;
         match body {
             Body::Header(_) => {
-                self.lose(first, Kind::Header);
+                self.lose(first, LossKind::Dropped, Kind::Header);
                 self.pass_over(group);
             }
             Body::Other(_) => {
-                self.lose(first, Kind::Other);
+                self.lose(first, LossKind::Dropped, Kind::Other);
                 self.keep_tip(group);
             }
             body => {
@@ -221,7 +215,7 @@ impl<'s> Replay<'s> {
     }
 
     /// Whether a body is said at all; what is left out is lost.
-    fn is_said(&mut self, first: RecordRef<'s>, body: &Body) -> bool {
+    fn is_replayed(&mut self, first: RecordRef<'s>, body: &Body) -> bool {
         let is_left_out = match body {
             // Its results were others' already, and that is told.
             Body::ToolResult(content) if content.results.is_empty() && content.parts.is_empty() => return false,
@@ -233,7 +227,7 @@ impl<'s> Replay<'s> {
             _ => false,
         };
         if is_left_out {
-            self.lose(first, first.kind());
+            self.lose(first, LossKind::Dropped, first.kind());
         }
         !is_left_out
     }
@@ -241,14 +235,14 @@ impl<'s> Replay<'s> {
     /// Lets the next record hang where it hung, and tells where that is in the conversation.
     fn hang(&mut self, first: RecordRef<'s>, kind: Kind) -> Option<ParentRecord> {
         if self.shape != Shape::Tree {
-            if let Some(tip) = self.tip_of_linear.take() {
+            if let Some(tip) = self.linear_parent.take() {
                 self.branch_from(Some(tip), first);
             }
             return None;
         }
         let tip = match first.parent() {
-            Some(parent) if first.is_sidechain() => self.tips.get(&parent.order()).cloned(),
-            Some(parent) => self.tips.get(&parent.order()).map(|tip| self.path.end(tip.clone(), kind)),
+            Some(parent) if first.is_sidechain() => self.parents.get(&parent.order()).cloned(),
+            Some(parent) => self.parents.get(&parent.order()).map(|tip| self.path.end(tip.clone(), kind)),
             // What stands beside the conversation begins none of its own, where it is written into one.
             None if first.is_side() => self.recorder.tip().cloned(),
             None => None,
@@ -262,12 +256,12 @@ impl<'s> Replay<'s> {
         if calls.is_empty() {
             return Ok(());
         }
-        self.script.add_to(first, first);
+        self.host.add_to(first, first);
         match self.recorder.record(Body::Assistant(Content { parts: calls, ..Content::default() })) {
             Ok(_) => {}
-            Err(error) => _ = not_held(error)?,
+            Err(error) => _ = refused(error)?,
         }
-        self.script.turn_to(first, last);
+        self.host.turn_to(first, last);
         Ok(())
     }
 
@@ -294,47 +288,48 @@ impl<'s> Replay<'s> {
                 }
             }
             Ok(Ack::NotRecorded) => {}
-            Err(error) => {
-                let losses = not_held(error)?;
-                self.lose_all(first, losses, first.kind());
-            }
+            Err(error) => self.refuse(first, error, first.kind())?,
         }
         self.keep_tip(group);
         Ok(())
     }
 
     fn note(&mut self, record: &str, saved: Saved) {
-        self.told.has_said = true;
-        saved.losses.into_iter().for_each(|loss| self.lose_as(record, loss));
+        self.out.has_content = true;
+        self.declare(record, saved.losses);
     }
 
-    fn lose_as(&mut self, record: &str, loss: Loss) {
-        let Loss { what, kind, count } = loss;
-        self.told.losses.push(LossRow { record: record.to_owned(), what, kind, count, fields: Vec::new() });
+    /// Notes what the writer reported of a record.
+    fn declare(&mut self, record: &str, losses: Losses) {
+        let rows = losses
+            .into_iter()
+            .map(|loss| LossRow { count: loss.count, ..LossRow::new(record, loss.kind, loss.what) });
+        self.out.declared.extend(rows);
     }
 
-    fn lose(&mut self, record: RecordRef<'_>, what: impl Into<Lost>) {
-        self.lose_as(&record.id(), LossKind::Dropped.of(what));
+    /// Notes that a record was left out or changed.
+    fn lose(&mut self, record: RecordRef<'_>, kind: LossKind, what: impl Into<Lost>) {
+        self.out.left_out.push(LossRow::new(&record.id(), kind, what));
     }
 
-    /// A record that has no place, with what its writer said of it.
-    fn lose_all(&mut self, record: RecordRef<'_>, losses: Losses, kind: Kind) {
-        if losses.is_empty() {
-            self.lose(record, kind);
-        }
-        losses.into_iter().for_each(|loss| self.lose_as(&record.id(), loss));
+    /// Notes that the format cannot store a record.
+    fn refuse(&mut self, record: RecordRef<'_>, error: Error, kind: Kind) -> Result<()> {
+        let losses = refused(error)?;
+        let losses = if losses.is_empty() { LossKind::Dropped.of(kind).into() } else { losses };
+        self.declare(&record.id(), losses);
+        Ok(())
     }
 
     fn finish(mut self) -> Result<Replayed> {
         self.end_turn()?;
         self.recorder.sync()?;
-        self.told.tips = self.tips.into_iter().map(|(order, tip)| (order, tip.id.0)).collect();
-        Ok(self.told)
+        self.out.parents = self.parents.into_iter().map(|(order, tip)| (order, tip.id.0)).collect();
+        Ok(self.out)
     }
 }
 
-/// What the format has no place for, as far as its writer told; other errors stop the conversion.
-fn not_held(error: Error) -> Result<Losses> {
+/// What the format cannot store, if that is the error; other errors stop the conversion.
+fn refused(error: Error) -> Result<Losses> {
     match error {
         Error::CannotStore { losses, .. } => Ok(losses),
         Error::CannotContinue { .. } | Error::OutOfOrder(_) => Ok(Losses::default()),

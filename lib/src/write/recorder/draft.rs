@@ -126,7 +126,7 @@ impl Log {
             serde_json::to_writer(&mut batch.bytes, &line.value).map_err(|_| self.cannot_encode())?;
             batch.bytes.push(b'\n');
         }
-        let is_missed = |loss: &Loss| tells_surroundings || loss.what != Lost::Environment;
+        let is_missed = |loss: &Loss| tells_surroundings || !matches!(loss.what, Lost::Environment | Lost::Platform);
         batch.losses.extend(written.losses.into_iter().filter(is_missed));
         chain.branches = branches && !is_link;
         if !is_link {

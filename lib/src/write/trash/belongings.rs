@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::dialect::layout::{Layout, kept_beside};
+use crate::dialect::layout::{Layout, beside_converted};
 use crate::session::read::source::Source;
 
 /// Everything that a session may have, its first file first; or only the folder of the session.
@@ -25,13 +25,12 @@ pub(crate) fn belongings(source: &Source) -> Vec<PathBuf> {
     let folders = own
         .into_iter()
         .flat_map(|own| layouts.iter().filter_map(|other| own_folder(own, other, &source.path, &stem)));
-    let kept = kept_beside(&source.path);
     std::iter::once(source.path.clone())
         .chain(companions)
         .chain(sidecar)
         .chain(folders)
         .chain(source.file_history())
-        .chain([kept])
+        .chain(beside_converted(&source.path))
         .collect()
 }
 
@@ -118,7 +117,8 @@ mod tests {
             let mut own: Vec<String> = belongings(&source).iter().map(|path| path.display().to_string()).collect();
             // The original of a converted session is beside it.
             if own.len() > 1 {
-                assert_eq!(own.pop(), Some(format!("{path}.scrollback.json")));
+                let beside = own.split_off(own.len() - 2);
+                assert_eq!(beside, ["json", "original"].map(|ending| format!("{path}.scrollback.{ending}")));
             }
             assert_eq!(own, expected, "{dialect} {path}");
         }

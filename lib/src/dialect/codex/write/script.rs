@@ -9,7 +9,7 @@ use crate::dialect::line_builder::fields;
 use crate::dialect::writer::{Line, Names, NewRecord, Written};
 use crate::model::loss::Lost;
 use crate::model::message::Part;
-use crate::model::record::{Body, Compaction, Content, Context, Kind, RecordId, Title, TitleSource, Usage};
+use crate::model::record::{Body, Compaction, Content, Kind, RecordId, Title, TitleSource, Usage};
 
 /// The lines of one record, as far as they are written.
 pub(super) struct Script<'d> {
@@ -203,7 +203,8 @@ impl Script<'_> {
             (!content.notes.is_empty(), Lost::RunNotes),
             (content.model.is_some(), Lost::Model),
             (content.usage.is_some(), Lost::Usage),
-            (content.context != Context::default(), Lost::Environment),
+            (content.context.cwd.is_some() || content.context.git_branch.is_some(), Lost::Environment),
+            (content.context.platform.is_some() || content.context.user_type.is_some(), Lost::Platform),
             (content.todos.is_some(), Lost::Todos),
             (content.thinking.is_some(), Lost::ThinkingMode),
             (content.sender.is_some(), Lost::Sender),

@@ -13,7 +13,7 @@ impl Record<'_> {
     /// What was said, and has no place here.
     fn leave(&mut self, content: &Content) {
         self.losses().of_said(content);
-        self.losses().dropped_if(content.context.user_type.is_some(), Lost::Environment);
+        self.losses().dropped_if(content.context.user_type.is_some(), Lost::Platform);
         self.losses().dropped_if(content.todos.is_some(), Lost::Todos);
         self.losses().dropped_if(content.thinking.is_some(), Lost::ThinkingMode);
     }

@@ -1,7 +1,8 @@
 //! What a session is called, said once: of several titles the one that counts, wherever the source keeps it.
 
-use super::{Replay, not_held};
+use super::Replay;
 use crate::model::error::Result;
+use crate::model::loss::LossKind;
 use crate::model::record::{Body, Kind, Title};
 use crate::session::{RecordRef, Session};
 use crate::write::recorder::Ack;
@@ -40,7 +41,7 @@ impl<'s> Replay<'s> {
     /// Whether a title is to be said now. Another one than that which counts says nothing any more.
     pub(super) fn takes_title(&mut self, record: RecordRef<'s>, title: &Title) -> bool {
         if !self.called.is(&title.text) {
-            self.lose(record, Kind::Title);
+            self.lose(record, LossKind::Dropped, Kind::Title);
             return false;
         }
         let is_it = self.called.title.as_ref() == Some(title) && !self.called.is_said;
@@ -52,7 +53,7 @@ impl<'s> Replay<'s> {
     pub(super) fn leave_title(&mut self, record: RecordRef<'s>) -> Result<()> {
         match record.body()? {
             Body::Title(title) if self.called.is(&title.text) => {}
-            _ => self.lose(record, Kind::Title),
+            _ => self.lose(record, LossKind::Dropped, Kind::Title),
         }
         Ok(())
     }
@@ -63,8 +64,8 @@ impl<'s> Replay<'s> {
         let (Some(head), false) = (head, self.called.is_said) else { return Ok(()) };
         let Some(title) = self.called.title.clone() else { return Ok(()) };
         self.called.is_said = true;
-        self.script.add_to(head, head);
-        if let Some(tip) = self.tips.get(&head.order()).cloned() {
+        self.host.add_to(head, head);
+        if let Some(tip) = self.parents.get(&head.order()).cloned() {
             self.branch_from(Some(tip), head);
         }
         match self.recorder.record(Body::Title(title)) {
@@ -74,10 +75,7 @@ impl<'s> Replay<'s> {
                 self.keep_tip(&[head]);
             }
             Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
-            Err(error) => {
-                let losses = not_held(error)?;
-                self.lose_all(head, losses, Kind::Title);
-            }
+            Err(error) => self.refuse(head, error, Kind::Title)?,
         }
         Ok(())
     }

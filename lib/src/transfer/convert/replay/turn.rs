@@ -1,8 +1,9 @@
 //! A turn that is held until it is over, for formats that write whole turns.
 
-use super::{Replay, not_held};
+use super::{Replay, refused};
 use crate::dialect::writer::WriteUnit;
 use crate::model::error::Result;
+use crate::model::loss::LossKind;
 use crate::model::record::{Body, Content, Kind};
 use crate::session::RecordRef;
 use crate::write::recorder::Ack;
@@ -19,7 +20,7 @@ impl<'s> Replay<'s> {
     }
 
     /// Adds a part of a record to the turn that is held.
-    pub(super) fn say_into_turn(&mut self, of: RecordRef<'s>, body: Body) -> Result<()> {
+    pub(super) fn add_to_turn(&mut self, of: RecordRef<'s>, body: Body) -> Result<()> {
         if body.content().is_some_and(|content| content.parts.is_empty() && content.results.is_empty()) {
             return Ok(());
         }
@@ -27,10 +28,7 @@ impl<'s> Replay<'s> {
             Ok(Ack::Held { .. }) if self.held.is_empty() => self.held.push(of),
             Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
             Ok(Ack::Saved(saved)) => self.note(&of.id(), saved),
-            Err(error) => {
-                let losses = not_held(error)?;
-                self.lose_all(of, losses, Kind::ToolResult);
-            }
+            Err(error) => self.refuse(of, error, Kind::ToolResult)?,
         }
         Ok(())
     }
@@ -39,17 +37,17 @@ impl<'s> Replay<'s> {
     pub(super) fn end_turn(&mut self) -> Result<()> {
         let held = std::mem::take(&mut self.held);
         let Some(first) = held.first().copied() else { return Ok(()) };
-        self.script.turn_to(first, first);
+        self.host.turn_to(first, first);
         match self.recorder.end_turn() {
             Ok(()) => {
                 let losses = self.recorder.settled().into_iter().find(|saved| !saved.losses.is_empty());
                 losses.into_iter().for_each(|saved| self.note(&first.id(), saved));
-                self.told.has_said = true;
+                self.out.has_content = true;
                 self.follow(first);
             }
             Err(error) => {
-                not_held(error)?;
-                held.iter().for_each(|record| self.lose(*record, record.kind()));
+                refused(error)?;
+                held.iter().for_each(|record| self.lose(*record, LossKind::Dropped, record.kind()));
             }
         }
         self.keep_tip(&held);

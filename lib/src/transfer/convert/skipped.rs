@@ -1,4 +1,4 @@
-//! What a session has besides its first file, and what a conversion therefore leaves where it is.
+//! What a session has besides its first file: a conversion skips it.
 use crate::model::loss::Lost;
 use crate::model::record::Kind;
 use crate::session::Session;
@@ -6,19 +6,19 @@ use crate::write::trash::belongings;
 use std::fs;
 use std::path::PathBuf;
 
-/// So many files and folders are counted: a session has a handful, and a folder is anybody's to fill.
+/// At most so many files and folders are counted: anybody can fill a folder.
 const FILES_COUNTED: u64 = 10_000;
 
-/// What becomes of a session's own lines.
+/// What happens to a session's own lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lines {
-    /// They go along as they are: what the session begins in and what lies beside it does not.
+    /// They are copied; the session that this one begins in, and the files beside it, are not.
     Copied,
-    /// They are said again, with all that they stand for.
-    SaidAgain,
+    /// They are replayed, with everything that they refer to.
+    Replayed,
 }
 
-/// What stays behind, and how many of each.
+/// What is skipped, and how many of each.
 pub(super) fn found(session: &Session, lines: Lines) -> Vec<(Lost, u64)> {
     let (sub_agents, blobs) = count(session);
     let inherited = session.records().filter(|record| record.is_inherited()).count() as u64;

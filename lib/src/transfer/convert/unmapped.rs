@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::LossRow;
-use super::kept::Kept;
+use super::original::Original;
 use crate::dialect::Dialect;
 use crate::dialect::writer::NewRecord;
 use crate::model::error::Result;
@@ -68,7 +68,7 @@ const PLACES: [&str; 25] = [
 const COUNTS: [&str; 6] = ["tokens", "input", "output", "cached", "thoughts", "total"];
 
 /// The rows of a session's records. One that is told to be left out as a whole needs no further word.
-pub(super) fn rows(session: &Session, kept: Option<&Kept>, losses: &[LossRow]) -> Result<Vec<LossRow>> {
+pub(super) fn rows(session: &Session, kept: Option<&Original>, losses: &[LossRow]) -> Result<Vec<LossRow>> {
     let is_whole = |row: &&LossRow| row.kind == LossKind::Dropped && row.what.is_whole_record();
     let left_out: HashSet<&str> = losses.iter().filter(is_whole).map(|row| row.record.as_str()).collect();
     let mut rows = Vec::new();

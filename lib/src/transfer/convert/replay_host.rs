@@ -13,7 +13,7 @@ use crate::write::store::Store;
 
 /// What the recorder is told when it asks for the time and for ids.
 #[derive(Clone)]
-pub(super) struct Script(Arc<Mutex<Lines>>);
+pub(super) struct ReplayHost(Arc<Mutex<Lines>>);
 
 struct Lines {
     at: Timestamp,
@@ -28,12 +28,12 @@ struct Lines {
     takes_any_id: bool,
 }
 
-impl Script {
+impl ReplayHost {
     /// For a session of a store, which begins at an instant.
-    pub(super) fn new(store: &Store, session: &SessionId, at: Timestamp) -> Script {
+    pub(super) fn new(store: &Store, session: &SessionId, at: Timestamp) -> ReplayHost {
         let (to, takes_any_id) = (store.dialect.name(), store.writing.takes_any_id);
         let lines = Lines { at, id: None, of: session.to_string(), made: 0, given: HashSet::new(), to, takes_any_id };
-        Script(Arc::new(Mutex::new(lines)))
+        ReplayHost(Arc::new(Mutex::new(lines)))
     }
 
     /// A host that follows it.

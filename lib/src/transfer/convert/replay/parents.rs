@@ -1,6 +1,6 @@
 //! Where records hang in the new file.
 
-use super::{Replay, Sidechains, not_held};
+use super::{Replay, Sidechains, refused};
 use crate::model::error::Result;
 use crate::model::loss::LossKind;
 use crate::model::record::Kind;
@@ -35,8 +35,8 @@ impl<'s> Replay<'s> {
     /// What hangs on records that are not said hangs on what they hung on.
     pub(super) fn pass_over(&mut self, group: &[RecordRef<'s>]) {
         let above = group.first().and_then(|first| first.parent());
-        if let Some(tip) = above.and_then(|above| self.tips.get(&above.order()).cloned()) {
-            self.tips.extend(group.iter().map(|record| (record.order(), tip.clone())));
+        if let Some(tip) = above.and_then(|above| self.parents.get(&above.order()).cloned()) {
+            self.parents.extend(group.iter().map(|record| (record.order(), tip.clone())));
         }
     }
 
@@ -44,9 +44,9 @@ impl<'s> Replay<'s> {
     pub(super) fn keep_tip(&mut self, group: &[RecordRef<'_>]) {
         if let Some(tip) = self.recorder.tip() {
             if let Some(last) = group.iter().rfind(|record| !record.is_side() && record.id() != tip.id.as_str()) {
-                self.told.ids.insert(tip.id.to_string(), last.id().into_owned());
+                self.out.ids.insert(tip.id.to_string(), last.id().into_owned());
             }
-            self.tips
+            self.parents
                 .extend(group.iter().filter(|record| !record.is_side()).map(|record| (record.order(), tip.clone())));
         }
     }
@@ -58,20 +58,20 @@ impl<'s> Replay<'s> {
         // What its tools gave back belongs to an answer: the branch that ends in it has the results, too.
         let mut branch = head.session.branch(head).records;
         let last = branch.pop().filter(|record| record.kind() == Kind::ToolResult).unwrap_or(head);
-        let tip = self.tips.get(&last.order()).or_else(|| self.tips.get(&head.order()));
+        let tip = self.parents.get(&last.order()).or_else(|| self.parents.get(&head.order()));
         let Some(to) = tip.map(|tip| tip.id.clone()) else { return Ok(()) };
         if self.last_link.as_ref().is_none_or(|last| *last == to) {
             return Ok(());
         }
-        self.script.add_to(head, head);
+        self.host.add_to(head, head);
         match self.recorder.rewind(&to, None) {
             Ok(_) => {
-                self.lose_as(&head.id(), LossKind::Synthesised.of(Kind::Rewind));
+                self.lose(head, LossKind::Synthesised, Kind::Rewind);
                 // What goes on behind it goes on from there.
                 let step = self.recorder.tip().map(|tip| tip.id.to_string());
-                step.into_iter().for_each(|step| _ = self.told.ids.entry(step).or_insert(head.id().into_owned()));
+                step.into_iter().for_each(|step| _ = self.out.ids.entry(step).or_insert(head.id().into_owned()));
             }
-            Err(error) => _ = not_held(error)?,
+            Err(error) => _ = refused(error)?,
         }
         Ok(())
     }

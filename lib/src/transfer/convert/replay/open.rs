@@ -13,9 +13,9 @@ use crate::model::error::{At, Result};
 use crate::model::project;
 use crate::model::record::SessionId;
 use crate::session::Session;
+use crate::transfer::convert::one_path::OnePath;
 use crate::transfer::convert::pairing::Pairing;
-use crate::transfer::convert::path::OnePath;
-use crate::transfer::convert::script::{Script, derived_id};
+use crate::transfer::convert::replay_host::{ReplayHost, derived_id};
 use crate::write::recorder::{Durability, Log, Mode, Options, Place, Recorder, Start};
 use crate::write::store::{NewSession, Store};
 
@@ -37,11 +37,11 @@ impl<'s> Replay<'s> {
             store.path_of(&beginning)?;
         }
         let header = store.bytes(&(store.writing.header)(&beginning));
-        let (script, place) = scripted(store, id, session.started(), file);
+        let (host, place) = scripted(store, id, session.started(), file);
         let mut start = Start::fresh(&place, &project::of(&store.host.cwd));
         start.tally.git_branch = session.git_branch().map(str::to_owned);
         let appender = Appender::create(store.disk.clone(), file, header)?;
-        Ok(Replay::over(session, script, Log::new(place, appender, start, None)))
+        Ok(Replay::over(session, host, Log::new(place, appender, start, None)))
     }
 
     /// Goes on behind bytes that are there already, as a recorder that resumes them does.
@@ -54,15 +54,15 @@ impl<'s> Replay<'s> {
     ) -> Result<Replay<'s>> {
         let log = store.disk.create(file).at(file)?;
         write_all(&*log, bytes, file)?;
-        let (script, place) = scripted(store, id, before.updated(), file);
+        let (host, place) = scripted(store, id, before.updated(), file);
         let mut start = Start::at(before, before.head(), &place, &project::of(&store.host.cwd))?;
         start.tally.git_branch = session.git_branch().or(before.git_branch()).map(str::to_owned);
         let appender = Appender::open(store.disk.clone(), file, Vec::new())?;
-        script.know(before.records().map(|record| record.id().into_owned()));
-        Ok(Replay::over(session, script, Log::new(place, appender, start, None)))
+        host.know(before.records().map(|record| record.id().into_owned()));
+        Ok(Replay::over(session, host, Log::new(place, appender, start, None)))
     }
 
-    fn over(session: &'s Session, script: Script, log: Log) -> Replay<'s> {
+    fn over(session: &'s Session, host: ReplayHost, log: Log) -> Replay<'s> {
         let options = Options { durability: Some(Durability::Flush), ..Options::usual() };
         let writing = log.place.writing;
         Replay {
@@ -70,10 +70,10 @@ impl<'s> Replay<'s> {
             unit: writing.unit,
             shape: writing.shape,
             sidechains: Sidechains::Beside,
-            script,
-            tips: HashMap::new(),
-            tip_of_linear: None,
-            told: Replayed::default(),
+            host,
+            parents: HashMap::new(),
+            linear_parent: None,
+            out: Replayed::default(),
             costs: HashMap::new(),
             held: Vec::new(),
             pairing: Pairing::default(),
@@ -86,10 +86,9 @@ impl<'s> Replay<'s> {
 }
 
 /// Where the new file is written, with the clock and the ids of the source.
-fn scripted(store: &Store, id: &SessionId, at: Option<Timestamp>, file: &Path) -> (Script, Place) {
-    let script = Script::new(store, id, at.unwrap_or_else(|| (store.host.now)()));
-    let host = script.host(&store.host);
-    let place = store.place(id.clone(), file);
-    let place = Place { host, mode: Mode::Replay, sidecar: None, ..place };
-    (script, place)
+fn scripted(store: &Store, id: &SessionId, at: Option<Timestamp>, file: &Path) -> (ReplayHost, Place) {
+    let replayed = ReplayHost::new(store, id, at.unwrap_or_else(|| (store.host.now)()));
+    let host = replayed.host(&store.host);
+    let place = Place { host, mode: Mode::Replay, sidecar: None, ..store.place(id.clone(), file) };
+    (replayed, place)
 }
