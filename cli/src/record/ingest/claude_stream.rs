@@ -5,14 +5,14 @@
 
 use std::collections::VecDeque;
 
-use serde_json::{Map, Value};
-
-use super::fields::Fields;
-use super::{Op, Parsed, Refused, content, native_lines};
 use scrollback::dialect::{ClaudeCode, Dialect};
 use scrollback::model::message::Part;
 use scrollback::model::record::{Body, Compaction, Content, Usage};
 use scrollback::write::recorder::Delta;
+use serde_json::{Map, Value};
+
+use super::fields::Fields;
+use super::{Op, Parsed, Refused, native_lines, usage};
 
 /// The types of lines that are recorded; other lines with a `session_id` are noted once.
 const KINDS: [&str; 5] = ["system", "assistant", "user", "result", "stream_event"];
@@ -153,17 +153,7 @@ impl Stream {
                     parsed.body(Body::User(Content::from(parts)));
                 }
             }
-            body @ (Body::User(_)
-            | Body::Assistant(_)
-            | Body::Attachment(_)
-            | Body::System(_)
-            | Body::Snapshot(_)
-            | Body::Title(_)
-            | Body::Compaction(_)
-            | Body::Rewind(_)
-            | Body::Restore(_)
-            | Body::Header(_)
-            | Body::Other(_)) => {
+            body => {
                 self.finish(parsed);
                 parsed.body(body);
             }
@@ -208,7 +198,7 @@ impl Stream {
     }
 
     fn add_usage(&mut self, usage: Option<&Value>) {
-        let usage = usage.and_then(|usage| content::usage(usage.clone(), &mut Parsed::default()).ok());
+        let usage = usage.and_then(|usage| usage::usage(usage.clone(), &mut Parsed::default()).ok());
         let Some(usage) = usage else { return };
         let known = self.usage.unwrap_or_default();
         self.usage = Some(Usage {
@@ -222,7 +212,7 @@ impl Stream {
 
     /// The end of a turn: its token counts, and whether it failed.
     fn result(&mut self, mut fields: Fields, parsed: &mut Parsed) -> Result<(), Refused> {
-        let usage = fields.any(&["usage"]).and_then(|usage| content::usage(usage, &mut Parsed::default()).ok());
+        let usage = fields.any(&["usage"]).and_then(|usage| usage::usage(usage, &mut Parsed::default()).ok());
         // Blocks have the token counts at their own time; the result has the final sum.
         if let Some(last) = usage.and_then(|usage| usage.since(self.turn_usage)).filter(|_| self.message.is_some()) {
             self.usage = Some(last);

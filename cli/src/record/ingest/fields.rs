@@ -1,9 +1,9 @@
 //! Takes the fields of a JSON object one by one; the rest is reported as lost.
 
+use scrollback::model::issue::quoted;
 use serde_json::{Map, Value};
 
 use super::Refused;
-use scrollback::model::issue::quoted;
 
 /// The fields that are not taken yet.
 pub(super) struct Fields(pub(super) Map<String, Value>);

@@ -11,6 +11,7 @@ mod fields;
 mod json_line;
 mod native_lines;
 mod open_texts;
+mod usage;
 mod xmpp;
 
 use std::fmt;

@@ -1,13 +1,13 @@
 //! Our own lines: one key each, as in `{"user": "…"}`.
 
-use serde_json::{Map, Value};
-
-use super::fields::{Fields, wrong};
-use super::{Op, Parsed, Refused, content, xmpp};
 use scrollback::model::issue::quoted;
 use scrollback::model::message::Part;
 use scrollback::model::record::{Body, Compaction, Content, RecordId, Restore, Snapshot, Title, TitleSource};
 use scrollback::write::recorder::Delta;
+use serde_json::{Map, Value};
+
+use super::fields::{Fields, wrong};
+use super::{Op, Parsed, Refused, content, usage, xmpp};
 
 /// Every key and its parser.
 const KEYS: [(&str, Parser); 16] = [
@@ -17,7 +17,7 @@ const KEYS: [(&str, Parser); 16] = [
     ("system", |value, parsed| content(value, Body::System, parsed)),
     ("todos", |value, parsed| content::todos(value).map(|todos| parsed.push(Op::Todos(todos)))),
     ("thinking", |value, parsed| content::thinking(value, parsed).map(|mode| parsed.push(Op::Thinking(mode)))),
-    ("usage", |value, parsed| content::usage(value, parsed).map(|usage| parsed.push(Op::Usage(usage)))),
+    ("usage", |value, parsed| usage::usage(value, parsed).map(|usage| parsed.push(Op::Usage(usage)))),
     ("title", title),
     ("compaction", compaction),
     ("error", error),
@@ -112,7 +112,7 @@ fn content(value: Value, body: fn(Content) -> Body, parsed: &mut Parsed) -> Resu
             fields.any(&["role"]);
             content.sender = fields.text(&["sender"])?;
             content.model = fields.text(&["model"])?;
-            content.usage = fields.any(&["usage"]).map(|usage| content::usage(usage, parsed)).transpose()?;
+            content.usage = fields.any(&["usage"]).map(|usage| usage::usage(usage, parsed)).transpose()?;
             content.todos = fields.any(&["todos"]).map(content::todos).transpose()?;
             content.thinking = fields.any(&["thinking"]).map(|mode| content::thinking(mode, parsed)).transpose()?;
             content.context.cwd = fields.text(&["cwd"])?;
@@ -315,7 +315,7 @@ fn finish(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {
         Value::Object(object) => Fields(object),
         other => return Err(wrong(&["it"], "an object", &other)),
     };
-    let usage = fields.any(&["usage"]).map(|usage| content::usage(usage, parsed)).transpose()?;
+    let usage = fields.any(&["usage"]).map(|usage| usage::usage(usage, parsed)).transpose()?;
     lose_rest(&fields, parsed);
     parsed.push(Op::Finish(usage));
     Ok(())

@@ -1,12 +1,12 @@
 //! Texts and reasoning of a chunk stream. Several may be open at once: the first is recorded as it comes, the others wait for it.
 
+use scrollback::model::message::{Part, ReasoningPart, TextPart};
+use scrollback::write::recorder::Delta;
 use serde_json::{Map, Value};
 
 use super::ai_sdk_chunks::without_start;
 use super::fields::Fields;
 use super::{Op, Parsed, Refused};
-use scrollback::model::message::{Part, ReasoningPart, TextPart};
-use scrollback::write::recorder::Delta;
 
 /// How many texts may be open at once: a provider has one or two.
 const OPEN_LIMIT: usize = 1_000;

@@ -1,4 +1,4 @@
-//! Lines that other programs say, in three tongues: what becomes of each, and what is refused.
+//! Lines in all three formats: what is recorded of each, and what is refused.
 
 use std::path::Path;
 
@@ -16,36 +16,36 @@ use crate::lib_support::place::{CWD, PROJECT, store};
 use crate::lib_support::{self as support, reading};
 use crate::record::sse::{Events, Joined};
 
-/// What was recorded of some lines, and what was said to them.
+/// The session that some lines became, and the reports about them.
 struct Recorded {
     session: Session,
-    /// By number: why a line was refused, what was lost of it, what is noted.
-    said: Vec<String>,
+    /// By number: why a line was refused, its losses, and notes.
+    reports: Vec<String>,
     _folder: tempfile::TempDir,
 }
 
 fn record_quietly(lines: &[&[u8]]) -> Recorded {
     let (folder, store) = store(support::native());
     let mut recorder = store.create(Path::new(PROJECT)).unwrap();
-    let (mut events, mut ingest, mut said) = (Events::default(), Ingest::default(), Vec::new());
+    let (mut events, mut ingest, mut reports) = (Events::default(), Ingest::default(), Vec::new());
     for Joined { numbers, text } in lines.iter().zip(1..).flat_map(|(line, seq)| events.add(seq, line.to_vec())) {
         let seq = numbers[0];
         let parsed = match ingest.parse(&text) {
             Ok(parsed) => parsed,
             Err(refused) => {
-                said.push(format!("{seq} refused: {refused}"));
+                reports.push(format!("{seq} refused: {refused}"));
                 continue;
             }
         };
-        said.extend(parsed.notes.iter().map(|note| format!("{seq} note: {note}")));
-        said.extend(parsed.losses.iter().map(|loss| format!("{seq} {:?}: {}", loss.kind, loss.what)));
+        reports.extend(parsed.notes.iter().map(|note| format!("{seq} note: {note}")));
+        reports.extend(parsed.losses.iter().map(|loss| format!("{seq} {:?}: {}", loss.kind, loss.what)));
         for op in parsed.ops {
             match ingest.apply(&op, &mut recorder) {
                 Ok(Ack::Saved(saved)) => {
-                    said.extend(saved.losses.iter().map(|loss| format!("{seq} {:?}: {}", loss.kind, loss.what)));
+                    reports.extend(saved.losses.iter().map(|loss| format!("{seq} {:?}: {}", loss.kind, loss.what)));
                 }
                 Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
-                Err(error) => said.push(format!("{seq} refused: {error}")),
+                Err(error) => reports.push(format!("{seq} refused: {error}")),
             }
         }
     }
@@ -55,14 +55,14 @@ fn record_quietly(lines: &[&[u8]]) -> Recorded {
     let path = recorder.path().unwrap().to_path_buf();
     recorder.close().unwrap();
     let session = Session::open(&Source::file(support::native(), &path), &reading()).unwrap();
-    Recorded { session, said, _folder: folder }
+    Recorded { session, reports, _folder: folder }
 }
 
-/// The same, where nothing is wrong with what was said.
+/// The same; the session must have no errors.
 fn record(lines: &[&[u8]]) -> Recorded {
     let recorded = record_quietly(lines);
     let wrong = recorded.session.issues().iter().filter(|issue| issue.kind.severity() == Severity::Error);
-    assert_eq!(wrong.collect::<Vec<_>>(), Vec::<&scrollback::model::issue::Issue>::new(), "{:?}", recorded.said);
+    assert_eq!(wrong.collect::<Vec<_>>(), Vec::<&scrollback::model::issue::Issue>::new(), "{:?}", recorded.reports);
     recorded
 }
 
@@ -70,7 +70,7 @@ fn messages(session: &Session) -> Vec<Message> {
     if session.head().is_some() { support::messages(session) } else { Vec::new() }
 }
 
-/// What a person is told by messages, whatever keeps them: answers in a row are one.
+/// What a reader sees of messages: consecutive answers are one.
 fn essence(messages: &[Message]) -> Vec<(Role, Vec<String>)> {
     let mut told: Vec<(Role, Vec<String>)> = Vec::new();
     for message in messages {
@@ -111,12 +111,12 @@ fn essential(part: &Part) -> Option<String> {
     })
 }
 
-/// The branch, a line a record, then what was said about the lines.
+/// The branch, one line for each record, then the reports.
 fn check(lines: &str) -> String {
     let lines: Vec<&[u8]> = lines.lines().map(|line| line.trim().as_bytes()).filter(|line| !line.is_empty()).collect();
     let recorded = record(&lines);
     let mut told = recorded.session.head().map(|head| outline(&recorded.session, head)).unwrap_or_default();
-    told.extend(recorded.said);
+    told.extend(recorded.reports);
     told.join("\n")
 }
 
@@ -158,7 +158,7 @@ fn words(said: &Content) -> String {
 }
 
 #[test]
-fn our_own_words() {
+fn native_lines() {
     insta::assert_snapshot!(check(r#"
         {"user": "When is high water?"}
         {"user": {"content": ["Look:", {"type": "text", "text": "this"}], "attachments": [{"url": "https://x.example/a.png", "mimeType": "image/png", "name": "a.png"}], "sender": "ada", "todos": ["look"], "thinking": "high"}}
@@ -196,7 +196,7 @@ fn our_own_words() {
 }
 
 #[test]
-fn what_is_not_understood_is_refused_and_the_rest_goes_on() {
+fn invalid_lines_are_refused_and_the_others_recorded() {
     insta::assert_snapshot!(check(r#"
         {"user": "One"}
         {"users": "Two"}
@@ -326,7 +326,7 @@ fn chunks_of_a_stream() {
 }
 
 #[test]
-fn what_claude_prints() {
+fn the_stream_of_claude_code() {
     insta::assert_snapshot!(check(r#"
         {"type": "system", "subtype": "init", "session_id": "s", "model": "claude-x", "cwd": "/gone", "tools": []}
         {"type": "user", "session_id": "s", "message": {"role": "user", "content": "When?"}}
@@ -388,7 +388,7 @@ fn whole_messages() {
 }
 
 #[test]
-fn what_the_end_of_the_input_cuts_off_is_said_as_it_is() {
+fn incomplete_content_is_recorded_at_the_end_of_the_input() {
     insta::assert_snapshot!(check(r#"
         {"type": "start", "messageMetadata": {"usage": {"inputTokens": 3, "outputTokens": 1}}}
         {"type": "text-start", "id": "a"}
@@ -415,9 +415,9 @@ fn what_the_end_of_the_input_cuts_off_is_said_as_it_is() {
     "#), @r#"assistant: Half. model claude-x cost {"input":3,"output":1}"#);
 }
 
-/// Lines whose words wait are told to be on disk when all of them are, and not with the first.
+/// Waiting lines are acknowledged when the content of all is on disk, not with the first.
 #[test]
-fn words_that_wait_are_released_when_nothing_waits_any_more() {
+fn waiting_lines_are_released_together() {
     let mut ingest = Ingest::default();
     let mut released = |line: &str| {
         let parsed = ingest.parse(line.as_bytes()).unwrap();
@@ -439,7 +439,7 @@ fn words_that_wait_are_released_when_nothing_waits_any_more() {
 }
 
 #[test]
-fn a_result_without_its_call_makes_no_call_up() {
+fn a_result_without_a_call_stays_alone() {
     let recorded = record_quietly(&[
         br#"{"type": "start"}"#,
         br#"{"type": "tool-output-available", "toolCallId": "c", "output": 1}"#,
@@ -452,7 +452,7 @@ fn a_result_without_its_call_makes_no_call_up() {
 }
 
 #[test]
-fn broken_lines_of_claude_are_refused_and_its_notices_are_noted_once() {
+fn broken_lines_of_claude_code_are_refused_and_unknown_types_are_noted_once() {
     insta::assert_snapshot!(check(r#"
         {"type": "user"}
         {"type": "user", "message": {"role": "user"}}
@@ -480,7 +480,7 @@ fn broken_lines_of_claude_are_refused_and_its_notices_are_noted_once() {
 }
 
 #[test]
-fn nobody_speaks_in_our_name() {
+fn reserved_metadata_is_lost() {
     let line = r#"{"user": {"content": "q", "parentSessionId": "p", "timestamp": 7, "colour": "red", "metadata": {"timestamp": "2001-01-01T00:00:00Z", "model": 7, "usage": "much", "cwd": "/x", "gitBranch": "b", "todos": 7, "thinking": 7, "sender": 7, "error": true, "records": ["r"], "continues": "c", "error_type": "e", "parentSessionId": "p", "parentToolCallId": "c", "mood": "fine"}}}"#;
     let recorded = record(&[
         line.as_bytes(),
@@ -492,7 +492,7 @@ fn nobody_speaks_in_our_name() {
     assistant: a model m
     system: no {"retry":7} error error
     "#);
-    let lost: Vec<&str> = recorded.said.iter().map(|said| said.trim_start_matches("1 Dropped: ")).collect();
+    let lost: Vec<&str> = recorded.reports.iter().map(|said| said.trim_start_matches("1 Dropped: ")).collect();
     assert_eq!(lost.len(), 18, "{lost:?}");
     assert_eq!(lost[16..], ["2 Dropped: metadata.model", "3 Dropped: parentSessionId"]);
     assert_eq!(recorded.session.parent_session(), None);
@@ -501,7 +501,7 @@ fn nobody_speaks_in_our_name() {
 }
 
 #[test]
-fn what_would_be_lost_unseen_is_told_or_refused() {
+fn nothing_is_lost_silently() {
     insta::assert_snapshot!(check(r#"
         {"user": "a", "user": "b"}
         {"user": {"content": "a", "content": "b"}}
@@ -532,7 +532,7 @@ fn what_would_be_lost_unseen_is_told_or_refused() {
 }
 
 #[test]
-fn what_the_system_says_is_told_to_the_model_unless_it_says_otherwise() {
+fn system_messages_go_to_the_model_by_default() {
     let recorded = record(&[
         br#"{"system": "Be brief."}"#,
         br#"{"system": {"content": "For people.", "toModel": false}}"#,
@@ -550,7 +550,7 @@ fn what_the_system_says_is_told_to_the_model_unless_it_says_otherwise() {
 }
 
 #[test]
-fn bytes_that_are_almost_json_are_mended_and_told() {
+fn almost_json_is_repaired_and_reported() {
     let lines: [&[u8]; 9] = [
         b"\xef\xbb\xbf{\"user\": \"bom\"}\r\n",
         b"   ",
@@ -572,7 +572,7 @@ fn bytes_that_are_almost_json_are_mended_and_told() {
     user: after NUL
     user: last
     ");
-    insta::assert_snapshot!(recorded.said.join("\n"), @"
+    insta::assert_snapshot!(recorded.reports.join("\n"), @"
     3 refused: a line of NUL bytes
     4 Renamed: half a surrogate pair
     5 Renamed: a control character
@@ -586,13 +586,13 @@ fn deep_and_long_lines_stop_nothing() {
     let deep = format!("{{\"user\": {}{}}}", "[".repeat(100_000), "]".repeat(100_000));
     let long = format!("{{\"user\": \"{}\"}}", "x".repeat(20_000_000));
     let recorded = record(&[deep.as_bytes(), long.as_bytes(), b"{\"assistant\": \"still here\"}"]);
-    assert_eq!(recorded.said, ["1 refused: not JSON at column 136: recursion limit exceeded"]);
+    assert_eq!(recorded.reports, ["1 refused: not JSON at column 136: recursion limit exceeded"]);
     assert_eq!(recorded.session.records().len(), 2);
 }
 
-/// Chunks that we print for a session are that session again when they are dictated.
+/// Chunks that we print for a session become the same session when they are recorded.
 #[test]
-fn our_own_chunks_give_the_same_messages_back() {
+fn our_own_chunks_become_the_same_messages() {
     let mut compared = 0;
     for (dialect, log) in support::logs_of_all() {
         let session = Session::open(&Source::file(dialect, &log), &reading()).unwrap();
@@ -616,7 +616,7 @@ fn our_own_chunks_give_the_same_messages_back() {
     assert!(compared > 500, "only {compared} messages");
 }
 
-/// Any one value of a line may be anything, and so may the bytes: nothing panics, and the next line is understood.
+/// Any value of a line may be anything, and so may the bytes: nothing panics, and the next line is parsed.
 #[test]
 fn odd_lines_stop_nothing() {
     let page = include_str!("tests.rs");
@@ -663,5 +663,5 @@ fn a_restore_goes_back_only_where_it_names_a_record() {
     let goes_back = record(&[lines[0], lines[1], back.as_bytes(), lines[3]]);
     assert_eq!(kinds(&goes_back), "user: first, restore:, user: second");
     let nowhere = record(&[lines[0], br#"{"restore": {"to": "nowhere", "files": []}}"#]);
-    assert_eq!(nowhere.said.len(), 1, "{:?}", nowhere.said);
+    assert_eq!(nowhere.reports.len(), 1, "{:?}", nowhere.reports);
 }

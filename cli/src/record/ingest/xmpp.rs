@@ -1,12 +1,12 @@
 //! A message from XMPP: its body, files, sender, and the message that it reacts to.
 
+use scrollback::dialect::fluux_room::{Reaction, SharedFile, Speaker, Stanza};
+use scrollback::model::issue::quoted;
+use scrollback::model::record::Body;
 use serde_json::{Map, Value};
 
 use super::fields::{Fields, wrong};
 use super::{Parsed, Refused};
-use scrollback::dialect::fluux_room::{Reaction, SharedFile, Speaker, Stanza};
-use scrollback::model::issue::quoted;
-use scrollback::model::record::Body;
 
 /// First labels of domains that are rooms by custom; they decide where a message does not.
 const ROOM_DOMAINS: [&str; 5] = ["muc", "conference", "conf", "rooms", "groupchat"];
