@@ -2,63 +2,68 @@
 
 use std::borrow::Cow;
 
-use crate::dialect::{Event, Link, Moment, Parent};
+use crate::dialect::{Event, Link, Parent};
 use crate::model::record::Kind;
 
 /// What a record is.
-#[derive(Clone, Copy)]
-pub(crate) struct RecordClass {
+#[derive(Clone)]
+pub(crate) struct RecordClass<'a> {
     pub(crate) kind: Kind,
     /// It has no place in the parent chain, although it can be a parent.
     pub(crate) is_side: bool,
     pub(crate) is_failure: bool,
+    pub(crate) type_name: TypeName<'a>,
 }
 
-/// The place of a record in the tree.
-pub(crate) struct TreeRecord<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) id: Option<Cow<'a, str>>,
-    pub(crate) parent: Option<Cow<'a, str>>,
-    pub(crate) at: Moment<'a>,
-    pub(crate) is_sidechain: bool,
-    pub(crate) has_type: bool,
+/// Whether the type of a record is known.
+#[derive(Clone)]
+pub(crate) enum TypeName<'a> {
+    Known,
+    Unknown(Cow<'a, str>),
+    Missing,
+    /// A plain message needs neither a type nor an id.
+    Plain,
 }
 
-impl RecordClass {
-    /// A record of the parent chain.
-    pub(crate) const fn link(kind: Kind) -> RecordClass {
-        RecordClass { kind, is_side: false, is_failure: false }
+impl<'a> RecordClass<'a> {
+    /// A record in the parent chain.
+    pub(crate) fn link(kind: Kind) -> RecordClass<'a> {
+        RecordClass { kind, is_side: false, is_failure: false, type_name: TypeName::Known }
     }
 
     /// A record beside the parent chain.
-    pub(crate) const fn side(kind: Kind) -> RecordClass {
-        RecordClass { kind, is_side: true, is_failure: false }
+    pub(crate) fn side(kind: Kind) -> RecordClass<'a> {
+        RecordClass { is_side: true, ..RecordClass::link(kind) }
     }
 
-    /// Emits the record and the first thing that is wrong with it; `unknown` is a type that the dialect does not know.
-    /// Returns whether nothing is wrong.
-    pub(crate) fn emit<'a>(
-        self,
-        record: TreeRecord<'a>,
-        unknown: Option<Cow<'a, str>>,
-        emit: &mut dyn FnMut(Event<'a>),
-    ) -> bool {
-        let TreeRecord { text, id, parent, at, is_sidechain, has_type } = record;
-        let is_side = if self.kind == Kind::Other { parent.is_none() || id.is_none() } else { self.is_side };
-        let lacks_id = id.is_none() && !is_side;
+    /// A record whose type is missing; its kind follows from other fields.
+    pub(crate) fn untyped(kind: Kind) -> RecordClass<'a> {
+        RecordClass { type_name: TypeName::Missing, ..RecordClass::link(kind) }
+    }
+
+    /// The same class with an unknown type, if there is one.
+    pub(crate) fn unknown(self, name: Option<impl Into<Cow<'a, str>>>) -> RecordClass<'a> {
+        let type_name = name.map_or(TypeName::Known, |name| TypeName::Unknown(name.into()));
+        RecordClass { type_name, ..self }
+    }
+
+    /// Emits the record and the first thing that is wrong with it. Returns whether nothing is wrong.
+    pub(crate) fn emit(&self, link: Link<'a>, parent: Option<Cow<'a, str>>, emit: &mut dyn FnMut(Event<'a>)) -> bool {
+        let has_id = link.id.is_some();
+        let is_side = if self.kind == Kind::Other { parent.is_none() || !has_id } else { self.is_side };
+        let lacks_id = !has_id && !is_side;
         let parent = match parent {
             Some(parent) => Parent::Id(parent),
-            // A record that lost its fields follows the one before it.
+            // A plain message, or a record that lost its fields, follows the one before it.
             None if lacks_id => Parent::Previous,
             None => Parent::Root,
         };
-        let is_failure = self.is_failure;
-        emit(Event::Record(Link { id, parent, at, is_sidechain, is_side, is_failure, ..Link::new(text, self.kind) }));
-        match unknown {
-            Some(name) => emit(Event::UnknownKind(name)),
-            None if !has_type => emit(Event::MissingField("type")),
-            None if lacks_id => emit(Event::MissingField("uuid")),
-            None => return true,
+        emit(Event::Record(Link { parent, kind: self.kind, is_side, is_failure: self.is_failure, ..link }));
+        match &self.type_name {
+            TypeName::Unknown(name) => emit(Event::UnknownKind(name.clone())),
+            TypeName::Missing => emit(Event::MissingField("type")),
+            TypeName::Known if lacks_id => emit(Event::MissingField("uuid")),
+            TypeName::Known | TypeName::Plain => return true,
         }
         false
     }

@@ -12,11 +12,11 @@ mod tool;
 mod validate;
 
 pub use model::model_messages;
-pub(crate) use part::provider_metadata;
 pub use part::{
     CustomPart, DataPart, FilePart, Part, ReasoningFilePart, ReasoningPart, SourceDocumentPart, SourceUrlPart,
     SteeringPart, StreamState, TextPart,
 };
+pub(crate) use part::{parts_from, provider_metadata};
 pub use sdk::{Sdk, UnknownSdk};
 pub use tool::{Approval, ToolKind, ToolPart, ToolState};
 pub use validate::{objection, takes};

@@ -17,7 +17,7 @@ pub(super) fn parse(text: &str) -> Body {
         return Body::Other(text.into());
     };
     let line: Line<'_> = line;
-    match line.record_class().0.kind {
+    match line.record_class().kind {
         Kind::Attachment => {
             let to_model = line.is_meta.0 || line.was_queued();
             Body::Attachment(Content { to_model, ..fields.content(&line) })
@@ -181,14 +181,14 @@ impl BodyFields<'_> {
 
 impl Line<'_> {
     fn is_answer(&self) -> bool {
-        self.record_class().0.kind == Kind::Assistant
+        self.record_class().kind == Kind::Assistant
     }
 
     /// The kind of failure that it reports; an answer of the agent's own may name it in `error`.
     fn failure(&self, error: Option<&RawValue>) -> Option<String> {
         let in_answer = || parsed::<String>(error.filter(|_| self.is_answer())?).filter(|name| !name.is_empty());
         let name = || self.subtype.clone().owned().or_else(in_answer).unwrap_or_else(|| "api_error".to_owned());
-        self.record_class().0.is_failure.then(name)
+        self.record_class().is_failure.then(name)
     }
 }
 

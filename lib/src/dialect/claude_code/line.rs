@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::{NO_MODEL, part};
-use crate::dialect::record_class::TreeRecord;
-use crate::dialect::{Event, Key, SessionFacts};
+use crate::dialect::{Event, Key, Link, SessionFacts};
 use crate::model::lenient::{Amount, Count, Flag, List, Moment, Object, Text};
 use crate::model::record::{Cost, Kind, TitleSource, Usage};
 
@@ -55,18 +54,11 @@ pub(super) struct Line<'a> {
 
 impl<'a> Line<'a> {
     pub(super) fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
-        let (class, unknown) = self.record_class();
+        let class = self.record_class();
         // A compaction starts a tree of its own and names the record that it follows.
         let parent = self.parent_uuid.clone().some().or_else(|| self.logical_parent_uuid.clone().some());
-        let record = TreeRecord {
-            text,
-            id: self.uuid.clone().some(),
-            parent,
-            at: self.timestamp.clone(),
-            is_sidechain: self.is_sidechain.0,
-            has_type: self.name.0.is_some(),
-        };
-        class.emit(record, unknown, emit);
+        let (id, at, is_sidechain) = (self.uuid.clone().some(), self.timestamp.clone(), self.is_sidechain.0);
+        class.emit(Link { id, at, is_sidechain, ..Link::new(text, class.kind) }, parent, emit);
         if self.is_state_only() {
             emit(Event::StateOnly);
         }

@@ -1,7 +1,5 @@
 //! The class of a Claude Code line: by its type, and for prompts and notices by other fields.
 
-use std::borrow::Cow;
-
 use super::line::{Line, Message};
 use super::part;
 use crate::dialect::record_class::RecordClass;
@@ -45,30 +43,27 @@ pub(super) const TODO: &str = "todo";
 pub(super) const THINKING_MODE: &str = "thinking_mode";
 
 impl<'a> Line<'a> {
-    /// The class of the line, and the name of an unknown type.
-    pub(super) fn record_class(&self) -> (RecordClass, Option<Cow<'a, str>>) {
+    pub(super) fn record_class(&self) -> RecordClass<'a> {
         let Some(name) = &self.name.0 else {
-            let kind = match self.message.0.as_ref().and_then(|message| message.role.0.as_deref()) {
+            return RecordClass::untyped(match self.message.0.as_ref().and_then(|message| message.role.0.as_deref()) {
                 Some("assistant") => Kind::Assistant,
                 Some("user") => self.user_kind(),
                 _ => Kind::Other,
-            };
-            return (RecordClass::link(kind), None);
+            });
         };
-        let class = match &**name {
+        match &**name {
             "user" => RecordClass::link(self.user_kind()),
             "assistant" => {
                 RecordClass { is_failure: self.is_api_error_message.0, ..RecordClass::link(Kind::Assistant) }
             }
             "attachment" if self.is_queued_prompt() => RecordClass::link(Kind::User),
             "attachment" => RecordClass::link(Kind::Attachment),
-            "system" => return self.notice(),
+            "system" => self.notice_class(),
             "summary" | "custom-title" | "ai-title" => RecordClass::side(Kind::Title),
             "file-history-snapshot" | "file-history-delta" => RecordClass::side(Kind::Snapshot),
             name if SIDE_TYPES.contains(&name) => RecordClass::side(Kind::Header),
-            _ => return (RecordClass::link(Kind::Other), Some(name.clone())),
-        };
-        (class, None)
+            _ => RecordClass::link(Kind::Other).unknown(Some(name.clone())),
+        }
     }
 
     /// Whether it waited in the queue while the model worked.
@@ -109,15 +104,15 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn notice(&self) -> (RecordClass, Option<Cow<'a, str>>) {
+    fn notice_class(&self) -> RecordClass<'a> {
         let has_text = self.content.0.as_ref().is_some_and(|content| !content.is_empty());
         let class = RecordClass::link(if has_text { Kind::System } else { Kind::Header });
         match self.subtype.0.as_deref() {
-            Some("compact_boundary") => (RecordClass::link(Kind::Compaction), None),
+            Some("compact_boundary") => RecordClass::link(Kind::Compaction),
             // The parent of the answer that follows is the prompt, not the failed attempt.
-            Some("api_error") => (RecordClass { is_failure: true, ..RecordClass::side(Kind::System) }, None),
-            Some(name) if !NOTICES.contains(&name) => (class, Some(format!("system/{name}").into())),
-            _ => (class, None),
+            Some("api_error") => RecordClass { is_failure: true, ..RecordClass::side(Kind::System) },
+            Some(name) if !NOTICES.contains(&name) => class.unknown(Some(format!("system/{name}"))),
+            _ => class,
         }
     }
 

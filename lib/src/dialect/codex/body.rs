@@ -7,7 +7,7 @@ use super::line::{Line, Payload};
 use super::record_class::{Bare, Item, LineType};
 use super::{context, part, tool_output};
 use crate::model::lenient::{self, Count, Text};
-use crate::model::message::Part;
+use crate::model::message::{Part, parts_from};
 use crate::model::record::{Body, Compaction, Content, Context, Kind, Rewind, Snapshot};
 
 pub(super) fn parse(text: &str) -> Body {
@@ -116,7 +116,8 @@ fn item(text: &str, json: &str, payload: ItemPayload<'_>) -> Body {
 }
 
 fn message(json: &str, payload: ItemPayload<'_>) -> Body {
-    let content = Content::from(part::parts(payload.content));
+    let content =
+        Content::from(parts_from(payload.content.map(lenient::value).unwrap_or_default(), part::content_part));
     let message = serde_json::from_str::<Payload<'_>>(json).unwrap_or_default();
     match message.role.0.as_deref() {
         Some("assistant") => Body::Assistant(content),

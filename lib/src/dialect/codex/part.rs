@@ -8,18 +8,8 @@ use crate::model::lenient;
 use crate::model::message::{FilePart, Part, ReasoningPart, ToolPart, ToolState, provider_metadata};
 use crate::model::wire::media_type_of;
 
-/// The parts of a `content`: a text, or a list of pieces.
-pub(super) fn parts(content: Option<&RawValue>) -> Vec<Part> {
-    match content.map(lenient::value) {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::String(text)) if text.is_empty() => Vec::new(),
-        Some(Value::String(text)) => vec![Part::text(text)],
-        Some(Value::Array(pieces)) => pieces.into_iter().map(piece).collect(),
-        Some(other) => vec![piece(other)],
-    }
-}
-
-fn piece(piece: Value) -> Part {
+/// A piece of a message's content.
+pub(super) fn content_part(piece: Value) -> Part {
     let text = |key| piece.get(key).and_then(Value::as_str);
     match (text("type"), text("text").or(text("refusal")), text("image_url").or(text("file_url"))) {
         (Some("input_text" | "output_text" | "text" | "refusal"), Some(content), _) => Part::text(content),

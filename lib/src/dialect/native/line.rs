@@ -1,35 +1,41 @@
-//! The fields of a native line, everything that may be large left as text. Any field may be missing or of any shape.
+//! The fields of a native line and the events that they make. Any field may be missing or of any shape; fields that may
+//! be large are not parsed.
+
+use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::model::lenient::{Amount, Count, Flag, List, Moment, Object, ObjectOrText, Text};
+use super::FORMAT;
+use crate::dialect::{Event, Key, Link, SessionFacts};
+use crate::model::lenient::{self, Amount, Count, Flag, List, Moment, Object, ObjectOrText, Text};
+use crate::model::record::{Cost, Kind, TitleSource, Usage};
 
-/// A line, everything that may be large left as text.
+/// A line of any kind.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Line<'a> {
     #[serde(rename = "type")]
-    pub(super) kind: Text<'a>,
+    pub(super) type_name: Text<'a>,
     pub(super) uuid: Text<'a>,
     pub(super) parent_uuid: Text<'a>,
     pub(super) timestamp: Moment<'a>,
     pub(super) session_id: Text<'a>,
     pub(super) version: Text<'a>,
     pub(super) format: Count,
-    pub(super) context: Object<Place<'a>>,
-    pub(super) message: ObjectOrText<'a, Spoken<'a>>,
-    pub(super) tool_results: List<Answer<'a>>,
+    pub(super) context: Object<Context<'a>>,
+    pub(super) message: ObjectOrText<'a, Message<'a>>,
+    pub(super) tool_results: List<ToolResult<'a>>,
     pub(super) model: Text<'a>,
     pub(super) usage: Object<Tokens>,
     pub(super) is_sidechain: Flag,
     pub(super) fragment: Object<Fragment>,
     pub(super) metadata: Option<&'a RawValue>,
     pub(super) forked_from: Object<Origin<'a>>,
-    // Of plain messages.
+    // In plain messages.
     pub(super) role: Text<'a>,
     pub(super) content: Option<&'a RawValue>,
-    // Of titles, summaries and compactions.
+    // In titles, summaries and compactions.
     pub(super) title: Text<'a>,
     pub(super) custom_title: Text<'a>,
     pub(super) title_source: Text<'a>,
@@ -37,7 +43,7 @@ pub(super) struct Line<'a> {
     pub(super) trigger: Text<'a>,
     pub(super) tokens_before: Count,
     pub(super) tokens_after: Count,
-    // Read only when somebody looks.
+    // Needed only by the body.
     pub(super) preserved: Option<&'a RawValue>,
     pub(super) from: Text<'a>,
     pub(super) reason: Text<'a>,
@@ -53,11 +59,128 @@ pub(super) struct Line<'a> {
     pub(super) reaction: Option<&'a RawValue>,
     pub(super) to_model: Option<&'a RawValue>,
     pub(super) instructs: Flag,
-    pub(super) tool_notes: List<Note<'a>>,
+    pub(super) tool_notes: List<ToolNote<'a>>,
     pub(super) replacement: Option<&'a RawValue>,
     pub(super) preserves_between: Flag,
     pub(super) keeps_prompts: Flag,
     pub(super) cuts: Option<&'a RawValue>,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
+        let class = self.record_class();
+        let link = Link {
+            id: self.uuid.clone().some(),
+            at: self.timestamp.only_text(),
+            is_sidechain: self.is_sidechain.0,
+            is_numbered: self.fragment.0.is_some(),
+            ..Link::new(text, class.kind)
+        };
+        class.emit(link, self.parent_uuid.clone().some(), emit);
+        if class.kind == Kind::User && self.only_reacts() {
+            emit(Event::Reaction);
+        }
+        if let Some(format) = self.format.0.filter(|format| *format > FORMAT) {
+            emit(Event::NewerFormat(format));
+        }
+        if let Some(usage) = self.usage() {
+            let model = self.model.clone().some().or_else(|| self.message()?.model.clone().some());
+            let cost = self.usage.0.as_ref().and_then(|tokens| tokens.cost_estimate.0).map(Cost::from_usd);
+            emit(Event::Usage { request: None, usage, model, cost });
+        }
+        if let Some((text, source)) = self.title() {
+            emit(Event::Title { text, source });
+        }
+        self.emit_keys_and_facts(emit);
+    }
+
+    pub(super) fn title(&self) -> Option<(Cow<'a, str>, TitleSource)> {
+        let message = || {
+            let text = lenient::text_or_json(self.message()?.content?);
+            Some(Cow::Owned(text)).filter(|text: &Cow<'_, str>| !text.is_empty())
+        };
+        match self.type_name.0.as_deref() {
+            Some("summary") => Some((self.summary.clone().some().or_else(message)?, TitleSource::Summary)),
+            Some("custom_title") => {
+                let text = self.title.clone().some().or_else(|| self.custom_title.clone().some()).or_else(message)?;
+                let source = match self.title_source.0.as_deref() {
+                    Some("automatic" | "auto") => TitleSource::Automatic,
+                    _ => TitleSource::Manual,
+                };
+                Some((text, source))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn usage(&self) -> Option<Usage> {
+        let tokens = self.usage.0.as_ref()?;
+        Some(Usage {
+            input: tokens.input_tokens.0,
+            output: tokens.output_tokens.0,
+            cache_read: tokens.cache_read_tokens.0,
+            cache_write: tokens.cache_write_tokens.0,
+            reasoning: tokens.reasoning_tokens.0,
+        })
+    }
+
+    /// The message, if it is an object.
+    pub(super) fn message(&self) -> Option<&Message<'a>> {
+        if let ObjectOrText::Object(message) = &self.message { Some(message) } else { None }
+    }
+
+    /// The known fields of `metadata`.
+    pub(super) fn known_metadata(&self) -> Option<Metadata<'a>> {
+        serde_json::from_str(self.metadata?.get()).ok()
+    }
+
+    /// Whether it is only a reaction.
+    fn only_reacts(&self) -> bool {
+        let is_empty = |raw: Option<&RawValue>| raw.is_none_or(|raw| matches!(raw.get(), "null" | "\"\"" | "[]"));
+        let has_no_text = match &self.message {
+            ObjectOrText::Absent => true,
+            ObjectOrText::Object(message) => is_empty(message.content),
+            ObjectOrText::Text(text) => text.is_empty(),
+        };
+        let reacts = self.reaction.is_some_and(|reaction| reaction.get() != "null");
+        reacts && has_no_text && is_empty(self.content) && is_empty(self.attachments)
+    }
+
+    fn emit_keys_and_facts(self, emit: &mut dyn FnMut(Event<'a>)) {
+        let metadata = self.known_metadata().unwrap_or_default();
+        let context = self.context.0.unwrap_or_default();
+        let mut model = self.model.some();
+        let (mut calls, mut results) = (Vec::new(), self.tool_results.0);
+        if let ObjectOrText::Object(message) = self.message {
+            model = model.or(message.model.some());
+            calls = message.tool_calls.0;
+            results.extend(message.tool_results.0);
+        }
+        for id in calls.into_iter().filter(|call| !call.has_result()).filter_map(|call| call.id.some()) {
+            emit(Event::Key(Key::Call(id)));
+        }
+        for result in results {
+            let key = if result.preliminary.0 { Key::PreliminaryResult } else { Key::Result };
+            result.tool_call_id.some().into_iter().for_each(|id| emit(Event::Key(key(id))));
+        }
+        emit(Event::Facts(SessionFacts {
+            session: self.session_id.some(),
+            cwd: context.cwd.some(),
+            git_branch: context.git_branch.some(),
+            version: self.version.some(),
+            model,
+            parent_session: metadata.parent_session_id.some(),
+            parent_call: metadata.parent_tool_call_id.some(),
+            forked_from: self.forked_from.0.and_then(|origin| origin.session_id.some()),
+        }));
+    }
+}
+
+impl Call<'_> {
+    /// Whether its result is stored with it.
+    fn has_result(&self) -> bool {
+        self.about.is_some_and(|about| about.get().contains("\"state\":\"output-"))
+    }
 }
 
 /// The session that a line was copied from.
@@ -69,7 +192,7 @@ pub(super) struct Origin<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Place<'a> {
+pub(super) struct Context<'a> {
     pub(super) cwd: Text<'a>,
     pub(super) git_branch: Text<'a>,
     pub(super) platform: Text<'a>,
@@ -78,12 +201,12 @@ pub(super) struct Place<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Spoken<'a> {
+pub(super) struct Message<'a> {
     pub(super) role: Text<'a>,
     pub(super) content: Option<&'a RawValue>,
     pub(super) model: Text<'a>,
     pub(super) tool_calls: List<Call<'a>>,
-    pub(super) tool_results: List<Answer<'a>>,
+    pub(super) tool_results: List<ToolResult<'a>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -93,13 +216,13 @@ pub(super) struct Call<'a> {
     pub(super) name: Text<'a>,
     pub(super) arguments: Option<&'a RawValue>,
     pub(super) partial: Flag,
-    pub(super) approval: Object<Asked<'a>>,
+    pub(super) approval: Object<Approval<'a>>,
     pub(super) about: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Asked<'a> {
+pub(super) struct Approval<'a> {
     pub(super) id: Text<'a>,
     pub(super) approved: Option<&'a RawValue>,
     pub(super) reason: Text<'a>,
@@ -107,7 +230,7 @@ pub(super) struct Asked<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Answer<'a> {
+pub(super) struct ToolResult<'a> {
     pub(super) tool_call_id: Text<'a>,
     pub(super) tool_name: Text<'a>,
     pub(super) content: Option<&'a RawValue>,
@@ -121,7 +244,7 @@ pub(super) struct Answer<'a> {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Note<'a> {
+pub(super) struct ToolNote<'a> {
     pub(super) tool_call_id: Text<'a>,
     pub(super) about: Option<&'a RawValue>,
 }
@@ -143,20 +266,20 @@ pub(super) struct Fragment {
     pub(super) part: Count,
 }
 
-/// The keys of the free map that say something to us.
-pub(super) const FREE: [&str; 3] = ["error_type", "parentSessionId", "parentToolCallId"];
+/// The fields of `metadata` that are read.
+pub(super) const KNOWN_METADATA: [&str; 3] = ["error_type", "parentSessionId", "parentToolCallId"];
 
-/// What we know of the free map.
+/// The known fields of `metadata`.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Free<'a> {
+pub(super) struct Metadata<'a> {
     #[serde(rename = "error_type")]
     pub(super) error_type: Text<'a>,
     pub(super) parent_session_id: Text<'a>,
     pub(super) parent_tool_call_id: Text<'a>,
 }
 
-/// metadata.json, as Sage ships it.
+/// `metadata.json`, as Sage writes it.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Sidecar<'a> {
@@ -168,35 +291,4 @@ pub(super) struct Sidecar<'a> {
     pub(super) model: Text<'a>,
     pub(super) version: Text<'a>,
     pub(super) parent_session_id: Text<'a>,
-}
-
-impl Call<'_> {
-    /// Whether its result stands with it.
-    pub(super) fn is_settled(&self) -> bool {
-        self.about.is_some_and(|about| about.get().contains("\"state\":\"output-"))
-    }
-}
-
-impl<'a> Line<'a> {
-    /// Whether it says nothing but its reaction.
-    pub(super) fn only_reacts(&self) -> bool {
-        let is_empty = |raw: Option<&RawValue>| raw.is_none_or(|raw| matches!(raw.get(), "null" | "\"\"" | "[]"));
-        let wordless = match &self.message {
-            ObjectOrText::Absent => true,
-            ObjectOrText::Object(spoken) => is_empty(spoken.content),
-            ObjectOrText::Text(text) => text.is_empty(),
-        };
-        let reacts = self.reaction.is_some_and(|reaction| reaction.get() != "null");
-        reacts && wordless && is_empty(self.content) && is_empty(self.attachments)
-    }
-
-    /// What we know of the free map.
-    pub(super) fn free(&self) -> Option<Free<'a>> {
-        serde_json::from_str(self.metadata?.get()).ok()
-    }
-
-    /// What was said, where the line has it as an object.
-    pub(super) fn spoken(&self) -> Option<&Spoken<'a>> {
-        if let ObjectOrText::Object(spoken) = &self.message { Some(spoken) } else { None }
-    }
 }

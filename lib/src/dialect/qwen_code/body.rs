@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str) -> Body {
         return Body::Other(text.into());
     };
     let line: Line<'_> = line;
-    match line.record_class().0.kind {
+    match line.record_class().kind {
         Kind::ToolResult => Body::ToolResult(fields.tool_result(&line)),
         Kind::Attachment => {
             let to_model = line.name.0.as_deref() == Some("user");
@@ -102,7 +102,7 @@ impl<'a> BodyFields<'a> {
     }
 
     fn content(&self, line: &Line<'_>) -> Content {
-        let class = line.record_class().0;
+        let class = line.record_class();
         let mut content = Content {
             parts: line.thoughts.map(thoughts).unwrap_or_default(),
             model: line.model.clone().owned(),

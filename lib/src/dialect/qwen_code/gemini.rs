@@ -29,7 +29,7 @@ pub(super) fn contents(text: &str) -> Vec<Value> {
     };
     let message =
         |role| Some(content_from(sent.message.map(lenient::value).filter(|message| !message.is_null())?, role));
-    let content = match line.record_class().0.kind {
+    let content = match line.record_class().kind {
         Kind::Compaction => {
             let history = sent.system_payload.0.and_then(|payload| payload.compressed_history).map(lenient::value);
             let Some(Value::Array(history)) = history else { return Vec::new() };

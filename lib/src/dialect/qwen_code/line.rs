@@ -6,8 +6,7 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use crate::dialect::record_class::TreeRecord;
-use crate::dialect::{Event, Key, SessionFacts};
+use crate::dialect::{Event, Key, Link, SessionFacts};
 use crate::model::lenient::{Count, Flag, List, Moment, Object, ObjectOrText, Text};
 use crate::model::record::{Kind, TitleSource, Usage};
 
@@ -44,17 +43,11 @@ pub(super) struct Line<'a> {
 
 impl<'a> Line<'a> {
     pub(super) fn link(self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) {
-        let (class, unknown) = self.record_class();
+        let class = self.record_class();
         let id = self.uuid.clone().some();
-        let record = TreeRecord {
-            text,
-            id: id.clone(),
-            parent: self.parent(),
-            at: self.timestamp.clone(),
-            is_sidechain: self.is_sidechain.0,
-            has_type: self.name.0.is_some(),
-        };
-        if class.emit(record, unknown, emit) && self.has_odd_parent() {
+        let (at, is_sidechain) = (self.timestamp.clone(), self.is_sidechain.0);
+        let link = Link { id: id.clone(), at, is_sidechain, ..Link::new(text, class.kind) };
+        if class.emit(link, self.parent(), emit) && self.has_odd_parent() {
             emit(Event::MissingField("parentUuid that can be read"));
         }
         if let Some(usage) = self.usage().filter(|_| class.kind == Kind::Assistant) {

@@ -1,7 +1,5 @@
 //! The class of a Qwen Code record: by its type and its subtype.
 
-use std::borrow::Cow;
-
 use super::line::{Line, Part};
 use crate::dialect::record_class::RecordClass;
 use crate::model::lenient::ObjectOrText;
@@ -35,36 +33,32 @@ const SIDE_SUBTYPES: &[&str] = &["session_artifact_event", "session_artifact_sna
 const INJECTED_SUBTYPES: &[&str] = &["cron", "goal_runtime", "notification"];
 
 impl<'a> Line<'a> {
-    /// The class of the record, and the name of an unknown type.
-    pub(super) fn record_class(&self) -> (RecordClass, Option<Cow<'a, str>>) {
+    pub(super) fn record_class(&self) -> RecordClass<'a> {
         let subtype = self.subtype.0.as_deref().filter(|subtype| !subtype.is_empty());
-        let unknown =
-            || subtype.map(|subtype| Cow::Owned(format!("{}/{subtype}", self.name.0.as_deref().unwrap_or("?"))));
+        let unknown = |class: RecordClass<'a>| {
+            class.unknown(subtype.map(|subtype| format!("{}/{subtype}", self.name.0.as_deref().unwrap_or("?"))))
+        };
         match self.name.0.as_deref() {
             Some("user") => match subtype {
-                None | Some("mid_turn_user_message") => (RecordClass::link(self.user_kind()), None),
-                Some(injected) if INJECTED_SUBTYPES.contains(&injected) => (RecordClass::link(Kind::Attachment), None),
+                None | Some("mid_turn_user_message") => RecordClass::link(self.user_kind()),
+                Some(injected) if INJECTED_SUBTYPES.contains(&injected) => RecordClass::link(Kind::Attachment),
                 // Transcribed from speech, and never sent to the model.
-                Some("realtime_message") => (RecordClass::link(Kind::System), None),
+                Some("realtime_message") => RecordClass::link(Kind::System),
                 // Whoever wrote it, no text is lost.
-                Some(_) => (RecordClass::link(self.user_kind()), unknown()),
+                Some(_) => unknown(RecordClass::link(self.user_kind())),
             },
-            Some("assistant") => (RecordClass::link(Kind::Assistant), unknown()),
-            Some("tool_result") => (RecordClass::link(Kind::ToolResult), unknown()),
-            Some("system") => self
-                .system_class(subtype)
-                .map_or_else(|| (RecordClass::link(Kind::Other), unknown()), |class| (class, None)),
-            Some(name) => (RecordClass::link(Kind::Other), Some(Cow::Owned(name.to_owned()))),
-            None => {
-                let role =
-                    if let ObjectOrText::Object(content) = &self.message { content.role.0.as_deref() } else { None };
-                let kind = match role {
+            Some("assistant") => unknown(RecordClass::link(Kind::Assistant)),
+            Some("tool_result") => unknown(RecordClass::link(Kind::ToolResult)),
+            Some("system") => self.system_class(subtype).unwrap_or_else(|| unknown(RecordClass::link(Kind::Other))),
+            Some(name) => RecordClass::link(Kind::Other).unknown(Some(name.to_owned())),
+            None => RecordClass::untyped(match &self.message {
+                ObjectOrText::Object(content) => match content.role.0.as_deref() {
                     Some("model") => Kind::Assistant,
                     Some("user") => self.user_kind(),
                     _ => Kind::Other,
-                };
-                (RecordClass::link(kind), None)
-            }
+                },
+                ObjectOrText::Text(_) | ObjectOrText::Absent => Kind::Other,
+            }),
         }
     }
 
@@ -80,7 +74,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    fn system_class(&self, subtype: Option<&str>) -> Option<RecordClass> {
+    fn system_class(&self, subtype: Option<&str>) -> Option<RecordClass<'a>> {
         let payload = self.system_payload.0.as_ref();
         let notice = |has_text: bool| RecordClass::link(if has_text { Kind::System } else { Kind::Header });
         Some(match subtype {

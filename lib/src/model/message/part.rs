@@ -231,6 +231,17 @@ impl Part {
     }
 }
 
+/// The parts of a message's content: a text, or a list of parts; `part` reads one.
+pub(crate) fn parts_from(content: Value, part: impl Fn(Value) -> Part) -> Vec<Part> {
+    match content {
+        Value::Null => Vec::new(),
+        Value::String(text) if text.is_empty() => Vec::new(),
+        Value::String(text) => vec![Part::text(text)],
+        Value::Array(parts) => parts.into_iter().map(part).collect(),
+        other => vec![part(other)],
+    }
+}
+
 /// The metadata of a part that states these facts for one provider; `None` if there are none.
 pub(crate) fn provider_metadata(provider: &str, facts: Map<String, Value>) -> Option<Map<String, Value>> {
     (!facts.is_empty()).then(|| Map::from_iter([(provider.to_owned(), facts.into())]))
