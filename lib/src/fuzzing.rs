@@ -15,7 +15,7 @@ use crate::session::read::sanitize;
 use crate::session::tree::skeleton::Skeleton;
 use crate::session::{Bridge, RecordRef, Session};
 use crate::view::conversation::Conversation;
-use crate::view::history::{History, Item, View};
+use crate::view::history::{History, TurnItem, View};
 
 /// Of a large file, this many records at each end are walked to their roots: all of them would cost the square.
 const WALKED: usize = 32;
@@ -170,9 +170,9 @@ fn check_history(session: &Session, head: RecordRef<'_>) {
     let Ok(history) = History::of(session, head) else { panic!("the history to {head:?} cannot be read") };
     let items = history.turns.iter().flat_map(|turn| &turn.items);
     let balance = items.fold(0_i64, |open, item| match item {
-        Item::Call(_) => open + 1,
-        Item::Result(_) => open - 1,
-        Item::Part(_) => open,
+        TurnItem::Call(_) => open + 1,
+        TurnItem::Result(_) => open - 1,
+        TurnItem::Part(_) => open,
     });
     assert_eq!(balance, 0, "as many calls as results");
     for view in View::ALL {

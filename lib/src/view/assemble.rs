@@ -1,4 +1,4 @@
-//! One message, put together from the bodies of its records.
+//! Builds one message from the bodies of its records.
 
 use hashbrown::HashMap;
 
@@ -11,7 +11,7 @@ use crate::model::settle::{annotate, done, orphan, settle, take_first_final};
 use crate::session::RecordRef;
 use crate::session::tree::skeleton::KeyRole;
 
-/// Reads the bodies of `records` and makes one message of them. `is_called` tells whether a call of this id is on the branch.
+/// Reads the bodies of `records` and builds one message. `is_called` returns whether a call with this id is on the branch.
 pub(crate) fn message(
     id: String,
     role: Role,
@@ -19,17 +19,17 @@ pub(crate) fn message(
     continues: Option<String>,
     is_called: &dyn Fn(&str) -> bool,
 ) -> Result<Message> {
-    let mut making = Making::new(role);
+    let mut builder = MessageBuilder::new(role);
     for record in records {
-        making.add(*record, record.body()?);
+        builder.add(*record, record.body()?);
     }
     let answer = records.iter().find(|record| record.kind() == Kind::Assistant);
-    if let (None, Some(surroundings)) = (&making.about.model, answer.and_then(|answer| answer.surroundings())) {
-        // The record before says whose answer it is.
-        making.about.model = surroundings.body()?.content().and_then(|content| content.model.clone());
+    if let (None, Some(surroundings)) = (&builder.about.model, answer.and_then(|answer| answer.surroundings())) {
+        // The context record before it names the model.
+        builder.about.model = surroundings.body()?.content().and_then(|content| content.model.clone());
     }
-    let parts = making.finish(is_called);
-    let mut metadata = making.about.metadata();
+    let parts = builder.finish(is_called);
+    let mut metadata = builder.about.metadata();
     metadata.insert("records".to_owned(), records.iter().map(|record| record.id()).collect());
     if let Some(continues) = continues {
         metadata.insert("continues".to_owned(), continues.into());
@@ -37,7 +37,7 @@ pub(crate) fn message(
     Ok(Message { metadata: Some(metadata), ..Message::new(id, role, parts) })
 }
 
-struct Making {
+struct MessageBuilder {
     role: Role,
     parts: Vec<Part>,
     /// Results by call id, each with its order on the branch.
@@ -51,10 +51,19 @@ struct Making {
     in_items: bool,
 }
 
-impl Making {
-    fn new(role: Role) -> Making {
+impl MessageBuilder {
+    fn new(role: Role) -> MessageBuilder {
         let (parts, results, about) = (Vec::new(), HashMap::new(), MessageMetadata::default());
-        Making { role, parts, results, results_seen: 0, notes: Vec::new(), about, answer: None, in_items: false }
+        MessageBuilder {
+            role,
+            parts,
+            results,
+            results_seen: 0,
+            notes: Vec::new(),
+            about,
+            answer: None,
+            in_items: false,
+        }
     }
 
     fn add(&mut self, record: RecordRef<'_>, body: Body) {

@@ -1,11 +1,11 @@
-//! A branch as messages: which records make one message, and what it says.
+//! A branch as messages: groups records into messages and reads them.
 //!
 //! ```text
 //! records   u1   a1 r1 a2   c   u2   a3(call) u3 r3        r: results, c: a compaction
 //! messages  u1   a1+r1+a2+c     u2   a3+r3    u3           a result belongs to its call's message
 //! ```
 //!
-//! Grouping needs links only; bodies are read message by message, so that a long branch costs no memory.
+//! Grouping needs only links; bodies are read message by message, so that a long branch needs little memory.
 
 use hashbrown::HashMap;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
@@ -48,19 +48,19 @@ struct Group {
     first: usize,
     /// All of them, in the order of the branch.
     records: Vec<usize>,
-    /// It carries on the turn of the message before it.
+    /// Whether it continues the turn of the message before it.
     continues: bool,
 }
 
 impl<'b, 's> Conversation<'b, 's> {
     /// Finds the messages of a branch.
     pub fn new(branch: &'b Branch<'s>) -> Self {
-        let mut grouping = Grouping { groups: Vec::new(), waiting: Vec::new(), turn: None, calls: HashMap::new() };
+        let mut grouper = Grouper { groups: Vec::new(), waiting: Vec::new(), turn: None, calls: HashMap::new() };
         for (at, record) in branch.records.iter().enumerate() {
-            grouping.take(at, *record);
+            grouper.take(at, *record);
         }
-        grouping.finish();
-        Conversation { branch, groups: grouping.groups, calls: grouping.calls }
+        grouper.finish();
+        Conversation { branch, groups: grouper.groups, calls: grouper.calls }
     }
 
     /// How many messages there are.
@@ -68,12 +68,12 @@ impl<'b, 's> Conversation<'b, 's> {
         self.groups.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no messages.
     pub fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
-    /// The message that a record is in; for a record that says nothing, the one before it.
+    /// The message with this record; for a record without a message, the one before it.
     pub fn position(&self, record: RecordRef<'_>) -> Option<usize> {
         let at = self.branch.records.iter().position(|on_branch| on_branch.node == record.node)?;
         let holds = self.groups.iter().position(|group| group.records.contains(&at));
@@ -82,7 +82,7 @@ impl<'b, 's> Conversation<'b, 's> {
             .or((!self.is_empty()).then_some(0))
     }
 
-    /// Whether a message carries on the turn of the one before it.
+    /// Whether a message continues the turn of the one before it.
     pub(crate) fn continues(&self, message: usize) -> bool {
         self.groups[message].continues
     }
@@ -103,7 +103,7 @@ impl<'b, 's> Conversation<'b, 's> {
         self.groups.get(message).map(|group| group.role)
     }
 
-    /// A number for all that a message is made of: as long as it stays, so does the message. No body is read for it.
+    /// A hash of everything that a message consists of: if it is unchanged, so is the message. No body is read for it.
     pub(crate) fn made_of(&self, message: usize) -> u64 {
         let group = &self.groups[message];
         let mut made_of = Xxh3::new();
@@ -143,16 +143,16 @@ impl<'b, 's> Conversation<'b, 's> {
     }
 }
 
-struct Grouping {
+struct Grouper {
     groups: Vec<Group>,
     /// Records that belong to the message that comes next.
     waiting: Vec<usize>,
-    turn: Option<Turn>,
+    turn: Option<OpenTurn>,
     /// The group that made each call, by hash.
     calls: HashMap<u64, usize>,
 }
 
-struct Turn {
+struct OpenTurn {
     responses: usize,
     /// The answer that the last record was a block of.
     answer: Option<u64>,
@@ -160,7 +160,7 @@ struct Turn {
     in_items: bool,
 }
 
-impl Grouping {
+impl Grouper {
     fn take(&mut self, at: usize, record: RecordRef<'_>) {
         match record.kind() {
             Kind::User => {
@@ -182,7 +182,7 @@ impl Grouping {
             }
             Kind::Assistant => self.answer(at, record),
             Kind::Compaction | Kind::Rewind | Kind::Restore => match self.groups.last_mut() {
-                // After the model has spoken.
+                // After an answer.
                 Some(group) if self.turn.is_some() || group.role == Role::Assistant => group.records.push(at),
                 Some(_) | None => self.waiting.push(at),
             },
@@ -200,13 +200,13 @@ impl Grouping {
         self.groups.push(Group { role, first: at, records, continues: false });
     }
 
-    /// Adds to the open turn, or opens one.
+    /// Adds to the open turn, or begins one.
     fn go_on(&mut self, at: usize) {
         match (&self.turn, self.groups.last_mut()) {
             (Some(_), Some(group)) => group.records.push(at),
             _ => {
                 self.begin(Role::Assistant, at);
-                self.turn = Some(Turn { responses: 0, answer: None, in_items: false });
+                self.turn = Some(OpenTurn { responses: 0, answer: None, in_items: false });
             }
         }
     }
@@ -214,14 +214,14 @@ impl Grouping {
     fn answer(&mut self, at: usize, record: RecordRef<'_>) {
         let group = record.keys(KeyRole::Group).next();
         let same_answer =
-            |turn: &Turn| (group.is_some() && turn.answer == group) || (record.is_item() && turn.in_items);
-        let full = |turn: &Turn| turn.responses >= RESPONSES_PER_MESSAGE && !same_answer(turn);
+            |turn: &OpenTurn| (group.is_some() && turn.answer == group) || (record.is_item() && turn.in_items);
+        let full = |turn: &OpenTurn| turn.responses >= RESPONSES_PER_MESSAGE && !same_answer(turn);
         if self.turn.as_ref().is_some_and(full) {
             self.begin(Role::Assistant, at);
             if let Some(group) = self.groups.last_mut() {
                 group.continues = true;
             }
-            self.turn = Some(Turn { responses: 0, answer: None, in_items: false });
+            self.turn = Some(OpenTurn { responses: 0, answer: None, in_items: false });
         } else {
             self.go_on(at);
         }
@@ -234,7 +234,7 @@ impl Grouping {
         }
     }
 
-    /// A result goes where its call is, whatever was said in between.
+    /// Adds a result to the message with its call, whatever came in between.
     fn result(&mut self, at: usize, record: RecordRef<'_>) {
         if let Some(turn) = &mut self.turn {
             turn.in_items = false;
@@ -244,7 +244,7 @@ impl Grouping {
         }
     }
 
-    /// Adds a record to the messages whose calls it answers. Tells whether there is any.
+    /// Adds a record to the messages whose calls it answers. Returns whether there is any.
     fn answer_calls(&mut self, at: usize, record: RecordRef<'_>) -> bool {
         let results = record.keys(KeyRole::Result).chain(record.keys(KeyRole::Interim));
         let mut owners: Vec<usize> = results.filter_map(|call| self.calls.get(&call).copied()).collect();
@@ -255,7 +255,7 @@ impl Grouping {
         answers
     }
 
-    /// What still waits for a message belongs to the last one.
+    /// Adds records that still wait for a message to the last one.
     fn finish(&mut self) {
         if let Some(group) = self.groups.last_mut() {
             group.records.append(&mut self.waiting);

@@ -17,23 +17,23 @@ use crate::view::answers::{
 use crate::view::conversation::Conversation;
 use crate::view::listing::{self, Depth};
 
-/// What a list shows of a prompt, and a tree of a record.
+/// How much a list shows of a prompt, and a tree of a record.
 const PREVIEW_CHARS: usize = 200;
 
-/// A title longer than this is no title.
+/// Longer titles are cut.
 const TITLE_CHARS: usize = 120;
 
-/// How many prompts are opened in search of one with words.
+/// How many prompts are read to find one with text.
 const PROMPTS_LOOKED_AT: usize = 16;
 
-/// How many heads are told with their usage: each costs a walk of its branch.
+/// How many heads have a usage: each costs a walk of its branch.
 const HEADS_COUNTED: usize = 64;
 
-/// How far up a head's last words are looked for.
+/// How many ancestors of a head are searched for its last text.
 const PREVIEW_STEPS: usize = 16;
 
 impl Session {
-    /// Describes the session. What was read of it may be its end only: then the beginning is looked at, too.
+    /// Describes the session. If only its end was read, the beginning is read too.
     pub fn row(&self) -> Result<SessionRow> {
         if self.whole() {
             return self.described(&project::of);
@@ -41,7 +41,7 @@ impl Session {
         listing::row(&self.source, &ReadOptions::plain(self.tail.now), Depth::Windows)
     }
 
-    /// Describes what was read as if it were all.
+    /// Describes the part that was read as if it were the whole session.
     pub(crate) fn described(&self, project: &dyn Fn(&Path) -> PathBuf) -> Result<SessionRow> {
         let branch = self.head().map(|head| self.branch(head));
         let first_prompt = self.first_prompt()?;
@@ -82,7 +82,7 @@ impl Session {
         })
     }
 
-    /// The records of a branch by name.
+    /// The record ids of a branch.
     pub fn branch_row(&self, branch: &Branch<'_>, head: Option<RecordRef<'_>>) -> BranchRow {
         BranchRow {
             head: head.map(name),
@@ -101,7 +101,7 @@ impl Session {
         }
     }
 
-    /// Every end, with its last words.
+    /// Every head, with its last text.
     pub fn head_rows(&self) -> Result<Vec<HeadRow>> {
         let counted = if self.whole() { HEADS_COUNTED } else { 0 };
         let branches = self.heads().take(counted).map(|head| self.branch(head.record));
@@ -164,9 +164,9 @@ impl Session {
         }
     }
 
-    /// The first prompt that somebody typed: a reaction or a picture alone is none, nor what an agent wrapped in a tag.
+    /// The first prompt that a person typed: not a reaction, a picture alone, or text that an agent wrapped in a tag.
     fn first_prompt(&self) -> Result<Option<String>> {
-        // A list reads no other session's file, so that its own prompts come before inherited ones.
+        // Lists do not read other sessions' files, so its own prompts come before inherited ones.
         let rank = |record: &RecordRef<'_>| (record.is_sidechain(), record.is_inherited());
         let mut prompts: Vec<_> = self.records().filter(|record| record.kind() == Kind::User).collect();
         prompts.sort_by_key(rank);
@@ -183,7 +183,7 @@ impl Session {
 }
 
 impl RecordRef<'_> {
-    /// Describes the record; the caller knows whether it is on the default branch.
+    /// Describes the record; `on_branch` is whether it is on the default branch.
     pub fn row(self, on_branch: bool) -> Result<TreeRow> {
         let body = self.body()?;
         let place = self.place();
@@ -223,7 +223,7 @@ fn name(record: RecordRef<'_>) -> RecordId {
     RecordId(record.id().into_owned())
 }
 
-/// The words of a record: its text, else what stands for it.
+/// The text of a record, or what represents it.
 fn text_of(body: &Body) -> String {
     let words = |value: &Value| match value {
         Value::String(text) => text.clone(),
@@ -254,7 +254,7 @@ fn text_of(body: &Body) -> String {
     }
 }
 
-/// Whether an agent wrapped the text in a tag: a command of its own or context, which nobody typed as a prompt.
+/// Whether an agent wrapped the text in a tag: its own command or context, not a typed prompt.
 fn is_wrapped(text: &str) -> bool {
     let Some((tag, rest)) = text.strip_prefix('<').and_then(|text| text.split_once('>')) else { return false };
     let is_name = tag.starts_with(|c: char| c.is_ascii_lowercase())
@@ -269,7 +269,7 @@ pub(crate) fn title(text: &str) -> String {
 
 /// A text in one line, cut on a character.
 fn shorten(text: &str, max_chars: usize) -> String {
-    // What is looked at is bounded too: a prompt may be a whole file.
+    // The number of words is limited too: a prompt can be a whole file.
     let words = text.split_whitespace().take(max_chars);
     let mut line = String::new();
     for word in words {

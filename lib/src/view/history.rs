@@ -1,12 +1,12 @@
-//! What a model would see to go on from a head: the turns of a branch, from its last compaction on, whole and in order.
+//! What a model would see to continue from a head: the turns of a branch from its last compaction on.
 //!
 //! ```text
 //! records  u1 a1(call 1) u2 r1 a2   c(summary)   u3 a3(calls 2, 3) r3      u: prompts, a: answers, r: results
 //! turns                             summary      u3 a3 [r2 closed, r3]     what lies before the cut is replaced
 //! ```
 //!
-//! `start.rs` finds where the model's window begins, `draft.rs` and `closing.rs` make turns of records, and each view says the turns in the
-//! words of one API. Reading changes nothing: what had to be repaired is in the notes.
+//! `start.rs` finds where the model's window begins, `draft.rs` and `closing.rs` build turns from records, and each view
+//! writes the turns for one API. The session is not changed; repairs are listed in the notes.
 
 mod ai_sdk;
 mod anthropic;
@@ -40,7 +40,7 @@ use crate::session::{RecordRef, Session, State};
 /// The result that closes a call without one (reading rule 8).
 pub const NO_RESULT: &str = "[no result was recorded: the session ended before this call finished]";
 
-/// What a model would see to go on from a head.
+/// What a model would see to continue from a head.
 ///
 /// ```
 /// use scrollback::{History, ReadOptions, Session, View, dialect};
@@ -49,7 +49,7 @@ pub const NO_RESULT: &str = "[no result was recorded: the session ended before t
 /// let log = br#"{"role":"user","content":"Two and two?"}
 /// {"role":"assistant","content":"Four."}"#;
 /// let native = dialect::named("native").expect("it is built in");
-/// let session = Session::from_bytes(native, log.to_vec(), &ReadOptions::plain(jiff::Timestamp::UNIX_EPOCH));
+/// let session = Session::from_bytes(native, log.to_vec(), &ReadOptions::model_part(jiff::Timestamp::UNIX_EPOCH));
 /// let history = History::of(&session, session.head().expect("it has records"))?;
 /// let (messages, notes) = View::OpenAi.messages(&history)?;
 /// assert_eq!(messages, [json!({"role": "user", "content": "Two and two?"}), json!({"role": "assistant", "content": "Four."})]);
@@ -60,45 +60,45 @@ pub const NO_RESULT: &str = "[no result was recorded: the session ended before t
 pub struct History<'s> {
     /// The name of the dialect that the session is written in.
     pub dialect: &'static str,
-    /// The turns, the oldest first. Results stand right behind the answer that called; every call has one.
+    /// The turns, the oldest first. Results directly follow the answer with their calls; every call has one.
     pub turns: Vec<Turn<'s>>,
     /// How the branch ends, before anything was repaired.
     pub state: State,
     /// What to tell the person who resumes.
     pub notice: String,
-    /// What was repaired or left out, and is no rule of the model's window.
+    /// What was repaired or left out.
     pub notes: Vec<Note>,
 }
 
-/// What somebody said at once.
+/// One turn of the conversation.
 #[derive(Debug, Clone)]
 pub struct Turn<'s> {
     /// In whose name.
     pub role: Role,
     /// How it came about.
-    pub origin: Origin,
-    /// What was said, called or given back, in order.
-    pub items: Vec<Item>,
-    /// The records that say it. A turn that a compaction wrote down is that compaction's.
+    pub origin: TurnOrigin,
+    /// Its parts, calls and results, in order.
+    pub items: Vec<TurnItem>,
+    /// Its records. A turn from a compaction's replacement has the compaction's record.
     pub records: Vec<RecordRef<'s>>,
     /// The model that answered.
     pub model: Option<String>,
-    /// Who said it, in a room.
+    /// The sender, in a room.
     pub sender: Option<String>,
 }
 
 /// How a turn came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
+pub enum TurnOrigin {
     /// Somebody asked.
     Prompt,
-    /// Somebody spoke while the model was at work: it follows results, and the model has not answered them yet.
+    /// A message while the model was working: it follows results that the model has not answered yet.
     MidTurn,
-    /// The agent spoke in the user's name, and sends it again.
+    /// The agent added it in the user's name, and sends it again.
     Injected,
-    /// Context that the agent makes anew. Only [`History::with_context`] has it.
+    /// Context that the agent generates at each start. Only [`History::with_context`] includes it.
     Context,
-    /// What stands for the history before it.
+    /// A summary of the history before it.
     Summary,
     /// An instruction to the model in the course of the conversation.
     Instruction,
@@ -110,7 +110,7 @@ pub enum Origin {
 
 /// One thing in a turn.
 #[derive(Debug, Clone)]
-pub enum Item {
+pub enum TurnItem {
     /// Text, reasoning, a file or something that only some views know; never a call.
     Part(Part),
     /// A call. Its id is unique in the history, and its result is in the next turn.
@@ -119,7 +119,7 @@ pub enum Item {
     Result(ToolResult),
 }
 
-/// Something that the model is not told as the session has it.
+/// A difference between the session and what the model sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     /// The record.
@@ -131,22 +131,22 @@ pub struct Note {
 impl<'s> History<'s> {
     /// What the model would see at a head.
     pub fn of(session: &'s Session, head: RecordRef<'s>) -> Result<History<'s>> {
-        start::history(session, head, start::Context::Left)
+        start::history(session, head, start::ContextPolicy::Omit)
     }
 
-    /// The same with the context that the agent put in, where it did so.
+    /// The same, including the context that the agent added.
     pub fn with_context(session: &'s Session, head: RecordRef<'s>) -> Result<History<'s>> {
-        start::history(session, head, start::Context::Kept)
+        start::history(session, head, start::ContextPolicy::Include)
     }
 }
 
 impl History<'_> {
-    /// Adds what was said since and may not be on disk yet: an answer, or what a tool gave back to it.
+    /// Adds a message that may not be on disk yet: a prompt, an answer or tool results.
     pub fn add(&mut self, body: Body) {
         let (role, origin, content) = match body {
-            Body::Assistant(content) => (Role::Assistant, Origin::Answer, content),
-            Body::ToolResult(content) => (Role::User, Origin::Results, content),
-            Body::User(content) => (Role::User, Origin::Prompt, content),
+            Body::Assistant(content) => (Role::Assistant, TurnOrigin::Answer, content),
+            Body::ToolResult(content) => (Role::User, TurnOrigin::Results, content),
+            Body::User(content) => (Role::User, TurnOrigin::Prompt, content),
             Body::System(_)
             | Body::Attachment(_)
             | Body::Snapshot(_)
@@ -158,11 +158,13 @@ impl History<'_> {
             | Body::Other(_) => return,
         };
         let Content { parts, results, model, sender, .. } = content;
-        let item = |part| if let Part::Tool(call) = part { Item::Call(call) } else { Item::Part(part) };
-        let items = parts.into_iter().map(item).chain(results.into_iter().map(Item::Result));
+        let item = |part| if let Part::Tool(call) = part { TurnItem::Call(call) } else { TurnItem::Part(part) };
+        let items = parts.into_iter().map(item).chain(results.into_iter().map(TurnItem::Result));
         match self.turns.last_mut() {
             // Results of one answer are given back together.
-            Some(turn) if (turn.origin, origin) == (Origin::Results, Origin::Results) => turn.items.extend(items),
+            Some(turn) if (turn.origin, origin) == (TurnOrigin::Results, TurnOrigin::Results) => {
+                turn.items.extend(items)
+            }
             _ => self.turns.push(Turn { role, origin, items: items.collect(), records: Vec::new(), model, sender }),
         }
     }
@@ -174,7 +176,7 @@ impl Note {
     }
 }
 
-/// Whose words a history is said in.
+/// The API that a history is written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
     /// `messages` of Anthropic's Messages API.
@@ -183,7 +185,7 @@ pub enum View {
     OpenAi,
     /// `input` of OpenAI's Responses API.
     OpenAiResponses,
-    /// Plain text.
+    /// ModelPart text.
     Text,
     /// `contents` of the Gemini API.
     Gemini,
@@ -211,15 +213,15 @@ impl View {
         }
     }
 
-    /// Says a history, message by message. Returns what this view changed or left out besides the history's own notes.
+    /// Writes a history, message by message. Returns what this view changed or left out, besides the history's own notes.
     pub fn write(self, history: &History<'_>, emit: &mut dyn FnMut(Value)) -> Result<Vec<Note>> {
         let mut out = self.say(history, emit)?;
         out.notes.extend(out.filler);
         Ok(out.notes)
     }
 
-    fn say<'o>(self, history: &History<'_>, emit: &'o mut dyn FnMut(Value)) -> Result<Out<'o>> {
-        let mut out = Out { emit, notes: Vec::new(), filler: None };
+    fn say<'o>(self, history: &History<'_>, emit: &'o mut dyn FnMut(Value)) -> Result<ViewOutput<'o>> {
+        let mut out = ViewOutput { emit, notes: Vec::new(), filler: None };
         let as_sent = match self {
             View::Anthropic | View::OpenAi | View::OpenAiResponses | View::Text | View::Gemini => {
                 fluux::as_sent(history)
@@ -253,24 +255,24 @@ impl FromStr for View {
 
     fn from_str(name: &str) -> std::result::Result<View, String> {
         let known = View::ALL.into_iter().find(|view| view.name() == name);
-        known.ok_or_else(|| format!("{name:?} is no view; there are {}", View::ALL.map(View::name).join(", ")))
+        known.ok_or_else(|| format!("unknown view {name:?}; use one of {}", View::ALL.map(View::name).join(", ")))
     }
 }
 
 /// Where a view puts its messages.
-pub(crate) struct Out<'o> {
+pub(crate) struct ViewOutput<'o> {
     emit: &'o mut dyn FnMut(Value),
     notes: Vec<Note>,
-    /// Says that the first message is none of the session's.
+    /// Notes that the first message is not from the session.
     filler: Option<Note>,
 }
 
-/// Says that an answer comes first, where one does.
+/// The message before a history that begins with an answer.
 const BEGINNING: &str = "[what was said before is not part of this history]";
 const BEGINS_WITH_AN_ANSWER: &str = "the history begins with an answer; a message of the user was put before it";
 
-impl Out<'_> {
-    /// Puts a message of the user before the answer that a history begins with: some APIs want to hear the user first.
+impl ViewOutput<'_> {
+    /// Puts a user message before the answer that a history begins with: some APIs need a user message first.
     pub(crate) fn beginning(&mut self, turn: &Turn<'_>, message: Value) {
         self.filler = turn.records.first().map(|record| Note::new(*record, BEGINS_WITH_AN_ANSWER));
         self.message(message);
@@ -280,7 +282,7 @@ impl Out<'_> {
         (self.emit)(message);
     }
 
-    /// Says what this view does about a turn.
+    /// Notes what this view changes in a turn.
     pub(crate) fn note(&mut self, turn: &Turn<'_>, what: impl Into<String>) {
         self.notes.extend(turn.records.first().map(|record| Note::new(*record, what)));
     }

@@ -1,6 +1,6 @@
-//! Profiles: what a format's own description demands of each line, and the verdict on every line of a session.
+//! Profiles: the rules that a format states for its lines, and the verdict on every line of a session.
 //!
-//! Reading forgives; a profile does not. The rules of a profile live in its dialect; here they meet a file's lines.
+//! Reading is lenient; a profile is strict. The rules of a profile are in its dialect; here they are applied to a file.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -17,13 +17,13 @@ use crate::session::read::sanitize;
 /// The verdict on one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The message, where messages are judged and not lines.
+    /// The message, where messages are checked instead of lines.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// The line, counted from 1; 0 where lines mean nothing.
+    /// The line, counted from 1; 0 in a format without lines.
     #[serde(default, skip_serializing_if = "is_unknown")]
     pub line: u64,
-    /// Whether it keeps every rule.
+    /// Whether it follows every rule.
     pub valid: bool,
     /// The first rule that it breaks.
     #[serde(flatten)]
@@ -31,7 +31,7 @@ pub struct Verdict {
     /// The further ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub further: Vec<Fault>,
-    /// All that is wrong with a message, in words.
+    /// Everything that is wrong with a message, one sentence each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problems: Option<Vec<String>>,
 }
@@ -41,7 +41,7 @@ fn is_unknown(line: &u64) -> bool {
 }
 
 impl Session {
-    /// Judges each line of the session's first file. Blank lines are none.
+    /// Checks each line of the session's first file, except blank ones.
     pub fn verdicts(&self, profile: Profile) -> Result<Vec<Verdict>> {
         let Some(file) = self.files.0.first() else { return Ok(Vec::new()) };
         let mut reader = BufReader::new(file.reader(0));
@@ -74,15 +74,15 @@ impl Session {
         }
     }
 
-    /// Judges each message by the rules of who made it; nothing where there are no such rules.
+    /// Checks each message against its agent's own rules; `None` if there are none.
     pub fn message_verdicts(&self) -> Result<Option<Vec<Verdict>>> {
         let mut verdicts = Vec::new();
-        // What holds a list of messages is none.
+        // The container of the messages is not a message.
         for record in self.records().filter(|record| record.kind() != Kind::Header) {
             let Some(bytes) = record.raw()?.pop() else { continue };
             let text = sanitize::whole(&bytes);
             let (mut rules, mut problems, mut is_message) = (None, Vec::new(), false);
-            // What cannot be read was reported when it was taken in.
+            // Unreadable values were reported when the session was read.
             let _read = self.dialect().link(&text, &mut |event| match event {
                 Event::Validate(of_agent) => rules = Some(of_agent),
                 Event::WholeMessage => is_message = true,

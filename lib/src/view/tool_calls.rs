@@ -28,19 +28,19 @@ pub struct ToolCallRow {
     /// The arguments.
     #[serde(default, deserialize_with = "some", skip_serializing_if = "Option::is_none")]
     pub input: Option<Value>,
-    /// The arguments as the model wrote them, where they could not be read.
+    /// The arguments as the model wrote them, if they could not be parsed.
     #[serde(default, deserialize_with = "some", skip_serializing_if = "Option::is_none")]
     pub raw_input: Option<Value>,
     /// The result.
     #[serde(default, deserialize_with = "some", skip_serializing_if = "Option::is_none")]
     pub output: Option<Value>,
-    /// What went wrong, or why somebody said no.
+    /// What went wrong, or why it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error_text: Option<String>,
     /// How long it took.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// Who says so.
+    /// How that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_source: Option<DurationSource>,
     /// Whether the provider ran the tool itself.
@@ -128,7 +128,7 @@ pub fn of<'a>(conversation: &'a Conversation<'_, '_>) -> impl Iterator<Item = Re
         })
 }
 
-/// A call as its part tells it.
+/// The row of one call, from its part.
 pub fn row(message: &str, call: &ToolPart) -> ToolCallRow {
     let ours = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("scrollback"));
     let duration_ms = ours.and_then(|ours| ours.get("durationMs")).and_then(Value::as_f64);
@@ -158,8 +158,8 @@ pub fn row(message: &str, call: &ToolPart) -> ToolCallRow {
     }
 }
 
-/// When the calls of a message were made and answered, as the times of its records tell. A call id that is used again has
-/// several of each, in order.
+/// When the calls of a message were made and answered, by the times of its records. A repeated call id has several of each,
+/// in order.
 #[derive(Default)]
 struct Times {
     made: HashMap<u64, VecDeque<Option<Timestamp>>>,

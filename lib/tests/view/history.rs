@@ -244,7 +244,7 @@ fn a_cut_that_nothing_stands_for_cuts_nothing() {
 {"type":"assistant","uuid":"a","parentUuid":"u","message":{"role":"assistant","content":[{"type":"text","text":"First."}]}}
 {"type":"system","subtype":"compact_boundary","uuid":"cut","parentUuid":null,"logicalParentUuid":"a","content":"Compacted"}
 {"type":"user","uuid":"v","parentUuid":"cut","message":{"role":"user","content":"Two."}}"#;
-    let lost = "note: cut: nothing stands for what it cut off; the history before it is sent";
+    let lost = "note: cut: it has no summary of what it cut off; the history before it is sent";
     let expected = format!("\"User: One.\"\n\"Assistant: First.\"\n\"User: Two.\"\n{lost}");
     assert_eq!(said(&of_agent("claude-code", log), View::Text), expected);
     let log = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"One."}]}}

@@ -3,17 +3,17 @@
 
 use hashbrown::HashMap;
 
-use super::{History, Item, Out, Turn};
+use super::{History, Turn, TurnItem, ViewOutput};
 use crate::model::error::Result;
 use crate::model::message::{Message, Part, Sdk, model_messages};
 use crate::model::record::ToolResult;
 use crate::model::settle;
 
-pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
+pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<()> {
     let mut turns = history.turns.iter().peekable();
     while let Some(turn) = turns.next() {
-        let calls = turn.items.iter().any(|item| matches!(item, Item::Call(_)));
-        let results = turns.next_if(|next| calls && next.items.iter().any(|item| matches!(item, Item::Result(_))));
+        let calls = turn.items.iter().any(|item| matches!(item, TurnItem::Call(_)));
+        let results = turns.next_if(|next| calls && next.items.iter().any(|item| matches!(item, TurnItem::Result(_))));
         let message = Message::new("", turn.role, parts(turn, results)?).for_sdk(Sdk::V7);
         for sent in model_messages(&[message]) {
             if sent["content"].as_array().is_some_and(Vec::is_empty) || sent["content"] == "" {
@@ -30,22 +30,22 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
 fn parts(turn: &Turn<'_>, results: Option<&Turn<'_>>) -> Result<Vec<Part>> {
     let items = results.iter().flat_map(|turn| &turn.items);
     let given = items.filter_map(|item| match item {
-        Item::Result(result) => Some((result.call_id.as_str(), result)),
-        Item::Part(_) | Item::Call(_) => None,
+        TurnItem::Result(result) => Some((result.call_id.as_str(), result)),
+        TurnItem::Part(_) | TurnItem::Call(_) => None,
     });
     let given: HashMap<&str, &ToolResult> = given.collect();
     let mut parts: Vec<Part> = Vec::new();
     for item in &turn.items {
         match item {
-            Item::Part(part) => parts.push(part.clone()),
-            Item::Call(call) => {
+            TurnItem::Part(part) => parts.push(part.clone()),
+            TurnItem::Call(call) => {
                 let mut call = (**call).clone();
                 if let Some(result) = given.get(call.call_id.as_str()).filter(|_| call.is_open()) {
                     settle::settle(&mut call, (*result).clone());
                 }
                 parts.push(call.into());
             }
-            Item::Result(_) => {}
+            TurnItem::Result(_) => {}
         }
     }
     if let Some(results) = results {

@@ -1,61 +1,62 @@
 //! A history as `messages` of Anthropic's Messages API.
 //!
-//! The user speaks first and roles take turns; results come first in the message behind their calls; thinking is sent with
-//! its signature, and only to the model that thought so.
+//! The user is first and roles alternate; results come first in the message after their calls; thinking is sent with its
+//! signature, and only to the model that produced it.
 
 use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
-use super::pieces::{IMAGES, Plain, data_url, failed, file_words, given, is_of_api, is_web_address, plain};
-use super::{BEGINNING, History, Item, Origin, Out, Turn, wire};
+use super::pieces::{IMAGES, ModelPart, data_url, failed, file_words, given, is_of_api, is_web_address, model_part};
+use super::{BEGINNING, History, Turn, TurnItem, TurnOrigin, ViewOutput, wire};
 use crate::model::error::Result;
 use crate::model::message::{FilePart, Part, ReasoningPart, Role, ToolPart};
 use crate::model::record::ToolResult;
 
-/// The API sets no limit for ids; those of agents are shorter.
+/// The API has no limit for ids; agents' ids are shorter than this.
 const ID_CHARS: usize = 128;
 const NAME_CHARS: usize = 128;
 
-/// The dialect of the agent that speaks this API.
+/// The dialect of the agent that uses this API.
 const OWN: &str = "claude-code";
 
 /// The tools that the provider runs within an answer: call and result stay there.
 const HOSTED: &[&str] =
     &["web_search", "web_fetch", "code_execution", "bash_code_execution", "text_editor_code_execution"];
 
-/// The blocks that we say ourselves: one that did not become a part is broken.
-const SAID: &[&str] = &["text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document"];
+/// The blocks that we write: one of these types that is not a part is broken.
+const KNOWN_BLOCKS: &[&str] =
+    &["text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document"];
 
-pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
-    // The agent's own messages are no model's.
+pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<()> {
+    // The agent's own messages are not from a model.
     let of_model =
         |turn: &'_ Turn<'_>| turn.model.as_deref().filter(|model| !model.starts_with('<')).map(str::to_owned);
     let model = history.turns.iter().rev().find_map(of_model);
-    let mut messages = Messages { seam: history.dialect == OWN, ..Messages::default() };
+    let mut messages = MessageQueue { joins_texts: history.dialect == OWN, ..MessageQueue::default() };
     let mut hosted = HashSet::new();
     for (at, turn) in history.turns.iter().enumerate() {
-        let says = Says { dialect: history.dialect, model: model.as_deref(), turn };
+        let writer = BlockWriter { dialect: history.dialect, model: model.as_deref(), turn };
         let mut blocks = Vec::new();
         for item in &turn.items {
             match item {
-                Item::Call(call) if says.is_hosted(call) => {
-                    let results = history.turns.get(at + 1).filter(|next| next.origin == Origin::Results);
+                TurnItem::Call(call) if writer.is_hosted(call) => {
+                    let results = history.turns.get(at + 1).filter(|next| next.origin == TurnOrigin::Results);
                     let pair = results.and_then(|results| pair_of_hosted(call, results));
                     hosted.extend(pair.is_some().then_some(call.call_id.as_str()));
-                    blocks.extend(pair.unwrap_or_else(|| vec![says.call(call, out)]));
+                    blocks.extend(pair.unwrap_or_else(|| vec![writer.call(call, out)]));
                 }
-                Item::Result(result) if hosted.contains(result.call_id.as_str()) => {}
-                item => blocks.extend(says.block(item, out)),
+                TurnItem::Result(result) if hosted.contains(result.call_id.as_str()) => {}
+                item => blocks.extend(writer.block(item, out)),
             }
         }
         if blocks.is_empty() {
-            if turn.origin != Origin::Results {
+            if turn.origin != TurnOrigin::Results {
                 out.note(turn, "nothing of it can be sent");
             }
             continue;
         }
         wire::name_speaker(turn, &mut blocks);
-        if turn.origin == Origin::Instruction {
+        if turn.origin == TurnOrigin::Instruction {
             out.note(turn, "an instruction is sent in the user's name");
         }
         messages.add(turn, blocks, out);
@@ -68,25 +69,25 @@ pub(super) fn beginning() -> Value {
     json!({"role": "user", "content": [{"type": "text", "text": BEGINNING}]})
 }
 
-/// Messages in the making: roles take turns.
+/// MessageQueue in the making: roles take turns.
 #[derive(Default)]
-struct Messages<'h> {
-    /// The message before, which goes on if the current one comes to nothing.
-    before: Option<Message<'h>>,
-    current: Option<Message<'h>>,
+struct MessageQueue<'h> {
+    /// The message before, which continues if the current one is empty.
+    before: Option<OpenMessage<'h>>,
+    current: Option<OpenMessage<'h>>,
     any: bool,
-    /// Texts of the user that follow one another are parted by a line feed, as the agent does it.
-    seam: bool,
+    /// Consecutive user texts are separated by a line feed, as the agent does.
+    joins_texts: bool,
 }
 
-struct Message<'h> {
+struct OpenMessage<'h> {
     role: &'static str,
     blocks: Vec<Value>,
     turn: &'h Turn<'h>,
 }
 
-impl<'h> Messages<'h> {
-    fn add(&mut self, turn: &'h Turn<'h>, blocks: Vec<Value>, out: &mut Out<'_>) {
+impl<'h> MessageQueue<'h> {
+    fn add(&mut self, turn: &'h Turn<'h>, blocks: Vec<Value>, out: &mut ViewOutput<'_>) {
         let role = if turn.role == Role::Assistant { "assistant" } else { "user" };
         if self.current.as_ref().is_some_and(|current| current.role != role) {
             self.close(out);
@@ -94,19 +95,19 @@ impl<'h> Messages<'h> {
         match &mut self.current {
             Some(current) => {
                 let next_is_text = blocks.first().is_some_and(|block| block["type"] == "text");
-                let last = current.blocks.last_mut().filter(|_| self.seam && role == "user" && next_is_text);
+                let last = current.blocks.last_mut().filter(|_| self.joins_texts && role == "user" && next_is_text);
                 if let Some(Value::String(text)) = last.and_then(|last| last.get_mut("text")) {
                     text.push('\n');
                 }
                 current.blocks.extend(blocks);
                 current.turn = turn;
             }
-            None => self.current = Some(Message { role, blocks, turn }),
+            None => self.current = Some(OpenMessage { role, blocks, turn }),
         }
     }
 
-    /// Ends the current message. Thinking that led to nothing may not end one.
-    fn close(&mut self, out: &mut Out<'_>) {
+    /// Ends the current message. It may not end with thinking.
+    fn close(&mut self, out: &mut ViewOutput<'_>) {
         let Some(mut current) = self.current.take() else { return };
         let is_thinking = |block: &Value| block["type"] == "thinking" || block["type"] == "redacted_thinking";
         while current.blocks.pop_if(|last| is_thinking(last)).is_some() {
@@ -120,29 +121,29 @@ impl<'h> Messages<'h> {
         self.before = Some(current);
     }
 
-    fn send(&mut self, out: &mut Out<'_>) {
-        let Some(Message { role, blocks, turn }) = self.before.take() else { return };
+    fn send(&mut self, out: &mut ViewOutput<'_>) {
+        let Some(OpenMessage { role, blocks, turn }) = self.before.take() else { return };
         if !std::mem::replace(&mut self.any, true) && role == "assistant" {
             out.beginning(turn, beginning());
         }
         out.message(json!({"role": role, "content": blocks}));
     }
 
-    fn finish(mut self, out: &mut Out<'_>) {
+    fn finish(mut self, out: &mut ViewOutput<'_>) {
         self.close(out);
         self.before = self.before.take().or(self.current.take());
         self.send(out);
     }
 }
 
-struct Says<'h> {
+struct BlockWriter<'h> {
     dialect: &'h str,
-    /// The model that the session goes on with.
+    /// The model that continues the session.
     model: Option<&'h str>,
     turn: &'h Turn<'h>,
 }
 
-impl Says<'_> {
+impl BlockWriter<'_> {
     fn is_hosted(&self, call: &ToolPart) -> bool {
         self.dialect == OWN && call.provider_executed == Some(true) && HOSTED.contains(&call.name.as_str())
     }
@@ -150,49 +151,49 @@ impl Says<'_> {
     /// A document or an image that only this API can hold, as the agent sent it.
     fn is_own_file(&self, block: &Value) -> bool {
         let source = &block["source"];
-        let says = |key: &str| source[key].as_str().is_some_and(|text| !text.trim().is_empty());
+        let has = |key: &str| source[key].as_str().is_some_and(|text| !text.trim().is_empty());
         let (is_document, is_image) = (block["type"] == "document", block["type"] == "image");
         let holds = match source["type"].as_str() {
-            Some("text") => is_document && source["media_type"] == "text/plain" && says("data"),
-            Some("file") => (is_document || is_image) && says("file_id"),
+            Some("text") => is_document && source["media_type"] == "text/plain" && has("data"),
+            Some("file") => (is_document || is_image) && has("file_id"),
             _ => false,
         };
         holds && self.dialect == OWN && self.turn.role == Role::User
     }
 
-    fn block(&self, item: &Item, out: &mut Out<'_>) -> Option<Value> {
+    fn block(&self, item: &TurnItem, out: &mut ViewOutput<'_>) -> Option<Value> {
         match item {
-            Item::Call(call) => Some(self.call(call, out)),
-            Item::Result(result) => Some(self.result(result, out)),
-            Item::Part(Part::Data(data)) if self.is_own_file(&data.data) => Some(data.data.clone()),
-            Item::Part(part) => match plain(part) {
-                Plain::Text(text) if text.trim().is_empty() => {
+            TurnItem::Call(call) => Some(self.call(call, out)),
+            TurnItem::Result(result) => Some(self.result(result, out)),
+            TurnItem::Part(Part::Data(data)) if self.is_own_file(&data.data) => Some(data.data.clone()),
+            TurnItem::Part(part) => match model_part(part) {
+                ModelPart::Text(text) if text.trim().is_empty() => {
                     out.note(self.turn, "a text of nothing but space is not sent");
                     None
                 }
-                Plain::Text(text) => Some(json!({"type": "text", "text": text})),
-                Plain::Reasoning(thought) => self.thinking(thought, out),
-                Plain::File(file) => Some(self.file(file, out)),
-                Plain::Foreign(data) if self.dialect == OWN && is_of_api(data, "block", SAID) => {
+                ModelPart::Text(text) => Some(json!({"type": "text", "text": text})),
+                ModelPart::Reasoning(thought) => self.thinking(thought, out),
+                ModelPart::File(file) => Some(self.file(file, out)),
+                ModelPart::Foreign(data) if self.dialect == OWN && is_of_api(data, "block", KNOWN_BLOCKS) => {
                     Some(data.data.clone())
                 }
-                Plain::Foreign(_) => self.leave("a piece that only another API has", out),
-                Plain::Aside(what) => self.leave(what, out),
+                ModelPart::Foreign(_) => self.leave("a piece that only another API has", out),
+                ModelPart::PeopleOnly(what) => self.leave(what, out),
             },
         }
     }
 
-    fn leave(&self, what: &str, out: &mut Out<'_>) -> Option<Value> {
+    fn leave(&self, what: &str, out: &mut ViewOutput<'_>) -> Option<Value> {
         out.note(self.turn, format!("{what} is not sent"));
         None
     }
 
-    fn call(&self, call: &ToolPart, out: &mut Out<'_>) -> Value {
+    fn call(&self, call: &ToolPart, out: &mut ViewOutput<'_>) -> Value {
         let name = wire::name(&call.name, NAME_CHARS, self.turn, out);
         json!({"type": "tool_use", "id": wire::id(&call.call_id, ID_CHARS), "name": name, "input": call.arguments()})
     }
 
-    fn result(&self, result: &ToolResult, out: &mut Out<'_>) -> Value {
+    fn result(&self, result: &ToolResult, out: &mut ViewOutput<'_>) -> Value {
         let mut block = json!({"type": "tool_result", "tool_use_id": wire::id(&result.call_id, ID_CHARS)});
         match given(result).as_slice() {
             [] => {}
@@ -213,8 +214,8 @@ impl Says<'_> {
         block
     }
 
-    /// Thinking without a signature is refused, and so is that of another model.
-    fn thinking(&self, thought: &ReasoningPart, out: &mut Out<'_>) -> Option<Value> {
+    /// The API refuses thinking without a signature, and that of another model.
+    fn thinking(&self, thought: &ReasoningPart, out: &mut ViewOutput<'_>) -> Option<Value> {
         let anthropic = thought.provider_metadata.as_ref().and_then(|metadata| metadata.get("anthropic"));
         let secret = |key: &str| anthropic.and_then(|ours| ours.get(key)).and_then(Value::as_str);
         let of_another = self.model.zip(self.turn.model.as_deref()).is_some_and(|(now, then)| now != then);
@@ -228,7 +229,7 @@ impl Says<'_> {
         }
     }
 
-    fn file(&self, file: &FilePart, out: &mut Out<'_>) -> Value {
+    fn file(&self, file: &FilePart, out: &mut ViewOutput<'_>) -> Value {
         let is_image = file.media_type.starts_with("image");
         let source = match data_url(&file.url) {
             _ if self.turn.role == Role::Assistant => None,
@@ -254,14 +255,14 @@ impl Says<'_> {
     }
 }
 
-/// A call that the provider ran and what it found, as the API wrote them.
+/// A call that the provider ran and its result, as the API wrote them.
 fn pair_of_hosted(call: &ToolPart, results: &Turn<'_>) -> Option<Vec<Value>> {
     let is_its =
         |item: &&ToolResult| item.call_id == call.call_id && (item.output.is_array() || item.output.is_object());
     let results = results
         .items
         .iter()
-        .filter_map(|item| if let Item::Result(result) = item { Some(result) } else { None });
+        .filter_map(|item| if let TurnItem::Result(result) = item { Some(result) } else { None });
     let result = results.into_iter().find(is_its)?;
     let found =
         json!({"type": format!("{}_tool_result", call.name), "tool_use_id": call.call_id, "content": result.output});

@@ -1,16 +1,16 @@
-//! One turn in the making, and its end: every call gets a result.
+//! One unfinished turn, and how it is closed: every call gets a result.
 
 use hashbrown::HashSet;
 use serde_json::Value;
 
-use super::{Item, NO_RESULT, Note, Origin, Turn};
+use super::{NO_RESULT, Note, Turn, TurnItem, TurnOrigin};
 use crate::dialect::ResultOrder;
 use crate::model::message::Role;
 use crate::model::record::{Outcome, ToolResult};
 use crate::session::RecordRef;
 
-/// A turn, and for an answer what its calls gave back.
-pub(super) struct Draft<'s> {
+/// A turn and, for an answer, the results of its calls.
+pub(super) struct TurnDraft<'s> {
     pub(super) turn: Turn<'s>,
     /// The answer that it is, where the agent names answers.
     pub(super) group: Option<u64>,
@@ -18,14 +18,14 @@ pub(super) struct Draft<'s> {
     pub(super) results: Vec<Option<Box<(RecordRef<'s>, ToolResult)>>>,
 }
 
-impl<'s> Draft<'s> {
+impl<'s> TurnDraft<'s> {
     /// The results of its calls, in the order of the calls or in the agent's own; a call without one gets a failed one.
     pub(super) fn close(&mut self, notes: &mut Vec<Note>) -> Option<Turn<'s>> {
         let last = self.turn.records.last().copied();
-        let mut turn = Turn { role: Role::User, origin: Origin::Results, ..blank() };
+        let mut turn = Turn { role: Role::User, origin: TurnOrigin::Results, ..blank() };
         let (mut told, mut places) = (HashSet::new(), Vec::new());
         for (at, item) in self.turn.items.iter().enumerate() {
-            let Item::Call(call) = item else { continue };
+            let TurnItem::Call(call) = item else { continue };
             let result = match self.results.get_mut(at).and_then(Option::take).map(|result| *result) {
                 Some((record, result)) => {
                     if result.preliminary {
@@ -44,7 +44,7 @@ impl<'s> Draft<'s> {
                 }
             };
             let (call_id, name) = (call.call_id.clone(), Some(call.name.clone()));
-            turn.items.push(Item::Result(ToolResult { call_id, name, ..result }));
+            turn.items.push(TurnItem::Result(ToolResult { call_id, name, ..result }));
         }
         if turn.records.is_empty() {
             turn.records.extend(last);
@@ -57,8 +57,8 @@ impl<'s> Draft<'s> {
     }
 }
 
-/// Puts results, which stand as called, in the order in which the agent sends them; `places` are those of their records.
-fn arrange(items: &mut Vec<Item>, places: &[Option<usize>], order: ResultOrder) {
+/// Sorts results from the order of the calls into the order in which the agent sends them; `places` are those of their records.
+fn arrange(items: &mut Vec<TurnItem>, places: &[Option<usize>], order: ResultOrder) {
     let first = places.iter().flatten().min().copied();
     let rank = |place: &Option<usize>| match (order, place) {
         (ResultOrder::AsCalled, _) => 0,
@@ -67,16 +67,16 @@ fn arrange(items: &mut Vec<Item>, places: &[Option<usize>], order: ResultOrder) 
         (ResultOrder::FirstRecordThenMissing, None) => 1,
         (ResultOrder::FirstRecordThenMissing, Some(_)) => 2,
     };
-    let mut ranked: Vec<(usize, Item)> = places.iter().map(rank).zip(items.drain(..)).collect();
+    let mut ranked: Vec<(usize, TurnItem)> = places.iter().map(rank).zip(items.drain(..)).collect();
     ranked.sort_by_key(|(rank, _)| *rank);
     items.extend(ranked.into_iter().map(|(_, item)| item));
 }
 
-/// An answer that says nothing yet.
+/// An empty answer.
 pub(super) fn blank<'s>() -> Turn<'s> {
     Turn {
         role: Role::Assistant,
-        origin: Origin::Answer,
+        origin: TurnOrigin::Answer,
         items: Vec::new(),
         records: Vec::new(),
         model: None,

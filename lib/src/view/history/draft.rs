@@ -1,27 +1,27 @@
-//! Turns in the making: blocks of one answer join, results find their calls, nothing stays open.
+//! Builds turns from records: joins the blocks of one answer and assigns results to calls.
 
 use hashbrown::HashMap;
 
-use super::closing::{Draft, blank};
-use super::start::Context;
+use super::closing::{TurnDraft, blank};
+use super::start::ContextPolicy;
 use super::unique::UniqueIds;
-use super::{Item, Note, Origin, Turn};
+use super::{Note, Turn, TurnItem, TurnOrigin};
 use crate::model::message::{Part, Role, ToolPart};
 use crate::model::record::{Body, Content, ToolResult};
 use crate::model::wire::own_result;
 use crate::session::RecordRef;
 use crate::session::tree::skeleton::KeyRole;
 
-pub(super) struct Drafts<'s> {
-    context: Context,
-    drafts: Vec<Draft<'s>>,
-    /// Where the calls of each id stand in the latest answer that has any: the draft, and the items.
+pub(super) struct TurnDrafts<'s> {
+    context: ContextPolicy,
+    drafts: Vec<TurnDraft<'s>>,
+    /// The calls with each id in the latest answer that has any: the draft, and the items.
     calls: HashMap<String, (usize, Vec<usize>)>,
     /// The ids that calls have now.
     ids: UniqueIds,
     /// Results whose call has not been seen.
     early: HashMap<String, Vec<(RecordRef<'s>, ToolResult)>>,
-    /// The draft that the last record was a block of, while nobody else has spoken.
+    /// The draft that the last record was a block of, until another turn begins.
     answer: Option<usize>,
     /// The last record was an item of an answer.
     in_items: bool,
@@ -30,14 +30,14 @@ pub(super) struct Drafts<'s> {
 
 /// Which answer a record is a block of.
 #[derive(Clone, Copy)]
-struct Block {
+struct AnswerBlock {
     group: Option<u64>,
     item: bool,
 }
 
-impl<'s> Drafts<'s> {
-    pub(super) fn new(context: Context) -> Self {
-        Drafts {
+impl<'s> TurnDrafts<'s> {
+    pub(super) fn new(context: ContextPolicy) -> Self {
+        TurnDrafts {
             context,
             drafts: Vec::new(),
             calls: HashMap::new(),
@@ -49,30 +49,30 @@ impl<'s> Drafts<'s> {
         }
     }
 
-    /// Adds what a record says to the model.
+    /// Adds the turns of a record.
     pub(super) fn take(&mut self, record: RecordRef<'s>, body: Body) {
-        let block = Block { group: record.keys(KeyRole::Group).next(), item: record.is_item() };
+        let block = AnswerBlock { group: record.keys(KeyRole::Group).next(), item: record.is_item() };
         self.add(record, body, block);
     }
 
-    /// Adds what a compaction has written down. Answers that follow one another are one.
+    /// Adds a body of a compaction's replacement. Consecutive answers are one.
     pub(super) fn replace(&mut self, compaction: RecordRef<'s>, body: Body) {
-        self.add(compaction, body, Block { group: None, item: true });
+        self.add(compaction, body, AnswerBlock { group: None, item: true });
     }
 
-    /// Adds what stands for the history before it.
+    /// Adds a summary of the history before it.
     pub(super) fn summary(&mut self, record: RecordRef<'s>, summary: Option<String>) {
         let parts = summary.map(Part::text).into_iter().collect();
-        self.say(record, Role::User, Origin::Summary, Content { parts, ..Content::default() });
+        self.say(record, Role::User, TurnOrigin::Summary, Content { parts, ..Content::default() });
     }
 
-    fn add(&mut self, record: RecordRef<'s>, body: Body, block: Block) {
+    fn add(&mut self, record: RecordRef<'s>, body: Body, block: AnswerBlock) {
         match body {
             Body::User(mut content) => {
                 self.results(record, std::mem::take(&mut content.results));
-                self.say(record, Role::User, Origin::Prompt, content);
+                self.say(record, Role::User, TurnOrigin::Prompt, content);
             }
-            // An agent tells of a failure in the model's place; the model did not say it.
+            // The agent reports a failure in the model's place.
             Body::Assistant(content) if record.is_failure() && content.model.is_none() => {
                 self.notes.push(Note::new(record, "it tells of a failure; it is not sent"));
             }
@@ -80,28 +80,28 @@ impl<'s> Drafts<'s> {
             Body::ToolResult(mut content) => {
                 self.in_items = false;
                 self.results(record, std::mem::take(&mut content.results));
-                // Somebody spoke while the tools ran.
+                // A message while the tools ran.
                 if !content.parts.is_empty() {
-                    self.say(record, Role::User, Origin::MidTurn, content);
+                    self.say(record, Role::User, TurnOrigin::MidTurn, content);
                 }
             }
             Body::Attachment(mut content) => {
                 self.results(record, std::mem::take(&mut content.results));
                 match (content.to_model, self.context) {
-                    (true, _) => self.say(record, Role::User, Origin::Injected, content),
-                    (false, Context::Kept) => {
-                        // What the agent keeps about it, the model was never shown.
+                    (true, _) => self.say(record, Role::User, TurnOrigin::Injected, content),
+                    (false, ContextPolicy::Include) => {
+                        // The agent's own data about it was not sent to the model.
                         content.parts.retain(|part| !matches!(part, Part::Data(data) if data.kind == "attachment"));
                         let role = if content.instructs { Role::System } else { Role::User };
                         if !content.parts.is_empty() {
-                            self.say(record, role, Origin::Context, content);
+                            self.say(record, role, TurnOrigin::Context, content);
                         }
                     }
-                    (false, Context::Left) => {}
+                    (false, ContextPolicy::Omit) => {}
                 }
             }
             Body::System(content) if content.to_model && !record.is_failure() => {
-                self.say(record, Role::System, Origin::Instruction, content);
+                self.say(record, Role::System, TurnOrigin::Instruction, content);
             }
             // Notices are for people.
             Body::System(_) => {}
@@ -122,8 +122,8 @@ impl<'s> Drafts<'s> {
         }
     }
 
-    /// A turn of anybody but the model.
-    fn say(&mut self, record: RecordRef<'s>, role: Role, origin: Origin, content: Content) {
+    /// Adds a turn that is not the model's.
+    fn say(&mut self, record: RecordRef<'s>, role: Role, origin: TurnOrigin, content: Content) {
         (self.answer, self.in_items) = (None, false);
         let mut turn =
             Turn { role, origin, items: Vec::new(), records: vec![record], model: None, sender: content.sender };
@@ -140,12 +140,12 @@ impl<'s> Drafts<'s> {
         if turn.items.is_empty() {
             self.notes.push(Note::new(record, "it says nothing; it is not sent"));
         } else {
-            self.push(Draft { turn, group: None, results: Vec::new() });
+            self.push(TurnDraft { turn, group: None, results: Vec::new() });
         }
     }
 
-    /// Items are large and turns short: room that is not used would be most of a long history.
-    fn push(&mut self, draft: Draft<'s>) {
+    /// Items are large and turns short: unused capacity would be most of a long history.
+    fn push(&mut self, draft: TurnDraft<'s>) {
         if let Some(before) = self.drafts.last_mut() {
             before.turn.items.shrink_to_fit();
         }
@@ -161,12 +161,12 @@ impl<'s> Drafts<'s> {
         if is_empty {
             self.notes.push(Note::new(record, "an empty part is not sent"));
         } else {
-            turn.items.push(Item::Part(part));
+            turn.items.push(TurnItem::Part(part));
         }
     }
 
-    fn answer(&mut self, record: RecordRef<'s>, content: Content, block: Block) {
-        let same = |draft: &Draft<'_>| block.group.is_some() && draft.group == block.group;
+    fn answer(&mut self, record: RecordRef<'s>, content: Content, block: AnswerBlock) {
+        let same = |draft: &TurnDraft<'_>| block.group.is_some() && draft.group == block.group;
         let goes_on = self.answer.filter(|at| (block.item && self.in_items) || same(&self.drafts[*at]));
         let mut at = match goes_on {
             Some(at) => at,
@@ -209,16 +209,16 @@ impl<'s> Drafts<'s> {
 
     fn begin_answer(&mut self, record: RecordRef<'s>, group: Option<u64>) -> usize {
         let turn = Turn { records: vec![record], ..blank() };
-        self.push(Draft { turn, group, results: Vec::new() });
+        self.push(TurnDraft { turn, group, results: Vec::new() });
         let at = self.drafts.len() - 1;
         self.answer = Some(at);
         at
     }
 
-    /// What was said during a step follows its results.
+    /// Adds messages that arrived during a step after its results.
     fn finish_step(&mut self, record: RecordRef<'s>, spoken: &mut Vec<Vec<Part>>) {
         for parts in spoken.drain(..) {
-            self.say(record, Role::User, Origin::MidTurn, Content { parts, ..Content::default() });
+            self.say(record, Role::User, TurnOrigin::MidTurn, Content { parts, ..Content::default() });
         }
     }
 
@@ -226,7 +226,7 @@ impl<'s> Drafts<'s> {
         let id = std::mem::take(&mut call.call_id);
         let (first, stem) = if id.is_empty() { ("call_1", "call") } else { (id.as_str(), id.as_str()) };
         let (result, own) = (own_result(&call, &id), self.ids.take(first, stem));
-        // Nobody asks for the id of what a provider ran within its answer.
+        // The id of a call that the provider ran is not needed.
         if own != id && !(id.is_empty() && call.provider_executed == Some(true)) {
             let what = if id.is_empty() { "has no id" } else { "has an id that was used before" };
             self.notes.push(Note::new(record, format!("a call of {} {what}; it is called {own}", call.name)));
@@ -237,7 +237,7 @@ impl<'s> Drafts<'s> {
             call.name = "unknown".to_owned();
         }
         let item = self.drafts[at].turn.items.len();
-        self.drafts[at].turn.items.push(Item::Call(call));
+        self.drafts[at].turn.items.push(TurnItem::Call(call));
         let waiting = self.early.remove(&id).unwrap_or_default();
         let (draft, places) = self.calls.entry(id).or_default();
         if std::mem::replace(draft, at) != at {
@@ -269,14 +269,14 @@ impl<'s> Drafts<'s> {
         self.drafts[at].results.get(item)?.as_deref()
     }
 
-    /// Whether a record has given a call of this id its result already.
+    /// Whether the result of a call with this id came from this record already.
     pub(super) fn has_given(&self, record: RecordRef<'s>, call: &str) -> bool {
         let places = self.calls.get(call).into_iter().flat_map(|(at, items)| items.iter().map(|item| (*at, *item)));
         places.filter_map(|(at, item)| self.given(at, item)).any(|(known, _)| *known == record)
     }
 
-    /// The first final result of a call counts, of preliminary ones the last; one that was written before the call only
-    /// where none was behind it: it may answer an earlier call of that id.
+    /// The first final result of a call counts, of preliminary ones the last. A result before the call counts only if there is
+    /// none after it: it may answer an earlier call with that id.
     fn give(&mut self, (at, item): (usize, usize), record: RecordRef<'s>, result: ToolResult) {
         let made = self.drafts[at].turn.records.first().map(|record| record.order());
         let is_early = |record: &RecordRef<'_>| made.is_some_and(|made| record.order() < made);
@@ -295,7 +295,7 @@ impl<'s> Drafts<'s> {
         }
     }
 
-    /// The calls without a result, by the ids that their agent gave them.
+    /// The calls without a result, by their original ids.
     pub(super) fn open_calls(&self) -> Vec<String> {
         let open = self
             .calls
@@ -304,7 +304,7 @@ impl<'s> Drafts<'s> {
         open.map(|(id, _)| id.clone()).collect()
     }
 
-    /// The records that say something to the model.
+    /// The records of all turns.
     pub(super) fn records(&self) -> impl Iterator<Item = RecordRef<'s>> {
         self.drafts.iter().flat_map(|draft| {
             draft.turn.records.iter().copied().chain(draft.results.iter().flatten().map(|result| result.0))
@@ -328,10 +328,11 @@ impl<'s> Drafts<'s> {
                 );
                 continue;
             }
-            let follows_results =
-                turns.last().is_some_and(|turn: &Turn<'_>| matches!(turn.origin, Origin::Results | Origin::MidTurn));
-            if draft.turn.origin == Origin::Prompt && follows_results {
-                draft.turn.origin = Origin::MidTurn;
+            let follows_results = turns
+                .last()
+                .is_some_and(|turn: &Turn<'_>| matches!(turn.origin, TurnOrigin::Results | TurnOrigin::MidTurn));
+            if draft.turn.origin == TurnOrigin::Prompt && follows_results {
+                draft.turn.origin = TurnOrigin::MidTurn;
             }
             turns.push(draft.turn);
             turns.extend(results);

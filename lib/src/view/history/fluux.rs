@@ -1,11 +1,11 @@
-//! A history as what Fluux Agent sends to its model: words, and beside them what has no words as lines of JSON.
+//! A history as Fluux Agent sends it to its model: text, and reactions and attachments as lines of JSON.
 //!
-//! A reaction comes first, then one attachment a line, then what was said. Ids, times and who spoke in a chat of two are
-//! never told; in a room the name stands before the whole. Sessions of other agents are their words alone.
+//! A reaction comes first, then one attachment per line, then the text. Ids, times and the sender in a chat of two are not
+//! sent; in a room the sender's name precedes everything. Sessions of other agents are only their text.
 
 use serde_json::{Map, Value, json};
 
-use super::{History, Item, Out, Turn};
+use super::{History, Turn, TurnItem, ViewOutput};
 use crate::model::error::Result;
 use crate::model::issue::one_line;
 use crate::model::message::{Part, Role};
@@ -14,13 +14,11 @@ use crate::model::wire::IN_A_ROOM;
 /// The dialect of the agent that sends this.
 pub(super) const OWN: &str = "fluux";
 
-/// How the names of those who speak in a room end.
-
-/// What the model is told of a reaction and of an attachment, in this order.
+/// The fields of a reaction and of an attachment that are sent, in this order.
 const REACTION: &[&str] = &["message_id", "emojis"];
 const ATTACHMENT: &[&str] = &["filename", "mime_type", "size"];
 
-pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
+pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<()> {
     for turn in &history.turns {
         let said = display(&turn.items);
         if said.is_empty() {
@@ -39,7 +37,7 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
     Ok(())
 }
 
-/// The agent sends one text for a message, whatever the API of its model. `None` for another agent's history.
+/// The history with one text per message, as the agent sends it to any API. `None` for another agent's history.
 pub(super) fn as_sent<'s>(history: &History<'s>) -> Option<History<'s>> {
     let mut history = (history.dialect == OWN).then(|| history.clone())?;
     history.turns.iter_mut().for_each(say_as_sent);
@@ -49,20 +47,20 @@ pub(super) fn as_sent<'s>(history: &History<'s>) -> Option<History<'s>> {
 fn say_as_sent(turn: &mut Turn<'_>) {
     let content = display(&turn.items);
     if !content.is_empty() {
-        // Its files tell of no call; an agent may add one that it has just made.
-        turn.items.retain(|item| !matches!(item, Item::Part(_)));
-        turn.items.insert(0, Item::Part(Part::text(content)));
+        // Its files have no calls, but the caller may have added one.
+        turn.items.retain(|item| !matches!(item, TurnItem::Part(_)));
+        turn.items.insert(0, TurnItem::Part(Part::text(content)));
     }
 }
 
-fn display(items: &[Item]) -> String {
+fn display(items: &[TurnItem]) -> String {
     let (mut lines, mut files, mut words) = (Vec::new(), Vec::new(), Vec::new());
     for item in items {
         match item {
-            Item::Part(Part::Data(data)) if data.kind == "reaction" => lines.push(only(&data.data, REACTION)),
-            Item::Part(Part::Data(data)) if data.kind == "attachment" => files.push(only(&data.data, ATTACHMENT)),
-            Item::Part(Part::Text(text)) if !text.text.is_empty() => words.push(text.text.clone()),
-            Item::Part(_) | Item::Call(_) | Item::Result(_) => {}
+            TurnItem::Part(Part::Data(data)) if data.kind == "reaction" => lines.push(only(&data.data, REACTION)),
+            TurnItem::Part(Part::Data(data)) if data.kind == "attachment" => files.push(only(&data.data, ATTACHMENT)),
+            TurnItem::Part(Part::Text(text)) if !text.text.is_empty() => words.push(text.text.clone()),
+            TurnItem::Part(_) | TurnItem::Call(_) | TurnItem::Result(_) => {}
         }
     }
     lines.append(&mut files);

@@ -1,4 +1,4 @@
-//! The last messages of a history, as a view says them.
+//! The last messages of a history in a view.
 //!
 //! ```text
 //! all       u  a(call)  result  answer  u
@@ -11,12 +11,12 @@ use std::collections::VecDeque;
 use hashbrown::HashSet;
 use serde_json::Value;
 
-use super::{BEGINS_WITH_AN_ANSWER, History, Note, Origin, View, anthropic, gemini};
+use super::{BEGINS_WITH_AN_ANSWER, History, Note, TurnOrigin, View, anthropic, gemini};
 use crate::model::error::Result;
 
 impl History<'_> {
-    /// The last messages in a view, at most so many, and the notes of the view. A result whose call is not among them is left
-    /// out, and a message that the API wants before an answer comes on top. Only the turns that are looked at are kept.
+    /// At most the last `most` messages in a view, and its notes. A result whose call is not among them is left out, and a
+    /// message that the API needs before an answer does not count. Other turns are dropped from the history.
     pub fn last_messages(&mut self, most: usize, view: View) -> Result<(Vec<Value>, Vec<Note>)> {
         self.keep_turns(most, view)?;
         let mut messages = VecDeque::new();
@@ -26,7 +26,7 @@ impl History<'_> {
         messages.drain(..usize::from(filled));
         let is_cut = messages.len() > most;
         messages.drain(..messages.len().saturating_sub(most));
-        let before = self.turns.iter().find(|turn| turn.origin == Origin::Results).or(self.turns.first());
+        let before = self.turns.iter().find(|turn| turn.origin == TurnOrigin::Results).or(self.turns.first());
         let mut note = |what: &str| notes.extend(before.and_then(|turn| Some(Note::new(*turn.records.first()?, what))));
         if is_cut && drop_results(view, &mut messages) {
             note("results whose calls come before the last messages are not sent");
@@ -45,11 +45,11 @@ impl History<'_> {
         Ok((messages.into(), notes))
     }
 
-    /// Keeps the fewest last turns that make more messages than that: the first of them may be half of a message.
+    /// Keeps the fewest last turns that make more than `most` messages: the first of them may be half of a message.
     fn keep_turns(&mut self, most: usize, view: View) -> Result<()> {
         let mut all = std::mem::take(&mut self.turns);
         // Where a history may begin, the last place first.
-        let begins = (0..all.len()).rev().filter(|at| all[*at].origin != Origin::Results).collect::<Vec<usize>>();
+        let begins = (0..all.len()).rev().filter(|at| all[*at].origin != TurnOrigin::Results).collect::<Vec<usize>>();
         // (the fewest places back that are known to be more, the most that are known not to be)
         let (mut over, mut fit, mut step) = (begins.len() + 1, 0, most.max(1));
         while over > fit + 1 {
@@ -69,7 +69,7 @@ impl History<'_> {
     }
 }
 
-/// Takes out the results whose calls are not there. Whether there were any.
+/// Removes results without their calls. Returns whether there were any.
 fn drop_results(view: View, messages: &mut VecDeque<Value>) -> bool {
     let is = |message: &Value, role: &str| message["role"] == role;
     match view {
@@ -97,14 +97,14 @@ fn drop_results(view: View, messages: &mut VecDeque<Value>) -> bool {
     }
 }
 
-/// Takes out what comes first.
+/// Removes results from the start.
 fn drop_first(messages: &mut VecDeque<Value>, is_result: &dyn Fn(&Value) -> bool) -> bool {
     let count = messages.iter().take_while(|message| is_result(message)).count();
     messages.drain(..count);
     count > 0
 }
 
-/// Takes pieces out of what the user says before the first answer.
+/// Removes result pieces from the user messages before the first answer.
 fn drop_pieces(messages: &mut VecDeque<Value>, key: &str, is_result: &dyn Fn(&Value) -> bool) -> bool {
     let mut dropped = false;
     let first = messages.iter_mut().take_while(|message| message["role"] == "user");

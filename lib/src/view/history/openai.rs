@@ -4,8 +4,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::pieces::{IMAGES, Plain, data_url, file_words, given, is_web_address, plain};
-use super::{History, Item, Origin, Out, Turn, wire};
+use super::pieces::{IMAGES, ModelPart, data_url, file_words, given, is_web_address, model_part};
+use super::{History, Turn, TurnItem, TurnOrigin, ViewOutput, wire};
 use crate::model::error::Result;
 use crate::model::message::{FilePart, Part, Role};
 
@@ -16,24 +16,24 @@ const NAME_CHARS: usize = 64;
 /// The dialect of the agent that speaks a chat API of its own make, where an answer has `reasoning_content`.
 const THINKS: &str = "qwen-code";
 
-pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
+pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<()> {
     let thinks = history.dialect == THINKS;
     for turn in &history.turns {
         let (mut content, mut calls, mut thoughts) = (Vec::new(), Vec::new(), Vec::new());
         for item in &turn.items {
             match item {
-                Item::Part(Part::Reasoning(thought)) if thinks && turn.role == Role::Assistant => {
+                TurnItem::Part(Part::Reasoning(thought)) if thinks && turn.role == Role::Assistant => {
                     thoughts.push(thought.text.as_str());
                 }
-                Item::Part(part) => content.extend(piece(part, turn, out)),
-                Item::Call(call) => {
+                TurnItem::Part(part) => content.extend(piece(part, turn, out)),
+                TurnItem::Call(call) => {
                     let name = wire::name(&call.name, NAME_CHARS, turn, out);
                     let function = json!({"name": name, "arguments": call.arguments().to_string()});
                     calls.push(
                         json!({"id": wire::id(&call.call_id, ID_CHARS), "type": "function", "function": function}),
                     );
                 }
-                Item::Result(result) => {
+                TurnItem::Result(result) => {
                     let (texts, files) = words(&given(result));
                     content.extend(files.iter().filter_map(|file| piece(&Part::File(file.clone()), turn, out)));
                     let id = wire::id(&result.call_id, ID_CHARS);
@@ -44,7 +44,7 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
         wire::name_speaker(turn, &mut content);
         match turn.role {
             _ if content.is_empty() && calls.is_empty() => {
-                if turn.origin != Origin::Results {
+                if turn.origin != TurnOrigin::Results {
                     out.note(turn, "nothing of it can be sent");
                 }
             }
@@ -58,7 +58,7 @@ pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
 
 /// Who instructs the model: an agent's own context is the developer's.
 pub(super) fn instructor(turn: &Turn<'_>) -> &'static str {
-    if turn.origin == Origin::Context { "developer" } else { "system" }
+    if turn.origin == TurnOrigin::Context { "developer" } else { "system" }
 }
 
 fn answer(content: Vec<Value>, calls: Vec<Value>, thoughts: &str) -> Value {
@@ -81,22 +81,22 @@ fn together(mut content: Vec<Value>) -> Value {
     }
 }
 
-fn piece(part: &Part, turn: &Turn<'_>, out: &mut Out<'_>) -> Option<Value> {
-    match plain(part) {
-        Plain::Text(text) => Some(json!({"type": "text", "text": text})),
-        Plain::File(file) => Some(of_file(file, turn, out)),
-        Plain::Reasoning(_) => leave("reasoning", turn, out),
-        Plain::Foreign(_) => leave("a piece that only another API has", turn, out),
-        Plain::Aside(what) => leave(what, turn, out),
+fn piece(part: &Part, turn: &Turn<'_>, out: &mut ViewOutput<'_>) -> Option<Value> {
+    match model_part(part) {
+        ModelPart::Text(text) => Some(json!({"type": "text", "text": text})),
+        ModelPart::File(file) => Some(of_file(file, turn, out)),
+        ModelPart::Reasoning(_) => leave("reasoning", turn, out),
+        ModelPart::Foreign(_) => leave("a piece that only another API has", turn, out),
+        ModelPart::PeopleOnly(what) => leave(what, turn, out),
     }
 }
 
-fn leave(what: &str, turn: &Turn<'_>, out: &mut Out<'_>) -> Option<Value> {
+fn leave(what: &str, turn: &Turn<'_>, out: &mut ViewOutput<'_>) -> Option<Value> {
     out.note(turn, format!("{what} is not sent"));
     None
 }
 
-fn of_file(file: &FilePart, turn: &Turn<'_>, out: &mut Out<'_>) -> Value {
+fn of_file(file: &FilePart, turn: &Turn<'_>, out: &mut ViewOutput<'_>) -> Value {
     let is_image = file.media_type.starts_with("image");
     match data_url(&file.url) {
         Some((media_type, _)) if turn.role == Role::User && IMAGES.contains(&media_type) => {

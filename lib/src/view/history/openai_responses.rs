@@ -4,8 +4,8 @@ use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::openai::instructor;
-use super::pieces::{IMAGES, Plain, data_url, file_words, given, is_of_api, is_web_address, plain};
-use super::{History, Item, Out, Turn, wire};
+use super::pieces::{IMAGES, ModelPart, data_url, file_words, given, is_of_api, is_web_address, model_part};
+use super::{History, Turn, TurnItem, ViewOutput, wire};
 use crate::model::error::Result;
 use crate::model::message::{FilePart, Part, ReasoningPart, Role, ToolPart};
 use crate::model::record::ToolResult;
@@ -15,52 +15,52 @@ const ID_CHARS: usize = 64;
 const NAME_CHARS: usize = 64;
 
 /// The pieces that we say ourselves: one that did not become a part is broken.
-const SAID: &[&str] = &["input_text", "output_text", "input_image", "input_file"];
+const KNOWN_CONTENT: &[&str] = &["input_text", "output_text", "input_image", "input_file"];
 
 /// The dialect of the agent that speaks this API.
 const OWN: &str = "codex";
 
-pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
+pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<()> {
     // Calls of free text, whose outputs are of another type; and those that the provider ran.
     let (mut custom, mut hosted) = (HashSet::new(), HashSet::new());
     let mut thoughts = Thoughts { own: history.dialect == OWN, waiting: Vec::new() };
     for turn in &history.turns {
-        let says = Says { own: history.dialect == OWN, turn };
+        let writer = ItemWriter { own: history.dialect == OWN, turn };
         let mut content = Vec::new();
         for item in &turn.items {
             let item = match item {
-                Item::Part(part) => match says.part(part, out) {
-                    Some(Fragment::Content(piece)) => {
+                TurnItem::Part(part) => match writer.part(part, out) {
+                    Some(Converted::Content(piece)) => {
                         content.push(piece);
                         continue;
                     }
-                    Some(Fragment::Item(item)) if item["type"] == "reasoning" => {
-                        says.message(&mut content, &mut thoughts, out);
+                    Some(Converted::Item(item)) if item["type"] == "reasoning" => {
+                        writer.message(&mut content, &mut thoughts, out);
                         thoughts.waiting.push((item, turn));
                         continue;
                     }
-                    Some(Fragment::Item(item)) => item,
+                    Some(Converted::Item(item)) => item,
                     None => continue,
                 },
-                Item::Call(call) if says.own && call.provider_executed == Some(true) => {
+                TurnItem::Call(call) if writer.own && call.provider_executed == Some(true) => {
                     hosted.insert(call.call_id.as_str());
                     hosted_call(call)
                 }
-                Item::Call(call) => {
-                    let item = says.call(call, out);
+                TurnItem::Call(call) => {
+                    let item = writer.call(call, out);
                     if item["type"] == "custom_tool_call" {
                         custom.insert(call.call_id.as_str());
                     }
                     item
                 }
-                Item::Result(result) if hosted.contains(result.call_id.as_str()) => continue,
-                Item::Result(result) => says.result(result, custom.contains(result.call_id.as_str()), out),
+                TurnItem::Result(result) if hosted.contains(result.call_id.as_str()) => continue,
+                TurnItem::Result(result) => writer.result(result, custom.contains(result.call_id.as_str()), out),
             };
-            says.message(&mut content, &mut thoughts, out);
+            writer.message(&mut content, &mut thoughts, out);
             thoughts.go_on(turn, out);
             out.message(item);
         }
-        says.message(&mut content, &mut thoughts, out);
+        writer.message(&mut content, &mut thoughts, out);
     }
     thoughts.leave(out);
     Ok(())
@@ -74,14 +74,14 @@ struct Thoughts<'h> {
 }
 
 impl Thoughts<'_> {
-    fn go_on(&mut self, next: &Turn<'_>, out: &mut Out<'_>) {
+    fn go_on(&mut self, next: &Turn<'_>, out: &mut ViewOutput<'_>) {
         if self.own || next.role == Role::Assistant {
             self.waiting.drain(..).for_each(|(thought, _)| out.message(thought));
         }
         self.leave(out);
     }
 
-    fn leave(&mut self, out: &mut Out<'_>) {
+    fn leave(&mut self, out: &mut ViewOutput<'_>) {
         self.waiting
             .drain(..)
             .for_each(|(_, turn)| out.note(turn, "reasoning that led to nothing is not sent"));
@@ -89,19 +89,19 @@ impl Thoughts<'_> {
 }
 
 /// What a part becomes: a piece of a message, or an item of its own.
-enum Fragment {
+enum Converted {
     Content(Value),
     Item(Value),
 }
 
-struct Says<'h> {
+struct ItemWriter<'h> {
     /// The session is of the agent that speaks this API.
     own: bool,
     turn: &'h Turn<'h>,
 }
 
-impl Says<'_> {
-    fn message(&self, content: &mut Vec<Value>, thoughts: &mut Thoughts<'_>, out: &mut Out<'_>) {
+impl ItemWriter<'_> {
+    fn message(&self, content: &mut Vec<Value>, thoughts: &mut Thoughts<'_>, out: &mut ViewOutput<'_>) {
         let role = match self.turn.role {
             Role::User => "user",
             Role::System => instructor(self.turn),
@@ -119,32 +119,32 @@ impl Says<'_> {
         json!({"type": kind, "text": text})
     }
 
-    fn part(&self, part: &Part, out: &mut Out<'_>) -> Option<Fragment> {
-        match plain(part) {
-            Plain::Text(text) => Some(Fragment::Content(self.text(&text))),
-            Plain::File(file) => Some(Fragment::Content(self.file(file, out))),
-            Plain::Reasoning(thought) => self.reasoning(thought, out).map(Fragment::Item),
+    fn part(&self, part: &Part, out: &mut ViewOutput<'_>) -> Option<Converted> {
+        match model_part(part) {
+            ModelPart::Text(text) => Some(Converted::Content(self.text(&text))),
+            ModelPart::File(file) => Some(Converted::Content(self.file(file, out))),
+            ModelPart::Reasoning(thought) => self.reasoning(thought, out).map(Converted::Item),
             // A compaction that only the model can read.
-            Plain::Foreign(data)
+            ModelPart::Foreign(data)
                 if self.own && data.kind == "context" && data.data["encrypted_content"].is_string() =>
             {
-                Some(Fragment::Item(data.data.clone()))
+                Some(Converted::Item(data.data.clone()))
             }
-            Plain::Foreign(data) if self.own && is_of_api(data, "content", SAID) => {
-                Some(Fragment::Content(data.data.clone()))
+            ModelPart::Foreign(data) if self.own && is_of_api(data, "content", KNOWN_CONTENT) => {
+                Some(Converted::Content(data.data.clone()))
             }
-            Plain::Foreign(_) => self.leave("a piece that only another API has", out),
-            Plain::Aside(what) => self.leave(what, out),
+            ModelPart::Foreign(_) => self.leave("a piece that only another API has", out),
+            ModelPart::PeopleOnly(what) => self.leave(what, out),
         }
     }
 
-    fn leave<T>(&self, what: &str, out: &mut Out<'_>) -> Option<T> {
+    fn leave<T>(&self, what: &str, out: &mut ViewOutput<'_>) -> Option<T> {
         out.note(self.turn, format!("{what} is not sent"));
         None
     }
 
     /// The API takes back only what it encrypted itself; the agent sends what it has.
-    fn reasoning(&self, thought: &ReasoningPart, out: &mut Out<'_>) -> Option<Value> {
+    fn reasoning(&self, thought: &ReasoningPart, out: &mut ViewOutput<'_>) -> Option<Value> {
         let openai = thought.provider_metadata.as_ref().and_then(|metadata| metadata.get("openai"));
         let encrypted = openai.and_then(|ours| ours.get("reasoningEncryptedContent")).and_then(Value::as_str);
         if (encrypted.is_none() && !self.own) || self.turn.role != Role::Assistant {
@@ -160,7 +160,7 @@ impl Says<'_> {
     }
 
     /// A call of free text is a custom one.
-    fn call(&self, call: &ToolPart, out: &mut Out<'_>) -> Value {
+    fn call(&self, call: &ToolPart, out: &mut ViewOutput<'_>) -> Value {
         let (id, name) = (wire::id(&call.call_id, ID_CHARS), wire::name(&call.name, NAME_CHARS, self.turn, out));
         if let Some(Value::String(input)) = call.input() {
             return json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": input});
@@ -174,7 +174,7 @@ impl Says<'_> {
         item
     }
 
-    fn result(&self, result: &ToolResult, custom: bool, out: &mut Out<'_>) -> Value {
+    fn result(&self, result: &ToolResult, custom: bool, out: &mut ViewOutput<'_>) -> Value {
         let kind = if custom { "custom_tool_call_output" } else { "function_call_output" };
         let output = match given(result).as_slice() {
             [] => "".into(),
@@ -191,7 +191,7 @@ impl Says<'_> {
         json!({"type": kind, "call_id": wire::id(&result.call_id, ID_CHARS), "output": output})
     }
 
-    fn file(&self, file: &FilePart, out: &mut Out<'_>) -> Value {
+    fn file(&self, file: &FilePart, out: &mut ViewOutput<'_>) -> Value {
         let (data, on_web) = (data_url(&file.url), is_web_address(&file.url));
         if self.turn.role == Role::User && (data.is_some() || on_web) {
             let media_type = data.map_or(file.media_type.as_str(), |(media_type, _)| media_type);

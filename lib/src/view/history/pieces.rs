@@ -1,4 +1,4 @@
-//! What views share: what a part is to a model, what a tool gave back, and what a file holds.
+//! What views share: how a model sees a part.
 
 use std::borrow::Cow;
 
@@ -9,50 +9,50 @@ use crate::model::record::{Outcome, ToolResult};
 use crate::model::wire::document;
 pub(super) use crate::model::wire::{IMAGES, data_url, file_words, given, is_web_address};
 
-/// What a part is to a model.
-pub(crate) enum Plain<'p> {
+/// How a model sees a part.
+pub(crate) enum ModelPart<'p> {
     Text(Cow<'p, str>),
     Reasoning(&'p ReasoningPart),
     File(&'p FilePart),
-    /// A piece of one API's content that no other API has.
+    /// Content that only one API has.
     Foreign(&'p DataPart),
-    /// It is for people; the word for it in a note.
-    Aside(&'static str),
+    /// Only people see it; its name in a note.
+    PeopleOnly(&'static str),
 }
 
-pub(crate) fn plain(part: &Part) -> Plain<'_> {
+pub(crate) fn model_part(part: &Part) -> ModelPart<'_> {
     match part {
-        Part::Text(text) => Plain::Text(Cow::Borrowed(&text.text)),
-        Part::Reasoning(thought) => Plain::Reasoning(thought),
-        Part::File(file) => Plain::File(file),
-        // A room's files have no content here, and a reaction is what was said: the model is told of them.
+        Part::Text(text) => ModelPart::Text(Cow::Borrowed(&text.text)),
+        Part::Reasoning(thought) => ModelPart::Reasoning(thought),
+        Part::File(file) => ModelPart::File(file),
+        // The model sees a room's attachments and reactions as JSON.
         Part::Data(data) if matches!(data.kind.as_str(), "attachment" | "reaction") => {
-            Plain::Text(Cow::Owned(data.data.to_string()))
+            ModelPart::Text(Cow::Owned(data.data.to_string()))
         }
         Part::Data(data) if data.kind == "block" && document(&data.data).is_some() => {
-            Plain::Text(Cow::Borrowed(document(&data.data).unwrap_or_default()))
+            ModelPart::Text(Cow::Borrowed(document(&data.data).unwrap_or_default()))
         }
         Part::Data(data) if matches!(data.kind.as_str(), "block" | "content" | "context" | "part") => {
-            Plain::Foreign(data)
+            ModelPart::Foreign(data)
         }
-        Part::Data(_) => Plain::Aside("data"),
-        Part::ReasoningFile(_) => Plain::Aside("a file of the reasoning"),
-        Part::SourceUrl(_) | Part::SourceDocument(_) => Plain::Aside("a source"),
-        Part::Custom(_) => Plain::Aside("a part of one provider"),
-        Part::Steering(_) => Plain::Aside("a message inside another"),
-        Part::StepStart => Plain::Aside("a mark"),
-        Part::Tool(_) => Plain::Aside("a call"),
-        Part::Other(_) => Plain::Aside("a part of unknown type"),
+        Part::Data(_) => ModelPart::PeopleOnly("data"),
+        Part::ReasoningFile(_) => ModelPart::PeopleOnly("a file of the reasoning"),
+        Part::SourceUrl(_) | Part::SourceDocument(_) => ModelPart::PeopleOnly("a source"),
+        Part::Custom(_) => ModelPart::PeopleOnly("a part of one provider"),
+        Part::Steering(_) => ModelPart::PeopleOnly("a message inside another"),
+        Part::StepStart => ModelPart::PeopleOnly("a mark"),
+        Part::Tool(_) => ModelPart::PeopleOnly("a call"),
+        Part::Other(_) => ModelPart::PeopleOnly("a part of unknown type"),
     }
 }
 
-/// Whether an API may know a piece of its own content that we do not: it has a type, and none of those that we say.
+/// Whether it is content of this API that we do not know: it has a type, and none of the known ones.
 pub(crate) fn is_of_api(piece: &DataPart, kind: &str, content: &[&str]) -> bool {
     let known = piece.data.get("type").and_then(Value::as_str).filter(|name| !name.is_empty());
     piece.kind == kind && known.is_some_and(|name| !content.contains(&name))
 }
 
-/// Whether a tool did not do what was asked.
+/// Whether a tool failed or was refused.
 pub(crate) fn failed(result: &ToolResult) -> bool {
     result.outcome != Outcome::Done
 }

@@ -1,16 +1,16 @@
-//! Everything that an agent needs to go on with a session, in one call.
+//! Everything that an agent needs to continue a session, in one call.
 
-use super::{History, Item, NO_RESULT, Origin, Turn};
+use super::{History, NO_RESULT, Turn, TurnItem, TurnOrigin};
 use crate::model::error::Result;
 use crate::model::message::Message;
 use crate::model::record::{Body, Outcome, Thinking, Todo};
 use crate::session::{Branch, RecordRef, Session, State};
 use crate::view::conversation::Conversation;
 
-/// Everything that an agent needs to go on with a session.
+/// Everything that an agent needs to continue a session.
 #[derive(Debug, Clone)]
 pub struct Resume<'s> {
-    /// What the model would see; [`super::View`] says it in the words of an API.
+    /// What the model would see; [`super::View`] writes it for an API.
     pub history: History<'s>,
     /// What people see: the whole branch, compacted or not.
     pub messages: Vec<Message>,
@@ -24,7 +24,7 @@ pub struct Resume<'s> {
     pub notice: String,
 }
 
-/// Reads everything that is needed to go on from a head. Nothing is written, and no tool runs again.
+/// Reads everything that is needed to continue from a head. Nothing is written, and no tool runs again.
 pub fn prepare_resume<'s>(session: &'s Session, head: RecordRef<'s>) -> Result<Resume<'s>> {
     let history = History::of(session, head)?;
     let branch = session.branch(head);
@@ -35,7 +35,7 @@ pub fn prepare_resume<'s>(session: &'s Session, head: RecordRef<'s>) -> Result<R
     Ok(Resume { history, messages, todos, thinking, state, notice })
 }
 
-/// The task list and the thinking mode that were told last.
+/// The last task list and thinking mode.
 pub(crate) fn standing(branch: &Branch<'_>) -> Result<(Option<Vec<Todo>>, Option<Thinking>)> {
     let (mut todos, mut thinking) = (None, None);
     for record in branch.records.iter().rev() {
@@ -65,20 +65,20 @@ pub(crate) fn standing(branch: &Branch<'_>) -> Result<(Option<Vec<Todo>>, Option
 
 /// What to tell the person who resumes.
 pub(super) fn notice(state: State, turns: &[Turn<'_>]) -> String {
-    let closed = |item: &&Item| matches!(item, Item::Result(result) if matches!(&result.outcome, Outcome::Failed(why) if why == NO_RESULT));
-    // Calls that the conversation went on without are history.
-    let last = turns.iter().rev().find(|turn| turn.origin == Origin::Results);
+    let closed = |item: &&TurnItem| matches!(item, TurnItem::Result(result) if matches!(&result.outcome, Outcome::Failed(why) if why == NO_RESULT));
+    // Only the last results count: the conversation continued without earlier ones.
+    let last = turns.iter().rev().find(|turn| turn.origin == TurnOrigin::Results);
     let open = last.map_or(0, |turn| turn.items.iter().filter(closed).count());
     let last = turns.last();
     match (state, open) {
         (State::Clean, _) => match last.map(|turn| turn.origin) {
-            Some(Origin::Answer) => "The session goes on after its last answer.".to_owned(),
-            Some(Origin::Summary) => "The session goes on after the summary of what was said before.".to_owned(),
+            Some(TurnOrigin::Answer) => "The session goes on after its last answer.".to_owned(),
+            Some(TurnOrigin::Summary) => "The session goes on after the summary of what was said before.".to_owned(),
             Some(_) => "The session goes on after what was said last.".to_owned(),
             None => "There is nothing in it that a model is told.".to_owned(),
         },
         (State::InterruptedPrompt, _) => "The last prompt has no answer yet.".to_owned(),
-        (State::InterruptedTurn, _) if last.is_some_and(|turn| turn.origin == Origin::Answer) => {
+        (State::InterruptedTurn, _) if last.is_some_and(|turn| turn.origin == TurnOrigin::Answer) => {
             "The last answer was interrupted: nothing follows its thinking.".to_owned()
         }
         (State::InterruptedTurn, 0) => {

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use hashbrown::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::draft::Drafts;
+use super::draft::TurnDrafts;
 use super::{History, Note, resume};
 use crate::model::error::Result;
 use crate::model::issue::IssueKind;
@@ -22,18 +22,18 @@ use crate::session::tree::NodeIx;
 use crate::session::tree::skeleton::KeyRole;
 use crate::session::{Branch, RecordRef, Session};
 
-/// Whether context that the agent makes anew is wanted.
+/// Whether to include context that the agent generates at each start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Context {
-    Left,
-    Kept,
+pub(super) enum ContextPolicy {
+    Omit,
+    Include,
 }
 
 /// Reads the bodies that the model would see, one by one.
-pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: Context) -> Result<History<'s>> {
+pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: ContextPolicy) -> Result<History<'s>> {
     let branch = session.branch(head);
     let state = session.state(&branch);
-    let mut drafts = Drafts::new(context);
+    let mut drafts = TurnDrafts::new(context);
     missing(&branch, &mut drafts);
     let records = &branch.records;
     match last_cut(records, &mut drafts)? {
@@ -42,7 +42,7 @@ pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: Co
             let (before, after) = (&records[..at], &records[at + 1..]);
             let preserved = preserved(session, &compaction, before);
             begin(records[at], compaction, before, &mut drafts)?;
-            // The summary may stand in a record of its own: what is preserved hangs on that.
+            // The summary may be in a record of its own: preserved records follow it.
             let summary = after.iter().position(|record| record.kind() == Kind::Compaction).map_or(0, |at| at + 1);
             let (summary, rest) = after.split_at(summary);
             let sent = summary.iter().copied().chain(preserved).chain(rest.iter().copied());
@@ -56,20 +56,20 @@ pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: Co
     Ok(History { dialect: session.dialect().name(), turns, state, notice, notes })
 }
 
-fn take_all<'s>(records: impl Iterator<Item = RecordRef<'s>>, drafts: &mut Drafts<'s>) -> Result<()> {
+fn take_all<'s>(records: impl Iterator<Item = RecordRef<'s>>, drafts: &mut TurnDrafts<'s>) -> Result<()> {
     for record in records {
         drafts.take(record, record.body()?);
     }
     Ok(())
 }
 
-/// What lies before a gap is not sent: the lost record may have been a step back.
-fn missing(branch: &Branch<'_>, drafts: &mut Drafts<'_>) {
+/// Records before a gap are not sent: the lost record may have been a rewind.
+fn missing(branch: &Branch<'_>, drafts: &mut TurnDrafts<'_>) {
     for gap in &branch.gaps {
         let what = match gap.bridged_to {
-            Some(to) => format!("its parent {:?} is missing; it was hung on {to:?}", gap.missing_parent.as_str()),
+            Some(to) => format!("its parent {:?} is missing; {to:?} is taken instead", gap.missing_parent.as_str()),
             None => {
-                format!("its parent {:?} is missing; nothing that lies before it is sent", gap.missing_parent.as_str())
+                format!("its parent {:?} is missing; nothing before it is sent", gap.missing_parent.as_str())
             }
         };
         drafts.notes.push(Note::new(gap.child, what));
@@ -79,10 +79,10 @@ fn missing(branch: &Branch<'_>, drafts: &mut Drafts<'_>) {
     }
 }
 
-/// The last compaction that replaces what came before it. Where what it put in its place is lost, nothing is cut off.
-fn last_cut(records: &[RecordRef<'_>], drafts: &mut Drafts<'_>) -> Result<Option<(usize, Compaction)>> {
+/// The last compaction that replaces the history before it. One without a summary or replacement cuts nothing off.
+fn last_cut(records: &[RecordRef<'_>], drafts: &mut TurnDrafts<'_>) -> Result<Option<(usize, Compaction)>> {
     let says = |summary: &Option<String>| summary.as_ref().is_some_and(|summary| !summary.trim().is_empty());
-    // A summary stands behind, in a record of its own.
+    // Whether a later record has the summary.
     let mut summarised = false;
     for (at, record) in records.iter().enumerate().rev().filter(|(_, record)| record.kind() == Kind::Compaction) {
         let Body::Compaction(mut compaction) = record.body()? else { continue };
@@ -91,7 +91,7 @@ fn last_cut(records: &[RecordRef<'_>], drafts: &mut Drafts<'_>) -> Result<Option
         match (compaction.cuts, summarised) {
             (true, true) => return Ok(Some((at, compaction))),
             (true, false) => {
-                let what = "nothing stands for what it cut off; the history before it is sent";
+                let what = "it has no summary of what it cut off; the history before it is sent";
                 drafts.notes.push(Note::new(*record, what));
             }
             (false, _) => {}
@@ -127,7 +127,7 @@ fn begin<'s>(
     record: RecordRef<'s>,
     compaction: Compaction,
     before: &[RecordRef<'s>],
-    drafts: &mut Drafts<'s>,
+    drafts: &mut TurnDrafts<'s>,
 ) -> Result<()> {
     if let Some(bodies) = compaction.replacement {
         bodies.into_iter().for_each(|body| drafts.replace(record, body));
@@ -142,9 +142,9 @@ fn begin<'s>(
     Ok(())
 }
 
-/// A result belongs to its call wherever it was written: behind a head that stands in the midst of an answer, or before a
-/// compaction that kept the call alone.
-fn find_results<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut Drafts<'s>) -> Result<()> {
+/// Finds results of open calls elsewhere: after a head in the middle of an answer, or before a compaction that preserved
+/// only the call.
+fn find_results<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut TurnDrafts<'s>) -> Result<()> {
     let open = drafts.open_calls().into_iter();
     let mut open: HashMap<u64, String> = open.map(|call| (xxh3_64(call.as_bytes()), call)).collect();
     for caller in branch.records.iter().rev() {
@@ -172,8 +172,8 @@ fn find_results<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut Draf
     Ok(())
 }
 
-/// Reading has replaced what is no text; the model must not be told that the session says so.
-fn sanitized(session: &Session, drafts: &mut Drafts<'_>) {
+/// Notes where reading has replaced characters.
+fn sanitized(session: &Session, drafts: &mut TurnDrafts<'_>) {
     let bad = session.issues().iter().filter(|issue| issue.kind == IssueKind::BadUtf8);
     let bad: HashSet<u64> = bad.map(|issue| issue.offset).collect();
     if bad.is_empty() {

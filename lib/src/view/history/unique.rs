@@ -1,18 +1,18 @@
-//! Ids of calls, each given once: the history and the contents that an agent recorded must give the same ones.
+//! Unique ids of calls: the history and the recorded contents must assign the same ones.
 
 use hashbrown::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 #[derive(Default)]
 pub(crate) struct UniqueIds {
-    /// By hash: a file that is gone on with tells no more.
+    /// By hash.
     taken: HashSet<u64>,
-    /// The last number that was put behind an id to tell calls apart.
+    /// The last number appended to each id.
     numbers: HashMap<String, usize>,
 }
 
 impl UniqueIds {
-    /// The id itself where no call has it yet, else one made of `stem` and a number.
+    /// The id itself if it is free, else `stem` and a number.
     pub(super) fn take(&mut self, id: &str, stem: &str) -> String {
         let mut own = id.to_owned();
         while !self.taken.insert(xxh3_64(own.as_bytes())) {
@@ -23,12 +23,12 @@ impl UniqueIds {
         own
     }
 
-    /// Another id for a call, where one has this id already.
+    /// Another id for a call, if this id is already used.
     pub(crate) fn other_than(&mut self, id: &str) -> Option<String> {
         Some(self.take(id, id)).filter(|own| own != id)
     }
 
-    /// A call has the id with this hash.
+    /// Marks the id with this hash as used.
     pub(crate) fn know(&mut self, hash: u64) {
         self.taken.insert(hash);
     }

@@ -8,34 +8,34 @@ use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
 use super::super::pieces::{failed, given};
-use super::super::{History, Item, NO_RESULT, Out, Turn};
+use super::super::{History, NO_RESULT, Turn, TurnItem, ViewOutput};
 use crate::model::error::Result;
 use crate::model::message::Part;
 use crate::model::record::ToolResult;
 use crate::view::history::unique::UniqueIds;
 
-pub(super) fn write(history: &History<'_>, out: &mut Out<'_>) -> Result<()> {
+pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<()> {
     let items = history.turns.iter().flat_map(|turn| &turn.items);
     let results = items.filter_map(|item| match item {
-        Item::Result(result) => Some((result.call_id.as_str(), result)),
-        Item::Part(_) | Item::Call(_) => None,
+        TurnItem::Result(result) => Some((result.call_id.as_str(), result)),
+        TurnItem::Part(_) | TurnItem::Call(_) => None,
     });
     let results = results.collect();
-    let mut sending =
-        Sending { results, open: Calls::default(), ids: UniqueIds::default(), last: None, begun: false, out };
+    let mut sender =
+        ContentSender { results, open: Calls::default(), ids: UniqueIds::default(), last: None, begun: false, out };
     let mut seen = HashSet::new();
     for turn in &history.turns {
         for record in turn.records.iter().filter(|record| seen.insert(record.order())) {
             let contents = record.contents()?.unwrap_or_default();
-            contents.into_iter().for_each(|content| sending.take(content, turn));
+            contents.into_iter().for_each(|content| sender.take(content, turn));
         }
     }
-    sending.close();
-    sending.send_last();
+    sender.close();
+    sender.send_last();
     Ok(())
 }
 
-struct Sending<'h, 'o, 'e> {
+struct ContentSender<'h, 'o, 'e> {
     /// What the calls gave back, as the history knows it.
     results: HashMap<&'h str, &'h ToolResult>,
     /// Calls that no response answers yet.
@@ -45,19 +45,19 @@ struct Sending<'h, 'o, 'e> {
     /// The content before: what somebody says in mid-turn goes on with it.
     last: Option<Map<String, Value>>,
     begun: bool,
-    out: &'o mut Out<'e>,
+    out: &'o mut ViewOutput<'e>,
 }
 
 /// Calls of one answer, each until it is answered.
 #[derive(Default)]
 struct Calls {
-    all: Vec<Option<Open>>,
+    all: Vec<Option<OpenCall>>,
     by_id: HashMap<String, VecDeque<usize>>,
     by_name: HashMap<String, VecDeque<usize>>,
 }
 
 impl Calls {
-    fn add(&mut self, call: Open) {
+    fn add(&mut self, call: OpenCall) {
         let at = self.all.len();
         self.by_id.entry(call.id.clone()).or_default().push_back(at);
         self.by_name.entry(call.name.clone()).or_default().push_back(at);
@@ -65,9 +65,9 @@ impl Calls {
     }
 
     /// The call that a response is for: by id, and by the tool's name where one of them has none.
-    fn answered(&mut self, id: &str, name: &str) -> Option<Open> {
+    fn answered(&mut self, id: &str, name: &str) -> Option<OpenCall> {
         let Calls { all, by_id, by_name } = self;
-        let mut take = |places: Option<&mut VecDeque<usize>>, fits: &dyn Fn(&Open) -> bool| {
+        let mut take = |places: Option<&mut VecDeque<usize>>, fits: &dyn Fn(&OpenCall) -> bool| {
             let places = places?;
             while let Some(at) = places.pop_front() {
                 if let Some(open) = all[at].take_if(|open| fits(open)) {
@@ -81,7 +81,7 @@ impl Calls {
     }
 }
 
-struct Open {
+struct OpenCall {
     /// The recorded id; empty where the API left it out.
     id: String,
     /// What the call is called now.
@@ -89,7 +89,7 @@ struct Open {
     name: String,
 }
 
-impl Sending<'_, '_, '_> {
+impl ContentSender<'_, '_, '_> {
     fn take(&mut self, content: Value, turn: &Turn<'_>) {
         let Value::Object(mut content) = content else { return };
         let Some(Value::Array(parts)) = content.get_mut("parts").map(Value::take) else { return };
@@ -150,7 +150,7 @@ impl Sending<'_, '_, '_> {
         if own != id {
             call.insert("id".to_owned(), own.clone().into());
         }
-        self.open.add(Open { id, own, name });
+        self.open.add(OpenCall { id, own, name });
     }
 
     /// A response to an open call, or `None`.
