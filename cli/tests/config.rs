@@ -1,4 +1,5 @@
 //! The config file: where it is, what it sets, what is wrong in it.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod support;
 

@@ -16,15 +16,13 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use model::Model;
-use scrollback::dialect;
-use scrollback::model::error::Error;
-use scrollback::model::message::Part;
-use scrollback::model::record::{Body, Content, Kind, RecordId, Todo, ToolResult};
-use scrollback::model::{home::Home, host::Host, project};
-use scrollback::view::history::{History, prepare_resume};
+use scrollback::model::project;
+use scrollback::view::history::prepare_resume;
 use scrollback::write::fork::Fork;
-use scrollback::write::recorder::{Ack, Delta, Recorder};
-use scrollback::write::store::{NewSession, Policy, Store};
+use scrollback::write::recorder::Ack;
+use scrollback::write::store::NewSession;
+use scrollback::{Body, Content, Delta, Error, History, Home, Host, Kind, Part, Policy, RecordId, Recorder, Store};
+use scrollback::{Todo, ToolResult, dialect};
 use serde_json::{Value, json};
 
 type Failure = Box<dyn std::error::Error>;
@@ -137,16 +135,15 @@ impl Chat<'_> {
             history.add(Body::Assistant(answer.clone()));
             let calls =
                 answer.parts.iter().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
-            let mut is_complete = true;
+            let calls: Vec<_> = calls.collect();
+            if calls.is_empty() {
+                return Ok(());
+            }
             for call in calls {
-                is_complete = false;
                 let result = ToolResult::of(call, tools::run(call, self.cwd).map(Value::from));
                 println!("[{} {}]", plain(&call.name), plain(&result.output.to_string()));
                 self.record(&call.call_id, |to| to.tool_result(result.clone()))?;
                 history.add(Body::ToolResult(result.into()));
-            }
-            if is_complete {
-                return Ok(());
             }
         }
         Err("the model calls tools without end".into())
@@ -197,7 +194,10 @@ impl Chat<'_> {
                 println!("{}", serde_json::to_string(&prepare_resume(&session, head)?.messages)?);
                 Ok(())
             }
-            ("/help", "") => Ok(println!("{HELP}")),
+            ("/help", "") => {
+                println!("{HELP}");
+                Ok(())
+            }
             ("/new" | "/fork" | "/export" | "/help" | "/quit", _) => Err(format!("{command} takes no argument").into()),
             _ => Err(format!("unknown command {command}; see /help").into()),
         }
@@ -223,7 +223,8 @@ impl Chat<'_> {
         };
         let to = RecordId(to.ok_or("no such record")?.id().into_owned());
         self.record("", |recorder| recorder.rewind(&to, None))?;
-        Ok(println!("Continuing from {to}"))
+        println!("Continuing from {to}");
+        Ok(())
     }
 
     /// Shows the task list, adds a task, or completes the Nth.

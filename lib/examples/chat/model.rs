@@ -5,10 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use scrollback::dialect::anthropic_blocks;
-use scrollback::model::message::{ToolPart, ToolState};
-use scrollback::model::record::Usage;
-use scrollback::view::history::View;
-use scrollback::write::recorder::Delta;
+use scrollback::{Delta, ToolPart, ToolState, Usage, View};
 use serde_json::{Map, Value, json};
 
 use super::{Failure, tools};

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use scrollback::model::message::ToolPart;
+use scrollback::ToolPart;
 
 /// More of a file would fill the model's window.
 const READ_LIMIT_BYTES: u64 = 256 * 1024;

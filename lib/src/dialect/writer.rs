@@ -13,7 +13,7 @@ use crate::model::issue::quoted;
 use crate::model::loss::{Losses, Lost};
 use crate::model::record::{Body, Context, RecordId, SessionId, Usage};
 
-/// How a dialect writes. See [`crate::dialect::Dialect::write`].
+/// How a dialect writes. See [`crate::dialect::Dialect::writer`].
 pub struct Writer {
     /// The smallest thing that it can write down.
     pub unit: WriteUnit,

@@ -49,7 +49,7 @@ pub const NO_RESULT: &str = "[no result was recorded: the session ended before t
 /// let log = br#"{"role":"user","content":"Two and two?"}
 /// {"role":"assistant","content":"Four."}"#;
 /// let native = dialect::named("native").expect("it is built in");
-/// let session = Session::from_bytes(native, log.to_vec(), &ReadOptions::model_part(jiff::Timestamp::UNIX_EPOCH));
+/// let session = Session::from_bytes(native, log.to_vec(), &ReadOptions::plain(jiff::Timestamp::UNIX_EPOCH));
 /// let history = History::of(&session, session.head().expect("it has records"))?;
 /// let (messages, notes) = View::OpenAi.messages(&history)?;
 /// assert_eq!(messages, [json!({"role": "user", "content": "Two and two?"}), json!({"role": "assistant", "content": "Four."})]);

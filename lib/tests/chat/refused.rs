@@ -16,7 +16,7 @@ fn a_command_that_cannot_be_done_says_why() {
         ("native", "/new y", "/new takes no argument"),
         ("native", "/quit y", "/quit takes no argument"),
         ("native", "/fork y", "/fork takes no argument"),
-        ("sage-el", "/fork", "sage-el cannot store this: a fork beside the session that goes on"),
+        ("sage-el", "/fork", "sage-el cannot store this: a fork beside the current session"),
         ("fluux", "/fork", "fluux cannot store this: a fork"),
         ("sage-el", "/rewind 1", "`convert --to native` makes a session with branches of it"),
         ("fluux", "/rewind 1", "`convert --to native` makes a session with branches of it"),

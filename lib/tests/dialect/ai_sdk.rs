@@ -1,5 +1,4 @@
 //! UIMessages and rows of agents as people and SDKs see them: what the corpus' one-line pages do not show.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
 //! What Claude Code's records say once they are messages, titles, usage and child sessions. The corpus tells their tree.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

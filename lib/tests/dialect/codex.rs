@@ -1,5 +1,4 @@
 //! Codex: what the corpus's one line cannot say. Places, parts, usage, chains of forks, archives, damage.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,4 @@
 //! File states: what each agent records of files before and after a change, in one shape, and written back as it was.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use crate::support::drafted::draft;
 use crate::support::place::writing;

@@ -1,5 +1,4 @@
 //! What a Fluux store is: its files, what they are called, and what the messages of a room hold.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
 use std::path::Path;

@@ -1,5 +1,4 @@
 //! The lines on docs/format.md are one session, and what the page says of it holds.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
 //! sage for Emacs: what the corpus's one line cannot say. Places, projects, archives, parts, verdicts.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
 use std::path::Path;

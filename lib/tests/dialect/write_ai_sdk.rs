@@ -1,5 +1,4 @@
 //! UIMessages, written: every SDK takes them, and reading them gives the messages that were meant.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::path::Path;
 
@@ -174,6 +173,7 @@ fn what_is_no_message_of_the_sdk_is_a_line_across_the_page_or_dropped_and_told()
     r0 assistant {}
       {"type":"data-compaction","data":{"summary":"So far.","tokensBefore":9,"record":"r0"}}
     renamed compaction
+    dropped replaced history
     "#);
     insta::assert_snapshot!(check(Body::Rewind(Rewind { from: Some("x".into()), reason: None })), @r#"
     r0 assistant {}

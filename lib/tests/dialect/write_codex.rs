@@ -1,5 +1,4 @@
 //! What we write as Codex: its place, its header, a line a record, and what comes back when it is read.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use crate::support::drafted::text_of;
 use crate::support::pen::{self, Pen};
@@ -519,7 +518,7 @@ fn what_has_no_place_is_told() {
     assert_eq!(
         lost,
         [
-            "dropped text, dropped file, renamed attachment, dropped unknown part, renamed sender, dropped environment, dropped todos, dropped metadata",
+            "dropped text, dropped file, renamed attachment, dropped unknown part, renamed sender, dropped environment, dropped platform, dropped todos, dropped metadata",
             "refused rewind",
             "refused restore",
             "refused snapshot",

@@ -1,5 +1,4 @@
 //! What we write as Fluux Agent: its place, its header, a line a message, and what comes back when it is read.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::path::Path;
 
@@ -250,6 +249,7 @@ fn what_a_message_says_beside_its_words_is_told() {
             "dropped data part",
             "dropped unknown part",
             "dropped environment",
+            "dropped platform",
             "dropped todos",
             "dropped error",
             "dropped metadata",

@@ -1,5 +1,4 @@
 //! The native format holds whatever any agent's record says.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use crate::support::drafted::draft;
 use crate::support::place::writing;

@@ -1,5 +1,4 @@
 //! What we write for Qwen Code: the reader, and so the agent, gets back what was given, or is told what is lost.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
 //! sage for Emacs, written: every line keeps sage's rules, and what it does not hold is told.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::path::Path;
 

@@ -37,20 +37,25 @@ fn sixteen_writers_tear_no_line_and_every_branch_is_listed() {
     let (count, _) = writers_share();
     assert_eq!(session.issues(), []);
     assert_eq!(session.records().len() as u64, 1 + WRITERS * count);
-    let heads: BTreeMap<String, _> = session.heads().map(|head| (head.record.id().into_owned(), head)).collect();
+    let heads: BTreeMap<String, BTreeSet<String>> = session
+        .heads()
+        .map(|head| {
+            let branch = session.branch(head.record);
+            (head.record.id().into_owned(), branch.records.iter().map(|record| record.id().into_owned()).collect())
+        })
+        .collect();
     for (number, output) in outputs.iter().enumerate() {
         assert!(output.status.success(), "writer {number}: {}", String::from_utf8_lossy(&output.stdout));
         let told = String::from_utf8_lossy(&output.stdout).into_owned();
         let acks: Vec<&str> = said(&told, "ack ").collect();
         assert_eq!(acks.len() as u64, count, "writer {number}");
-        let head = heads.get(*acks.last().unwrap()).unwrap_or_else(|| panic!("writer {number} has no branch"));
-        let branch = session.branch(head.record);
-        let records: BTreeSet<String> = branch.records.iter().map(|record| record.id().into_owned()).collect();
-        assert!(acks.iter().all(|id| records.contains(*id)), "writer {number}: not all on one branch");
+        // A writer that ends before another one starts is an ancestor of that one's branch.
+        let is_listed = heads.values().any(|branch| acks.iter().all(|id| branch.contains(*id)));
+        assert!(is_listed, "writer {number}: no listed branch has all its records");
     }
-    // Where everybody came late, nothing hangs on the first record.
+    // Nobody makes a branch but the writers; the first record is one where everybody started after the foreign one.
     let others = heads.keys().filter(|id| Some(id.as_str()) != first.id().map(|id| id.as_str()));
-    assert_eq!(others.count() as u64, WRITERS);
+    assert!(others.count() as u64 <= WRITERS);
 }
 
 /// A reader sees whole records only, at any moment.

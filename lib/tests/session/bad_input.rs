@@ -1,6 +1,5 @@
 //! What other programs leave in the folders of Claude Code and Codex: children without parents, names that do not fit, things
 //! that are no files, archives that never end. And what real sessions, whole and damaged, are reported for.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

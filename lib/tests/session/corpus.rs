@@ -1,7 +1,6 @@
 //! Reads every case of the corpus and compares it with what its `case.md` says a right reader makes of it.
 //!
 //! `cargo xtask corpus --bless` writes the answers of this program into the pages instead: read the diff.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

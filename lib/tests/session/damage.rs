@@ -1,5 +1,4 @@
 //! Damaged files: whatever is whole is read, whatever is not is reported, and no byte goes unaccounted for.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 mod cuts;
 mod files;

@@ -1,5 +1,4 @@
 //! What later dialects need of the driver and `native` does not use: each test dialect states facts and nothing else.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::borrow::Cow;
 use std::path::Path;

@@ -2,7 +2,6 @@
 //!
 //! Stories with the tree that they become; then, in `any.rs`, promise P9: any graph ends in time that grows with its length,
 //! each record in one place, every root and head listed, every gap labelled.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 mod any;
 

@@ -1,5 +1,4 @@
 //! A file that grows, and the end of a large one, read as the whole file is; and which instant counts as newest (P13).
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fmt::Write as _;
 use std::fs;

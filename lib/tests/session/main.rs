@@ -1,4 +1,5 @@
 //! From bytes to a session: damaged files, any graph of links, made-up dialects, growth, the corpus.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod bad_input;
 mod corpus;

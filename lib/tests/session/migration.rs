@@ -1,5 +1,4 @@
 //! Older sessions: recorded into as they are, and the rows of a database brought into the native store.
-#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
 //! The requests of a session: the model that answered each, and what the agent says that it cost.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use scrollback::dialect;
 use scrollback::session::Session;

@@ -1,5 +1,5 @@
 //! A session of any dialect as a file of any other, and back.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod calls;
 mod effort;

@@ -1,6 +1,5 @@
 //! The real `ai` packages 5, 6 and 7 judge our messages. Needs node and npm; the packages are installed once into
 //! cargo's target directory.
-#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
 //! What each view makes of a history, whole or broken: one table of cases, every view that follows an API's rules.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use crate::support::{read, story};
 use scrollback::dialect;

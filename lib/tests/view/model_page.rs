@@ -1,5 +1,4 @@
 //! The examples on docs/model-views.md are what the views say of the session on that page.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

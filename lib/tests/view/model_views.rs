@@ -1,5 +1,4 @@
 //! Every view of every history satisfies its API, whatever was done to the log (P11). The rules: `support/apis.rs`.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
 use std::path::PathBuf;

@@ -2,7 +2,6 @@
 //!
 //! `oracle/codex/<case>/` holds the files and `expected.json`, the history that reached the model, in short strings:
 //! `U:`, `A:`, `A.think:`, `A.call ID NAME(INPUT)`, `T.result ID:`; `…(N)` means cut, N characters in all.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

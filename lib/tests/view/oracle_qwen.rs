@@ -1,7 +1,6 @@
 //! What the real Qwen Code 0.24.4 sends when it resumes a session is what we would send, string by string.
 //!
 //! The cases are sessions as the agent left them or as they were damaged, and `expected.json` is what it sent.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,4 @@
 //! Sessions as a stream: however the bytes are cut, the messages told are those of the whole, and nothing is told twice.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
 use std::io::Write as _;

@@ -1,5 +1,4 @@
 //! Tool calls as a flat list: static and dynamic parts alike, with what came of each and how long it took.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use crate::support::reading;
 use scrollback::dialect;

@@ -1,5 +1,4 @@
 //! A fork copies the file backups that its branch names, and nothing else.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
 //! Forks: one branch under another id. Other fields of a line and the source do not change.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
 use std::path::PathBuf;

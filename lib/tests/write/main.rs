@@ -1,4 +1,5 @@
 //! What changes a store.
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod file_history;
 mod fork;

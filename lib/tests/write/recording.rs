@@ -1,5 +1,4 @@
 //! The recorder and the store on a real disk: what a call said is what a reader finds.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
 //! A session that was ended lies in the archive, whole; the next one begins where it lay.
-#![expect(clippy::unwrap_used, reason = "a test may fail anywhere")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,5 +1,4 @@
 //! The trash: a removed session can be restored whole, and the content of the trash is not trusted.
-#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -60,7 +60,6 @@ pub(crate) struct Parsed {
 
 /// One thing to record.
 #[derive(Debug, Clone, PartialEq)]
-#[expect(clippy::large_enum_variant, reason = "an op is moved once")]
 pub(crate) enum Op {
     /// A record.
     Body(Box<Body>),

@@ -8,8 +8,6 @@ use crate::model::message::Part;
 use crate::model::record::Content;
 use crate::model::wire::IN_A_ROOM;
 
-/// How the names of those who speak in a room end.
-
 /// Stands for what nobody has told.
 const UNKNOWN: &str = "unknown";
 
