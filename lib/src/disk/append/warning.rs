@@ -25,7 +25,7 @@ pub enum Warning {
     InUse,
     /// Some sessions could not be read: a newer one may be among them.
     Unread,
-    /// Nobody asked for so long which held calls are on disk that the first of them are forgotten.
+    /// Too many pending calls were never asked about: the results of the oldest are dropped.
     Forgotten,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Warning {
             Warning::Shortened => "the session file was truncated by another program; records are lost",
             Warning::TornPiece => "a record did not fit on the disk, and part of it stayed in the file",
             Warning::NoLocks => "this file system has no locks; do not let another program write to this session",
-            Warning::Forgotten => "not every call that had to wait is told of: nobody asked for too long",
+            Warning::Forgotten => "too many pending calls were not asked about; the oldest results were dropped",
             Warning::NoSidecar => "the metadata file could not be written; the session file itself is complete",
         })
     }
