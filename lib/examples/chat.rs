@@ -1,7 +1,6 @@
 //! An agent to read in one sitting: it chats with a model, lets it read and write files, and records all of it.
 //!
-//! What an agent needs of the library is in this file; `chat/model.rs` asks the model and `chat/tools.rs` runs its tools.
-//! The agent may be killed at any time: what it acknowledged is on disk, and `--continue` carries on from there.
+//! It may be killed at any time: what it acknowledged is on disk, and `--continue` carries on from there.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an agent talks to the person who started it")]
 
 #[path = "chat/model.rs"]
@@ -9,29 +8,22 @@ pub(crate) mod model;
 #[path = "chat/tools.rs"]
 mod tools;
 
-use std::collections::HashMap;
-use std::io::{BufRead, IsTerminal, Write};
-use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
 
 use clap::Parser;
-use model::Model;
 use scrollback::model::project;
-use scrollback::view::history::prepare_resume;
 use scrollback::write::fork::Fork;
-use scrollback::write::recorder::Ack;
 use scrollback::write::store::NewSession;
-use scrollback::{Body, Content, Delta, Error, History, Home, Host, Kind, Part, Policy, RecordId, Recorder, Store};
-use scrollback::{Todo, ToolResult, dialect};
+use scrollback::{Delta, Entry, History, Home, Host, Kind, Part, Policy, RecordId, Recorder, Store, View, dialect};
 use serde_json::{Value, json};
 
 type Failure = Box<dyn std::error::Error>;
 
 /// A model that calls tools without end is stopped after this many answers to one prompt.
 const STEP_LIMIT: usize = 50;
-const HELP: &str = "\
-The model: ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY, or OPENAI_BASE_URL and OPENAI_API_KEY; MODEL is its name. Only http:// works.
-Commands: /new  /rewind N|RECORD  /fork  /title TEXT  /todos [TEXT|N]  /export  /help  /quit";
+const HELP: &str = "Set OPENAI_BASE_URL (http:// only), OPENAI_API_KEY and MODEL.
+Commands: /new  /rewind N  /fork  /title TEXT  /quit";
 
 /// Chat with a model and record the session
 #[derive(Parser)]
@@ -52,15 +44,13 @@ pub(crate) struct Options {
     /// Set the person of a fluux session
     #[arg(long, value_name = "JID")]
     with: Option<String>,
-    /// Print a line of JSON for each record that is on disk
+    /// Print a line of JSON for each entry, with the entries that are on disk since
     #[arg(long)]
     acks: bool,
 }
 
-pub(crate) fn main() -> ExitCode {
-    let Err(failure) = run(&Options::parse()) else { return ExitCode::SUCCESS };
-    eprintln!("{failure}");
-    ExitCode::from(2)
+pub(crate) fn main() -> Result<(), Failure> {
+    run(&Options::parse())
 }
 
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
@@ -70,33 +60,26 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     let home = Home { dir: std::env::home_dir().unwrap_or_default(), cwd: PathBuf::new(), vars: vars.collect() };
     let root = options.store.clone().or_else(|| (options.format == "native").then(|| home.data()));
     let root = root.ok_or_else(|| format!("--format {} needs --store", options.format))?;
-    let model = Model::from_env()?;
     let host = Host::system("chat 1.0")?;
     let (cwd, project) = (host.cwd.clone(), project::of(&host.cwd));
     let store = Store::open(dialect, &root, host)?;
     let new = NewSession { with: options.with.as_deref(), ..NewSession::of(&project) };
-    let recorder = match options.resume.as_deref().map(|point| point.split_once('#').ok_or(point)) {
+    let session = match options.resume.as_deref().map(|point| point.split_once('#').ok_or(point)) {
         Some(Ok((session, record))) => store.resume_at(session, record)?,
         Some(Err(session)) => store.resume(session)?,
         None if options.is_continued => store.session(new, Policy::LatestOrNew)?,
         None => store.session(new, Policy::Current { idle_minutes: 0 })?,
     };
-    let mut chat = Chat { cwd: &cwd, store, new, recorder, prints_acks: options.acks, pending: HashMap::new() };
+    let mut chat = Chat { cwd, store, new, session, prints_acks: options.acks };
     chat.greet()?;
-    let mut lines = std::io::stdin().lock().lines();
-    loop {
-        if std::io::stdin().is_terminal() {
-            print!("> ");
-            std::io::stdout().flush()?;
-        }
-        let Some(line) = lines.next().transpose()? else { break };
-        let result = match line.trim() {
+    for line in std::io::stdin().lock().lines() {
+        let result = match line?.trim() {
             "" => Ok(()),
             "/quit" => break,
             // After a failure the next prompt must not go to the old session.
             "/new" => Ok(chat.switch(|chat| Ok(chat.store.session(chat.new, Policy::Rotate)?))?),
             command if command.starts_with('/') => chat.command(command),
-            prompt => chat.turn(prompt, &model),
+            prompt => chat.turn(prompt),
         };
         result.unwrap_or_else(|failure| eprintln!("{failure}"));
     }
@@ -104,159 +87,114 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
 }
 
 struct Chat<'a> {
-    cwd: &'a Path,
+    cwd: PathBuf,
     store: Store,
     new: NewSession<'a>,
-    recorder: Recorder,
+    session: Recorder,
     prints_acks: bool,
-    /// Texts that are not on disk yet, by ticket: some formats write a whole part or turn at once.
-    pending: HashMap<u64, String>,
 }
 
 impl Chat<'_> {
     /// Shows which session it is, and how it ended last time.
     fn greet(&mut self) -> Result<(), Failure> {
-        let Some(session) = self.recorder.session() else { return Ok(()) };
-        println!("Session {session}");
-        let session = self.recorder.read()?;
-        if let Some(head) = self.recorder.head_in(&session).filter(|head| head.kind() != Kind::Header) {
-            println!("{}", History::of(&session, head)?.notice);
-        }
+        self.session.keep_reports();
+        let Some(id) = self.session.session() else { return Ok(()) };
+        println!("Session {id}");
+        let read = self.session.read()?;
+        let head = self.session.head_in(&read).filter(|head| head.kind() != Kind::Header);
+        head.map(|head| History::of(&read, head).map(|history| println!("{}", history.notice)))
+            .transpose()?;
         Ok(())
     }
 
     /// Records a prompt, and everything that the model says and does until its answer is complete.
-    fn turn(&mut self, prompt: &str, model: &Model) -> Result<(), Failure> {
-        self.record(prompt, |to| to.user(prompt))?;
-        let session = self.recorder.read()?;
-        let mut history = History::of(&session, self.recorder.head_in(&session).ok_or("the session is empty")?)?;
+    fn turn(&mut self, prompt: &str) -> Result<(), Failure> {
+        self.record(json!(prompt), |to| to.user(prompt))?;
         for _ in 0..STEP_LIMIT {
-            let answer = self.answer(model, &model.view.messages(&history)?.0)?;
-            history.add(Body::Assistant(answer.clone()));
-            let calls =
-                answer.parts.iter().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
-            let calls: Vec<_> = calls.collect();
+            let mut calls = Vec::new();
+            let answered = model::answer(&self.session.history(View::OpenAi)?, |delta| {
+                let text = match &delta {
+                    Delta::Text(text) | Delta::Reasoning(text) => json!(text),
+                    Delta::Part(Part::Tool(call)) => json!(calls.push_mut(call.clone()).call_id),
+                    _ => Value::Null,
+                };
+                if let Delta::Text(text) = &delta {
+                    print!("{}", plain(text));
+                    std::io::stdout().flush()?;
+                }
+                self.record(text, |to| to.delta(delta.clone()))
+            });
+            println!();
+            // What came of an answer that breaks off is kept.
+            if self.session.is_answering() {
+                self.record(Value::Null, |to| to.finish_answer(answered.as_ref().ok().copied()))?;
+            }
+            if let Err(failure) = answered {
+                // Not every format can store an error.
+                let recorded = self.record(Value::Null, |to| to.error("api_error", &failure.to_string()));
+                recorded.unwrap_or_else(|failure| eprintln!("{failure}"));
+                return Err(failure);
+            }
             if calls.is_empty() {
                 return Ok(());
             }
             for call in calls {
-                let result = ToolResult::of(call, tools::run(call, self.cwd).map(Value::from));
-                println!("[{} {}]", plain(&call.name), plain(&result.output.to_string()));
-                self.record(&call.call_id, |to| to.tool_result(result.clone()))?;
-                history.add(Body::ToolResult(result.into()));
+                let result = tools::run(&call, &self.cwd);
+                let (Ok(shown) | Err(shown)) = &result;
+                println!("[{} {}]", plain(&call.name), json!(plain(shown)));
+                self.record(json!(call.call_id), |to| to.tool_result(&call, result.clone().map(Value::from)))?;
             }
         }
         Err("the model calls tools without end".into())
     }
 
-    /// Records an answer as it comes; what came of one that breaks off is kept.
-    fn answer(&mut self, model: &Model, messages: &[Value]) -> Result<Content, Failure> {
-        let mut answer = Content::default();
-        let result = model.answer(messages, &mut |delta| {
-            let text = match &delta {
-                Delta::Text(text) | Delta::Reasoning(text) => text.as_str(),
-                Delta::Part(Part::Tool(call)) => &call.call_id,
-                _ => "",
-            };
-            if let Delta::Text(text) = &delta {
-                print!("{}", plain(text));
-                std::io::stdout().flush()?;
-            }
-            delta.clone().add_to(&mut answer);
-            self.record(text, |to| to.delta(delta.clone()))
-        });
-        println!();
-        let usage = result.as_ref().ok().copied();
-        let is_answering = self.recorder.is_answering();
-        let finished = if is_answering { self.record("", |to| to.finish_answer(usage)) } else { Ok(()) };
-        let Err(failure) = result else { return finished.map(|()| answer) };
-        let recorded = self.record("", |to| to.error("api_error", &failure.to_string()));
-        // Not every format can store an error.
-        [finished, recorded].into_iter().filter_map(Result::err).for_each(|failure| eprintln!("{failure}"));
-        Err(failure)
-    }
-
     fn command(&mut self, line: &str) -> Result<(), Failure> {
         let (command, argument) = line.split_once(' ').unwrap_or((line, ""));
         match (command, argument.trim()) {
-            ("/rewind" | "/title", "") => Err(format!("{command} needs an argument; see /help").into()),
-            ("/rewind", to) => self.rewind(to),
-            ("/title", title) => self.record(title, |to| to.title(title)),
-            ("/todos", change) => self.todos(change),
+            ("/rewind" | "/title", "") => Err(format!("{command} needs an argument; see --help").into()),
+            ("/rewind", count) => self.rewind(count),
+            ("/title", title) => self.record(Value::Null, |to| to.title(title)),
             ("/fork", "") => self.switch(|chat| {
-                let head = chat.recorder.head().map(RecordId::as_str);
-                let forked = chat.store.fork(&chat.recorder.read()?, Fork { head, id: None })?;
+                let head = chat.session.head().map(RecordId::as_str);
+                let forked = chat.store.fork(&chat.session.read()?, Fork { head, id: None })?;
                 Ok(chat.store.resume(forked.session.as_str())?)
             }),
-            ("/export", "") => {
-                let session = self.recorder.read()?;
-                let head = self.recorder.head_in(&session).ok_or("the session is empty")?;
-                println!("{}", serde_json::to_string(&prepare_resume(&session, head)?.messages)?);
-                Ok(())
-            }
-            ("/help", "") => {
-                println!("{HELP}");
-                Ok(())
-            }
-            ("/new" | "/fork" | "/export" | "/help" | "/quit", _) => Err(format!("{command} takes no argument").into()),
-            _ => Err(format!("unknown command {command}; see /help").into()),
+            ("/new" | "/fork" | "/quit", _) => Err(format!("{command} takes no argument").into()),
+            _ => Err(format!("unknown command {command}; see --help").into()),
         }
     }
 
     /// Closes this session and continues with another one.
     fn switch(&mut self, to: impl FnOnce(&Self) -> Result<Recorder, Failure>) -> Result<(), Failure> {
-        self.recorder.close()?;
-        self.acknowledge(Ack::NotRecorded);
-        self.recorder = to(self)?;
+        self.session.close()?;
+        self.session = to(self)?;
         self.greet()
     }
 
-    /// Goes back to a record, or to the one before the Nth last prompt. What came after it stays as a branch.
-    fn rewind(&mut self, to: &str) -> Result<(), Failure> {
-        let session = self.recorder.read()?;
-        let branch = self.recorder.head_in(&session).map(|head| session.branch(head));
-        let records = branch.iter().flat_map(|branch| branch.records.iter().rev());
-        let mut prompts = records.filter(|record| record.kind() == Kind::User);
-        let to = match to.parse::<usize>() {
-            Ok(count) => count.checked_sub(1).and_then(|at| prompts.nth(at)?.parent()),
-            Err(_) => session.find(to).ok(),
-        };
+    /// Goes back to before the Nth last prompt. What came after it stays as a branch.
+    fn rewind(&mut self, count: &str) -> Result<(), Failure> {
+        let read = self.session.read()?;
+        let branch = self.session.head_in(&read).map(|head| read.branch(head).records).unwrap_or_default();
+        let mut prompts = branch.iter().rev().filter(|record| record.kind() == Kind::User);
+        let to = prompts.nth(count.parse::<usize>()?.saturating_sub(1)).and_then(|prompt| prompt.parent());
         let to = RecordId(to.ok_or("no such record")?.id().into_owned());
-        self.record("", |recorder| recorder.rewind(&to, None))?;
-        println!("Continuing from {to}");
-        Ok(())
+        self.record(Value::Null, |session| session.rewind(&to, None))
+            .inspect(|()| println!("Continuing from {to}"))
     }
 
-    /// Shows the task list, adds a task, or completes the Nth.
-    fn todos(&mut self, change: &str) -> Result<(), Failure> {
-        let mut todos = self.recorder.standing_todos().unwrap_or_default().to_vec();
-        if let Ok(number) = change.parse::<usize>() {
-            let todo = todos.get_mut(number.wrapping_sub(1)).ok_or("no such task")?;
-            todo.status = "completed".to_owned();
-        } else if !change.is_empty() {
-            todos.push(Todo::pending(change));
+    /// Makes a call that records `text`, and prints which entries are on disk since.
+    fn record(
+        &mut self,
+        text: Value,
+        call: impl Fn(&mut Recorder) -> scrollback::Result<Entry>,
+    ) -> Result<(), Failure> {
+        let entry = self.session.retry(call)?.number;
+        let reports = self.session.reports();
+        if self.prints_acks {
+            println!("\n{}", json!({"entry": entry, "text": text, "reports": reports}));
         }
-        todos.iter().for_each(|todo| println!("[{}] {}", plain(&todo.status), plain(&todo.content)));
-        if change.is_empty() { Ok(()) } else { self.record("", |to| to.todos(todos.clone())) }
-    }
-
-    /// Makes a call; `text` is what its acknowledgement shows.
-    fn record(&mut self, text: &str, call: impl Fn(&mut Recorder) -> Result<Ack, Error>) -> Result<(), Failure> {
-        let ack = self.recorder.retry(call)?;
-        self.pending.extend(ack.ticket().map(|ticket| (ticket, text.to_owned())));
-        self.acknowledge(ack);
+        self.session.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
         Ok(())
-    }
-
-    /// Reports what is on disk now, and what happened to the file without us.
-    fn acknowledge(&mut self, ack: Ack) {
-        for saved in self.recorder.saved_by(ack) {
-            let text = self.pending.remove(&saved.ticket).unwrap_or_default();
-            if self.prints_acks {
-                println!("\n{}", json!({"id": saved.id, "text": text, "losses": saved.losses}));
-            }
-        }
-        self.recorder.warnings().iter().for_each(|warning| eprintln!("warning: {warning}"));
     }
 }
 

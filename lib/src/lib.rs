@@ -31,7 +31,7 @@ pub use session::read::open::ReadOptions;
 pub use session::read::source::Source;
 pub use session::{RecordRef, Session};
 pub use view::history::{History, View};
-pub use write::recorder::{Delta, Durability, Recorder};
+pub use write::recorder::{Answer, Delta, Durability, Entry, Recorder};
 pub use write::store::{Policy, Store};
 
 #[doc(hidden)]

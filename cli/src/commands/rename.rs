@@ -38,7 +38,7 @@ pub(crate) fn run(args: &RenameArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     let renamed = writable.store()?.rename(&writable.source, new)?;
     warnings::print(&renamed.warnings, ctx)?;
     if ctx.json {
-        ctx.print_json(&writable.done(renamed.ack.id().map(ToString::to_string)))?;
+        ctx.print_json(&writable.done(renamed.entry.id().map(ToString::to_string)))?;
         return Ok(ExitCode::SUCCESS);
     }
     ctx.line(&format!("renamed {} to {:?}", clean::line(&writable.id()), clean::line(title)))?;

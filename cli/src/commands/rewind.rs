@@ -47,7 +47,7 @@ pub(crate) fn run(args: &RewindArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     let rewound = writable.store()?.rewind(&writable.source, &to, args.reason.clone())?;
     warnings::print(&rewound.warnings, ctx)?;
     if ctx.json {
-        ctx.print_json(&writable.done(rewound.ack.id().map(ToString::to_string)))?;
+        ctx.print_json(&writable.done(rewound.entry.id().map(ToString::to_string)))?;
         return Ok(ExitCode::SUCCESS);
     }
     let id = writable.id();

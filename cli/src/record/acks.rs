@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use scrollback::model::loss::Loss;
-use scrollback::write::recorder::{Ack, Durability, Refused, Saved};
+use scrollback::write::recorder::{Durability, Entry, Report, Saved};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -17,8 +17,8 @@ pub(crate) struct Acks {
     session: String,
     /// By sequence number.
     waiting: BTreeMap<u64, Line>,
-    /// The lines that wait for each held call, by ticket.
-    held: BTreeMap<u64, Vec<u64>>,
+    /// The lines that wait for each entry of the recorder.
+    by_entry: BTreeMap<u64, Vec<u64>>,
     pub(crate) saved: u64,
     pub(crate) rejected: u64,
     /// Why nothing can be printed any more; recording continues.
@@ -29,10 +29,12 @@ pub(crate) struct Acks {
 pub(crate) struct Line {
     seq: u64,
     losses: Vec<Loss>,
-    /// Its calls that are not on disk.
-    tickets: Vec<u64>,
+    /// Its entries of the recorder that are not on disk.
+    entries: Vec<u64>,
     id: Option<String>,
     durability: Option<Durability>,
+    /// Why the format cannot store it.
+    refusal: Option<String>,
 }
 
 /// The acknowledgement of a line; without an id when the line recorded nothing.
@@ -57,7 +59,7 @@ struct Rejected<'a> {
 
 impl Line {
     pub(crate) fn new(seq: u64, losses: Vec<Loss>) -> Line {
-        Line { seq, losses, tickets: Vec::new(), id: None, durability: None }
+        Line { seq, losses, entries: Vec::new(), id: None, durability: None, refusal: None }
     }
 
     pub(crate) fn seq(&self) -> u64 {
@@ -66,36 +68,37 @@ impl Line {
 
     /// Whether any of it is on disk, or will be.
     pub(crate) fn is_recorded(&self) -> bool {
-        self.id.is_some() || !self.tickets.is_empty()
+        self.id.is_some() || !self.entries.is_empty()
     }
 
-    /// Adds the result of one of its calls.
-    pub(crate) fn add(&mut self, ack: Ack) {
-        match ack {
-            Ack::Saved(saved) => self.add_saved(&saved),
-            Ack::Held { ticket } => self.tickets.push(ticket),
-            Ack::NotRecorded => {}
+    /// Adds one of its entries.
+    pub(crate) fn add(&mut self, entry: &Entry) {
+        self.entries.extend((entry.number > 0).then_some(entry.number));
+    }
+
+    /// Notes what became of one of its entries.
+    pub(crate) fn report(&mut self, report: &Report) {
+        if !self.entries.contains(&report.entry) {
+            return;
         }
-    }
-
-    /// Marks its calls that are on disk now.
-    pub(crate) fn settle(&mut self, settled: &[Saved]) {
-        for saved in settled {
-            if self.tickets.contains(&saved.ticket) {
-                self.add_saved(saved);
+        self.entries.retain(|entry| *entry != report.entry);
+        match &report.result {
+            Ok(Saved { id, durability, losses }) => {
+                self.losses.extend_from_slice(losses);
+                (self.id, self.durability) = (Some(id.0.clone()), Some(*durability));
             }
+            Err(why) => self.refusal = Some(format!("the format cannot store this: {why}")),
         }
     }
 
-    fn add_saved(&mut self, saved: &Saved) {
-        self.tickets.retain(|ticket| *ticket != saved.ticket);
-        self.losses.extend_from_slice(&saved.losses);
-        (self.id, self.durability) = (Some(saved.id.0.clone()), Some(saved.durability));
+    /// Forgets an entry that the input itself discarded.
+    pub(crate) fn discard(&mut self, entry: u64) {
+        self.entries.retain(|own| *own != entry);
     }
 
     /// Gives an earlier line that waited for this one the same result.
     pub(crate) fn apply_to(&self, mut earlier: Line) -> Line {
-        earlier.tickets.extend_from_slice(&self.tickets);
+        earlier.entries.extend_from_slice(&self.entries);
         earlier.id = self.id.clone().or(earlier.id);
         earlier.durability = self.durability.or(earlier.durability);
         earlier
@@ -109,47 +112,29 @@ impl Acks {
 
     /// Acknowledges a line when it is on disk, at once or later.
     pub(crate) fn add(&mut self, line: Line, out: &mut dyn Write) {
-        if line.tickets.is_empty() {
-            return self.acknowledge(&line, out);
+        for entry in &line.entries {
+            self.by_entry.entry(*entry).or_default().push(line.seq);
         }
-        for ticket in &line.tickets {
-            self.held.entry(*ticket).or_default().push(line.seq);
-        }
-        self.waiting.insert(line.seq, line);
+        let seq = line.seq;
+        self.waiting.insert(seq, line);
+        self.answer_when_done(seq, out);
     }
 
-    /// Acknowledges the lines of held calls that are on disk now.
-    pub(crate) fn settle(&mut self, settled: &[Saved], out: &mut dyn Write) {
-        for saved in settled {
-            for seq in self.held.remove(&saved.ticket).unwrap_or_default() {
-                if let Some(line) = self.waiting.get_mut(&seq) {
-                    line.add_saved(saved);
-                }
-                self.acknowledge_when_done(seq, out);
+    /// Answers the lines that are on disk now, or that the format cannot store.
+    pub(crate) fn report(&mut self, reports: &[Report], out: &mut dyn Write) {
+        for report in reports {
+            for seq in self.by_entry.remove(&report.entry).unwrap_or_default() {
+                self.waiting.get_mut(&seq).into_iter().for_each(|line| line.report(report));
+                self.answer_when_done(seq, out);
             }
         }
     }
 
-    /// Acknowledges the lines of held calls that were discarded.
-    pub(crate) fn discard(&mut self, tickets: &[u64], out: &mut dyn Write) {
-        for ticket in tickets {
-            for seq in self.held.remove(ticket).unwrap_or_default() {
-                if let Some(line) = self.waiting.get_mut(&seq) {
-                    line.tickets.retain(|held| held != ticket);
-                }
-                self.acknowledge_when_done(seq, out);
-            }
-        }
-    }
-
-    /// Rejects the lines of held calls that the format cannot store.
-    pub(crate) fn reject_held(&mut self, refused: &[Refused], out: &mut dyn Write) {
-        for Refused { ticket, what } in refused {
-            for seq in self.held.remove(ticket).unwrap_or_default() {
-                if self.waiting.remove(&seq).is_some() {
-                    self.reject(seq, &format!("the format cannot store this: {what}"), out);
-                }
-            }
+    /// Acknowledges the lines of entries that the input itself discarded: they recorded nothing.
+    pub(crate) fn discard(&mut self, entry: u64, out: &mut dyn Write) {
+        for seq in self.by_entry.remove(&entry).unwrap_or_default() {
+            self.waiting.get_mut(&seq).into_iter().for_each(|line| line.discard(entry));
+            self.answer_when_done(seq, out);
         }
     }
 
@@ -161,7 +146,7 @@ impl Acks {
 
     /// Rejects every line that is not on disk.
     pub(crate) fn reject_rest(&mut self, why: &str, out: &mut dyn Write) {
-        self.held.clear();
+        self.by_entry.clear();
         for (seq, _) in std::mem::take(&mut self.waiting) {
             self.reject(seq, why, out);
         }
@@ -172,18 +157,22 @@ impl Acks {
         self.output_failure
     }
 
-    fn acknowledge_when_done(&mut self, seq: u64, out: &mut dyn Write) {
-        if self.waiting.get(&seq).is_some_and(|line| line.tickets.is_empty())
-            && let Some(line) = self.waiting.remove(&seq)
-        {
-            self.acknowledge(&line, out);
+    fn answer_when_done(&mut self, seq: u64, out: &mut dyn Write) {
+        let is_done = |line: &Line| line.entries.is_empty() || line.refusal.is_some();
+        if !self.waiting.get(&seq).is_some_and(is_done) {
+            return;
+        }
+        let Some(line) = self.waiting.remove(&seq) else { return };
+        match &line.refusal {
+            Some(why) => self.reject(seq, why, out),
+            None => self.acknowledge(&line, out),
         }
     }
 
     fn acknowledge(&mut self, line: &Line, out: &mut dyn Write) {
         self.saved += u64::from(line.id.is_some());
         let session = std::mem::take(&mut self.session);
-        let Line { seq, losses, tickets: _, id, durability } = line;
+        let Line { seq, losses, id, durability, .. } = line;
         let ack = Acknowledged { seq: *seq, id: id.as_deref(), session: &session, durability: *durability, losses };
         self.print(&ack, out);
         self.session = session;

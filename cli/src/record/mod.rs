@@ -147,28 +147,29 @@ impl Recording {
             self.acks.set_session(session.as_str());
         }
         // Earlier lines are acknowledged first.
-        let settled = recorder.settled();
-        line.settle(&settled);
-        self.acks.settle(&settled, &mut ctx.out);
-        self.acks.reject_held(&recorder.refused(), &mut ctx.out);
+        let reports = recorder.reports();
+        reports.iter().for_each(|report| line.report(report));
+        self.acks.report(&reports, &mut ctx.out);
         result
     }
 
     fn apply(&mut self, ops: Vec<Op>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
         while let Some(op) = self.early.front() {
-            line.add(self.ingest.apply(op, recorder)?);
+            line.add(&self.ingest.apply(op, recorder)?);
             self.early.pop_front();
         }
         for op in ops {
-            let is_reset = op == Op::Reset;
-            let before = if is_reset { recorder.unsaved() } else { Vec::new() };
-            line.add(self.ingest.apply(&op, recorder)?);
-            if is_reset {
-                let still: Vec<u64> = recorder.unsaved().iter().map(|unsaved| unsaved.ticket).collect();
-                let gone = before.iter().map(|unsaved| unsaved.ticket).filter(|ticket| !still.contains(ticket));
-                self.acks.settle(&recorder.settled(), &mut ctx.out);
-                self.acks.discard(&gone.collect::<Vec<u64>>(), &mut ctx.out);
+            line.add(&self.ingest.apply(&op, recorder)?);
+            if op == Op::Reset {
+                let (saved, discarded): (Vec<_>, Vec<_>) =
+                    recorder.reports().into_iter().partition(|report| report.result.is_ok());
+                saved.iter().for_each(|report| line.report(report));
+                self.acks.report(&saved, &mut ctx.out);
+                for report in discarded {
+                    line.discard(report.entry);
+                    self.acks.discard(report.entry, &mut ctx.out);
+                }
             }
         }
         Ok(())
@@ -192,6 +193,7 @@ impl Recording {
             return Ok(());
         }
         let Opened { mut recorder, is_new } = self.destination.open(idle_minutes, ctx)?;
+        recorder.keep_reports();
         self.is_new |= is_new;
         let_fail(warnings::print_new(&mut recorder, ctx));
         let session = recorder.session().map(ToString::to_string).unwrap_or_default();
@@ -231,7 +233,7 @@ impl Recording {
     /// Acknowledges what is on disk now.
     fn settle(&mut self, ctx: &mut Ctx) {
         let Some(recorder) = &mut self.recorder else { return };
-        self.acks.settle(&recorder.settled(), &mut ctx.out);
+        self.acks.report(&recorder.reports(), &mut ctx.out);
         let_fail(warnings::print_new(recorder, ctx));
     }
 
@@ -253,8 +255,7 @@ impl Recording {
                 Error::Unsaved { .. } => recorder.reopen().and_then(|()| recorder.close()),
                 error => Err(error),
             });
-            self.acks.settle(&recorder.settled(), &mut ctx.out);
-            self.acks.reject_held(&recorder.refused(), &mut ctx.out);
+            self.acks.report(&recorder.reports(), &mut ctx.out);
             let_fail(warnings::print_new(recorder, ctx));
             if let Err(error) = closed {
                 self.has_failed |= is_io(&error);

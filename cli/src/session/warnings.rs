@@ -30,7 +30,7 @@ fn kind(warning: Warning) -> &'static str {
         Warning::Shortened => "shortened",
         Warning::TornPiece => "torn-piece",
         Warning::NoLocks => "no-locks",
-        Warning::Forgotten => "forgotten",
+        Warning::NotStored => "not-stored",
         Warning::NoSidecar => "no-sidecar",
     }
 }

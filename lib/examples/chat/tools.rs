@@ -17,15 +17,12 @@ pub(crate) const ALL: [(&str, &str, &[&str]); 2] = [
 
 /// Runs a call of the model.
 pub(crate) fn run(call: &ToolPart, cwd: &Path) -> Result<String, String> {
-    let argument = |key: &str| {
-        let value = call.input().and_then(|input| input.get(key)?.as_str());
-        value.ok_or_else(|| format!("{key} is missing"))
-    };
+    let input = call.input().unwrap_or_default();
+    let argument = |key: &str| input[key].as_str().ok_or_else(|| format!("{key} is missing"));
     let done = match call.name.as_str() {
         "read_file" => read(&inside(cwd, argument("path")?)?),
         "write_file" => {
-            let (path, content) = (inside(cwd, argument("path")?)?, argument("content")?);
-            fs::write(path, content).map(|()| "The file is written.".to_owned())
+            fs::write(inside(cwd, argument("path")?)?, argument("content")?).map(|()| "The file is written.".to_owned())
         }
         name => return Err(format!("unknown tool {name:?}")),
     };
@@ -45,9 +42,8 @@ fn read(path: &Path) -> std::io::Result<String> {
 fn inside(cwd: &Path, path: &str) -> Result<PathBuf, String> {
     let whole = cwd.join(path);
     let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    let existing = if whole.symlink_metadata().is_ok() { Some(whole.as_path()) } else { whole.parent() };
+    let existing = if whole.symlink_metadata().is_ok() { &whole } else { whole.parent().unwrap_or(cwd) };
     let real = |path: &Path| fs::canonicalize(path).map_err(|error| format!("{}: {error}", path.display()));
-    let is_inside = is_plain
-        && existing.map(real).transpose()?.is_some_and(|path| real(cwd).is_ok_and(|cwd| path.starts_with(cwd)));
+    let is_inside = is_plain && real(existing)?.starts_with(real(cwd)?);
     if is_inside { Ok(whole) } else { Err(format!("{path}: only files below the working directory")) }
 }

@@ -1,21 +1,25 @@
-//! The recorder: what an agent says is on disk when the call returns. One for each session; [`crate::write::store::Store`] makes it.
+//! The recorder: what an agent says and does is on disk when the call returns. One for each session; [`crate::write::store::Store`]
+//! opens it.
 //!
 //! A failed call leaves the file and the recorder as they were, so that the caller can try again or tell its user; only after a
 //! failed `sync` ([`Error::Unsaved`]) the recorder keeps the records itself until [`Recorder::reopen`] has saved them.
 
-mod ack;
 mod answer;
-mod asked;
 mod blocks;
+mod delta;
 mod draft;
-mod held;
+mod entry;
+mod ledger;
 mod log;
-mod retry;
+mod open_answer;
+mod pending;
+mod sidecar;
 mod start;
-mod telling;
-mod tickets;
+mod status;
+mod text_buffer;
 mod turn;
-mod words;
+
+use serde_json::Value;
 
 use crate::dialect::RepeatedId;
 use crate::dialect::writer::{Shape, WriteUnit};
@@ -27,21 +31,25 @@ use crate::model::record::{
 };
 use crate::write::rotate::EndedSession;
 use crate::write::store::no_branches;
-pub use ack::{Ack, Delta, Durability, Options, Refused, Saved, Unsaved};
-use answer::{Answer, Call};
+pub use answer::Answer;
 use blocks::blocks;
+pub use delta::Delta;
 use draft::{On, Piece};
+pub use entry::{Durability, Entry, Options, Report, Saved};
+use ledger::Ledger;
 pub(crate) use log::{Log, Mode, Place};
+use open_answer::{OpenAnswer, Target};
+use pending::PendingTurn;
+pub(crate) use sidecar::{first_tally, tell};
 pub(crate) use start::{ParentRecord, RECORDS_ASKED_FOR_CALLS, Start};
-pub(crate) use telling::{first_tally, tell};
-use tickets::{Tickets, Whose};
 pub use turn::steps;
-use turn::{Turn, take_result};
+use turn::take_result;
 
 /// Records one session.
 ///
 /// ```
-/// use scrollback::Store;
+/// use scrollback::{Store, Usage, View};
+/// use serde_json::json;
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
@@ -49,21 +57,26 @@ use turn::{Turn, take_result};
 /// let store = Store::native(root)?;
 /// let mut session = store.create("/home/ada/tides")?;
 /// session.user("When is high water?")?;
+/// let mut answer = session.answer("model-1")?;
+/// answer.text("Let me look.")?;
+/// let call = answer.tool_call("read_file", json!({"path": "tides.txt"}))?;
+/// answer.finish(Usage { input: Some(20), output: Some(5), ..Usage::default() })?;
+/// session.tool_result(&call, Ok(json!("04:12")))?;
+/// assert_eq!(session.history(View::Anthropic)?.len(), 3); // what to send next
 /// session.assistant("At 04:12.")?;
+/// assert_eq!(session.saved_through(), session.last_entry());
 /// session.close()?;
-///
-/// let session = store.last("/home/ada/tides".as_ref())?.ok_or("it was just written")?;
-/// assert_eq!(session.records().len(), 2);
 /// # Ok(())
 /// # }
 /// ```
 pub struct Recorder {
     log: Option<Log>,
     options: Options,
-    tickets: Tickets,
-    /// What a format with the grain of a turn has not written yet.
-    turn: Option<(Turn, Vec<u64>)>,
-    answer: Option<Answer>,
+    ledger: Ledger,
+    /// What a format that writes whole turns has not written yet.
+    turn: Option<PendingTurn>,
+    /// The streamed answer that is not complete.
+    answer: Option<OpenAnswer>,
     /// The session that was ended so that this one could begin.
     predecessor: Option<EndedSession>,
 }
@@ -74,7 +87,7 @@ impl Recorder {
         Recorder {
             log: None,
             options: Options::usual(),
-            tickets: Tickets::default(),
+            ledger: Ledger::default(),
             turn: None,
             answer: None,
             predecessor: None,
@@ -83,7 +96,7 @@ impl Recorder {
 
     pub(crate) fn new(mut log: Log, options: Options) -> Recorder {
         log.durability = options.durability;
-        Recorder { log: Some(log), options, tickets: Tickets::default(), turn: None, answer: None, predecessor: None }
+        Recorder { log: Some(log), options, ..Recorder::disabled() }
     }
 
     pub(crate) fn after(self, ended: Option<EndedSession>) -> Recorder {
@@ -98,117 +111,136 @@ impl Recorder {
         }
     }
 
-    /// Results of a body's calls may follow, though it was not written here.
+    /// Accepts results of a body's calls, though the body was not written here.
     pub(crate) fn expect_results(&mut self, body: &Body) {
         if let (Some(log), Some(content)) = (&mut self.log, body.content()) {
             log.start.expect_results(content);
         }
     }
 
-    /// Somebody said something to the agent.
-    pub fn user(&mut self, content: impl Into<Content>) -> Result<Ack> {
+    /// Records a prompt.
+    pub fn user(&mut self, content: impl Into<Content>) -> Result<Entry> {
         self.record(Body::User(content.into()))
     }
 
-    /// The model answered: all of one response, its tool calls among the parts.
-    pub fn assistant(&mut self, content: impl Into<Content>) -> Result<Ack> {
+    /// Starts an answer that is recorded as it is streamed.
+    pub fn answer(&mut self, model: impl Into<String>) -> Result<Answer<'_>> {
+        self.end_answer()?;
+        self.delta(Delta::Model(model.into()))?;
+        Ok(Answer::new(self))
+    }
+
+    /// Records a complete answer: all of one response, its tool calls among the parts.
+    pub fn assistant(&mut self, content: impl Into<Content>) -> Result<Entry> {
         self.record(Body::Assistant(content.into()))
     }
 
-    /// Tools answered the model.
-    pub fn tool_result(&mut self, content: impl Into<Content>) -> Result<Ack> {
+    /// Records the output of a tool call, or why it failed. For results with more detail, see [`Recorder::tool_results`].
+    pub fn tool_result(&mut self, call: &ToolPart, result: std::result::Result<Value, String>) -> Result<Entry> {
+        self.tool_results(ToolResult::of(call, result))
+    }
+
+    /// Records results of tool calls.
+    pub fn tool_results(&mut self, content: impl Into<Content>) -> Result<Entry> {
         self.record(Body::ToolResult(content.into()))
     }
 
-    /// The agent told the model something, or noticed something.
-    pub fn system(&mut self, content: impl Into<Content>) -> Result<Ack> {
+    /// Records an instruction to the model, or a notice of the agent.
+    pub fn system(&mut self, content: impl Into<Content>) -> Result<Entry> {
         self.record(Body::System(content.into()))
     }
 
-    /// The agent or its provider failed; a tool that failed is a [`Recorder::tool_result`].
-    pub fn error(&mut self, kind: &str, text: &str) -> Result<Ack> {
+    /// Records a failure of the agent or of its provider; a tool that failed is a [`Recorder::tool_result`].
+    pub fn error(&mut self, kind: &str, text: &str) -> Result<Entry> {
         self.record(Body::System(Content { error: Some(kind.to_owned()), ..Content::from(text) }))
     }
 
-    /// The session has a title.
-    pub fn title(&mut self, title: impl Into<Title>) -> Result<Ack> {
+    /// Records the session's title.
+    pub fn title(&mut self, title: impl Into<Title>) -> Result<Entry> {
         self.record(Body::Title(title.into()))
     }
 
-    /// What came before is summed up for the model.
-    pub fn compaction(&mut self, compaction: Compaction) -> Result<Ack> {
+    /// Records a summary that replaces what came before for the model.
+    pub fn compaction(&mut self, compaction: Compaction) -> Result<Entry> {
         self.record(Body::Compaction(compaction))
     }
 
-    /// File states before a change.
-    pub fn snapshot(&mut self, snapshot: Snapshot) -> Result<Ack> {
+    /// Records file states before a change.
+    pub fn snapshot(&mut self, snapshot: Snapshot) -> Result<Entry> {
         self.record(Body::Snapshot(snapshot))
     }
 
-    /// Files were put back, and the conversation continues from the record `to`: the head, if only files were put back.
-    pub fn restore(&mut self, to: &RecordId, restore: Restore) -> Result<Ack> {
+    /// Records that files were restored, and continues from the record `to`: the head, if only files were restored.
+    pub fn restore(&mut self, to: &RecordId, restore: Restore) -> Result<Entry> {
         if self.head() == Some(to) {
             return self.record(Body::Restore(restore));
         }
         self.go_back(to, |from| Body::Restore(Restore { from, ..restore }))
     }
 
-    /// The task list is this now. It belongs to the message that was said last.
-    pub fn todos(&mut self, todos: Vec<Todo>) -> Result<Ack> {
+    /// Records the task list, as part of the last message.
+    pub fn todos(&mut self, todos: Vec<Todo>) -> Result<Entry> {
         self.add_to_message(Content { todos: Some(todos), ..Content::default() })
     }
 
-    /// The thinking mode is this now. It belongs to the message that was said last.
-    pub fn thinking(&mut self, thinking: Thinking) -> Result<Ack> {
+    /// Records the thinking mode, as part of the last message.
+    pub fn thinking(&mut self, thinking: Thinking) -> Result<Entry> {
         self.add_to_message(Content { thinking: Some(thinking), ..Content::default() })
     }
 
-    /// The conversation goes on from this record; what is behind it stays a branch.
-    pub fn rewind(&mut self, to: &RecordId, reason: Option<String>) -> Result<Ack> {
+    /// Continues from an earlier record; what came after it stays as a branch.
+    pub fn rewind(&mut self, to: &RecordId, reason: Option<String>) -> Result<Entry> {
         self.go_back(to, |from| Body::Rewind(Rewind { from, reason }))
     }
 
     /// Writes a record whose parent is an earlier one; `body` gets the head that is left.
-    fn go_back(&mut self, to: &RecordId, body: impl FnOnce(Option<RecordId>) -> Body) -> Result<Ack> {
-        self.leave_turn()?;
-        let ticket = self.tickets.next();
-        let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
-        if log.place.writing.shape == Shape::Linear {
-            return Err(no_branches(to.as_str()));
-        }
-        let there = log.start_at(to)?;
-        let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());
-        let to = there.chain.tip.as_ref().map_or_else(|| to.clone(), |tip| tip.id.clone());
-        let body = body(from);
-        let todos = if let Body::Restore(restore) = &body { restore.todos.clone() } else { None };
-        let piece = Piece { on: On::Record(to), ..Piece::next(body) };
-        // It belongs to what it goes back to.
-        let left = std::mem::replace(&mut log.start.chain.sidechain, there.chain.sidechain);
-        let wrote = log.write(vec![piece], ticket, Durability::Sync);
-        let wrote = wrote.inspect_err(|_| log.start.chain.sidechain = left)?;
-        log.start.stand(there);
-        log.start.todos = todos.or(log.start.todos.take());
-        wrote.told()
+    fn go_back(&mut self, to: &RecordId, body: impl FnOnce(Option<RecordId>) -> Body) -> Result<Entry> {
+        self.enter(|recorder, entry| {
+            recorder.leave_turn()?;
+            let Some(log) = &mut recorder.log else { return Ok(()) };
+            if log.place.writing.shape == Shape::Linear {
+                return Err(no_branches(to.as_str()));
+            }
+            let there = log.start_at(to)?;
+            let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());
+            let to = there.chain.tip.as_ref().map_or_else(|| to.clone(), |tip| tip.id.clone());
+            let body = body(from);
+            let todos = if let Body::Restore(restore) = &body { restore.todos.clone() } else { None };
+            let piece = Piece { on: On::Record(to), ..Piece::next(body) };
+            // The record belongs to the side of the conversation that it goes back to.
+            let left = std::mem::replace(&mut log.start.chain.sidechain, there.chain.sidechain);
+            let saved = log.write(vec![piece], Durability::Sync);
+            let saved = saved.inspect_err(|_| log.start.chain.sidechain = left)?;
+            log.start.stand(there);
+            log.start.todos = todos.or(log.start.todos.take());
+            recorder.ledger.settle(vec![entry], &saved, log.is_in_doubt());
+            Ok(())
+        })
     }
 
-    /// Any record, as a child of the last one. To go back from the head, use [`Recorder::rewind`] or [`Recorder::restore`]: a
-    /// [`Body::Rewind`] or [`Body::Restore`] given here is for a recorder that was opened at the record to continue from.
-    pub fn record(&mut self, mut body: Body) -> Result<Ack> {
+    /// Records any body, as a child of the last record. To go back from the head, use [`Recorder::rewind`] or
+    /// [`Recorder::restore`]: a [`Body::Rewind`] or [`Body::Restore`] given here is for a recorder that was opened at the record
+    /// to continue from.
+    pub fn record(&mut self, body: Body) -> Result<Entry> {
         if let Body::Rewind(Rewind { from: Some(from), .. }) | Body::Restore(Restore { from: Some(from), .. }) = &body
             && self.head() == Some(from)
         {
             let why = "its parent must be an earlier record: use `rewind` or `restore`";
             return Err(Error::CannotContinue { record: from.to_string(), why });
         }
-        self.end_answer()?;
-        let ticket = self.tickets.next();
-        let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
-        if log.place.mode == Mode::Live
-            && let Some(call) = body.content().and_then(Content::ambiguous_call)
-        {
+        self.enter(|recorder, entry| {
+            recorder.end_answer()?;
+            recorder.record_body(body, entry)
+        })
+    }
+
+    fn record_body(&mut self, mut body: Body, entry: u64) -> Result<()> {
+        let Some(log) = &mut self.log else { return Ok(()) };
+        let is_live = log.place.mode == Mode::Live;
+        if is_live && let Some(call) = body.content().and_then(Content::ambiguous_call) {
             return Err(Error::DuplicateCall { call: call.to_owned() });
         }
-        if let (Mode::Live, Body::User(content)) = (log.place.mode, &mut body) {
+        if let (true, Body::User(content)) = (is_live, &mut body) {
             log.look_around();
             if content.thinking.is_none() {
                 let texts = content
@@ -219,91 +251,85 @@ impl Recorder {
             }
         }
         let durability = Durability::of(&body);
-        match (log.place.writing.unit, body) {
-            (WriteUnit::Turn, body) => self.record_in_turn(body, ticket),
-            (_, Body::Assistant(content)) => {
-                let unit = log.place.writing.unit;
-                let pieces = steps(content).into_iter().flat_map(|body| Piece::step(blocks(unit, body)));
-                self.write(pieces.collect(), ticket, durability)
+        let pieces = match (log.place.writing.unit, body) {
+            (WriteUnit::Turn, body) => return self.record_in_turn(body, entry),
+            (unit, Body::Assistant(content)) => {
+                steps(content).into_iter().flat_map(|body| Piece::step(blocks(unit, body))).collect()
             }
-            (unit, body) => self.write(blocks(unit, body).into_iter().map(Piece::next).collect(), ticket, durability),
-        }
+            (unit, body) => blocks(unit, body).into_iter().map(Piece::next).collect(),
+        };
+        self.write(pieces, vec![entry], durability)
     }
 
-    /// A piece of the answer that the model is giving. One that the format has no place for is a loss of a call that is
-    /// [`Recorder::settled`] once a piece is written that it has one for; an answer of nothing else is [`Recorder::refused`].
-    pub fn delta(&mut self, delta: Delta) -> Result<Ack> {
-        let unit = self.log.as_ref().map(|log| log.place.writing.unit);
-        let delta = match delta {
-            Delta::Part(Part::Tool(call)) if !call.is_open() && unit < Some(WriteUnit::Turn) => {
-                return self.answered_call(*call);
+    /// Records a piece of a streamed answer; [`Recorder::answer`] is the convenient way to do that.
+    ///
+    /// The losses of a piece that the format cannot store are reported once another piece of the answer is on disk; an answer of
+    /// nothing else is refused.
+    pub fn delta(&mut self, delta: Delta) -> Result<Entry> {
+        self.enter(|recorder, entry| match delta {
+            Delta::Part(Part::Tool(mut call)) if !call.is_open() && recorder.unit() < Some(WriteUnit::Turn) => {
+                // A call that the provider ran comes with its result, which is a record of its own.
+                let result = take_result(&mut call);
+                let waits = recorder.answer.as_ref().is_some_and(|answer| answer.has_open_calls);
+                recorder.add_delta(Delta::Part(Part::Tool(call)), None)?;
+                recorder.answer.iter_mut().for_each(|answer| answer.has_open_calls = waits);
+                result.map_or(Ok(()), |result| recorder.add_result(result, entry))
             }
-            delta => delta,
-        };
-        let ticket = self.tickets.next();
-        let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
+            delta => recorder.add_delta(delta, Some(entry)),
+        })
+    }
+
+    fn add_delta(&mut self, delta: Delta, entry: Option<u64>) -> Result<()> {
+        let Some(log) = &mut self.log else { return Ok(()) };
         if self.answer.is_none() {
             // A new answer is a new step of its turn.
             log.start.chain.answer = None;
         }
         let answer = self.answer.get_or_insert_default();
-        answer.take(delta, &mut Call { ticket, log, tickets: &mut self.tickets })
+        answer.add(delta, &mut Target { entry, log, ledger: &mut self.ledger })
     }
 
-    /// A call that comes with its result, as those do that the provider runs: the result is a record of its own.
-    fn answered_call(&mut self, mut call: ToolPart) -> Result<Ack> {
-        let result = take_result(&mut call);
-        let waits = self.answer.as_ref().is_some_and(|answer| answer.has_open_calls);
-        let called = self.delta(Delta::Part(call.into()))?;
-        let Some(result) = result else { return Ok(called) };
-        self.answer.iter_mut().for_each(|answer| answer.has_open_calls = waits);
-        let mut ack = self.early_result(result)?;
-        if let (Ack::Saved(saved), Ack::Saved(mut called)) = (&mut ack, called) {
-            saved.losses.append(&mut called.losses);
+    /// Completes the streamed answer.
+    pub fn finish_answer(&mut self, usage: Option<Usage>) -> Result<Entry> {
+        match (&self.answer, usage) {
+            (Some(_), usage) => self.enter(|recorder, entry| recorder.complete_answer(usage, Some(entry))),
+            (None, Some(usage)) => self.usage(usage),
+            (None, None) if self.log.is_none() => Ok(Entry::default()),
+            (None, None) => Err(Error::OutOfOrder("no answer was begun")),
         }
-        Ok(ack)
     }
 
-    /// The answer that came in pieces is whole, and this is what else is known of it.
-    pub fn finish_answer(&mut self, usage: Option<Usage>) -> Result<Ack> {
-        if self.log.is_none() {
-            return Ok(Ack::NotRecorded);
-        }
+    /// Records the result of a tool while the model continues its answer.
+    pub fn early_result(&mut self, result: ToolResult) -> Result<Entry> {
         if self.answer.is_none() {
-            return match usage {
-                Some(usage) => self.usage(usage),
-                None => Err(Error::OutOfOrder("no answer was begun")),
-            };
+            return self.tool_results(result);
         }
-        let ticket = self.tickets.next();
-        self.answer_ends(usage, Whose::Own, ticket)
+        self.enter(|recorder, entry| recorder.add_result(result, entry))
     }
 
-    /// A tool answered while the model may go on with its answer: that one stays open.
-    pub fn early_result(&mut self, result: ToolResult) -> Result<Ack> {
-        let (Some(log), Some(answer)) = (&mut self.log, &mut self.answer) else { return self.tool_result(result) };
-        let ticket = self.tickets.next();
-        match answer.result(&result, &mut Call { ticket, log, tickets: &mut self.tickets })? {
-            Some(ack) => Ok(ack),
-            None => {
-                self.end_answer()?;
-                self.record_in_turn(Body::ToolResult(result.into()), ticket)
-            }
+    fn add_result(&mut self, result: ToolResult, entry: u64) -> Result<()> {
+        let (Some(log), Some(answer)) = (&mut self.log, &mut self.answer) else { return Ok(()) };
+        if answer.add_result(&result, &mut Target { entry: Some(entry), log, ledger: &mut self.ledger })? {
+            return Ok(());
         }
+        self.end_answer()?;
+        self.record_in_turn(Body::ToolResult(result.into()), entry)
     }
 
-    /// Forgets what is held of an answer that will not be finished, and refuses its calls; what is on disk stays.
+    /// Gives up the streamed answer: what is on disk stays, and the rest is refused.
     pub fn drop_answer(&mut self) {
         if let Some(answer) = self.answer.take() {
-            self.tickets.refuse(answer.tickets().collect(), "an answer that was given up");
+            self.ledger.refuse(answer.entries().collect(), "an answer that was given up");
         }
     }
 
-    /// Writes what is held back of a stream, though more could follow: call it when a second has passed without a piece.
+    /// Writes what is held back of a stream because more text could make it a secret. Call it when a second has passed without
+    /// a piece.
     pub fn release(&mut self) -> Result<()> {
+        let was_in_doubt = self.is_in_doubt();
         let (Some(log), Some(answer)) = (&mut self.log, &mut self.answer) else { return Ok(()) };
-        let ticket = answer.tickets().last().unwrap_or_default();
-        answer.release(&mut Call { ticket, log, tickets: &mut self.tickets })
+        answer.release(&mut Target { entry: None, log, ledger: &mut self.ledger })?;
+        self.check_sync(was_in_doubt)
     }
 
     pub(crate) fn warning(&mut self, warning: Warning) {
@@ -314,40 +340,99 @@ impl Recorder {
 
     /// Makes everything so far survive the death of the machine.
     pub fn sync(&mut self) -> Result<()> {
-        self.log.as_mut().map_or(Ok(()), Log::sync)
+        self.log.as_mut().map_or(Ok(()), Log::sync)?;
+        self.note_synced();
+        Ok(())
     }
 
     /// Saves what a failed `sync` left unsafe. Records that are in the file are not written twice.
     pub fn reopen(&mut self) -> Result<()> {
         self.log.as_mut().map_or(Ok(()), Log::reopen)?;
-        self.tickets.all_safe();
+        self.ledger.resolve_doubt();
+        self.note_synced();
         Ok(())
     }
 
-    /// Writes everything that is held and the sidecar, and makes it safe; the recorder can go on. Where that fails, what is held
-    /// is still here to be tried again, and what is in the file is made safe.
+    /// Writes everything that is pending, and the sidecar, and makes it safe; the recorder can continue. If that fails, what is
+    /// pending can be tried again, and what is in the file is made safe.
     pub fn close(&mut self) -> Result<()> {
         let ended = self.leave_turn();
         let Some(log) = &mut self.log else { return ended };
         match ended {
-            Ok(()) => log.close(),
+            Ok(()) => log.close()?,
             Err(error) => {
-                // The first failure is what the caller is told.
+                // The caller gets the first failure.
                 drop(log.pause());
-                Err(error)
+                return Err(error);
             }
+        }
+        self.note_synced();
+        Ok(())
+    }
+
+    /// Makes a call and, if its `sync` fails ([`Error::Unsaved`]), saves what was written once more at once. The call itself is
+    /// repeated only if nothing of it is in the file. After an error nothing of it is recorded; after a second
+    /// [`Error::Unsaved`] its record is in the file, may not survive a crash, and is saved before the next call.
+    pub fn retry(&mut self, mut call: impl FnMut(&mut Recorder) -> Result<Entry>) -> Result<Entry> {
+        if self.is_in_doubt() {
+            self.reopen()?;
+        }
+        let before = self.last_entry();
+        let result = call(self);
+        let Err(Error::Unsaved { .. }) = result else { return result };
+        let number = self.last_entry();
+        let saved = self.ledger.doubted(number);
+        self.reopen()?;
+        if number > before { Ok(Entry { number, saved }) } else { call(self) }
+    }
+
+    /// Makes one call: it gets an entry if it recorded something, and fails if a `sync` failed during it.
+    fn enter(&mut self, call: impl FnOnce(&mut Recorder, u64) -> Result<()>) -> Result<Entry> {
+        if self.log.is_none() {
+            return Ok(Entry::default());
+        }
+        let was_in_doubt = self.is_in_doubt();
+        let number = self.ledger.begin();
+        if let Err(error) = call(self, number) {
+            self.ledger.cancel();
+            return Err(error);
+        }
+        let is_pending = self.answer.as_ref().is_some_and(|answer| answer.is_pending(number))
+            || self.turn.as_ref().is_some_and(|turn| turn.entries.last() == Some(&number));
+        let is_recorded = is_pending || self.ledger.is_written();
+        let entry = if is_recorded { self.ledger.end() } else { self.ledger.cancel() };
+        self.check_sync(was_in_doubt)?;
+        self.note_synced();
+        Ok(entry)
+    }
+
+    /// Fails if a `sync` failed since.
+    fn check_sync(&self, was_in_doubt: bool) -> Result<()> {
+        if was_in_doubt { Ok(()) } else { self.log.as_ref().map_or(Ok(()), Log::check) }
+    }
+
+    /// Notes how far everything is safe, for the case that the next `sync` fails.
+    fn note_synced(&mut self) {
+        if self.log.as_ref().is_some_and(|log| log.is_synced() && !log.is_in_doubt()) {
+            self.ledger.synced_through = self.saved_through();
         }
     }
 
-    fn write(&mut self, pieces: Vec<Piece>, ticket: u64, durability: Durability) -> Result<Ack> {
-        let Some(log) = &mut self.log else { return Ok(Ack::NotRecorded) };
-        log.write(pieces, ticket, durability)?.told()
+    fn write(&mut self, pieces: Vec<Piece>, entries: Vec<u64>, durability: Durability) -> Result<()> {
+        let Some(log) = &mut self.log else { return Ok(()) };
+        let saved = log.write(pieces, durability)?;
+        self.ledger.settle(entries, &saved, log.is_in_doubt());
+        Ok(())
+    }
+
+    fn unit(&self) -> Option<WriteUnit> {
+        self.log.as_ref().map(|log| log.place.writing.unit)
     }
 }
 
 impl Log {
-    /// Whether a second line of the same id goes on with the record. Where a branch begins at it, the record is another
-    /// branch's too, and is left as it is.
+    /// Whether a second line with the id of a record is a further line of it. A record at which a branch starts belongs to
+    /// another branch too, and stays as it is.
     fn joins(&self) -> bool {
         self.place.dialect.traits().repeated_id == RepeatedId::Join && !self.start.chain.branches
     }

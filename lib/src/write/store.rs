@@ -31,7 +31,7 @@ use crate::model::record::{Kind, RecordId, SessionId, Title};
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
 use crate::view::answers::SessionRow;
-use crate::write::recorder::{Ack, Log, Mode, Options, Place, Recorder, Start};
+use crate::write::recorder::{Entry, Log, Mode, Options, Place, Recorder, Start};
 use crate::write::rotate::When;
 use crate::write::trash::{Removed, Trash};
 
@@ -111,8 +111,8 @@ impl<'a> From<&'a Path> for NewSession<'a> {
 /// A record that was added to a session by itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Amended {
-    /// What became of it.
-    pub ack: Ack,
+    /// The entry of its recorder.
+    pub entry: Entry,
     /// What happened on the way.
     pub warnings: Vec<Warning>,
 }
@@ -352,11 +352,11 @@ impl Store {
         self.amend(source, |recorder| recorder.rewind(&to, reason))
     }
 
-    fn amend(&self, source: &Source, say: impl FnOnce(&mut Recorder) -> Result<Ack>) -> Result<Amended> {
+    fn amend(&self, source: &Source, say: impl FnOnce(&mut Recorder) -> Result<Entry>) -> Result<Amended> {
         let mut recorder = self.resume_source(source, None)?;
-        let ack = say(&mut recorder)?;
+        let entry = say(&mut recorder)?;
         recorder.close()?;
-        Ok(Amended { ack, warnings: recorder.warnings() })
+        Ok(Amended { entry, warnings: recorder.warnings() })
     }
 
     /// The trash that a session goes into: its own store's where that is ours, else the one in the folder of our own data.

@@ -1,4 +1,4 @@
-//! Endpoints: one that plays a script, and ones that speak one API or the other and keep what they are asked.
+//! Endpoints: one that plays a script, and one that keeps what it is asked.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -85,45 +85,6 @@ fn events(events: &[Value]) -> String {
 }
 
 /// Thinking, words and a call; then words.
-fn anthropic() -> Vec<String> {
-    let block = |index: u64, start: Value, deltas: &[Value]| {
-        let mut events = vec![json!({"type": "content_block_start", "index": index, "content_block": start})];
-        let delta = |delta: &Value| json!({"type": "content_block_delta", "index": index, "delta": delta});
-        events.extend(deltas.iter().map(delta));
-        events.push(json!({"type": "content_block_stop", "index": index}));
-        events
-    };
-    let message = |blocks: Vec<Vec<Value>>| {
-        let start = json!({"type": "message_start", "message": {"model": "m-1", "usage": {"input_tokens": 5}}});
-        let usage = json!({"type": "message_delta", "delta": {}, "usage": {"output_tokens": 7}});
-        let end = [usage, json!({"type": "message_stop"})];
-        events(&[vec![start], blocks.concat(), end.to_vec()].concat())
-    };
-    let text = |text: &str| json!({"type": "text_delta", "text": text});
-    let json_piece = |json: &str| json!({"type": "input_json_delta", "partial_json": json});
-    vec![
-        message(vec![
-            block(
-                0,
-                json!({"type": "thinking"}),
-                &[
-                    json!({"type": "thinking_delta", "thinking": "Let me "}),
-                    json!({"type": "thinking_delta", "thinking": "look."}),
-                    json!({"type": "signature_delta", "signature": "c2ln"}),
-                ],
-            ),
-            block(1, json!({"type": "text"}), &[text("I "), text("look.")]),
-            block(
-                2,
-                json!({"type": "tool_use", "id": "toolu_1", "name": "read_file", "input": {}}),
-                &[json_piece("{\"path\": "), json_piece("\"tide.txt\"}")],
-            ),
-        ]),
-        message(vec![block(0, json!({"type": "text"}), &[text("It is "), text("high.")])]),
-    ]
-}
-
-/// The same in the words of the other API.
 fn openai() -> Vec<String> {
     let delta = |delta: Value| json!({"model": "m-1", "choices": [{"index": 0, "delta": delta}]});
     let call = |id: Value, name: Value, arguments: &str| {
@@ -146,46 +107,37 @@ fn openai() -> Vec<String> {
     ]
 }
 
-fn chat(place: &Place, api: &str, url: &str, more: &[&str], lines: &str) -> Spoken {
-    let (variable, url) = match api {
-        "anthropic" => ("ANTHROPIC_BASE_URL", url.to_owned()),
-        _ => ("OPENAI_BASE_URL", format!("{url}/v1")),
-    };
-    let mut agent = place.agent(more);
-    agent.env_remove("OPENAI_BASE_URL").env(variable, url);
-    speak(&mut agent, lines)
+fn chat(place: &Place, url: &str, more: &[&str], lines: &str) -> Spoken {
+    speak(place.agent(more).env("OPENAI_BASE_URL", format!("{url}/v1")), lines)
 }
 
 #[test]
-fn both_apis_are_spoken_and_a_resumed_session_is_told_whole() {
-    for api in ["anthropic", "openai"] {
-        let answers = || if api == "anthropic" { anthropic() } else { openai() };
-        for format in crate::FORMATS {
-            let place = Place::new(format, &json!([]));
-            std::fs::write(place.cwd().join("tide.txt"), "flood").unwrap();
-            let (url, served) = serve(answers());
-            let spoken = chat(&place, api, &url, &[], "How is the tide?\n").well();
-            assert!(spoken.out.contains("I look.") && spoken.out.contains("It is high."), "{}", spoken.out);
-            let asked = served.join().unwrap();
-            let in_turn = &asked[1]["messages"];
-            assert_eq!(complaints(api, format, in_turn), [""; 0], "{api} {format}: {in_turn}");
-            assert!(in_turn.to_string().contains("flood"), "{api} {format}: {in_turn}");
-            assert_eq!(asked[0]["model"], "m-1");
+fn a_resumed_session_is_sent_whole() {
+    for format in crate::FORMATS {
+        let place = Place::new(format, &json!([]));
+        std::fs::write(place.cwd().join("tide.txt"), "flood").unwrap();
+        let (url, served) = serve(openai());
+        let spoken = chat(&place, &url, &[], "How is the tide?\n").well();
+        assert!(spoken.out.contains("I look.") && spoken.out.contains("It is high."), "{}", spoken.out);
+        let asked = served.join().unwrap();
+        let in_turn = &asked[1]["messages"];
+        assert_eq!(complaints("openai", format, in_turn), [""; 0], "{format}: {in_turn}");
+        assert!(in_turn.to_string().contains("flood"), "{format}: {in_turn}");
+        assert_eq!(asked[0]["model"], "m-1");
 
-            let (url, served) = serve(answers().split_off(1));
-            chat(&place, api, &url, &["--continue"], "And now?\n").well();
-            let sent = served.join().unwrap().remove(0)["messages"].take();
-            assert_eq!(complaints(api, format, &sent), [""; 0], "{api} {format}: {sent}");
-            let text = sent.to_string();
-            for words in ["How is the tide?", "It is high.", "And now?"] {
-                assert_eq!(text.matches(words).count(), 1, "{api} {format}: {sent}");
-            }
-            // The words of an answer that calls are all that fluux has no place for.
-            assert_eq!(text.contains("flood"), format != "fluux", "{api} {format}: {sent}");
-            let session = place.newest();
-            assert!(session.issues().is_empty(), "{api} {format}: {:?}", session.issues());
-            assert_eq!(said(&messages(&session)).last().unwrap(), "model: It is high.");
+        let (url, served) = serve(openai().split_off(1));
+        chat(&place, &url, &["--continue"], "And now?\n").well();
+        let sent = served.join().unwrap().remove(0)["messages"].take();
+        assert_eq!(complaints("openai", format, &sent), [""; 0], "{format}: {sent}");
+        let text = sent.to_string();
+        for words in ["How is the tide?", "It is high.", "And now?"] {
+            assert_eq!(text.matches(words).count(), 1, "{format}: {sent}");
         }
+        // fluux has no place for an answer that calls tools.
+        assert_eq!(text.contains("flood"), format != "fluux", "{format}: {sent}");
+        let session = place.newest();
+        assert!(session.issues().is_empty(), "{format}: {:?}", session.issues());
+        assert_eq!(said(&messages(&session)).last().unwrap(), "model: It is high.");
     }
 }
 
@@ -204,7 +156,7 @@ fn an_answer_that_breaks_off_is_kept_and_the_failure_is_told() {
         for format in crate::FORMATS {
             let place = Place::new(format, &json!([]));
             let (url, served) = serve(vec![answer.clone(), whole.clone()]);
-            let spoken = chat(&place, "openai", &url, &[], "one\ntwo\n").well();
+            let spoken = chat(&place, &url, &[], "one\ntwo\n").well();
             assert!(spoken.err.contains(why), "{format} {why}: {}", spoken.err);
             let sent = &served.join().unwrap()[1]["messages"];
             assert_eq!(complaints("openai", format, sent), [""; 0], "{format} {why}: {sent}");

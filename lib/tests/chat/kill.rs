@@ -1,5 +1,6 @@
 //! What the agent acknowledged before a kill -9 is read after it, and the session goes on.
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
 
@@ -59,22 +60,28 @@ fn acks_before_a_kill(place: &Place, round: u32, random: &mut Random) -> Vec<Val
     let mut input = agent.stdin.take().unwrap();
     input.write_all(prompts.as_bytes()).unwrap();
     let mut lines = BufReader::new(agent.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let ack = |line: String| {
-        let ack: Value = serde_json::from_str(&line).ok()?;
-        ack["id"].is_string().then_some(ack)
+    let mut texts = HashMap::new();
+    // A line names what was recorded and which entries are on disk since.
+    let mut acks_of = |line: String| -> Vec<Value> {
+        let Ok(line) = serde_json::from_str::<Value>(&line) else { return Vec::new() };
+        let Some(reports) = line["reports"].as_array() else { return Vec::new() };
+        texts.insert(line["entry"].as_u64().unwrap(), line["text"].clone());
+        let saved = reports.iter().filter_map(|report| Some((report["entry"].as_u64()?, report["result"].get("Ok")?)));
+        let ack = |(entry, saved): (u64, &Value)| json!({"text": texts.get(&entry), "id": saved["id"], "losses": saved["losses"]});
+        saved.map(ack).collect()
     };
     let wanted = random.below(60) as usize;
-    let mut acks: Vec<Value> = lines.by_ref().filter_map(ack).take(wanted).collect();
+    let mut acks: Vec<Value> = lines.by_ref().flat_map(&mut acks_of).take(wanted).collect();
     std::thread::sleep(Duration::from_micros(random.below(3_000)));
     agent.kill().unwrap();
-    acks.extend(lines.filter_map(ack));
+    acks.extend(lines.flat_map(acks_of));
     agent.wait().unwrap();
     acks
 }
 
 fn check(session: &Session, acks: &[Value], format: &str, seed: u64) {
     // What a record costs may be told beside it, where nothing has a name.
-    for ack in acks.iter().filter(|ack| ack["text"] != "") {
+    for ack in acks.iter().filter(|ack| ack["text"].is_string()) {
         let id = ack["id"].as_str().unwrap();
         let record = session.find(id).unwrap_or_else(|_| panic!("seed {seed}: {format} lost {id}: {ack}"));
         // An answer may be several records, and its last one names them all.

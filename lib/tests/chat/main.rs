@@ -1,4 +1,4 @@
-//! The example agent from outside: every command, every format, both APIs, and kill -9 at any moment.
+//! The example agent from outside: every command, every format, and kill -9 at any moment.
 //!
 //! The agent is this test program again, told by the environment to be it.
 #![cfg(unix)]
@@ -74,7 +74,7 @@ impl Place {
         let mut agent = Command::new(std::env::current_exe().unwrap());
         agent.args(["--exact", "is_the_agent", "--nocapture", "--test-threads=1"]);
         agent.env(ARGUMENTS, arguments.join("\n")).current_dir(self.cwd());
-        agent.env_remove("ANTHROPIC_BASE_URL").env("OPENAI_BASE_URL", &self.endpoint).env("MODEL", "m-1");
+        agent.env("OPENAI_BASE_URL", &self.endpoint).env("MODEL", "m-1");
         agent.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         agent
     }
@@ -216,22 +216,12 @@ fn a_model_is_told_that_a_file_goes_on() {
 #[test]
 fn each_command_does_what_it_says() {
     let place = Place::new("native", &three_answers());
-    let spoken = place
-        .chat(&[], "one\n/title Tides\n/todos look\n/todos sail\n/todos 1\n/todos\ntwo\n/rewind 1\nthree\n/export\n")
-        .well();
-    assert!(spoken.out.contains("[completed] look\n[pending] sail\n"), "{}", spoken.out);
+    let spoken = place.chat(&[], "one\n/title Tides\ntwo\n/rewind 1\nthree\n").well();
     let session = place.newest();
     assert_eq!(session.title().unwrap().text, "Tides");
     let expected = ["user: one", "model: The first answer.", "user: three", "model: The second answer."];
     assert_eq!(said(&messages(&session)), expected);
     assert_eq!(session.heads().len(), 2, "what was left stays a branch");
-    let exported = spoken.out.lines().find(|line| line.starts_with('[') && line.contains("\"parts\"")).unwrap();
-    let exported: Vec<Message> = serde_json::from_str(exported).unwrap();
-    assert_eq!(exported, messages(&session));
-
-    let todos = place.chat(&["--continue"], "/todos\n").well();
-    assert!(todos.out.contains("[completed] look\n[pending] sail\n"), "{}", todos.out);
-
     let before = std::fs::read(session.path()).unwrap();
     let forked = place.chat(&["--continue"], "/fork\nfour\n").well();
     assert_ne!(forked.session(), spoken.session());

@@ -270,7 +270,7 @@ fn what_an_agent_records_is_a_list_of_messages() {
         .assistant(said(vec![Part::reasoning("Hm."), Part::text("Let me look."), called("c1"), called("c2")]))
         .unwrap();
     for (id, outcome) in [("c2", Outcome::Failed("no".into())), ("c1", Outcome::Done)] {
-        recorder.tool_result(result(id, json!("ok"), outcome)).unwrap();
+        recorder.tool_results(result(id, json!("ok"), outcome)).unwrap();
     }
     recorder.assistant("One file.").unwrap();
     recorder.close().unwrap();

@@ -625,7 +625,7 @@ fn an_answer_that_comes_in_pieces_is_an_item_a_part_and_its_cost_counts_once() {
     }
     recorder.delta(Delta::Part(called("t", "c1", json!({})))).unwrap();
     recorder.finish_answer(Some(usage)).unwrap();
-    recorder.tool_result(gave("c1", "ok", Outcome::Done).content().unwrap().clone()).unwrap();
+    recorder.tool_results(gave("c1", "ok", Outcome::Done).content().unwrap().clone()).unwrap();
     recorder.assistant("Four.").unwrap();
     recorder.usage(usage).unwrap();
     assert!(matches!(recorder.todos(vec![todo("x")]), Err(Error::CannotStore { what, .. }) if what == "todos"));

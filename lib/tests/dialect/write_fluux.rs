@@ -21,7 +21,6 @@ use scrollback::session::Session;
 use scrollback::session::read::source::Source;
 use scrollback::view::history::View;
 use scrollback::write::fork::Fork;
-use scrollback::write::recorder::Ack;
 use serde_json::{Map, Value, json};
 
 const THUMB: &str = "\u{1F44D}";
@@ -304,14 +303,13 @@ fn a_turn_is_on_disk_when_the_model_has_spoken_last() {
     assert_eq!(written.id().as_str(), "alice@example.com");
     let mut recorder = written.store.resume("alice@example.com").unwrap();
     let call = call("read", "c1", ToolState::called(json!({})));
-    let held = recorder.assistant(vec![Part::text("Let me look."), call]).unwrap();
-    assert!(matches!(held, Ack::Held { .. }));
-    assert!(matches!(recorder.tool_result(result("c1", "x", Outcome::Done)).unwrap(), Ack::Held { .. }));
-    assert_eq!(recorder.unsaved().len(), 2);
-    let Ack::Saved(saved) = recorder.assistant("It says x.").unwrap() else { panic!("the turn is over") };
+    assert_eq!(recorder.assistant(vec![Part::text("Let me look."), call]).unwrap().saved, None);
+    assert_eq!(recorder.tool_results(result("c1", "x", Outcome::Done)).unwrap().saved, None);
+    assert_eq!((recorder.saved_through(), recorder.last_entry()), (0, 2));
+    let saved = recorder.assistant("It says x.").unwrap().saved.unwrap();
     let lost: Vec<&str> = saved.losses.iter().map(|loss| loss.what.name()).collect();
     assert_eq!(lost, ["tool call", "tool result", "text"]);
-    assert!(recorder.unsaved().is_empty());
+    assert_eq!(recorder.saved_through(), 3);
     for refused in [recorder.title("t"), recorder.todos(Vec::new()), recorder.usage(Usage::default())] {
         assert!(matches!(refused, Err(Error::CannotStore { .. })), "{refused:?}");
     }

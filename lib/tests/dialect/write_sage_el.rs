@@ -307,7 +307,7 @@ fn what_an_agent_records_is_one_conversation_with_true_metadata() {
     let called = |id: &str| call("Bash", id, ToolState::called(json!({"command": "ls"})));
     recorder.assistant(said(vec![Part::text("Let me look."), called("c1"), called("c2")])).unwrap();
     for (id, outcome) in [("c2", Outcome::Failed("no".into())), ("c1", Outcome::Done)] {
-        recorder.tool_result(result(id, json!("ok"), outcome)).unwrap();
+        recorder.tool_results(result(id, json!("ok"), outcome)).unwrap();
     }
     recorder.assistant("One file.").unwrap();
     // It is the project's one conversation now, and will be one of its archives: it has a name of its own.
@@ -395,7 +395,7 @@ fn each_response_of_a_turn_has_its_own_model_time_and_cost() {
         for (at, answer) in answers.into_iter().enumerate() {
             recorder.assistant(answer).unwrap();
             if at == 0 {
-                recorder.tool_result(result("c1", json!("ok"), Outcome::Done)).unwrap();
+                recorder.tool_results(result("c1", json!("ok"), Outcome::Done)).unwrap();
             }
         }
         let path = recorder.path().unwrap().to_owned();

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use scrollback::model::error::Error;
 use scrollback::model::host::Host;
-use scrollback::write::recorder::{Ack, Delta, Recorder};
+use scrollback::write::recorder::{Delta, Entry, Recorder};
 use scrollback::write::store::{NewSession, Policy, Store};
 
 use crate::support::random::Random;
@@ -64,9 +64,9 @@ fn record_until_killed(folder: &Path, number: u64) {
     }
 }
 
-fn tell(ack: scrollback::model::error::Result<Ack>, words: &str) {
-    if let Ack::Saved(saved) = ack.unwrap() {
-        println!("ack {} {words}", saved.id);
+fn tell(entry: scrollback::Result<Entry>, words: &str) {
+    if let Some(id) = entry.unwrap().id() {
+        println!("ack {id} {words}");
     }
 }
 

@@ -11,7 +11,7 @@ use scrollback::model::loss::Loss;
 use scrollback::model::record::{Body, Context, RecordId, SessionId};
 use scrollback::session::Session;
 use scrollback::view::history::View;
-use scrollback::write::recorder::{Ack, Delta, Recorder, Saved};
+use scrollback::write::recorder::{Delta, Entry, Recorder, Saved};
 use scrollback::write::store::Store;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -37,10 +37,9 @@ enum Came {
 }
 
 impl Came {
-    fn of(ack: Result<Ack, Error>) -> Came {
-        match ack {
-            Ok(Ack::Saved(saved)) => Came::Saved(saved),
-            Ok(Ack::Held { .. } | Ack::NotRecorded) => Came::Nothing,
+    fn of(entry: Result<Entry, Error>) -> Came {
+        match entry {
+            Ok(entry) => entry.saved.map_or(Came::Nothing, Came::Saved),
             Err(Error::CannotStore { what, .. }) => Came::Refused(what),
             Err(error) => panic!("{error}"),
         }
@@ -71,27 +70,28 @@ impl Pen {
 
     /// Writes what comes next, whatever comes of it. What would wait for the end of its turn ends it.
     fn put(&mut self, body: Body) {
-        let ack = self.recorder.record(body);
-        let Ok(Ack::Held { ticket }) = ack else { return self.came.push(Came::of(ack)) };
-        let came = match self.recorder.end_turn() {
-            Ok(()) => Came::Saved(self.recorder.settled().into_iter().find(|saved| saved.ticket == ticket).unwrap()),
-            Err(error) => Came::of(Err(error)),
+        let came = match Came::of(self.recorder.record(body)) {
+            Came::Nothing => Came::of(self.recorder.end_turn().map(|saved| Entry { number: 0, saved })),
+            came => came,
         };
         self.came.push(came);
     }
 
     /// Notes what came of a call of the recorder.
-    pub(crate) fn hear(&mut self, ack: Result<Ack, Error>) -> RecordId {
-        self.came.push(Came::of(ack));
+    pub(crate) fn hear(&mut self, entry: Result<Entry, Error>) -> RecordId {
+        self.came.push(Came::of(entry));
         self.recorder.head().unwrap().clone()
     }
 
     /// Writes an answer piece by piece.
     pub(crate) fn stream(&mut self, deltas: impl IntoIterator<Item = Delta>) {
+        self.recorder.keep_reports();
         for delta in deltas {
-            let ack = self.recorder.delta(delta);
-            self.hear(ack);
-            self.came.extend(self.recorder.settled().into_iter().map(Came::Saved));
+            self.recorder.delta(delta).unwrap();
+            self.came.extend(self.recorder.reports().into_iter().map(|report| match report.result {
+                Ok(saved) => Came::Saved(saved),
+                Err(why) => Came::Refused(why),
+            }));
         }
     }
 

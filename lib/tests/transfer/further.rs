@@ -37,7 +37,7 @@ fn rich_by(model: &str, folder: &std::path::Path) -> Session {
     let result =
         |id: &str, outcome| ToolResult { name: Some("read_file".to_owned()), ..result(id, "what it gave", outcome) };
     recorder
-        .tool_result(vec![result("c1", Outcome::Done), result("c2", Outcome::Failed("no such file".to_owned()))])
+        .tool_results(vec![result("c1", Outcome::Done), result("c2", Outcome::Failed("no such file".to_owned()))])
         .unwrap();
     let todo = Todo { status: "completed".to_owned(), ..todo("look") };
     let last = Content {

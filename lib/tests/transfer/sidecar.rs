@@ -152,7 +152,7 @@ fn a_call_that_was_made_meanwhile_keeps_its_result() {
                     ..said::said([Part::Text(TextPart { text: "I look.".to_owned(), ..TextPart::default() }), call])
                 })
                 .unwrap();
-            recorder.tool_result(said::result("p1", "ebb", Outcome::Done)).unwrap();
+            recorder.tool_results(said::result("p1", "ebb", Outcome::Done)).unwrap();
             recorder.close().unwrap();
             let back = convert(&open(named(to), &there.path), named(from), &folder.path().join("back.jsonl")).unwrap();
             let mut expected = outline(&before);

@@ -11,7 +11,7 @@ use scrollback::model::message::{Part, ToolState};
 use scrollback::model::record::{Content, Kind, Outcome, RecordId, Thinking, ToolResult, Usage};
 use scrollback::model::thinking::Triggers;
 use scrollback::session::{Session, State};
-use scrollback::write::recorder::{Ack, Delta, Durability, Options, Recorder, Warning};
+use scrollback::write::recorder::{Delta, Durability, Entry, Options, Recorder, Warning};
 use scrollback::write::store::{NewSession, Policy, Store};
 use serde_json::json;
 use tempfile::TempDir;
@@ -42,8 +42,8 @@ impl Place {
     }
 }
 
-fn id(ack: &Ack) -> RecordId {
-    ack.id().unwrap().clone()
+fn id(entry: &Entry) -> RecordId {
+    entry.id().unwrap().clone()
 }
 
 fn call(id: &str) -> Part {
@@ -83,7 +83,7 @@ fn what_was_recorded_is_read_back() {
         .assistant(vec![Part::reasoning("The harbour?"), Part::text("Let me look."), call("c1"), call("c2")])
         .unwrap();
     recorder
-        .tool_result(vec![result("c1", Outcome::Done), result("c2", Outcome::Failed("no such file".to_owned()))])
+        .tool_results(vec![result("c1", Outcome::Done), result("c2", Outcome::Failed("no such file".to_owned()))])
         .unwrap();
     recorder.assistant("At 04:12.").unwrap();
     recorder.usage(Usage { input: Some(10), output: Some(3), ..Usage::default() }).unwrap();
@@ -126,7 +126,7 @@ fn a_stream_is_one_record_and_every_piece_is_on_disk() {
     recorder.delta(Delta::Reasoning("Hm".to_owned())).unwrap();
     recorder.delta(Delta::Part(call("c1"))).unwrap();
     recorder.finish_answer(Some(Usage { output: Some(7), ..Usage::default() })).unwrap();
-    recorder.tool_result(result("c1", Outcome::Denied(None))).unwrap();
+    recorder.tool_results(result("c1", Outcome::Denied(None))).unwrap();
     drop(recorder);
     let session = place.session();
     assert_eq!(session.issues(), []);
@@ -179,12 +179,12 @@ fn a_resume_point_has_the_state_of_its_last_message() {
 
 #[test]
 fn durability_follows_the_kind_unless_somebody_says_otherwise() {
-    let durability = |ack: Ack| if let Ack::Saved(saved) = ack { saved.durability } else { panic!("{ack:?}") };
+    let durability = |entry: Entry| entry.saved.unwrap().durability;
     let place = place();
     let mut recorder = place.create();
     assert_eq!(durability(recorder.user("q").unwrap()), Durability::Sync);
     assert_eq!(durability(recorder.assistant(vec![call("c")]).unwrap()), Durability::Flush);
-    assert_eq!(durability(recorder.tool_result(result("c", Outcome::Done)).unwrap()), Durability::Flush);
+    assert_eq!(durability(recorder.tool_results(result("c", Outcome::Done)).unwrap()), Durability::Flush);
     assert_eq!(durability(recorder.assistant("a").unwrap()), Durability::Sync);
     let options = Options { durability: Some(Durability::Flush), triggers: Triggers::usual(), redactor: None };
     let mut recorder = place.store.clone().with_options(options).create(Path::new(PROJECT)).unwrap();
@@ -195,9 +195,9 @@ fn durability_follows_the_kind_unless_somebody_says_otherwise() {
 #[test]
 fn a_disabled_recorder_records_nothing() {
     let mut recorder = Recorder::disabled();
-    assert_eq!(recorder.user("q").unwrap(), Ack::NotRecorded);
-    assert_eq!(recorder.delta(Delta::Text("a".to_owned())).unwrap(), Ack::NotRecorded);
-    assert_eq!(recorder.finish_answer(None).unwrap(), Ack::NotRecorded);
+    assert_eq!(recorder.user("q").unwrap(), Entry::default());
+    assert_eq!(recorder.delta(Delta::Text("a".to_owned())).unwrap(), Entry::default());
+    assert_eq!(recorder.finish_answer(None).unwrap(), Entry::default());
     recorder.close().unwrap();
 }
 

@@ -21,7 +21,7 @@ use scrollback::model::issue::quoted;
 use scrollback::model::loss::{Loss, LossKind, Lost};
 use scrollback::model::message::Message;
 use scrollback::model::record::{Body, RecordId, Restore, Thinking, Todo, ToolResult, Usage};
-use scrollback::write::recorder::{Ack, Delta, Recorder};
+use scrollback::write::recorder::{Delta, Entry, Recorder};
 use serde_json::Value;
 
 /// A longer line is refused: its record could not be read back.
@@ -174,17 +174,17 @@ impl Ingest {
     }
 
     /// Records an op. A failed `sync` is tried once more, as [`Recorder::retry`] says.
-    pub(crate) fn apply(&mut self, op: &Op, recorder: &mut Recorder) -> Result<Ack> {
+    pub(crate) fn apply(&mut self, op: &Op, recorder: &mut Recorder) -> Result<Entry> {
         match op {
             Op::Step => {
                 self.step_from = recorder.head().cloned();
-                Ok(Ack::NotRecorded)
+                Ok(Entry::default())
             }
             op => recorder.retry(|recorder| self.call(op.clone(), recorder)),
         }
     }
 
-    fn call(&self, op: Op, recorder: &mut Recorder) -> Result<Ack> {
+    fn call(&self, op: Op, recorder: &mut Recorder) -> Result<Entry> {
         match op {
             Op::Body(body) => recorder.record(*body),
             Op::Todos(todos) => recorder.todos(todos),
@@ -202,17 +202,17 @@ impl Ingest {
             Op::Delta(delta) => recorder.delta(delta),
             Op::Result(result) => recorder.early_result(*result),
             Op::Reset => self.reset(recorder),
-            Op::EndStep(None) if !recorder.is_answering() => Ok(Ack::NotRecorded),
+            Op::EndStep(None) if !recorder.is_answering() => Ok(Entry::default()),
             Op::Finish(usage) | Op::EndStep(usage) => recorder.finish_answer(usage),
-            Op::Step => Ok(Ack::NotRecorded),
+            Op::Step => Ok(Entry::default()),
         }
     }
 
     /// Discards the current answer: what is on disk becomes a branch.
-    fn reset(&self, recorder: &mut Recorder) -> Result<Ack> {
+    fn reset(&self, recorder: &mut Recorder) -> Result<Entry> {
         recorder.drop_answer();
         match &self.step_from {
-            from if from.as_ref() == recorder.head() => Ok(Ack::NotRecorded),
+            from if from.as_ref() == recorder.head() => Ok(Entry::default()),
             Some(from) => recorder.rewind(&from.clone(), Some("the step was reset".to_owned())),
             None => Err(Error::OutOfOrder("the session begins with this step")),
         }

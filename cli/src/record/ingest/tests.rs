@@ -8,7 +8,7 @@ use scrollback::model::record::{Body, Content};
 use scrollback::session::Session;
 use scrollback::session::read::source::Source;
 use scrollback::view::stream::{Chunks, Update};
-use scrollback::write::recorder::{Ack, Recorder};
+use scrollback::write::recorder::Recorder;
 use serde_json::{Value, json};
 
 use super::Ingest;
@@ -41,10 +41,10 @@ fn record_quietly(lines: &[&[u8]]) -> Recorded {
         reports.extend(parsed.losses.iter().map(|loss| format!("{seq} {:?}: {}", loss.kind, loss.what)));
         for op in parsed.ops {
             match ingest.apply(&op, &mut recorder) {
-                Ok(Ack::Saved(saved)) => {
-                    reports.extend(saved.losses.iter().map(|loss| format!("{seq} {:?}: {}", loss.kind, loss.what)));
+                Ok(entry) => {
+                    let losses = entry.saved.map(|saved| saved.losses).unwrap_or_default();
+                    reports.extend(losses.iter().map(|loss| format!("{seq} {:?}: {}", loss.kind, loss.what)));
                 }
-                Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
                 Err(error) => reports.push(format!("{seq} refused: {error}")),
             }
         }

@@ -25,8 +25,8 @@ pub enum Warning {
     InUse,
     /// Some sessions could not be read: a newer one may be among them.
     Unread,
-    /// Too many pending calls were never asked about: the results of the oldest are dropped.
-    Forgotten,
+    /// The format cannot store part of an answer.
+    NotStored,
 }
 
 impl fmt::Display for Warning {
@@ -41,7 +41,7 @@ impl fmt::Display for Warning {
             Warning::Shortened => "the session file was truncated by another program; records are lost",
             Warning::TornPiece => "a record did not fit on the disk, and part of it stayed in the file",
             Warning::NoLocks => "this file system has no locks; do not let another program write to this session",
-            Warning::Forgotten => "too many pending calls were not asked about; the oldest results were dropped",
+            Warning::NotStored => "the format cannot store part of an answer; it is not recorded",
             Warning::NoSidecar => "the metadata file could not be written; the session file itself is complete",
         })
     }

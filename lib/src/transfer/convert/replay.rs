@@ -23,7 +23,7 @@ use crate::model::loss::{LossKind, Losses, Lost};
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Kind, RecordId, SessionId, Usage};
 use crate::session::{RecordRef, Session};
-use crate::write::recorder::{Ack, ParentRecord, Recorder, Saved};
+use crate::write::recorder::{Entry, ParentRecord, Recorder, Saved};
 use crate::write::store::Store;
 use infer::costs_of;
 pub(super) use restore::restore;
@@ -270,15 +270,15 @@ impl<'s> Replay<'s> {
         &mut self,
         first: RecordRef<'s>,
         group: &[RecordRef<'s>],
-        came: Result<Ack>,
+        came: Result<Entry>,
         on: Option<(ParentRecord, Kind)>,
     ) -> Result<()> {
         match came {
-            Ok(Ack::Held { .. }) => {
+            Ok(Entry { saved: None, .. }) => {
                 self.held.extend(group);
                 return Ok(());
             }
-            Ok(Ack::Saved(saved)) => {
+            Ok(Entry { saved: Some(saved), .. }) => {
                 self.note(&first.id(), saved);
                 if !first.is_side() {
                     self.follow(first);
@@ -287,7 +287,6 @@ impl<'s> Replay<'s> {
                     self.path.add(&on, kind, written);
                 }
             }
-            Ok(Ack::NotRecorded) => {}
             Err(error) => self.refuse(first, error, first.kind())?,
         }
         self.keep_tip(group);

@@ -31,7 +31,7 @@ pub(crate) enum On {
     /// Any record.
     Record(RecordId),
     /// It is a further piece of this record.
-    Again(ParentRecord),
+    Append(ParentRecord),
 }
 
 impl Piece {
@@ -74,12 +74,12 @@ impl Log {
         let (id, parent) = match &on {
             On::ParentRecord | On::TipAnew => (RecordId((self.place.host.new_id)()), tip_before.clone()),
             On::Record(parent) => (RecordId((self.place.host.new_id)()), Some(parent.clone())),
-            On::Again(record) => (record.id.clone(), record.parent.clone()),
+            On::Append(record) => (record.id.clone(), record.parent.clone()),
         };
         if kind == Kind::Assistant && matches!(on, On::TipAnew) {
             chain.answer = None;
         }
-        if kind == Kind::Assistant && !matches!(on, On::Again(_)) && fragment.is_none_or(|piece| piece.seq == 0) {
+        if kind == Kind::Assistant && !matches!(on, On::Append(_)) && fragment.is_none_or(|piece| piece.seq == 0) {
             chain.answer.get_or_insert_with(|| id.clone());
         }
         let branches = chain.branches || matches!(&on, On::Record(to) if tip_before.as_ref() != Some(to));
@@ -118,7 +118,7 @@ impl Log {
         links.dedup_by(|a, b| a == b && **a != Names::Place);
         let (lines, is_link) = (written.lines.len() as u64, !links.is_empty());
         let is_message = matches!(kind, Kind::User | Kind::Assistant | Kind::ToolResult | Kind::System);
-        if is_message && !matches!(on, On::Again(_)) {
+        if is_message && !matches!(on, On::Append(_)) {
             batch.messages += links.len() as u64;
         }
         for line in &written.lines {
@@ -134,7 +134,7 @@ impl Log {
             if let (Body::Rewind(_), On::Record(to)) = (&body, on) {
                 chain.tip = Some(ParentRecord { id: to, parent: None, kind: Kind::Other, lines: 1 });
             }
-        } else if let On::Again(_) = on {
+        } else if let On::Append(_) = on {
             for known in chain.tip.iter_mut().chain(&mut chain.answered).filter(|known| known.id == id) {
                 known.lines += lines;
             }

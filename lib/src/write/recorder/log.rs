@@ -8,10 +8,9 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::draft::{Batch, On, Piece};
+use super::sidecar::Title;
 use super::start::Start;
-use super::telling::Title;
-use super::tickets::Wrote;
-use super::{Durability, Saved, Unsaved};
+use super::{Durability, Saved};
 use crate::dialect::Dialect;
 use crate::dialect::writer::{Names, Writer};
 use crate::disk::Disk;
@@ -19,7 +18,6 @@ use crate::disk::append::{Appender, OnReplaced, Warning};
 use crate::model::error::{Error, Result};
 use crate::model::git;
 use crate::model::host::Host;
-use crate::model::loss::Losses;
 use crate::model::record::{Body, Context, Kind, RecordId, SessionId};
 use crate::redact::Redactor;
 use crate::session::read::open::ReadOptions;
@@ -80,10 +78,6 @@ pub(crate) struct Log {
 
 /// Lines that were appended since the last good `sync`.
 struct Unsynced {
-    ticket: u64,
-    id: RecordId,
-    kind: Kind,
-    losses: Losses,
     offset: u64,
     bytes: Vec<u8>,
 }
@@ -121,27 +115,37 @@ impl Log {
         self.appender.path()
     }
 
-    /// Whether anything can be written: after a failed `sync` nothing can.
+    /// Fails after a failed `sync`: nothing can be written until [`Log::reopen`].
     pub(crate) fn check(&self) -> Result<()> {
         self.failed.as_ref().map_or(Ok(()), |why| Err(self.not_saved(why.clone())))
     }
 
-    /// Writes pieces that belong together in one call, all or nothing, and moves the head behind them. Where the session was
-    /// ended meanwhile, they begin the next one.
-    pub(crate) fn write(&mut self, pieces: Vec<Piece>, ticket: u64, durability: Durability) -> Result<Wrote> {
+    /// Whether a `sync` failed, so that lines in the file may be lost.
+    pub(crate) fn is_in_doubt(&self) -> bool {
+        self.failed.is_some()
+    }
+
+    /// Whether every line is as safe as it was asked to be.
+    pub(crate) fn is_synced(&self) -> bool {
+        self.unsynced.is_empty()
+    }
+
+    /// Writes pieces that belong together with one append, all or nothing, and moves the head behind them. If the session was
+    /// ended meanwhile, they start the next one. A `sync` that fails afterwards is no error here: see [`Log::is_in_doubt`].
+    pub(crate) fn write(&mut self, pieces: Vec<Piece>, durability: Durability) -> Result<Saved> {
         let ends = self.place.writing.ended_path.is_some() && self.place.mode == Mode::Live;
         let again = if ends { pieces.clone() } else { Vec::new() };
-        match self.write_here(pieces, ticket, durability) {
+        match self.write_here(pieces, durability) {
             Err(Error::Ended(_)) => {
-                self.go_on_in_another()?;
-                self.write_here(again, ticket, durability)
+                self.continue_in_successor()?;
+                self.write_here(again, durability)
             }
-            wrote => wrote,
+            saved => saved,
         }
     }
 
-    /// Another file has the log's name: that is another session.
-    fn go_on_in_another(&mut self) -> Result<()> {
+    /// Continues in the session whose file has the log's name now.
+    fn continue_in_successor(&mut self) -> Result<()> {
         let source = Source::file(self.place.dialect, self.path());
         let session = self.place.disk.read_session(&source, &ReadOptions::plain((self.place.host.now)()))?;
         self.place.session = match session.head() {
@@ -152,7 +156,7 @@ impl Log {
         Ok(())
     }
 
-    fn write_here(&mut self, pieces: Vec<Piece>, ticket: u64, durability: Durability) -> Result<Wrote> {
+    fn write_here(&mut self, pieces: Vec<Piece>, durability: Durability) -> Result<Saved> {
         self.check()?;
         let durability = self.durability.unwrap_or(durability);
         let at = self.clock();
@@ -160,7 +164,7 @@ impl Log {
         let mut batch = Batch { bytes: std::mem::take(&mut self.buffer), ..Batch::default() };
         let mut kind = Kind::Other;
         // A further piece of a record may be of one that others hang on already.
-        let is_new = !pieces.iter().any(|piece| matches!(piece.on, On::Again(_)));
+        let is_new = !pieces.iter().any(|piece| matches!(piece.on, On::Append(_)));
         for piece in pieces {
             kind = piece.body.kind();
             self.draft(piece, at, &mut chain, &mut batch)?;
@@ -206,24 +210,20 @@ impl Log {
                 (self.title, self.sidecar_at) = (Title::Due, None);
             }
         }
-        let losses = batch.losses;
-        // Where nobody asked that records survive the machine, there is nothing to remember for a `sync` that fails.
+        // With `Flush` for all records, there is nothing to remember for a `sync` that fails.
         if self.durability != Some(Durability::Flush) {
             self.unsynced_bytes += batch.bytes.len();
-            let (id, losses, bytes) = (id.clone(), losses.clone(), batch.bytes.clone());
-            self.unsynced.push(Unsynced { ticket, id, kind, losses, offset, bytes });
+            self.unsynced.push(Unsynced { offset, bytes: batch.bytes.clone() });
         }
         self.buffer = batch.bytes;
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER_LIMIT_BYTES);
-        let (durability, doubt) = match durability {
-            Durability::Flush if self.unsynced_bytes < UNSYNCED_LIMIT_BYTES => (Durability::Flush, None),
-            Durability::Flush | Durability::Sync => (Durability::Sync, self.sync().err()),
-        };
-        if doubt.is_none() {
+        let is_flush = durability == Durability::Flush && self.unsynced_bytes < UNSYNCED_LIMIT_BYTES;
+        let durability = if is_flush { Durability::Flush } else { Durability::Sync };
+        if is_flush || self.sync().is_ok() {
             self.tell_sidecar_in_time(at);
         }
-        Ok(Wrote { saved: Saved { ticket, id, durability, losses }, doubt })
+        Ok(Saved { id, durability, losses: batch.losses })
     }
 
     /// Makes everything so far survive a crash.
@@ -255,15 +255,6 @@ impl Log {
         written?;
         self.failed = None;
         self.sync()
-    }
-
-    /// What may not survive a crash, though it was written.
-    pub(crate) fn unsaved(&self) -> impl Iterator<Item = Unsaved> + '_ {
-        let lines = self.unsynced.iter().filter(|_| self.failed.is_some());
-        lines.map(|lines| {
-            let (id, losses) = (Some(lines.id.clone()), lines.losses.clone());
-            Unsaved { ticket: lines.ticket, id, kind: lines.kind, losses }
-        })
     }
 
     pub(crate) fn warning(&mut self, warning: Warning) {

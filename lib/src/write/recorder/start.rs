@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use jiff::Timestamp;
 
 use super::log::Place;
-use super::telling::first_tally;
+use super::sidecar::first_tally;
 use crate::dialect::RepeatedId;
 use crate::dialect::writer::Tally;
 use crate::model::error::Result;

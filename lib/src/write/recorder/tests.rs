@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use jiff::Timestamp;
 use serde_json::json;
 
-use super::{Ack, Delta, Durability, Options, Recorder, Saved};
+use super::{Delta, Durability, Entry, Options, Recorder, Saved};
 use crate::dialect::{self, Dialect, Native};
 use crate::disk::append::Appender;
 use crate::disk::append::tests::{line, seeds};
@@ -126,55 +126,62 @@ impl Told {
 /// A process, and what it was told since its last good sync.
 struct Process {
     recorder: Recorder,
-    since_sync: Vec<(RecordId, String)>,
-    /// Words of calls that wait for the rest of their turn.
-    held: BTreeMap<u64, String>,
+    /// The entry, the record and its text.
+    since_sync: Vec<(u64, RecordId, String)>,
+    /// Texts of entries that are not reported yet.
+    texts: BTreeMap<u64, String>,
 }
 
 impl Process {
-    fn new(recorder: Recorder) -> Process {
-        Process { recorder, since_sync: Vec::new(), held: BTreeMap::new() }
+    fn new(mut recorder: Recorder) -> Process {
+        recorder.keep_reports();
+        Process { recorder, since_sync: Vec::new(), texts: BTreeMap::new() }
     }
 
-    /// Takes note of what came of a call.
-    fn note(&mut self, came: Result<Ack>, words: &str, told: &mut Told) {
-        for saved in self.recorder.settled() {
-            if let Some(words) = self.held.remove(&saved.ticket) {
-                self.know(saved, &words, told);
+    /// Takes note of the result of a call, and of everything that is reported since.
+    fn note(&mut self, result: Result<Entry>, text: &str, told: &mut Told) {
+        if let Ok(entry) = result
+            && entry.number > 0
+        {
+            self.texts.insert(entry.number, text.to_owned());
+        }
+        for report in self.recorder.reports() {
+            let text = self.texts.remove(&report.entry).unwrap_or_default();
+            if let Ok(saved) = report.result {
+                self.know(report.entry, saved, &text, told);
             }
         }
-        match came {
-            Ok(Ack::Saved(saved)) => self.know(saved, words, told),
-            Ok(Ack::Held { ticket }) => drop(self.held.insert(ticket, words.to_owned())),
-            Ok(Ack::NotRecorded) | Err(_) => {}
-        }
     }
 
-    fn know(&mut self, saved: Saved, words: &str, told: &mut Told) {
-        // What the format could not hold was told.
-        let words = if saved.losses.is_empty() { words } else { "" };
-        self.since_sync.push((saved.id.clone(), words.to_owned()));
-        told.flushed.push((saved.id, words.to_owned()));
+    fn know(&mut self, entry: u64, saved: Saved, text: &str, told: &mut Told) {
+        // What the format could not store was reported.
+        let text = if saved.losses.is_empty() { text } else { "" };
+        self.since_sync.push((entry, saved.id.clone(), text.to_owned()));
+        told.flushed.push((saved.id, text.to_owned()));
         if saved.durability == Durability::Sync {
-            told.synced.append(&mut self.since_sync);
+            self.synced(told);
         }
     }
 
-    /// After a failed sync nothing goes on before `reopen` has saved it all.
+    /// A sync succeeded: everything before it is safe.
+    fn synced(&mut self, told: &mut Told) {
+        told.synced.extend(self.since_sync.drain(..).map(|(_, id, text)| (id, text)));
+    }
+
+    /// After a failed sync nothing is written before `reopen` has saved it all.
     fn save_after_failure(&mut self, machine: &Machine, told: &mut Told, story: &str) {
-        let lost: BTreeSet<_> = self.recorder.unsaved().into_iter().filter_map(|unsaved| unsaved.id).collect();
-        for (id, _) in &self.since_sync {
-            assert!(lost.contains(id), "{story}: {id} is not named as unsaved");
+        let saved_through = self.recorder.saved_through();
+        for (entry, id, _) in &self.since_sync {
+            assert!(*entry > saved_through, "{story}: entry {entry} ({id}) counts as saved");
         }
         let before = machine.sim.read(&machine.log());
         let refused = self.recorder.user("too early").unwrap_err();
         assert!(matches!(refused, Error::Unsaved { .. }), "{story}: {refused}");
         assert_eq!(machine.sim.read(&machine.log()), before, "{story}: a refused call wrote");
         if self.recorder.reopen().is_ok() {
-            assert!(self.recorder.unsaved().iter().all(|unsaved| unsaved.id.is_none()), "{story}");
-            self.note(Ok(Ack::NotRecorded), "", told);
-            told.synced.append(&mut self.since_sync);
-            told.synced.extend(lost.into_iter().map(|id| (id, String::new())));
+            assert!(!self.recorder.is_in_doubt(), "{story}");
+            self.note(Ok(Entry::default()), "", told);
+            self.synced(told);
         }
     }
 }
@@ -204,7 +211,7 @@ fn act(process: &mut Process, random: &mut Random, number: usize, told: &mut Tol
         6 => {
             // It is no record of the chain: what counts is that its sync carries the others.
             if recorder.title(format!("title {number}").as_str()).is_ok() {
-                told.synced.append(&mut process.since_sync);
+                process.synced(told);
             }
         }
         7 => {
@@ -224,7 +231,7 @@ fn act(process: &mut Process, random: &mut Random, number: usize, told: &mut Tol
         }
         _ => {
             if recorder.sync().is_ok() {
-                told.synced.append(&mut process.since_sync);
+                process.synced(told);
             }
         }
     }
@@ -239,7 +246,7 @@ fn record(machine: &Machine, random: &mut Random, actions: usize, told: &mut Tol
             *slot = machine.start().ok().map(Process::new);
             continue;
         };
-        if process.recorder.unsaved().iter().any(|unsaved| unsaved.id.is_some()) {
+        if process.recorder.is_in_doubt() {
             process.save_after_failure(machine, told, story);
         } else if random.below(12) == 0 {
             *slot = None;
@@ -326,7 +333,7 @@ fn converse(machine: &Machine, told: &mut Told, story: &str) {
             process.note(came, &words, told);
             if is_unsaved {
                 for _ in 0..3 {
-                    if !process.recorder.unsaved().is_empty() {
+                    if process.recorder.is_in_doubt() {
                         process.save_after_failure(machine, told, story);
                     }
                 }

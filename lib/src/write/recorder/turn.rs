@@ -106,6 +106,10 @@ impl Turn {
         !self.content.parts.iter().any(open) && !matches!(self.content.parts.last(), Some(Part::Tool(_)))
     }
 
+    pub(super) fn content(&self) -> &Content {
+        &self.content
+    }
+
     pub(crate) fn into_body(self) -> (Body, Vec<Response>) {
         (Body::Assistant(self.content), self.responses)
     }

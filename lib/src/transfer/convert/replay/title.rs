@@ -5,7 +5,7 @@ use crate::model::error::Result;
 use crate::model::loss::LossKind;
 use crate::model::record::{Body, Kind, Title};
 use crate::session::{RecordRef, Session};
-use crate::write::recorder::Ack;
+use crate::write::recorder::Entry;
 
 /// The title that counts, and whether it was said.
 #[derive(Default)]
@@ -69,12 +69,12 @@ impl<'s> Replay<'s> {
             self.branch_from(Some(tip), head);
         }
         match self.recorder.record(Body::Title(title)) {
-            Ok(Ack::Saved(saved)) => {
+            Ok(Entry { saved: Some(saved), .. }) => {
                 self.note(&head.id(), saved);
                 self.follow(head);
                 self.keep_tip(&[head]);
             }
-            Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
+            Ok(Entry { saved: None, .. }) => {}
             Err(error) => self.refuse(head, error, Kind::Title)?,
         }
         Ok(())

@@ -6,7 +6,6 @@ use crate::model::error::Result;
 use crate::model::loss::LossKind;
 use crate::model::record::{Body, Content, Kind};
 use crate::session::RecordRef;
-use crate::write::recorder::Ack;
 
 impl<'s> Replay<'s> {
     /// Results that share a record with somebody's words: where a turn is one message, they belong to it and the words end it.
@@ -25,9 +24,11 @@ impl<'s> Replay<'s> {
             return Ok(());
         }
         match self.recorder.record(body) {
-            Ok(Ack::Held { .. }) if self.held.is_empty() => self.held.push(of),
-            Ok(Ack::Held { .. } | Ack::NotRecorded) => {}
-            Ok(Ack::Saved(saved)) => self.note(&of.id(), saved),
+            Ok(entry) => match entry.saved {
+                Some(saved) => self.note(&of.id(), saved),
+                None if self.held.is_empty() => self.held.push(of),
+                None => {}
+            },
             Err(error) => self.refuse(of, error, Kind::ToolResult)?,
         }
         Ok(())
@@ -39,9 +40,8 @@ impl<'s> Replay<'s> {
         let Some(first) = held.first().copied() else { return Ok(()) };
         self.host.turn_to(first, first);
         match self.recorder.end_turn() {
-            Ok(()) => {
-                let losses = self.recorder.settled().into_iter().find(|saved| !saved.losses.is_empty());
-                losses.into_iter().for_each(|saved| self.note(&first.id(), saved));
+            Ok(saved) => {
+                saved.into_iter().for_each(|saved| self.note(&first.id(), saved));
                 self.out.has_content = true;
                 self.follow(first);
             }

@@ -2,8 +2,6 @@
 
 use super::*;
 use crate::model::record::{Body, Kind, Restore, Rewind, Snapshot, Title, Todo, ToolResult, Usage};
-use crate::write::recorder::Refused;
-use crate::write::recorder::tickets::Tickets;
 
 pub(super) fn written() -> impl Iterator<Item = &'static dyn Dialect> {
     dialect::all().iter().copied().filter(|dialect| dialect.writer().is_some())
@@ -25,7 +23,7 @@ pub(super) fn call(id: &str) -> Part {
 }
 
 /// The same words until they are taken: on a failed sync they are in the file, and `reopen` makes them safe.
-fn insist(recorder: &mut Recorder, story: &str, mut say: impl FnMut(&mut Recorder) -> Result<Ack>) {
+fn insist(recorder: &mut Recorder, story: &str, mut say: impl FnMut(&mut Recorder) -> Result<Entry>) {
     for _ in 0..6 {
         match say(recorder) {
             Ok(_) => return,
@@ -50,7 +48,7 @@ fn talk(machine: &Machine, story: &str) -> Recorder {
     insist(&mut recorder, story, |recorder| recorder.user("<ask>"));
     insist(&mut recorder, story, |recorder| recorder.assistant(vec![Part::text("<look>"), call("c")]));
     let result = || ToolResult { output: "<found>".into(), ..result_of("c") };
-    insist(&mut recorder, story, |recorder| recorder.tool_result(result()));
+    insist(&mut recorder, story, |recorder| recorder.tool_results(result()));
     insist(&mut recorder, story, |recorder| recorder.assistant("<tell>"));
     insist(&mut recorder, story, |recorder| recorder.user("<thank>"));
     for piece in ["<wel>", "<come>"] {
@@ -147,14 +145,14 @@ fn pieces_of_one_record_are_counted_on_whatever_they_say() {
 fn a_failed_close_keeps_what_is_held() {
     let machine = Machine::new(dialect::named("fluux").unwrap(), 0);
     let mut recorder = machine.start().unwrap();
-    let Ack::Held { ticket } = recorder.assistant(vec![Part::text("<look>"), call("c")]).unwrap() else {
-        panic!("not held")
-    };
+    let entry = recorder.assistant(vec![Part::text("<look>"), call("c")]).unwrap();
+    assert_eq!((entry.number, entry.saved), (1, None));
     machine.sim.leave_room_for(0);
     recorder.close().unwrap_err();
-    assert_eq!(recorder.unsaved().iter().map(|unsaved| unsaved.ticket).collect::<Vec<_>>(), [ticket]);
+    assert_eq!(recorder.saved_through(), 0);
     machine.sim.forget_events();
     recorder.close().unwrap();
+    assert_eq!(recorder.saved_through(), 1);
     assert_eq!(text_of(&machine).matches("<look>").count(), 1);
 }
 
@@ -224,7 +222,7 @@ fn an_acknowledged_id_is_one_that_a_reader_knows() {
             recorder.error("overloaded", "try later"),
             recorder.snapshot(snapshot),
             recorder.assistant(vec![Part::text("look"), call("c")]),
-            recorder.tool_result(result_of("c")),
+            recorder.tool_results(result_of("c")),
             recorder.assistant("done"),
         ];
         let session = machine.session();
@@ -256,32 +254,29 @@ fn words_that_were_refused_and_not_said_again_are_told_as_missing() {
 }
 
 #[test]
-fn what_nobody_asks_for_is_remembered_in_runs_and_not_for_ever() {
+fn reports_are_kept_only_for_a_caller_that_wants_them() {
     for dialect in written() {
         let machine = Machine::new(dialect, 0);
         let mut recorder = machine.start().unwrap();
         recorder.user("first").unwrap();
-        let mut held = Vec::new();
-        for _ in 0..1_000 {
-            if let Ack::Held { ticket } = recorder.delta(Delta::Text("word ".to_owned())).unwrap() {
-                held.push(ticket);
-            }
-        }
-        recorder.end_turn().unwrap();
-        assert!(recorder.tickets.remembered() <= 2, "{}: {}", dialect.name(), recorder.tickets.remembered());
-        let settled: Vec<u64> = recorder.settled().into_iter().map(|saved| saved.ticket).collect();
-        assert_eq!(settled, held, "{}", dialect.name());
+        recorder.assistant("answer").unwrap();
+        assert_eq!(recorder.reports(), [], "{}", dialect.name());
+        recorder.keep_reports();
+        recorder.user("second").unwrap();
+        let reported: Vec<u64> = recorder.reports().iter().map(|report| report.entry).collect();
+        assert_eq!((reported, recorder.reports()), (vec![3], vec![]), "{}", dialect.name());
     }
-    let mut tickets = Tickets::default();
-    let what = |number: u64| if number.is_multiple_of(2) { "even" } else { "odd" };
-    (0..30_000).for_each(|number| tickets.refuse(vec![number], what(number)));
-    assert_eq!(tickets.remembered(), 10_000);
-    let told = tickets.tell_refused();
-    assert!(told.is_short);
-    let expected = (20_000..30_000).map(|ticket| Refused { ticket, what: what(ticket).to_owned() });
-    assert_eq!(told.calls, expected.collect::<Vec<_>>());
-    tickets.refuse(vec![1], "odd");
-    assert!(!tickets.tell_refused().is_short, "that calls are forgotten is told once");
+}
+
+#[test]
+fn a_failed_call_has_no_entry() {
+    let machine = Machine::new(&Native, 0);
+    let mut recorder = machine.start().unwrap();
+    recorder.user("first").unwrap();
+    machine.sim.leave_room_for(0);
+    recorder.user("lost").unwrap_err();
+    machine.sim.forget_events();
+    assert_eq!((recorder.user("second").unwrap().number, recorder.saved_through()), (2, 2));
 }
 
 #[test]

@@ -91,20 +91,17 @@ fn every_string_of_every_body_is_looked_at_before_it_is_written() {
 }
 
 #[test]
-fn a_call_whose_end_is_held_back_is_told_when_that_is_written() {
+fn an_entry_whose_end_is_held_back_is_saved_when_that_is_written() {
     let machine = machine(&Native, Three);
     let mut recorder = machine.start().unwrap();
     recorder.user("first").unwrap();
-    let held = |ack: Result<Ack>| if let Ok(Ack::Held { ticket }) = ack { ticket } else { panic!("{ack:?}") };
-    let first = held(recorder.delta(Delta::Text("abcde".to_owned())));
+    for (piece, saved_through) in [("abcde", 1), ("fg", 1), ("h", 2)] {
+        assert_eq!(recorder.delta(Delta::Text(piece.to_owned())).unwrap().saved, None);
+        assert_eq!(recorder.saved_through(), saved_through, "{piece}");
+    }
     assert!(text_of(&machine).contains("\"ab\""));
-    assert_eq!(recorder.settled(), []);
-    let second = held(recorder.delta(Delta::Text("fg".to_owned())));
-    assert_eq!(recorder.settled(), []);
-    let third = held(recorder.delta(Delta::Text("h".to_owned())));
-    assert_eq!(recorder.settled().iter().map(|saved| saved.ticket).collect::<Vec<_>>(), [first]);
     recorder.release().unwrap();
-    assert_eq!(recorder.settled().iter().map(|saved| saved.ticket).collect::<Vec<_>>(), [second, third]);
+    assert_eq!(recorder.saved_through(), 4);
     recorder.finish_answer(None).unwrap();
     assert_eq!(answer_of(&machine).parts, [Part::text("abcdefgh")]);
 }

@@ -12,12 +12,12 @@ use crate::model::error::Result;
 use crate::model::record::RecordId;
 use crate::session::Session;
 use crate::session::read::open::ReadOptions;
-use crate::write::recorder::{Ack, Delta, Durability, Recorder};
+use crate::write::recorder::{Delta, Durability, Entry, Recorder};
 
 /// One call, and the number in its text: a user, a delta, an assistant or a title.
 type Call = (char, usize);
 
-fn make((what, number): Call, recorder: &mut Recorder) -> Result<Ack> {
+fn make((what, number): Call, recorder: &mut Recorder) -> Result<Entry> {
     let text = format!("<{number}>");
     match what {
         'u' => recorder.user(text.as_str()),
@@ -51,8 +51,8 @@ fn a_call_after_one_in_doubt_is_not_taken_for_it() {
         [first, second].into_iter().for_each(|step| fail(&machine, step));
         let mut saved: Vec<(RecordId, usize)> = Vec::new();
         for call in [('u', 1), ('u', 2), ('u', 3), ('a', 4)] {
-            if let Ok(Ack::Saved(ack)) = recorder.retry(|recorder| make(call, recorder)) {
-                saved.push((ack.id, call.1));
+            if let Ok(Entry { saved: Some(record), .. }) = recorder.retry(|recorder| make(call, recorder)) {
+                saved.push((record.id, call.1));
             }
         }
         let session = written(&machine);
@@ -75,8 +75,7 @@ fn a_sync_that_fails_once_fails_no_call_and_doubles_none() {
         fail(&machine, step);
         let mut expected = Vec::new();
         for call in calls {
-            let is_failed = recorder.unsaved().iter().any(|unsaved| unsaved.id.is_some());
-            assert!(!is_failed, "step {step}: what is in doubt is saved at once");
+            assert!(!recorder.is_in_doubt(), "step {step}: what is in doubt is saved at once");
             if recorder.retry(|recorder| make(call, recorder)).is_ok() {
                 expected.push(call);
             }
@@ -123,7 +122,33 @@ fn a_call_is_acknowledged_when_its_first_sync_failed_and_the_second_did_not() {
     recorder.retry(|to| to.user("one")).unwrap();
     // Lock, is_at, len, append and unlock come before the sync.
     fail(&machine, 4);
-    let ack = recorder.retry(|to| to.user("two")).unwrap();
-    let Ack::Saved(saved) = &ack else { panic!("{ack:?}") };
-    assert_eq!((Some(&saved.id), saved.durability), (recorder.head(), Durability::Sync));
+    let entry = recorder.retry(|to| to.user("two")).unwrap();
+    let saved = entry.saved.unwrap();
+    assert_eq!((entry.number, Some(&saved.id), saved.durability), (2, recorder.head(), Durability::Sync));
+}
+
+/// A result that answers no call of the open answer ends it. If the sync of that fails, the result itself is still to be written.
+#[test]
+fn a_result_after_an_answer_whose_sync_failed_is_written() {
+    for step in 0..40 {
+        let machine = Machine::new(crate::dialect::named("fluux").unwrap(), step);
+        let mut recorder = machine.start().unwrap();
+        recorder.user("first").unwrap();
+        recorder.delta(Delta::Text("<answer>".to_owned())).unwrap();
+        fail(&machine, step);
+        let result = crate::model::record::ToolResult::new(
+            "c".to_owned(),
+            "<result>".into(),
+            crate::model::record::Outcome::Done,
+        );
+        let entry = recorder.retry(|to| to.early_result(result.clone()));
+        let retried = recorder.end_turn();
+        let text = super::again::text_of(&machine);
+        assert_eq!(text.matches("<answer>").count(), 1, "step {step}: {text}");
+        let is_there = text.contains("<result>");
+        assert!(
+            is_there || entry.is_err() || retried.is_err() || recorder.saved_through() < recorder.last_entry(),
+            "step {step}: {entry:?} {text}"
+        );
+    }
 }

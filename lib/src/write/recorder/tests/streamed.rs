@@ -1,8 +1,10 @@
-//! What becomes of each call of an answer that comes in pieces: told once, lost or refused, and never in the way of the rest.
+//! Streamed answers: each piece is reported once, as saved, lost or refused, and none stops the rest.
 
 use super::again::{call, text_of, written};
 use super::*;
-use crate::write::recorder::Refused;
+use crate::model::record::Usage;
+use crate::view::history::View;
+use crate::write::recorder::Report;
 
 #[test]
 fn an_answer_of_nothing_that_the_format_holds_is_refused_and_stops_nothing() {
@@ -14,36 +16,32 @@ fn an_answer_of_nothing_that_the_format_holds_is_refused_and_stops_nothing() {
             url: "https://tides.example".to_owned(),
             ..Default::default()
         });
-        let came = recorder.delta(Delta::Part(source)).unwrap();
+        recorder.keep_reports();
+        let entry = recorder.delta(Delta::Part(source)).unwrap();
         recorder.user("second").unwrap();
-        let (refused, settled) = (recorder.refused(), recorder.settled());
-        if let Ack::Held { ticket } = came {
-            let told = refused.iter().filter(|refused| refused.ticket == ticket).count()
-                + settled.iter().filter(|saved| saved.ticket == ticket).count();
-            assert_eq!(told, 1, "{}: {refused:?} {settled:?}", dialect.name());
-        }
+        let reports = recorder.reports();
+        let count = reports.iter().filter(|report| report.entry == entry.number).count();
+        assert_eq!(count, 1, "{}: {reports:?}", dialect.name());
         assert!(text_of(&machine).contains("second"), "{}", dialect.name());
-        assert!(recorder.unsaved().is_empty(), "{}: {:?}", dialect.name(), recorder.unsaved());
+        assert_eq!(recorder.saved_through(), recorder.last_entry(), "{}", dialect.name());
     }
 }
 
-/// The losses of each call, and whether it was refused.
-fn came_of(recorder: &mut Recorder, deltas: Vec<Delta>) -> Vec<(u64, String)> {
-    let told = |losses: &[crate::model::loss::Loss]| {
-        losses.iter().map(|loss| loss.what.to_string()).collect::<Vec<_>>().join(", ")
-    };
-    let mut came = Vec::new();
+/// The losses of each piece, or that it was refused, by entry.
+fn losses_of(recorder: &mut Recorder, deltas: Vec<Delta>) -> Vec<(u64, String)> {
+    recorder.keep_reports();
     for delta in deltas {
-        if let Ack::Saved(saved) = recorder.delta(delta).unwrap() {
-            came.push((saved.ticket, told(&saved.losses)));
-        }
+        recorder.delta(delta).unwrap();
     }
-    // What an answer of nothing is refused with is told below.
+    // That an answer of nothing is refused is reported below.
     drop(recorder.end_turn());
-    came.extend(recorder.settled().iter().map(|saved| (saved.ticket, told(&saved.losses))));
-    came.extend(recorder.refused().into_iter().map(|refused| (refused.ticket, format!("refused: {}", refused.what))));
-    came.sort_unstable();
-    came
+    let names = |saved: Saved| saved.losses.iter().map(|loss| loss.what.to_string()).collect::<Vec<_>>().join(", ");
+    let reports = recorder.reports().into_iter();
+    let losses =
+        reports.map(|Report { entry, result }| (entry, result.map_or_else(|why| format!("refused: {why}"), names)));
+    let mut losses: Vec<_> = losses.collect();
+    losses.sort_unstable();
+    losses
 }
 
 #[test]
@@ -64,7 +62,7 @@ fn a_thought_without_a_place_is_a_loss_of_its_own_call_and_the_answer_is_written
             let has_words = deltas.iter().any(|delta| matches!(delta, Delta::Text(_)));
             let is_thought: Vec<bool> = deltas.iter().map(|delta| matches!(delta, Delta::Reasoning(_))).collect();
             let story = format!("{}, {deltas:?}", dialect.name());
-            let came = came_of(&mut recorder, deltas);
+            let came = losses_of(&mut recorder, deltas);
             assert_eq!(came.len(), is_thought.len(), "{story}: {came:?}");
             assert!(came.iter().all(|(_, what)| !has_words || !what.starts_with("refused")), "{story}: {came:?}");
             let text = text_of(&machine);
@@ -81,7 +79,7 @@ fn a_thought_without_a_place_is_a_loss_of_its_own_call_and_the_answer_is_written
                 assert!((0..came.len()).all(|at| !is_thought[at] || is_lost(&at)), "{story}: {came:?}");
                 assert!(told <= is_thought.iter().filter(|is| **is).count() + 1, "{story}: {came:?}");
             }
-            assert!(recorder.unsaved().is_empty(), "{story}");
+            assert_eq!(recorder.saved_through(), recorder.last_entry(), "{story}");
         }
     }
 }
@@ -98,7 +96,7 @@ fn two_calls_of_one_answer_that_have_the_same_id_are_refused_and_nothing_is_writ
             let error = recorder.assistant(parts).unwrap_err();
             assert_eq!(error.to_string(), "two tool calls of one answer have the id \"c\"");
         }
-        assert_eq!((text_of(&machine), recorder.unsaved()), (before, vec![]), "{}", dialect.name());
+        assert_eq!((text_of(&machine), recorder.last_entry()), (before, 1), "{}", dialect.name());
         for id in ["c", ""] {
             recorder.delta(Delta::Part(call(id))).unwrap();
             recorder.delta(Delta::Part(other(id))).unwrap_err();
@@ -113,16 +111,15 @@ fn two_calls_of_one_answer_that_have_the_same_id_are_refused_and_nothing_is_writ
 }
 
 #[test]
-fn every_call_of_a_streamed_answer_is_told_exactly_once() {
+fn every_piece_of_a_streamed_answer_is_reported_exactly_once() {
     for dialect in written() {
         let machine = Machine::new(dialect, 0);
         let mut recorder = machine.start().unwrap();
         recorder.user("first").unwrap();
-        let mut told = Vec::new();
-        let mut calls = 0;
+        recorder.keep_reports();
         let metadata = serde_json::Map::from_iter([("k".to_owned(), json!("v"))]);
         let about = Content { metadata, ..Content::default() };
-        for delta in [
+        let deltas = [
             Delta::Model("ocean-1".to_owned()),
             Delta::Reasoning("Hm".to_owned()),
             Delta::Reasoning("m.".to_owned()),
@@ -131,29 +128,53 @@ fn every_call_of_a_streamed_answer_is_told_exactly_once() {
             Delta::End(None),
             Delta::Part(call("c")),
             Delta::About(Box::new(about)),
-        ] {
-            calls += 1;
-            if let Ack::Saved(saved) = recorder.delta(delta).unwrap() {
-                told.push(saved.ticket);
-            }
-        }
+        ];
+        let entries: Vec<u64> = deltas.map(|delta| recorder.delta(delta).unwrap().number).to_vec();
         recorder.end_turn().unwrap();
-        told.extend(recorder.settled().into_iter().map(|saved| saved.ticket));
-        told.extend(recorder.refused().into_iter().map(|refused| refused.ticket));
-        told.sort_unstable();
-        let first = told[0];
-        assert_eq!(told, (first..first + calls).collect::<Vec<_>>(), "{}", dialect.name());
+        let mut reported: Vec<u64> = recorder.reports().iter().map(|report| report.entry).collect();
+        reported.sort_unstable();
+        assert_eq!(reported, entries, "{}", dialect.name());
+        assert_eq!((recorder.saved_through(), recorder.last_entry()), (9, 9), "{}", dialect.name());
     }
 }
 
 #[test]
-fn an_answer_that_is_given_up_refuses_its_calls() {
+fn an_answer_that_is_given_up_refuses_its_entries() {
     let machine = Machine::new(dialect::named("fluux").unwrap(), 0);
     let mut recorder = machine.start().unwrap();
-    let Ack::Held { ticket } = recorder.delta(Delta::Text("High".to_owned())).unwrap() else { panic!("not held") };
+    recorder.keep_reports();
+    let entry = recorder.delta(Delta::Text("High".to_owned())).unwrap();
+    assert_eq!((entry.saved, recorder.saved_through()), (None, 0));
     recorder.drop_answer();
-    let what = "an answer that was given up".to_owned();
-    assert_eq!(recorder.refused(), [Refused { ticket, what }]);
+    let result = Err("an answer that was given up".to_owned());
+    assert_eq!(recorder.reports(), [Report { entry: entry.number, result }]);
+    assert_eq!(recorder.saved_through(), 1);
+}
+
+#[test]
+fn a_handle_records_an_answer_and_history_is_what_to_send_next() {
+    for dialect in written() {
+        let machine = Machine::new(dialect, 0);
+        let mut recorder = machine.start().unwrap();
+        recorder.user("When is high water?").unwrap();
+        let mut answer = recorder.answer("ocean-1").unwrap();
+        answer.text("Let me ").unwrap();
+        answer.text("look.").unwrap();
+        let call = answer.tool_call("read_file", json!({"path": "tides.txt"})).unwrap();
+        answer.finish(Usage { input: Some(20), output: Some(5), ..Usage::default() }).unwrap();
+        recorder.tool_result(&call, Ok(json!("04:12"))).unwrap();
+        // Formats that write whole turns have not written the call yet; the model must see it all the same.
+        let sent = json!(recorder.history(View::OpenAi).unwrap()).to_string();
+        assert!(sent.contains("Let me look.") && sent.contains("04:12"), "{}: {sent}", dialect.name());
+        recorder.answer("ocean-1").unwrap().text("At 04:12.").unwrap();
+        // The handle is dropped: the answer was cut off, and what came of it is kept.
+        recorder.user("And low water?").unwrap();
+        assert_eq!(recorder.saved_through(), recorder.last_entry(), "{}", dialect.name());
+        let text = text_of(&machine);
+        for part in ["At 04:12.", "And low water?"] {
+            assert!(text.contains(part), "{}: {part}: {text}", dialect.name());
+        }
+    }
 }
 
 /// A call that the provider ran comes with what it found: both are read back, or what is lost of them is told.
@@ -166,7 +187,7 @@ fn a_call_that_comes_with_its_result_is_written_with_it() {
         let state = ToolState::done(json!({"query": "tides"}), json!("<found>"));
         let hosted = ToolPart { provider_executed: Some(true), ..ToolPart::dynamic("web_search", "s1", state) };
         let deltas = vec![Delta::Part(hosted.into()), Delta::Text("At 4.".to_owned()), Delta::End(None)];
-        let came = came_of(&mut recorder, deltas);
+        let came = losses_of(&mut recorder, deltas);
         let log = text_of(&machine);
         let is_told = came.iter().any(|(_, losses)| losses.contains("result") || losses.contains("call"));
         assert!(is_told || log.contains("<found>"), "{}: {came:?}\n{log}", dialect.name());

@@ -1,4 +1,4 @@
-//! A `sync` that fails: every record since the last good one is named, nothing goes on, and `reopen` saves them.
+//! A `sync` that fails: no entry since the last good one counts as saved, nothing is written, and `reopen` saves them.
 
 use super::*;
 
@@ -10,14 +10,14 @@ fn a_flush_of_a_whole_turn_is_unsaved_when_its_sync_fails() {
     let calls: Part = ToolPart::dynamic("read_file", "c", ToolState::called(json!({}))).into();
     let called = recorder.assistant(Content::from(vec![calls])).unwrap();
     let noticed = recorder.system("A file changed.").unwrap();
-    assert_eq!(recorder.unsaved(), []);
+    assert_eq!((called.number, noticed.number, recorder.saved_through()), (2, 3, 3));
     // Every operation of the next call fails from its sync on: lock, is_at, append, unlock come first.
     machine.sim.at(machine.sim.steps() + 4, Event::Fails(io::ErrorKind::Other));
     let error = recorder.assistant("Done.").unwrap_err();
     assert!(matches!(error, Error::Unsaved { count: 3, .. }), "{error:?}");
-    let unsaved: Vec<_> = recorder.unsaved().into_iter().filter_map(|unsaved| unsaved.id).collect();
-    assert_eq!(unsaved[..2], [called.id().unwrap().clone(), noticed.id().unwrap().clone()]);
+    assert_eq!((recorder.saved_through(), recorder.last_entry()), (1, 4));
     recorder.reopen().unwrap();
+    assert_eq!(recorder.saved_through(), 4);
     for seed in 0..50 {
         assert_eq!(machine.crash(seed).session().records().len(), 4);
     }
@@ -30,15 +30,16 @@ fn calls_that_were_held_stay_unsaved_after_a_failed_sync_and_settle_when_it_is_m
     recorder.user("Look at it.").unwrap();
     let calls: Part = ToolPart::dynamic("read_file", "c", ToolState::called(json!({}))).into();
     let content = Content::from(vec![Part::text("I look."), calls]);
-    let Ack::Held { ticket } = recorder.assistant(content).unwrap() else { panic!("it is not held") };
-    assert_eq!(recorder.unsaved().iter().map(|unsaved| unsaved.ticket).collect::<Vec<_>>(), [ticket]);
+    recorder.keep_reports();
+    let pending = recorder.assistant(content).unwrap();
+    assert_eq!((pending.number, pending.saved, recorder.saved_through()), (2, None, 1));
     machine.sim.at(machine.sim.steps() + 4, Event::Fails(io::ErrorKind::Other));
     let error = recorder.end_turn().unwrap_err();
     assert!(matches!(error, Error::Unsaved { .. }), "{error:?}");
-    assert!(recorder.unsaved().iter().any(|unsaved| unsaved.ticket == ticket), "{:?}", recorder.unsaved());
-    assert_eq!(recorder.settled(), []);
+    assert_eq!((recorder.saved_through(), recorder.reports()), (1, vec![]));
     recorder.reopen().unwrap();
-    assert_eq!(recorder.settled().iter().map(|saved| saved.ticket).collect::<Vec<_>>(), [ticket]);
+    assert_eq!(recorder.reports().iter().map(|report| report.entry).collect::<Vec<_>>(), [2]);
+    assert_eq!(recorder.saved_through(), 2);
 }
 
 #[test]
@@ -49,20 +50,21 @@ fn a_turn_that_is_refused_after_a_failed_sync_is_still_held() {
     recorder.user("Look at it.").unwrap_err();
     let calls: Part = ToolPart::dynamic("read_file", "c", ToolState::called(json!({}))).into();
     let content = Content::from(vec![Part::text("I look."), calls]);
-    let Ack::Held { ticket } = recorder.assistant(content).unwrap() else { panic!("it is not held") };
+    recorder.keep_reports();
+    let pending = recorder.assistant(content).unwrap();
+    assert_eq!((pending.number, pending.saved), (2, None));
     assert!(matches!(recorder.end_turn(), Err(Error::Unsaved { .. })));
     recorder.reopen().unwrap();
-    assert_eq!(recorder.unsaved().iter().map(|unsaved| unsaved.ticket).collect::<Vec<_>>(), [ticket]);
+    assert_eq!(recorder.saved_through(), 1);
     recorder.end_turn().unwrap();
-    assert_eq!(recorder.settled().len(), 1);
+    assert_eq!(recorder.reports().iter().map(|report| report.entry).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(machine.session().records().filter(|record| !record.is_side()).count(), 2);
 }
 
-/// What the format lost is told though the `sync` behind it failed first.
+/// The losses of an entry are reported though the `sync` behind it failed first.
 #[test]
-fn losses_are_told_once_a_failed_sync_is_mended() {
-    let told =
-        |losses: &[crate::model::loss::Loss]| losses.iter().map(|loss| loss.what.to_string()).collect::<Vec<_>>();
+fn losses_are_reported_after_a_failed_sync() {
+    let names = |saved: &Saved| saved.losses.iter().map(|loss| loss.what.to_string()).collect::<Vec<_>>();
     for (dialect, expected) in [("fluux", "thinking"), ("claude-code", "source")] {
         let losing: Part = match dialect {
             "fluux" => {
@@ -77,18 +79,17 @@ fn losses_are_told_once_a_failed_sync_is_mended() {
         let machine = Machine::new(dialect::named(dialect).unwrap(), 3);
         let mut recorder = machine.start().unwrap();
         recorder.user("Look at it.").unwrap();
-        let held = recorder.assistant(Content::from(vec![losing.clone(), Part::text("I look."), calls])).unwrap();
-        let whole = told(if let Ack::Saved(saved) = &held { &saved.losses } else { &[] });
+        recorder.keep_reports();
+        recorder.assistant(Content::from(vec![losing.clone(), Part::text("I look."), calls])).unwrap();
         machine.sim.at(machine.sim.steps() + 4, Event::Fails(io::ErrorKind::Other));
-        let last = recorder.assistant(Content::from(vec![losing, Part::text("Done.")]));
-        let unsaved: Vec<String> = recorder.unsaved().iter().flat_map(|unsaved| told(&unsaved.losses)).collect();
-        assert!(last.is_ok() || unsaved.iter().any(|what| what == expected), "{dialect}: {unsaved:?}");
-        if last.is_ok() {
+        if recorder.assistant(Content::from(vec![losing, Part::text("Done.")])).is_ok() {
             recorder.end_turn().unwrap_err();
         }
         recorder.reopen().unwrap();
-        let settled: Vec<String> = recorder.settled().iter().flat_map(|saved| told(&saved.losses)).collect();
-        let is_held = matches!(held, Ack::Held { .. });
-        assert!(!is_held || settled.iter().any(|what| what == expected), "{dialect}: {settled:?} {whole:?}");
+        for (entry, report) in (2..).zip(recorder.reports()) {
+            assert_eq!(report.entry, entry, "{dialect}");
+            assert!(names(&report.result.unwrap()).iter().any(|what| what == expected), "{dialect}, entry {entry}");
+        }
+        assert_eq!((recorder.saved_through(), recorder.last_entry()), (3, 3), "{dialect}");
     }
 }

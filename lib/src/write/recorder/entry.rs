@@ -1,0 +1,99 @@
+//! What a recording call returns, how safe its record is, and the options of a recorder.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::model::loss::Losses;
+use crate::model::record::{Body, RecordId};
+use crate::model::thinking::Triggers;
+use crate::redact::Redactor;
+
+/// How a recorder works. [`Options::usual`] suits most agents.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// How safe records are; `None` decides by kind, see [`Durability::of`].
+    pub durability: Option<Durability>,
+    /// Words in a prompt that set its thinking mode.
+    pub triggers: Triggers,
+    /// Removes secrets before anything is written.
+    pub redactor: Option<Arc<Redactor>>,
+}
+
+impl Options {
+    /// Durability by kind, no trigger words, nothing redacted.
+    pub fn usual() -> Options {
+        Options { durability: None, triggers: Triggers::default(), redactor: None }
+    }
+}
+
+/// What a record survives once the call has returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// The death of the process.
+    Flush,
+    /// The death of the machine.
+    Sync,
+}
+
+impl Durability {
+    /// The default for a record.
+    pub fn of(body: &Body) -> Durability {
+        match body {
+            Body::User(_)
+            | Body::Title(_)
+            | Body::Compaction(_)
+            | Body::Rewind(_)
+            | Body::Restore(_)
+            | Body::Snapshot(_) => Durability::Sync,
+            // The last record of a turn: without a tool call, nothing follows.
+            Body::Assistant(content) if content.open_calls().next().is_none() => Durability::Sync,
+            Body::Assistant(_)
+            | Body::ToolResult(_)
+            | Body::Attachment(_)
+            | Body::System(_)
+            | Body::Header(_)
+            | Body::Other(_) => Durability::Flush,
+        }
+    }
+}
+
+/// One call that recorded something.
+///
+/// The entries of a recorder are counted from 1, so that one number says what is on disk: everything up to
+/// [`super::Recorder::saved_through`].
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Entry {
+    /// Its number; 0 if the call had nothing to record, or the recorder is disabled.
+    pub number: u64,
+    /// Its record; `None` while the format needs more of the answer or of the turn before it can write a line.
+    pub saved: Option<Saved>,
+}
+
+impl Entry {
+    /// The id of its record, once it is on disk.
+    pub fn id(&self) -> Option<&RecordId> {
+        self.saved.as_ref().map(|saved| &saved.id)
+    }
+}
+
+/// A record on disk.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Saved {
+    /// The record.
+    pub id: RecordId,
+    /// What it survives.
+    pub durability: Durability,
+    /// What the format could not store of it.
+    pub losses: Losses,
+}
+
+/// What became of one entry. See [`super::Recorder::reports`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// The number of the entry.
+    pub entry: u64,
+    /// Its record, or why the format cannot store it.
+    pub result: Result<Saved, String>,
+}

@@ -1,0 +1,247 @@
+//! What is not written yet: the turn of a format that writes only whole turns, and an answer that ends; and facts that are
+//! added to the message before.
+
+use super::draft::{On, Piece};
+use super::open_answer::{OpenAnswer, Target};
+use super::turn::{More, Turn};
+use super::{Durability, Entry, Mode, Recorder, Saved, Warning};
+use crate::dialect::writer::{Fragment, WriteUnit};
+use crate::model::error::{Error, Result};
+use crate::model::record::{Body, Content, Kind, Usage};
+
+/// Why entries of an answer without content are not recorded.
+const NO_CONTENT: &str = "an answer without content";
+
+/// A turn that is not complete, and its entries.
+#[derive(Clone, Default)]
+pub(super) struct PendingTurn {
+    turn: Turn,
+    pub(super) entries: Vec<u64>,
+}
+
+impl PendingTurn {
+    pub(super) fn content(&self) -> &Content {
+        self.turn.content()
+    }
+}
+
+impl Recorder {
+    /// Writes an answer or a turn that will not be completed. Returns the record of the turn, in formats that write whole turns.
+    pub fn end_turn(&mut self) -> Result<Option<Saved>> {
+        let was_in_doubt = self.is_in_doubt();
+        self.end_answer()?;
+        let saved = self.write_turn(None)?;
+        self.check_sync(was_in_doubt)?;
+        Ok(saved)
+    }
+
+    /// The same; that the format cannot store the turn is no reason against what comes next.
+    pub(super) fn leave_turn(&mut self) -> Result<()> {
+        match self.end_turn() {
+            Ok(_) | Err(Error::CannotStore { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the turn. It stays pending if that fails, unless the format cannot store it: then its entries are refused.
+    fn write_turn(&mut self, own: Option<u64>) -> Result<Option<Saved>> {
+        let (Some(log), Some(pending)) = (&mut self.log, self.turn.take()) else { return Ok(None) };
+        let (body, responses) = pending.turn.clone().into_body();
+        match log.write(vec![Piece { responses, ..Piece::next(body) }], Durability::Sync) {
+            Ok(saved) => {
+                self.ledger.settle_with_losses(pending.entries, &saved, log.is_in_doubt());
+                Ok(Some(saved))
+            }
+            Err(Error::CannotStore { dialect, what, losses }) => {
+                self.refuse(pending.entries.into_iter().filter(|entry| Some(*entry) != own).collect(), &what);
+                Err(Error::CannotStore { dialect, what, losses })
+            }
+            Err(error) => {
+                self.turn = Some(pending);
+                Err(error)
+            }
+        }
+    }
+
+    /// Notes that the format cannot store entries.
+    pub(super) fn refuse(&mut self, entries: Vec<u64>, why: &str) {
+        if !entries.is_empty() && !self.ledger.keeps_reports() {
+            self.warning(Warning::NotStored);
+        }
+        self.ledger.refuse(entries, why);
+    }
+
+    pub(super) fn record_in_turn(&mut self, body: Body, entry: u64) -> Result<()> {
+        let more = match body {
+            Body::Assistant(content) => More::Answer(content),
+            Body::ToolResult(content) => More::Results(content),
+            // They are facts about the session, not part of the conversation.
+            body @ (Body::Title(_) | Body::Snapshot(_) | Body::Header(_)) => return self.write_one(body, entry),
+            body @ (Body::User(_)
+            | Body::Attachment(_)
+            | Body::System(_)
+            | Body::Compaction(_)
+            | Body::Rewind(_)
+            | Body::Restore(_)
+            | Body::Other(_)) => {
+                self.leave_turn()?;
+                return self.write_one(body, entry);
+            }
+        };
+        self.add_to_turn(more, vec![entry], Some(entry))
+    }
+
+    fn write_one(&mut self, body: Body, entry: u64) -> Result<()> {
+        let durability = Durability::of(&body);
+        self.write(vec![Piece::next(body)], vec![entry], durability)
+    }
+
+    /// Adds to the turn, and writes it when it is complete. A failure leaves the turn as it was.
+    fn add_to_turn(&mut self, more: More, entries: Vec<u64>, own: Option<u64>) -> Result<()> {
+        let Some(log) = &self.log else { return Ok(()) };
+        let at = log.clock();
+        // A replayed turn continues until the next prompt, whatever it contains.
+        let is_live = log.place.mode == Mode::Live;
+        let may_end = is_live && self.turn.as_ref().is_none_or(|pending| pending.turn.may_end_with(&more));
+        // A long turn is not copied for each of its results.
+        let before = if may_end { self.turn.clone() } else { None };
+        let pending = self.turn.get_or_insert_default();
+        pending.turn.add(more, at);
+        pending.entries.extend(entries);
+        if !is_live || !pending.turn.is_over() {
+            return Ok(());
+        }
+        match self.write_turn(own) {
+            Err(error @ Error::CannotStore { .. }) => Err(error),
+            Err(error) => {
+                self.turn = before;
+                Err(error)
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Ends the answer before whatever comes next. That the format cannot store it is no reason against that.
+    pub(super) fn end_answer(&mut self) -> Result<()> {
+        let was_in_doubt = self.is_in_doubt();
+        match self.complete_answer(None, None) {
+            Ok(()) | Err(Error::CannotStore { .. } | Error::OutOfOrder(_)) => self.check_sync(was_in_doubt),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Completes the answer. A failure leaves it open, unless a retry would not help. `own` is the entry of the call, if it has one.
+    pub(super) fn complete_answer(&mut self, usage: Option<Usage>, own: Option<u64>) -> Result<()> {
+        let (Some(log), Some(mut answer)) = (&mut self.log, self.answer.take()) else { return Ok(()) };
+        let unit = log.place.writing.unit;
+        let mut to = Target { entry: own, log, ledger: &mut self.ledger };
+        let ended = match unit {
+            WriteUnit::Turn => answer.end_parts(&mut to).map(|()| false),
+            WriteUnit::Fragment | WriteUnit::Part | WriteUnit::Block => answer.finish(usage, &mut to),
+        };
+        let result = match ended {
+            Ok(true) => return Ok(()),
+            Ok(false) if !answer.parts.is_empty() => self.add_answer_to_turn(&answer, usage, own),
+            Ok(false) => self.complete_empty_answer(&answer, usage, own),
+            Err(error) => Err(error),
+        };
+        if !matches!(result, Ok(()) | Err(Error::CannotStore { .. } | Error::OutOfOrder(_))) {
+            self.answer = Some(answer);
+        }
+        result
+    }
+
+    fn add_answer_to_turn(&mut self, answer: &OpenAnswer, usage: Option<Usage>, own: Option<u64>) -> Result<()> {
+        let content =
+            Content { parts: answer.parts.clone(), model: answer.model.clone(), usage, ..answer.about.clone() };
+        self.add_to_turn(More::Answer(content), answer.entries().chain(own).collect(), own)
+    }
+
+    /// An answer without content: what is known of it belongs to the answer before.
+    fn complete_empty_answer(&mut self, answer: &OpenAnswer, usage: Option<Usage>, own: Option<u64>) -> Result<()> {
+        let entries: Vec<u64> = answer.entries().collect();
+        let lost = answer.losses();
+        if !lost.is_empty() {
+            self.refuse(entries, &lost.names());
+            let dialect = self.dialect().map_or("", |dialect| dialect.name());
+            return Err(Error::record_lost(dialect, lost));
+        }
+        let content = Content { usage, ..answer.about.clone() };
+        if content == Content::default() {
+            self.refuse(entries, NO_CONTENT);
+            return Ok(());
+        }
+        let result = self.add_to_answer(content, entries.iter().copied().chain(own).collect());
+        if let Err(Error::CannotStore { .. } | Error::OutOfOrder(_)) = result {
+            self.refuse(entries, NO_CONTENT);
+        }
+        result
+    }
+
+    /// Records the token counts of the last answer.
+    pub fn usage(&mut self, usage: Usage) -> Result<Entry> {
+        self.enter(|recorder, entry| {
+            recorder.end_answer()?;
+            recorder.add_to_answer(Content { usage: Some(usage), ..Content::default() }, vec![entry])
+        })
+    }
+
+    /// Adds facts to the last answer: as a further line of it, if the format has those.
+    fn add_to_answer(&mut self, content: Content, entries: Vec<u64>) -> Result<()> {
+        if let Some(pending) = &mut self.turn {
+            pending.turn.know(content);
+            pending.entries.extend(entries);
+            return Ok(());
+        }
+        let answered = self.log.as_ref().and_then(|log| log.start.chain.answered.clone());
+        let (Some(log), Some(answered)) = (&self.log, answered) else {
+            return Err(Error::OutOfOrder("the model has not answered yet"));
+        };
+        let piece = if log.joins() {
+            let fragment = Some(Fragment { seq: answered.lines, part: answered.lines });
+            Piece { on: On::Append(answered), fragment, ..Piece::next(Body::Assistant(content)) }
+        } else {
+            Piece::next(Body::Assistant(content))
+        };
+        self.write(vec![piece], entries, Durability::Flush)
+    }
+
+    /// Adds facts to the last message: as a further line of it, or as a system record without text.
+    pub(crate) fn add_to_message(&mut self, content: Content) -> Result<Entry> {
+        self.enter(|recorder, entry| {
+            recorder.end_answer()?;
+            if let Some(pending) = &mut recorder.turn {
+                pending.turn.know(content);
+                pending.entries.push(entry);
+                return Ok(());
+            }
+            let parent = recorder.log.as_ref().filter(|log| log.joins()).and_then(|log| log.start.chain.tip.clone());
+            let piece = match parent.map(|parent| (message_of(parent.kind), parent)) {
+                Some((Some(message), parent)) => {
+                    let fragment = Some(Fragment { seq: parent.lines, part: parent.lines });
+                    Piece { on: On::Append(parent), fragment, ..Piece::next(message(content)) }
+                }
+                Some((None, _)) | None => Piece::next(Body::System(content)),
+            };
+            recorder.write(vec![piece], vec![entry], Durability::Flush)
+        })
+    }
+}
+
+/// How to make a message of this kind; `None` if records of the kind are not messages.
+fn message_of(kind: Kind) -> Option<fn(Content) -> Body> {
+    match kind {
+        Kind::User => Some(Body::User),
+        Kind::Assistant => Some(Body::Assistant),
+        Kind::ToolResult => Some(Body::ToolResult),
+        Kind::System => Some(Body::System),
+        Kind::Attachment
+        | Kind::Snapshot
+        | Kind::Title
+        | Kind::Compaction
+        | Kind::Rewind
+        | Kind::Restore
+        | Kind::Header
+        | Kind::Other => None,
+    }
+}
