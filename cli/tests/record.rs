@@ -130,7 +130,7 @@ fn what_is_not_there_cannot_be_gone_on_with() {
         (["--checkpoint", "nope#x"], "no session matches"),
         (["--dialect", "nope"], "unknown dialect"),
         (["--id", "../x"], "invalid session name"),
-        (["--id=-x", "--json"], "it begins with a -"),
+        (["--id=-x", "--json"], "it starts with a -"),
         (["--title", ""], "a title is one line"),
         (["--title", "two\nlines"], "a title is one line"),
         (["--jid", "a@example.org"], "use --dialect fluux"),

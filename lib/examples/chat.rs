@@ -1,5 +1,4 @@
 //! An agent to read in one sitting: it chats with a model, lets it read and write files, and records all of it.
-//!
 //! It may be killed at any time: what it acknowledged is on disk, and `--continue` carries on from there.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "an agent talks to the person who started it")]
 

@@ -113,7 +113,7 @@ impl<'a> From<&'a Path> for NewSession<'a> {
 pub struct Amended {
     /// The entry of its recorder.
     pub entry: Entry,
-    /// What happened on the way.
+    /// What other programs or a crash did to the file.
     pub warnings: Vec<Warning>,
 }
 
@@ -152,7 +152,7 @@ impl Store {
             Policy::New => self.begin(new),
             Policy::Latest => match self.latest(|known, wanted| known.is_some_and(|known| known == wanted), &new)? {
                 (Some(recorder), _) => Ok(recorder),
-                // If no session could be found, what could not be read is the reason.
+                // If no session was found, an unreadable one may be the reason.
                 (None, error) => Err(error.unwrap_or(Error::NoSession(None))),
             },
             Policy::LatestOrNew if self.writing.ended_path.is_some() => self.current_or_new(new, 0),
@@ -189,15 +189,15 @@ impl Store {
         let session = self.called(session, &path);
         let place = self.place(session, &path);
         let start = Start::fresh(&place, new.project);
-        // Where a project has one session after another, what lies beside the log is older than this one.
+        // In formats with one session at a time, the sidecar is that of the session before.
         let sidecar = place.sidecar.as_deref().and_then(sidecar::says);
         let created = Appender::create(self.disk.clone(), &path, header.clone()).and_then(|mut appender| {
-            // A session that somebody can name is there, whatever comes next.
+            // A session that was named exists from now on, even if the machine crashes.
             appender.sync()?;
             Ok(appender)
         });
         let appender = created.map_err(|error| match error {
-            // Somebody was faster.
+            // Another program was faster.
             Error::Io { source, path: file } if source.kind() == ErrorKind::AlreadyExists => Error::Exists(file),
             error => {
                 if fs::read(&path).is_ok_and(|written| header.starts_with(&written)) {
@@ -212,7 +212,7 @@ impl Store {
         Ok(Recorder::new(log, self.options.clone()))
     }
 
-    /// What a new session is called: where its place says that, so from the beginning.
+    /// The id of a new session: the one in its path, in formats whose lines do not store it.
     pub(crate) fn called(&self, session: SessionId, path: &Path) -> SessionId {
         if (self.writing.tells_session)(&session) {
             return session;
@@ -220,7 +220,7 @@ impl Store {
         self.dialect.session_id_from_path(path).map_or(session, SessionId)
     }
 
-    /// Refuses what could not be begun; nothing is written.
+    /// Checks that a session can be created; writes nothing.
     pub fn check(&self, new: NewSession<'_>) -> Result<()> {
         self.in_project(&new).as_ref().unwrap_or(self).prepare(&new).map(|_| ())
     }
@@ -239,7 +239,7 @@ impl Store {
         Ok(None)
     }
 
-    /// Takes a log without records away, and its folder where nothing else is in it.
+    /// Deletes a log without records, and its folder if that is empty then.
     fn clear_away(&self, path: &Path, sidecar: Option<&Path>) -> Result<()> {
         delete(&*self.disk, path)?;
         let Some(folder) = path.parent() else { return Ok(()) };
@@ -250,19 +250,19 @@ impl Store {
         {
             delete(&*self.disk, sidecar)?;
         }
-        // One that holds something stays.
+        // A folder that is not empty stays.
         drop(self.disk.remove_folder(folder));
         Ok(())
     }
 
-    /// What is said of a project is said in it: readers know a session's project by where it was said.
+    /// The store with the project as working directory: readers derive a session's project from its working directory.
     fn in_project(&self, new: &NewSession<'_>) -> Option<Store> {
         let is_elsewhere = new.project.is_absolute() && !self.host.cwd.starts_with(new.project);
         let host = || Host { cwd: new.project.to_path_buf(), ..self.host.clone() };
         is_elsewhere.then(|| Store { host: host(), ..self.clone() })
     }
 
-    /// The name, the file and the header of a session that can be begun.
+    /// The id, the path and the header of a session that can be created.
     fn prepare(&self, new: &NewSession<'_>) -> Result<(SessionId, PathBuf, Vec<u8>)> {
         let session = SessionId(new.id.map_or_else(|| (self.host.new_id)(), str::to_owned));
         let git_branch = git::branch(&self.host.cwd);
@@ -286,12 +286,12 @@ impl Store {
         self.resume_source(&self.source_named(session)?, None)
     }
 
-    /// Resumes a session, named likewise, at any record: the next record becomes a branch, and nothing is lost.
+    /// Resumes a session at any record: the next record starts a branch, and nothing is lost.
     pub fn resume_at(&self, session: &str, record: &str) -> Result<Recorder> {
         self.resume_source(&self.source_named(session)?, Some(record))
     }
 
-    /// The newest session of the projects that match, and why a session could not be read.
+    /// The newest session of the projects that match, and the first error if one could not be read.
     fn latest(
         &self,
         matches: impl Fn(Option<&Path>, &Path) -> bool,
@@ -313,12 +313,12 @@ impl Store {
         self.resume_in(&self.host.cwd, source, record)
     }
 
-    /// The same; a session without a project belongs to this one.
+    /// Resumes a session that was found; one without a project belongs to this one.
     pub(crate) fn resume_in(&self, project: &Path, source: &Source, record: Option<&str>) -> Result<Recorder> {
         self.check_source(source)?;
         let session = self.read(source)?;
         let head = match record {
-            Some(name) => Some(self.place_to_go_on(&session, name)?),
+            Some(name) => Some(self.record_to_continue(&session, name)?),
             None => session.head(),
         };
         let path = &source.path;
@@ -326,7 +326,7 @@ impl Store {
         let id = session.id();
         let with = session.with().map(str::to_owned).or_else(|| self.dialect.peer_from_path(path));
         let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
-        // It is there, whatever it is called.
+        // The session exists, so its id is not checked.
         let header = self.bytes(&(self.writing.header)(&self.unchecked_beginning(&id, &new, session.git_branch())));
         let place = self.place(id, path);
         let start = Start::at(&session, head, &place, &project)?;
@@ -341,46 +341,46 @@ impl Store {
         Ok(Recorder::new(log, self.options.clone()))
     }
 
-    /// Gives a session a title.
+    /// Adds a title to a session.
     pub fn rename(&self, source: &Source, title: Title) -> Result<Amended> {
         self.amend(source, |recorder| recorder.title(title))
     }
 
-    /// Lets a session go on from an earlier record.
+    /// Adds a rewind to a session: it continues from an earlier record.
     pub fn rewind(&self, source: &Source, to: &str, reason: Option<String>) -> Result<Amended> {
-        let to = RecordId(self.place_to_go_on(&self.read(source)?, to)?.id().into_owned());
+        let to = RecordId(self.record_to_continue(&self.read(source)?, to)?.id().into_owned());
         self.amend(source, |recorder| recorder.rewind(&to, reason))
     }
 
-    fn amend(&self, source: &Source, say: impl FnOnce(&mut Recorder) -> Result<Entry>) -> Result<Amended> {
+    fn amend(&self, source: &Source, change: impl FnOnce(&mut Recorder) -> Result<Entry>) -> Result<Amended> {
         let mut recorder = self.resume_source(source, None)?;
-        let entry = say(&mut recorder)?;
+        let entry = change(&mut recorder)?;
         recorder.close()?;
         Ok(Amended { entry, warnings: recorder.warnings() })
     }
 
-    /// The trash that a session goes into: its own store's where that is ours, else the one in the folder of our own data.
+    /// The trash for a session: that of its own store if the store is ours, else the one in our data folder.
     pub fn trash_of(&self, source: &Source, data: &Path) -> Trash {
         let own = source.store().filter(|_| source.dialect.name() == "native");
         Trash::open(&own.unwrap_or_else(|| data.to_path_buf()).join("trash"), self.host.clone())
     }
 
-    /// Moves a session into the trash; a foreign one into that in the folder of our own data.
+    /// Moves a session to the trash; another agent's goes to the one in our data folder.
     pub fn remove(&self, session: &str, data: &Path) -> Result<Removed> {
         let source = self.source(session)?;
         self.trash_of(&source, data).remove(&self.read(&source)?)
     }
 
-    /// Refuses a session that cannot be gone on with; nothing is written.
+    /// Checks that a session can be continued; writes nothing.
     pub fn check_source(&self, source: &Source) -> Result<()> {
         self.check_log(source)?;
         self.check_inside(source)?;
         if self.is_ended(source) { Err(Error::Ended(source.name())) } else { Ok(()) }
     }
 
-    /// Refuses a record that the session cannot go on from.
+    /// Checks that a session can be continued from a record.
     pub fn check_place(&self, session: &Session, record: &str) -> Result<()> {
-        self.place_to_go_on(session, record).map(|_| ())
+        self.record_to_continue(session, record).map(|_| ())
     }
 
     pub(crate) fn place(&self, session: SessionId, path: &Path) -> Place {
@@ -430,7 +430,7 @@ impl Store {
         }
     }
 
-    /// Lines as they are written, without what must not be.
+    /// Lines as they are written, after redaction.
     pub(crate) fn bytes(&self, lines: &[Line]) -> Vec<u8> {
         let scrubbed = lines.iter().map(|line| {
             let mut value = line.value.clone();
@@ -442,7 +442,7 @@ impl Store {
         scrubbed.flat_map(|value| format!("{value}\n").into_bytes()).collect()
     }
 
-    fn place_to_go_on<'s>(&self, session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
+    fn record_to_continue<'s>(&self, session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
         let record = link_named(session, name)?;
         if self.writing.shape == Shape::Linear && Some(record) != session.head() {
             return Err(no_branches(name));
@@ -451,9 +451,9 @@ impl Store {
     }
 }
 
-/// Why a session of one line of records goes on from its last one only.
+/// Why a session without branches can be continued only from its last record.
 pub(crate) fn no_branches(record: &str) -> Error {
-    // Not every such format has a place for a fork; native has one for all.
-    let why = "the format is one line of records; `convert --to native` makes a session with branches of it";
+    // Not every such format can store a fork; native can.
+    let why = "the format has no branches; `scrollback convert --to native` makes a copy that has them";
     Error::CannotContinue { record: record.to_owned(), why }
 }

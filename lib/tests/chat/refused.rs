@@ -17,8 +17,8 @@ fn a_command_that_cannot_be_done_says_why() {
         ("native", "/fork y", "/fork takes no argument"),
         ("sage-el", "/fork", "sage-el cannot store this: a fork beside the current session"),
         ("fluux", "/fork", "fluux cannot store this: a fork"),
-        ("sage-el", "/rewind 1", "`convert --to native` makes a session with branches of it"),
-        ("fluux", "/rewind 1", "`convert --to native` makes a session with branches of it"),
+        ("sage-el", "/rewind 1", "`scrollback convert --to native` makes a copy that has them"),
+        ("fluux", "/rewind 1", "`scrollback convert --to native` makes a copy that has them"),
     ] {
         let place = Place::new(format, &three_answers());
         let spoken = place.chat(&[], &format!("one\ntwo\n{command}\nthree\n")).well();

@@ -190,7 +190,7 @@ fn an_id_that_its_lines_cannot_tell_is_refused() {
     let new = NewSession { id: Some("mine"), ..NewSession::of(Path::new("/gone/engine")) };
     for told in [place.store.check(new), place.store.session(new, Policy::New).map(|_| ())] {
         let told = told.unwrap_err().to_string();
-        assert_eq!(told, "invalid session name \"mine\": sage-el sessions are called by a UUID, or after their place");
+        assert_eq!(told, "invalid session name \"mine\": sage-el session ids are UUIDs, or derived from the path");
     }
     let id = "4ccdaf53-7481-4244-80e4-5077653ba545";
     let recorder = place.store.session(NewSession { id: Some(id), ..new }, Policy::New).unwrap();

@@ -1,9 +1,9 @@
-//! The records that one body is in a format whose grain is finer than it.
+//! Splits a body into the records that it becomes in formats with one record for each block.
 
 use crate::dialect::writer::WriteUnit;
 use crate::model::record::{Body, Content};
 
-/// The records that a body is in a format of this grain.
+/// The bodies of the records that a body becomes.
 pub(super) fn blocks(unit: WriteUnit, body: Body) -> Vec<Body> {
     match (unit, body) {
         (WriteUnit::Block, Body::Assistant(mut content)) if content.parts.len() > 1 => {
@@ -13,7 +13,7 @@ pub(super) fn blocks(unit: WriteUnit, body: Body) -> Vec<Body> {
                 .into_iter()
                 .map(|part| Body::Assistant(Content { parts: vec![part], ..content.clone() }))
                 .collect();
-            // What the answer cost is known when it ends.
+            // The token counts are those of the whole answer.
             if let Some(Body::Assistant(last)) = bodies.last_mut() {
                 last.usage = usage;
             }

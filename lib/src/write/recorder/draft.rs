@@ -1,4 +1,4 @@
-//! Pieces on their way to the log: what each hangs on, the lines that say it, and what the next one hangs on.
+//! Builds the lines of records: the parent of each, its lines in the format, and the parent of the next one.
 
 use hashbrown::HashMap;
 use jiff::Timestamp;
@@ -11,26 +11,26 @@ use crate::model::loss::{Loss, LossKind, Losses, Lost};
 use crate::model::message::Part;
 use crate::model::record::{Body, Context, Kind, RecordId};
 
-/// One body to write, and where it hangs.
+/// One body to write, and its parent.
 #[derive(Clone)]
 pub(crate) struct Piece {
     pub(crate) body: Body,
     pub(crate) on: On,
     pub(crate) fragment: Option<Fragment>,
-    /// Of a turn: what is known of each of its responses.
+    /// The responses of the model in a turn.
     pub(crate) responses: Vec<Response>,
 }
 
-/// What a piece hangs on.
+/// The parent of a piece.
 #[derive(Clone)]
 pub(crate) enum On {
-    /// The record that was written last.
+    /// The last record.
     ParentRecord,
-    /// The same, and it begins another answer of the model.
+    /// The last record, and the piece starts another answer of the model.
     TipAnew,
     /// Any record.
     Record(RecordId),
-    /// It is a further piece of this record.
+    /// None: the piece is a further line of this record.
     Append(ParentRecord),
 }
 
@@ -55,19 +55,19 @@ pub(super) struct Batch {
     /// Where each line begins, and what it names.
     pub(super) names: Vec<(usize, Names)>,
     pub(super) losses: Losses,
-    /// What they say, for whoever remembers it once it is written.
+    /// What they contain, to update the cursor once they are written.
     pub(super) bodies: Vec<(RecordId, Body)>,
-    /// How many new messages the reader will find.
+    /// How many new messages a reader will find.
     pub(super) messages: u64,
-    /// Its last record is an answer.
+    /// The last record is an answer.
     pub(super) answers: bool,
 }
 
 impl Log {
-    /// Adds the lines of one piece to the batch, and follows it with what the next one hangs on.
+    /// Adds the lines of one piece to the batch, and moves the parent of the next one.
     pub(super) fn draft(&self, piece: Piece, at: Timestamp, chain: &mut Chain, batch: &mut Batch) -> Result<()> {
         let Piece { mut body, on, fragment, responses } = piece;
-        let tells_surroundings = body.content().is_some_and(|content| content.context != Context::default());
+        let has_context = body.content().is_some_and(|content| content.context != Context::default());
         self.fill_in(&mut body, &self.start.calls);
         let kind = body.kind();
         let tip_before = chain.tip.as_ref().map(|tip| tip.id.clone());
@@ -126,11 +126,11 @@ impl Log {
             serde_json::to_writer(&mut batch.bytes, &line.value).map_err(|_| self.cannot_encode())?;
             batch.bytes.push(b'\n');
         }
-        let is_missed = |loss: &Loss| tells_surroundings || !matches!(loss.what, Lost::Environment | Lost::Platform);
+        let is_missed = |loss: &Loss| has_context || !matches!(loss.what, Lost::Environment | Lost::Platform);
         batch.losses.extend(written.losses.into_iter().filter(is_missed));
         chain.branches = branches && !is_link;
         if !is_link {
-            // A step back that the format cannot say is taken with the next record.
+            // A rewind that the format cannot store takes effect with the next record.
             if let (Body::Rewind(_), On::Record(to)) = (&body, on) {
                 chain.tip = Some(ParentRecord { id: to, parent: None, kind: Kind::Other, lines: 1 });
             }
@@ -157,7 +157,7 @@ impl Log {
         Ok(())
     }
 
-    /// What the caller need not say: where it was said, and the names of tools that answer.
+    /// Fills in the context, and the tool names of results.
     fn fill_in(&self, body: &mut Body, calls: &HashMap<String, String>) {
         let Some(content) = body.content_mut() else { return };
         for result in &mut content.results {
@@ -174,7 +174,7 @@ impl Log {
     }
 }
 
-/// The ids of a body's calls and results: others find them by these.
+/// The ids of a body's calls and results, which redaction must not change.
 pub(super) fn call_ids(body: &Body) -> impl Iterator<Item = &str> {
     let content = || body.content().into_iter();
     let calls = content().flat_map(|content| &content.parts).filter_map(|part| match part {

@@ -1,4 +1,4 @@
-//! One session's log as a recorder sees it: what the next record hangs on, and which records may not survive a crash.
+//! The log of one session while it is recorded: the parent of the next record, and the lines that may not survive a crash.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,13 +25,13 @@ use crate::session::read::parser::VALUE_LIMIT_BYTES;
 use crate::session::read::source::Source;
 use crate::write::store::link_named;
 
-/// Records since the last good `sync` are kept in memory; one is forced before they are more than this.
+/// Records since the last good `sync` are kept in memory; at this size, a `sync` is forced.
 const UNSYNCED_LIMIT_BYTES: usize = 8 * 1024 * 1024;
 
-/// The lines of a call are put together in one buffer after another's; one that was larger than this is not kept.
+/// The lines of a call are built in a reused buffer; one that grew larger than this is freed.
 const BUFFER_LIMIT_BYTES: usize = 64 * 1024;
 
-/// Where a log is, and what it is written with.
+/// Where a log is, and how it is written.
 pub(crate) struct Place {
     pub(crate) dialect: &'static dyn Dialect,
     pub(crate) writing: &'static Writer,
@@ -47,9 +47,9 @@ pub(crate) struct Place {
 /// Whether what is recorded happens now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// It does: records are told where and when that is.
+    /// It does: records get the current time and context.
     Live,
-    /// It happened before: records say what they said then.
+    /// It happened before: records keep their time and context.
     Replay,
 }
 
@@ -57,21 +57,21 @@ pub(crate) struct Log {
     pub(crate) place: Place,
     pub(super) appender: Appender,
     pub(crate) start: Start,
-    /// How safe records are, where somebody said so for all.
+    /// The durability of all records, if the options set one.
     pub(crate) durability: Option<Durability>,
-    /// Where the agent works, as it was when somebody last spoke.
+    /// The working directory and git branch at the last prompt.
     pub(super) context: Context,
     unsynced: Vec<Unsynced>,
     unsynced_bytes: usize,
-    /// Where lines are put together.
+    /// The buffer in which lines are built.
     buffer: Vec<u8>,
     /// A `sync` failed: what is in `unsynced` may be lost.
     failed: Option<Arc<io::Error>>,
     pub(super) sidecar_before: Option<Value>,
     pub(super) sidecar_at: Option<Timestamp>,
-    /// Another recorder may have it open too: only that one knows when it is closed.
+    /// Another recorder may have the session open, so it is not marked as closed here.
     is_shared: bool,
-    /// What the title is according to the log, and not told to the sidecar yet.
+    /// Whether the sidecar has the log's title.
     pub(super) title: Title,
     pub(super) warnings: Vec<Warning>,
 }
@@ -163,7 +163,7 @@ impl Log {
         let mut chain = self.start.chain.clone();
         let mut batch = Batch { bytes: std::mem::take(&mut self.buffer), ..Batch::default() };
         let mut kind = Kind::Other;
-        // A further piece of a record may be of one that others hang on already.
+        // A further line of a record does not move the head.
         let is_new = !pieces.iter().any(|piece| matches!(piece.on, On::Append(_)));
         for piece in pieces {
             kind = piece.body.kind();
@@ -221,7 +221,7 @@ impl Log {
         let is_flush = durability == Durability::Flush && self.unsynced_bytes < UNSYNCED_LIMIT_BYTES;
         let durability = if is_flush { Durability::Flush } else { Durability::Sync };
         if is_flush || self.sync().is_ok() {
-            self.tell_sidecar_in_time(at);
+            self.write_sidecar_if_due(at);
         }
         Ok(Saved { id, durability, losses: batch.losses })
     }
@@ -259,7 +259,7 @@ impl Log {
 
     pub(crate) fn warning(&mut self, warning: Warning) {
         self.is_shared |= warning == Warning::InUse;
-        // The same again is no news until somebody has asked.
+        // Each warning is reported once until it is read.
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
@@ -269,13 +269,13 @@ impl Log {
         std::mem::take(&mut self.warnings)
     }
 
-    /// The working directory's context, as it is now.
+    /// Reads the current git branch and context.
     pub(crate) fn look_around(&mut self) {
         self.context = surroundings(&self.place.host, git::branch(&self.place.host.cwd));
         self.start.tally.git_branch.clone_from(&self.context.git_branch);
     }
 
-    /// Where a recording would stand at a record of this log.
+    /// The state of a recording that continues from a record of this log.
     pub(crate) fn start_at(&self, record: &RecordId) -> Result<Start> {
         let source = Source::file(self.place.dialect, self.path());
         let session = self.place.disk.read_session(&source, &ReadOptions::plain((self.place.host.now)()))?;
@@ -283,7 +283,7 @@ impl Log {
         Start::at(&session, Some(found), &self.place, Path::new(&self.start.tally.project))
     }
 
-    /// Ends the log's recording: it is whole once everything is safe.
+    /// Ends the recording: makes everything safe and writes the sidecar.
     pub(crate) fn close(&mut self) -> Result<()> {
         let synced = if self.unsynced.is_empty() { self.check() } else { self.sync() };
         self.is_shared |= self.appender.is_written_behind();
@@ -292,14 +292,14 @@ impl Log {
         synced
     }
 
-    /// Makes safe what is there; something else is still to be written.
+    /// Makes everything in the file safe, though more is still to be written.
     pub(crate) fn pause(&mut self) -> Result<()> {
         let synced = if self.unsynced.is_empty() { self.check() } else { self.sync() };
         self.tell_sidecar();
         synced
     }
 
-    /// Now; a clock that was set back stands still until it has caught up.
+    /// The current time; if the clock was set back, the last time until it has caught up.
     pub(super) fn clock(&self) -> Timestamp {
         let now = (self.place.host.now)();
         match self.place.mode {
@@ -313,7 +313,7 @@ impl Log {
     }
 }
 
-/// Where the agent works.
+/// The context of the agent.
 fn surroundings(host: &Host, git_branch: Option<String>) -> Context {
     let cwd = Some(host.cwd.to_string_lossy().into_owned());
     Context { cwd, git_branch, platform: Some(host.platform.clone()), user_type: None }

@@ -1,4 +1,4 @@
-//! What the file beside a log is told of it: at the beginning, at a title, at the end, and now and then.
+//! Writes the sidecar of a log: when the session is created, titled and closed, and at most once a second.
 
 use std::io;
 use std::path::Path;
@@ -20,14 +20,14 @@ const SIDECAR_EVERY_MS: i64 = 1_000;
 /// Whether the sidecar's title is behind the log's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Title {
-    /// The log says it anew.
+    /// The log has a newer title.
     Due,
-    /// It was told: from now on whoever changes it in the sidecar knows better.
-    Told,
+    /// The sidecar has the title; if another program changes it there, that one is newer.
+    Written,
 }
 
 impl Log {
-    /// Writes what the file beside the log says. It is derived: that it could not be written stops nothing.
+    /// Writes the sidecar. It is derived from the log, so a failure is only a warning.
     pub(crate) fn tell_sidecar(&mut self) {
         if self.place.sidecar.is_none() {
             return;
@@ -35,7 +35,7 @@ impl Log {
         self.sidecar_at = Some((self.place.host.now)());
         let mut tally = self.start.tally.clone();
         tally.size_bytes = self.appender.len().unwrap_or_default();
-        let (dialect, is_told, before) = (self.place.dialect, self.title == Title::Told, &mut self.sidecar_before);
+        let (dialect, is_told, before) = (self.place.dialect, self.title == Title::Written, &mut self.sidecar_before);
         let told = self.appender.check_inside().and_then(|()| {
             tell(&self.place, |says, tell| {
                 if let Some(value) = says.as_ref().filter(|_| is_told) {
@@ -45,12 +45,12 @@ impl Log {
             })
         });
         match told {
-            Ok(()) => self.title = Title::Told,
+            Ok(()) => self.title = Title::Written,
             Err(_) => self.warning(Warning::NoSidecar),
         }
     }
 
-    pub(super) fn tell_sidecar_in_time(&mut self, at: Timestamp) {
+    pub(super) fn write_sidecar_if_due(&mut self, at: Timestamp) {
         let is_due = |last: Timestamp| at.as_millisecond().saturating_sub(last.as_millisecond()) >= SIDECAR_EVERY_MS;
         if self.sidecar_at.is_none_or(is_due) {
             self.tell_sidecar();
@@ -58,11 +58,10 @@ impl Log {
     }
 }
 
-/// What a format's sidecar says after this: see [`crate::dialect::writer::Writing::sidecar`].
+/// Builds the content of a sidecar from the old one: see [`crate::dialect::writer::Writer::sidecar`].
 type Tell = fn(Option<Value>, &Tally) -> Value;
 
-/// Tells the file beside a log anew: what it says now, nothing where there is none, becomes what it is told. One that is unclear
-/// stays: somebody may want to mend it, and what it should say is in the log.
+/// Replaces the sidecar of a log by what `build` makes of it. One that cannot be parsed is left for its owner to repair.
 pub(crate) fn tell(place: &Place, telling: impl FnOnce(Option<Value>, Tell) -> Value) -> Result<()> {
     let (Some(path), Some(tell)) = (&place.sidecar, place.writing.sidecar) else { return Ok(()) };
     let says = match sidecar::read(&*place.disk, path) {
@@ -79,7 +78,7 @@ pub(crate) fn tell(place: &Place, telling: impl FnOnce(Option<Value>, Tell) -> V
     replace(&*place.disk, path, &(place.host.new_id)(), &bytes, Durable::No)
 }
 
-/// What the tally needs to be a new session's.
+/// The tally of a new session.
 pub(crate) fn first_tally(place: &Place, project: &Path) -> Tally {
     Tally {
         session: place.session.clone(),

@@ -1,4 +1,4 @@
-//! Where a recording stands: the record to go on from, and what is known there.
+//! The cursor of a recording: the parent of the next record, and the state of the session there.
 
 use std::path::Path;
 
@@ -16,47 +16,47 @@ use crate::session::record_ref;
 use crate::session::{RecordRef, Session};
 use crate::view::history::standing;
 
-/// How many records before the head are asked for calls that wait for results: a turn is seldom longer.
+/// How many records before the head are searched for calls without results; few turns are longer.
 pub(crate) const RECORDS_ASKED_FOR_CALLS: usize = 100;
 
-/// How much of a prompt a sidecar repeats.
+/// How much of a prompt is repeated in the sidecar.
 const PROMPT_CHARS: usize = 100;
 
-/// Where a recording stands.
+/// The parent of the next record, and the state of the session there.
 pub(crate) struct Start {
     pub(crate) chain: Chain,
     /// The names of called tools, by call.
     pub(crate) calls: HashMap<String, String>,
     pub(crate) todos: Option<Vec<Todo>>,
     pub(crate) thinking: Option<Thinking>,
-    /// The newest instant.
+    /// The newest time.
     pub(crate) at: Option<Timestamp>,
     pub(crate) tally: Tally,
-    /// How many prompts have each name, where a second one is another record: people's programs name what they say.
+    /// How many prompts have each id, in formats where a repeated id is another record.
     names: HashMap<RecordId, u32>,
-    /// The answer whose cost was or would be told last, and what all others cost: told again, it replaces what was told of it.
+    /// The last answer with token counts, and the sum of all others: new counts of the same answer replace its old ones.
     costed: Option<(RecordId, Option<Usage>)>,
 }
 
-/// What the next record hangs on. It is small: a write works on a copy, and a failed one leaves it as it was.
+/// The parent of the next record. A write works on a copy, so that a failed one changes nothing.
 #[derive(Clone, Default)]
 pub(crate) struct Chain {
-    /// The record that the next one hangs on.
+    /// The parent of the next record.
     pub(crate) tip: Option<ParentRecord>,
-    /// That record is not the head: the next one begins a branch.
+    /// The parent is not the head: the next record starts a branch.
     pub(crate) branches: bool,
-    /// The answer that the model is giving.
+    /// The first record of the current answer.
     pub(crate) answer: Option<RecordId>,
     /// The last record that was an answer.
     pub(crate) answered: Option<ParentRecord>,
-    /// Everything goes beside the conversation.
+    /// New records belong to a sidechain.
     pub(crate) sidechain: bool,
-    /// What the last line of the file is called, where it tells that itself.
+    /// The id of the last line in the file, if it has one.
     pub(crate) last: Option<RecordId>,
 }
 
 impl Chain {
-    /// Whatever follows such a record is no part of the answer before it.
+    /// Ends the current answer if a record of this kind follows it.
     pub(crate) fn pass(&mut self, kind: Kind) {
         match kind {
             Kind::User | Kind::ToolResult | Kind::Compaction | Kind::Rewind | Kind::Restore => self.answer = None,
@@ -71,7 +71,7 @@ impl Chain {
     }
 }
 
-/// A record that others can hang on.
+/// A record that can be a parent.
 #[derive(Debug, Clone)]
 pub(crate) struct ParentRecord {
     pub(crate) id: RecordId,
@@ -93,7 +93,7 @@ impl ParentRecord {
 }
 
 impl Start {
-    /// A new session's.
+    /// The cursor of a new session.
     pub(crate) fn fresh(place: &Place, project: &Path) -> Start {
         Start {
             chain: Chain::default(),
@@ -107,7 +107,7 @@ impl Start {
         }
     }
 
-    /// At a record of a session that is there.
+    /// The cursor at a record of an existing session.
     pub(crate) fn at(session: &Session, head: Option<RecordRef<'_>>, place: &Place, project: &Path) -> Result<Start> {
         let mut start = Start::fresh(place, project);
         start.at = session.updated();
@@ -139,14 +139,14 @@ impl Start {
         Ok(start)
     }
 
-    /// Stands elsewhere in the same session: what was known of the branch that was left counts no more.
+    /// Moves to another record of the same session, with the state there.
     pub(crate) fn stand(&mut self, there: Start) {
         (self.calls, self.todos, self.thinking) = (there.calls, there.todos, there.thinking);
         self.chain.answered = there.chain.answered;
         (self.tally.usage, self.costed) = (there.tally.usage, there.costed);
     }
 
-    /// What the reader calls a record that was just written under this name.
+    /// The id that a reader gives to a record that was just written with this id.
     pub(crate) fn call(&mut self, id: &RecordId, place: &Place, kind: Kind) -> RecordId {
         if kind != Kind::User || place.dialect.traits().repeated_id != RepeatedId::Distinct {
             return id.clone();
@@ -156,18 +156,18 @@ impl Start {
         if *count == 1 { id.clone() } else { RecordId(record_ref::copy_name(id.as_str(), *count)) }
     }
 
-    /// The file that was counted so far is gone: another one starts.
+    /// Starts counting again, because the file was deleted.
     pub(crate) fn restart_file(&mut self) {
         (self.tally.messages, self.tally.started) = (0, None);
         self.names.clear();
     }
 
-    /// Results of these calls may follow.
+    /// Remembers the calls of a message, because results may follow.
     pub(crate) fn expect_results(&mut self, content: &Content) {
         self.calls.extend(content.open_calls().map(|(id, name)| (id.to_owned(), name.to_owned())));
     }
 
-    /// Remembers what a record that was just written says.
+    /// Updates the state with a record that was just written.
     pub(crate) fn learn(&mut self, id: &RecordId, body: &Body) {
         match body {
             Body::User(content) => {
@@ -213,7 +213,7 @@ impl Start {
         self.tally.prompts = Some((first, short));
     }
 
-    /// Counts what a session's sidecar tells. Pieces of one answer are counted as one.
+    /// Counts what the sidecar repeats. Pieces of one answer count as one.
     fn count(&mut self, session: &Session) -> Result<()> {
         let tally = &mut self.tally;
         tally.started = session.started();

@@ -1,4 +1,4 @@
-//! A turn: all that the model says and does between two prompts, as one body; and the way back.
+//! A turn: everything of the model between two prompts as one body, and back to separate answers and results.
 //!
 //! ```text
 //! answer [text, call a, call b] · results [a, b] · answer [text]   ⇄   [step, text, a done, b done, step, text]
@@ -12,7 +12,7 @@ use crate::model::message::{Approval, Part, SteeringPart, ToolPart, ToolState};
 use crate::model::record::{Body, Content, Outcome, ToolResult};
 use crate::model::settle::settle_in_turn;
 
-/// A turn that is not over yet.
+/// A turn that is not complete.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Turn {
     content: Content,
@@ -25,12 +25,12 @@ pub(crate) struct Turn {
 pub(crate) enum More {
     /// An answer of the model.
     Answer(Content),
-    /// What tools gave back.
+    /// Tool results.
     Results(Content),
 }
 
 impl Turn {
-    /// Adds what was said next.
+    /// Adds an answer or results.
     pub(crate) fn add(&mut self, more: More, at: Timestamp) {
         match more {
             More::Answer(content) => self.answer(content, at),
@@ -38,11 +38,11 @@ impl Turn {
         }
     }
 
-    /// Whether it can be over once this is added: what is not foreseen here is not over then.
+    /// Whether the turn may be complete once this is added. False is certain.
     pub(super) fn may_end_with(&self, more: &More) -> bool {
         let (content, parts, last) = match more {
             More::Answer(content) => (content, &content.parts[..], content.parts.last()),
-            // What somebody says while tools run is a part of its own, whatever it holds.
+            // A message while tools run is a part of its own.
             More::Results(content) => {
                 (content, &[][..], self.content.parts.last().filter(|_| content.parts.is_empty()))
             }
@@ -52,11 +52,11 @@ impl Turn {
         !matches!(last, Some(Part::Tool(_))) && !self.content.parts.iter().chain(parts).any(waits)
     }
 
-    /// Adds an answer of the model, and the results that it carries.
+    /// Adds an answer of the model, and the results in it.
     pub(crate) fn answer(&mut self, mut answer: Content, at: Timestamp) {
         let results = std::mem::take(&mut answer.results);
         self.content.parts.push(Part::StepStart);
-        // It may be several responses of one model that somebody else has put together.
+        // The answer may consist of several responses.
         let steps = 1 + answer.parts.iter().filter(|part| **part == Part::StepStart).count();
         let response = Response { at, model: answer.model.clone(), usage: None };
         self.responses.extend(std::iter::repeat_n(response, steps));
@@ -65,7 +65,7 @@ impl Turn {
         self.results(Content { results, ..Content::default() });
     }
 
-    /// Adds what tools gave back.
+    /// Adds tool results.
     pub(crate) fn results(&mut self, mut content: Content) {
         for result in std::mem::take(&mut content.results) {
             let calls = self.content.parts.iter_mut().rev();
@@ -76,7 +76,7 @@ impl Turn {
             }
         }
         if !content.parts.is_empty() {
-            // Somebody spoke while the tools ran.
+            // A message that came while the tools ran.
             let (id, parts) = (format!("steering-{}", self.content.parts.len()), std::mem::take(&mut content.parts));
             self.content.parts.push(Part::Steering(SteeringPart { id, parts, ..SteeringPart::default() }));
         }
@@ -95,12 +95,12 @@ impl Turn {
         if let Some(usage) = more.usage.take() {
             content.usage.get_or_insert_default().add(usage);
         }
-        // A turn has several responses: the last one says which model answered and what failed.
+        // Of several responses, the last one names the model and the error.
         let (model, error) = (more.model.take().or(content.model.take()), more.error.take().or(content.error.take()));
         content.merge(Content { model, error, ..more });
     }
 
-    /// Whether every call has its result, so that the model has spoken last.
+    /// Whether every call has its result and the model has answered them.
     pub(crate) fn is_over(&self) -> bool {
         let open = |part: &Part| matches!(part, Part::Tool(call) if call.is_open());
         !self.content.parts.iter().any(open) && !matches!(self.content.parts.last(), Some(Part::Tool(_)))
@@ -115,7 +115,7 @@ impl Turn {
     }
 }
 
-/// A turn as the answers and the results that it was made of: at least one answer, of however few words.
+/// Splits a turn into the answers and results that it was made of: at least one answer, which may be empty.
 pub fn steps(content: Content) -> Vec<Body> {
     let Content { parts, results, usage, .. } = content;
     let about = Content { parts: Vec::new(), results: Vec::new(), usage: None, ..content };
@@ -126,7 +126,7 @@ pub fn steps(content: Content) -> Vec<Body> {
         match part {
             Part::StepStart => step.end(&about, &mut bodies),
             Part::Tool(call) => step.call(*call),
-            // Whatever the model says after a call's result, it says in its next answer.
+            // Content after the result of a call belongs to the next answer.
             part => {
                 if !step.results.is_empty() {
                     step.end(&about, &mut bodies);
@@ -140,7 +140,7 @@ pub fn steps(content: Content) -> Vec<Body> {
     if bodies.is_empty() {
         bodies.push(Body::Assistant(about));
     }
-    // What the turn cost is told once, where it was complete.
+    // The token counts of the turn belong to its last answer.
     let last = bodies
         .iter_mut()
         .rev()
@@ -151,7 +151,7 @@ pub fn steps(content: Content) -> Vec<Body> {
     bodies
 }
 
-/// Results with the names of the tools that were called.
+/// Adds the tool names to results.
 fn named(mut results: Vec<ToolResult>, parts: &[Part]) -> Vec<ToolResult> {
     let calls = parts.iter().filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
     let names: HashMap<&str, &str> = calls.map(|call| (call.call_id.as_str(), call.name.as_str())).collect();
@@ -187,7 +187,7 @@ impl Step {
     }
 }
 
-/// Takes the result out of a call that has one: what is left is open.
+/// Takes the result out of a call that has one, so that the call is open again.
 pub(super) fn take_result(call: &mut ToolPart) -> Option<ToolResult> {
     if call.is_open() {
         return None;

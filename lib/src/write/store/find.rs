@@ -1,4 +1,4 @@
-//! Which sessions a store holds: listed, found by id, the newest of a project; and a session's record by its name.
+//! The sessions of a store: all, by id, or the newest of a project; and the record of a session by its id.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use crate::session::{RecordRef, Session};
 use crate::view::answers::SessionRow;
 use crate::view::listing::{self, Depth};
 
-/// Sessions, and what could not be looked into.
+/// Sessions, and the files that could not be read.
 #[derive(Debug, Default)]
 pub struct Listed {
-    /// The newest first, by the instants in them.
+    /// The newest first, by the times in them.
     pub rows: Vec<SessionRow>,
     /// Files and folders that could not be read.
     pub errors: Vec<Error>,
@@ -39,21 +39,21 @@ impl Store {
         self.read(&self.source(session)?)
     }
 
-    /// Reads the newest session of a project. [`Store::list`] tells what could not be looked into; where that is all, it is the answer.
+    /// Reads the newest session of a project. Fails if there is none and something could not be read; see [`Store::list`].
     pub fn last(&self, project: &Path) -> Result<Option<Session>> {
         let project = project::of(project);
-        match self.newest(|_, row| row.project.as_ref().is_some_and(|told| Path::new(told) == project)) {
+        match self.newest(|_, row| row.project.as_ref().is_some_and(|known| Path::new(known) == project)) {
             (Some(source), _) => self.read(&source).map(Some),
             (None, errors) => errors.into_iter().next().map_or(Ok(None), Err),
         }
     }
 
-    /// Whether there is such a session.
+    /// Whether there is a session with this id.
     pub fn exists(&self, session: &str) -> bool {
         self.source(session).is_ok()
     }
 
-    /// The session of this id.
+    /// The session with this id.
     pub fn source(&self, session: &str) -> Result<Source> {
         let (mut sources, mut errors) = (Vec::new(), Vec::new());
         for source in self.sources() {
@@ -62,19 +62,19 @@ impl Store {
                 Err(error) => errors.push(error),
             }
         }
-        // Most sessions are called as their files are: the others are opened only where none is.
+        // Most file names contain the session id; the others are opened only if none does.
         sources.sort_by_key(|source| !source.name().ends_with(session));
         let reading = ReadOptions::plain((self.host.now)());
         for source in sources {
             match listing::row(&source, &reading, Depth::Windows) {
                 Ok(row) if row.id.as_str() == session => return Ok(source),
                 Ok(_) => {}
-                // It is there, and cannot be read.
+                // It exists and cannot be read.
                 Err(error) if source.name() == session => return Err(error),
                 Err(error) => errors.push(error),
             }
         }
-        // What could not be read may be the one.
+        // One of the unreadable files may be the session.
         Err(errors.into_iter().next().unwrap_or_else(|| Error::NoSession(Some(session.to_owned()))))
     }
 
@@ -89,11 +89,11 @@ impl Store {
         })
     }
 
-    /// The newest of the sessions that count, and what could not be looked into. A sub-agent's is gone on with by name only.
-    pub(crate) fn newest(&self, counts: impl Fn(&Source, &SessionRow) -> bool) -> (Option<Source>, Vec<Error>) {
+    /// The newest of the sessions that match, and what could not be read. Sub-agents' sessions are continued only by name.
+    pub(crate) fn newest(&self, matches: impl Fn(&Source, &SessionRow) -> bool) -> (Option<Source>, Vec<Error>) {
         let mut errors = Vec::new();
         let rows = self.rows(&mut errors);
-        let own = rows.filter(|(source, row)| row.parent_session.is_none() && counts(source, row));
+        let own = rows.filter(|(source, row)| row.parent_session.is_none() && matches(source, row));
         let newest = own.max_by(|(_, a), (_, b)| a.updated.cmp(&b.updated).then_with(|| a.id.cmp(&b.id)));
         (newest.map(|(source, _)| source), errors)
     }
@@ -121,7 +121,7 @@ impl Store {
     }
 }
 
-/// The record of this name, if others can hang on it.
+/// Finds a record by its id or a unique prefix, if it can be the parent of others.
 pub(crate) fn link_named<'s>(session: &'s Session, name: &str) -> Result<RecordRef<'s>> {
     let record = session.find(name)?;
     if record.is_side() {

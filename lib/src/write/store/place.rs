@@ -1,4 +1,4 @@
-//! Where a session may be written: a plain name, inside the store, in a folder of its own project, a file of lines.
+//! Where a session may be written: under a valid name, inside the store, in a folder of its own project, to a file of lines.
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
@@ -14,14 +14,14 @@ use crate::model::record::SessionId;
 use crate::session::read::packed::is_called_packed;
 use crate::session::read::source::Source;
 
-/// A name longer than this is no session's: with an ending it still is one name of a file.
+/// With an ending, a name of this length is still a valid file name.
 const NAME_LIMIT_BYTES: usize = 128;
 
-/// An id that every format takes: where it has no file either, another id is no help.
+/// An id that every format accepts: if this one has no path either, the id is not the reason.
 const ANY_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 impl Store {
-    /// The file of a new session: inside the store, whatever the names say.
+    /// The path of a new session, which is always inside the store.
     pub(crate) fn path_of(&self, beginning: &Beginning<'_>) -> Result<PathBuf> {
         let bad = |why: String| Error::InvalidName { name: beginning.session.to_string(), why };
         let below = (self.writing.place)(beginning).map_err(|why| {
@@ -34,7 +34,7 @@ impl Store {
         self.path_below(&below, beginning.session)
     }
 
-    /// A session's file, unless its names or a link lead out of the store.
+    /// The path of a session, unless its names or a symlink lead out of the store.
     pub(crate) fn path_below(&self, below: &Path, session: &SessionId) -> Result<PathBuf> {
         let leads_out =
             || Error::InvalidName { name: session.to_string(), why: "it leads out of the store".to_owned() };
@@ -47,7 +47,7 @@ impl Store {
             }
         }
         let path = self.root.join(below);
-        // A link inside the store may lead anywhere.
+        // A symlink inside the store may lead anywhere.
         let there = |path: &Path| path.ancestors().find_map(|folder| fs::canonicalize(folder).ok());
         let root = fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
         match there(&path) {
@@ -56,45 +56,45 @@ impl Store {
         }
     }
 
-    /// Refuses an id that a new session would not have: its lines tell others, and not this one.
+    /// Refuses an id that readers would not find again, because the format stores only ids of another shape.
     pub(crate) fn check_told(&self, session: &SessionId) -> Result<()> {
         let tells = self.writing.tells_session;
         if tells(session) || !tells(&SessionId(ANY_ID.to_owned())) {
             return Ok(());
         }
-        let why = format!("{} sessions are called by a UUID, or after their place", self.dialect.name());
+        let why = format!("{} session ids are UUIDs, or derived from the path", self.dialect.name());
         Err(Error::InvalidName { name: session.to_string(), why })
     }
 
-    /// Refuses what cannot be appended to.
+    /// Refuses a session that cannot be appended to.
     pub(crate) fn check_log(&self, source: &Source) -> Result<()> {
         let is_packed = is_called_packed(&source.path);
         if source.dialect.name() != self.dialect.name() || !matches!(source.layout.format, Format::Lines) || is_packed {
-            let what = "a session that is no file of lines".to_owned();
+            let what = "an append to a file that is not JSON Lines".to_owned();
             return Err(Error::cannot_store(source.dialect.name(), what));
         }
         Ok(())
     }
 
-    /// Refuses a session that a link leads to out of its store: it may be read, and is somebody else's to write.
+    /// Refuses a session that a symlink leads to, out of its store: it can be read, but not written.
     pub(crate) fn check_inside(&self, source: &Source) -> Result<()> {
         Inside::store_of(source).map_or(Ok(()), |inside| inside.check(&*self.disk, &source.path))
     }
 
-    /// Refuses a folder that is another project's: names of folders do not tell projects apart.
+    /// Refuses a folder that belongs to another project: two projects can have the same folder name.
     pub(crate) fn check_folder(&self, log: &Path, project: &Path) -> Result<()> {
         let source = Source::file(self.dialect, log);
-        let told = source.sidecar().and_then(|path| sidecar::cwd(self.dialect, &sidecar::says(&path)?));
-        let told = told.map(|cwd| project::of(Path::new(&cwd)));
-        // A directory that is told from a home that we do not know may be this one.
-        match told.filter(|told| told.is_absolute() && *told != project::of(project)) {
-            Some(told) => Err(Error::OtherProject { path: log.to_path_buf(), project: told }),
+        let known = source.sidecar().and_then(|path| sidecar::cwd(self.dialect, &sidecar::says(&path)?));
+        let known = known.map(|cwd| project::of(Path::new(&cwd)));
+        // A path relative to a home directory that we do not know may be this one.
+        match known.filter(|known| known.is_absolute() && *known != project::of(project)) {
+            Some(known) => Err(Error::OtherProject { path: log.to_path_buf(), project: known }),
             None => Ok(()),
         }
     }
 }
 
-/// Whether a name can be a part of a path, on every system.
+/// Refuses a name that cannot be part of a path on every system.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let why = if name.is_empty() {
@@ -102,22 +102,22 @@ pub(crate) fn check_name(name: &str) -> Result<()> {
     } else if name.len() > NAME_LIMIT_BYTES {
         "it is longer than 128 bytes"
     } else if name.starts_with('-') {
-        // It would be taken for an option.
-        "it begins with a -"
+        // It would look like an option.
+        "it starts with a -"
     } else if name.starts_with('.') || name.ends_with('.') {
-        "it begins or ends with a dot"
-    } else if is_a_device(name) {
-        "it is a device's on Windows"
+        "it starts or ends with a dot"
+    } else if is_device(name) {
+        "it is the name of a device on Windows"
     } else if !name.bytes().all(is_plain) {
-        "letters, digits, - _ and . make a name"
+        "only letters, digits, -, _ and . are allowed"
     } else {
         return Ok(());
     };
     Err(Error::InvalidName { name: name.to_owned(), why: why.to_owned() })
 }
 
-/// Windows takes these names for devices, whatever ending they have.
-fn is_a_device(name: &str) -> bool {
+/// Windows treats these names as devices, with any ending.
+fn is_device(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).to_ascii_lowercase();
     let is_port = |kind: &str| stem.strip_prefix(kind).is_some_and(|port| matches!(port.as_bytes(), [b'1'..=b'9']));
     matches!(&*stem, "con" | "prn" | "aux" | "nul") || is_port("com") || is_port("lpt")
