@@ -107,7 +107,7 @@ fn what_cannot_be_ended_is_told_with_a_hint() {
         (&["new", "--dialect", "fluux"], "no person or room was named", "add --jid JID"),
         (
             &["new", "--dialect", "fluux", "--jid", "../x"],
-            "\"../x\" is no JID that names a folder: it would leave the store",
+            "invalid JID \"../x\": it would leave the store",
             "a JID looks like alice@example.com",
         ),
         (

@@ -1,7 +1,7 @@
 //! The AI SDK's UIMessages: a list, an object with `messages`, or one a line; and rows of Smithers' `agents` table.
 //!
-//! No program has a place for such files: they are named by their path, or put into ours. What each major writes:
-//! docs/dialects/ai-sdk.md.
+//! No program has a folder for such files: people name them by their path, or put them into ours. What each major version
+//! writes: docs/dialects/ai-sdk.md.
 
 mod body;
 mod legacy;
@@ -35,7 +35,7 @@ impl Dialect for AiSdk {
         layouts(&home.data().join("chats"), false)
     }
 
-    /// A store has the folder too, or is a folder of such files itself.
+    /// A store has such a folder, or is one itself.
     fn layouts_in(&self, store: &Path) -> Vec<Layout> {
         [layouts(&store.join("chats"), false), layouts(store, true)].concat()
     }
@@ -58,23 +58,23 @@ impl Dialect for AiSdk {
                 }
                 link_all(messages, emit);
             }
-            None if document.is_row() => row::link(text, serde_json::from_str(text)?, emit),
+            None if document.is_row() => row::link(text, &serde_json::from_str(text)?, emit),
             None => link_message(text, serde_json::from_str(text)?, emit),
         }
         Ok(())
     }
 
     fn recognizes(&self, text: &str) -> bool {
-        serde_json::from_str(text).is_ok_and(|document: Document<'_>| document.recognizes())
-            || serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.recognizes())
+        serde_json::from_str(text).is_ok_and(|document: Document<'_>| document.is_recognized())
+            || serde_json::from_str(text).is_ok_and(|line: Line<'_>| line.is_recognized())
     }
 
     fn body(&self, text: &str) -> Body {
-        body::of(text)
+        body::parse(text)
     }
 
     fn writer(&self) -> Option<&'static Writer> {
-        Some(&write::WRITING)
+        Some(&write::WRITER)
     }
 }
 
@@ -93,7 +93,7 @@ fn link_all<'a>(messages: Vec<&'a RawValue>, emit: &mut dyn FnMut(Event<'a>)) {
         let text = message.get();
         match serde_json::from_str::<Line<'a>>(text) {
             Ok(line) if text.starts_with('{') => link_message(text, line, emit),
-            _ => emit(Event::Rejected(format!("element {at} of the list is no message: {}", quoted(text)))),
+            _ => emit(Event::Rejected(format!("element {at} of the list is not a message: {}", quoted(text)))),
         }
     }
 }
@@ -105,9 +105,9 @@ fn link_message<'a>(text: &'a str, line: Line<'a>, emit: &mut dyn FnMut(Event<'a
         Some("assistant") if line.is_compaction() => Kind::Compaction,
         Some("assistant") => Kind::Assistant,
         Some("system") => Kind::System,
-        // SDK 3 and 4: what an application told itself; no model ever sees it.
+        // SDK 3 and 4: data of the application; no model sees it.
         Some("data") => Kind::System,
-        // SDK 3: what a call gave back.
+        // SDK 3: the result of a call.
         Some("tool" | "function") => Kind::ToolResult,
         _ => Kind::Other,
     };
@@ -146,17 +146,17 @@ fn link_message<'a>(text: &'a str, line: Line<'a>, emit: &mut dyn FnMut(Event<'a
     line.open_calls().for_each(|call| emit(Event::Key(Key::Call(call))));
 }
 
-/// What all majors have against a message, in the words of the newest. SDK 3 and 4 have no rules but the types of parts.
+/// Why all major versions reject a message, according to the newest. SDK 3 and 4 check only the types of parts.
 fn rejected(text: &str) -> Option<String> {
     let line: Line<'_> = serde_json::from_str(text).ok()?;
     if line.is_legacy() {
         let unknown = legacy::unknown_part(&line)?;
-        return Some(format!("no part of SDK 4 has the type {}; it is kept as it is", quoted(&unknown)));
+        return Some(format!("no part of SDK 4 has the type {}; it is kept unchanged", quoted(&unknown)));
     }
     let message = body::value(text);
-    let why = takes(&message, Sdk::V7).err()?;
+    let reason = takes(&message, Sdk::V7).err()?;
     let rejected_by_all = [Sdk::V6, Sdk::V5].into_iter().all(|sdk| takes(&message, sdk).is_err());
-    rejected_by_all.then(|| format!("the SDK does not take this message: {why}; it is kept as it is"))
+    rejected_by_all.then(|| format!("the SDK rejects this message: {reason}; it is kept unchanged"))
 }
 
 /// A moment that may be a number: seconds, if it is too small for milliseconds of this century.
@@ -164,7 +164,7 @@ fn moment(moment: &Moment<'_>) -> Moment<'static> {
     const SECONDS_BELOW: i64 = 100_000_000_000;
     match moment {
         Moment::Absent => Moment::Absent,
-        // A column of texts holds a number as its digits.
+        // A text column has a number as its digits.
         Moment::Text(text) if text.parse::<i64>().is_ok() => {
             self::moment(&Moment::Millis(text.parse().unwrap_or_default()))
         }

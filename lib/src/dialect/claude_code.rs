@@ -7,7 +7,6 @@ mod folder_name;
 mod line;
 mod part;
 mod record_class;
-mod tool_run;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -21,10 +20,11 @@ use crate::dialect::file_backups;
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
+use crate::model::lenient::RawObject;
 use crate::model::record::{Body, TitleSource};
-use line::{Line, Meta};
+use line::Line;
 
-/// The agent appends an orphan to the record before it if no more time lies between them: it kept 3.5 s and lost 5.5 s.
+/// The agent appends an orphan to the record before it if it is at most this much later: it kept 3.5 s and lost 5.5 s.
 const BRIDGED_GAP_MS: i64 = 5000;
 
 /// The model of messages that the agent wrote itself.
@@ -72,13 +72,14 @@ impl Dialect for ClaudeCode {
     }
 
     fn writer(&self) -> Option<&'static Writer> {
-        Some(&write::WRITING)
+        Some(&write::WRITER)
     }
 
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
-        let meta: Meta<'a> = serde_json::from_str(text)?;
-        emit(Event::Facts(SessionFacts { parent_call: meta.tool_use_id.some(), ..SessionFacts::default() }));
-        if let Some(text) = meta.description.some() {
+        // `agent-<id>.meta.json`, beside a sub-agent's file.
+        let meta: RawObject<'a> = serde_json::from_str(text)?;
+        emit(Event::Facts(SessionFacts { parent_call: meta.text("toolUseId"), ..SessionFacts::default() }));
+        if let Some(text) = meta.text("description") {
             emit(Event::Title { text, source: TitleSource::Summary });
         }
         Ok(())

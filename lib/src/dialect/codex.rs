@@ -58,7 +58,7 @@ impl Dialect for Codex {
     }
 
     fn writer(&self) -> Option<&'static Writer> {
-        Some(&write::WRITING)
+        Some(&write::WRITER)
     }
 
     fn session_id_from_path(&self, path: &Path) -> Option<String> {

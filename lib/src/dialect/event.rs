@@ -5,7 +5,7 @@ use std::borrow::Cow;
 pub use crate::model::lenient::Moment;
 use crate::model::record::{Cost, Kind, TitleSource, Usage};
 
-/// One thing that a JSON value says.
+/// One fact in a JSON value.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// The value is a record, or contains one.
@@ -20,7 +20,7 @@ pub enum Event<'a> {
         usage: Usage,
         /// The model that answered, if the record names it.
         model: Option<Cow<'a, str>>,
-        /// What the request cost, if the record says so.
+        /// What the request cost, if the record states it.
         cost: Option<Cost>,
     },
     /// What all requests of the session to one model cost so far: the last one counts.
@@ -69,7 +69,7 @@ pub enum Event<'a> {
         /// The last record that it summarizes.
         of: Cow<'a, str>,
     },
-    /// The agent says that this record is the head.
+    /// The agent names this record as the head.
     Head(Cow<'a, str>),
     /// The conversation continues from this record, whatever its children are.
     RewindTo(Cow<'a, str>),

@@ -1,6 +1,6 @@
 //! `trackedFileBackups`: file states as Claude Code and Qwen Code write them.
 //!
-//! The copies lie in `<store>/file-history/<session>/`, one file for each version of a file.
+//! The copies are in `<store>/file-history/<session>/`, one file for each version of a file.
 
 use std::path::{Path, PathBuf};
 
@@ -60,7 +60,7 @@ pub(crate) fn write(file: &FileState) -> Option<Value> {
     Some(backup.into())
 }
 
-/// A snapshot's fields with these files, where the agent can have written each of them.
+/// A snapshot's fields with these files; `None` if the agent cannot have written one of them.
 pub(crate) fn write_all(files: &[FileState], mut snapshot: Fields) -> Option<Fields> {
     let mut tracked = snapshot.get(KEY).and_then(Value::as_object).cloned().unwrap_or_default();
     for file in files {

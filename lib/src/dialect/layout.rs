@@ -1,4 +1,4 @@
-//! Where a dialect's sessions lie, and the walk that finds them.
+//! Where a dialect's sessions are stored, and the walk that finds them.
 
 use std::fs;
 use std::io;
@@ -8,58 +8,58 @@ use rayon::prelude::*;
 
 use crate::model::error::{At, Error, Result};
 
-/// One place where a dialect keeps sessions.
+/// One place where a dialect stores sessions.
 #[derive(Debug, Clone)]
 pub struct Layout {
-    /// The folder to begin in.
+    /// The folder to start in.
     pub root: PathBuf,
-    /// The sessions' files below it, a `*` standing for any part of a name: `*/messages.jsonl`.
+    /// The sessions' files below it; `*` matches any part of a name: `*/messages.jsonl`.
     pub pattern: &'static str,
     /// Further files of the same session beside its first one, read after it.
     pub companions: &'static [&'static str],
-    /// A file beside it that says something about the session, believed only where the log is silent. A `*` stands for
-    /// the log's own name without its ending.
+    /// A file beside it with facts about the session, used only if the log does not have them. `*` is the log's own name
+    /// without its extension.
     pub sidecar: Option<&'static str>,
-    /// What the file is.
+    /// The format of the file.
     pub format: Format,
 }
 
-/// What a session's file is.
+/// The format of a session's file.
 #[derive(Debug, Clone, Copy)]
 pub enum Format {
-    /// A JSON value a line.
+    /// One JSON value per line.
     Lines,
     /// One JSON document.
     Document,
     /// Rows of a SQLite database.
     Rows(&'static Rows),
-    /// One of several: its content tells which. No session that was found is of this format.
+    /// One of several, depending on the content. No session that was found has this format.
     ByContent {
-        /// What it can be.
+        /// The possible formats.
         formats: &'static [Format],
-        /// Others keep files of such names there too, so that content also tells whose a file is.
+        /// Other agents store files with such names there, so the content also decides the dialect.
         mixed: bool,
     },
 }
 
-/// How sessions lie in a SQLite database.
+/// How sessions are stored in a SQLite database.
 #[derive(Debug)]
 pub struct Rows {
-    /// The table that sessions lie in. A view of this name is none.
+    /// The table of the sessions. A view with this name does not count.
     pub table: &'static str,
-    /// The columns that tell it from another program's table of this name, in lower case.
+    /// The columns that distinguish it from another program's table of this name, in lower case.
     pub columns: &'static [&'static str],
-    /// Gives each session's key and name.
+    /// Selects each session's key and name.
     pub sessions: &'static str,
-    /// Gives the rows of the session with key `?1` in order: the rowid and the row, as JSON text or as columns.
+    /// Selects the rows of the session with key `?1` in order: the rowid and the row, as JSON text or as columns.
     pub rows: &'static str,
-    /// Gives row `?1`, as JSON text or as columns.
+    /// Selects row `?1`, as JSON text or as columns.
     pub row: &'static str,
-    /// The column of the path of the log that a session really is, and what gives it for the session with key `?1`.
+    /// If the session is in a log file: the column with its path, and the query for the session with key `?1`.
     pub log: Option<(&'static str, &'static str)>,
 }
 
-/// A folder with more entries than this is no store of sessions.
+/// A folder with more entries is not a store of sessions.
 const ENTRIES_PER_FOLDER: usize = 200_000;
 
 impl Layout {
@@ -68,13 +68,13 @@ impl Layout {
         Layout { root: root.into(), pattern, companions: &[], sidecar: None, format: Format::Lines }
     }
 
-    /// Every file that the pattern names, in the order of names; what cannot be read is an error of its own.
+    /// Every file that matches the pattern, in the order of names; each unreadable place is an error.
     pub fn files(&self) -> Vec<Result<PathBuf>> {
         let mut found = vec![Ok(self.root.clone())];
         let parts: Vec<&str> = self.pattern.split('/').collect();
         for (depth, part) in parts.iter().enumerate() {
             let last = depth + 1 == parts.len();
-            // Folders are looked into side by side: of thousands of files each is asked what it is.
+            // Folders are listed in parallel, because each of thousands of files needs a `metadata` call.
             found = found
                 .into_par_iter()
                 .flat_map_iter(|folder| match folder {
@@ -86,18 +86,18 @@ impl Layout {
         found
     }
 
-    /// Whether a file is named as this layout's are, whatever its folder.
+    /// Whether the name of a file matches, whatever its folder.
     pub(crate) fn names(&self, path: &Path) -> bool {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         self.pattern.rsplit('/').next().is_some_and(|part| name_matches(part, &name))
     }
 
-    /// How much of a name the pattern says: of two layouts that fit a file, the one that says more has it.
+    /// The number of fixed characters in the pattern: of two layouts that match a file, the more exact one applies.
     pub(crate) fn exactness(&self) -> usize {
         self.pattern.len() - self.pattern.matches('*').count()
     }
 
-    /// Whether a path could be one of this layout's files, wherever it lies.
+    /// Whether a path matches the pattern, whatever its root.
     pub fn fits(&self, path: &Path) -> bool {
         let mut parts = path.components().rev();
         self.pattern
@@ -106,13 +106,13 @@ impl Layout {
     }
 }
 
-/// What of a folder's entries a part of the pattern names, and every reason why it may not be all.
+/// The entries of a folder that match a part of the pattern, and every error that may hide others.
 fn matching(folder: &Path, part: &str, last: bool) -> Vec<Result<PathBuf>> {
     // `metadata` follows links: a store may be one.
     let wanted = |path: PathBuf| match fs::metadata(&path) {
         Ok(metadata) if last && !metadata.is_file() && !metadata.is_dir() => Some(Err(Error::NotAFile(path))),
         Ok(metadata) => (if last { metadata.is_file() } else { metadata.is_dir() }).then_some(Ok(path)),
-        // A link that leads nowhere stands where a session should.
+        // A broken link in the place of a session is reported.
         Err(error) if is_absence(&error) && !(last && path.is_symlink()) => None,
         Err(source) => Some(Err(Error::Io { path, source })),
     };
@@ -130,7 +130,7 @@ fn matching(folder: &Path, part: &str, last: bool) -> Vec<Result<PathBuf>> {
     }
 }
 
-/// The entries whose names fit, in the order of names, and behind them what could not be read or was too much.
+/// The entries whose names match, in the order of names, followed by the errors.
 fn list(
     folder: &Path,
     mut entries: impl Iterator<Item = io::Result<PathBuf>>,
@@ -148,19 +148,19 @@ fn list(
         }
     }
     if entries.next().is_some() {
-        errors.push(io::Error::other(format!("more than {limit} entries; the rest is not looked at")));
+        errors.push(io::Error::other(format!("more than {limit} entries; the rest is ignored")));
     }
-    // They differ in their last names only.
+    // Only the last parts of the paths differ.
     paths.sort_by(|a, b| a.as_os_str().cmp(b.as_os_str()));
     paths.into_iter().map(Ok).chain(errors.into_iter().map(|error| Err(error).at(folder))).collect()
 }
 
-/// Nothing is there, or what is there leads nowhere.
+/// Whether nothing is there, or only a broken link.
 fn is_absence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// The endings of the files beside a converted session. They are not sessions.
+/// The extensions of the files beside a converted session. They are not sessions.
 const BESIDE_CONVERTED: [&str; 2] = [".scrollback.json", ".scrollback.original"];
 
 /// Whether a file of this name belongs to a converted session.
@@ -177,10 +177,10 @@ pub(crate) fn beside_converted(converted: &Path) -> [PathBuf; 2] {
     })
 }
 
-/// What may follow the ending of a log: how it is packed. A copy that somebody has laid aside is another name.
+/// What may follow the extension of a log: its compression. Backup copies do not match.
 const PACKED_ENDINGS: [&str; 3] = ["", ".zst", ".gz"];
 
-/// Matches a name against a pattern with any number of `*`. The one behind `.jsonl` stands for how the log is packed.
+/// Matches a name against a pattern with any number of `*`. A `*` after `.jsonl` matches the extension of a compressed log.
 fn name_matches(pattern: &str, name: &str) -> bool {
     if is_beside_converted(name) {
         return false;
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_any_part_of_a_name() {
+    fn a_star_matches_any_part_of_a_name() {
         for (pattern, name, fits) in [
             ("*", "anything", true),
             ("messages.jsonl", "messages.jsonl", true),
@@ -244,18 +244,18 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_stands_in_the_place_of_a_file_is_told() {
+    fn other_things_in_the_place_of_a_file_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("nowhere", dir.path().join("gone.jsonl")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(dir.path().join("socket.jsonl")).unwrap();
         let layout = Layout::lines(dir.path(), "*.jsonl");
-        let told: Vec<String> = layout.files().into_iter().map(|file| file.unwrap_err().to_string()).collect();
-        assert!(told[0].contains("gone.jsonl: "), "{told:?}");
-        assert!(told[1].ends_with("socket.jsonl: not a regular file"), "{told:?}");
+        let errors: Vec<String> = layout.files().into_iter().map(|file| file.unwrap_err().to_string()).collect();
+        assert!(errors[0].contains("gone.jsonl: "), "{errors:?}");
+        assert!(errors[1].ends_with("socket.jsonl: not a regular file"), "{errors:?}");
     }
 
     #[test]
-    fn what_a_folder_does_not_show_is_an_error_in_its_list() {
+    fn unreadable_entries_of_a_folder_are_errors() {
         let folder = Path::new("store");
         let entries = || {
             let unreadable = Err(io::Error::from(io::ErrorKind::PermissionDenied));
@@ -270,7 +270,7 @@ mod tests {
         let all: Vec<String> = show(4).collect();
         assert_eq!(all, ["store/a", "store/b", "store/x.txt", "store: permission denied"]);
         let cut: Vec<String> = show(3).collect();
-        let rest = "store: more than 3 entries; the rest is not looked at";
+        let rest = "store: more than 3 entries; the rest is ignored";
         assert_eq!(cut, ["store/b", "store/x.txt", "store: permission denied", rest]);
     }
 }

@@ -1,81 +1,64 @@
-//! Lines that say one record of a tree: each hangs on the one before it. For dialects whose records name parents by `uuid`.
+//! Builds the lines of one record of a tree, each the child of the line before it, for the agents whose records name
+//! their parents by `uuid`; and what all writers share.
 
 use serde_json::{Map, Value, json};
 
 use crate::dialect::writer::{Adoption, Line, Names, NewRecord, Written};
 use crate::model::divider;
 use crate::model::loss::{Losses, Lost};
-use crate::model::message::{Part, ToolPart};
-use crate::model::record::{Body, Content, Context, RecordId, ToolResult};
-use crate::model::wire::{id as plain_id, name_sender, own_result};
+use crate::model::message::{FilePart, Part, ToolPart, ToolState};
+use crate::model::record::{Content, RecordId, ToolResult};
+use crate::model::wire::{name_sender, own_result};
 
-/// What a line says, before it is hung up: all fields but those that every line has.
+/// The fields of a line or of an object in it.
 pub(crate) type Fields = Map<String, Value>;
 
-/// The lines of one record in the making.
+/// Adds fields to a JSON object.
+pub(crate) trait Put {
+    fn put(&mut self, key: &str, value: impl Into<Value>);
+
+    fn put_some(&mut self, key: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.put(key, value);
+        }
+    }
+
+    /// Adds a text, unless it is empty.
+    fn put_text(&mut self, key: &str, text: Option<&str>) {
+        self.put_some(key, text.filter(|text| !text.is_empty()));
+    }
+
+    /// Adds the known ones of several numbers.
+    fn put_counts<const N: usize>(&mut self, counts: [(&str, Option<u64>); N]) {
+        counts.into_iter().for_each(|(key, count)| self.put_some(key, count));
+    }
+}
+
+impl Put for Fields {
+    fn put(&mut self, key: &str, value: impl Into<Value>) {
+        self.insert(key.to_owned(), value.into());
+    }
+}
+
+/// The lines of one record while they are collected, without the fields that every line has.
 #[derive(Default)]
 pub(crate) struct Chain {
-    steps: Vec<(Place, Fields)>,
+    lines: Vec<(Place, Fields)>,
     pub(crate) losses: Losses,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// The record, or a piece of it.
+    /// The record, or a fragment of it.
     Own,
-    /// What the record brings along; it is another record to the reader.
+    /// A further record that belongs to it.
     Follows,
-    /// Nothing hangs on it.
-    Aside,
-}
-
-/// Where a line hangs.
-pub(crate) struct Hung<'d> {
-    pub(crate) draft: &'d NewRecord<'d>,
-    pub(crate) id: &'d RecordId,
-    pub(crate) parent: Option<&'d RecordId>,
-}
-
-impl<'d> Hung<'d> {
-    /// Where it was said: what the record itself tells of that, else what is known besides.
-    pub(crate) fn told(&self, of: fn(&Context) -> Option<&String>) -> Option<&'d str> {
-        let own = self.draft.body.content().map(|content| &content.context);
-        own.and_then(of).or(of(self.draft.context)).map(String::as_str)
-    }
-}
-
-/// Who speaks in a body that a compaction put in the place of the history.
-pub(crate) enum Replaced<'b> {
-    /// The model was told.
-    Told(&'b Content),
-    /// The model spoke.
-    Answered(&'b Content),
-    /// The model heard nothing of it.
-    Unheard,
-}
-
-impl Replaced<'_> {
-    /// The word for such a body that the format has no place for.
-    pub(crate) const LOST: Lost = Lost::ReplacedHistory;
-
-    pub(crate) fn by(body: &Body) -> Replaced<'_> {
-        match body {
-            Body::User(content) | Body::Attachment(content) | Body::ToolResult(content) => Replaced::Told(content),
-            Body::Assistant(content) => Replaced::Answered(content),
-            Body::System(_)
-            | Body::Snapshot(_)
-            | Body::Title(_)
-            | Body::Compaction(_)
-            | Body::Rewind(_)
-            | Body::Restore(_)
-            | Body::Header(_)
-            | Body::Other(_) => Replaced::Unheard,
-        }
-    }
+    /// A line beside the parent chain.
+    Side,
 }
 
 impl Losses {
-    /// Who said it: in a room the words begin with the name, as the model is told.
+    /// The sender: in a room the name is put before the text, as the model sees it.
     pub(crate) fn of_sender(&mut self, content: &Content, pieces: &mut [Value]) {
         let sender = content.sender.as_deref();
         match name_sender(sender, pieces) {
@@ -84,60 +67,63 @@ impl Losses {
         }
     }
 
-    /// What neither an API nor an agent that keeps to one has a place for, in what was said.
-    pub(crate) fn of_said(&mut self, content: &Content) {
-        self.dropped_if(content.context.platform.is_some(), Lost::Platform);
-        self.dropped_if(!content.metadata.is_empty(), Lost::Metadata);
-    }
-
-    /// The same of a call; its approval is told by its result at most.
+    /// What the tool calls of an API cannot hold; at most the result of a call shows its approval.
     pub(crate) fn of_call(&mut self, call: &ToolPart) {
         let details = [&call.tool_metadata, &call.result_provider_metadata].into_iter().any(Option::is_some);
         self.dropped_if(details || call.title.is_some() || !call.extra.is_empty(), Lost::CallDetails);
         self.dropped_if(call.is_open() && call.approval().is_some(), Lost::Approval);
+        self.renamed_if(call.provider_executed == Some(true), Lost::ProviderCall);
+        let raw = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.as_ref() } else { None };
+        let is_other = |input: &Value| !input.is_object() && !input.is_null();
+        self.renamed_if(call.input().or(raw).is_some_and(is_other), Lost::ToolInput);
+    }
+
+    /// A file whose content the format cannot hold.
+    pub(crate) fn of_file(&mut self, file: &FilePart) {
+        self.dropped(if file.media_type.starts_with("image") { Lost::Image } else { Lost::File });
     }
 }
 
 impl Chain {
-    /// Whether no line says anything yet.
     pub(crate) fn is_empty(&self) -> bool {
-        self.steps.is_empty()
+        self.lines.is_empty()
     }
 
-    /// Whether others can hang on a line of it.
+    /// Whether a line of it can be a parent.
     pub(crate) fn has_links(&self) -> bool {
-        self.steps.iter().any(|(place, _)| *place != Place::Aside)
+        self.lines.iter().any(|(place, _)| *place != Place::Side)
     }
 
-    pub(crate) fn own(&mut self, fields: Fields) {
-        self.steps.push((Place::Own, fields));
+    pub(crate) fn own(&mut self, fields: impl IntoIterator<Item = Fields>) {
+        self.lines.extend(fields.into_iter().map(|fields| (Place::Own, fields)));
     }
 
-    pub(crate) fn follows(&mut self, fields: Fields) {
-        self.steps.push((Place::Follows, fields));
+    pub(crate) fn follows(&mut self, fields: impl IntoIterator<Item = Fields>) {
+        self.lines.extend(fields.into_iter().map(|fields| (Place::Follows, fields)));
     }
 
-    pub(crate) fn aside(&mut self, fields: Fields) {
-        self.steps.push((Place::Aside, fields));
+    pub(crate) fn side(&mut self, fields: Value) {
+        self.lines.push((Place::Side, self::fields(fields)));
     }
 
-    /// What the lines say, and what they do not, for one who puts it elsewhere.
+    /// The collected fields and losses.
     pub(crate) fn into_fields(self) -> (Vec<Fields>, Losses) {
-        (self.steps.into_iter().map(|(_, fields)| fields).collect(), self.losses)
+        (self.lines.into_iter().map(|(_, fields)| fields).collect(), self.losses)
     }
 
-    /// Hangs the lines up. The last one of the record itself has the draft's id: what hangs on that comes after all of it.
-    pub(crate) fn finish(self, draft: &NewRecord<'_>, hang: fn(&Hung<'_>, Fields) -> Value) -> Written {
-        let own = self.steps.iter().rposition(|(place, _)| *place == Place::Own);
+    /// Links the lines; `envelope` adds the fields that every line has. The last line of the record itself gets the
+    /// record's id: its children come after all of it.
+    pub(crate) fn finish(self, draft: &NewRecord<'_>, envelope: fn(&NewRecord<'_>, Fields) -> Value) -> Written {
+        let own = self.lines.iter().rposition(|(place, _)| *place == Place::Own);
         let mut parent = draft.parent.cloned();
         let mut lines = Vec::new();
-        for (at, (place, fields)) in self.steps.into_iter().enumerate() {
-            if place == Place::Aside {
+        for (at, (place, fields)) in self.lines.into_iter().enumerate() {
+            if place == Place::Side {
                 lines.push(Line { value: fields.into(), names: Names::Side });
                 continue;
             }
             let id = if own == Some(at) { draft.id.clone() } else { RecordId((draft.new_id)()) };
-            let value = hang(&Hung { draft, id: &id, parent: parent.as_ref() }, fields);
+            let value = envelope(&NewRecord { id: &id, parent: parent.as_ref(), ..*draft }, fields);
             lines.push(Line { value, names: Names::Link(id.clone()) });
             parent = Some(id);
         }
@@ -145,13 +131,13 @@ impl Chain {
     }
 }
 
-/// The responses of a model that an assistant body holds: most hold one, or a piece of one.
+/// The responses of the model in an assistant body: most bodies hold one, or a fragment of one.
 pub(crate) fn responses(content: &Content) -> impl Iterator<Item = &[Part]> {
     content.parts.split(|part| matches!(part, Part::StepStart)).filter(|parts| !parts.is_empty())
 }
 
-/// The results that calls carry themselves.
-pub(crate) fn carried(parts: &[Part]) -> impl Iterator<Item = ToolResult> {
+/// The results that are stored in their calls.
+pub(crate) fn stored_results(parts: &[Part]) -> impl Iterator<Item = ToolResult> {
     parts.iter().filter_map(|part| match part {
         Part::Tool(call) => {
             own_result(call, &call.call_id).map(|result| ToolResult { name: Some(call.name.clone()), ..result })
@@ -160,8 +146,8 @@ pub(crate) fn carried(parts: &[Part]) -> impl Iterator<Item = ToolResult> {
     })
 }
 
-/// The texts among some parts, and what went wrong; anything else is lost.
-pub(crate) fn words(parts: &[Part], losses: &mut Losses) -> String {
+/// The texts among some parts, and those of failures, one per line; all other parts are lost.
+pub(crate) fn joined_text(parts: &[Part], losses: &mut Losses) -> String {
     let mut texts = Vec::new();
     for part in parts {
         match part {
@@ -179,29 +165,12 @@ pub(crate) fn words(parts: &[Part], losses: &mut Losses) -> String {
     texts.join("\n")
 }
 
-/// The name of a tool as APIs take it: a call and its result get the same one.
-pub(crate) fn plain_name(name: &str, most: usize) -> String {
-    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' };
-    match name.chars().count() {
-        0 => "unknown".to_owned(),
-        // Long names of one server begin alike.
-        count if count > most => plain_id(name, most).into_owned(),
-        _ => name.chars().map(plain).collect(),
-    }
-}
-
-/// The texts that say something, as fields.
-pub(crate) fn texts<const N: usize>(told: [(&str, Option<&str>); N]) -> Fields {
-    let content = told.into_iter().filter_map(|(key, text)| Some((key, text.filter(|text| !text.is_empty())?)));
-    content.map(|(key, text)| (key.to_owned(), text.into())).collect()
-}
-
-/// A record that another session takes over hangs there on something else, and tells where it comes from.
-pub(crate) fn take_over(line: &mut Fields, parent: &str, adoption: &Adoption<'_>) {
+/// Gives a line with an id another parent, and names the session and record that it comes from.
+pub(crate) fn adopt_line(line: &mut Fields, parent_key: &str, adoption: &Adoption<'_>) {
     if line.get("uuid").is_some_and(Value::is_string) {
-        line.insert(parent.to_owned(), json!(adoption.parent));
+        line.put(parent_key, json!(adoption.parent));
         let (session, record) = adoption.from;
-        line.insert("forkedFrom".to_owned(), json!({"sessionId": session, "messageUuid": record}));
+        line.put("forkedFrom", json!({"sessionId": session, "messageUuid": record}));
     }
 }
 

@@ -60,7 +60,7 @@ pub trait Dialect: Sync {
     /// the reader keeps the value and reports it.
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error>;
 
-    /// What a record says; asked only for records that somebody looks at.
+    /// The body of a record; called only for records that are shown or converted.
     fn body(&self, text: &str) -> Body;
 
     /// How its files are written, if we can write them.
@@ -72,12 +72,12 @@ pub trait Dialect: Sync {
         None
     }
 
-    /// Emits what the file beside a log says about the session, as [`Event::Facts`] and [`Event::Title`].
+    /// Emits the facts in the file beside a log, as [`Event::Facts`] and [`Event::Title`].
     fn sidecar<'a>(&self, _text: &'a str, _emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
         Ok(())
     }
 
-    /// Whether only this dialect writes such a value: asked when a file must be identified by its content.
+    /// Whether only this dialect writes such a value. Used to identify a file by its content.
     fn recognizes(&self, _text: &str) -> bool {
         false
     }
@@ -87,7 +87,7 @@ pub trait Dialect: Sync {
         false
     }
 
-    /// Whether the agent itself takes a file that a layout finds for a session, judging by its name.
+    /// Whether the agent itself opens a file that a layout finds as a session, judging by its name.
     fn is_session_file(&self, _path: &Path) -> bool {
         true
     }
@@ -97,7 +97,7 @@ pub trait Dialect: Sync {
         None
     }
 
-    /// Whom the session is with, if the path of its file says so. See [`Event::Peer`].
+    /// The person or room that the session is with, if the path of its file names them. See [`Event::Peer`].
     fn peer_from_path(&self, _path: &Path) -> Option<String> {
         None
     }
@@ -125,7 +125,7 @@ pub trait Dialect: Sync {
 pub struct Traits {
     /// What a repeated id means.
     pub repeated_id: RepeatedId,
-    /// The agent itself appends an orphan to the record before it if no more milliseconds lie between them.
+    /// The agent itself appends an orphan to the record before it if it is at most so many milliseconds later.
     pub bridged_gap_ms: Option<i64>,
     /// The agent repeats the title so that it is within this distance of the end of the file; 0 if it does not.
     pub title_window_bytes: u64,
@@ -173,7 +173,7 @@ pub enum ResultOrder {
     FirstRecordThenMissing,
 }
 
-/// Every dialect, in the order in which they are asked.
+/// Every dialect, in the order in which they are tried.
 pub fn all() -> &'static [&'static dyn Dialect] {
     &[&Native, &ClaudeCode, &Codex, &QwenCode, &Fluux, &SageEl, &AiSdk]
 }

@@ -1,6 +1,6 @@
 //! Our own format: Sage Agent's, versioned, with more kinds. One JSON object per line, a tree by `parentUuid`.
 //!
-//! docs/format.md shows a line of every kind; docs/dialects/native.md says what differs in files that Sage wrote.
+//! docs/format.md shows a line of every kind; docs/dialects/native.md describes what differs in files of Sage.
 
 mod body;
 mod line;
@@ -15,8 +15,9 @@ use super::{Dialect, Event, RepeatedId, SessionFacts, Traits};
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
+use crate::model::lenient::RawObject;
 use crate::model::record::{Body, TitleSource};
-use line::{Line, Sidecar};
+use line::Line;
 
 /// The newest version of the format that this program writes.
 const FORMAT: u64 = 2;
@@ -65,24 +66,25 @@ impl Dialect for Native {
         Some(folder.file_name()?.to_string_lossy().into_owned())
     }
 
-    /// As the seed describes it; Sage itself keeps its copies in the project.
+    /// As Sage's format description has it; Sage itself keeps its copies in the project.
     fn file_history(&self, _store: &Path, log: &Path) -> Option<PathBuf> {
         Some(log.with_file_name("backups"))
     }
 
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
-        let sidecar: Sidecar<'a> = serde_json::from_str(text)?;
+        // `metadata.json`, as Sage writes it.
+        let sidecar: RawObject<'a> = serde_json::from_str(text)?;
         emit(Event::Facts(SessionFacts {
-            session: sidecar.id.some(),
-            cwd: sidecar.working_directory.some(),
-            git_branch: sidecar.git_branch.some(),
-            version: sidecar.version.some(),
-            model: sidecar.model.some(),
-            parent_session: sidecar.parent_session_id.some(),
+            session: sidecar.text("id"),
+            cwd: sidecar.text("workingDirectory"),
+            git_branch: sidecar.text("gitBranch"),
+            version: sidecar.text("version"),
+            model: sidecar.text("model"),
+            parent_session: sidecar.text("parentSessionId"),
             ..SessionFacts::default()
         }));
-        for (text, source) in [(sidecar.custom_title, TitleSource::Manual), (sidecar.summary, TitleSource::Summary)] {
-            if let Some(text) = text.some() {
+        for (key, source) in [("customTitle", TitleSource::Manual), ("summary", TitleSource::Summary)] {
+            if let Some(text) = sidecar.text(key) {
                 emit(Event::Title { text, source });
             }
         }
@@ -90,7 +92,7 @@ impl Dialect for Native {
     }
 
     fn writer(&self) -> Option<&'static Writer> {
-        Some(&write::WRITING)
+        Some(&write::WRITER)
     }
 
     fn body(&self, text: &str) -> Body {

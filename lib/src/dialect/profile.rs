@@ -1,10 +1,10 @@
-//! Profiles: what a format's own description demands of each line, stricter than reading.
+//! Profiles: the rules of a format's own description for each line, stricter than the reader.
 
 use serde::{Deserialize, Serialize};
 
 use crate::dialect;
 
-/// A set of rules, called as its dialect is.
+/// A set of rules, named after its dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Profile {
     /// sage for Emacs: role, content and time of a message.
@@ -22,7 +22,7 @@ impl Profile {
         }
     }
 
-    /// Why a line is not valid; nothing when it is.
+    /// Why a line is invalid; empty if it is valid.
     pub fn faults(self, line: &str) -> Vec<Fault> {
         match self {
             Profile::SageEl => dialect::sage_el_faults(line),
@@ -30,10 +30,10 @@ impl Profile {
     }
 }
 
-/// Why a line is not valid.
+/// Why a line is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fault {
-    /// The field that fails; absent when the line is no JSON object.
+    /// The invalid field; absent if the line is not a JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
     /// What is wrong with it.

@@ -19,8 +19,9 @@ use crate::dialect::file_backups;
 use crate::dialect::layout::Layout;
 use crate::dialect::writer::Writer;
 use crate::model::home::Home;
+use crate::model::lenient::RawObject;
 use crate::model::record::{Body, TitleSource};
-use line::{Line, Meta};
+use line::Line;
 
 /// The agent repeats the title every 32 KiB, and looks for it in a window of this size.
 const TITLE_WINDOW_BYTES: u64 = 64 * 1024;
@@ -68,18 +69,19 @@ impl Dialect for QwenCode {
     }
 
     fn writer(&self) -> Option<&'static Writer> {
-        Some(&write::WRITING)
+        Some(&write::WRITER)
     }
 
     fn sidecar<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
-        let meta: Meta<'a> = serde_json::from_str(text)?;
+        // `agent-<id>.meta.json`, beside a sub-agent's file.
+        let meta: RawObject<'a> = serde_json::from_str(text)?;
         emit(Event::Facts(SessionFacts {
-            parent_session: meta.parent_session_id.some(),
-            parent_call: meta.tool_use_id.some(),
-            model: meta.model.some(),
+            parent_session: meta.text("parentSessionId"),
+            parent_call: meta.text("toolUseId"),
+            model: meta.text("model"),
             ..SessionFacts::default()
         }));
-        if let Some(text) = meta.description.some() {
+        if let Some(text) = meta.text("description") {
             emit(Event::Title { text, source: TitleSource::Summary });
         }
         Ok(())

@@ -1,23 +1,23 @@
-//! A turn by itself, for formats that write whole turns: its calls have their results, whoever brought them.
+//! A turn whose calls contain their results, for formats that write whole turns.
 
 use hashbrown::{HashMap, HashSet};
 
 use crate::dialect::writer::{NewRecord, Written};
-use crate::model::loss::Lost;
+use crate::model::loss::{Losses, Lost};
 use crate::model::message::Part;
 use crate::model::record::{Content, ToolResult};
 use crate::model::settle::{annotate, orphan, settle_in_turn, take_first_final};
 
-/// What one record says, with each result where it belongs.
-pub(crate) struct Closed {
-    /// The parts; a call whose result came with it has it.
+/// The parts of one record, each result in its call.
+pub(crate) struct ResolvedTurn {
+    /// The parts; a call has its result if the record contains it.
     pub(crate) parts: Vec<Part>,
-    /// Results of calls that are not among them, each as a call of which only the result is known.
-    pub(crate) strays: Vec<Part>,
+    /// Results of calls that are not among the parts, each as a call of which only the result is known.
+    pub(crate) unmatched: Vec<Part>,
 }
 
-/// Gives the calls of a record the results and notes that the record brings.
-pub(crate) fn closed(content: &Content, written: &mut Written) -> Closed {
+/// Adds the results and notes of a record to its calls.
+pub(crate) fn resolve(content: &Content, losses: &mut Losses) -> ResolvedTurn {
     let mut parts = content.parts.clone();
     let mut results: HashMap<String, Vec<(usize, ToolResult)>> = HashMap::new();
     for (order, result) in content.results.iter().cloned().enumerate() {
@@ -33,32 +33,21 @@ pub(crate) fn closed(content: &Content, written: &mut Written) -> Closed {
             settle_in_turn(call, result);
         }
     }
-    let mut strays = Vec::new();
+    let mut unmatched = Vec::new();
     for (call, left) in results.into_iter().filter(|(_, left)| !left.is_empty()) {
         match called.contains(&call) {
-            true => written.losses.dropped(Lost::DuplicateResult),
-            false => strays.extend(left),
+            true => losses.dropped(Lost::DuplicateResult),
+            false => unmatched.extend(left),
         }
     }
-    if content.notes.iter().any(|note| !called.contains(&note.call_id)) {
-        written.losses.dropped(Lost::RunNotes);
-    }
-    strays.sort_by_key(|(order, _)| *order);
+    losses.dropped_if(content.notes.iter().any(|note| !called.contains(&note.call_id)), Lost::RunNotes);
+    unmatched.sort_by_key(|(order, _)| *order);
     annotate(content.notes.clone(), &mut parts);
-    Closed { parts, strays: strays.into_iter().map(|(_, result)| orphan(result)).collect() }
+    ResolvedTurn { parts, unmatched: unmatched.into_iter().map(|(_, result)| orphan(result)).collect() }
 }
 
-/// Of where something was said, no format of turns has a place for all.
-pub(crate) fn lose_surroundings(content: &Content, written: &mut Written) {
-    if content.context.platform.is_some() || content.context.user_type.is_some() {
-        written.losses.dropped(Lost::Platform);
-    }
-}
-
-/// Notes where a session forgets, at its first record, which one it was forked from.
-pub(crate) fn told_of_fork(draft: &NewRecord<'_>, mut written: Written) -> Written {
-    if draft.forked_from.is_some() && draft.parent.is_none() {
-        written.losses.dropped(Lost::Fork);
-    }
+/// Reports at a session's first record that the format does not name the session that it was forked from.
+pub(crate) fn without_fork(draft: &NewRecord<'_>, mut written: Written) -> Written {
+    written.losses.dropped_if(draft.forked_from.is_some() && draft.parent.is_none(), Lost::Fork);
     written
 }

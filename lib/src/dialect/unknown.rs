@@ -1,4 +1,4 @@
-//! Nobody's format: every JSON object is kept in its place and counted by its kind. What nothing else fits is read so.
+//! The fallback for files of no known agent: every JSON object is kept in its place and counted by its type.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::model::home::Home;
 use crate::model::lenient::Text;
 use crate::model::record::{Body, Kind};
 
-/// Reads a file that is no known agent's.
+/// Reads files of no known agent.
 pub struct Unknown;
 
 impl Dialect for Unknown {

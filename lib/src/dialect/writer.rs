@@ -1,7 +1,7 @@
-//! What a dialect is given to write, and what it gives back: facts and lines, no files.
+//! What a dialect's writer gets and returns: facts and lines, no files.
 //!
-//! The recorder and the converter decide when something is written and where it hangs; a dialect says how one record of
-//! theirs looks in its format, and what of it the format cannot hold.
+//! The recorder and the converter decide when a record is written and what its parent is; a dialect builds the lines of one
+//! record in its format and reports what the format cannot hold.
 
 use std::path::{Path, PathBuf};
 
@@ -9,75 +9,101 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::dialect::line_builder::Put;
 use crate::model::issue::quoted;
-use crate::model::loss::{Losses, Lost};
+use crate::model::loss::{LossKind, Losses, Lost};
 use crate::model::record::{Body, Context, RecordId, SessionId, Usage};
 
 /// How a dialect writes. See [`crate::dialect::Dialect::writer`].
 pub struct Writer {
-    /// The smallest thing that it can write down.
+    /// The smallest unit that it can write.
     pub unit: WriteUnit,
-    /// Whether a record can hang on any other.
+    /// Whether any record can be a parent.
     pub shape: Shape,
-    /// Whether the lines of a session say that it is called so; else its place does, and it is called after that.
+    /// Whether the lines of a session with this id state the id; otherwise the path does, and the id follows from it.
     pub tells_session: fn(&SessionId) -> bool,
-    /// Whether a record can be called anything; else it is called by a UUID, where its lines name it.
+    /// Whether a record can have any id; otherwise the ids in its lines are UUIDs.
     pub takes_any_id: bool,
-    /// Whether a session is with somebody, a person or a room, and says so.
+    /// Whether a session is with a person or a room, and names them.
     pub is_with_somebody: bool,
-    /// The file of a new session, below the store; or why there can be none.
+    /// The path of a new session's file, below the store; or why the session cannot be stored.
     pub place: fn(&Beginning<'_>) -> Result<PathBuf, String>,
-    /// The lines that a new file begins with.
+    /// The lines at the start of a new file.
     pub header: fn(&Beginning<'_>) -> Vec<Line>,
-    /// The lines that say one record.
+    /// The lines of one record.
     pub lines: fn(&NewRecord<'_>) -> Written,
-    /// The file beside the log, where there is one; the first is what it said before. The log wins over it, always.
+    /// The content of the file beside the log, if the format has one; the first argument is its content so far. The log
+    /// always takes precedence over it.
     pub sidecar: Option<fn(Option<Value>, &Tally) -> Value>,
-    /// A line of another session of this dialect, as a line of this one: only who and what it hangs on changes.
+    /// A line of another session of this dialect, for this session: only the session and the parent change.
     pub adopt: Option<fn(Value, &Adoption<'_>) -> Value>,
-    /// The path of a session that ends at an instant, for formats that keep one session at a time; `None` for a file that
-    /// is not a current session. If the path is taken, the next second is tried, so that names sort as the sessions ended.
+    /// The path of a session that ends at this time, for formats that have one current session; `None` for a file that
+    /// is not a current session. If the path is taken, the next second is tried, so names sort by the end of the sessions.
     pub ended_path: Option<fn(&Path, Timestamp) -> Option<PathBuf>>,
 }
 
-/// The smallest thing that a format can write down.
+impl Writer {
+    /// A writer that states the session's id in its lines and has nothing optional.
+    pub(crate) const fn new(
+        unit: WriteUnit,
+        shape: Shape,
+        place: fn(&Beginning<'_>) -> Result<PathBuf, String>,
+        lines: fn(&NewRecord<'_>) -> Written,
+    ) -> Writer {
+        Writer {
+            unit,
+            shape,
+            tells_session: |_| true,
+            takes_any_id: false,
+            is_with_somebody: false,
+            place,
+            header: |_| Vec::new(),
+            lines,
+            sidecar: None,
+            adopt: None,
+            ended_path: None,
+        }
+    }
+}
+
+/// The smallest unit that a format can write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WriteUnit {
     /// A piece of a part: the reader joins pieces with the same id.
     Fragment,
     /// A part: the reader joins parts with the same id.
     Part,
-    /// A part that is a record of its own; the records of one answer have [`NewRecord::answer`] in common.
+    /// A part that is a record of its own; the records of one answer have the same [`NewRecord::answer`].
     Block,
-    /// All that the model says and does between two prompts, as one assistant body: its calls carry their results.
+    /// Everything between two prompts, as one assistant body: its calls contain their results.
     Turn,
 }
 
-/// How records hang together.
+/// How records are linked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Any record can be gone on from.
+    /// Any record can be a parent.
     Tree,
-    /// A record follows the one before it: only the end can be gone on from.
+    /// The parent of a record is the one before it: a session can be continued only at its end.
     Linear,
 }
 
-/// A session that is about to begin.
+/// A session that is about to be created.
 #[derive(Debug, Clone, Copy)]
 pub struct Beginning<'a> {
     /// Its id: a checked part of a path.
     pub session: &'a SessionId,
     /// The project's directory, absolute.
     pub project: &'a Path,
-    /// Where the agent works, absolute.
+    /// The working directory of the agent, absolute.
     pub cwd: &'a Path,
-    /// Now.
+    /// The current time.
     pub at: Timestamp,
-    /// The agent's own version.
+    /// The version of the agent.
     pub version: &'a str,
-    /// The branch that is checked out.
+    /// The git branch that is checked out.
     pub git_branch: Option<&'a str>,
-    /// Whom the session is with, a person or a room, where the format asks for it.
+    /// The person or room that the session is with, if the format needs it.
     pub with: Option<&'a str>,
     /// The session and the record there that this one was forked from.
     pub forked_from: Option<(&'a SessionId, &'a RecordId)>,
@@ -85,54 +111,62 @@ pub struct Beginning<'a> {
 
 /// One record that is about to be written.
 ///
-/// Times, ids, context and tools' names are filled in. What must not be written is taken out of its lines afterwards.
+/// Times, ids, context and the names of tools are filled in. Secrets are removed from its lines afterwards.
 pub struct NewRecord<'a> {
     /// Its session.
     pub session: &'a SessionId,
-    /// Its id: a fresh one, or that of the record it is a further piece of.
+    /// Its id: a new one, or that of the record that it is a further fragment of.
     pub id: &'a RecordId,
-    /// What it hangs on; nothing where a conversation begins.
+    /// Its parent; `None` at the start of a conversation.
     pub parent: Option<&'a RecordId>,
-    /// The model's answer that it belongs to: the same for all its blocks.
+    /// The answer that it belongs to: the same id for all blocks of the answer.
     pub answer: &'a RecordId,
-    /// Now, and never before the record that was written last.
+    /// The current time, never before that of the record that was written last.
     pub at: Timestamp,
-    /// The agent's own version.
+    /// The version of the agent.
     pub version: &'a str,
-    /// What it says.
+    /// Its content.
     pub body: &'a Body,
-    /// Of a turn: the responses that its steps are, in their order. The body tells the last model and what all of them cost.
+    /// The responses of a turn, in order. The body has the last model and the usage of all of them.
     pub responses: &'a [Response],
-    /// Where it is said: for bodies that do not tell it themselves.
+    /// The context, for bodies that have none of their own.
     pub context: &'a Context,
-    /// It goes on from another record than the head. Where a format names its head, that must be said.
+    /// Its parent is not the head. A format that names its head must name the new one.
     pub branches: bool,
-    /// Work beside the conversation.
+    /// It is part of a side conversation.
     pub sidechain: bool,
-    /// Which piece of a record it is, where it is written in pieces.
+    /// Which fragment of a record it is, if the record is written in fragments.
     pub fragment: Option<Fragment>,
-    /// The session that this one's first record came from.
+    /// The session that the first record of this one was copied from.
     pub forked_from: Option<(&'a SessionId, &'a RecordId)>,
-    /// What the reader calls the last line of the file, where that line tells it: a format may number its lines.
+    /// The id that the reader gives to the last line of the file, if the line states it: a format may number its lines.
     pub last: Option<&'a RecordId>,
-    /// The model that answered last, where what is recorded happens now: a reader may take it for the model of this, too.
+    /// The model of the last answer, while an agent records: a reader may assume it for this record, too.
     pub model_before: Option<&'a str>,
-    /// Makes ids for what else the format wants named.
+    /// Makes further ids that the format needs.
     pub new_id: &'a dyn Fn() -> String,
+}
+
+impl<'a> NewRecord<'a> {
+    /// A fact of the context: that of the body, else that of the recorder.
+    pub(crate) fn context_fact(&self, of: fn(&Context) -> Option<&String>) -> Option<&'a str> {
+        let own = self.body.content().map(|content| &content.context);
+        own.and_then(of).or(of(self.context)).map(String::as_str)
+    }
 }
 
 /// One response of a model in a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Response {
-    /// When it was whole.
+    /// When it was complete.
     pub at: Timestamp,
     /// The model that gave it.
     pub model: Option<String>,
-    /// What it cost.
+    /// Its tokens.
     pub usage: Option<Usage>,
 }
 
-/// Which piece of a record a line is.
+/// Which fragment of a record a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Fragment {
     /// Counts the lines of the record from 0.
@@ -141,12 +175,12 @@ pub struct Fragment {
     pub part: u64,
 }
 
-/// The lines that say a record, and what they do not say.
+/// The lines of a record, and what they do not contain.
 #[derive(Debug, Default)]
 pub struct Written {
-    /// The lines, in order; none where the format cannot hold the record at all.
+    /// The lines, in order; none if the format cannot hold the record at all.
     pub lines: Vec<Line>,
-    /// What the format cannot hold of it, holds under another name, or had to be made up.
+    /// What the format cannot hold, holds as something else, or requires and was made up.
     pub losses: Losses,
 }
 
@@ -155,20 +189,20 @@ pub struct Written {
 pub struct Line {
     /// The JSON value.
     pub value: Value,
-    /// What the reader will call the record that it is.
+    /// The id that the reader will give to the record.
     pub names: Names,
 }
 
-/// What the reader will call a line.
+/// The id that the reader will give to a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Names {
-    /// A record of the chain with this id.
+    /// This id; the record is in the parent chain.
     Link(RecordId),
-    /// A record of the chain that is called after its place: `at-<offset>`.
+    /// An id made from its offset, `at-<offset>`; the record is in the parent chain.
     Place,
-    /// Nothing that others hang on, with this id.
+    /// This id; the record cannot be a parent.
     Aside(RecordId),
-    /// Nothing that others hang on: it is called after its place.
+    /// An id made from its offset; the record cannot be a parent.
     Side,
 }
 
@@ -179,85 +213,85 @@ pub struct Tally {
     pub session: SessionId,
     /// The project's directory.
     pub project: String,
-    /// Where the agent works.
+    /// The working directory of the agent.
     pub cwd: String,
-    /// The branch that was checked out last.
+    /// The git branch that was checked out last.
     pub git_branch: Option<String>,
-    /// The agent's own version.
+    /// The version of the agent.
     pub version: String,
-    /// When it began.
+    /// When it started.
     pub started: Option<Timestamp>,
-    /// The newest instant.
+    /// The time of the newest record.
     pub updated: Option<Timestamp>,
-    /// The title that somebody gave it.
+    /// The title that a person gave it.
     pub title: Option<String>,
     /// The first and the last prompt.
     pub prompts: Option<(String, String)>,
     /// The model that answered last.
     pub model: Option<String>,
-    /// Messages of people, models and tools, in all branches.
+    /// The number of messages of people, models and tools, in all branches.
     pub messages: u64,
-    /// Bytes of the log.
+    /// The size of the log.
     pub size_bytes: u64,
-    /// Tokens of all requests.
+    /// The tokens of all requests.
     pub usage: Option<Usage>,
-    /// A recorder has it open, or ended without closing it.
+    /// A recorder has it open, or stopped without closing it.
     pub is_open: bool,
-    /// Where it ended, if nobody has it open.
+    /// How it ended, if no recorder has it open.
     pub end: End,
     /// The session that this one was forked from.
     pub forked_from: Option<SessionId>,
 }
 
-/// Where a session ended.
+/// How a session ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Where its recorder ended it.
+    /// Its recorder closed it.
     Closed,
-    /// In a prompt, an open call, or what tools gave back: it was written whole and is not over.
+    /// With a prompt, an open call or tool results: it is complete as written, and the turn is not over.
     BrokenOff,
-    /// In a failure of the agent or its provider.
+    /// With a failure of the agent or its provider.
     Failed,
 }
 
-/// What changes in a line that another session takes over.
+/// What changes in a line that another session adopts.
 pub struct Adoption<'a> {
-    /// The session that takes it.
+    /// The session that adopts it.
     pub session: &'a SessionId,
-    /// What the record hangs on there.
+    /// The parent of the record there.
     pub parent: Option<&'a RecordId>,
-    /// Where it comes from.
+    /// The session and record that it comes from.
     pub from: (&'a SessionId, &'a RecordId),
 }
 
-/// No file system takes a longer name for a file or a folder.
+/// The longest name of a file or a folder that file systems accept.
 pub(crate) const FILE_NAME_LIMIT_BYTES: usize = 255;
 
-/// The name of a file or folder that a session needs, where file systems take it.
+/// Checks that file systems accept the name of a file or folder that a session needs.
 pub(crate) fn file_name(name: String) -> Result<String, String> {
     match name.len() {
         0..=FILE_NAME_LIMIT_BYTES => Ok(name),
         length => {
             let name = quoted(&name);
-            Err(format!("{name} would be a name of {length} bytes, and file systems take {FILE_NAME_LIMIT_BYTES}"))
+            Err(format!("the name {name} is {length} bytes long; file systems accept {FILE_NAME_LIMIT_BYTES}"))
         }
     }
 }
 
-/// The file name of a session that ended at an instant, in UTC.
+/// The file name of a session that ended at this time, in UTC.
 pub(crate) fn ended_name(ended: Timestamp) -> String {
     format!("{}.jsonl", ended.strftime("%Y%m%d-%H%M%S"))
 }
 
-/// What the file beside a log says: what we know, in the order of the format, then what else it said before.
+/// The content of the file beside a log: the known fields in the order of the format, then the other fields that it had.
 pub(crate) fn sidecar<const N: usize>(known: [(&str, Option<Value>); N], mut before: Map<String, Value>) -> Value {
-    let mut told = Map::new();
+    let mut fields = Map::new();
     for (key, value) in known {
         before.shift_remove(key);
-        told.extend(value.map(|value| (key.to_owned(), value)));
+        fields.put_some(key, value);
     }
-    told.extend(before);
-    told.into()
+    fields.extend(before);
+    fields.into()
 }
 
 /// Whether a text is a UUID as programs write it: 8-4-4-4-12 hexadecimal digits.
@@ -267,20 +301,14 @@ pub(crate) fn is_uuid(text: &str) -> bool {
 }
 
 impl Written {
-    /// One line that is a record of the chain.
+    /// One line with this id, in the parent chain.
     pub fn link(id: &RecordId, value: Value) -> Written {
         Written { lines: vec![Line { value, names: Names::Link(id.clone()) }], losses: Losses::default() }
     }
 
-    /// Nothing: the format has no place for it.
+    /// No line: the format cannot hold the record.
     pub fn nothing(what: impl Into<Lost>) -> Written {
-        Written::default().without(what)
-    }
-
-    /// The same, and something is not in it.
-    pub fn without(mut self, what: impl Into<Lost>) -> Written {
-        self.losses.dropped(what);
-        self
+        Written { lines: Vec::new(), losses: LossKind::Dropped.of(what).into() }
     }
 }
 
@@ -289,7 +317,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_uuid_is_told_from_what_resembles_one() {
+    fn only_a_uuid_is_a_uuid() {
         for (text, is_one) in [
             ("4ccdaf53-7481-4244-80e4-5077653ba545", true),
             ("4CCDAF53-7481-4244-80E4-5077653BA545", true),

@@ -221,6 +221,96 @@ impl<'de, T: Deserialize<'de>> Shape<'de> for List<T> {
     }
 }
 
+/// The usual number of fields of an object: to grow a list costs more than to fill it.
+const USUAL_FIELDS: usize = 8;
+
+/// The fields of a JSON object, none of them parsed. `null` counts as absent; of a repeated key the last value counts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct RawObject<'a>(Vec<(Text<'a>, &'a RawValue)>);
+
+impl<'a> RawObject<'a> {
+    /// The fields of a raw value, if it is an object.
+    pub(crate) fn from_raw(raw: &'a RawValue) -> Option<RawObject<'a>> {
+        serde_json::from_str(raw.get()).ok()
+    }
+
+    pub(crate) fn raw(&self, key: &str) -> Option<&'a RawValue> {
+        let found = self.0.iter().rev().find(|(name, _)| name.0.as_deref() == Some(key));
+        found.map(|(_, raw)| *raw).filter(|raw| raw.get() != "null")
+    }
+
+    /// A field as a lenient type: absent if it has another shape.
+    pub(crate) fn get<T: Deserialize<'a> + Default>(&self, key: &str) -> T {
+        self.raw(key).and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
+    }
+
+    /// A string, unless it is empty.
+    pub(crate) fn text(&self, key: &str) -> Option<Cow<'a, str>> {
+        self.get::<Text<'a>>(key).some()
+    }
+
+    pub(crate) fn string(&self, key: &str) -> Option<String> {
+        self.get::<Text<'a>>(key).owned()
+    }
+
+    pub(crate) fn count(&self, key: &str) -> Option<u64> {
+        self.get::<Count>(key).0
+    }
+
+    pub(crate) fn flag(&self, key: &str) -> bool {
+        self.get::<Flag>(key).0
+    }
+
+    pub(crate) fn value(&self, key: &str) -> Option<Value> {
+        self.raw(key).map(value)
+    }
+
+    /// All fields as values.
+    pub(crate) fn values(&self) -> impl Iterator<Item = (String, Value)> {
+        self.0.iter().map(|(key, raw)| (key.clone().0.unwrap_or_default().into_owned(), value(raw)))
+    }
+
+    pub(crate) fn parsed<T: DeserializeOwned>(&self, key: &str) -> Option<T> {
+        self.raw(key).and_then(parsed)
+    }
+
+    /// An object; empty if the field has another shape.
+    pub(crate) fn object(&self, key: &str) -> RawObject<'a> {
+        self.get(key)
+    }
+
+    /// The fields that are objects, with their keys.
+    pub(crate) fn objects_by_key(&self) -> impl Iterator<Item = (Cow<'a, str>, RawObject<'a>)> {
+        self.0.iter().filter_map(|(key, raw)| Some((key.0.clone()?, RawObject::from_raw(raw)?)))
+    }
+
+    /// The objects of a list.
+    pub(crate) fn objects(&self, key: &str) -> Vec<RawObject<'a>> {
+        self.get::<List<RawObject<'a>>>(key).0
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for RawObject<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Fields;
+        impl<'de> Visitor<'de> for Fields {
+            type Value = Vec<(Text<'de>, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::with_capacity(USUAL_FIELDS);
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(fields)
+            }
+        }
+        deserializer.deserialize_map(Fields).map(RawObject)
+    }
+}
+
 struct AnyShape<T>(PhantomData<T>);
 
 impl<'de, T: Shape<'de>> Visitor<'de> for AnyShape<T> {

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use serde::{Serialize, Serializer};
 
 use crate::model::message::{Part, Role};
-use crate::model::record::Kind;
+use crate::model::record::{Content, Context, Kind};
 
 /// One thing that a format cannot hold as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -357,9 +357,42 @@ impl Losses {
         self.push(LossKind::Synthesised.of(what));
     }
 
-    pub(crate) fn dropped_if(&mut self, is_there: bool, what: impl Into<Lost>) {
-        if is_there {
+    pub(crate) fn dropped_if(&mut self, is_dropped: bool, what: impl Into<Lost>) {
+        if is_dropped {
             self.dropped(what);
+        }
+    }
+
+    pub(crate) fn renamed_if(&mut self, is_renamed: bool, what: impl Into<Lost>) {
+        if is_renamed {
+            self.renamed(what);
+        }
+    }
+
+    pub(crate) fn synthesised_if(&mut self, is_made_up: bool, what: impl Into<Lost>) {
+        if is_made_up {
+            self.synthesised(what);
+        }
+    }
+
+    /// Drops what a message has besides its parts, except what the format can hold.
+    pub(crate) fn dropped_besides_parts(&mut self, content: &Content, held: &[Lost]) {
+        let Context { cwd, git_branch, platform, user_type } = &content.context;
+        let facts = [
+            (!content.results.is_empty(), Lost::Record(Kind::ToolResult)),
+            (!content.notes.is_empty(), Lost::RunNotes),
+            (content.model.is_some(), Lost::Model),
+            (content.usage.is_some(), Lost::Usage),
+            (cwd.is_some() || git_branch.is_some(), Lost::Environment),
+            (platform.is_some() || user_type.is_some(), Lost::Platform),
+            (content.todos.is_some(), Lost::Todos),
+            (content.thinking.is_some(), Lost::ThinkingMode),
+            (content.sender.is_some(), Lost::Sender),
+            (content.error.is_some(), Lost::Error),
+            (!content.metadata.is_empty(), Lost::Metadata),
+        ];
+        for (is_there, what) in facts {
+            self.dropped_if(is_there && !held.contains(&what), what);
         }
     }
 }

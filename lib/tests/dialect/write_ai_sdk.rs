@@ -248,7 +248,7 @@ fn a_session_has_a_file_of_its_name() {
     assert_eq!(place("a-1").unwrap(), Path::new("chats/a-1.jsonl"));
     assert!(place(&"s".repeat(249)).is_ok());
     let why = place(&"s".repeat(250)).unwrap_err();
-    assert!(why.ends_with("… would be a name of 256 bytes, and file systems take 255"), "{why}");
+    assert!(why.ends_with("… is 256 bytes long; file systems accept 255"), "{why}");
 }
 
 #[test]

@@ -234,7 +234,7 @@ fn a_project_has_one_file_in_a_folder_that_is_called_after_it() {
     }
     assert!(place(&format!("/{}", "d".repeat(254))).is_ok());
     let why = place(&format!("/{}", "d".repeat(255))).unwrap_err();
-    assert_eq!(why, format!("\"-{}\"… would be a name of 256 bytes, and file systems take 255", "d".repeat(79)));
+    assert_eq!(why, format!("the name \"-{}\"… is 256 bytes long; file systems accept 255", "d".repeat(79)));
 }
 
 fn tally() -> Tally {

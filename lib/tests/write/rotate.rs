@@ -491,22 +491,21 @@ fn whom_or_what_there_is_no_place_for_is_named() {
             None,
             Some("../eve"),
             "/gone",
-            "cannot create a session: \"../eve\" is no JID that names a folder: it would leave the store".to_owned(),
+            "cannot create a session: invalid JID \"../eve\": it would leave the store".to_owned(),
         ),
         (
             "fluux",
             None,
             None,
             "/gone",
-            "cannot create a session: a Fluux session is with somebody: a person's or a room's JID is needed"
-                .to_owned(),
+            "cannot create a session: a Fluux session needs the JID of a person or a room".to_owned(),
         ),
         (
             "sage-el",
             None,
             None,
             &long,
-            format!("cannot create a session: {folder} would be a name of 306 bytes, and file systems take 255"),
+            format!("cannot create a session: the name {folder} is 306 bytes long; file systems accept 255"),
         ),
         (
             "qwen-code",

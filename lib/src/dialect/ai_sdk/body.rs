@@ -1,5 +1,6 @@
-//! What a message says: its parts as they are, and everything else about it in its metadata.
+//! The body of a message: its parts unchanged, and everything else about it in its metadata.
 
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -8,10 +9,10 @@ use super::{legacy, row};
 use crate::model::divider;
 use crate::model::lenient;
 use crate::model::message::Part;
-use crate::model::record::{Body, Content};
+use crate::model::record::{Body, Content, Thinking};
 
 /// The body of a record: a message, a row, or the prompt of a row, which is a JSON string.
-pub(super) fn of(text: &str) -> Body {
+pub(super) fn parse(text: &str) -> Body {
     if let Ok(prompt) = serde_json::from_str::<String>(text) {
         return Body::User(Content { parts: vec![Part::text(prompt)], ..Content::default() });
     }
@@ -23,12 +24,12 @@ pub(super) fn of(text: &str) -> Body {
     };
     let role = message.get("role").and_then(Value::as_str).unwrap_or_default().to_owned();
     if matches!(role.as_str(), "tool" | "function") {
-        // One without a call that it names is shown alone, under its own name.
+        // A result without the id of a call is shown alone.
         return legacy::result(message, line.answered().unwrap_or_default().into_owned());
     }
     let mut content = content(message.clone(), &line);
-    if let (true, Some(told)) = (role == "data" && content.parts.is_empty(), content.metadata.shift_remove("data")) {
-        content.parts.push(Part::data("note", told));
+    if let (true, Some(data)) = (role == "data" && content.parts.is_empty(), content.metadata.shift_remove("data")) {
+        content.parts.push(Part::data("note", data));
     }
     match role.as_str() {
         "user" => Body::User(content),
@@ -59,15 +60,10 @@ fn content(mut message: Map<String, Value>, line: &Line<'_>) -> Content {
         content.sender = about.sender.clone().owned();
         content.context.cwd = about.cwd.clone().owned();
         content.context.git_branch = about.git_branch.clone().owned();
-        content.todos = told(&metadata, "todos");
-        content.thinking = told(&metadata, "thinking");
+        content.todos = metadata.get("todos").and_then(|todos| Vec::deserialize(todos).ok());
+        content.thinking = metadata.get("thinking").and_then(|thinking| Thinking::deserialize(thinking).ok());
     }
     Content { metadata, ..content }
-}
-
-/// What our own metadata tells, where it has the right shape.
-fn told<T: serde::de::DeserializeOwned>(metadata: &Map<String, Value>, key: &str) -> Option<T> {
-    metadata.get(key).and_then(|told| T::deserialize(told).ok())
 }
 
 fn parts(message: &mut Map<String, Value>) -> Vec<Part> {
@@ -78,17 +74,17 @@ fn parts(message: &mut Map<String, Value>) -> Vec<Part> {
     }
 }
 
-/// The value of a text; where a piece nests too deeply to be a tree, that piece is its text.
+/// The value of a JSON text; a piece that is nested too deeply is kept as a string.
 ///
-/// Three levels are looked into, which is where messages keep what tools took and gave: message, parts, part.
+/// Three levels are searched for such a piece, because the inputs and outputs of tools are there: message, parts, part.
 pub(super) fn value(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| opened(text, 3))
+    serde_json::from_str(text).unwrap_or_else(|_| partly_parsed(text, 3))
 }
 
-fn opened(text: &str, levels: usize) -> Value {
+fn partly_parsed(text: &str, levels: usize) -> Value {
     let inside = |raw: &RawValue| match levels {
         0 => lenient::value(raw),
-        _ => serde_json::from_str(raw.get()).unwrap_or_else(|_| opened(raw.get(), levels - 1)),
+        _ => serde_json::from_str(raw.get()).unwrap_or_else(|_| partly_parsed(raw.get(), levels - 1)),
     };
     if let Ok(object) = serde_json::from_str::<std::collections::BTreeMap<String, &RawValue>>(text) {
         return object.into_iter().map(|(key, raw)| (key, inside(raw))).collect();

@@ -1,13 +1,15 @@
-//! Messages of SDK 3 and 4: text in `content`, calls in `toolInvocations`, files in `experimental_attachments`; from 4.2
-//! on the same once more as parts of other names than today's.
+//! Messages of SDK 3 and 4: text in `content`, calls in `toolInvocations`, files in `experimental_attachments`; since 4.2
+//! also as parts, with other names than today.
 
 use serde_json::{Map, Value, json};
 
 use super::line::{Line, id_of_function};
-use crate::model::message::{Part, ToolPart, ToolState};
+use crate::dialect::line_builder::fields;
+use crate::model::message::{FilePart, Part, ToolPart, ToolState};
 use crate::model::record::{Body, Content, Outcome, ToolResult};
+use crate::model::wire::media_type_of;
 
-/// The types that parts had.
+/// The types of parts in SDK 4.
 const TYPES: &[&str] = &["text", "reasoning", "tool-invocation", "source", "file", "step-start"];
 
 /// The first part of a type that SDK 4 did not have.
@@ -16,7 +18,7 @@ pub(super) fn unknown_part(line: &Line<'_>) -> Option<String> {
     kinds.find(|kind| !TYPES.contains(kind)).map(str::to_owned)
 }
 
-/// What a message says, as parts of today. What they do not hold stays in the message.
+/// The parts of a message in today's format. Fields that parts cannot hold stay in the message.
 pub(super) fn parts(message: &mut Map<String, Value>) -> Vec<Part> {
     let mut parts = Vec::new();
     let list = |message: &mut Map<String, Value>, key: &str| match message.get_mut(key).map(Value::take) {
@@ -38,23 +40,23 @@ pub(super) fn parts(message: &mut Map<String, Value>) -> Vec<Part> {
         parts.extend(thoughts.filter(|text| !text.is_empty()).map(Part::reasoning));
         message.shift_remove("reasoning");
         parts.extend(calls.into_iter().map(invocation));
-        parts.extend(of_api(message));
+        parts.extend(api_calls(message));
         parts.extend(Some(content).filter(|text| !text.is_empty()).map(Part::text));
     } else {
-        // The fields beside the parts repeat them; what they lack is kept.
-        let said: String = own.iter().filter_map(|part| part["text"].as_str()).collect();
+        // The fields beside the parts repeat them; what is only in the fields is added.
+        let texts: String = own.iter().filter_map(|part| part["text"].as_str()).collect();
         let made: Vec<Value> = own.iter().map(|part| part["toolInvocation"]["toolCallId"].clone()).collect();
         parts.extend(own.into_iter().map(part));
         parts.extend(calls.into_iter().filter(|call| !made.contains(&call["toolCallId"])).map(invocation));
-        parts.extend(of_api(message));
-        parts.extend(Some(content).filter(|text| !said.contains(text.as_str())).map(Part::text));
+        parts.extend(api_calls(message));
+        parts.extend(Some(content).filter(|text| !texts.contains(text.as_str())).map(Part::text));
     }
     parts.extend(list(message, "experimental_attachments").into_iter().map(attachment));
     parts
 }
 
-/// The calls of SDK 3, in the words of OpenAI's API; what is no call stays in the message.
-fn of_api(message: &mut Map<String, Value>) -> Vec<Part> {
+/// The calls of SDK 3, in the format of OpenAI's API; malformed ones stay in the message.
+fn api_calls(message: &mut Map<String, Value>) -> Vec<Part> {
     let call = |id: &str, function: &Value| {
         let name = function["name"].as_str()?;
         let input = match function["arguments"].as_str() {
@@ -65,13 +67,13 @@ fn of_api(message: &mut Map<String, Value>) -> Vec<Part> {
     };
     let mut parts = Vec::new();
     let listed = message.get("tool_calls").and_then(Value::as_array);
-    let several = listed.map(|calls| calls.iter().map(|told| call(told["id"].as_str()?, &told["function"])));
+    let several = listed.map(|calls| calls.iter().map(|api| call(api["id"].as_str()?, &api["function"])));
     if let Some(calls) = several.and_then(|calls| calls.collect::<Option<Vec<Part>>>()) {
         parts.extend(calls);
         message.shift_remove("tool_calls");
     }
     let function = message.get("function_call");
-    let single = function.and_then(|told| call(&id_of_function(told["name"].as_str()?), told));
+    let single = function.and_then(|api| call(&id_of_function(api["name"].as_str()?), api));
     if let Some(call) = single {
         parts.push(call);
         message.shift_remove("function_call");
@@ -79,15 +81,14 @@ fn of_api(message: &mut Map<String, Value>) -> Vec<Part> {
     parts
 }
 
-/// What a message of the role `tool` or `function` brings back.
+/// The result in a message of the role `tool` or `function`.
 pub(super) fn result(mut message: Map<String, Value>, call_id: String) -> Body {
     let output = message.shift_remove("content").unwrap_or_default();
     let name = message.get("name").and_then(Value::as_str).map(str::to_owned);
     for known in ["id", "role", "tool_call_id", "name"] {
         message.shift_remove(known);
     }
-    let (preliminary, duration_ms, about) = (false, None, Map::new());
-    let result = ToolResult { call_id, name, output, outcome: Outcome::Done, preliminary, duration_ms, about };
+    let result = ToolResult { name, ..ToolResult::new(call_id, output, Outcome::Done) };
     Body::ToolResult(Content { results: vec![result], metadata: message, ..Content::default() })
 }
 
@@ -101,12 +102,9 @@ fn part(part: Value) -> Part {
         Some("tool-invocation") => invocation(part["toolInvocation"].clone()),
         Some("source") => {
             let source = &part["source"];
-            json!({"type": "source-url", "sourceId": source["id"], "url": source["url"], "title": source["title"]})
-                .as_object()
-                .map(|keys| keys.iter().filter(|(_, value)| !value.is_null()))
-                .map_or(Part::Other(part.clone()), |keys| {
-                    Value::Object(keys.map(|(key, value)| (key.clone(), value.clone())).collect()).into()
-                })
+            let keys =
+                json!({"type": "source-url", "sourceId": source["id"], "url": source["url"], "title": source["title"]});
+            Value::from_iter(fields(keys).into_iter().filter(|(_, value)| !value.is_null())).into()
         }
         Some("file") => match (text("mimeType"), text("data")) {
             (Some(media_type), Some(data)) => {
@@ -135,13 +133,7 @@ fn invocation(call: Value) -> Part {
 fn attachment(file: Value) -> Part {
     let text = |key: &str| file[key].as_str().map(str::to_owned);
     let Some(url) = text("url") else { return Part::Other(file) };
-    let of_url = || url.strip_prefix("data:").and_then(|rest| rest.split([';', ',']).next()).map(str::to_owned);
+    let of_url = || media_type_of(&url).map(str::to_owned);
     let media_type = text("contentType").or_else(of_url).unwrap_or_else(|| "application/octet-stream".to_owned());
-    match Part::file(media_type, url) {
-        Part::File(mut part) => {
-            part.filename = text("name");
-            Part::File(part)
-        }
-        part => part,
-    }
+    Part::File(FilePart { media_type, url, filename: text("name"), ..FilePart::default() })
 }

@@ -1,4 +1,4 @@
-//! The fields of a message, and of what holds messages, that the tree must know.
+//! The fields of a message, and of an object with messages, that a link needs.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use serde_json::value::RawValue;
 
 use super::super::Moment;
 use super::moment;
-use crate::model::lenient::{Count, List, Object, Text};
+use crate::model::lenient::{Count, List, Object, RawObject, Text};
 use crate::model::record::Usage;
 
-/// An object that may hold messages, or be a row of the `agents` table.
+/// An object that may contain messages, or be a row of the `agents` table.
 #[derive(Deserialize, Default)]
 #[serde(default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Document<'a> {
@@ -28,12 +28,12 @@ pub(super) struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    /// Whether only the SDK, or the program with the table, writes such objects: a list of parts may be empty, or of
+    /// Whether only the SDK, or the program with the table, writes such objects. A list of parts may be empty, or contain
     /// anything.
-    pub(super) fn recognizes(&self) -> bool {
+    pub(super) fn is_recognized(&self) -> bool {
         let has_list = self.parts.is_some_and(|parts| parts.get().starts_with('['));
-        let is_told = |raw: Option<&RawValue>| raw.is_some_and(|raw| raw.get().starts_with('"'));
-        (self.is_row() && is_told(self.status) && is_told(self.model)) || (has_list && self.role.0.is_some())
+        let is_text = |raw: Option<&RawValue>| raw.is_some_and(|raw| raw.get().starts_with('"'));
+        (self.is_row() && is_text(self.status) && is_text(self.model)) || (has_list && self.role.0.is_some())
     }
 
     pub(super) fn messages(&self) -> Option<Vec<&'a RawValue>> {
@@ -41,19 +41,19 @@ impl<'a> Document<'a> {
         serde_json::from_str(messages.get()).ok()
     }
 
-    /// Any column of a row may hold nothing, or something else than it should.
+    /// Any column of a row may be null, or have another type than it should.
     pub(super) fn is_row(&self) -> bool {
         let is_text = |raw: &RawValue| raw.get().starts_with('"') || raw.get() == "null";
         self.role.0.is_none() && self.status.is_some() && self.model.is_some() && self.prompt.is_some_and(is_text)
     }
 }
 
-/// A field that is there, whatever it says.
+/// A field that is present, even as null.
 fn even_null<'de: 'a, 'a, D: serde::Deserializer<'de>>(field: D) -> Result<Option<&'a RawValue>, D::Error> {
     <&RawValue>::deserialize(field).map(Some)
 }
 
-/// A message of any major.
+/// A message of any major version.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Line<'a> {
@@ -65,36 +65,23 @@ pub(super) struct Line<'a> {
     created_at: Moment<'a>,
     tool_invocations: List<Invocation<'a>>,
     #[serde(rename = "experimental_attachments")]
-    attachments: List<Empty>,
-    // Of SDK 3, in the words of OpenAI's API.
+    attachments: List<RawObject<'a>>,
+    // In SDK 3, as OpenAI's API writes them.
     #[serde(rename = "tool_calls")]
-    api_calls: List<ApiCall<'a>>,
+    api_calls: List<RawObject<'a>>,
     #[serde(rename = "function_call")]
-    function_call: Object<Named<'a>>,
+    function_call: Object<RawObject<'a>>,
     #[serde(rename = "tool_call_id")]
     tool_call_id: Text<'a>,
     name: Text<'a>,
 }
 
-/// A call as OpenAI's API writes it.
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct ApiCall<'a> {
-    id: Text<'a>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Named<'a> {
-    name: Text<'a>,
-}
-
-/// The id of a call that has none: there is one such call in a message, and its result names the function.
+/// The id of a call that has none: a message has at most one such call, and its result names the function.
 pub(super) fn id_of_function(name: &str) -> String {
     format!("function-{name}")
 }
 
-/// What applications say about a message, in the SDK's names and in ours.
+/// What applications record about a message, in the SDK's names and in ours.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Metadata<'a> {
@@ -103,7 +90,7 @@ pub(super) struct Metadata<'a> {
     timestamp: Moment<'a>,
     total_usage: Object<Tokens>,
     usage: Object<Tokens>,
-    // Ours only.
+    // In our messages only.
     pub(super) cwd: Text<'a>,
     pub(super) git_branch: Text<'a>,
     pub(super) sender: Text<'a>,
@@ -123,7 +110,7 @@ struct Tokens {
     reasoning: Count,
 }
 
-/// A part, as far as links go.
+/// The fields of a part that a link needs.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct PartLine<'a> {
@@ -132,14 +119,7 @@ pub(super) struct PartLine<'a> {
     state: Text<'a>,
     tool_call_id: Text<'a>,
     tool_invocation: Object<Invocation<'a>>,
-    data: Object<Divider<'a>>,
-}
-
-/// What our own writer puts into a message that is a line across the page.
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Divider<'a> {
-    record: Text<'a>,
+    data: Object<RawObject<'a>>,
 }
 
 /// A tool call of SDK 3 and 4.
@@ -150,30 +130,27 @@ struct Invocation<'a> {
     tool_call_id: Text<'a>,
 }
 
-#[derive(Deserialize)]
-struct Empty {}
-
 impl<'a> Line<'a> {
-    /// SDK 3 and 4 put the text into `content`, whatever else there is.
+    /// SDK 3 and 4 always put the text into `content`.
     pub(super) fn is_legacy(&self) -> bool {
         self.content.0.is_some() || !self.api_calls.0.is_empty() || self.function_call.0.is_some()
     }
 
-    /// The call that a message of SDK 3 brings the result of.
+    /// The call that a message of SDK 3 answers.
     pub(super) fn answered(&self) -> Option<Cow<'a, str>> {
         let named = || Some(Cow::Owned(id_of_function(self.name.0.as_deref()?)));
         self.tool_call_id.clone().some().or_else(named)
     }
 
-    /// Whether our own writer said a compaction with it: one part that names the message itself.
+    /// Whether our own writer wrote it for a compaction: a single part that names the message itself.
     pub(super) fn is_compaction(&self) -> bool {
         let [part] = self.parts.0.as_slice() else { return false };
-        let named = part.data.0.as_ref().and_then(|data| data.record.0.as_deref());
-        part.kind.0.as_deref() == Some("data-compaction") && named.is_some() && named == self.id.0.as_deref()
+        let named = part.data.0.as_ref().and_then(|data| data.text("record"));
+        part.kind.0.as_deref() == Some("data-compaction") && named.is_some() && named == self.id.0
     }
 
     /// Whether only the SDK writes such objects.
-    pub(super) fn recognizes(&self) -> bool {
+    pub(super) fn is_recognized(&self) -> bool {
         let has_parts = !self.parts.0.is_empty() && self.parts.0.iter().all(|part| part.kind.0.is_some());
         let of_legacy = !self.tool_invocations.0.is_empty()
             || !self.attachments.0.is_empty()
@@ -186,7 +163,7 @@ impl<'a> Line<'a> {
         if matches!(self.created_at, Moment::Absent) { of_metadata() } else { moment(&self.created_at) }
     }
 
-    /// The calls that still wait for their results.
+    /// The calls without a result.
     pub(super) fn open_calls(self) -> impl Iterator<Item = Cow<'a, str>> {
         let of_parts = self.parts.0.into_iter().filter_map(|part| match part.tool_invocation.0 {
             Some(invocation) => Some((invocation.state, invocation.tool_call_id)),
@@ -196,14 +173,14 @@ impl<'a> Line<'a> {
             None => None,
         });
         let mut calls: Vec<(Text<'a>, Text<'a>)> = of_parts.collect();
-        // Where there are parts, the list beside them repeats them.
+        // The list beside the parts repeats them.
         for invocation in self.tool_invocations.0 {
             if !calls.iter().any(|(_, id)| id.0 == invocation.tool_call_id.0) {
                 calls.push((invocation.state, invocation.tool_call_id));
             }
         }
-        let of_api = self.api_calls.0.into_iter().filter_map(|call| call.id.some());
-        let function = self.function_call.0.and_then(|call| call.name.some());
+        let of_api = self.api_calls.0.into_iter().filter_map(|call| call.text("id"));
+        let function = self.function_call.0.and_then(|call| call.text("name"));
         let of_api = of_api.chain(function.map(|name| Cow::Owned(id_of_function(&name))));
         let open = calls.into_iter().filter_map(|(state, call)| {
             let open = matches!(
@@ -223,13 +200,13 @@ impl<'a> Line<'a> {
 
 impl Metadata<'_> {
     pub(super) fn at(&self) -> Moment<'static> {
-        let mut told = [&self.created_at, &self.timestamp].into_iter();
-        told.find(|told| !matches!(told, Moment::Absent)).map_or(Moment::Absent, moment)
+        let mut moments = [&self.created_at, &self.timestamp].into_iter();
+        moments.find(|at| !matches!(at, Moment::Absent)).map_or(Moment::Absent, moment)
     }
 
     pub(super) fn usage(&self) -> Option<Usage> {
         let tokens = self.total_usage.0.as_ref().or(self.usage.0.as_ref())?;
-        // The SDK counts cached tokens among those sent.
+        // The SDK includes cached tokens in the input.
         let cached = tokens.cached_input_tokens.0;
         let sent = tokens.input_tokens.0.map(|sent| sent.saturating_sub(cached.unwrap_or(0)));
         Usage {

@@ -1,9 +1,9 @@
-//! What a project's folder is called. Names collide: a project is known by the `cwd` of its records, never by its folder.
+//! The names of project folders. Names collide: the `cwd` of the records identifies a project, never the folder.
 
-/// A longer name is cut here, and gets a hash.
+/// A longer name is cut to this length and gets a hash.
 const NAME_UNITS: usize = 200;
 
-/// The folder of a working directory: every UTF-16 unit that is no ASCII letter or digit becomes `-`.
+/// The folder of a working directory: every UTF-16 unit other than an ASCII letter or digit becomes `-`.
 ///
 /// ```
 /// assert_eq!(scrollback::dialect::folder_name("/home/ada/my.proj_1"), "-home-ada-my-proj-1");
@@ -18,13 +18,13 @@ pub fn folder_name(cwd: &str) -> String {
     name
 }
 
-/// The same, however long it gets: as agents have it that took over the rule before names were cut.
+/// The same without a limit, for agents that adopted the rule before names were cut.
 pub(crate) fn whole_folder_name(cwd: &str) -> String {
     let plain = |unit: u16| u8::try_from(unit).ok().filter(u8::is_ascii_alphanumeric).map_or('-', char::from);
     cwd.encode_utf16().map(plain).collect()
 }
 
-/// The folder as older descriptions have it: only `/` and `.` become `-`.
+/// The folder according to older descriptions: only `/` and `.` become `-`.
 pub fn documented_folder_name(cwd: &str) -> String {
     cwd.replace(['/', '.'], "-")
 }

@@ -2,13 +2,13 @@
 //! any shape.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
 use super::{NO_MODEL, part};
 use crate::dialect::{Event, Key, Link, SessionFacts};
-use crate::model::lenient::{Amount, Count, Flag, List, Moment, Object, Text};
+use crate::model::lenient::{Amount, Count, Flag, List, Moment, Object, RawObject, Text};
 use crate::model::record::{Cost, Kind, TitleSource, Usage};
 
 /// A line; the fields that only a body needs are skipped.
@@ -28,7 +28,7 @@ pub(super) struct Line<'a> {
     pub(super) git_branch: Text<'a>,
     pub(super) version: Text<'a>,
     pub(super) request_id: Text<'a>,
-    pub(super) forked_from: Object<Origin<'a>>,
+    pub(super) forked_from: Object<RawObject<'a>>,
     pub(super) message: Object<Message<'a>>,
     pub(super) is_sidechain: Flag,
     pub(super) is_meta: Flag,
@@ -43,7 +43,7 @@ pub(super) struct Line<'a> {
     #[serde(rename = "costUSD")]
     pub(super) cost_usd: Amount,
     // In `cost-state`.
-    pub(super) model_usage: Object<BTreeMap<Cow<'a, str>, Object<ModelUsage>>>,
+    pub(super) model_usage: Option<&'a RawValue>,
     // In titles and leaves.
     pub(super) summary: Text<'a>,
     pub(super) custom_title: Text<'a>,
@@ -81,7 +81,7 @@ impl<'a> Line<'a> {
         let event = match self.name.0.as_deref() {
             Some("last-prompt") if self.explicit.0 => leaf.map(Event::RewindTo),
             Some("last-prompt") => leaf.map(Event::Head),
-            // A file may hold the summaries of other sessions: their leaves say which.
+            // A file may contain summaries of other sessions, which their leaves identify.
             Some("summary") => match (self.summary.clone().some(), leaf) {
                 (Some(text), Some(of)) => Some(Event::Summary { text, of }),
                 (Some(_), None) => title(),
@@ -94,9 +94,9 @@ impl<'a> Line<'a> {
     }
 
     fn emit_keys_and_facts(self, kind: Kind, emit: &mut dyn FnMut(Event<'a>)) {
-        let costs = self.model_usage.0.filter(|_| self.name.0.as_deref() == Some("cost-state")).unwrap_or_default();
-        for (model, used) in costs {
-            if let Some(usd) = used.0.and_then(|used| used.cost_usd.0) {
+        let costs = self.model_usage.filter(|_| self.name.0.as_deref() == Some("cost-state"));
+        for (model, used) in costs.and_then(RawObject::from_raw).iter().flat_map(RawObject::objects_by_key) {
+            if let Some(usd) = used.get::<Amount>("costUSD").0 {
                 emit(Event::CostSoFar { model: Some(model), cost: Cost::from_usd(usd) });
             }
         }
@@ -138,7 +138,7 @@ impl<'a> Line<'a> {
             model,
             parent_session,
             parent_call: None,
-            forked_from: self.forked_from.0.and_then(|origin| origin.session_id.some()),
+            forked_from: self.forked_from.0.and_then(|origin| origin.text("sessionId")),
         }));
     }
 }
@@ -152,16 +152,9 @@ impl Message<'_> {
             output: tokens.output_tokens.0,
             cache_read: tokens.cache_read_input_tokens.0,
             cache_write: tokens.cache_creation_input_tokens.0,
-            reasoning: tokens.output_tokens_details.0.as_ref().and_then(|details| details.thinking_tokens.0),
+            reasoning: tokens.output_tokens_details.0.as_ref().and_then(|details| details.count("thinking_tokens")),
         })
     }
-}
-
-/// The session that a fork copied a line from.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Origin<'a> {
-    pub(super) session_id: Text<'a>,
 }
 
 /// The type of an attachment.
@@ -180,7 +173,7 @@ pub(super) struct Message<'a> {
     pub(super) id: Text<'a>,
     pub(super) role: Text<'a>,
     pub(super) model: Text<'a>,
-    pub(super) usage: Object<Tokens>,
+    pub(super) usage: Object<Tokens<'a>>,
     pub(super) content: List<Block<'a>>,
 }
 
@@ -195,33 +188,11 @@ pub(super) struct Block<'a> {
 }
 
 #[derive(Deserialize, Default)]
-#[serde(default)]
-pub(super) struct Tokens {
+#[serde(default, bound(deserialize = "'de: 'a"))]
+pub(super) struct Tokens<'a> {
     pub(super) input_tokens: Count,
     pub(super) output_tokens: Count,
     pub(super) cache_read_input_tokens: Count,
     pub(super) cache_creation_input_tokens: Count,
-    pub(super) output_tokens_details: Object<OutputTokens>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub(super) struct OutputTokens {
-    pub(super) thinking_tokens: Count,
-}
-
-/// The usage of all requests of a session to one model, in `cost-state`.
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub(super) struct ModelUsage {
-    #[serde(rename = "costUSD")]
-    pub(super) cost_usd: Amount,
-}
-
-/// `agent-<id>.meta.json`, beside a sub-agent's file.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Meta<'a> {
-    pub(super) description: Text<'a>,
-    pub(super) tool_use_id: Text<'a>,
+    pub(super) output_tokens_details: Object<RawObject<'a>>,
 }

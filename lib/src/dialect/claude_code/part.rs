@@ -1,44 +1,14 @@
 //! The content blocks of Anthropic's API as parts of a message and results of calls.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use std::borrow::Cow;
 
-use super::tool_run::ToolRun;
-use crate::model::lenient::{self, Flag, Object, Text};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use crate::dialect::line_builder::Put;
+use crate::model::lenient::{self, RawObject, Text};
 use crate::model::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolState, provider_metadata};
 use crate::model::record::{Content, ContentItem, Outcome, ToolResult};
-
-/// A block; fields that may be large are not parsed.
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Block<'a> {
-    #[serde(rename = "type")]
-    kind: Text<'a>,
-    text: Text<'a>,
-    citations: Option<&'a RawValue>,
-    thinking: Text<'a>,
-    signature: Text<'a>,
-    data: Text<'a>,
-    id: Text<'a>,
-    name: Text<'a>,
-    input: Option<&'a RawValue>,
-    tool_use_id: Text<'a>,
-    content: Option<&'a RawValue>,
-    is_error: Flag,
-    source: Object<Source<'a>>,
-    title: Text<'a>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Source<'a> {
-    media_type: Text<'a>,
-    data: Text<'a>,
-    url: Text<'a>,
-    #[serde(rename = "type")]
-    kind: Text<'a>,
-}
 
 /// Reads content blocks of Anthropic's API, or a single one: their parts, and the tool results among them.
 pub fn blocks(content: &Value) -> (Vec<Part>, Vec<ToolResult>) {
@@ -71,10 +41,12 @@ fn blocks_of(content: &RawValue) -> Vec<&RawValue> {
 }
 
 fn item(raw: &RawValue, run: &ToolRun<'_>) -> Option<ContentItem> {
-    let part = match serde_json::from_str::<Block<'_>>(raw.get()) {
-        Ok(block) if block.tool_use_id.0.is_some() => return Some(ContentItem::Result(block.result(run))),
-        Ok(block) => block.part(raw),
-        Err(_) => match lenient::value(raw) {
+    let part = match RawObject::from_raw(raw) {
+        Some(block) if block.get::<Text<'_>>("tool_use_id").0.is_some() => {
+            return Some(ContentItem::Result(result(&block, run)));
+        }
+        Some(block) => part(&block, raw),
+        None => match lenient::value(raw) {
             Value::Null => return None,
             Value::String(text) if text.is_empty() => return None,
             Value::String(text) => Part::text(text),
@@ -84,65 +56,63 @@ fn item(raw: &RawValue, run: &ToolRun<'_>) -> Option<ContentItem> {
     Some(ContentItem::Part(part))
 }
 
-impl Block<'_> {
-    fn part(self, raw: &RawValue) -> Part {
-        let kind = self.kind.0.as_deref().unwrap_or_default();
-        match kind {
-            "text" => Part::Text(TextPart {
-                text: self.text.0.unwrap_or_default().into_owned(),
-                citations: self.citations.and_then(lenient::parsed),
-                ..TextPart::default()
-            }),
-            "thinking" => reasoning(self.thinking, "signature", self.signature),
-            "redacted_thinking" => reasoning(self.thinking, "redactedData", self.data),
-            "image" | "document" => self.file().unwrap_or_else(|| Part::data("block", lenient::value(raw))),
-            _ if is_call(kind) => {
-                let input = self.input.map(lenient::value).unwrap_or_default();
-                let name = self.name.owned().unwrap_or_else(|| "unknown".to_owned());
-                let mut call = ToolPart::dynamic(name, self.id.owned().unwrap_or_default(), ToolState::called(input));
-                call.provider_executed = (kind != "tool_use").then_some(true);
-                call.into()
-            }
-            _ => Part::data("block", lenient::value(raw)),
+fn part(block: &RawObject<'_>, raw: &RawValue) -> Part {
+    let kind = block.text("type").unwrap_or_default();
+    match &*kind {
+        "text" => Part::Text(TextPart {
+            text: block.string("text").unwrap_or_default(),
+            citations: block.parsed("citations"),
+            ..TextPart::default()
+        }),
+        "thinking" => reasoning(block, "signature", "signature"),
+        "redacted_thinking" => reasoning(block, "redactedData", "data"),
+        "image" | "document" => file(block).map_or_else(|| Part::data("block", lenient::value(raw)), Part::File),
+        kind if is_call(kind) => {
+            let input = block.value("input").unwrap_or_default();
+            let name = block.string("name").unwrap_or_else(|| "unknown".to_owned());
+            let mut call = ToolPart::dynamic(name, block.string("id").unwrap_or_default(), ToolState::called(input));
+            call.provider_executed = (kind != "tool_use").then_some(true);
+            call.into()
         }
-    }
-
-    /// The image or document in the block.
-    fn file(self) -> Option<Part> {
-        let source = self.source.0?;
-        let (media_type, data, url) = (source.media_type.owned(), source.data.some(), source.url.owned());
-        let (media_type, url) = match (source.kind.0.as_deref(), media_type, data, url) {
-            (Some("base64"), Some(media_type), Some(data), _) => {
-                let url = format!("data:{media_type};base64,{data}");
-                (media_type, url)
-            }
-            (_, media_type, None, Some(url)) => {
-                let any = if self.kind.0.as_deref() == Some("image") { "image/*" } else { "application/pdf" };
-                (media_type.unwrap_or_else(|| any.to_owned()), url)
-            }
-            _ => return None,
-        };
-        Some(Part::File(FilePart { media_type, url, filename: self.title.owned(), ..FilePart::default() }))
-    }
-
-    fn result(self, run: &ToolRun<'_>) -> ToolResult {
-        let output = self.content.map(output).unwrap_or_default();
-        let text = lenient::to_text(&output);
-        let outcome = match (self.is_error.0, run.was_refused()) {
-            (false, _) => Outcome::Done,
-            (true, true) => Outcome::Denied(Some(text).filter(|text| !text.is_empty())),
-            (true, false) => Outcome::Failed(text),
-        };
-        let call_id = self.tool_use_id.owned().unwrap_or_default();
-        let (duration_ms, about) = (run.duration_ms(), run.about());
-        ToolResult { duration_ms, about, ..ToolResult::new(call_id, output, outcome) }
+        _ => Part::data("block", lenient::value(raw)),
     }
 }
 
-fn reasoning(text: Text<'_>, key: &str, secret: Text<'_>) -> Part {
-    let facts = secret.some().map(|secret| (key.to_owned(), Value::from(secret)));
+/// The image or document in a block.
+fn file(block: &RawObject<'_>) -> Option<FilePart> {
+    let source = block.object("source");
+    let is_base64 = source.text("type").as_deref() == Some("base64");
+    let (media_type, url) = match (source.string("media_type"), source.text("data"), source.string("url")) {
+        (Some(media_type), Some(data), _) if is_base64 => {
+            let url = format!("data:{media_type};base64,{data}");
+            (media_type, url)
+        }
+        (media_type, None, Some(url)) => {
+            let any = if block.text("type").as_deref() == Some("image") { "image/*" } else { "application/pdf" };
+            (media_type.unwrap_or_else(|| any.to_owned()), url)
+        }
+        _ => return None,
+    };
+    Some(FilePart { media_type, url, filename: block.string("title"), ..FilePart::default() })
+}
+
+fn result(block: &RawObject<'_>, run: &ToolRun<'_>) -> ToolResult {
+    let output = block.raw("content").map(output).unwrap_or_default();
+    let text = lenient::to_text(&output);
+    let outcome = match (block.flag("is_error"), run.was_refused()) {
+        (false, _) => Outcome::Done,
+        (true, true) => Outcome::Denied(Some(text).filter(|text| !text.is_empty())),
+        (true, false) => Outcome::Failed(text),
+    };
+    let call_id = block.string("tool_use_id").unwrap_or_default();
+    let (duration_ms, about) = (run.duration_ms(), run.about());
+    ToolResult { duration_ms, about, ..ToolResult::new(call_id, output, outcome) }
+}
+
+fn reasoning(block: &RawObject<'_>, key: &str, field: &str) -> Part {
+    let facts = block.text(field).map(|secret| (key.to_owned(), Value::from(secret)));
     let provider_metadata = provider_metadata("anthropic", facts.into_iter().collect());
-    let text = text.0.unwrap_or_default().into_owned();
+    let text = block.string("thinking").unwrap_or_default();
     Part::Reasoning(ReasoningPart { text, provider_metadata, ..ReasoningPart::default() })
 }
 
@@ -161,10 +131,41 @@ fn output(content: &RawValue) -> Value {
 }
 
 fn output_piece(raw: &RawValue) -> Value {
-    let block = serde_json::from_str::<Block<'_>>(raw.get()).ok();
-    let is_file = |block: &Block<'_>| matches!(block.kind.0.as_deref(), Some("image" | "document"));
-    match block.filter(is_file).and_then(Block::file) {
-        Some(Part::File(file)) => json!({"type": "file", "mediaType": file.media_type, "url": file.url}),
-        _ => lenient::value(raw),
+    let is_file = |block: &RawObject<'_>| matches!(block.text("type").as_deref(), Some("image" | "document"));
+    match RawObject::from_raw(raw).filter(is_file).as_ref().and_then(file) {
+        Some(file) => json!({"type": "file", "mediaType": file.media_type, "url": file.url}),
+        None => lenient::value(raw),
+    }
+}
+
+/// `toolUseResult`: what the agent noted about the run of a tool, an object that differs from tool to tool, or the text of
+/// a failure.
+#[derive(Default)]
+pub(super) struct ToolRun<'a> {
+    facts: RawObject<'a>,
+    failure: Option<Cow<'a, str>>,
+}
+
+impl<'a> ToolRun<'a> {
+    pub(super) fn from_line(line: &RawObject<'a>) -> ToolRun<'a> {
+        ToolRun { facts: line.object("toolUseResult"), failure: line.text("toolUseResult") }
+    }
+
+    fn was_refused(&self) -> bool {
+        let failure = self.failure.as_deref().unwrap_or_default();
+        failure.trim_start_matches("Error: ") == "User rejected tool use"
+    }
+
+    fn duration_ms(&self) -> Option<u64> {
+        self.facts.count("durationMs").or(self.facts.count("totalDurationMs"))
+    }
+
+    /// How the run ended, and the session of the sub-agent that it started.
+    fn about(&self) -> Map<String, Value> {
+        let mut about = Map::new();
+        about.put_some("interrupted", self.facts.flag("interrupted").then_some(true));
+        about.put_some("exitCode", self.facts.count("exitCode"));
+        about.put_some("session", self.facts.get::<Text<'_>>("agentId").0.map(|agent| format!("agent-{agent}")));
+        about
     }
 }

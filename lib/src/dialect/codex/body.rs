@@ -1,31 +1,30 @@
-//! What a Codex line says.
+//! The body of a Codex line.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::line::{Line, Payload};
 use super::record_class::{Bare, Item, LineType};
 use super::{context, part, tool_output};
-use crate::model::lenient::{self, Count, Text};
+use crate::model::lenient::{self, RawObject, Text};
 use crate::model::message::{Part, parts_from};
 use crate::model::record::{Body, Compaction, Content, Context, Kind, Rewind, Snapshot};
 
 pub(super) fn parse(text: &str) -> Body {
     let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
     let line_type = LineType::from_line(&line);
-    let envelope = serde_json::from_str::<Envelope<'_>>(text).unwrap_or_default();
+    let envelope = serde_json::from_str::<RawObject<'_>>(text).unwrap_or_default();
     let json = match line_type {
         LineType::Bare(_) => text,
-        _ => envelope.payload.map_or("{}", RawValue::get),
+        _ => envelope.raw("payload").map_or("{}", RawValue::get),
     };
-    let payload = || serde_json::from_str::<ItemPayload<'_>>(json).unwrap_or_default();
+    let payload: RawObject<'_> = serde_json::from_str(json).unwrap_or_default();
     match line_type {
-        LineType::Item | LineType::Bare(Bare::Item) => item(text, json, payload()),
-        LineType::Compacted => Body::Compaction(compaction(payload())),
-        LineType::Event if payload().kind.0.as_deref() == Some("thread_rolled_back") => {
-            Body::Rewind(Rewind::from_count(payload().num_turns.0.unwrap_or(0), "turn"))
+        LineType::Item | LineType::Bare(Bare::Item) => item(text, json, &payload),
+        LineType::Compacted => Body::Compaction(compaction(&payload)),
+        LineType::Event if payload.text("type").as_deref() == Some("thread_rolled_back") => {
+            Body::Rewind(Rewind::from_count(payload.count("num_turns").unwrap_or(0), "turn"))
         }
-        LineType::Context if payload().model.0.is_some() => turn_context(json, payload()),
+        LineType::Context if payload.get::<Text<'_>>("model").0.is_some() => turn_context(json, &payload),
         LineType::Meta | LineType::Context | LineType::Event | LineType::Usage | LineType::Bare(_) => {
             Body::from_json(Kind::Header, json)
         }
@@ -33,57 +32,23 @@ pub(super) fn parse(text: &str) -> Body {
     }
 }
 
-/// The envelope, its payload not parsed.
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-struct Envelope<'a> {
-    payload: Option<&'a RawValue>,
-}
-
-/// The fields of an item, of a compaction and of a rewind.
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(super) struct ItemPayload<'a> {
-    #[serde(rename = "type")]
-    pub(super) kind: Text<'a>,
-    pub(super) id: Text<'a>,
-    pub(super) call_id: Text<'a>,
-    pub(super) name: Text<'a>,
-    pub(super) namespace: Text<'a>,
-    pub(super) status: Text<'a>,
-    pub(super) message: Text<'a>,
-    pub(super) encrypted_content: Text<'a>,
-    pub(super) revised_prompt: Text<'a>,
-    pub(super) content: Option<&'a RawValue>,
-    pub(super) summary: Option<&'a RawValue>,
-    pub(super) arguments: Option<&'a RawValue>,
-    pub(super) input: Option<&'a RawValue>,
-    pub(super) action: Option<&'a RawValue>,
-    pub(super) output: Option<&'a RawValue>,
-    pub(super) tools: Option<&'a RawValue>,
-    pub(super) result: Option<&'a RawValue>,
-    pub(super) num_turns: Count,
-    pub(super) replacement_history: Option<&'a RawValue>,
-    pub(super) model: Text<'a>,
-    pub(super) cwd: Text<'a>,
-}
-
 /// The working directory and the model of the answers that follow.
-fn turn_context(json: &str, payload: ItemPayload<'_>) -> Body {
+fn turn_context(json: &str, payload: &RawObject<'_>) -> Body {
     Body::Attachment(Content {
         parts: vec![Part::data("context", lenient::parse(json))],
-        model: payload.model.owned(),
-        context: Context { cwd: payload.cwd.owned(), ..Context::default() },
+        model: payload.string("model"),
+        context: Context { cwd: payload.string("cwd"), ..Context::default() },
         ..Content::default()
     })
 }
 
 /// Without a `replacement_history` the model still sees the prompts and the summary.
-fn compaction(payload: ItemPayload<'_>) -> Compaction {
-    let history = payload.replacement_history.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
-    let body = |raw: &RawValue| item(raw.get(), raw.get(), serde_json::from_str(raw.get()).unwrap_or_default());
+fn compaction(payload: &RawObject<'_>) -> Compaction {
+    let history = payload.raw("replacement_history");
+    let history = history.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
+    let body = |raw: &RawValue| item(raw.get(), raw.get(), &RawObject::from_raw(raw).unwrap_or_default());
     Compaction {
-        summary: payload.message.owned(),
+        summary: payload.string("message"),
         replacement: history.map(|items| items.into_iter().map(body).collect()),
         cuts: true,
         keeps_prompts: true,
@@ -91,20 +56,21 @@ fn compaction(payload: ItemPayload<'_>) -> Compaction {
     }
 }
 
-fn item(text: &str, json: &str, payload: ItemPayload<'_>) -> Body {
+fn item(text: &str, json: &str, payload: &RawObject<'_>) -> Body {
     let answer = |part: Part| Body::Assistant(Content::from([part]));
-    match payload.kind.0.as_deref().and_then(Item::from_type) {
+    let kind = payload.text("type");
+    match kind.as_deref().and_then(Item::from_type) {
         Some(Item::Message) => message(json, payload),
         Some(Item::Reasoning) => answer(part::reasoning(payload)),
         Some(Item::Call) => answer(part::call(payload)),
         Some(Item::Hosted) => answer(part::hosted_call(payload)),
         Some(Item::Result) => {
-            let call_id = payload.call_id.owned().unwrap_or_default();
-            Body::ToolResult(tool_output::result(call_id, payload.output.or(payload.tools)).into())
+            let call_id = payload.string("call_id").unwrap_or_default();
+            Body::ToolResult(tool_output::result(call_id, payload.raw("output").or(payload.raw("tools"))).into())
         }
         Some(Item::Context) => {
             // A compaction that only the model can read is sent again; the tools are listed anew.
-            let to_model = payload.kind.0.as_deref() != Some("additional_tools");
+            let to_model = kind.as_deref() != Some("additional_tools");
             let parts = vec![Part::data("context", lenient::parse(json))];
             Body::Attachment(Content { parts, to_model, ..Content::default() })
         }
@@ -115,9 +81,8 @@ fn item(text: &str, json: &str, payload: ItemPayload<'_>) -> Body {
     }
 }
 
-fn message(json: &str, payload: ItemPayload<'_>) -> Body {
-    let content =
-        Content::from(parts_from(payload.content.map(lenient::value).unwrap_or_default(), part::content_part));
+fn message(json: &str, payload: &RawObject<'_>) -> Body {
+    let content = Content::from(parts_from(payload.value("content").unwrap_or_default(), part::content_part));
     let message = serde_json::from_str::<Payload<'_>>(json).unwrap_or_default();
     match message.role.0.as_deref() {
         Some("assistant") => Body::Assistant(content),

@@ -1,10 +1,9 @@
 //! Which messages in the role `user` a person typed: Codex sends context in that role, too.
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::line::Payload;
-use crate::model::lenient::{List, Text};
+use crate::model::lenient::{List, RawObject, Text};
 
 /// The start and the end of context. A person's text may start so; then it does not end so.
 const CONTEXT_TAGS: &[(&str, &str)] = &[
@@ -35,8 +34,9 @@ const UNKNOWN: &str = "unknown";
 
 /// Whether a message in the role `user` is a prompt.
 pub(super) fn is_prompt(message: &Payload<'_>) -> bool {
-    let kinds = message.passthrough.0.as_ref().and_then(|passthrough| passthrough.content_item_kinds);
-    let kinds: Vec<String> = kinds.and_then(|kinds| serde_json::from_str(kinds.get()).ok()).unwrap_or_default();
+    let passthrough = message.passthrough.0.as_ref();
+    let kinds = passthrough.and_then(|passthrough| passthrough.parsed::<Vec<String>>("content_item_kinds"));
+    let kinds = kinds.unwrap_or_default();
     if kinds.iter().any(|kind| kind != UNKNOWN) {
         return kinds.iter().any(|kind| kind.starts_with(TYPED));
     }
@@ -56,16 +56,11 @@ fn is_context(content: &RawValue) -> bool {
 
 /// Whether a content is only texts that pass a test.
 fn all_texts(content: &RawValue, test: impl Fn(&str) -> bool) -> bool {
-    #[derive(Deserialize, Default)]
-    #[serde(default, bound(deserialize = "'de: 'a"))]
-    struct Piece<'a> {
-        text: Text<'a>,
-    }
     if let Ok(Text(Some(text))) = serde_json::from_str(content.get()) {
         return test(&text);
     }
-    let Ok(List(pieces)) = serde_json::from_str::<List<Piece<'_>>>(content.get()) else { return false };
-    !pieces.is_empty() && pieces.iter().all(|piece| piece.text.0.as_deref().is_some_and(&test))
+    let Ok(List(pieces)) = serde_json::from_str::<List<RawObject<'_>>>(content.get()) else { return false };
+    !pieces.is_empty() && pieces.iter().all(|piece| piece.get::<Text<'_>>("text").0.as_deref().is_some_and(&test))
 }
 
 fn is_context_text(text: &str) -> bool {

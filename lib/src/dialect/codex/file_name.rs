@@ -1,19 +1,19 @@
 //! The name of a session's file: `rollout-2026-11-15T20-48-14-<session id>.jsonl`, and `.zst` behind it when compressed.
 
-/// A session file's name, taken apart.
+/// The parts of a session file's name.
 ///
 /// ```
 /// use scrollback::dialect::RolloutFileName;
 ///
 /// let name = "rollout-2026-11-15T20-48-14-01a1e0f7-bc87-7ea3-9152-fdcfa4291034.jsonl.zst";
-/// let parsed = RolloutFileName::parse(name).expect("Codex writes it so");
+/// let parsed = RolloutFileName::parse(name).expect("a name that Codex writes");
 /// assert_eq!(parsed.time, "2026-11-15T20-48-14");
 /// assert_eq!(parsed.session, "01a1e0f7-bc87-7ea3-9152-fdcfa4291034");
 /// assert_eq!(parsed.render(), name);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RolloutFileName<'a> {
-    /// When the session began, `:` written as `-`, in the local time of whoever wrote it.
+    /// When the session started, in the local time of the writer, with `-` for `:`.
     pub time: &'a str,
     /// The session's id.
     pub session: &'a str,
@@ -21,28 +21,22 @@ pub struct RolloutFileName<'a> {
     pub compressed: bool,
 }
 
-/// What stands in a time of the name, `0` for any digit.
+/// The pattern of the time: `0` is any digit.
 const TIME: &str = "0000-00-00T00-00-00";
 
 impl<'a> RolloutFileName<'a> {
-    /// Takes a name apart. A session id is whatever follows the time: foreign ones need not be UUIDs.
+    /// Parses a name. Everything after the time is the session id: foreign ones need not be UUIDs.
     pub fn parse(name: &'a str) -> Option<RolloutFileName<'a>> {
         let rest = name.strip_prefix("rollout-")?;
-        let (rest, compressed) = match rest.strip_suffix(".zst") {
-            Some(rest) => (rest, true),
-            None => (rest, false),
-        };
-        let rest = rest.strip_suffix(".jsonl")?;
+        let unpacked = rest.strip_suffix(".zst");
+        let (compressed, rest) = (unpacked.is_some(), unpacked.unwrap_or(rest).strip_suffix(".jsonl")?);
         let (time, session) = (rest.get(..TIME.len())?, rest.get(TIME.len()..)?.strip_prefix('-')?);
         let fits = |(found, form): (char, char)| if form == '0' { found.is_ascii_digit() } else { found == form };
-        (time.chars().zip(TIME.chars()).all(fits) && !session.is_empty()).then_some(RolloutFileName {
-            time,
-            session,
-            compressed,
-        })
+        let is_valid = time.chars().zip(TIME.chars()).all(fits) && !session.is_empty();
+        is_valid.then_some(RolloutFileName { time, session, compressed })
     }
 
-    /// Puts the name together again.
+    /// The name with these parts.
     pub fn render(&self) -> String {
         let ending = if self.compressed { ".jsonl.zst" } else { ".jsonl" };
         format!("rollout-{}-{}{ending}", self.time, self.session)
@@ -66,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_name_is_none() {
+    fn other_names_are_rejected() {
         for name in [
             "",
             "rollout-.jsonl",

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use super::record_class::{Bare, EVENTS, Item, LineType};
 use super::{context, id_from_ordinal};
 use crate::dialect::{Event, Key, Link, SessionFacts};
-use crate::model::lenient::{Count, Moment, Object, Text};
+use crate::model::lenient::{Count, Moment, Object, RawObject, Text};
 use crate::model::record::{Kind, TitleSource, Usage};
 
 pub(super) fn link<'a>(text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {
@@ -87,12 +87,12 @@ impl<'a> Record<'a> {
         if meta.id.0.is_none() && bare_id.0.is_none() {
             emit(Event::MissingField("id"));
         }
-        let spawned = meta.source.0.and_then(|source| source.subagent.0).and_then(|by| by.thread_spawn.0);
-        let spawned_by = spawned.and_then(|spawn| spawn.parent_thread_id.some());
+        let source = meta.source.0.unwrap_or_default();
+        let spawned_by = source.object("subagent").object("thread_spawn").text("parent_thread_id");
         emit(Event::Facts(SessionFacts {
             session: meta.id.some().or(bare_id.some()),
             cwd: meta.cwd.some(),
-            git_branch: meta.git.0.and_then(|git| git.branch.some()),
+            git_branch: meta.git.0.and_then(|git| git.text("branch")),
             version: meta.cli_version.some(),
             model: None,
             parent_session: meta.parent_thread_id.some().or(spawned_by),
@@ -101,8 +101,8 @@ impl<'a> Record<'a> {
         }));
         // Older forks have `forked_from_id` too, and a copy of the history: only an ordinal makes it a reference.
         let base = meta.history_base.0.unwrap_or_default();
-        let end = base.end_ordinal_exclusive.0.or(meta.forked_from_ordinal_exclusive.0);
-        let session = base.thread_id.some().or_else(|| meta.forked_from_id.some().filter(|_| end.is_some()));
+        let end = base.count("end_ordinal_exclusive").or(meta.forked_from_ordinal_exclusive.0);
+        let session = base.text("thread_id").or_else(|| meta.forked_from_id.some().filter(|_| end.is_some()));
         if let Some(session) = session {
             let until = end.map(|end| Cow::Owned(id_from_ordinal(end)));
             let last = end.and_then(|end| end.checked_sub(1)).map(|last| Cow::Owned(id_from_ordinal(last)));
@@ -113,7 +113,7 @@ impl<'a> Record<'a> {
     fn link_item(self, emit: &mut dyn FnMut(Event<'a>)) {
         let name = self.payload.kind.0.clone();
         let Some(item) = name.as_deref().and_then(Item::from_type) else {
-            // In the conversation, because the model may have said it.
+            // In the conversation, because it may be an answer of the model.
             self.emit_record(Kind::Other, false, emit);
             return emit(name.map_or(Event::MissingField("payload.type"), Event::UnknownKind));
         };
@@ -207,17 +207,19 @@ pub(super) struct Payload<'a> {
     pub(super) content: Option<&'a RawValue>,
     pub(super) call_id: Text<'a>,
     #[serde(rename = "internal_chat_message_metadata_passthrough")]
-    pub(super) passthrough: Object<Passthrough<'a>>,
+    pub(super) passthrough: Object<RawObject<'a>>,
     // In the header and in turns.
     pub(super) cwd: Text<'a>,
     pub(super) model: Text<'a>,
     pub(super) cli_version: Text<'a>,
-    pub(super) git: Object<Git<'a>>,
-    pub(super) source: Object<Source<'a>>,
+    pub(super) git: Object<RawObject<'a>>,
+    /// Who started the session: a string, or an object with the agent that spawned it.
+    pub(super) source: Object<RawObject<'a>>,
     pub(super) parent_thread_id: Text<'a>,
     pub(super) forked_from_id: Text<'a>,
     pub(super) forked_from_ordinal_exclusive: Count,
-    pub(super) history_base: Object<HistoryBase<'a>>,
+    /// Where a fork by reference starts. Its byte offset is not read: the parent may be rewritten, but its ordinals stay.
+    pub(super) history_base: Object<RawObject<'a>>,
     // In events and in usage.
     pub(super) num_turns: Count,
     pub(super) thread_name: Text<'a>,
@@ -225,46 +227,6 @@ pub(super) struct Payload<'a> {
     pub(super) turn_id: Text<'a>,
     pub(super) response_id: Text<'a>,
     pub(super) usage: Object<Tokens>,
-}
-
-/// Facts about the pieces of a message.
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Passthrough<'a> {
-    pub(super) content_item_kinds: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Git<'a> {
-    pub(super) branch: Text<'a>,
-}
-
-/// Who started the session: a word, or an object with the agent that spawned it.
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Source<'a> {
-    pub(super) subagent: Object<Subagent<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Subagent<'a> {
-    pub(super) thread_spawn: Object<ThreadSpawn<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(super) struct ThreadSpawn<'a> {
-    pub(super) parent_thread_id: Text<'a>,
-}
-
-/// Where a fork by reference starts. Its byte offset is not read: the parent may be rewritten, but its ordinals stay.
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(super) struct HistoryBase<'a> {
-    pub(super) thread_id: Text<'a>,
-    pub(super) end_ordinal_exclusive: Count,
 }
 
 #[derive(Deserialize, Default)]

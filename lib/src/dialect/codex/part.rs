@@ -1,10 +1,9 @@
 //! The items and content pieces of OpenAI's Responses API as parts of a message.
 
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::body::ItemPayload;
-use crate::model::lenient;
+use crate::dialect::line_builder::Put;
+use crate::model::lenient::RawObject;
 use crate::model::message::{FilePart, Part, ReasoningPart, ToolPart, ToolState, provider_metadata};
 use crate::model::wire::media_type_of;
 
@@ -28,8 +27,8 @@ fn file(url: &str, name: Option<&str>) -> Part {
 }
 
 /// The summary for people, then the reasoning itself if it is not encrypted.
-pub(super) fn reasoning(payload: ItemPayload<'_>) -> Part {
-    let texts = |raw: Option<&RawValue>| match raw.map(lenient::value) {
+pub(super) fn reasoning(item: &RawObject<'_>) -> Part {
+    let texts = |key: &str| match item.value(key) {
         Some(Value::Array(pieces)) => {
             let texts = pieces.iter().filter_map(|piece| piece.get("text").and_then(Value::as_str).map(str::to_owned));
             texts.collect()
@@ -37,62 +36,48 @@ pub(super) fn reasoning(payload: ItemPayload<'_>) -> Part {
         Some(Value::String(text)) => vec![text],
         _ => Vec::new(),
     };
-    let texts = [texts(payload.summary), texts(payload.content)].concat();
     let mut openai = Map::new();
-    openai.extend(payload.id.owned().map(|id| ("itemId".to_owned(), id.into())));
-    let encrypted = payload.encrypted_content.owned();
-    openai.extend(encrypted.map(|text| ("reasoningEncryptedContent".to_owned(), text.into())));
+    openai.put_some("itemId", item.string("id"));
+    openai.put_some("reasoningEncryptedContent", item.string("encrypted_content"));
     Part::Reasoning(ReasoningPart {
-        text: texts.join("\n\n"),
+        text: [texts("summary"), texts("content")].concat().join("\n\n"),
         provider_metadata: provider_metadata("openai", openai),
         ..ReasoningPart::default()
     })
 }
 
-pub(super) fn call(payload: ItemPayload<'_>) -> Part {
-    let input = match (payload.arguments, payload.input, payload.action) {
+pub(super) fn call(item: &RawObject<'_>) -> Part {
+    let input = match item.value("arguments") {
         // Arguments are JSON in a string; malformed JSON stays a string.
-        (Some(arguments), _, _) => match lenient::value(arguments) {
-            Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-            other => other,
-        },
-        (None, Some(input), _) => lenient::value(input),
-        (None, None, Some(action)) => lenient::value(action),
-        (None, None, None) => Value::Null,
+        Some(Value::String(text)) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        Some(other) => other,
+        None => item.value("input").or_else(|| item.value("action")).unwrap_or_default(),
     };
-    let name = payload.name.owned().unwrap_or_else(|| tool_name(payload.kind.0.as_deref()));
-    let id = payload.call_id.owned().or_else(|| payload.id.clone().owned()).unwrap_or_default();
+    let name = item.string("name").unwrap_or_else(|| tool_name(item));
+    let id = item.string("call_id").or_else(|| item.string("id")).unwrap_or_default();
     let mut openai = Map::new();
-    openai.extend(payload.id.owned().map(|id| ("itemId".to_owned(), id.into())));
-    openai.extend(payload.namespace.owned().map(|namespace| ("namespace".to_owned(), namespace.into())));
+    openai.put_some("itemId", item.string("id"));
+    openai.put_some("namespace", item.string("namespace"));
     let mut part = ToolPart::dynamic(name, id, ToolState::called(input));
     part.call_provider_metadata = provider_metadata("openai", openai);
     part.into()
 }
 
 /// `web_search_call` is a call of `web_search`.
-fn tool_name(kind: Option<&str>) -> String {
-    kind.and_then(|kind| kind.strip_suffix("_call")).unwrap_or("unknown").to_owned()
+fn tool_name(item: &RawObject<'_>) -> String {
+    let kind = item.text("type").unwrap_or_default();
+    kind.strip_suffix("_call").unwrap_or("unknown").to_owned()
 }
 
 /// A call that the provider ran: its result is in the answer that follows or in the item itself.
-pub(super) fn hosted_call(payload: ItemPayload<'_>) -> Part {
-    let name = tool_name(payload.kind.0.as_deref());
-    let input = match (payload.action, payload.revised_prompt.owned()) {
-        (Some(action), _) => lenient::value(action),
-        (None, Some(prompt)) => Value::from_iter([("prompt", prompt)]),
-        (None, None) => Value::Null,
+pub(super) fn hosted_call(item: &RawObject<'_>) -> Part {
+    let prompt = || item.string("revised_prompt").map(|prompt| Value::from_iter([("prompt", prompt)]));
+    let input = item.value("action").or_else(prompt).unwrap_or_default();
+    let state = match item.text("status").as_deref() {
+        Some("failed") => ToolState::failed(input, "the provider reports a failure"),
+        _ => ToolState::OutputAvailable { input, output: item.value("result"), preliminary: None, approval: None },
     };
-    let state = match payload.status.0.as_deref() {
-        Some("failed") => ToolState::failed(input, "the provider says that it failed"),
-        _ => ToolState::OutputAvailable {
-            input,
-            output: payload.result.map(lenient::value),
-            preliminary: None,
-            approval: None,
-        },
-    };
-    let mut part = ToolPart::dynamic(name, payload.id.owned().unwrap_or_default(), state);
+    let mut part = ToolPart::dynamic(tool_name(item), item.string("id").unwrap_or_default(), state);
     part.provider_executed = Some(true);
     part.into()
 }

@@ -57,7 +57,7 @@ struct Ended {
     success: Option<bool>,
     exit_code: Option<i64>,
     duration_ms: Option<u64>,
-    /// Lines before the output say so.
+    /// The facts are in lines before the output.
     has_head: bool,
 }
 

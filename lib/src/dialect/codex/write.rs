@@ -1,11 +1,11 @@
-//! How Codex's files are written: a header, then an item a line, and beside it the event by which its interface shows it.
+//! Writes Codex's files: a header, then one line for each item, and beside it the event with which its interface shows it.
 //!
-//! Lines have no ordinals and items no ids: Codex asks for neither where the header names no `history_mode`, and what it
-//! sends of them an API may refuse. So a record is called after its place.
+//! Lines have no ordinals and items no ids: Codex needs neither if the header has no `history_mode`, and an API may reject
+//! the ids that Codex would send. So the id of a record is made from its offset.
 
 mod item;
+mod record;
 mod result;
-mod script;
 
 use std::path::PathBuf;
 
@@ -13,37 +13,25 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::RolloutFileName;
-use crate::dialect::writer::{Adoption, Beginning, Line, Names, NewRecord, Shape, WriteUnit, Writer, Written, is_uuid};
-use crate::model::loss::Lost;
+use crate::dialect::line_builder::{Put, fields};
+use crate::dialect::writer::{Adoption, Beginning, Line, Names, Shape, WriteUnit, Writer, is_uuid};
 use crate::model::time;
-use script::Script;
 
-pub(super) static WRITING: Writer = Writer {
-    unit: WriteUnit::Block,
-    shape: Shape::Linear,
-    tells_session: |_| true,
-    takes_any_id: false,
-    is_with_somebody: false,
-    place,
-    header,
-    lines,
-    sidecar: None,
-    adopt: Some(adopt),
-    ended_path: None,
-};
+pub(super) static WRITER: Writer =
+    Writer { header, adopt: Some(adopt), ..Writer::new(WriteUnit::Block, Shape::Linear, place, record::lines) };
 
-/// Who writes, as the header tells it.
+/// The program in the header.
 const ORIGINATOR: &str = "scrollback";
 
 fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
     let session = beginning.session.as_str();
     if !is_uuid(session) {
-        return Err(format!("Codex names its sessions by UUIDs, and {session:?} is none"));
+        return Err(format!("the id of a Codex session must be a UUID; {session:?} is none"));
     }
     if beginning.cwd.to_str().is_none() {
-        return Err(format!("Codex writes its working directory as UTF-8, and {:?} is not", beginning.cwd));
+        return Err(format!("Codex needs a working directory in UTF-8; {:?} is not", beginning.cwd));
     }
-    // Codex goes by the clock on the wall; nobody told us where that is.
+    // Codex uses the local time; the library does not know the time zone.
     let time = beginning.at.strftime("%Y-%m-%dT%H-%M-%S").to_string();
     let name = RolloutFileName { time: &time, session, compressed: false }.render();
     let day = beginning.at.strftime("sessions/%Y/%m/%d").to_string();
@@ -51,24 +39,20 @@ fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
 }
 
 fn header(beginning: &Beginning<'_>) -> Vec<Line> {
-    let at = time::millis(beginning.at);
-    let mut meta = json!({
+    let mut meta = fields(json!({
         "id": beginning.session.as_str(),
-        "timestamp": at,
+        "timestamp": time::millis(beginning.at),
         "cwd": beginning.cwd.to_string_lossy(),
         "originator": ORIGINATOR,
         "cli_version": beginning.version,
-    });
-    if let Some(branch) = beginning.git_branch {
-        meta["git"] = json!({"branch": branch});
-    }
-    if let Some((session, _)) = beginning.forked_from {
-        meta["forked_from_id"] = session.as_str().into();
-    }
-    vec![line(beginning.at, "session_meta", meta, Names::Side)]
+    }));
+    meta.put_some("git", beginning.git_branch.map(|branch| json!({"branch": branch})));
+    meta.put_some("forked_from_id", beginning.forked_from.map(|(session, _)| session.as_str()));
+    vec![line(beginning.at, "session_meta", meta.into(), Names::Side)]
 }
 
-/// A line that tells its session tells the new one. A header's lineage is the fork's, and it begins in no other file any more.
+/// A line that names its session names the new one. The header names the session that was forked, and no other file that
+/// the session starts in.
 fn adopt(mut line: Value, to: &Adoption<'_>) -> Value {
     let (session, from) = (to.session.as_str(), to.from.0.as_str());
     let is_header = line["type"] == "session_meta";
@@ -76,8 +60,8 @@ fn adopt(mut line: Value, to: &Adoption<'_>) -> Value {
     if is_header {
         let of_parent = ["history_base", "forked_from_ordinal_exclusive", "history_mode"];
         payload.retain(|key, _| !of_parent.contains(&key.as_str()));
-        payload.insert("forked_from_id".to_owned(), from.into());
-        payload.insert("id".to_owned(), session.into());
+        payload.put("forked_from_id", from);
+        payload.put("id", session);
     }
     for key in ["thread_id", "session_id"] {
         if let Some(known) = payload.get_mut(key).filter(|known| **known == from) {
@@ -89,11 +73,4 @@ fn adopt(mut line: Value, to: &Adoption<'_>) -> Value {
 
 fn line(at: Timestamp, kind: &str, payload: Value, names: Names) -> Line {
     Line { value: json!({"timestamp": time::millis(at), "type": kind, "payload": payload}), names }
-}
-
-fn lines(draft: &NewRecord<'_>) -> Written {
-    if draft.sidechain {
-        return Written::nothing(Lost::Sidechain);
-    }
-    Script::of(draft)
 }

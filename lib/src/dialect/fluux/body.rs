@@ -1,39 +1,27 @@
-//! What a line says.
+//! The body of a line.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::Type;
 use super::line::Line;
 use crate::model::lenient;
 use crate::model::message::Part;
-use crate::model::record::{Body, Content, Kind};
+use crate::model::record::{Body, Content};
 
-impl Line<'_> {
-    pub(super) fn body(self, text: &str) -> Body {
-        let whole = || serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()));
-        match self.of_type() {
-            Type::Header => match whole() {
-                Value::Object(facts) => Body::Header(facts),
-                _ => Body::Header(Map::new()),
-            },
-            Type::Message(Kind::User) | Type::Untyped(Kind::User) => Body::User(self.content()),
-            Type::Message(Kind::Assistant) | Type::Untyped(Kind::Assistant) => Body::Assistant(self.content()),
-            Type::Message(_) | Type::Untyped(_) | Type::Unknown(_) => Body::Other(whole()),
-        }
-    }
+pub(super) fn parse(text: &str) -> Body {
+    let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
+    Body::from_content_or_json(line.kind(), || content(&line), text)
+}
 
-    /// Files have no address here, only a name, a type and a size: they are descriptions, never file parts.
-    fn content(self) -> Content {
-        let mut parts = Vec::new();
-        let text = self.content.map(lenient::text_or_json).filter(|text| !text.is_empty());
-        parts.extend(text.map(Part::text));
-        let files = match self.attachments.map(lenient::value) {
-            None | Some(Value::Null) => Vec::new(),
-            Some(Value::Array(files)) => files,
-            Some(file) => vec![file],
-        };
-        parts.extend(files.into_iter().map(|file| Part::data("attachment", file)));
-        parts.extend(self.reaction().map(|reaction| Part::data("reaction", lenient::value(reaction))));
-        Content { parts, sender: self.sender.owned(), ..Content::default() }
-    }
+/// Files have a name, a type and a size here, but no address: they are descriptions, not file parts.
+fn content(line: &Line<'_>) -> Content {
+    let text = line.content.map(lenient::text_or_json).filter(|text| !text.is_empty());
+    let mut parts: Vec<Part> = text.map(Part::text).into_iter().collect();
+    let files = match line.attachments.map(lenient::value) {
+        None => Vec::new(),
+        Some(Value::Array(files)) => files,
+        Some(file) => vec![file],
+    };
+    parts.extend(files.into_iter().map(|file| Part::data("attachment", file)));
+    parts.extend(line.reaction.map(|reaction| Part::data("reaction", lenient::value(reaction))));
+    Content { parts, sender: line.sender.clone().owned(), ..Content::default() }
 }

@@ -1,11 +1,11 @@
-//! Addresses of people and rooms, and when one may name a folder.
+//! The addresses of people and rooms, and which of them can be the name of a folder.
 
 use std::borrow::Cow;
 use std::path::{Component, Path};
 
 use crate::dialect::writer::FILE_NAME_LIMIT_BYTES;
 
-/// The JID without its resource, where a folder of the store may be called so; else what is wrong with it.
+/// The JID without its resource, if it can be the name of a folder in the store; otherwise why it cannot.
 ///
 /// ```
 /// use scrollback::dialect::bare_jid;
@@ -15,21 +15,19 @@ use crate::dialect::writer::FILE_NAME_LIMIT_BYTES;
 /// ```
 pub fn bare_jid(jid: &str) -> Result<String, String> {
     let bare = jid.split('/').next().unwrap_or_default();
-    let refuse = |why: &str| Err(format!("{jid:?} is no JID that names a folder: {why}"));
+    let refuse = |why: &str| Err(format!("invalid JID {jid:?}: {why}"));
     if bare.is_empty() {
-        return refuse("nothing stands before its resource");
+        return refuse("it has nothing before the resource");
     }
     if bare.starts_with('@') || bare.ends_with('@') {
-        return refuse("something stands before and behind an @");
+        return refuse("it needs text before and after the @");
     }
     if bare.len() > FILE_NAME_LIMIT_BYTES {
-        return Err(format!(
-            "the JID is {} bytes long; a folder's name has at most {FILE_NAME_LIMIT_BYTES}",
-            bare.len()
-        ));
+        let length = bare.len();
+        return Err(format!("the JID is {length} bytes long; a folder's name has at most {FILE_NAME_LIMIT_BYTES}"));
     }
     if bare.chars().any(|c| c.is_control() || c.is_whitespace()) {
-        return refuse("it holds white space or a control character");
+        return refuse("it has white space or a control character");
     }
     let mut steps = Path::new(bare).components();
     match (steps.next(), steps.next()) {
@@ -38,17 +36,12 @@ pub fn bare_jid(jid: &str) -> Result<String, String> {
     }
 }
 
-/// A JID without its resource: which device somebody writes from makes no other chat.
+/// A JID without its resource, which is the device: a chat does not depend on it.
 pub(super) fn bare(jid: Cow<'_, str>) -> Cow<'_, str> {
-    match jid.find('/') {
-        Some(end) if end > 0 => match jid {
-            Cow::Borrowed(jid) => Cow::Borrowed(&jid[..end]),
-            Cow::Owned(mut jid) => {
-                jid.truncate(end);
-                Cow::Owned(jid)
-            }
-        },
-        _ => jid,
+    match (jid.find('/'), jid) {
+        (None | Some(0), jid) => jid,
+        (Some(end), Cow::Borrowed(jid)) => Cow::Borrowed(&jid[..end]),
+        (Some(end), Cow::Owned(jid)) => Cow::Owned(jid[..end].to_owned()),
     }
 }
 

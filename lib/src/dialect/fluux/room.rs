@@ -1,5 +1,5 @@
-//! What somebody says over XMPP, to the agent or in a room, made a message of the log: clean words, and beside them the
-//! files that came along and the reaction that it is.
+//! A message from XMPP, to the agent or in a room, as a message of the log: its text without the addresses of files, the
+//! files, and the reaction.
 
 use serde_json::{Value, json};
 
@@ -8,17 +8,17 @@ use crate::model::message::Part;
 use crate::model::record::Content;
 use crate::model::wire::IN_A_ROOM;
 
-/// Stands for what nobody has told.
+/// The value of an unknown field.
 const UNKNOWN: &str = "unknown";
 
-/// How many addresses are looked for in a body: a message brings a file or a few, and each is a walk over all of its words. What
-/// is behind them stays among the words.
-const ADDRESSES_LOOKED_FOR: usize = 64;
+/// The maximum number of addresses that are removed from a body: each needs a pass over the text, and messages have few
+/// files. Further addresses stay in the text.
+const MAX_REMOVED_ADDRESSES: usize = 64;
 
-/// Where the writer looks for the id that a stanza came with.
+/// The metadata key with the id of a stanza, for the writer.
 pub(super) const STANZA_ID: &str = "msg_id";
 
-/// One message as it came over the wire.
+/// One message as it was received.
 ///
 /// ```
 /// use scrollback::dialect::fluux_room::{SharedFile, Speaker, Stanza};
@@ -36,24 +36,24 @@ pub(super) const STANZA_ID: &str = "msg_id";
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stanza {
-    /// Its id, where it has one: reactions name it.
+    /// Its id, if it has one: reactions refer to it.
     pub id: Option<String>,
-    /// Who says it.
+    /// The sender.
     pub from: Speaker,
     /// Its text, with the addresses of the files in it.
     pub body: String,
-    /// The files that came along (out-of-band data).
+    /// The attached files (out-of-band data).
     pub files: Vec<SharedFile>,
-    /// The message that it reacts to, where it is a reaction.
+    /// The reaction, if it is one.
     pub reaction: Option<Reaction>,
 }
 
-/// Who speaks. The agent itself is not named in its messages.
+/// The sender of a message. Messages of the agent have none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Speaker {
-    /// The other one in a chat of two, by JID.
+    /// The other person in a direct chat, by JID.
     Person(String),
-    /// Somebody in a room, by nick.
+    /// A person in a room, by nick.
     Occupant(String),
 }
 
@@ -62,9 +62,9 @@ pub enum Speaker {
 pub struct SharedFile {
     /// Its address.
     pub url: String,
-    /// Its media type, where somebody has looked.
+    /// Its media type, if it is known.
     pub mime_type: Option<String>,
-    /// Its size, where somebody has looked.
+    /// Its size, if it is known.
     pub size_bytes: Option<u64>,
 }
 
@@ -73,18 +73,18 @@ pub struct SharedFile {
 pub struct Reaction {
     /// That message's id.
     pub message_id: String,
-    /// All that the person feels about it now; none takes back what was there.
+    /// All current emojis of the person; an empty list removes earlier ones.
     pub emojis: Vec<String>,
 }
 
 impl Stanza {
-    /// The record that it is.
+    /// The content of its record.
     pub fn content(&self) -> Content {
         let text = self.text();
         let mut parts = Vec::new();
         parts.extend((!text.is_empty()).then(|| Part::text(text)));
         let files = self.files.iter().filter(|file| !file.url.trim().is_empty());
-        parts.extend(files.map(|file| Part::data("attachment", file.described())));
+        parts.extend(files.map(|file| Part::data("attachment", file.description())));
         parts.extend(self.reaction.as_ref().map(|reaction| {
             Part::data("reaction", json!({"message_id": reaction.message_id, "emojis": reaction.emojis}))
         }));
@@ -93,16 +93,16 @@ impl Stanza {
         Content { parts, sender: Some(self.from.sender()), metadata, ..Content::default() }
     }
 
-    /// Its words alone: no address of a file, wherever it stands, and then no blank line.
+    /// Its text without the addresses of its files and, if it has files, without blank lines.
     pub fn text(&self) -> String {
-        // Lines are looked at one by one: what goes over several is not looked for.
+        // An address of several lines is not in the text: lines are trimmed one by one.
         let urls = self.files.iter().map(|file| file.url.trim());
         let one_line = urls.filter(|url| !url.is_empty() && !url.contains('\n'));
-        let mut urls: Vec<&str> = one_line.take(ADDRESSES_LOOKED_FOR).collect();
+        let mut urls: Vec<&str> = one_line.take(MAX_REMOVED_ADDRESSES).collect();
         if urls.is_empty() {
             return self.body.trim().to_owned();
         }
-        // One may begin with another.
+        // An address may start with another one: the longest come first.
         urls.sort_by_key(|url| (std::cmp::Reverse(url.len()), *url));
         urls.dedup();
         let body = urls.iter().fold(self.body.clone(), |body, url| body.replace(url, ""));
@@ -112,7 +112,7 @@ impl Stanza {
     }
 }
 
-/// Takes out what the first pass has put together: `hthttp://attp://a`. One look at each character is enough.
+/// Removes addresses that removing others has joined: `hthttp://attp://a`. One pass over the characters is enough.
 fn without_any(text: &str, urls: &[&str]) -> String {
     let mut kept = String::with_capacity(text.len());
     for c in text.chars() {
@@ -125,7 +125,7 @@ fn without_any(text: &str, urls: &[&str]) -> String {
 }
 
 impl Speaker {
-    /// The name that the message gets.
+    /// The sender's name in the message.
     pub fn sender(&self) -> String {
         match self {
             Speaker::Person(jid) => super::jid::bare(jid.into()).into_owned(),
@@ -135,19 +135,19 @@ impl Speaker {
 }
 
 impl SharedFile {
-    fn described(&self) -> Value {
+    fn description(&self) -> Value {
         let size = self.size_bytes.map_or_else(|| UNKNOWN.to_owned(), size_label);
         attachment(file_name(self.url.trim()), self.mime_type.as_deref(), &size)
     }
 }
 
-/// What is told of a file.
+/// The description of a file.
 pub(super) fn attachment(filename: &str, mime_type: Option<&str>, size: &str) -> Value {
     let mime_type = mime_type.filter(|mime_type| !mime_type.is_empty()).unwrap_or(UNKNOWN);
     json!({"filename": one_line(filename), "mime_type": one_line(mime_type), "size": size})
 }
 
-/// The last step of the path, without what follows it: that may be a key.
+/// The last part of the path, without query and fragment, which may contain a key.
 pub(super) fn file_name(url: &str) -> &str {
     let is_content = url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"));
     let address = url.split(['?', '#']).next().filter(|_| !is_content).unwrap_or_default();
@@ -157,7 +157,7 @@ pub(super) fn file_name(url: &str) -> &str {
     path.rsplit('/').next().filter(|name| !matches!(*name, "" | "." | "..")).unwrap_or("file")
 }
 
-/// A size as people read it: whole bytes and kilobytes, megabytes with one digit behind the point.
+/// A size for people: whole bytes and kilobytes, megabytes with one decimal.
 pub(super) fn size_label(bytes: u64) -> String {
     const KILO: u64 = 1024;
     const MEGA: u64 = KILO * KILO;
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_files_are_taken_out_wherever_they_stand() {
+    fn addresses_of_files_are_removed_anywhere() {
         let (a, b) = ("https://f.example/x", "https://f.example/x.png");
         for (body, urls, expected) in [
             ("https://f.example/x", &[a][..], ""),
@@ -203,16 +203,16 @@ mod tests {
     }
 
     #[test]
-    fn so_many_addresses_are_taken_out_and_no_more() {
-        let urls: Vec<String> = (0..ADDRESSES_LOOKED_FOR + 3).map(|at| format!("https://f.example/{at:04}")).collect();
+    fn a_limited_number_of_addresses_is_removed() {
+        let urls: Vec<String> = (0..MAX_REMOVED_ADDRESSES + 3).map(|at| format!("https://f.example/{at:04}")).collect();
         let names: Vec<&str> = urls.iter().map(String::as_str).collect();
         let stanza = stanza(&names.join("\n"), &names);
-        assert_eq!(stanza.text(), names[ADDRESSES_LOOKED_FOR..].join("\n"));
-        assert_eq!(stanza.content().parts.len(), 1 + names.len(), "every file is told");
+        assert_eq!(stanza.text(), names[MAX_REMOVED_ADDRESSES..].join("\n"));
+        assert_eq!(stanza.content().parts.len(), 1 + names.len(), "every file is described");
     }
 
     #[test]
-    fn a_file_is_told_by_name_type_and_size() {
+    fn a_file_has_a_name_a_type_and_a_size() {
         for (url, name) in [
             ("https://f.example/a/b/photo.png", "photo.png"),
             ("https://f.example/a/photo.png?sig=abc/def", "photo.png"),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_begins_another_line() {
+    fn no_name_starts_another_line() {
         let from = Speaker::Occupant("eve\n\nbob@muc: yes\u{2028}\u{1b}".to_owned());
         assert_eq!(from.sender(), "eve\u{FFFD}\u{FFFD}bob@muc: yes\u{FFFD}\u{FFFD}@muc");
         let content = stanza("", &["https://f.example/a\nb.png"]).content();
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stanza_becomes_words_files_and_a_reaction() {
+    fn a_stanza_becomes_text_files_and_a_reaction() {
         let mut content = stanza("", &["https://f.example/x"]).content();
         assert_eq!(content.sender.as_deref(), Some("alice@example.com"));
         let unknown = json!({"filename": "x", "mime_type": "unknown", "size": "unknown"});
@@ -282,7 +282,7 @@ mod tests {
         }
 
         #[test]
-        fn any_body_and_any_addresses_are_taken(body in any::<String>(), urls in prop::collection::vec(any::<String>(), 0..4)) {
+        fn any_body_and_any_addresses_are_accepted(body in any::<String>(), urls in prop::collection::vec(any::<String>(), 0..4)) {
             let names: Vec<&str> = urls.iter().map(String::as_str).collect();
             let clean = stanza(&body, &names).text();
             let is_address = |url: &&str| !url.trim().is_empty() && !url.trim().contains('\n');

@@ -1,6 +1,6 @@
-//! How Fluux Agent's files are written: a header, then a line a message, with what the agent finally said of each turn.
+//! Writes Fluux Agent's files: a header, then one line for each message, with the agent's final text of each turn.
 //!
-//! What happens on the way to an answer has no place here: calls, results and thoughts are told as lost.
+//! The format has no calls, results and reasoning: they are reported as lost.
 
 use std::path::{Path, PathBuf};
 
@@ -10,28 +10,23 @@ use serde_json::{Map, Value, json};
 use super::jid::bare_jid;
 use super::room::{STANZA_ID, attachment, file_name, size_label};
 use super::{ARCHIVES, HISTORY, VERSION};
+use crate::dialect::line_builder::Put;
 use crate::dialect::writer::{Beginning, Line, Names, NewRecord, Shape, WriteUnit, Writer, Written, ended_name};
 use crate::model::loss::{Losses, Lost};
 use crate::model::message::{FilePart, Part};
 use crate::model::record::{Body, Content, Kind, RecordId};
 
-pub(super) static WRITING: Writer = Writer {
-    unit: WriteUnit::Turn,
-    shape: Shape::Linear,
+/// There is no `adopt`: a person or a room has one session at a time, so a fork has no place.
+pub(super) static WRITER: Writer = Writer {
     tells_session: |_| false,
-    takes_any_id: false,
     is_with_somebody: true,
-    place,
     header,
-    lines,
-    sidecar: None,
-    // A person or a room has one session at a time: there is no place for a fork.
-    adopt: None,
     ended_path: Some(ended_path),
+    ..Writer::new(WriteUnit::Turn, Shape::Linear, place, lines)
 };
 
 fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
-    let with = beginning.with.ok_or("a Fluux session is with somebody: a person's or a room's JID is needed")?;
+    let with = beginning.with.ok_or("a Fluux session needs the JID of a person or a room")?;
     Ok(Path::new(&bare_jid(with)?).join(HISTORY))
 }
 
@@ -41,12 +36,12 @@ fn header(beginning: &Beginning<'_>) -> Vec<Line> {
     vec![Line { value, names: Names::Side }]
 }
 
-/// Beside the session that goes on: `sessions/20250208-190000.jsonl`, by the clock of Greenwich.
+/// Beside the current session: `sessions/20250208-190000.jsonl`, in UTC.
 fn ended_path(history: &Path, ended: Timestamp) -> Option<PathBuf> {
     history.ends_with(HISTORY).then(|| history.with_file_name(ARCHIVES).join(ended_name(ended)))
 }
 
-/// An instant as the agent writes it: with its offset, and as many digits of a second as are needed, by threes.
+/// A time as the agent writes it: with its offset, and with 0, 3, 6 or 9 digits of a second.
 fn instant(at: Timestamp) -> String {
     let digits = match at.subsec_nanosecond() {
         0 => "",
@@ -64,12 +59,9 @@ fn lines(draft: &NewRecord<'_>) -> Written {
     match draft.body {
         Body::User(content) => message(draft, "user", content),
         Body::Assistant(content) => message(draft, "assistant", content),
-        // A task list or a thinking mode without words is told as what it is.
+        // A task list or a thinking mode without a text is reported as such.
         Body::System(content) if content.todos.is_some() || content.thinking.is_some() => {
-            let mut told = Told::default();
-            content.parts.iter().for_each(|part| told.take(part));
-            told.lose_the_rest(content, "user");
-            Written { lines: Vec::new(), losses: told.losses }
+            Written { lines: Vec::new(), losses: Message::new("user", content).losses }
         }
         Body::ToolResult(_)
         | Body::Attachment(_)
@@ -84,93 +76,85 @@ fn lines(draft: &NewRecord<'_>) -> Written {
     }
 }
 
-fn message(draft: &NewRecord<'_>, role: &str, said: &Content) -> Written {
-    let mut told = Told::default();
-    said.parts.iter().for_each(|part| told.take(part));
-    told.lose_the_rest(said, role);
-    let content = match role {
-        "assistant" => told.last_words(),
-        _ => told.all_words(),
-    };
-    // Nothing is no message: the agent would pass over it.
-    if content.is_empty() && told.attachments.is_empty() && told.reaction.is_none() {
-        let is_mute = said.parts.iter().all(|part| matches!(part, Part::Text(_) | Part::StepStart));
-        if is_mute && said.results.is_empty() {
-            told.lose(Lost::EmptyMessage);
-        }
-        return Written { lines: Vec::new(), losses: told.losses };
+fn message(draft: &NewRecord<'_>, role: &str, content: &Content) -> Written {
+    let mut message = Message::new(role, content);
+    let text = if role == "assistant" { message.last_text() } else { message.text() };
+    // The agent would ignore an empty message.
+    if text.is_empty() && message.attachments.is_empty() && message.reaction.is_none() {
+        let is_empty = content.parts.iter().all(|part| matches!(part, Part::Text(_) | Part::StepStart));
+        message.losses.dropped_if(is_empty && content.results.is_empty(), Lost::EmptyMessage);
+        return Written { lines: Vec::new(), losses: message.losses };
     }
-    let id = said.metadata.get(STANZA_ID).and_then(Value::as_str).filter(|id| role == "user" && !id.is_empty());
+    let id = content
+        .metadata
+        .get(STANZA_ID)
+        .and_then(Value::as_str)
+        .filter(|id| role == "user" && !id.is_empty());
     let id = id.map_or_else(|| draft.id.clone(), RecordId::from);
     let mut line = Map::new();
-    let mut put = |key: &str, value: Value| line.insert(key.to_owned(), value);
-    put("type", "message".into());
-    put("role", role.into());
-    put("content", content.into());
-    put("msg_id", id.as_str().into());
-    if let Some(sender) = said.sender.as_deref().filter(|sender| role == "user" && !sender.is_empty()) {
-        put("sender", sender.into());
-    }
-    put("ts", instant(draft.at).into());
-    if !told.attachments.is_empty() {
-        put("attachments", told.attachments.into());
-    }
-    if let Some(reaction) = told.reaction {
-        put("reaction", reaction);
-    }
-    Written { lines: vec![Line { value: line.into(), names: Names::Link(id) }], losses: told.losses }
+    line.put("type", "message");
+    line.put("role", role);
+    line.put("content", text);
+    line.put("msg_id", id.as_str());
+    line.put_text("sender", content.sender.as_deref().filter(|_| role == "user"));
+    line.put("ts", instant(draft.at));
+    line.put_some("attachments", Some(message.attachments).filter(|files| !files.is_empty()));
+    line.put_some("reaction", message.reaction);
+    Written { lines: vec![Line { value: line.into(), names: Names::Link(id) }], losses: message.losses }
 }
 
-/// What a message says here, and what it cannot say.
+/// What a message can hold here, and what is lost.
 #[derive(Default)]
-struct Told<'a> {
-    /// Texts, each with how many steps of the turn were done before it.
-    words: Vec<(usize, &'a str)>,
+struct Message<'a> {
+    /// Texts, each with the number of steps of the turn before it.
+    texts: Vec<(usize, &'a str)>,
     steps: usize,
     attachments: Vec<Value>,
     reaction: Option<Value>,
     losses: Losses,
 }
 
-impl<'a> Told<'a> {
-    fn take(&mut self, part: &'a Part) {
+impl<'a> Message<'a> {
+    fn new(role: &str, content: &'a Content) -> Message<'a> {
+        let mut message = Message::default();
+        content.parts.iter().for_each(|part| message.part(part));
+        let held: &[Lost] = if role == "assistant" { &[] } else { &[Lost::Sender, Lost::Metadata] };
+        message.losses.dropped_besides_parts(content, held);
+        message.losses.dropped_if(content.metadata.keys().any(|key| key != STANZA_ID), Lost::Metadata);
+        message
+    }
+
+    fn part(&mut self, part: &'a Part) {
         match part {
             Part::Text(text) => {
-                self.words.extend((!text.text.is_empty()).then_some((self.steps, text.text.as_str())));
-                if text.citations.is_some() || text.provider_metadata.is_some() || !text.extra.is_empty() {
-                    self.lose(Lost::PartDetails);
-                }
+                self.texts.extend((!text.text.is_empty()).then_some((self.steps, text.text.as_str())));
+                let has_details =
+                    text.citations.is_some() || text.provider_metadata.is_some() || !text.extra.is_empty();
+                self.losses.dropped_if(has_details, Lost::PartDetails);
             }
             Part::Tool(call) => {
                 self.steps += 1;
-                self.lose(Lost::ToolCall);
-                if !call.is_open() {
-                    self.lose(Kind::ToolResult);
-                }
+                self.losses.dropped(Lost::ToolCall);
+                self.losses.dropped_if(!call.is_open(), Kind::ToolResult);
             }
             Part::StepStart => self.steps += 1,
             Part::File(file) => {
-                self.file(file);
-                self.lose(part);
+                self.attachments.push(description(file));
+                self.losses.dropped(part);
             }
             Part::Data(data) if data.kind == "attachment" => {
-                let told = |key| data.data.get(key).and_then(Value::as_str);
-                let (name, size) = (told("filename").unwrap_or("file"), told("size").unwrap_or("unknown"));
-                let file = attachment(name, told("mime_type"), size);
-                if file != data.data {
-                    self.losses.renamed(Lost::Attachment);
-                }
+                let text = |key| data.data.get(key).and_then(Value::as_str);
+                let (name, size) = (text("filename").unwrap_or("file"), text("size").unwrap_or("unknown"));
+                let file = attachment(name, text("mime_type"), size);
+                self.losses.renamed_if(file != data.data, Lost::Attachment);
                 self.attachments.push(file);
             }
-            Part::Data(data) if data.kind == "reaction" && self.reaction.is_none() => match reaction(&data.data) {
-                Some(told) => {
-                    if told != data.data {
-                        self.losses.renamed(Lost::Reaction);
-                    }
-                    self.reaction = Some(told);
-                }
-                None => self.lose(Lost::Reaction),
-            },
+            Part::Data(data) if data.kind == "reaction" && self.reaction.is_none() => {
+                self.reaction = reaction(&data.data);
+                self.losses.dropped_if(self.reaction.is_none(), Lost::Reaction);
+                let is_changed = self.reaction.as_ref().is_some_and(|reaction| *reaction != data.data);
+                self.losses.renamed_if(is_changed, Lost::Reaction);
+            }
             Part::Reasoning(_)
             | Part::ReasoningFile(_)
             | Part::SourceUrl(_)
@@ -178,70 +162,44 @@ impl<'a> Told<'a> {
             | Part::Custom(_)
             | Part::Steering(_)
             | Part::Data(_)
-            | Part::Other(_) => self.lose(part),
+            | Part::Other(_) => self.losses.dropped(part),
         }
     }
 
-    fn lose(&mut self, what: impl Into<Lost>) {
-        self.losses.dropped(what);
+    fn text(&mut self) -> String {
+        self.losses.renamed_if(self.texts.len() > 1, Lost::TextParts);
+        self.texts.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n")
     }
 
-    /// Its content is elsewhere: only a name, a type and a size are told.
-    fn file(&mut self, file: &FilePart) {
-        let data = file.url.strip_prefix("data:").and_then(|rest| rest.split_once(','));
-        let size = match data {
-            Some((described, text)) if described.ends_with(";base64") => {
-                let padding = text.len() - text.trim_end_matches('=').len();
-                size_label((text.len() / 4 * 3).saturating_sub(padding) as u64)
-            }
-            Some(_) | None => "unknown".to_owned(),
-        };
-        let from_url = || if data.is_some() { "file" } else { file_name(&file.url) };
-        let name = file.filename.as_deref().filter(|name| !name.is_empty()).unwrap_or_else(from_url);
-        self.attachments.push(attachment(name, Some(&file.media_type), &size));
-    }
-
-    fn all_words(&mut self) -> String {
-        if self.words.len() > 1 {
-            self.losses.renamed(Lost::TextParts);
-        }
-        self.words.iter().map(|(_, text)| *text).collect::<Vec<_>>().join("\n")
-    }
-
-    /// What was said after the last step that said anything.
-    fn last_words(&mut self) -> String {
-        let last = self.words.last().map_or(0, |(step, _)| *step);
-        let before = self.words.iter().filter(|(step, _)| *step != last).count();
-        (0..before).for_each(|_| self.lose(Lost::Text));
-        self.words.retain(|(step, _)| *step == last);
-        self.all_words()
-    }
-
-    /// What a message has beside its parts and has no place here.
-    fn lose_the_rest(&mut self, content: &Content, role: &str) {
-        let of_assistant = role == "assistant";
-        let metadata = content.metadata.keys().any(|key| of_assistant || key != STANZA_ID);
-        let lost = [
-            (!content.results.is_empty(), Lost::Record(Kind::ToolResult)),
-            (!content.notes.is_empty(), Lost::RunNotes),
-            (content.model.is_some(), Lost::Model),
-            (content.usage.is_some(), Lost::Usage),
-            (content.context.cwd.is_some() || content.context.git_branch.is_some(), Lost::Environment),
-            (content.context.platform.is_some() || content.context.user_type.is_some(), Lost::Platform),
-            (content.todos.is_some(), Lost::Todos),
-            (content.thinking.is_some(), Lost::ThinkingMode),
-            (content.sender.is_some() && of_assistant, Lost::Sender),
-            (content.error.is_some(), Lost::Error),
-            (metadata, Lost::Metadata),
-        ];
-        lost.into_iter().filter(|(is, _)| *is).for_each(|(_, what)| self.lose(what));
+    /// The text after the last step that is followed by one.
+    fn last_text(&mut self) -> String {
+        let last = self.texts.last().map_or(0, |(step, _)| *step);
+        let before = self.texts.iter().filter(|(step, _)| *step != last).count();
+        (0..before).for_each(|_| self.losses.dropped(Lost::Text));
+        self.texts.retain(|(step, _)| *step == last);
+        self.text()
     }
 }
 
-/// A reaction as the agent has it, where it names a message.
-fn reaction(told: &Value) -> Option<Value> {
-    let message = told.get("message_id")?.as_str()?;
-    let emojis = told.get("emojis").and_then(Value::as_array);
+/// A file without its content: its name, type and size.
+fn description(file: &FilePart) -> Value {
+    let data = file.url.strip_prefix("data:").and_then(|rest| rest.split_once(','));
+    let size = match data {
+        Some((described, text)) if described.ends_with(";base64") => {
+            let padding = text.len() - text.trim_end_matches('=').len();
+            size_label((text.len() / 4 * 3).saturating_sub(padding) as u64)
+        }
+        Some(_) | None => "unknown".to_owned(),
+    };
+    let from_url = || if data.is_some() { "file" } else { file_name(&file.url) };
+    let name = file.filename.as_deref().filter(|name| !name.is_empty()).unwrap_or_else(from_url);
+    attachment(name, Some(&file.media_type), &size)
+}
+
+/// A reaction as the agent writes it, if it names a message.
+fn reaction(data: &Value) -> Option<Value> {
+    let message = data.get("message_id")?.as_str()?;
+    let emojis = data.get("emojis").and_then(Value::as_array);
     let emojis: Vec<&str> = emojis.into_iter().flatten().filter_map(Value::as_str).collect();
     Some(json!({"message_id": message, "emojis": emojis}))
 }

@@ -1,11 +1,11 @@
-//! What a native line says.
+//! The body of a native line.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::line::{KNOWN_METADATA, Line};
+use super::line::Line;
 use super::part;
 use crate::dialect::record_class::TypeName;
 use crate::model::lenient::{self, ObjectOrText, parsed};
@@ -13,6 +13,9 @@ use crate::model::message::{Part, parts_from};
 use crate::model::record::{
     Body, Compaction, Content, Context, Kind, RecordId, Restore, Rewind, Snapshot, Title, TitleSource, ToolNote,
 };
+
+/// The fields of `metadata` that are read as something else.
+const KNOWN_METADATA: [&str; 3] = ["error_type", "parentSessionId", "parentToolCallId"];
 
 pub(super) fn parse(text: &str) -> Body {
     let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
@@ -55,26 +58,29 @@ impl Line<'_> {
     fn content(self) -> Content {
         let usage = self.usage();
         let is_sage = self.format.0.unwrap_or(1) < 2;
-        let error = self.known_metadata().and_then(|metadata| metadata.error_type.owned());
+        let metadata = self.metadata.0.unwrap_or_default();
         let mut content = Content {
             parts: self.content.map(parts).unwrap_or_default(),
-            results: self.tool_results.0.into_iter().map(part::result).collect(),
+            results: self.tool_results.0.iter().map(part::result).collect(),
             usage,
             model: self.model.owned(),
             // Sage writes an empty list on every line, whatever the task list is.
             todos: self.todos.and_then(parsed).filter(|todos: &Vec<_>| !is_sage || !todos.is_empty()),
             thinking: self.thinking_metadata.and_then(parsed),
             sender: self.sender.owned(),
-            error,
+            error: metadata.string("error_type"),
             instructs: self.instructs.0,
-            metadata: self.metadata.filter(|_| !is_sage).and_then(parsed).unwrap_or_default(),
-            fragment: self.fragment.0.and_then(|fragment| fragment.part.0),
+            fragment: self.fragment.0.and_then(|fragment| fragment.count("part")),
             ..Content::default()
         };
-        KNOWN_METADATA.iter().for_each(|known| _ = content.metadata.shift_remove(*known));
-        content.notes.extend(self.tool_notes.0.into_iter().filter_map(|note| {
-            Some(ToolNote { call_id: note.tool_call_id.owned()?, about: note.about.and_then(parsed)? })
-        }));
+        if !is_sage {
+            content.metadata = metadata.values().filter(|(key, _)| !KNOWN_METADATA.contains(&key.as_str())).collect();
+        }
+        content.notes.extend(
+            self.tool_notes.0.iter().filter_map(|note| {
+                Some(ToolNote { call_id: note.string("toolCallId")?, about: note.parsed("about")? })
+            }),
+        );
         if let Some(context) = self.context.0 {
             content.context = Context {
                 cwd: context.cwd.owned(),
@@ -90,8 +96,8 @@ impl Line<'_> {
                 let role = message.role.0.filter(|role| role == "error");
                 content.error = content.error.or(role.map(Cow::into_owned));
                 content.parts.extend(message.content.map(parts).unwrap_or_default());
-                content.parts.extend(message.tool_calls.0.into_iter().map(part::call));
-                content.results.extend(message.tool_results.0.into_iter().map(part::result));
+                content.parts.extend(message.tool_calls.0.iter().map(part::call));
+                content.results.extend(message.tool_results.0.iter().map(part::result));
             }
             ObjectOrText::Text(_) | ObjectOrText::Absent => {}
         }

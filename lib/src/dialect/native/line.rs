@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::FORMAT;
 use crate::dialect::{Event, Key, Link, SessionFacts};
-use crate::model::lenient::{self, Amount, Count, Flag, List, Moment, Object, ObjectOrText, Text};
+use crate::model::lenient::{self, Amount, Count, Flag, List, Moment, Object, ObjectOrText, RawObject, Text};
 use crate::model::record::{Cost, Kind, TitleSource, Usage};
 
 /// A line of any kind.
@@ -25,13 +25,13 @@ pub(super) struct Line<'a> {
     pub(super) format: Count,
     pub(super) context: Object<Context<'a>>,
     pub(super) message: ObjectOrText<'a, Message<'a>>,
-    pub(super) tool_results: List<ToolResult<'a>>,
+    pub(super) tool_results: List<RawObject<'a>>,
     pub(super) model: Text<'a>,
     pub(super) usage: Object<Tokens>,
     pub(super) is_sidechain: Flag,
-    pub(super) fragment: Object<Fragment>,
-    pub(super) metadata: Option<&'a RawValue>,
-    pub(super) forked_from: Object<Origin<'a>>,
+    pub(super) fragment: Object<RawObject<'a>>,
+    pub(super) metadata: Object<RawObject<'a>>,
+    pub(super) forked_from: Object<RawObject<'a>>,
     // In plain messages.
     pub(super) role: Text<'a>,
     pub(super) content: Option<&'a RawValue>,
@@ -59,7 +59,7 @@ pub(super) struct Line<'a> {
     pub(super) reaction: Option<&'a RawValue>,
     pub(super) to_model: Option<&'a RawValue>,
     pub(super) instructs: Flag,
-    pub(super) tool_notes: List<ToolNote<'a>>,
+    pub(super) tool_notes: List<RawObject<'a>>,
     pub(super) replacement: Option<&'a RawValue>,
     pub(super) preserves_between: Flag,
     pub(super) keeps_prompts: Flag,
@@ -129,11 +129,6 @@ impl<'a> Line<'a> {
         if let ObjectOrText::Object(message) = &self.message { Some(message) } else { None }
     }
 
-    /// The known fields of `metadata`.
-    pub(super) fn known_metadata(&self) -> Option<Metadata<'a>> {
-        serde_json::from_str(self.metadata?.get()).ok()
-    }
-
     /// Whether it is only a reaction.
     fn only_reacts(&self) -> bool {
         let is_empty = |raw: Option<&RawValue>| raw.is_none_or(|raw| matches!(raw.get(), "null" | "\"\"" | "[]"));
@@ -147,7 +142,7 @@ impl<'a> Line<'a> {
     }
 
     fn emit_keys_and_facts(self, emit: &mut dyn FnMut(Event<'a>)) {
-        let metadata = self.known_metadata().unwrap_or_default();
+        let metadata = self.metadata.0.unwrap_or_default();
         let context = self.context.0.unwrap_or_default();
         let mut model = self.model.some();
         let (mut calls, mut results) = (Vec::new(), self.tool_results.0);
@@ -156,12 +151,12 @@ impl<'a> Line<'a> {
             calls = message.tool_calls.0;
             results.extend(message.tool_results.0);
         }
-        for id in calls.into_iter().filter(|call| !call.has_result()).filter_map(|call| call.id.some()) {
+        for id in calls.iter().filter(|call| !has_result(call)).filter_map(|call| call.text("id")) {
             emit(Event::Key(Key::Call(id)));
         }
         for result in results {
-            let key = if result.preliminary.0 { Key::PreliminaryResult } else { Key::Result };
-            result.tool_call_id.some().into_iter().for_each(|id| emit(Event::Key(key(id))));
+            let key = if result.flag("preliminary") { Key::PreliminaryResult } else { Key::Result };
+            result.text("toolCallId").into_iter().for_each(|id| emit(Event::Key(key(id))));
         }
         emit(Event::Facts(SessionFacts {
             session: self.session_id.some(),
@@ -169,27 +164,19 @@ impl<'a> Line<'a> {
             git_branch: context.git_branch.some(),
             version: self.version.some(),
             model,
-            parent_session: metadata.parent_session_id.some(),
-            parent_call: metadata.parent_tool_call_id.some(),
-            forked_from: self.forked_from.0.and_then(|origin| origin.session_id.some()),
+            parent_session: metadata.text("parentSessionId"),
+            parent_call: metadata.text("parentToolCallId"),
+            forked_from: self.forked_from.0.and_then(|origin| origin.text("sessionId")),
         }));
     }
 }
 
-impl Call<'_> {
-    /// Whether its result is stored with it.
-    fn has_result(&self) -> bool {
-        self.about.is_some_and(|about| about.get().contains("\"state\":\"output-"))
-    }
+/// Whether the result of a call is stored with it.
+fn has_result(call: &RawObject<'_>) -> bool {
+    call.raw("about").is_some_and(|about| about.get().contains("\"state\":\"output-"))
 }
 
-/// The session that a line was copied from.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Origin<'a> {
-    pub(super) session_id: Text<'a>,
-}
-
+/// Every line has it, so it is read without a map of its fields.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
 pub(super) struct Context<'a> {
@@ -205,48 +192,8 @@ pub(super) struct Message<'a> {
     pub(super) role: Text<'a>,
     pub(super) content: Option<&'a RawValue>,
     pub(super) model: Text<'a>,
-    pub(super) tool_calls: List<Call<'a>>,
-    pub(super) tool_results: List<ToolResult<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Call<'a> {
-    pub(super) id: Text<'a>,
-    pub(super) name: Text<'a>,
-    pub(super) arguments: Option<&'a RawValue>,
-    pub(super) partial: Flag,
-    pub(super) approval: Object<Approval<'a>>,
-    pub(super) about: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Approval<'a> {
-    pub(super) id: Text<'a>,
-    pub(super) approved: Option<&'a RawValue>,
-    pub(super) reason: Text<'a>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct ToolResult<'a> {
-    pub(super) tool_call_id: Text<'a>,
-    pub(super) tool_name: Text<'a>,
-    pub(super) content: Option<&'a RawValue>,
-    pub(super) success: Option<&'a RawValue>,
-    pub(super) error: Option<&'a RawValue>,
-    pub(super) denied: Flag,
-    pub(super) preliminary: Flag,
-    pub(super) duration_ms: Count,
-    pub(super) about: Option<&'a RawValue>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct ToolNote<'a> {
-    pub(super) tool_call_id: Text<'a>,
-    pub(super) about: Option<&'a RawValue>,
+    pub(super) tool_calls: List<RawObject<'a>>,
+    pub(super) tool_results: List<RawObject<'a>>,
 }
 
 #[derive(Deserialize, Default)]
@@ -258,37 +205,4 @@ pub(super) struct Tokens {
     pub(super) cache_write_tokens: Count,
     pub(super) reasoning_tokens: Count,
     pub(super) cost_estimate: Amount,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub(super) struct Fragment {
-    pub(super) part: Count,
-}
-
-/// The fields of `metadata` that are read.
-pub(super) const KNOWN_METADATA: [&str; 3] = ["error_type", "parentSessionId", "parentToolCallId"];
-
-/// The known fields of `metadata`.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Metadata<'a> {
-    #[serde(rename = "error_type")]
-    pub(super) error_type: Text<'a>,
-    pub(super) parent_session_id: Text<'a>,
-    pub(super) parent_tool_call_id: Text<'a>,
-}
-
-/// `metadata.json`, as Sage writes it.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Sidecar<'a> {
-    pub(super) id: Text<'a>,
-    pub(super) custom_title: Text<'a>,
-    pub(super) summary: Text<'a>,
-    pub(super) working_directory: Text<'a>,
-    pub(super) git_branch: Text<'a>,
-    pub(super) model: Text<'a>,
-    pub(super) version: Text<'a>,
-    pub(super) parent_session_id: Text<'a>,
 }

@@ -3,20 +3,20 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::line;
-use crate::model::lenient::{self, parsed};
+use crate::model::lenient::{self, RawObject};
 use crate::model::message::{Approval, FilePart, Part, ToolKind, ToolPart, ToolState, provider_metadata};
 use crate::model::record::{Outcome, ToolResult};
 
-pub(super) fn call(call: line::Call<'_>) -> Part {
-    let input = call.arguments.map(lenient::value);
-    let approval = call.approval.0.map(|approval| Approval {
-        id: approval.id.owned().unwrap_or_default(),
-        approved: approval.approved.and_then(parsed),
-        reason: approval.reason.owned(),
+pub(super) fn call(call: &RawObject<'_>) -> Part {
+    let input = call.value("arguments");
+    let approval = call.raw("approval").and_then(RawObject::from_raw).map(|approval| Approval {
+        id: approval.string("id").unwrap_or_default(),
+        approved: approval.parsed("approved"),
+        reason: approval.string("reason"),
         ..Approval::default()
     });
-    let state = match (call.partial.0, approval) {
+    let has_input = input.is_some();
+    let state = match (call.flag("partial"), approval) {
         (true, _) => ToolState::InputStreaming { input },
         (false, None) => ToolState::called(input.unwrap_or_default()),
         (false, Some(approval)) if approval.approved.is_none() => {
@@ -24,15 +24,15 @@ pub(super) fn call(call: line::Call<'_>) -> Part {
         }
         (false, Some(approval)) => ToolState::ApprovalResponded { input: input.unwrap_or_default(), approval },
     };
-    let name = call.name.owned().unwrap_or_else(|| "unknown".to_owned());
-    let mut plain = ToolPart::dynamic(name, call.id.owned().unwrap_or_default(), state);
+    let name = call.string("name").unwrap_or_else(|| "unknown".to_owned());
+    let mut plain = ToolPart::dynamic(name, call.string("id").unwrap_or_default(), state);
     // `about` has the other fields of the SDK's part: with them, it is that part again.
-    let Some(Value::Object(mut about)) = call.about.map(lenient::value) else { return plain.into() };
+    let Some(Value::Object(mut about)) = call.value("about") else { return plain.into() };
     if about.shift_remove("static") == Some(true.into()) {
         plain.kind = ToolKind::Static;
     }
     let Ok(Value::Object(mut fields)) = serde_json::to_value(Part::from(plain.clone())) else { return plain.into() };
-    if call.arguments.is_none() {
+    if !has_input {
         fields.shift_remove("input");
     }
     fields.extend(about.into_iter().filter(|(key, _)| !ToolPart::NAMED.contains(&key.as_str())));
@@ -42,11 +42,11 @@ pub(super) fn call(call: line::Call<'_>) -> Part {
     }
 }
 
-pub(super) fn result(result: line::ToolResult<'_>) -> ToolResult {
-    let reason = result.error.map(lenient::text_or_json).filter(|text| !text.is_empty());
-    let success = result.success.map(RawValue::get);
-    let output = result.content.map(lenient::value).unwrap_or_default();
-    let outcome = if result.denied.0 {
+pub(super) fn result(result: &RawObject<'_>) -> ToolResult {
+    let reason = result.raw("error").map(lenient::text_or_json).filter(|text| !text.is_empty());
+    let success = result.raw("success").map(RawValue::get);
+    let output = result.value("content").unwrap_or_default();
+    let outcome = if result.flag("denied") {
         Outcome::Denied(reason)
     } else if success == Some("false") || (success != Some("true") && reason.is_some()) {
         Outcome::Failed(reason.unwrap_or_else(|| lenient::to_text(&output)))
@@ -54,13 +54,11 @@ pub(super) fn result(result: line::ToolResult<'_>) -> ToolResult {
         Outcome::Done
     };
     ToolResult {
-        call_id: result.tool_call_id.owned().unwrap_or_default(),
-        name: result.tool_name.owned(),
-        output,
-        outcome,
-        preliminary: result.preliminary.0,
-        duration_ms: result.duration_ms.0,
-        about: result.about.and_then(parsed).unwrap_or_default(),
+        name: result.string("toolName"),
+        preliminary: result.flag("preliminary"),
+        duration_ms: result.count("durationMs"),
+        about: result.parsed("about").unwrap_or_default(),
+        ..ToolResult::new(result.string("toolCallId").unwrap_or_default(), output, outcome)
     }
 }
 

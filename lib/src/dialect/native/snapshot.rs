@@ -6,10 +6,10 @@ use crate::dialect::file_backups;
 use crate::dialect::line_builder::{Fields, fields};
 use crate::model::record::{After, Before, FileState, RecordId, Snapshot};
 
-/// The fields of a tracked file that say nothing where they are null.
+/// The fields of a tracked file that have no meaning if they are null.
 const TRACKED: [&str; 6] = ["originalContent", "contentHash", "blob", "failed", "mode", "symlink"];
 
-/// Where the fields of a file's entry in `fileBackups` are kept that [`FileState`] has no place for.
+/// The key in `extra` for fields of a file's entry in `fileBackups` that [`FileState`] does not have.
 const FILE_BACKUP: &str = "fileBackup";
 
 impl Snapshot {

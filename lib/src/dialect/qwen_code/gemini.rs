@@ -1,37 +1,21 @@
 //! The Gemini API's `Content` objects that the agent sends of a record, as they were recorded.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::body;
 use super::line::Line;
-use crate::model::lenient::{self, Object};
+use crate::model::lenient::{self, RawObject};
 use crate::model::record::{Kind, Outcome, ToolResult};
 
-/// The fields of a record with such objects.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-struct Sent<'a> {
-    message: Option<&'a RawValue>,
-    system_payload: Object<Payload<'a>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-struct Payload<'a> {
-    compressed_history: Option<&'a RawValue>,
-}
-
 pub(super) fn contents(text: &str) -> Vec<Value> {
-    let (Ok(line), Ok(sent)) = (serde_json::from_str::<Line<'_>>(text), serde_json::from_str::<Sent<'_>>(text)) else {
+    let (Ok(line), Ok(fields)) = (serde_json::from_str::<Line<'_>>(text), serde_json::from_str(text)) else {
         return Vec::new();
     };
-    let message =
-        |role| Some(content_from(sent.message.map(lenient::value).filter(|message| !message.is_null())?, role));
+    let fields: RawObject<'_> = fields;
+    let message = |role| fields.value("message").map(|message| content_from(message, role));
     let content = match line.record_class().kind {
         Kind::Compaction => {
-            let history = sent.system_payload.0.and_then(|payload| payload.compressed_history).map(lenient::value);
+            let history = fields.object("systemPayload").value("compressedHistory");
             let Some(Value::Array(history)) = history else { return Vec::new() };
             return history.into_iter().map(|content| content_from(content, "user")).collect();
         }
@@ -62,7 +46,7 @@ pub(super) fn contents(text: &str) -> Vec<Value> {
 fn content_from(message: Value, role: &str) -> Value {
     let mut content = match message {
         Value::Object(content) => content,
-        words => Map::from_iter([("parts".to_owned(), words)]),
+        parts => Map::from_iter([("parts".to_owned(), parts)]),
     };
     if !matches!(content.get("role").and_then(Value::as_str), Some("user" | "model")) {
         content.shift_insert(0, "role".to_owned(), role.into());
@@ -76,7 +60,7 @@ fn content_from(message: Value, role: &str) -> Value {
     let part = |part: Value| match part {
         Value::Object(part) => Some(Value::Object(part)),
         Value::Null => None,
-        words => Some(json!({"text": lenient::to_text(&words)})),
+        text => Some(json!({"text": lenient::to_text(&text)})),
     };
     *parts = listed.into_iter().filter_map(part).collect();
     content.into()

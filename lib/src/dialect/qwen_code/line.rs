@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::dialect::{Event, Key, Link, SessionFacts};
-use crate::model::lenient::{Count, Flag, List, Moment, Object, ObjectOrText, Text};
+use crate::model::lenient::{Count, Flag, List, Moment, Object, ObjectOrText, RawObject, Text};
 use crate::model::record::{Kind, TitleSource, Usage};
 
 /// A record; the fields that only a body needs are skipped.
@@ -29,7 +29,7 @@ pub(super) struct Line<'a> {
     pub(super) model: Text<'a>,
     pub(super) agent_id: Text<'a>,
     pub(super) is_sidechain: Flag,
-    pub(super) forked_from: Object<Origin<'a>>,
+    pub(super) forked_from: Object<RawObject<'a>>,
     pub(super) message: ObjectOrText<'a, Content<'a>>,
     /// Thoughts beside the message, as in the design document.
     pub(super) thoughts: Option<&'a RawValue>,
@@ -38,7 +38,7 @@ pub(super) struct Line<'a> {
     pub(super) usage_metadata: Object<Tokens>,
     pub(super) tool_call_result: Object<ToolNote<'a>>,
     pub(super) tool_calls_metadata: List<ToolNote<'a>>,
-    pub(super) system_payload: Object<Payload<'a>>,
+    pub(super) system_payload: Object<RawObject<'a>>,
 }
 
 impl<'a> Line<'a> {
@@ -63,12 +63,12 @@ impl<'a> Line<'a> {
 
     pub(super) fn title(&self) -> Option<(Cow<'a, str>, TitleSource)> {
         let payload = self.system_payload.0.as_ref()?;
-        let source = match payload.title_source.0.as_deref() {
+        let source = match payload.text("titleSource").as_deref() {
             Some("auto" | "automatic") => TitleSource::Automatic,
-            // Older records do not say; then a person may have typed it.
+            // Older records do not state it; a person may have typed the title.
             _ => TitleSource::Manual,
         };
-        payload.custom_title.clone().some().map(|text| (text, source))
+        payload.text("customTitle").map(|text| (text, source))
     }
 
     pub(super) fn usage(&self) -> Option<Usage> {
@@ -121,7 +121,7 @@ impl<'a> Line<'a> {
             Some(_) => (None, self.session_id.some()),
             None => (self.session_id.some(), None),
         };
-        let spawned_by = self.system_payload.0.and_then(|payload| payload.parent_session_id.some());
+        let spawned_by = self.system_payload.0.and_then(|payload| payload.text("parentSessionId"));
         emit(Event::Facts(SessionFacts {
             session,
             cwd: self.cwd.some(),
@@ -130,7 +130,7 @@ impl<'a> Line<'a> {
             model: self.model.some().filter(|_| self.name.0.as_deref() == Some("assistant")),
             parent_session: parent_session.or(spawned_by),
             parent_call: None,
-            forked_from: self.forked_from.0.and_then(|origin| origin.session_id.some()),
+            forked_from: self.forked_from.0.and_then(|origin| origin.text("sessionId")),
         }));
     }
 }
@@ -140,13 +140,6 @@ impl<'a> Function<'a> {
     fn call_id(&self, noted: Option<&Cow<'a, str>>) -> Option<Cow<'a, str>> {
         self.id.clone().some().or_else(|| noted.cloned()).or_else(|| self.name.clone().some())
     }
-}
-
-/// The session that a fork copied a record from.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Origin<'a> {
-    pub(super) session_id: Text<'a>,
 }
 
 /// The API's `Content`.
@@ -189,19 +182,6 @@ impl<'a> ToolNote<'a> {
     }
 }
 
-/// The fields of `systemPayload` that a link needs; each subtype has its own.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Payload<'a> {
-    pub(super) custom_title: Text<'a>,
-    pub(super) title_source: Text<'a>,
-    pub(super) parent_session_id: Text<'a>,
-    /// In an `at_command`.
-    pub(super) message: Text<'a>,
-    /// In a `turn_result`.
-    pub(super) state: Text<'a>,
-}
-
 /// Tokens of one request, in the API's names and in those of the design document. A record may have both.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
@@ -238,22 +218,12 @@ impl Tokens {
     }
 }
 
-/// `agent-<id>.meta.json`, beside a sub-agent's file.
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default, bound(deserialize = "'de: 'a"))]
-pub(super) struct Meta<'a> {
-    pub(super) description: Text<'a>,
-    pub(super) parent_session_id: Text<'a>,
-    pub(super) tool_use_id: Text<'a>,
-    pub(super) model: Text<'a>,
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn thoughts_are_a_part_of_the_output_whoever_counts() {
+    fn thoughts_are_always_a_part_of_the_output() {
         for (tokens, output, reasoning) in [
             (
                 r#"{"promptTokenCount":10,"candidatesTokenCount":5,"thoughtsTokenCount":2,"totalTokenCount":15}"#,
@@ -275,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_cache_held_is_no_input() {
+    fn cached_tokens_are_not_part_of_the_input() {
         let usage = |tokens| serde_json::from_str::<Tokens>(tokens).unwrap().usage();
         let cached = usage(r#"{"promptTokenCount":10,"cachedContentTokenCount":4}"#);
         assert_eq!((cached.input, cached.cache_read), (Some(6), Some(4)));

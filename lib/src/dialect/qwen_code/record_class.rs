@@ -44,7 +44,7 @@ impl<'a> Line<'a> {
                 Some(injected) if INJECTED_SUBTYPES.contains(&injected) => RecordClass::link(Kind::Attachment),
                 // Transcribed from speech, and never sent to the model.
                 Some("realtime_message") => RecordClass::link(Kind::System),
-                // Whoever wrote it, no text is lost.
+                // An unknown subtype may have a person's text.
                 Some(_) => unknown(RecordClass::link(self.user_kind())),
             },
             Some("assistant") => unknown(RecordClass::link(Kind::Assistant)),
@@ -84,9 +84,9 @@ impl<'a> Line<'a> {
             Some("file_history_snapshot") => RecordClass::link(Kind::Snapshot),
             Some("agent_launch_prompt") => RecordClass::link(Kind::Attachment),
             Some("slash_command") => RecordClass::link(Kind::System),
-            Some("at_command") => notice(payload.is_some_and(|payload| payload.message.clone().some().is_some())),
+            Some("at_command") => notice(payload.is_some_and(|payload| payload.text("message").is_some())),
             Some("turn_result") => {
-                let failure = payload.is_some_and(|payload| payload.state.0.as_deref() == Some("error"));
+                let failure = payload.is_some_and(|payload| payload.text("state").as_deref() == Some("error"));
                 RecordClass { is_failure: failure, ..notice(failure) }
             }
             Some(aside) if SIDE_SUBTYPES.contains(&aside) => RecordClass::side(Kind::Header),

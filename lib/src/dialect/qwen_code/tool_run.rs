@@ -10,7 +10,7 @@ use crate::model::record::{ContentItem, Outcome, ToolNote, ToolResult};
 /// Fields that the call and its result have, too.
 const REPEATED_FIELDS: &[&str] = &["id", "callId", "name", "args", "result", "responseParts", "durationMs"];
 
-/// A note, and what it says about the result.
+/// A note and its facts about the result.
 pub(super) struct ToolRun {
     pub(super) call_id: Option<String>,
     status: Option<String>,

@@ -1,95 +1,69 @@
-//! What a sage line says.
+//! The body of a sage line.
+
+use std::borrow::Cow;
 
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 
-use super::kind_of;
-use super::line::{Call, Line, made_up_call_id};
-use crate::model::lenient;
-use crate::model::message::{Part, ToolPart, ToolState};
+use super::line::{Line, has_result, made_up_call_id};
+use crate::model::lenient::{self, RawObject};
+use crate::model::message::{Part, ToolPart, ToolState, parts_from};
 use crate::model::record::{Body, Content, Context, Kind, Outcome, ToolResult};
 
-pub(super) fn of(text: &str) -> Body {
+pub(super) fn parse(text: &str) -> Body {
     let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
-    match line.role.0.as_deref().and_then(kind_of) {
-        Some(Kind::User) => Body::User(line.content(text)),
-        Some(Kind::Assistant) => Body::Assistant(line.content(text)),
-        Some(Kind::ToolResult) => Body::ToolResult(line.result(text)),
-        Some(Kind::System) => Body::System(Content { to_model: true, ..line.content(text) }),
-        _ => Body::Other(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))),
+    match line.kind() {
+        Some(Kind::ToolResult) => Body::ToolResult(line.tool_result(text)),
+        kind => {
+            let kind = kind.unwrap_or(Kind::Other);
+            let content = || Content { to_model: kind == Kind::System, ..line.content(text) };
+            Body::from_content_or_json(kind, content, text)
+        }
     }
 }
 
 impl Line<'_> {
-    fn content(self, text: &str) -> Content {
-        let usage = self.usage();
-        let free = self.metadata.0.unwrap_or_default();
-        let mut said = Content {
-            parts: self.content.map(parts).unwrap_or_default(),
-            model: self.model.owned().or(free.model.owned()),
-            usage,
+    fn content(&self, text: &str) -> Content {
+        let mut content = Content {
+            // The later schema allows a list of parts.
+            parts: parts_from(self.content.map(lenient::value).unwrap_or_default(), Part::from),
+            model: self.model().map(Cow::into_owned),
+            usage: self.usage(),
             context: Context {
-                cwd: self.cwd.owned(),
-                git_branch: self.git_branch.owned().or(free.git_branch.owned()),
+                cwd: self.cwd.clone().owned(),
+                git_branch: self.git_branch().map(Cow::into_owned),
                 ..Context::default()
             },
             ..Content::default()
         };
-        for (at, call) in self.tool_calls.0.into_iter().enumerate() {
-            let id = call.id.clone().owned().unwrap_or_else(|| made_up_call_id(text, at));
-            let name = call.name.clone().owned().unwrap_or_else(|| "unknown".to_owned());
-            let input = call.args.map(lenient::value).unwrap_or_default();
-            said.parts.push(ToolPart::dynamic(name, id.clone(), ToolState::called(input)).into());
-            said.results.extend(call.is_answered().then(|| inline_result(&call, id)));
+        for (at, call) in self.tool_calls.0.iter().enumerate() {
+            let id = call.string("id").unwrap_or_else(|| made_up_call_id(text, at));
+            let name = call.string("name").unwrap_or_else(|| "unknown".to_owned());
+            let input = call.value("args").unwrap_or_default();
+            content.parts.push(ToolPart::dynamic(name, id.clone(), ToolState::called(input)).into());
+            content.results.extend(has_result(call).then(|| inline_result(call, id)));
         }
-        said
+        content
     }
 
     /// The output of a tool as a line of its own.
-    fn result(mut self, text: &str) -> Content {
-        let (call, name) = (std::mem::take(&mut self.tool_call_id), std::mem::take(&mut self.name));
+    fn tool_result(mut self, text: &str) -> Content {
         let output = self.content.take().map(lenient::value).unwrap_or_default();
-        let mut said = self.content(text);
-        said.results.push(ToolResult {
-            call_id: call.owned().unwrap_or_else(|| made_up_call_id(text, 0)),
-            name: name.owned(),
-            output,
-            outcome: Outcome::Done,
-            preliminary: false,
-            duration_ms: None,
-            about: Map::new(),
-        });
-        said
+        let mut content = self.content(text);
+        let call_id = self.tool_call_id.owned().unwrap_or_else(|| made_up_call_id(text, 0));
+        let name = self.name.owned();
+        content.results.push(ToolResult { name, ..ToolResult::new(call_id, output, Outcome::Done) });
+        content
     }
 }
 
-fn inline_result(call: &Call<'_>, call_id: String) -> ToolResult {
-    let reason = call.error.map(lenient::text_or_json).filter(|text| !text.is_empty());
-    let success = call.success.map(RawValue::get);
+fn inline_result(call: &RawObject<'_>, call_id: String) -> ToolResult {
+    let text = |key: &str| call.raw(key).map(lenient::text_or_json).filter(|text| !text.is_empty());
+    let (reason, success) = (text("error"), call.raw("success").map(RawValue::get));
     let failed = success == Some("false") || (success != Some("true") && reason.is_some());
-    let told = || call.result.map(lenient::text_or_json).filter(|text| !text.is_empty());
     let outcome = match failed {
-        true => Outcome::Failed(reason.or_else(told).unwrap_or_else(|| "the tool failed".to_owned())),
+        true => Outcome::Failed(reason.or_else(|| text("result")).unwrap_or_else(|| "the tool failed".to_owned())),
         false => Outcome::Done,
     };
-    ToolResult {
-        call_id,
-        name: None,
-        output: call.result.map(lenient::value).unwrap_or_default(),
-        outcome,
-        preliminary: false,
-        duration_ms: call.duration_ms.0,
-        about: Map::new(),
-    }
-}
-
-/// A `content` is a text; the later schema allows pieces.
-fn parts(content: &RawValue) -> Vec<Part> {
-    match lenient::value(content) {
-        Value::Null => Vec::new(),
-        Value::String(text) if text.is_empty() => Vec::new(),
-        Value::String(text) => vec![Part::text(text)],
-        Value::Array(pieces) => pieces.into_iter().map(Part::from).collect(),
-        other => vec![Part::from(other)],
-    }
+    let result = ToolResult::new(call_id, call.value("result").unwrap_or_default(), outcome);
+    ToolResult { duration_ms: call.count("duration_ms"), ..result }
 }

@@ -1,4 +1,4 @@
-//! When a line is valid: the rules that the format's own description states, and nothing that a reader forgives.
+//! The rules of the format's own description for a line, stricter than the reader.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use crate::dialect::profile::Fault;
 use crate::model::lenient::Moment;
 use crate::model::time::is_iso_8601;
 
-/// Judges one line: a known `role`, a `content` that is a text and not empty, and a `timestamp`, if there is one, in
+/// Checks one line: a known `role`, a `content` that is a text and not empty, and a `timestamp`, if there is one, in
 /// ISO 8601.
 ///
 /// ```
@@ -19,8 +19,8 @@ pub fn faults(line: &str) -> Vec<Fault> {
     let fault = |field: Option<&str>, reason| Fault { field: field.map(str::to_owned), reason };
     match serde_json::from_str::<Value>(line) {
         Ok(Value::Object(message)) => {
-            let of = |field: &'static str, judge: fn(Option<&Value>) -> Option<String>| {
-                judge(message.get(field)).map(|reason| fault(Some(field), reason))
+            let of = |field: &'static str, check: fn(Option<&Value>) -> Option<String>| {
+                check(message.get(field)).map(|reason| fault(Some(field), reason))
             };
             [of("role", role), of("content", content), of("timestamp", timestamp)]
                 .into_iter()
@@ -58,7 +58,7 @@ fn timestamp(value: Option<&Value>) -> Option<String> {
     }
 }
 
-/// A role is a word: a longer one is not repeated whole.
+/// A longer role is shown shortened.
 const ROLE_SHOWN_CHARS: usize = 40;
 
 fn shape(wanted: &str, value: Option<&Value>) -> String {

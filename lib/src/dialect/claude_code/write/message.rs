@@ -1,49 +1,73 @@
-//! What was said, as lines: prompts, answers, results, failures and context.
+//! Writes messages as lines: prompts, answers, results, failures, notices and context.
 
 use serde_json::{Map, Value, json};
 
+use super::super::NO_MODEL;
 use super::super::record_class::{THINKING_MODE, TODO};
-use super::block::{self, Speaker};
-use super::{NO_MODEL, Record, Voice};
-use crate::dialect::line_builder::{self, Fields, fields};
+use super::block::{self, Author as BlockAuthor};
+use super::{Author, Record};
+use crate::dialect::line_builder::{self, Fields, Put, fields};
 use crate::model::loss::{Losses, Lost};
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Kind, Outcome, ToolResult, Usage};
 
-impl Record<'_, '_> {
-    /// What is said to the model: the results first, each a line of its own, then the words.
-    pub(super) fn prompt(&mut self, said: &Content, voice: Voice) {
-        self.losses().of_said(said);
-        self.losses().dropped_if(!said.notes.is_empty(), Lost::RunNotes);
-        self.losses().dropped_if(said.model.is_some(), Lost::Model);
-        self.losses().dropped_if(said.usage.is_some(), Lost::Usage);
-        if said.instructs {
-            self.losses().renamed(Lost::Instruction);
+/// What every line can hold besides parts.
+const HELD: [Lost; 8] = [
+    Lost::Record(Kind::ToolResult),
+    Lost::Model,
+    Lost::Usage,
+    Lost::Environment,
+    Lost::Platform,
+    Lost::Todos,
+    Lost::ThinkingMode,
+    Lost::Error,
+];
+
+impl Record<'_> {
+    /// Drops what no line can hold, and returns the fields for the task list and the thinking mode.
+    fn state(&mut self, content: &Content, held: &[Lost]) -> Fields {
+        self.losses().dropped_besides_parts(content, &[&HELD[..], held].concat());
+        self.losses().dropped_if(content.context.platform.is_some(), Lost::Platform);
+        let mut state = Fields::new();
+        if let Some(todos) = &content.todos {
+            // Every prompt of the agent has an empty list, whatever the list is.
+            self.losses().dropped_if(todos.is_empty(), Lost::Todos);
+            state.put_some("todos", (!todos.is_empty()).then(|| json!(todos)));
         }
-        let state = state(said, self.losses());
-        let mut results: Vec<Fields> = said.results.iter().filter_map(|result| self.result(result)).collect();
-        let content = self.content(said);
-        let Some(content) = content else {
-            match results.last_mut() {
-                Some(last) => last.extend(state),
-                None => return self.only_state(said, state),
-            }
-            return results.into_iter().for_each(|line| self.chain.own(line));
-        };
-        results.into_iter().for_each(|line| self.chain.own(line));
-        let mut line = fields(json!({"type": "user", "message": {"role": "user", "content": content}}));
-        if voice == Voice::Agent {
-            line.insert("isMeta".to_owned(), true.into());
-        }
-        line.extend(state);
-        self.chain.own(line);
+        state.put_some("thinkingMetadata", content.thinking.as_ref().map(|thinking| json!(thinking)));
+        state
     }
 
-    /// A text alone is a string, as the agent writes it.
-    pub(super) fn content(&mut self, said: &Content) -> Option<Value> {
-        let mut blocks: Vec<Value> =
-            said.parts.iter().filter_map(|part| block::of(part, Speaker::User, self.losses())).collect();
-        self.losses().of_sender(said, &mut blocks);
+    /// A message to the model: the results first, each a line of its own, then the text.
+    pub(super) fn prompt(&mut self, content: &Content, author: Author) {
+        let state = self.state(content, &[Lost::Sender]);
+        self.losses().dropped_if(content.model.is_some(), Lost::Model);
+        self.losses().dropped_if(content.usage.is_some(), Lost::Usage);
+        self.losses().renamed_if(content.instructs, Lost::Instruction);
+        let mut lines: Vec<Fields> = content.results.iter().filter_map(|result| self.result(result)).collect();
+        match self.message_content(content) {
+            Some(content) => {
+                let mut line = prompt_line(content);
+                line.put_some("isMeta", (author == Author::Agent).then_some(true));
+                lines.push(line);
+            }
+            None if lines.is_empty() => return self.only_state(content, state),
+            None => {}
+        }
+        if let Some(line) = lines.last_mut() {
+            line.extend(state);
+        }
+        self.chain.own(lines);
+    }
+
+    /// A single text is a string, as the agent writes it.
+    pub(super) fn message_content(&mut self, content: &Content) -> Option<Value> {
+        let mut blocks: Vec<Value> = content
+            .parts
+            .iter()
+            .filter_map(|part| block::from_part(part, BlockAuthor::User, self.losses()))
+            .collect();
+        self.losses().of_sender(content, &mut blocks);
         match blocks.as_mut_slice() {
             [] => None,
             [only] if only["type"] == "text" => Some(only["text"].take()),
@@ -51,7 +75,7 @@ impl Record<'_, '_> {
         }
     }
 
-    pub(super) fn result(&mut self, result: &ToolResult) -> Option<Fields> {
+    fn result(&mut self, result: &ToolResult) -> Option<Fields> {
         if result.preliminary {
             self.losses().dropped(Lost::PreliminaryResult);
             return None;
@@ -62,197 +86,177 @@ impl Record<'_, '_> {
         match (&result.outcome, run.is_empty()) {
             (Outcome::Denied(_), is_all) => {
                 self.losses().dropped_if(!is_all, Lost::RunNotes);
-                line.insert("toolUseResult".to_owned(), "User rejected tool use".into());
+                line.put("toolUseResult", "User rejected tool use");
             }
-            (Outcome::Failed(why), true) => _ = line.insert("toolUseResult".to_owned(), format!("Error: {why}").into()),
+            (Outcome::Failed(reason), true) => line.put("toolUseResult", format!("Error: {reason}")),
             (Outcome::Done, true) => {}
-            (Outcome::Done | Outcome::Failed(_), false) => _ = line.insert("toolUseResult".to_owned(), run.into()),
+            (Outcome::Done | Outcome::Failed(_), false) => line.put("toolUseResult", run),
         }
-        let is_told = |key: &String| matches!(key.as_str(), "interrupted" | "exitCode" | "session");
-        self.losses().dropped_if(!result.about.keys().all(is_told), Lost::RunNotes);
+        let is_written = |key: &String| matches!(key.as_str(), "interrupted" | "exitCode" | "session");
+        self.losses().dropped_if(!result.about.keys().all(is_written), Lost::RunNotes);
         Some(line)
     }
 
-    /// A message without a word: an attachment that the agent passes over holds what stands beside it.
-    pub(super) fn only_state(&mut self, content: &Content, state: Fields) {
+    /// A message without text: its task list and thinking mode are in an attachment that the agent ignores.
+    fn only_state(&mut self, content: &Content, state: Fields) {
         if state.is_empty() {
             self.losses().dropped_if(content.parts.is_empty() && content.results.is_empty(), Lost::EmptyMessage);
             return;
         }
         self.losses().renamed(Lost::EmptyMessage);
         let attachment = match content.todos.as_deref() {
-            // An empty list would be one that nobody said.
+            // An empty list would be read as a list that nobody wrote.
             Some([]) | None => json!({"type": THINKING_MODE}),
             Some(todos) => json!({"type": TODO, "content": todos, "itemCount": todos.len()}),
         };
-        let mut line = fields(json!({"type": "attachment", "attachment": attachment}));
-        line.extend(state);
-        self.chain.own(line);
+        self.own_line(json!({"type": "attachment", "attachment": attachment}), state);
     }
 
-    /// One line for each block. Results that calls carry stand behind the response that made them.
-    pub(super) fn answer(&mut self, said: &Content) {
-        self.losses().of_said(said);
-        self.losses().of_sender(said, &mut []);
-        self.losses().dropped_if(!said.notes.is_empty(), Lost::RunNotes);
-        let mut state = state(said, self.losses());
-        let mut results = said.results.clone();
-        for parts in line_builder::responses(said) {
+    fn own_line(&mut self, line: Value, state: Fields) {
+        let mut line = fields(line);
+        line.extend(state);
+        self.chain.own([line]);
+    }
+
+    /// One line for each block. Results that are stored in calls follow the response that made the calls.
+    pub(super) fn answer(&mut self, content: &Content) {
+        let mut state = self.state(content, &[Lost::Sender]);
+        self.losses().of_sender(content, &mut []);
+        let mut results = content.results.clone();
+        for parts in line_builder::responses(content) {
             self.answers += 1;
-            let (mut spoken, answer) = (Vec::new(), self.answers);
+            let (mut steering, answer) = (Vec::new(), self.answers);
             for part in parts {
-                if let Part::Steering(steering) = part {
-                    spoken.push(&steering.parts);
-                } else if let Some(block) = block::of(part, Speaker::Model, self.losses()) {
-                    let mut line = self.block(said, vec![block], answer);
+                if let Part::Steering(message) = part {
+                    steering.push(Content::from(message.parts.clone()));
+                } else if let Some(block) = block::from_part(part, BlockAuthor::Model, self.losses()) {
+                    let mut line = self.block(content, vec![block], answer);
                     line.append(&mut state);
-                    self.chain.own(line);
+                    self.chain.own([line]);
                 }
             }
-            results.extend(line_builder::carried(parts));
+            results.extend(line_builder::stored_results(parts));
             let lines: Vec<Fields> = results.drain(..).filter_map(|result| self.result(&result)).collect();
-            lines.into_iter().for_each(|line| self.chain.follows(line));
-            for parts in spoken {
+            self.chain.follows(lines);
+            for message in steering {
                 self.losses().renamed(Lost::Steering);
-                let spoken = Content { parts: parts.clone(), ..Content::default() };
-                if let Some(content) = self.content(&spoken) {
-                    let line = json!({"type": "user", "message": {"role": "user", "content": content}});
-                    self.chain.follows(fields(line));
-                }
+                let line = self.message_content(&message).map(prompt_line);
+                self.chain.follows(line);
             }
         }
-        if self.chain.is_empty() && said.usage.is_some() {
-            // A line of an answer that says something elsewhere; alone, it would be an answer of nothing.
+        if self.chain.is_empty() && content.usage.is_some() {
+            // The usage of an answer whose blocks are in other records. Alone, the line would be an empty answer.
             if self.draft.answer == self.draft.id {
                 self.losses().dropped(Lost::Usage);
             } else {
-                let line = self.block(said, Vec::new(), 1);
-                self.chain.own(line);
+                let line = self.block(content, Vec::new(), 1);
+                self.chain.own([line]);
             }
         }
         let lines: Vec<Fields> = results.iter().filter_map(|result| self.result(result)).collect();
-        lines.into_iter().for_each(|line| self.chain.own(line));
+        self.chain.own(lines);
         if !state.is_empty() {
-            self.only_state(said, state);
+            self.only_state(content, state);
         }
-        let is_mute = said.parts.is_empty() && said.usage.is_none() && self.chain.is_empty();
-        self.losses().dropped_if(is_mute, Lost::EmptyMessage);
+        let is_empty = content.parts.is_empty() && content.usage.is_none() && self.chain.is_empty();
+        self.losses().dropped_if(is_empty, Lost::EmptyMessage);
     }
 
-    /// A line of an answer; all lines of the same have its name, and repeat what it cost.
-    pub(super) fn block(&mut self, said: &Content, content: Vec<Value>, answer: usize) -> Fields {
+    /// A line of an answer; all lines of an answer have its id and repeat its usage.
+    fn block(&mut self, content: &Content, blocks: Vec<Value>, answer: usize) -> Fields {
         let is_answer = matches!(self.draft.body, Body::Assistant(_));
-        let name = if is_answer { self.draft.answer } else { self.draft.id };
-        let name = if answer > 1 { format!("{name}-{answer}") } else { name.to_string() };
+        let id = if is_answer { self.draft.answer } else { self.draft.id };
+        let id = if answer > 1 { format!("{id}-{answer}") } else { id.to_string() };
         let mut message =
-            fields(json!({"id": format!("msg_{name}"), "type": "message", "role": "assistant", "content": content}));
-        if let Some(model) = &said.model {
-            message.insert("model".to_owned(), model.as_str().into());
-        }
-        if let Some(usage) = said.usage {
-            message.insert("usage".to_owned(), tokens(usage, self.losses()));
-        }
-        fields(json!({"type": "assistant", "message": message, "requestId": format!("req_{name}")}))
+            fields(json!({"id": format!("msg_{id}"), "type": "message", "role": "assistant", "content": blocks}));
+        message.put_some("model", content.model.as_deref());
+        message.put_some("usage", content.usage.map(|usage| tokens(usage, self.losses())));
+        fields(json!({"type": "assistant", "message": message, "requestId": format!("req_{id}")}))
     }
 
-    /// What went wrong, as an answer that no model gave.
+    /// A failure, as an answer without a model.
     pub(super) fn failure(&mut self, content: &Content) {
-        self.losses().of_said(content);
+        let state = self.state(content, &[Lost::Sender, Lost::RunNotes]);
         self.losses().of_sender(content, &mut []);
         let is_of_model = matches!(self.draft.body, Body::Assistant(_));
         self.losses().dropped_if(is_of_model && content.model.is_some(), Lost::Model);
         self.losses().dropped_if(is_of_model && content.usage.is_some(), Lost::Usage);
         self.losses().dropped_if(!content.results.is_empty() || !content.notes.is_empty(), Kind::ToolResult);
-        if matches!(self.draft.body, Body::System(_)) {
-            self.losses().renamed(Kind::System);
-        }
-        let state = state(content, self.losses());
-        let mut words = line_builder::words(&content.parts, self.losses());
-        if words.is_empty() {
+        self.losses().renamed_if(!is_of_model, Kind::System);
+        let mut text = line_builder::joined_text(&content.parts, self.losses());
+        if text.is_empty() {
             self.losses().synthesised(Lost::Text);
-            words = content.error.clone().unwrap_or_default();
+            text = content.error.clone().unwrap_or_default();
         }
-        let nobody = Content { model: Some(NO_MODEL.to_owned()), ..Content::default() };
-        let mut line = self.block(&nobody, vec![json!({"type": "text", "text": words})], 1);
+        let without_model = Content { model: Some(NO_MODEL.to_owned()), ..Content::default() };
+        let mut line = self.block(&without_model, vec![json!({"type": "text", "text": text})], 1);
         line.shift_remove("requestId");
         line.extend(fields(json!({"isApiErrorMessage": true, "error": content.error})));
-        line.extend(state);
-        self.chain.own(line);
+        self.own_line(line.into(), state);
     }
 
-    /// Context that the agent itself makes anew.
-    pub(super) fn context(&mut self, content: &Content) {
-        self.losses().of_said(content);
+    pub(super) fn notice(&mut self, content: &Content) {
+        let state = self.state(content, &[Lost::Sender, Lost::RunNotes]);
         self.losses().of_sender(content, &mut []);
-        let mut state = state(content, self.losses());
-        let kept = content.parts.iter().find_map(|part| match part {
-            Part::Data(data) if data.kind == "attachment" && data.data["type"].is_string() => Some(data.data.clone()),
-            _ => None,
-        });
-        let shown = content.parts.iter().filter(|part| !matches!(part, Part::Data(data) if data.kind == "attachment"));
-        let shown: Vec<Part> = shown.cloned().collect();
-        let words = line_builder::words(&shown, self.losses());
-        let results: Vec<Fields> = content.results.iter().filter_map(|result| self.result(result)).collect();
-        results.into_iter().for_each(|line| self.chain.own(line));
-        if words.is_empty() && kept.is_none() {
+        let text = line_builder::joined_text(&content.parts, self.losses());
+        if text.is_empty() {
             return self.only_state(content, state);
         }
-        // `rendered` would be sent again, as if it were still so.
-        let attachment = kept.unwrap_or_else(|| json!({"type": "context", "content": words}));
+        self.own_line(
+            json!({"type": "system", "subtype": "informational", "content": text, "isMeta": false, "level": "info"}),
+            state,
+        );
+    }
+
+    /// Context that the agent generates anew.
+    pub(super) fn context(&mut self, content: &Content) {
+        let state = self.state(content, &[Lost::Sender, Lost::RunNotes]);
+        self.losses().of_sender(content, &mut []);
+        let is_attachment = |part: &&Part| matches!(part, Part::Data(data) if data.kind == "attachment");
+        let (attachments, shown): (Vec<&Part>, Vec<&Part>) = content.parts.iter().partition(is_attachment);
+        let original = attachments.into_iter().find_map(|part| match part {
+            Part::Data(data) if data.data["type"].is_string() => Some(data.data.clone()),
+            _ => None,
+        });
+        let text = line_builder::joined_text(&shown.into_iter().cloned().collect::<Vec<_>>(), self.losses());
+        let results: Vec<Fields> = content.results.iter().filter_map(|result| self.result(result)).collect();
+        self.chain.own(results);
+        if text.is_empty() && original.is_none() {
+            return self.only_state(content, state);
+        }
+        // `rendered` would be sent again, although it may no longer be true.
+        let attachment = original.unwrap_or_else(|| json!({"type": "context", "content": text}));
         self.losses().renamed(Kind::Attachment);
-        let mut line = fields(json!({"type": "attachment", "attachment": attachment}));
-        line.append(&mut state);
-        self.chain.own(line);
+        self.own_line(json!({"type": "attachment", "attachment": attachment}), state);
     }
 }
 
-/// The task list and the thinking mode, beside what is said.
-pub(super) fn state(content: &Content, losses: &mut Losses) -> Fields {
-    let mut state = Fields::new();
-    if let Some(todos) = &content.todos {
-        // Every prompt of the agent has an empty list, whatever the list is.
-        losses.dropped_if(todos.is_empty(), Lost::Todos);
-        state.extend((!todos.is_empty()).then(|| ("todos".to_owned(), json!(todos))));
-    }
-    if let Some(thinking) = &content.thinking {
-        state.insert("thinkingMetadata".to_owned(), json!(thinking));
-    }
-    state
+fn prompt_line(content: Value) -> Fields {
+    fields(json!({"type": "user", "message": {"role": "user", "content": content}}))
 }
 
-/// What is known of a run, as the reader knows it again.
+/// The facts about a run that the reader understands.
 fn run(result: &ToolResult) -> Map<String, Value> {
     let mut run = Map::new();
-    if let Some(duration) = result.duration_ms {
-        run.insert("durationMs".to_owned(), duration.into());
-    }
+    run.put_some("durationMs", result.duration_ms);
     for key in ["interrupted", "exitCode"] {
-        run.extend(result.about.get(key).map(|value| (key.to_owned(), value.clone())));
+        run.put_some(key, result.about.get(key).cloned());
     }
-    let agent = result
-        .about
-        .get("session")
-        .and_then(Value::as_str)
-        .and_then(|session| session.strip_prefix("agent-"));
-    run.extend(agent.map(|agent| ("agentId".to_owned(), agent.into())));
+    let session = result.about.get("session").and_then(Value::as_str);
+    run.put_some("agentId", session.and_then(|session| session.strip_prefix("agent-")));
     run
 }
 
-/// The tokens of a request. The API always tells what was sent and received.
+/// The tokens of a request. The API always counts input and output.
 fn tokens(usage: Usage, losses: &mut Losses) -> Value {
-    if usage.input.is_none() || usage.output.is_none() {
-        losses.synthesised(Lost::Usage);
-    }
-    let mut tokens = fields(json!({"input_tokens": usage.input.unwrap_or(0)}));
-    for (key, count) in [
+    losses.synthesised_if(usage.input.is_none() || usage.output.is_none(), Lost::Usage);
+    let mut tokens = Map::new();
+    tokens.put_counts([
+        ("input_tokens", Some(usage.input.unwrap_or(0))),
         ("cache_creation_input_tokens", usage.cache_write),
         ("cache_read_input_tokens", usage.cache_read),
         ("output_tokens", Some(usage.output.unwrap_or(0))),
-    ] {
-        tokens.extend(count.map(|count| (key.to_owned(), count.into())));
-    }
-    if let Some(thinking) = usage.reasoning {
-        tokens.insert("output_tokens_details".to_owned(), json!({"thinking_tokens": thinking}));
-    }
+    ]);
+    tokens.put_some("output_tokens_details", usage.reasoning.map(|thinking| json!({"thinking_tokens": thinking})));
     tokens.into()
 }

@@ -1,44 +1,42 @@
-//! What tools gave back, as outputs. An output is what the model was shown: a text, or texts and pictures.
+//! Writes the results of tools as outputs. An output is what the model sees: a text, or texts and images.
 //!
-//! How a tool ended can only be told inside the text, as Codex's own tools tell it.
+//! How a tool ended can only be stated in the text, as Codex's own tools do.
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::super::tool_output;
 use super::item::NAME_CHARS;
-use super::script::Script;
+use super::record::Record;
+use crate::dialect::line_builder::{Put, fields};
+use crate::model::lenient;
 use crate::model::loss::Lost;
 use crate::model::record::{Kind, Outcome, ToolResult};
 use crate::model::wire;
 
-/// Stands for a failure whose code nobody told.
-const SOME_FAILURE: i64 = 1;
+/// The exit code of a failure without one.
+const UNKNOWN_FAILURE: i64 = 1;
 
-impl Script<'_> {
+impl Record<'_> {
     pub(super) fn result(&mut self, result: &ToolResult) {
         if result.preliminary {
-            return self.drop(Lost::PreliminaryResult);
+            return self.losses().dropped(Lost::PreliminaryResult);
         }
         let output = match &result.outcome {
             Outcome::Done => self.done(result),
-            Outcome::Failed(why) => self.failed(result, why),
-            Outcome::Denied(why) => {
-                self.rename(Lost::Denial);
-                self.failed(result, why.as_deref().unwrap_or("the call was not allowed"))
+            Outcome::Failed(reason) => self.failed(result, reason),
+            Outcome::Denied(reason) => {
+                self.losses().renamed(Lost::Denial);
+                self.failed(result, reason.as_deref().unwrap_or("the call was not allowed"))
             }
         };
         let id = wire::id(&result.call_id, NAME_CHARS);
-        if id != result.call_id {
-            self.rename(Lost::CallId);
-        }
+        self.losses().renamed_if(id != result.call_id, Lost::CallId);
         let read = read(&output);
-        if read.as_ref().is_none_or(|read| read.about != result.about) {
-            self.drop(Lost::RunNotes);
-        }
-        if result.duration_ms.is_some() && read.is_none_or(|read| read.duration_ms != result.duration_ms) {
-            self.drop(Lost::Duration);
-        }
+        let loses_notes = read.as_ref().is_none_or(|read| read.about != result.about);
+        self.losses().dropped_if(loses_notes, Lost::RunNotes);
+        let loses_duration = read.is_none_or(|read| read.duration_ms != result.duration_ms);
+        self.losses().dropped_if(result.duration_ms.is_some() && loses_duration, Lost::Duration);
         self.item(json!({"type": "function_call_output", "call_id": id, "output": output}));
     }
 
@@ -48,16 +46,11 @@ impl Script<'_> {
                 Some(pieces) => Value::Array(pieces),
                 None => result.output.to_string().into(),
             },
-            Value::String(text) => text.as_str().into(),
-            Value::Null => "".into(),
-            other => other.to_string().into(),
+            other => lenient::to_text(other).into(),
         };
-        match &result.output {
-            Value::Null => self.make_up(Kind::ToolResult),
-            given if *given != output => self.rename(Kind::ToolResult),
-            _ => {}
-        }
-        // A text that tells of a failure, as a command's end is told, but was none.
+        self.losses().synthesised_if(result.output.is_null(), Kind::ToolResult);
+        self.losses().renamed_if(!result.output.is_null() && result.output != output, Kind::ToolResult);
+        // A text that looks like that of a failed command, but is none.
         match (&output, read(&output)) {
             (Value::String(text), Some(read)) if read.outcome != Outcome::Done || read.output != output => {
                 ended(text, 0, result.duration_ms)
@@ -66,36 +59,29 @@ impl Script<'_> {
         }
     }
 
-    fn failed(&mut self, result: &ToolResult, why: &str) -> Value {
-        let given = words(&result.output);
-        let text = if given.trim().is_empty() { why } else { &given };
-        // What says itself how it ended stays as it is.
-        let as_it_is = Value::from(text);
-        if read(&as_it_is).is_some_and(|read| read.outcome == result.outcome && read.output == result.output) {
-            return as_it_is;
+    fn failed(&mut self, result: &ToolResult, reason: &str) -> Value {
+        let output = output_text(&result.output);
+        let text = if output.trim().is_empty() { reason } else { &output };
+        // A text that states how the tool ended is written unchanged.
+        let unchanged = Value::from(text);
+        if read(&unchanged).is_some_and(|read| read.outcome == result.outcome && read.output == result.output) {
+            return unchanged;
         }
-        let told = why.strip_prefix("exit code ").and_then(|rest| rest.split_once(": "));
-        let told = told.filter(|(_, content)| *content == text.trim()).and_then(|(code, _)| code.parse::<i64>().ok());
-        let code = told.filter(|code| *code != 0).unwrap_or_else(|| {
-            self.make_up(Lost::ExitCode);
-            SOME_FAILURE
-        });
-        if result.output != *text && !result.output.is_null() {
-            self.rename(Kind::ToolResult);
-        }
-        if told.is_none() && !text.contains(why) {
-            self.drop(Lost::Error);
-        }
-        ended(text, code, result.duration_ms)
+        let stated = reason.strip_prefix("exit code ").and_then(|rest| rest.split_once(": "));
+        let stated = stated.filter(|(_, content)| *content == text.trim());
+        let stated = stated.and_then(|(code, _)| code.parse::<i64>().ok());
+        let code = stated.filter(|code| *code != 0);
+        self.losses().synthesised_if(code.is_none(), Lost::ExitCode);
+        self.losses().renamed_if(result.output != *text && !result.output.is_null(), Kind::ToolResult);
+        self.losses().dropped_if(stated.is_none() && !text.contains(reason), Lost::Error);
+        ended(text, code.unwrap_or(UNKNOWN_FAILURE), result.duration_ms)
     }
 }
 
-/// What a tool gave back and how it ended, in the words of Codex's older versions: its own reader takes it apart again.
+/// The output of a tool and how it ended, as Codex's older versions write it, which its reader still understands.
 fn ended(text: &str, exit_code: i64, duration_ms: Option<u64>) -> Value {
-    let mut metadata = json!({"exit_code": exit_code});
-    if let Some(millis) = duration_ms {
-        metadata["duration_seconds"] = (millis as f64 / 1000.0).into();
-    }
+    let mut metadata = fields(json!({"exit_code": exit_code}));
+    metadata.put_some("duration_seconds", duration_ms.map(|millis| millis as f64 / 1000.0));
     json!({"output": text, "metadata": metadata}).to_string().into()
 }
 
@@ -105,7 +91,7 @@ fn read(output: &Value) -> Option<ToolResult> {
     Some(tool_output::result(String::new(), Some(raw)))
 }
 
-/// A piece of an output as Codex takes it: a text or a picture.
+/// A piece of an output as Codex accepts it: a text or an image.
 fn piece(piece: &Value) -> Option<Value> {
     let text = |key: &str| piece.get(key).and_then(Value::as_str);
     let image = |url: String| json!({"type": "input_image", "image_url": url});
@@ -125,15 +111,9 @@ fn piece(piece: &Value) -> Option<Value> {
     }
 }
 
-fn words(output: &Value) -> String {
-    match output {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        Value::Array(pieces) => {
-            let texts =
-                pieces.iter().map(|piece| piece.get("text").and_then(Value::as_str)).collect::<Option<Vec<_>>>();
-            texts.map_or_else(|| output.to_string(), |texts| texts.join("\n"))
-        }
-        other => other.to_string(),
-    }
+fn output_text(output: &Value) -> String {
+    let texts = output.as_array().and_then(|pieces| {
+        pieces.iter().map(|piece| piece.get("text").and_then(Value::as_str)).collect::<Option<Vec<_>>>()
+    });
+    texts.map_or_else(|| lenient::to_text(output), |texts| texts.join("\n"))
 }

@@ -1,77 +1,52 @@
-//! A call of a tool and what it gave back, as a native line has them.
+//! Writes a tool call and its result as a native line has them.
 
 use serde_json::{Map, Value, json};
 
+use crate::dialect::line_builder::Put;
 use crate::model::message::{Approval, Part, ToolKind, ToolPart, ToolState};
 use crate::model::record::{Outcome, ToolResult};
 
 pub(super) fn call(part: &Part) -> Option<Value> {
     let Part::Tool(call) = part else { return None };
-    let ToolPart { name, call_id, state, .. } = &**call;
-    let mut told = Map::new();
-    told.insert("id".to_owned(), call_id.as_str().into());
-    told.insert("name".to_owned(), name.as_str().into());
-    match call.input() {
-        Some(input) => _ = told.insert("arguments".to_owned(), input.clone()),
-        None if call.is_open() => _ = told.insert("arguments".to_owned(), Value::Null),
-        None => {}
-    }
-    if let ToolState::InputStreaming { .. } = state {
-        told.insert("partial".to_owned(), true.into());
-    }
-    if let Some(asked) = call.approval() {
-        told.insert("approval".to_owned(), approval(asked));
-    }
+    let mut fields = Map::new();
+    fields.put("id", call.call_id.as_str());
+    fields.put("name", call.name.as_str());
+    fields.put_some("arguments", call.input().cloned().or_else(|| call.is_open().then_some(Value::Null)));
+    let is_partial = matches!(call.state, ToolState::InputStreaming { .. });
+    fields.put_some("partial", is_partial.then_some(true));
+    fields.put_some("approval", call.approval().map(approval));
     if let Ok(Value::Object(mut about)) = serde_json::to_value(part) {
-        let stated: &[&str] = if call.is_open() { &ToolPart::STATED } else { &ToolPart::NAMED };
-        about.retain(|key, _| !stated.contains(&key.as_str()));
-        if call.kind == ToolKind::Static {
-            about.insert("static".to_owned(), true.into());
-        }
-        if !about.is_empty() {
-            told.insert("about".to_owned(), about.into());
-        }
+        let written: &[&str] = if call.is_open() { &ToolPart::STATED } else { &ToolPart::NAMED };
+        about.retain(|key, _| !written.contains(&key.as_str()));
+        about.put_some("static", (call.kind == ToolKind::Static).then_some(true));
+        fields.put_some("about", Some(about).filter(|about| !about.is_empty()));
     }
-    Some(told.into())
+    Some(fields.into())
 }
 
-fn approval(asked: &Approval) -> Value {
-    let mut told = Map::new();
-    told.insert("id".to_owned(), asked.id.as_str().into());
-    if let Some(approved) = asked.approved {
-        told.insert("approved".to_owned(), approved.into());
-    }
-    if let Some(reason) = &asked.reason {
-        told.insert("reason".to_owned(), reason.as_str().into());
-    }
-    told.into()
+fn approval(approval: &Approval) -> Value {
+    let mut fields = Map::new();
+    fields.put("id", approval.id.as_str());
+    fields.put_some("approved", approval.approved);
+    fields.put_some("reason", approval.reason.as_deref());
+    fields.into()
 }
 
 pub(super) fn result(result: &ToolResult) -> Value {
-    let mut told = Map::new();
-    told.insert("toolCallId".to_owned(), result.call_id.as_str().into());
-    if let Some(name) = &result.name {
-        told.insert("toolName".to_owned(), name.as_str().into());
-    }
-    told.insert("content".to_owned(), result.output.clone());
     let (success, error, denied) = match &result.outcome {
         Outcome::Done => (true, Value::Null, false),
-        Outcome::Failed(why) => (false, why.as_str().into(), false),
-        Outcome::Denied(why) => (false, json!(why), true),
+        Outcome::Failed(reason) => (false, reason.as_str().into(), false),
+        Outcome::Denied(reason) => (false, json!(reason), true),
     };
-    told.insert("success".to_owned(), success.into());
-    told.insert("error".to_owned(), error);
-    if denied {
-        told.insert("denied".to_owned(), true.into());
-    }
-    if result.preliminary {
-        told.insert("preliminary".to_owned(), true.into());
-    }
-    if let Some(duration) = result.duration_ms {
-        told.insert("durationMs".to_owned(), duration.into());
-    }
-    if !result.about.is_empty() {
-        told.insert("about".to_owned(), result.about.clone().into());
-    }
-    told.into()
+    let mut fields = Map::new();
+    fields.put("toolCallId", result.call_id.as_str());
+    fields.put_some("toolName", result.name.as_deref());
+    fields.put("content", result.output.clone());
+    fields.put("success", success);
+    fields.put("error", error);
+    fields.put_some("denied", denied.then_some(true));
+    fields.put_some("preliminary", result.preliminary.then_some(true));
+    fields.put_some("durationMs", result.duration_ms);
+    fields.put_some("about", Some(result.about.clone()).filter(|about| !about.is_empty()));
+    fields.into()
 }

@@ -1,20 +1,20 @@
-//! metadata.json beside a log: what lists show without reading it.
+//! Writes `metadata.json` beside a log: what lists show without reading the log.
 
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::fields::usage;
+use super::line::usage;
 use crate::dialect::line_builder;
 use crate::dialect::writer::{self, End, Tally};
 use crate::model::record::SessionId;
 
-/// In the keys that Sage ships and in their order.
+/// Has the keys of Sage, in their order.
 pub(super) fn sidecar(before: Option<Value>, tally: &Tally) -> Value {
     let mut before = line_builder::fields(before.unwrap_or_default());
     let (first, last) = tally.prompts.as_ref().map(|(first, last)| (first.as_str(), last.as_str())).unzip();
     let text = |text: Option<&str>| text.map(Value::from);
     let instant = |at: Option<Timestamp>| at.map(|at| at.to_string().into());
-    let told = [
+    let known = [
         ("id", text(Some(tally.session.as_str()))),
         ("customTitle", text(tally.title.as_deref())),
         ("name", before.shift_remove("name")),
@@ -34,10 +34,10 @@ pub(super) fn sidecar(before: Option<Value>, tally: &Tally) -> Value {
         ("tokenUsage", tally.usage.map(usage)),
         ("forkedFrom", text(tally.forked_from.as_ref().map(SessionId::as_str))),
     ];
-    writer::sidecar(told, before)
+    writer::sidecar(known, before)
 }
 
-/// How far it has come. Sage says of a session that ended in an error that it failed, and of one that goes on that it is active.
+/// The state in Sage's terms: a session that ended with an error is `failed`, one that continues is `active`.
 fn state(tally: &Tally) -> &'static str {
     match tally.end {
         End::Failed if !tally.is_open => "failed",

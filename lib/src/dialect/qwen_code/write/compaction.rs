@@ -1,28 +1,24 @@
-//! A compaction as the agent writes it: one record, and in it what the model sees instead.
+//! Writes a compaction as the agent does: one record that contains what the model sees instead.
 
 use serde_json::{Value, json};
 
-use super::{Record, Voice};
-use crate::dialect::line_builder::{Chain, Replaced, fields};
+use super::{Author, Record};
+use crate::dialect::line_builder::{Put, fields};
 use crate::model::loss::Lost;
 use crate::model::record::{Body, Compaction};
 
-/// The agent's word for a compression that was done.
+/// The agent's code for a compression that succeeded.
 const COMPRESSED: u64 = 1;
 
-impl Record<'_> {
-    /// What the model sees instead stands in the record itself, whole. What it still sees of before would have to as well.
+impl Record {
+    /// The record must contain everything that the model sees from then on, also what is kept of the earlier conversation.
     pub(super) fn compaction(&mut self, compaction: &Compaction) {
         let bodies = compaction.replacement.as_deref().filter(|bodies| !bodies.is_empty());
         let is_kept = !compaction.preserved.is_empty() || compaction.keeps_prompts;
         self.losses().dropped_if(is_kept && bodies.is_none(), Lost::KeptRecords);
         let mut info = fields(json!({"compressionStatus": COMPRESSED}));
-        for (key, tokens) in
-            [("originalTokenCount", compaction.tokens_before), ("newTokenCount", compaction.tokens_after)]
-        {
-            info.extend(tokens.map(|tokens| (key.to_owned(), tokens.into())));
-        }
-        info.extend(compaction.trigger.as_deref().map(|trigger| ("triggerReason".to_owned(), trigger.into())));
+        info.put_counts([("originalTokenCount", compaction.tokens_before), ("newTokenCount", compaction.tokens_after)]);
+        info.put_some("triggerReason", compaction.trigger.as_deref());
         let summary = compaction.summary.as_deref().filter(|summary| !summary.is_empty());
         let history: Vec<Value> = match (bodies, summary) {
             (Some(bodies), _) => bodies.iter().flat_map(|body| self.contents(body)).collect(),
@@ -30,25 +26,21 @@ impl Record<'_> {
             (None, None) => Vec::new(),
         };
         let mut payload = fields(json!({"info": info}));
-        if history.is_empty() {
-            self.losses().dropped(Lost::CompactionDetails);
-        } else {
-            payload.insert("compressedHistory".to_owned(), history.into());
-        }
-        self.notices("chat_compression", payload.into());
+        self.losses().dropped_if(history.is_empty(), Lost::CompactionDetails);
+        payload.put_some("compressedHistory", Some(history).filter(|history| !history.is_empty()));
+        self.system("chat_compression", payload.into());
     }
 
     /// A body of a replaced history, as the API's `Content` objects.
     fn contents(&mut self, body: &Body) -> Vec<Value> {
-        let mut lines = Chain::default();
-        let mut record = Record { chain: &mut lines };
-        match Replaced::by(body) {
-            Replaced::Told(content) => record.prompt(content, Voice::Person),
-            Replaced::Answered(content) => record.answer(content),
-            Replaced::Unheard => record.losses().dropped(Replaced::LOST),
+        let mut record = Record::default();
+        match (body, body.content()) {
+            (Body::Assistant(content), _) => record.answer(content),
+            (Body::System(_), _) | (_, None) => record.losses().dropped(Lost::ReplacedHistory),
+            (_, Some(content)) => record.prompt(content, Author::Person),
         }
-        let (content, losses) = lines.into_fields();
+        let (lines, losses) = record.chain.into_fields();
         self.losses().extend(losses);
-        content.into_iter().filter_map(|mut line| line.shift_remove("message")).collect()
+        lines.into_iter().filter_map(|mut line| line.shift_remove("message")).collect()
     }
 }

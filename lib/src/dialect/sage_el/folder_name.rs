@@ -1,8 +1,8 @@
-//! What a project's folder is called. A name cannot be turned back into a path: a project is known by `project_dir`.
+//! The names of project folders. A name cannot be turned back into a path: `project_dir` has the path.
 
 use crate::dialect::documented_folder_name;
 
-/// The folder as sage names it by its description: `/` becomes `-`, dots stay, and a `-` ends it, because Emacs ends
+/// The folder according to sage's description: `/` becomes `-` and dots stay; it ends with `-`, because Emacs ends
 /// directories with a slash.
 ///
 /// ```
@@ -12,7 +12,7 @@ pub fn sage_folder_name(dir: &str) -> String {
     format!("{}/", dir.trim_end_matches('/')).replace('/', "-")
 }
 
-/// The folder as sage names it since it follows Claude Code: `/` and `.` become `-`, and nothing is added.
+/// The folder since sage follows Claude Code: `/` and `.` become `-`, and nothing is added.
 pub fn aligned_sage_folder_name(dir: &str) -> String {
     let without_slash = dir.trim_end_matches('/');
     documented_folder_name(if without_slash.is_empty() { dir } else { without_slash })
