@@ -53,7 +53,7 @@ fn a_history_is_one_document_and_its_repairs_are_told_beside_it() {
 
     Assistant: **Yes.**
     [exit 0]
-    clean: The session goes on after its last answer.
+    clean: The session continues after its last answer.
     ");
     let told = env.run(&["history", "s1#u1", "--for", "anthropic", "--json"]);
     assert_eq!(
@@ -78,7 +78,7 @@ fn a_history_is_one_document_and_its_repairs_are_told_beside_it() {
     );
     assert_snapshot!(env.run(&["history", "s2", "--for", "text"]).all(), @r"
     [exit 1]
-    clean: There is nothing in it that a model is told.
+    clean: There is no content for a model in it.
     Nothing to send. `scrollback show` prints what is in the session.
     ");
 }

@@ -1,11 +1,12 @@
-//! What people see as a line across the page: `data-*` parts for what nobody said.
+//! Dividers: `data-*` parts for events between messages, such as a compaction.
 
 use serde_json::{Value, json};
 
 use crate::model::message::Part;
+use crate::model::message::keys::object;
 use crate::model::record::{Compaction, Content, RecordId, Restore, Rewind};
 
-/// What came before was summed up.
+/// A compaction.
 pub(crate) fn compaction(record: &str, compaction: &Compaction) -> Part {
     let data = json!({
         "summary": compaction.summary, "trigger": compaction.trigger,
@@ -15,40 +16,35 @@ pub(crate) fn compaction(record: &str, compaction: &Compaction) -> Part {
     part(record, "compaction", data)
 }
 
-/// The compaction that such a part tells of.
+/// The compaction that such a part describes.
 pub(crate) fn compaction_of(parts: &[Part]) -> Compaction {
     let data = parts.iter().find_map(|part| if let Part::Data(data) = part { Some(&data.data) } else { None });
-    let told = |key: &str| data.and_then(|data| data.get(key));
-    let text = |key: &str| told(key).and_then(Value::as_str).map(str::to_owned);
-    let preserved = told("preserved").and_then(Value::as_array).into_iter().flatten();
+    let field = |key: &str| data.and_then(|data| data.get(key));
+    let text = |key: &str| field(key).and_then(Value::as_str).map(str::to_owned);
+    let preserved = field("preserved").and_then(Value::as_array).into_iter().flatten();
     Compaction {
         summary: text("summary"),
         trigger: text("trigger"),
-        tokens_before: told("tokensBefore").and_then(Value::as_u64),
-        tokens_after: told("tokensAfter").and_then(Value::as_u64),
+        tokens_before: field("tokensBefore").and_then(Value::as_u64),
+        tokens_after: field("tokensAfter").and_then(Value::as_u64),
         preserved: preserved.filter_map(Value::as_str).map(RecordId::from).collect(),
         cuts: true,
         ..Compaction::default()
     }
 }
 
-/// The agent failed.
+/// A failure of the agent.
 pub(crate) fn failure(record: &str, content: &Content) -> Part {
-    let texts = content
-        .parts
-        .iter()
-        .filter_map(|part| if let Part::Text(text) = part { Some(text.text.as_str()) } else { None });
-    let text = texts.collect::<Vec<_>>().join("\n");
-    part(record, "error", json!({"kind": content.error, "text": text}))
+    part(record, "error", json!({"kind": content.error, "text": content.text()}))
 }
 
-/// What went wrong, where a part tells that.
+/// The text of a part that describes a failure.
 pub(crate) fn text_of_failure(part: &Part) -> Option<&str> {
     let Part::Data(data) = part else { return None };
     data.data.get("text").and_then(Value::as_str).filter(|_| data.kind == "error")
 }
 
-/// The conversation went back, to the record that it goes on from.
+/// A rewind; `to` is the record that the conversation continues from.
 pub(crate) fn rewind(record: &str, rewind: &Rewind, to: Option<&str>) -> Part {
     part(record, "rewind", json!({"from": rewind.from, "to": to, "reason": rewind.reason}))
 }
@@ -58,10 +54,8 @@ pub(crate) fn restore(record: &str, restore: &Restore) -> Part {
     part(record, "restore", json!({"target": restore.target, "from": restore.from, "files": restore.files}))
 }
 
-fn part(record: &str, kind: &str, mut data: Value) -> Part {
-    if let Value::Object(data) = &mut data {
-        data.retain(|_, value| !value.is_null());
-        data.insert("record".to_owned(), record.into());
-    }
+fn part(record: &str, kind: &str, data: Value) -> Part {
+    let mut data = object(data);
+    data.insert("record".to_owned(), record.into());
     Part::data(kind, data)
 }

@@ -1,9 +1,9 @@
 //! Messages: what a person or an SDK sees of a session, in the shape of the AI SDK's `UIMessage`.
 //!
 //! Reading keeps everything: JSON → [`Message`] → JSON gives the same value, also for parts that are broken or
-//! unknown. Whether an SDK would take a message is another question; [`Message::for_sdk`] sees to that.
+//! unknown. [`Message::for_sdk`] makes a message valid for an SDK.
 
-mod keys;
+pub(crate) mod keys;
 mod model;
 mod part;
 mod read;
@@ -16,7 +16,7 @@ pub use part::{
     CustomPart, DataPart, FilePart, Part, ReasoningFilePart, ReasoningPart, SourceDocumentPart, SourceUrlPart,
     SteeringPart, StreamState, TextPart,
 };
-pub(crate) use part::{parts_from, provider_metadata};
+pub(crate) use part::{own_metadata, parts_from, provider_metadata};
 pub use sdk::{Sdk, UnknownSdk};
 pub use tool::{Approval, ToolKind, ToolPart, ToolState};
 pub use validate::{objection, takes};
@@ -26,10 +26,10 @@ use serde_json::{Map, Value};
 
 use keys::Keys;
 
-/// A turn longer than this goes on in a further message: a page must stay a page.
+/// A longer turn continues in a further message, so that a page stays small.
 pub(crate) const RESPONSES_PER_MESSAGE: usize = 100;
 
-/// One message of a conversation: who said it, and its parts in order.
+/// One message of a conversation: its role, and its parts in order.
 ///
 /// ```
 /// use scrollback::model::message::{Message, Part, Role, ToolPart, ToolState};
@@ -57,25 +57,25 @@ pub(crate) const RESPONSES_PER_MESSAGE: usize = 100;
 pub struct Message {
     /// Unique within the conversation.
     pub id: String,
-    /// Who said it.
+    /// Whose message it is.
     pub role: Role,
     /// What is known about the message: time, model, usage, …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Map<String, Value>>,
-    /// What was said and done, in order.
+    /// Its content, in order.
     pub parts: Vec<Part>,
-    /// Keys that the SDK does not define, and a `metadata` that is no object.
+    /// Keys that the SDK does not define, and a `metadata` that is not an object.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
 }
 
-/// Who said a message.
+/// Whose message it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Instructions to the model.
     System,
-    /// The person, or whatever prompts in their place.
+    /// The person, or a program that prompts in their place.
     User,
     /// The model, its tool calls and their results.
     Assistant,
@@ -88,21 +88,15 @@ impl Message {
     }
 }
 
-/// Fails only where there is no message: no `id`, no known `role`, or no list of `parts`.
+/// Fails only without an `id`, a known `role` or a list of `parts`.
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Message, D::Error> {
         let mut keys = Keys::new(Map::deserialize(deserializer)?);
-        let no = |key| D::Error::custom(format_args!("not a message: `{key}` is missing or of no use"));
-        let id = keys.string("id").ok_or_else(|| no("id"))?;
-        let role = keys.parsed("role").ok_or_else(|| no("role"))?;
-        let parts = keys.list("parts").ok_or_else(|| no("parts"))?;
-        Ok(Message {
-            id,
-            role,
-            metadata: keys.object("metadata"),
-            parts: parts.into_iter().map(Part::from).collect(),
-            extra: keys.rest(),
-        })
+        let invalid = |key| D::Error::custom(format_args!("not a message: `{key}` is missing or invalid"));
+        let id = keys.take("id").ok_or_else(|| invalid("id"))?;
+        let role = keys.take("role").ok_or_else(|| invalid("role"))?;
+        let parts = keys.take("parts").ok_or_else(|| invalid("parts"))?;
+        Ok(Message { id, role, parts, metadata: keys.take("metadata"), extra: keys.rest() })
     }
 }
 

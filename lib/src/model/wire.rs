@@ -9,10 +9,10 @@ use crate::model::issue::one_line;
 use crate::model::message::{FilePart, Part, ToolPart, ToolState};
 use crate::model::record::{Outcome, ToolResult};
 
-/// How the address of somebody in a room ends.
+/// The end of an address in a room.
 pub(crate) const IN_A_ROOM: &str = "@muc";
 
-/// The images that every API takes.
+/// The images that every API accepts.
 pub(crate) const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp"];
 
 fn is_plain(c: char) -> bool {
@@ -36,7 +36,7 @@ pub(crate) fn tool_name(name: &str, max: usize) -> Cow<'_, str> {
     }
     match name.chars().count() {
         0 => Cow::Borrowed("unknown"),
-        // Long names of one server begin alike.
+        // Long names of one server have the same beginning.
         count if count > max => Cow::Owned(id(name, max).into_owned()),
         _ => name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect(),
     }
@@ -53,12 +53,12 @@ pub(crate) fn name_sender(sender: Option<&str>, pieces: &mut [Value]) -> bool {
     false
 }
 
-/// What somebody's words begin with in a room.
+/// The sender's name before a message in a room.
 pub(crate) fn in_a_room(sender: Option<&str>) -> Option<String> {
     sender.filter(|sender| sender.ends_with(IN_A_ROOM)).map(|sender| format!("{}: ", one_line(sender)))
 }
 
-/// What a tool gave back, as texts and files; why it failed where it gave nothing.
+/// The output of a tool, as texts and files; the reason of its failure if there is no output.
 pub(crate) fn given(result: &ToolResult) -> Vec<Part> {
     let output: Vec<Part> = match &result.output {
         Value::Null => Vec::new(),
@@ -69,8 +69,7 @@ pub(crate) fn given(result: &ToolResult) -> Vec<Part> {
         },
         other => vec![Part::text(other.to_string())],
     };
-    let says_something = |part: &Part| !matches!(part, Part::Text(text) if text.text.is_empty());
-    let output: Vec<Part> = output.into_iter().filter(says_something).collect();
+    let output: Vec<Part> = output.into_iter().filter(|part| part.as_text() != Some("")).collect();
     match &result.outcome {
         Outcome::Failed(why) if output.is_empty() => vec![Part::text(or(why, "[the tool failed]"))],
         Outcome::Denied(why) if output.is_empty() => {
@@ -80,10 +79,10 @@ pub(crate) fn given(result: &ToolResult) -> Vec<Part> {
     }
 }
 
-/// The words of a document of Anthropic's API that is plain text.
+/// The text of a document of Anthropic's API that is plain text.
 pub(crate) fn document(block: &Value) -> Option<&str> {
     let is_text = block["type"] == "document" && block["source"]["type"] == "text";
-    block["source"]["data"].as_str().filter(|words| is_text && !words.trim().is_empty())
+    block["source"]["data"].as_str().filter(|text| is_text && !text.trim().is_empty())
 }
 
 fn or<'t>(text: &'t str, otherwise: &'t str) -> &'t str {
@@ -128,7 +127,7 @@ pub(crate) fn is_web_address(url: &str) -> bool {
     url.starts_with("https://") || url.starts_with("http://")
 }
 
-/// Stands for a file that an API does not take.
+/// The text that replaces a file that an API does not accept.
 pub(crate) fn file_words(file: &FilePart) -> String {
     match &file.filename {
         Some(name) => format!("[file {name} ({})]", file.media_type),
@@ -136,7 +135,7 @@ pub(crate) fn file_words(file: &FilePart) -> String {
     }
 }
 
-/// The result that a call carries itself, where the record is a whole message.
+/// The result that a call itself contains, in a record that is a whole message.
 pub(crate) fn own_result(call: &ToolPart, id: &str) -> Option<ToolResult> {
     let (output, outcome, preliminary) = match &call.state {
         ToolState::OutputAvailable { output, preliminary, .. } => {
@@ -149,13 +148,5 @@ pub(crate) fn own_result(call: &ToolPart, id: &str) -> Option<ToolResult> {
         | ToolState::ApprovalRequested { .. }
         | ToolState::ApprovalResponded { .. } => return None,
     };
-    Some(ToolResult {
-        call_id: id.to_owned(),
-        name: None,
-        output,
-        outcome,
-        preliminary,
-        duration_ms: None,
-        about: serde_json::Map::new(),
-    })
+    Some(ToolResult { preliminary, ..ToolResult::new(id.to_owned(), output, outcome) })
 }

@@ -143,8 +143,5 @@ impl Session {
 }
 
 fn sum(requests: HashMap<RequestId, Request<'_>>) -> Option<Usage> {
-    requests.into_values().map(|request| request.usage).reduce(|mut sum, usage| {
-        sum.add(usage);
-        sum
-    })
+    Usage::sum(requests.into_values().map(|request| request.usage))
 }

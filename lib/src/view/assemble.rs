@@ -82,7 +82,7 @@ impl MessageBuilder {
             }
             Body::Restore(restore) => {
                 self.parts.push(divider::restore(&record.id(), &restore));
-                self.about.plan(restore.todos);
+                self.about.set_todos(restore.todos);
             }
             Body::Snapshot(_) | Body::Title(_) | Body::Header(_) | Body::Other(_) => {}
         }
@@ -92,7 +92,7 @@ impl MessageBuilder {
         self.parts.append(&mut content.parts);
         self.notes.append(&mut content.notes);
         self.keep(std::mem::take(&mut content.results));
-        self.about.learn(record.at(), content);
+        self.about.add(record.at(), content);
     }
 
     fn answer(&mut self, record: RecordRef<'_>, mut content: Content) {
@@ -118,7 +118,7 @@ impl MessageBuilder {
         self.notes.append(&mut content.notes);
         self.keep(std::mem::take(&mut content.results));
         self.about.error |= record.is_failure();
-        self.about.learn(record.at(), content);
+        self.about.add(record.at(), content);
     }
 
     /// The summary may stand in a record of its own, which hangs on the one that cuts.
@@ -138,7 +138,7 @@ impl MessageBuilder {
     fn fail(&mut self, record: RecordRef<'_>, content: Content) {
         self.parts.push(divider::failure(&record.id(), &content));
         self.about.error = true;
-        self.about.learn(record.at(), content);
+        self.about.add(record.at(), content);
     }
 
     fn results(&mut self, record: RecordRef<'_>, mut content: Content) {

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use hashbrown::HashSet;
-use serde_json::Value;
 
 use crate::model::error::Result;
-use crate::model::message::Part;
+use crate::model::lenient::to_text;
+use crate::model::message::{Part, ToolPart};
 use crate::model::project;
 use crate::model::record::{Body, Kind, Outcome, RecordId, SessionId, TitleSource, ToolResult, Usage};
 use crate::session::read::open::ReadOptions;
@@ -172,11 +172,11 @@ impl Session {
         prompts.sort_by_key(rank);
         let mut found = None;
         for prompt in prompts.into_iter().take(PROMPTS_LOOKED_AT) {
-            let words = shorten(&text_of(&prompt.body()?), PREVIEW_CHARS);
-            if !words.is_empty() && !is_wrapped(&words) {
-                return Ok(Some(words));
+            let text = shorten(&text_of(&prompt.body()?), PREVIEW_CHARS);
+            if !text.is_empty() && !is_wrapped(&text) {
+                return Ok(Some(text));
             }
-            found = found.or(Some(words).filter(|words| !words.is_empty()));
+            found = found.or(Some(text).filter(|text| !text.is_empty()));
         }
         Ok(found)
     }
@@ -188,13 +188,10 @@ impl RecordRef<'_> {
         let body = self.body()?;
         let place = self.place();
         let content = body.content();
-        let call = |part: &Part| match part {
-            Part::Tool(call) => Some(CallRow {
-                id: call.call_id.clone(),
-                name: call.name.clone(),
-                input: call.input().cloned().unwrap_or_default(),
-            }),
-            _ => None,
+        let call = |call: &ToolPart| CallRow {
+            id: call.call_id.clone(),
+            name: call.name.clone(),
+            input: call.input().cloned().unwrap_or_default(),
         };
         let result = |result: &ToolResult| ResultRow {
             call_id: result.call_id.clone(),
@@ -213,8 +210,8 @@ impl RecordRef<'_> {
             sidechain: self.is_sidechain(),
             on_branch,
             text: shorten(&text_of(&body), PREVIEW_CHARS),
-            tool_calls: content.map(|content| content.parts.iter().filter_map(call).collect()).unwrap_or_default(),
-            tool_results: content.map(|content| content.results.iter().map(result).collect()).unwrap_or_default(),
+            tool_calls: content.iter().flat_map(|content| &content.parts).filter_map(Part::as_call).map(call).collect(),
+            tool_results: content.iter().flat_map(|content| &content.results).map(result).collect(),
         })
     }
 }
@@ -225,23 +222,15 @@ fn name(record: RecordRef<'_>) -> RecordId {
 
 /// The text of a record, or what represents it.
 fn text_of(body: &Body) -> String {
-    let words = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
-    };
     match body {
         Body::User(content)
         | Body::Assistant(content)
         | Body::ToolResult(content)
         | Body::Attachment(content)
         | Body::System(content) => {
-            let texts = content
-                .parts
-                .iter()
-                .filter_map(|part| if let Part::Text(text) = part { Some(text.text.clone()) } else { None });
+            let texts = content.parts.iter().filter_map(Part::as_text).map(str::to_owned);
             let results = content.results.iter().map(|result| match &result.outcome {
-                Outcome::Done => words(&result.output),
+                Outcome::Done => to_text(&result.output),
                 Outcome::Failed(why) => why.clone(),
                 Outcome::Denied(why) => why.clone().unwrap_or_default(),
             });

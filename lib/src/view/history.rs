@@ -16,25 +16,26 @@ mod fluux;
 mod gemini;
 mod last;
 mod openai;
+mod model_part;
 mod openai_responses;
-mod pieces;
 mod resume;
 mod start;
 mod text;
 mod unique;
-mod wire;
 
 pub(crate) use resume::standing;
 pub use resume::{Resume, prepare_resume};
 pub(crate) use unique::UniqueIds;
 
+use std::borrow::Cow;
 use std::str::FromStr;
 
 use serde_json::Value;
 
 use crate::model::error::Result;
-use crate::model::message::{Part, Role, ToolPart};
+use crate::model::message::{FilePart, Part, Role, ToolPart};
 use crate::model::record::{Body, Content, RecordId, ToolResult};
+use crate::model::wire;
 use crate::session::{RecordRef, Session, State};
 
 /// The result that closes a call without one (reading rule 8).
@@ -64,7 +65,7 @@ pub struct History<'s> {
     pub turns: Vec<Turn<'s>>,
     /// How the branch ends, before anything was repaired.
     pub state: State,
-    /// What to tell the person who resumes.
+    /// A notice for the person who resumes.
     pub notice: String,
     /// What was repaired or left out.
     pub notes: Vec<Note>,
@@ -161,12 +162,25 @@ impl History<'_> {
         let item = |part| if let Part::Tool(call) = part { TurnItem::Call(call) } else { TurnItem::Part(part) };
         let items = parts.into_iter().map(item).chain(results.into_iter().map(TurnItem::Result));
         match self.turns.last_mut() {
-            // Results of one answer are given back together.
+            // Results of one answer are sent together.
             Some(turn) if (turn.origin, origin) == (TurnOrigin::Results, TurnOrigin::Results) => {
                 turn.items.extend(items)
             }
-            _ => self.turns.push(Turn { role, origin, items: items.collect(), records: Vec::new(), model, sender }),
+            _ => self.turns.push(Turn { items: items.collect(), model, sender, ..Turn::new(role, origin) }),
         }
+    }
+}
+
+impl<'s> Turn<'s> {
+    /// A turn without content.
+    fn new(role: Role, origin: TurnOrigin) -> Turn<'s> {
+        Turn { role, origin, items: Vec::new(), records: Vec::new(), model: None, sender: None }
+    }
+}
+
+impl TurnItem {
+    fn as_result(&self) -> Option<&ToolResult> {
+        if let TurnItem::Result(result) = self { Some(result) } else { None }
     }
 }
 
@@ -185,7 +199,7 @@ pub enum View {
     OpenAi,
     /// `input` of OpenAI's Responses API.
     OpenAiResponses,
-    /// ModelPart text.
+    /// Plain text.
     Text,
     /// `contents` of the Gemini API.
     Gemini,
@@ -215,18 +229,18 @@ impl View {
 
     /// Writes a history, message by message. Returns what this view changed or left out, besides the history's own notes.
     pub fn write(self, history: &History<'_>, emit: &mut dyn FnMut(Value)) -> Result<Vec<Note>> {
-        let mut out = self.say(history, emit)?;
+        let mut out = self.output(history, emit)?;
         out.notes.extend(out.filler);
         Ok(out.notes)
     }
 
-    fn say<'o>(self, history: &History<'_>, emit: &'o mut dyn FnMut(Value)) -> Result<ViewOutput<'o>> {
+    fn output<'o>(self, history: &History<'_>, emit: &'o mut dyn FnMut(Value)) -> Result<ViewOutput<'o>> {
         let mut out = ViewOutput { emit, notes: Vec::new(), filler: None };
         let as_sent = match self {
             View::Anthropic | View::OpenAi | View::OpenAiResponses | View::Text | View::Gemini => {
                 fluux::as_sent(history)
             }
-            // One makes the text itself; what the SDK makes of a message has its own rules.
+            // The first writes the text itself; the SDK has its own rules for a message.
             View::Fluux | View::AiSdk => None,
         };
         let history = as_sent.as_ref().unwrap_or(history);
@@ -285,5 +299,26 @@ impl ViewOutput<'_> {
     /// Notes what this view changes in a turn.
     pub(crate) fn note(&mut self, turn: &Turn<'_>, what: impl Into<String>) {
         self.notes.extend(turn.records.first().map(|record| Note::new(*record, what)));
+    }
+
+    /// Notes that something in a turn is not sent.
+    fn omit<T>(&mut self, turn: &Turn<'_>, what: &str) -> Option<T> {
+        self.note(turn, format!("{what} is not sent"));
+        None
+    }
+
+    /// The name of a tool, of at most `max` characters.
+    fn tool_name<'n>(&mut self, name: &'n str, max: usize, turn: &Turn<'_>) -> Cow<'n, str> {
+        let plain = wire::tool_name(name, max);
+        if plain != name {
+            self.note(turn, format!("the tool {name:?} is called {plain}: the API does not accept its name"));
+        }
+        plain
+    }
+
+    /// The text that replaces a file that the API does not accept.
+    fn file_as_text(&mut self, file: &FilePart, turn: &Turn<'_>) -> String {
+        self.note(turn, format!("a file of type {:?} is only named", file.media_type));
+        wire::file_words(file)
     }
 }

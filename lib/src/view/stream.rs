@@ -1,20 +1,18 @@
 //! A session while it grows: what changed in its messages since the last look.
 //!
 //! ```text
-//! bytes ─push─▶ Follower ─updates─▶ Update ─▶ Chunks ─▶ Chunk      a reader of the AI SDK
+//! bytes ─push─▶ Follower ─updates─▶ Update ─▶ Chunks ─▶ JSON       a reader of the AI SDK
 //! file  ─look─▶ Growing  ─updates─▶ Update ─▶ text, JSON           a person
 //! ```
 //!
 //! After each look, the messages sent so far are those that reading the whole file gives.
 
 mod call;
-mod chunk;
 mod chunks;
 mod following;
 mod growing;
 mod watch;
 
-pub use chunk::{Call, Chunk, DataChunk};
 pub use chunks::Chunks;
 pub use following::{Following, Moved};
 pub use growing::{Change, Growing, Look};

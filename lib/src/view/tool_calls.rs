@@ -110,10 +110,7 @@ pub fn of<'a>(conversation: &'a Conversation<'_, '_>) -> impl Iterator<Item = Re
         .filter_map(move |at| Some((at, conversation.message(at)?)))
         .map(|(at, message)| {
             let message = message?;
-            let calls = message
-                .parts
-                .iter()
-                .filter_map(|part| if let Part::Tool(call) = part { Some(call.as_ref()) } else { None });
+            let calls = message.parts.iter().filter_map(Part::as_call);
             let mut times = Times::of(conversation, at);
             let row = |call: &ToolPart| {
                 let mut row = row(&message.id, call);

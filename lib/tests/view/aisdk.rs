@@ -16,7 +16,7 @@ use scrollback::session::Session;
 use scrollback::session::read::source::Source;
 use scrollback::view::conversation::Conversation;
 use scrollback::view::history::{History, NO_RESULT, View};
-use scrollback::view::stream::{Begin, Chunk, Chunks, Follower, Update};
+use scrollback::view::stream::{Begin, Chunks, Follower, Update};
 use serde_json::{Map, Value, json};
 
 const SDKS: [Sdk; 3] = [Sdk::V5, Sdk::V6, Sdk::V7];
@@ -239,8 +239,10 @@ fn every_sdk_reads_our_chunks_as_our_messages() {
             if pieces > 1 && follower.session(&crate::support::reading()).records().len() != session.records().len() {
                 continue; // A document: nobody appends to it.
             }
-            streamed += said.iter().filter(|chunk| matches!(chunk, Chunk::Start { .. })).count();
-            let is_whole = |chunk: &&Chunk| matches!(chunk, Chunk::Data(data) if data.transient && data.kind == "message" && data.data["role"] == "assistant");
+            streamed += said.iter().filter(|chunk| chunk["type"] == "start").count();
+            let is_whole = |chunk: &&Value| {
+                chunk["type"] == "data-message" && chunk["transient"] == true && chunk["data"]["role"] == "assistant"
+            };
             whole += said.iter().filter(is_whole).count();
             let ready: Vec<Message> = messages.iter().cloned().map(|message| message.for_sdk(sdk)).collect();
             let name = format!("{} in {pieces}, {sdk}", log.display());

@@ -147,7 +147,7 @@ fn what_only_the_model_can_read_is_sent_back_to_it() {
             r#"{"type":"web_search_call","status":"completed","action":{"type":"search","query":"q"}}"#,
         ]
     );
-    assert!(said(&session, View::Anthropic).contains("a piece that only another API has is not sent"));
+    assert!(said(&session, View::Anthropic).contains("content that only another API has is not sent"));
     let log = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":"Find it."}}
 {"type":"assistant","uuid":"a","parentUuid":"u","message":{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://example.com","encrypted_content":"E"}]},{"type":"text","text":"Found."}]}}"#;
     assert_eq!(
@@ -282,7 +282,7 @@ fn reasoning_that_led_to_nothing_does_not_end_a_history() {
     assert_eq!(history.notice, "The last answer was interrupted: nothing follows its thinking.");
     let (items, notes) = View::OpenAiResponses.messages(&history).unwrap();
     assert_eq!(items.last().unwrap()["type"], "function_call_output");
-    assert_eq!(notes[0].what, "reasoning that led to nothing is not sent");
+    assert_eq!(notes[0].what, "reasoning without an answer is not sent");
     // The developer instructs, and no user.
     assert_eq!(items[0]["role"], "developer");
     assert_eq!(View::OpenAi.messages(&history).unwrap().0[0]["role"], "developer");
@@ -292,7 +292,7 @@ fn reasoning_that_led_to_nothing_does_not_end_a_history() {
 fn a_session_that_nobody_answered_does_not_go_on_after_an_answer() {
     let session = story("u user: Go.\na < u assistant: Done.\nc < a compaction: Sum.");
     let history = History::of(&session, session.head().unwrap()).unwrap();
-    assert_eq!(history.notice, "The session goes on after the summary of what was said before.");
+    assert_eq!(history.notice, "The session continues after the summary of what came before.");
 }
 
 #[test]
@@ -359,7 +359,7 @@ fn a_message_in_a_role_that_nobody_knows_is_not_dropped_in_silence() {
 {"type":"message","role":"system","content":"Be kind.","msg_id":"s"}
 {"type":"message","role":"assistant","content":"Hi.","msg_id":"n"}"#;
     let said = said(&of_agent("fluux", log), View::Text);
-    assert_eq!(said, "\"User: Hello.\"\n\"Assistant: Hi.\"\nnote: s: nobody knows what it is; it is not sent");
+    assert_eq!(said, "\"User: Hello.\"\n\"Assistant: Hi.\"\nnote: s: its kind is unknown; it is not sent");
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn long_names_of_tools_are_cut_and_stay_apart() {
     let names: Vec<&str> = items.iter().filter_map(|item| item["name"].as_str()).collect();
     assert_eq!(names.iter().map(|name| name.len()).collect::<Vec<_>>(), [64, 64]);
     assert_ne!(names[0], names[1]);
-    assert!(notes[0].what.contains("the API does not take its name"));
+    assert!(notes[0].what.contains("the API does not accept its name"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
-//! Messages as a model is sent them: what `convertToModelMessages` of `ai` 7 makes of messages that it takes.
+//! Messages as they are sent to a model: what `convertToModelMessages` of `ai` 7 returns for valid messages.
 //!
 //! Each step of an answer is one message of the assistant, then one with the results of its tools. What only people see
-//! (data, sources) has no place there. Checked against the real package: `lib/tests/aisdk.rs`.
+//! (data, sources) is not sent. Checked against the real package: `lib/tests/view/aisdk.rs`.
 
 mod href;
 
@@ -9,13 +9,14 @@ use std::mem;
 
 use serde_json::{Map, Value, json};
 
-use super::{Approval, FilePart, Message, Part, Role, ToolKind, ToolPart, ToolState};
+use super::keys::{object, put};
+use super::{Approval, Message, Part, Role, ToolKind, ToolPart, ToolState};
 use href::href;
 
-/// What the SDK tells the model of a refusal without a reason.
-const DENIED: &str = "Tool call execution denied.";
+/// What the SDK sends to the model for a refusal without a reason.
+pub(super) const DENIED: &str = "Tool call execution denied.";
 
-/// What the SDK tells the model in place of an output of a tool that is gone.
+/// What the SDK sends in place of the output of a tool that no longer exists.
 const UNAVAILABLE: &str = "Tool output omitted because the tool is no longer available.";
 
 /// The model messages of these messages, which must be ready for SDK 7 ([`Message::for_sdk`]).
@@ -38,7 +39,8 @@ pub fn model_messages(messages: &[Message]) -> Vec<Value> {
             Role::System => sent.push(system(&message.parts)),
             Role::User => sent.push(json!({"role": "user", "content": user(&message.parts)})),
             Role::Assistant => {
-                let mut answer = Answer { sent: &mut sent, block: Vec::new(), asks: at >= last_user };
+                let asks = at >= last_user;
+                let mut answer = Answer { sent: &mut sent, content: Vec::new(), results: Vec::new(), asks };
                 message.parts.iter().for_each(|part| answer.take(part));
                 answer.send();
             }
@@ -55,115 +57,86 @@ fn system(parts: &[Part]) -> Value {
             options.extend(text.provider_metadata.clone().unwrap_or_default());
         }
     }
-    let mut message = Map::from_iter([("role".to_owned(), "system".into()), ("content".to_owned(), content.into())]);
-    put(&mut message, "providerOptions", Some(options).filter(|options| !options.is_empty()));
-    message.into()
+    let message = json!({"role": "system", "content": content});
+    with_options(message, Some(&options).filter(|options| !options.is_empty()))
 }
 
 fn user(parts: &[Part]) -> Vec<Value> {
-    parts.iter().filter_map(spoken).collect()
+    parts.iter().filter_map(text_or_file).collect()
 }
 
-/// A text or a file, as both sides can send it.
-fn spoken(part: &Part) -> Option<Value> {
-    match part {
-        Part::Text(part) => {
-            let text = json!({"type": "text", "text": part.text});
-            Some(with_options(text, part.provider_metadata.as_ref()))
-        }
-        Part::File(part) => Some(file(part)),
-        Part::Reasoning(_)
-        | Part::ReasoningFile(_)
-        | Part::SourceUrl(_)
-        | Part::SourceDocument(_)
-        | Part::Custom(_)
-        | Part::Steering(_)
-        | Part::StepStart
-        | Part::Tool(_)
-        | Part::Data(_)
-        | Part::Other(_) => None,
+/// A text or a file: both roles can send them.
+fn text_or_file(part: &Part) -> Option<Value> {
+    if let Part::Text(part) = part {
+        let text = json!({"type": "text", "text": part.text});
+        return Some(with_options(text, part.provider_metadata.as_ref()));
     }
-}
-
-fn file(part: &FilePart) -> Value {
+    let Part::File(part) = part else { return None };
     let data = match &part.provider_reference {
         Some(reference) => json!({"type": "reference", "reference": reference}),
         None => json!({"type": "url", "url": href(&part.url)}),
     };
-    let mut file = Map::from_iter([
-        ("type".to_owned(), "file".into()),
-        ("mediaType".to_owned(), part.media_type.clone().into()),
-        ("data".to_owned(), data),
-    ]);
-    put(&mut file, "filename", part.filename.clone());
-    with_options(file.into(), part.provider_metadata.as_ref())
+    let mut file = json!({"type": "file", "mediaType": part.media_type, "data": data});
+    if let Some(name) = &part.filename {
+        file["filename"] = name.as_str().into();
+    }
+    Some(with_options(file, part.provider_metadata.as_ref()))
 }
 
 /// One message of the assistant, step by step.
-struct Answer<'a, 'm> {
+struct Answer<'a> {
     sent: &'a mut Vec<Value>,
-    /// The step's parts so far.
-    block: Vec<&'m Part>,
-    /// Questions to the person still count: no prompt came after them.
+    /// The step's content so far, and the results of its calls.
+    content: Vec<Value>,
+    results: Vec<Value>,
+    /// Open questions to the user are sent: no prompt followed them.
     asks: bool,
 }
 
-impl<'m> Answer<'_, 'm> {
-    fn take(&mut self, part: &'m Part) {
-        match part {
-            Part::StepStart => self.send(),
-            Part::Steering(content) => {
+impl Answer<'_> {
+    fn take(&mut self, part: &Part) {
+        let content = match part {
+            Part::StepStart => return self.send(),
+            Part::Steering(steering) => {
                 self.send();
-                self.sent.push(json!({"role": "user", "content": user(&content.parts)}));
+                return self.sent.push(json!({"role": "user", "content": user(&steering.parts)}));
             }
-            Part::Tool(call) if matches!(call.state, ToolState::ApprovalRequested { .. }) && !self.asks => {}
-            Part::Text(_)
-            | Part::Reasoning(_)
-            | Part::ReasoningFile(_)
-            | Part::File(_)
-            | Part::Custom(_)
-            | Part::Tool(_)
-            | Part::Data(_) => self.block.push(part),
-            Part::SourceUrl(_) | Part::SourceDocument(_) | Part::Other(_) => {}
-        }
+            Part::Tool(call) if matches!(call.state, ToolState::ApprovalRequested { .. }) && !self.asks => return,
+            Part::Tool(call) => {
+                add_call(call, &mut self.content);
+                return add_results(call, &mut self.results);
+            }
+            Part::Text(_) | Part::File(_) => return self.content.extend(text_or_file(part)),
+            Part::Reasoning(part) => {
+                let reasoning = json!({"type": "reasoning", "text": part.text});
+                with_options(reasoning, part.provider_metadata.as_ref())
+            }
+            Part::ReasoningFile(part) => {
+                let data = json!({"type": "url", "url": href(&part.url)});
+                let file = json!({"type": "reasoning-file", "data": data, "mediaType": part.media_type});
+                with_options(file, part.provider_metadata.as_ref())
+            }
+            Part::Custom(part) => {
+                let custom = json!({"type": "custom", "kind": part.kind});
+                with_options(custom, part.provider_metadata.as_ref())
+            }
+            Part::SourceUrl(_) | Part::SourceDocument(_) | Part::Data(_) | Part::Other(_) => return,
+        };
+        self.content.push(content);
     }
 
-    /// Sends the step: what the model said, then what its tools gave back.
+    /// Sends the step: the model's content, then the results of its tools.
     fn send(&mut self) {
-        let (mut said, mut results) = (Vec::new(), Vec::new());
-        for part in mem::take(&mut self.block) {
-            match part {
-                Part::Reasoning(part) => {
-                    let thought = json!({"type": "reasoning", "text": part.text});
-                    said.push(with_options(thought, part.provider_metadata.as_ref()));
-                }
-                Part::ReasoningFile(part) => {
-                    let data = json!({"type": "url", "url": href(&part.url)});
-                    let file = json!({"type": "reasoning-file", "data": data, "mediaType": part.media_type});
-                    said.push(with_options(file, part.provider_metadata.as_ref()));
-                }
-                Part::Custom(part) => {
-                    let custom = json!({"type": "custom", "kind": part.kind});
-                    said.push(with_options(custom, part.provider_metadata.as_ref()));
-                }
-                Part::Tool(call) => {
-                    call_of(call, &mut said);
-                    results_of(call, &mut results);
-                }
-                part => said.extend(spoken(part)),
-            }
-        }
-        for (role, content) in [("assistant", said), ("tool", results)] {
+        for (role, content) in [("assistant", &mut self.content), ("tool", &mut self.results)] {
             if !content.is_empty() {
-                self.sent.push(json!({"role": role, "content": content}));
+                self.sent.push(json!({"role": role, "content": mem::take(content)}));
             }
         }
     }
 }
 
-/// The call, the question whether it may run, and the result of a tool that the provider ran itself.
-fn call_of(call: &ToolPart, content: &mut Vec<Value>) {
-    let mut made = named("tool-call", call);
+/// Adds the call, the question whether it may run, and the result of a tool that the provider ran itself.
+fn add_call(call: &ToolPart, content: &mut Vec<Value>) {
     let failed = matches!(call.state, ToolState::OutputError { .. });
     let input = match &call.state {
         ToolState::InputStreaming { .. } => return,
@@ -173,11 +146,12 @@ fn call_of(call: &ToolPart, content: &mut Vec<Value>) {
         }
         _ => call.input().cloned(),
     };
-    put(&mut made, "input", input);
-    put(&mut made, "providerExecuted", call.provider_executed);
+    let mut item = named("tool-call", call);
+    put(&mut item, "input", input);
+    put(&mut item, "providerExecuted", call.provider_executed);
     let of_result = call.result_provider_metadata.as_ref();
     let of_call = call.call_provider_metadata.as_ref();
-    content.push(with_options(made.into(), of_call.or(of_result.filter(|_| failed))));
+    content.push(with_options(item.into(), of_call.or(of_result.filter(|_| failed))));
     content.extend(call.approval().map(|approval| question(call, approval)));
     if call.provider_executed == Some(true) {
         let output = match &call.state {
@@ -185,46 +159,32 @@ fn call_of(call: &ToolPart, content: &mut Vec<Value>) {
             ToolState::OutputError { error_text, .. } => json!({"type": "error-json", "value": error_text}),
             _ => return,
         };
-        let mut result = named("tool-result", call);
-        result.insert("output".to_owned(), output);
-        content.push(with_options(result.into(), of_result.or(of_call)));
+        content.push(result(call, output, of_result.or(of_call)));
     }
 }
 
 fn question(call: &ToolPart, approval: &Approval) -> Value {
-    let mut question = Map::from_iter([
-        ("type".to_owned(), "tool-approval-request".into()),
-        ("approvalId".to_owned(), approval.id.clone().into()),
-        ("toolCallId".to_owned(), call.call_id.clone().into()),
-    ]);
-    put(&mut question, "isAutomatic", approval.is_automatic);
-    put(&mut question, "reason", approval.request_reason.clone());
+    let mut question =
+        object(json!({"type": "tool-approval-request", "approvalId": approval.id, "toolCallId": call.call_id,
+               "isAutomatic": approval.is_automatic, "reason": approval.request_reason}));
     put(&mut question, "inputSchemaInput", approval.input_schema_input.clone());
     put(&mut question, "signature", approval.signature.clone());
     question.into()
 }
 
-/// The person's answer, and what the tool gave back.
-fn results_of(call: &ToolPart, results: &mut Vec<Value>) {
-    let provided = call.provider_executed == Some(true);
+/// Adds the user's answer, and the tool's output.
+fn add_results(call: &ToolPart, results: &mut Vec<Value>) {
     let answer = call.approval().and_then(|approval| Some((approval, approval.approved?)));
-    if let Some((approval, approved)) = answer {
-        let mut told = Map::from_iter([
-            ("type".to_owned(), "tool-approval-response".into()),
-            ("approvalId".to_owned(), approval.id.clone().into()),
-            ("approved".to_owned(), approved.into()),
-        ]);
-        put(&mut told, "reason", approval.reason.clone());
-        put(&mut told, "providerExecuted", call.provider_executed);
-        results.push(told.into());
-    }
+    results.extend(answer.map(|(approval, approved)| {
+        let response = json!({"type": "tool-approval-response", "approvalId": approval.id, "approved": approved,
+                   "reason": approval.reason, "providerExecuted": call.provider_executed});
+        object(response).into()
+    }));
     let output = match (&call.state, answer) {
         (ToolState::ApprovalResponded { .. }, Some((approval, false))) => {
-            let mut denied = Map::from_iter([("type".to_owned(), "execution-denied".into())]);
-            put(&mut denied, "reason", approval.reason.clone());
-            denied.into()
+            object(json!({"type": "execution-denied", "reason": approval.reason})).into()
         }
-        _ if provided => return,
+        _ if call.provider_executed == Some(true) => return,
         (ToolState::OutputDenied { approval, .. }, _) => {
             json!({"type": "error-text", "value": approval.reason.as_deref().unwrap_or(DENIED)})
         }
@@ -232,38 +192,31 @@ fn results_of(call: &ToolPart, results: &mut Vec<Value>) {
         (ToolState::OutputAvailable { output, .. }, _) => output_of(call, output.as_ref()),
         _ => return,
     };
-    let mut result = named("tool-result", call);
-    result.insert("output".to_owned(), output);
-    results.push(with_options(result.into(), call.call_provider_metadata.as_ref()));
+    results.push(result(call, output, call.call_provider_metadata.as_ref()));
 }
 
 fn output_of(call: &ToolPart, output: Option<&Value>) -> Value {
-    let gone = call.kind == ToolKind::Dynamic && call.extra.get("dynamic") == Some(&Value::Bool(false));
+    let is_gone = call.kind == ToolKind::Dynamic && call.extra.get("dynamic") == Some(&Value::Bool(false));
     match output {
-        _ if gone => json!({"type": "text", "value": UNAVAILABLE}),
+        _ if is_gone => json!({"type": "text", "value": UNAVAILABLE}),
         Some(Value::String(text)) => json!({"type": "text", "value": text}),
         output => json!({"type": "json", "value": output}),
     }
 }
 
+fn result(call: &ToolPart, output: Value, options: Option<&Map<String, Value>>) -> Value {
+    let mut result = named("tool-result", call);
+    result.insert("output".to_owned(), output);
+    with_options(result.into(), options)
+}
+
 fn named(kind: &str, call: &ToolPart) -> Map<String, Value> {
-    Map::from_iter([
-        ("type".to_owned(), kind.into()),
-        ("toolCallId".to_owned(), call.call_id.clone().into()),
-        ("toolName".to_owned(), call.name.clone().into()),
-    ])
+    object(json!({"type": kind, "toolCallId": call.call_id, "toolName": call.name}))
 }
 
 fn with_options(mut content: Value, options: Option<&Map<String, Value>>) -> Value {
-    if let (Value::Object(content), Some(options)) = (&mut content, options) {
-        content.insert("providerOptions".to_owned(), options.clone().into());
+    if let Some(options) = options {
+        content["providerOptions"] = options.clone().into();
     }
     content
-}
-
-/// JSON drops what JavaScript calls undefined.
-fn put(object: &mut Map<String, Value>, key: &str, value: Option<impl Into<Value>>) {
-    if let Some(value) = value {
-        object.insert(key.to_owned(), value.into());
-    }
 }

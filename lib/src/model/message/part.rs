@@ -1,32 +1,33 @@
 //! The parts of a message, one struct per part type of the AI SDK.
 //!
 //! Every struct has the keys that SDK 7 defines as fields and all others in `extra`; `extra` must not repeat a field.
-//! A part that does not fit its struct is [`Part::Other`], so reading never fails.
+//! A part that does not fit its struct is [`Part::Other`], so that reading never fails.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeMap};
 use serde_json::{Map, Value};
 
-use super::{ToolPart, keys::Keys, read};
+use super::keys::{Field, Keys, json_structs};
+use super::{ToolPart, read};
 
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 pub enum Part {
-    /// What was said.
+    /// A text.
     Text(TextPart),
-    /// What the model thought.
+    /// Reasoning of the model.
     Reasoning(ReasoningPart),
     /// A file or an image.
     File(FilePart),
-    /// A file that the model made while it thought (SDK 7).
+    /// A file that the model made while it reasoned (SDK 7).
     ReasoningFile(ReasoningFilePart),
     /// A web page that the model used.
     SourceUrl(SourceUrlPart),
     /// A document that the model used.
     SourceDocument(SourceDocumentPart),
-    /// Something only one provider understands (SDK 7).
+    /// Something that only one provider understands (SDK 7).
     Custom(CustomPart),
-    /// What the person said while the model was at work (SDK 7).
+    /// A message of the user while the model was working (SDK 7).
     #[serde(rename = "steering-message")]
     Steering(SteeringPart),
     /// The beginning of one response of the model.
@@ -42,26 +43,6 @@ pub enum Part {
     Other(Value),
 }
 
-/// What was said.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TextPart {
-    /// The text.
-    pub text: String,
-    /// What supports the text (SDK 7).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub citations: Option<Vec<Value>>,
-    /// Whether the text is complete.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<StreamState>,
-    /// One object per provider; ours is `scrollback`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider_metadata: Option<Map<String, Value>>,
-    /// All other keys.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
-}
-
 /// Whether a text is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -72,128 +53,89 @@ pub enum StreamState {
     Done,
 }
 
-/// What the model thought.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ReasoningPart {
-    /// The stream's id of this part.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub id: Option<String>,
-    /// The text; empty where the provider hides it.
-    pub text: String,
-    /// Whether the text is complete.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<StreamState>,
-    /// One object per provider; ours is `scrollback`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider_metadata: Option<Map<String, Value>>,
-    /// All other keys.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
-}
-
-/// A file or an image.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FilePart {
-    /// The IANA media type, or only its first half.
-    pub media_type: String,
-    /// The file's name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub filename: Option<String>,
-    /// Where it is: a web address or a `data:` URL with the content.
-    pub url: String,
-    /// The file's id at each provider it was uploaded to (SDK 7).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider_reference: Option<Map<String, Value>>,
-    /// One object per provider; ours is `scrollback`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider_metadata: Option<Map<String, Value>>,
-    /// All other keys.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
-}
-
-/// A file that the model made while it thought.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ReasoningFilePart {
-    /// The IANA media type.
-    pub media_type: String,
-    /// Where it is: a web address or a `data:` URL with the content.
-    pub url: String,
-    /// One object per provider; ours is `scrollback`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider_metadata: Option<Map<String, Value>>,
-    /// All other keys.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
-}
-
-/// A web page that the model used.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SourceUrlPart {
-    /// The source's id.
-    pub source_id: String,
-    /// The page's address.
-    pub url: String,
-    /// The page's title.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub title: Option<String>,
-    /// One object per provider; ours is `scrollback`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider_metadata: Option<Map<String, Value>>,
-    /// All other keys.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
-}
-
-/// A document that the model used.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SourceDocumentPart {
-    /// The source's id.
-    pub source_id: String,
-    /// The IANA media type.
-    pub media_type: String,
-    /// The document's title.
-    pub title: String,
-    /// The document's file name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub filename: Option<String>,
-    /// One object per provider; ours is `scrollback`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider_metadata: Option<Map<String, Value>>,
-    /// All other keys.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
-}
-
-/// Something only one provider understands.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CustomPart {
-    /// `<provider>.<type>`.
-    pub kind: String,
-    /// One object per provider; ours is `scrollback`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub provider_metadata: Option<Map<String, Value>>,
-    /// All other keys.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
-}
-
-/// What the person said while the model was at work.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct SteeringPart {
-    /// The message's id.
-    pub id: String,
-    /// Text and file parts.
-    pub parts: Vec<Part>,
-    /// All other keys.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+json_structs! {
+    /// A text.
+    TextPart {
+        /// The text.
+        "text" text: String,
+        /// The sources of the text (SDK 7).
+        "citations" citations: Option<Vec<Value>>,
+        /// Whether the text is complete.
+        "state" state: Option<StreamState>,
+        /// One object per provider; ours is `scrollback`.
+        "providerMetadata" provider_metadata: Option<Map<String, Value>>,
+    }
+    /// Reasoning of the model.
+    ReasoningPart {
+        /// The stream's id of this part.
+        "id" id: Option<String>,
+        /// The text; empty where the provider hides it.
+        "text" text: String,
+        /// Whether the text is complete.
+        "state" state: Option<StreamState>,
+        /// One object per provider; ours is `scrollback`.
+        "providerMetadata" provider_metadata: Option<Map<String, Value>>,
+    }
+    /// A file or an image.
+    FilePart {
+        /// The IANA media type, or only its first half.
+        "mediaType" media_type: String,
+        /// The file's name.
+        "filename" filename: Option<String>,
+        /// Where it is: a web address or a `data:` URL with the content.
+        "url" url: String,
+        /// The file's id at each provider it was uploaded to (SDK 7).
+        "providerReference" provider_reference: Option<Map<String, Value>>,
+        /// One object per provider; ours is `scrollback`.
+        "providerMetadata" provider_metadata: Option<Map<String, Value>>,
+    }
+    /// A file that the model made while it reasoned.
+    ReasoningFilePart {
+        /// The IANA media type.
+        "mediaType" media_type: String,
+        /// Where it is: a web address or a `data:` URL with the content.
+        "url" url: String,
+        /// One object per provider; ours is `scrollback`.
+        "providerMetadata" provider_metadata: Option<Map<String, Value>>,
+    }
+    /// A web page that the model used.
+    SourceUrlPart {
+        /// The source's id.
+        "sourceId" source_id: String,
+        /// The page's address.
+        "url" url: String,
+        /// The page's title.
+        "title" title: Option<String>,
+        /// One object per provider; ours is `scrollback`.
+        "providerMetadata" provider_metadata: Option<Map<String, Value>>,
+    }
+    /// A document that the model used.
+    SourceDocumentPart {
+        /// The source's id.
+        "sourceId" source_id: String,
+        /// The IANA media type.
+        "mediaType" media_type: String,
+        /// The document's title.
+        "title" title: String,
+        /// The document's file name.
+        "filename" filename: Option<String>,
+        /// One object per provider; ours is `scrollback`.
+        "providerMetadata" provider_metadata: Option<Map<String, Value>>,
+    }
+    /// Something that only one provider understands.
+    CustomPart {
+        /// `<provider>.<type>`.
+        "kind" kind: String,
+        /// One object per provider; ours is `scrollback`.
+        "providerMetadata" provider_metadata: Option<Map<String, Value>>,
+    }
+    /// A message of the user while the model was working.
+    SteeringPart {
+        /// The message's id.
+        "id" id: String,
+        /// Text and file parts.
+        "parts" parts: Vec<Part>,
+    }
 }
 
 /// An application's own part.
@@ -229,6 +171,30 @@ impl Part {
     pub fn data(kind: impl Into<String>, data: impl Into<Value>) -> Part {
         Part::Data(DataPart { kind: kind.into(), data: data.into(), ..DataPart::default() })
     }
+
+    /// The text of a text part.
+    pub fn as_text(&self) -> Option<&str> {
+        if let Part::Text(part) = self { Some(&part.text) } else { None }
+    }
+
+    /// The call of a tool part.
+    pub fn as_call(&self) -> Option<&ToolPart> {
+        if let Part::Tool(call) = self { Some(call) } else { None }
+    }
+
+    /// The provider metadata and the unknown keys of a part that has both.
+    pub(super) fn metadata_and_extra(&mut self) -> Option<(&mut Option<Map<String, Value>>, &mut Map<String, Value>)> {
+        match self {
+            Part::Text(part) => Some((&mut part.provider_metadata, &mut part.extra)),
+            Part::Reasoning(part) => Some((&mut part.provider_metadata, &mut part.extra)),
+            Part::File(part) => Some((&mut part.provider_metadata, &mut part.extra)),
+            Part::ReasoningFile(part) => Some((&mut part.provider_metadata, &mut part.extra)),
+            Part::SourceUrl(part) => Some((&mut part.provider_metadata, &mut part.extra)),
+            Part::SourceDocument(part) => Some((&mut part.provider_metadata, &mut part.extra)),
+            Part::Custom(part) => Some((&mut part.provider_metadata, &mut part.extra)),
+            Part::Steering(_) | Part::StepStart | Part::Tool(_) | Part::Data(_) | Part::Other(_) => None,
+        }
+    }
 }
 
 /// The parts of a message's content: a text, or a list of parts; `part` reads one.
@@ -242,9 +208,15 @@ pub(crate) fn parts_from(content: Value, part: impl Fn(Value) -> Part) -> Vec<Pa
     }
 }
 
-/// The metadata of a part that states these facts for one provider; `None` if there are none.
-pub(crate) fn provider_metadata(provider: &str, facts: Map<String, Value>) -> Option<Map<String, Value>> {
-    (!facts.is_empty()).then(|| Map::from_iter([(provider.to_owned(), facts.into())]))
+/// Our own object in a part's metadata, created where it is missing; `None` if something else is in its place.
+pub(crate) fn own_metadata(metadata: &mut Option<Map<String, Value>>) -> Option<&mut Map<String, Value>> {
+    let own = metadata.get_or_insert_default().entry("scrollback");
+    own.or_insert_with(|| Map::new().into()).as_object_mut()
+}
+
+/// The metadata of a part that has these fields for one provider; `None` if there are none.
+pub(crate) fn provider_metadata(provider: &str, fields: Map<String, Value>) -> Option<Map<String, Value>> {
+    (!fields.is_empty()).then(|| Map::from_iter([(provider.to_owned(), fields.into())]))
 }
 
 impl From<ToolPart> for Part {
@@ -256,8 +228,8 @@ impl From<ToolPart> for Part {
 impl From<Value> for Part {
     fn from(value: Value) -> Part {
         let Value::Object(object) = value else { return Part::Other(value) };
-        let mut keys = Keys::new(object);
-        read::part(&mut keys).unwrap_or_else(|| Part::Other(Value::Object(keys.rest())))
+        let mut keys = Keys::of_part(object);
+        read::part(&mut keys).unwrap_or_else(|| Part::Other(keys.into_object().into()))
     }
 }
 

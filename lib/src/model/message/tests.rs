@@ -53,7 +53,7 @@ fn what_is_no_message_is_an_error_that_names_the_key() {
         (json!({"id": "m", "role": "user", "content": "Hello"}), "parts"),
     ] {
         let error = serde_json::from_value::<Message>(broken).unwrap_err();
-        assert_eq!(error.to_string(), format!("not a message: `{key}` is missing or of no use"));
+        assert_eq!(error.to_string(), format!("not a message: `{key}` is missing or invalid"));
     }
 }
 

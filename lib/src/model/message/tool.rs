@@ -5,6 +5,8 @@ use std::borrow::Cow;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
+use super::keys::{Field, Keys, json_structs};
+
 /// A tool call with its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolPart {
@@ -117,36 +119,26 @@ pub enum ToolState {
     },
 }
 
-/// The question whether a call may run, and the answer once there is one.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Approval {
-    /// The question's id.
-    pub id: String,
-    /// The answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub approved: Option<bool>,
-    /// Why the answer is what it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// Whether a rule has answered in the person's place (SDK 7).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub is_automatic: Option<bool>,
-    /// Why the question was asked (SDK 7).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub request_reason: Option<String>,
-    /// Proves that the server asked this question (SDK 6 and 7).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub signature: Option<String>,
-    /// What the application shows with the question (SDK 6 and 7).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub descriptor: Option<Value>,
-    /// The input before the tool's schema transformed it (SDK 6 and 7).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub input_schema_input: Option<Value>,
-    /// All other keys.
-    #[serde(flatten)]
-    pub extra: Map<String, Value>,
+json_structs! {
+    /// The question whether a call may run, and the answer once there is one.
+    Approval {
+        /// The question's id.
+        "id" id: String,
+        /// The answer.
+        "approved" approved: Option<bool>,
+        /// The reason for the answer.
+        "reason" reason: Option<String>,
+        /// Whether a rule has answered instead of the user (SDK 7).
+        "isAutomatic" is_automatic: Option<bool>,
+        /// The reason for the question (SDK 7).
+        "requestReason" request_reason: Option<String>,
+        /// Proves that the server asked this question (SDK 6 and 7).
+        "signature" signature: Option<String>,
+        /// What the application shows with the question (SDK 6 and 7).
+        "descriptor" descriptor: Option<Value>,
+        /// The input before the tool's schema transformed it (SDK 6 and 7).
+        "inputSchemaInput" input_schema_input: Option<Value>,
+    }
 }
 
 impl ToolPart {

@@ -1,13 +1,13 @@
-//! Whether a major of the AI SDK takes a message as it is, by the rules of its own `validateUIMessages`.
+//! Whether a major version of the AI SDK accepts a message unchanged, by the rules of its own `validateUIMessages`.
 //!
-//! The rules are those of `ai` 5, 6 and 7; lib/tests/aisdk.rs asks the real packages about the same messages. Keys that a
-//! major does not know are no reason: it drops them. Which tools and data an application declares is not known here.
+//! The rules are those of `ai` 5, 6 and 7; `lib/tests/view/aisdk.rs` compares with the real packages. A key that a version does
+//! not know is valid, because it is dropped. Which tools and data an application declares is not known here.
 
 use serde_json::{Map, Value};
 
 use super::Sdk;
 
-/// What this SDK has against a list of messages: the first objection.
+/// Why this SDK rejects a list of messages: the first reason.
 pub fn objection(messages: &[Value], sdk: Sdk) -> Option<String> {
     if messages.is_empty() {
         return Some("a list without messages".to_owned());
@@ -16,24 +16,24 @@ pub fn objection(messages: &[Value], sdk: Sdk) -> Option<String> {
     messages.iter().enumerate().find_map(first)
 }
 
-/// Whether this SDK takes a message; the error is what it has against it.
+/// Whether this SDK accepts a message; the error is the reason why not.
 ///
 /// ```
 /// use scrollback::model::message::{Sdk, takes};
 /// use serde_json::json;
 ///
 /// assert_eq!(takes(&json!({"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Hello"}]}), Sdk::V7), Ok(()));
-/// let nothing_said = takes(&json!({"id": "m1", "role": "user", "parts": []}), Sdk::V7);
-/// assert_eq!(nothing_said, Err("a user message without parts".to_owned()));
+/// let without_parts = takes(&json!({"id": "m1", "role": "user", "parts": []}), Sdk::V7);
+/// assert_eq!(without_parts, Err("a user message without parts".to_owned()));
 /// ```
 pub fn takes(message: &Value, sdk: Sdk) -> Result<(), String> {
-    let message = message.as_object().ok_or("no object")?;
+    let message = message.as_object().ok_or("not an object")?;
     is(message, "id", Value::is_string, "a text")?;
     let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
     if !matches!(role, "system" | "user" | "assistant") {
         return Err("role is not system, user or assistant".to_owned());
     }
-    let parts = message.get("parts").and_then(Value::as_array).ok_or("parts is no list")?;
+    let parts = message.get("parts").and_then(Value::as_array).ok_or("parts is not a list")?;
     if parts.is_empty() && role != "assistant" {
         return Err(format!("a {role} message without parts"));
     }
@@ -47,41 +47,26 @@ type Verdict = Result<(), String>;
 type Object = Map<String, Value>;
 
 fn part(part: &Value, sdk: Sdk) -> Verdict {
-    let part = part.as_object().ok_or("no object")?;
-    let kind = part.get("type").and_then(Value::as_str).ok_or("type is no text")?;
+    let part = part.as_object().ok_or("not an object")?;
+    let kind = part.get("type").and_then(Value::as_str).ok_or("type is not a text")?;
     let of_sdk_7 = sdk >= Sdk::V7;
     match kind {
         "text" => {
-            text(part, "text")?;
+            texts(part, &["text"], &[])?;
             if of_sdk_7 && let Some(citations) = part.get("citations") {
-                citations.as_array().ok_or("citations is no list")?.iter().try_for_each(citation)?;
+                citations.as_array().ok_or("citations is not a list")?.iter().try_for_each(citation)?;
             }
-            streamed(part)
+            stream_state(part)
         }
         "reasoning" => {
-            text(part, "text")?;
-            optional_text(part, "id")?;
-            streamed(part)
+            texts(part, &["text"], &["id"])?;
+            stream_state(part)
         }
-        "custom" if of_sdk_7 => {
-            text(part, "kind")?;
-            provider_metadata(part, "providerMetadata")
-        }
-        "source-url" => {
-            texts(part, &["sourceId", "url"])?;
-            optional_text(part, "title")?;
-            provider_metadata(part, "providerMetadata")
-        }
-        "source-document" => {
-            texts(part, &["sourceId", "mediaType", "title"])?;
-            optional_text(part, "filename")?;
-            provider_metadata(part, "providerMetadata")
-        }
+        "custom" if of_sdk_7 => texts(part, &["kind"], &[]),
+        "source-url" => texts(part, &["sourceId", "url"], &["title"]),
+        "source-document" => texts(part, &["sourceId", "mediaType", "title"], &["filename"]),
         "file" => file(part, sdk),
-        "reasoning-file" if of_sdk_7 => {
-            texts(part, &["mediaType", "url"])?;
-            provider_metadata(part, "providerMetadata")
-        }
+        "reasoning-file" if of_sdk_7 => texts(part, &["mediaType", "url"], &[]),
         "steering-message" if of_sdk_7 => steering(part),
         "step-start" => Ok(()),
         "dynamic-tool" => {
@@ -92,69 +77,52 @@ fn part(part: &Value, sdk: Sdk) -> Verdict {
         kind if kind.starts_with("tool-") => tool(part, sdk, true),
         kind if kind.starts_with("data-") => {
             optional_text(part, "id")?;
-            there(part, "data")
+            present(part, "data")
         }
         kind => Err(format!("no part of SDK {sdk} has the type {}", crate::model::issue::quoted(kind))),
     }
 }
 
-/// How a text ends, and what its provider says.
-fn streamed(part: &Object) -> Verdict {
-    optional(part, "state", |state| state == "streaming" || state == "done", "streaming or done")?;
-    provider_metadata(part, "providerMetadata")
+fn stream_state(part: &Object) -> Verdict {
+    optional(part, "state", |state| state == "streaming" || state == "done", "streaming or done")
 }
 
 fn file(part: &Object, sdk: Sdk) -> Verdict {
-    texts(part, &["mediaType", "url"])?;
-    optional_text(part, "filename")?;
-    if sdk >= Sdk::V7 {
-        let are_texts = |ids: &Value| ids.as_object().is_some_and(|ids| ids.values().all(Value::is_string));
-        optional(part, "providerReference", are_texts, "an object of texts")?;
-    }
-    provider_metadata(part, "providerMetadata")
+    let are_texts = |ids: &Value| ids.as_object().is_some_and(|ids| ids.values().all(Value::is_string));
+    texts(part, &["mediaType", "url"], &["filename"])?;
+    if sdk >= Sdk::V7 { optional(part, "providerReference", are_texts, "an object of texts") } else { Ok(()) }
 }
 
 fn steering(part: &Object) -> Verdict {
     text(part, "id")?;
-    for inner in part.get("parts").and_then(Value::as_array).ok_or("parts is no list")? {
-        let inner = inner.as_object().ok_or("a part in it is no object")?;
+    for inner in part.get("parts").and_then(Value::as_array).ok_or("parts is not a list")? {
+        let inner = inner.as_object().ok_or("a part in it is not an object")?;
         match inner.get("type").and_then(Value::as_str) {
-            Some("text") => {
-                text(inner, "text")?;
-                provider_metadata(inner, "providerMetadata")?;
-            }
+            Some("text") => texts(inner, &["text"], &[])?,
             Some("file") => file(inner, Sdk::V7)?,
-            _ => return Err("only texts and files belong in it".to_owned()),
+            _ => return Err("a part in it is neither a text nor a file".to_owned()),
         }
     }
     Ok(())
 }
 
-fn citation(citation: &Value) -> Verdict {
-    let citation = citation.as_object().ok_or("a citation is no object")?;
+pub(super) fn citation(citation: &Value) -> Verdict {
+    let citation = citation.as_object().ok_or("a citation is not an object")?;
     let source = citation.get("source").and_then(Value::as_object).ok_or("a citation without its source")?;
-    optional(source, "type", |kind| kind == "source", "source")?;
-    text(source, "type")?;
+    is(source, "type", |kind| kind == "source", "source")?;
     match source.get("sourceType").and_then(Value::as_str) {
-        Some("url") => {
-            texts(source, &["id", "url"])?;
-            optional_text(source, "title")?;
-        }
-        Some("document") => {
-            texts(source, &["id", "mediaType", "title"])?;
-            optional_text(source, "filename")?;
-        }
+        Some("url") => texts(source, &["id", "url"], &["title"])?,
+        Some("document") => texts(source, &["id", "mediaType", "title"], &["filename"])?,
         _ => return Err("a citation's source is neither url nor document".to_owned()),
     }
-    provider_metadata(source, "providerMetadata")?;
-    // JavaScript has one kind of number: 3.0 is whole, and so is what fits no integer of ours.
-    let whole = |number: &Value| number.as_f64().is_some_and(|number| number >= 0.0 && number.fract() == 0.0);
-    optional(citation, "startIndex", whole, "a whole number")?;
-    optional(citation, "endIndex", whole, "a whole number")?;
+    // JavaScript has one type of number: 3.0 is an integer, and so is a number that is too large for our integers.
+    let integer = |number: &Value| number.as_f64().is_some_and(|number| number >= 0.0 && number.fract() == 0.0);
+    optional(citation, "startIndex", integer, "a whole number")?;
+    optional(citation, "endIndex", integer, "a whole number")?;
     optional_text(citation, "citedText")
 }
 
-/// `approvals`: whether this SDK knows of approvals for tools of this kind.
+/// `approvals`: whether this SDK knows approvals for tools of this kind.
 fn tool(part: &Object, sdk: Sdk, approvals: bool) -> Verdict {
     text(part, "toolCallId")?;
     optional(part, "providerExecuted", Value::is_boolean, "true or false")?;
@@ -164,7 +132,7 @@ fn tool(part: &Object, sdk: Sdk, approvals: bool) -> Verdict {
     if sdk >= Sdk::V6 {
         optional(part, "toolMetadata", Value::is_object, "an object")?;
     }
-    let state = part.get("state").and_then(Value::as_str).ok_or("state is no text")?;
+    let state = part.get("state").and_then(Value::as_str).ok_or("state is not a text")?;
     let has_result = matches!(state, "output-available" | "output-error");
     if sdk >= Sdk::V6 || state != "input-streaming" {
         provider_metadata(part, "callProviderMetadata")?;
@@ -181,12 +149,12 @@ fn tool(part: &Object, sdk: Sdk, approvals: bool) -> Verdict {
         }
         "output-error" => text(part, "errorText")?,
         "output-available" => {
-            there(part, "input")?;
-            there(part, "output")?;
+            present(part, "input")?;
+            present(part, "output")?;
             optional(part, "preliminary", Value::is_boolean, "true or false")?;
         }
-        "input-available" => there(part, "input")?,
-        "approval-requested" | "approval-responded" | "output-denied" if approvals => there(part, "input")?,
+        "input-available" => present(part, "input")?,
+        "approval-requested" | "approval-responded" | "output-denied" if approvals => present(part, "input")?,
         state => return Err(format!("no tool of SDK {sdk} has the state {}", crate::model::issue::quoted(state))),
     }
     if state != "output-available" {
@@ -198,24 +166,24 @@ fn tool(part: &Object, sdk: Sdk, approvals: bool) -> Verdict {
     if approvals { approval(part, state, sdk) } else { Ok(()) }
 }
 
-/// Which answer each state demands.
+/// Checks the answer that each state needs.
 fn approval(part: &Object, state: &str, sdk: Sdk) -> Verdict {
-    let told = part.get("approval");
+    let stated = part.get("approval");
     let answer: &[Value] = match state {
         "approval-requested" => &[],
         "approval-responded" => &[Value::Bool(true), Value::Bool(false)],
         "output-denied" => &[Value::Bool(false)],
-        "output-available" | "output-error" if told.is_none() => return Ok(()),
+        "output-available" | "output-error" if stated.is_none() => return Ok(()),
         "output-available" | "output-error" => &[Value::Bool(true)],
         state => return never(part, "approval", state),
     };
-    let approval = told.and_then(Value::as_object).ok_or_else(|| format!("{state} without an approval"))?;
+    let approval = stated.and_then(Value::as_object).ok_or_else(|| format!("{state} without an approval"))?;
     text(approval, "id")?;
     if answer.is_empty() {
         never(approval, "approved", state)?;
         never(approval, "reason", state)?;
     } else {
-        is(approval, "approved", |value| answer.contains(value), "the answer that its state has")?;
+        is(approval, "approved", |value| answer.contains(value), "the answer that its state needs")?;
         optional_text(approval, "reason")?;
     }
     if sdk >= Sdk::V6 {
@@ -233,8 +201,11 @@ fn provider_metadata(part: &Object, key: &str) -> Verdict {
     optional(part, key, one_each, "one object per provider")
 }
 
-fn texts(part: &Object, keys: &[&str]) -> Verdict {
-    keys.iter().try_for_each(|key| text(part, key))
+/// Checks the texts that a part must have and those that it can have, and its provider metadata.
+fn texts(part: &Object, required: &[&str], optional: &[&str]) -> Verdict {
+    required.iter().try_for_each(|key| text(part, key))?;
+    optional.iter().try_for_each(|key| optional_text(part, key))?;
+    provider_metadata(part, "providerMetadata")
 }
 
 fn text(part: &Object, key: &str) -> Verdict {
@@ -246,7 +217,7 @@ fn optional_text(part: &Object, key: &str) -> Verdict {
 }
 
 fn is(part: &Object, key: &str, fits: impl Fn(&Value) -> bool, what: &str) -> Verdict {
-    there(part, key)?;
+    present(part, key)?;
     optional(part, key, fits, what)
 }
 
@@ -254,10 +225,10 @@ fn optional(part: &Object, key: &str, fits: impl Fn(&Value) -> bool, what: &str)
     if part.get(key).is_none_or(fits) { Ok(()) } else { Err(format!("{key} is not {what}")) }
 }
 
-fn there(part: &Object, key: &str) -> Verdict {
+fn present(part: &Object, key: &str) -> Verdict {
     if part.contains_key(key) { Ok(()) } else { Err(format!("{key} is missing")) }
 }
 
 fn never(part: &Object, key: &str, state: &str) -> Verdict {
-    if part.contains_key(key) { Err(format!("{key} does not go with {state}")) } else { Ok(()) }
+    if part.contains_key(key) { Err(format!("{key} is not allowed with {state}")) } else { Ok(()) }
 }

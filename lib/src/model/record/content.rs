@@ -15,9 +15,8 @@ pub(crate) enum ContentItem {
 impl Content {
     /// Adds a later piece of the same message.
     ///
-    /// Parts, results, notes and metadata are added. Who said it, where, by which model and why it failed stay as they
-    /// are once they are known; the usage, the task list and the thinking mode are those of the later piece, if it has
-    /// any.
+    /// Parts, results, notes and metadata are added. The sender, the context, the model and the error stay once they are
+    /// known; the usage, the task list and the thinking mode are those of the later piece, if it has any.
     pub(crate) fn merge(&mut self, later: Content) {
         self.parts.extend(later.parts);
         self.results.extend(later.results);
@@ -34,19 +33,13 @@ impl Content {
 
     /// The texts, one per line.
     pub(crate) fn text(&self) -> String {
-        let texts = self
-            .parts
-            .iter()
-            .filter_map(|part| if let Part::Text(part) = part { Some(&*part.text) } else { None });
-        texts.collect::<Vec<_>>().join("\n")
+        self.parts.iter().filter_map(Part::as_text).collect::<Vec<_>>().join("\n")
     }
 
-    /// The calls that wait for their results: the id and the tool's name of each.
+    /// The calls without a result: the id and the tool's name of each.
     pub(crate) fn open_calls(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.parts.iter().filter_map(|part| match part {
-            Part::Tool(call) if call.is_open() => Some((call.call_id.as_str(), call.name.as_str())),
-            _ => None,
-        })
+        let open = self.parts.iter().filter_map(Part::as_call).filter(|call| call.is_open());
+        open.map(|call| (call.call_id.as_str(), call.name.as_str()))
     }
 
     /// An id that two calls of one response share.
@@ -67,7 +60,7 @@ impl Content {
 }
 
 impl ToolResult {
-    /// A final result about whose run nothing else is known.
+    /// A final result without further facts.
     pub(crate) fn new(call_id: String, output: Value, outcome: Outcome) -> ToolResult {
         let (name, preliminary, duration_ms, about) = (None, false, None, Map::new());
         ToolResult { call_id, name, output, outcome, preliminary, duration_ms, about }

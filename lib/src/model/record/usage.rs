@@ -70,6 +70,14 @@ impl Usage {
         })
     }
 
+    /// The sum of some usages; `None` if there are none.
+    pub(crate) fn sum(usages: impl Iterator<Item = Usage>) -> Option<Usage> {
+        usages.reduce(|mut sum, usage| {
+            sum.add(usage);
+            sum
+        })
+    }
+
     /// Adds another request's tokens. A hostile file cannot make it overflow.
     pub fn add(&mut self, other: Usage) {
         let sum = |known: &mut Option<u64>, more: Option<u64>| {

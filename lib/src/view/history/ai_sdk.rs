@@ -1,5 +1,5 @@
-//! A history as the model messages of the AI SDK: what `convertToModelMessages` of `ai` 7 makes of the messages that the
-//! turns are, every open call failed.
+//! A history as the model messages of the AI SDK: what `convertToModelMessages` of `ai` 7 returns for the turns as messages,
+//! with every open call failed.
 
 use hashbrown::HashMap;
 
@@ -17,7 +17,7 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
         let message = Message::new("", turn.role, parts(turn, results)?).for_sdk(Sdk::V7);
         for sent in model_messages(&[message]) {
             if sent["content"].as_array().is_some_and(Vec::is_empty) || sent["content"] == "" {
-                out.note(turn, "it has nothing that a model is told; it is not sent");
+                out.note(turn, "it has no content for a model; it is not sent");
             } else {
                 out.message(sent);
             }
@@ -26,14 +26,10 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
     Ok(())
 }
 
-/// The parts of a message: each call with its result, and with what the agent noted of its run.
+/// The parts of a message: each call with its result, and with the agent's notes on its run.
 fn parts(turn: &Turn<'_>, results: Option<&Turn<'_>>) -> Result<Vec<Part>> {
-    let items = results.iter().flat_map(|turn| &turn.items);
-    let given = items.filter_map(|item| match item {
-        TurnItem::Result(result) => Some((result.call_id.as_str(), result)),
-        TurnItem::Part(_) | TurnItem::Call(_) => None,
-    });
-    let given: HashMap<&str, &ToolResult> = given.collect();
+    let given = results.iter().flat_map(|turn| &turn.items).filter_map(TurnItem::as_result);
+    let given: HashMap<&str, &ToolResult> = given.map(|result| (result.call_id.as_str(), result)).collect();
     let mut parts: Vec<Part> = Vec::new();
     for item in &turn.items {
         match item {

@@ -4,13 +4,14 @@
 //! signature, and only to the model that produced it.
 
 use hashbrown::HashSet;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::pieces::{IMAGES, ModelPart, data_url, failed, file_words, given, is_of_api, is_web_address, model_part};
-use super::{BEGINNING, History, Turn, TurnItem, TurnOrigin, ViewOutput, wire};
+use super::model_part::{ModelPart, is_of_api, model_part};
+use super::{BEGINNING, History, Turn, TurnItem, TurnOrigin, ViewOutput};
 use crate::model::error::Result;
 use crate::model::message::{FilePart, Part, ReasoningPart, Role, ToolPart};
-use crate::model::record::ToolResult;
+use crate::model::record::{Outcome, ToolResult};
+use crate::model::wire::{IMAGES, data_url, given, id, is_web_address, name_sender};
 
 /// The API has no limit for ids; agents' ids are shorter than this.
 const ID_CHARS: usize = 128;
@@ -55,7 +56,7 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
             }
             continue;
         }
-        wire::name_speaker(turn, &mut blocks);
+        name_sender(turn.sender.as_deref(), &mut blocks);
         if turn.origin == TurnOrigin::Instruction {
             out.note(turn, "an instruction is sent in the user's name");
         }
@@ -69,7 +70,7 @@ pub(super) fn beginning() -> Value {
     json!({"role": "user", "content": [{"type": "text", "text": BEGINNING}]})
 }
 
-/// MessageQueue in the making: roles take turns.
+/// Messages that are not complete yet: roles alternate.
 #[derive(Default)]
 struct MessageQueue<'h> {
     /// The message before, which continues if the current one is empty.
@@ -111,7 +112,7 @@ impl<'h> MessageQueue<'h> {
         let Some(mut current) = self.current.take() else { return };
         let is_thinking = |block: &Value| block["type"] == "thinking" || block["type"] == "redacted_thinking";
         while current.blocks.pop_if(|last| is_thinking(last)).is_some() {
-            out.note(current.turn, "thinking that led to nothing is not sent");
+            out.note(current.turn, "thinking without an answer is not sent");
         }
         if current.blocks.is_empty() {
             self.current = self.before.take();
@@ -167,34 +168,27 @@ impl BlockWriter<'_> {
             TurnItem::Result(result) => Some(self.result(result, out)),
             TurnItem::Part(Part::Data(data)) if self.is_own_file(&data.data) => Some(data.data.clone()),
             TurnItem::Part(part) => match model_part(part) {
-                ModelPart::Text(text) if text.trim().is_empty() => {
-                    out.note(self.turn, "a text of nothing but space is not sent");
-                    None
-                }
+                ModelPart::Text(text) if text.trim().is_empty() => out.omit(self.turn, "a text of only white space"),
                 ModelPart::Text(text) => Some(json!({"type": "text", "text": text})),
-                ModelPart::Reasoning(thought) => self.thinking(thought, out),
+                ModelPart::Reasoning(part) => self.thinking(part, out),
                 ModelPart::File(file) => Some(self.file(file, out)),
-                ModelPart::Foreign(data) if self.dialect == OWN && is_of_api(data, "block", KNOWN_BLOCKS) => {
+                ModelPart::Other { data: Some(data), .. }
+                    if self.dialect == OWN && is_of_api(data, "block", KNOWN_BLOCKS) =>
+                {
                     Some(data.data.clone())
                 }
-                ModelPart::Foreign(_) => self.leave("a piece that only another API has", out),
-                ModelPart::PeopleOnly(what) => self.leave(what, out),
+                ModelPart::Other { name, .. } => out.omit(self.turn, name),
             },
         }
     }
 
-    fn leave(&self, what: &str, out: &mut ViewOutput<'_>) -> Option<Value> {
-        out.note(self.turn, format!("{what} is not sent"));
-        None
-    }
-
     fn call(&self, call: &ToolPart, out: &mut ViewOutput<'_>) -> Value {
-        let name = wire::name(&call.name, NAME_CHARS, self.turn, out);
-        json!({"type": "tool_use", "id": wire::id(&call.call_id, ID_CHARS), "name": name, "input": call.arguments()})
+        let name = out.tool_name(&call.name, NAME_CHARS, self.turn);
+        json!({"type": "tool_use", "id": id(&call.call_id, ID_CHARS), "name": name, "input": call.arguments()})
     }
 
     fn result(&self, result: &ToolResult, out: &mut ViewOutput<'_>) -> Value {
-        let mut block = json!({"type": "tool_result", "tool_use_id": wire::id(&result.call_id, ID_CHARS)});
+        let mut block = json!({"type": "tool_result", "tool_use_id": id(&result.call_id, ID_CHARS)});
         match given(result).as_slice() {
             [] => {}
             [Part::Text(text)] => block["content"] = text.text.clone().into(),
@@ -208,24 +202,24 @@ impl BlockWriter<'_> {
                 block["content"] = content.collect();
             }
         }
-        if failed(result) {
+        if result.outcome != Outcome::Done {
             block["is_error"] = true.into();
         }
         block
     }
 
-    /// The API refuses thinking without a signature, and that of another model.
-    fn thinking(&self, thought: &ReasoningPart, out: &mut ViewOutput<'_>) -> Option<Value> {
-        let anthropic = thought.provider_metadata.as_ref().and_then(|metadata| metadata.get("anthropic"));
+    /// The API rejects thinking without a signature, and that of another model.
+    fn thinking(&self, part: &ReasoningPart, out: &mut ViewOutput<'_>) -> Option<Value> {
+        let anthropic = part.provider_metadata.as_ref().and_then(|metadata| metadata.get("anthropic"));
         let secret = |key: &str| anthropic.and_then(|ours| ours.get(key)).and_then(Value::as_str);
         let of_another = self.model.zip(self.turn.model.as_deref()).is_some_and(|(now, then)| now != then);
         if self.turn.role != Role::Assistant || of_another {
-            return self.leave("thinking of another model", out);
+            return out.omit(self.turn, "thinking of another model");
         }
         match (secret("signature").filter(|signature| !signature.is_empty()), secret("redactedData")) {
-            (Some(signature), _) => Some(json!({"type": "thinking", "thinking": thought.text, "signature": signature})),
+            (Some(signature), _) => Some(json!({"type": "thinking", "thinking": part.text, "signature": signature})),
             (None, Some(data)) => Some(json!({"type": "redacted_thinking", "data": data})),
-            (None, None) => self.leave("thinking without a signature", out),
+            (None, None) => out.omit(self.turn, "thinking without a signature"),
         }
     }
 
@@ -242,16 +236,13 @@ impl BlockWriter<'_> {
             _ => None,
         };
         let Some(source) = source else {
-            out.note(self.turn, format!("a file of type {:?} is only named", file.media_type));
-            return json!({"type": "text", "text": file_words(file)});
+            return json!({"type": "text", "text": out.file_as_text(file, self.turn)});
         };
-        let mut block = Map::new();
-        block.insert("type".to_owned(), if is_image { "image" } else { "document" }.into());
-        block.insert("source".to_owned(), source);
+        let mut block = json!({"type": if is_image { "image" } else { "document" }, "source": source});
         if let Some(name) = file.filename.as_deref().filter(|_| !is_image) {
-            block.insert("title".to_owned(), name.into());
+            block["title"] = name.into();
         }
-        block.into()
+        block
     }
 }
 
@@ -259,15 +250,9 @@ impl BlockWriter<'_> {
 fn pair_of_hosted(call: &ToolPart, results: &Turn<'_>) -> Option<Vec<Value>> {
     let is_its =
         |item: &&ToolResult| item.call_id == call.call_id && (item.output.is_array() || item.output.is_object());
-    let results = results
-        .items
-        .iter()
-        .filter_map(|item| if let TurnItem::Result(result) = item { Some(result) } else { None });
-    let result = results.into_iter().find(is_its)?;
-    let found =
-        json!({"type": format!("{}_tool_result", call.name), "tool_use_id": call.call_id, "content": result.output});
+    let result = results.items.iter().filter_map(TurnItem::as_result).find(is_its)?;
     Some(vec![
         json!({"type": "server_tool_use", "id": call.call_id, "name": call.name, "input": call.arguments()}),
-        found,
+        json!({"type": format!("{}_tool_result", call.name), "tool_use_id": call.call_id, "content": result.output}),
     ])
 }

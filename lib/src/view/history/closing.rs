@@ -14,7 +14,7 @@ pub(super) struct TurnDraft<'s> {
     pub(super) turn: Turn<'s>,
     /// The answer that it is, where the agent names answers.
     pub(super) group: Option<u64>,
-    /// By the call's place among the items. Most turns have one or none: a map for each would cost more than they say.
+    /// By the call's position among the items. Most turns have one or none, so that a map for each would cost too much.
     pub(super) results: Vec<Option<Box<(RecordRef<'s>, ToolResult)>>>,
 }
 
@@ -22,8 +22,8 @@ impl<'s> TurnDraft<'s> {
     /// The results of its calls, in the order of the calls or in the agent's own; a call without one gets a failed one.
     pub(super) fn close(&mut self, notes: &mut Vec<Note>) -> Option<Turn<'s>> {
         let last = self.turn.records.last().copied();
-        let mut turn = Turn { role: Role::User, origin: TurnOrigin::Results, ..blank() };
-        let (mut told, mut places) = (HashSet::new(), Vec::new());
+        let mut turn = Turn::new(Role::User, TurnOrigin::Results);
+        let (mut known, mut places) = (HashSet::new(), Vec::new());
         for (at, item) in self.turn.items.iter().enumerate() {
             let TurnItem::Call(call) = item else { continue };
             let result = match self.results.get_mut(at).and_then(Option::take).map(|result| *result) {
@@ -32,7 +32,7 @@ impl<'s> TurnDraft<'s> {
                         let what = format!("call {} has only a preliminary result; it is sent", call.call_id);
                         notes.push(Note::new(record, what));
                     }
-                    turn.records.extend(told.insert(record.order()).then_some(record));
+                    turn.records.extend(known.insert(record.order()).then_some(record));
                     places.push(Some(record.order()));
                     result
                 }
@@ -40,7 +40,7 @@ impl<'s> TurnDraft<'s> {
                     let what = format!("call {} has no result; it is closed by a failed one", call.call_id);
                     notes.extend(last.map(|record| Note::new(record, what)));
                     places.push(None);
-                    closing()
+                    ToolResult::new(String::new(), Value::Null, Outcome::Failed(NO_RESULT.to_owned()))
                 }
             };
             let (call_id, name) = (call.call_id.clone(), Some(call.name.clone()));
@@ -70,29 +70,4 @@ fn arrange(items: &mut Vec<TurnItem>, places: &[Option<usize>], order: ResultOrd
     let mut ranked: Vec<(usize, TurnItem)> = places.iter().map(rank).zip(items.drain(..)).collect();
     ranked.sort_by_key(|(rank, _)| *rank);
     items.extend(ranked.into_iter().map(|(_, item)| item));
-}
-
-/// An empty answer.
-pub(super) fn blank<'s>() -> Turn<'s> {
-    Turn {
-        role: Role::Assistant,
-        origin: TurnOrigin::Answer,
-        items: Vec::new(),
-        records: Vec::new(),
-        model: None,
-        sender: None,
-    }
-}
-
-/// The result of a call without one (reading rule 8).
-fn closing() -> ToolResult {
-    ToolResult {
-        call_id: String::new(),
-        name: None,
-        output: Value::Null,
-        outcome: Outcome::Failed(NO_RESULT.to_owned()),
-        preliminary: false,
-        duration_ms: None,
-        about: serde_json::Map::new(),
-    }
 }

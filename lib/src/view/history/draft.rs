@@ -2,7 +2,7 @@
 
 use hashbrown::HashMap;
 
-use super::closing::{TurnDraft, blank};
+use super::closing::TurnDraft;
 use super::start::ContextPolicy;
 use super::unique::UniqueIds;
 use super::{Note, Turn, TurnItem, TurnOrigin};
@@ -63,18 +63,18 @@ impl<'s> TurnDrafts<'s> {
     /// Adds a summary of the history before it.
     pub(super) fn summary(&mut self, record: RecordRef<'s>, summary: Option<String>) {
         let parts = summary.map(Part::text).into_iter().collect();
-        self.say(record, Role::User, TurnOrigin::Summary, Content { parts, ..Content::default() });
+        self.add_turn(record, Role::User, TurnOrigin::Summary, Content { parts, ..Content::default() });
     }
 
     fn add(&mut self, record: RecordRef<'s>, body: Body, block: AnswerBlock) {
         match body {
             Body::User(mut content) => {
                 self.results(record, std::mem::take(&mut content.results));
-                self.say(record, Role::User, TurnOrigin::Prompt, content);
+                self.add_turn(record, Role::User, TurnOrigin::Prompt, content);
             }
             // The agent reports a failure in the model's place.
             Body::Assistant(content) if record.is_failure() && content.model.is_none() => {
-                self.notes.push(Note::new(record, "it tells of a failure; it is not sent"));
+                self.notes.push(Note::new(record, "it reports a failure; it is not sent"));
             }
             Body::Assistant(content) => self.answer(record, content, block),
             Body::ToolResult(mut content) => {
@@ -82,26 +82,26 @@ impl<'s> TurnDrafts<'s> {
                 self.results(record, std::mem::take(&mut content.results));
                 // A message while the tools ran.
                 if !content.parts.is_empty() {
-                    self.say(record, Role::User, TurnOrigin::MidTurn, content);
+                    self.add_turn(record, Role::User, TurnOrigin::MidTurn, content);
                 }
             }
             Body::Attachment(mut content) => {
                 self.results(record, std::mem::take(&mut content.results));
                 match (content.to_model, self.context) {
-                    (true, _) => self.say(record, Role::User, TurnOrigin::Injected, content),
+                    (true, _) => self.add_turn(record, Role::User, TurnOrigin::Injected, content),
                     (false, ContextPolicy::Include) => {
                         // The agent's own data about it was not sent to the model.
                         content.parts.retain(|part| !matches!(part, Part::Data(data) if data.kind == "attachment"));
                         let role = if content.instructs { Role::System } else { Role::User };
                         if !content.parts.is_empty() {
-                            self.say(record, role, TurnOrigin::Context, content);
+                            self.add_turn(record, role, TurnOrigin::Context, content);
                         }
                     }
                     (false, ContextPolicy::Omit) => {}
                 }
             }
             Body::System(content) if content.to_model && !record.is_failure() => {
-                self.say(record, Role::System, TurnOrigin::Instruction, content);
+                self.add_turn(record, Role::System, TurnOrigin::Instruction, content);
             }
             // Notices are for people.
             Body::System(_) => {}
@@ -111,7 +111,7 @@ impl<'s> TurnDrafts<'s> {
                 }
             }
             Body::Other(_) if !record.is_side() => {
-                self.notes.push(Note::new(record, "nobody knows what it is; it is not sent"));
+                self.notes.push(Note::new(record, "its kind is unknown; it is not sent"));
             }
             Body::Other(_)
             | Body::Snapshot(_)
@@ -123,22 +123,23 @@ impl<'s> TurnDrafts<'s> {
     }
 
     /// Adds a turn that is not the model's.
-    fn say(&mut self, record: RecordRef<'s>, role: Role, origin: TurnOrigin, content: Content) {
+    fn add_turn(&mut self, record: RecordRef<'s>, role: Role, origin: TurnOrigin, content: Content) {
         (self.answer, self.in_items) = (None, false);
-        let mut turn =
-            Turn { role, origin, items: Vec::new(), records: vec![record], model: None, sender: content.sender };
+        let mut turn = Turn { records: vec![record], sender: content.sender, ..Turn::new(role, origin) };
         for part in content.parts {
             match part {
                 Part::Tool(call) => {
-                    self.notes
-                        .push(Note::new(record, format!("a call of {} that no model made is not sent", call.name)));
+                    self.notes.push(Note::new(
+                        record,
+                        format!("a call of {} that is not the model's is not sent", call.name),
+                    ));
                 }
                 Part::StepStart => {}
                 part => self.push_part(&mut turn, record, part),
             }
         }
         if turn.items.is_empty() {
-            self.notes.push(Note::new(record, "it says nothing; it is not sent"));
+            self.notes.push(Note::new(record, "it is empty; it is not sent"));
         } else {
             self.push(TurnDraft { turn, group: None, results: Vec::new() });
         }
@@ -155,7 +156,7 @@ impl<'s> TurnDrafts<'s> {
     fn push_part(&mut self, turn: &mut Turn<'s>, record: RecordRef<'s>, part: Part) {
         let is_empty = match &part {
             Part::Text(text) => text.text.is_empty(),
-            Part::Reasoning(thought) => thought.text.is_empty() && thought.provider_metadata.is_none(),
+            Part::Reasoning(part) => part.text.is_empty() && part.provider_metadata.is_none(),
             _ => false,
         };
         if is_empty {
@@ -167,25 +168,26 @@ impl<'s> TurnDrafts<'s> {
 
     fn answer(&mut self, record: RecordRef<'s>, content: Content, block: AnswerBlock) {
         let same = |draft: &TurnDraft<'_>| block.group.is_some() && draft.group == block.group;
-        let goes_on = self.answer.filter(|at| (block.item && self.in_items) || same(&self.drafts[*at]));
-        let mut at = match goes_on {
+        let continued = self.answer.filter(|at| (block.item && self.in_items) || same(&self.drafts[*at]));
+        let mut at = match continued {
             Some(at) => at,
             None => self.begin_answer(record, block.group),
         };
         let first = at;
         self.in_items = block.item;
-        let mut spoken = Vec::new();
+        let mut steering = Vec::new();
         for part in content.parts {
             match part {
                 Part::StepStart if self.drafts[at].turn.items.is_empty() => {}
                 Part::StepStart => {
-                    self.finish_step(record, &mut spoken);
+                    self.finish_step(record, &mut steering);
                     at = self.begin_answer(record, block.group);
                 }
                 Part::Tool(call) => self.call(record, at, call),
-                Part::Steering(content) => spoken.push(content.parts),
+                Part::Steering(content) => steering.push(content.parts),
                 part => {
-                    let mut draft = std::mem::replace(&mut self.drafts[at].turn, blank());
+                    let mut draft =
+                        std::mem::replace(&mut self.drafts[at].turn, Turn::new(Role::Assistant, TurnOrigin::Answer));
                     self.push_part(&mut draft, record, part);
                     self.drafts[at].turn = draft;
                 }
@@ -204,11 +206,11 @@ impl<'s> TurnDrafts<'s> {
             turn.records.push(record);
         }
         self.results(record, content.results);
-        self.finish_step(record, &mut spoken);
+        self.finish_step(record, &mut steering);
     }
 
     fn begin_answer(&mut self, record: RecordRef<'s>, group: Option<u64>) -> usize {
-        let turn = Turn { records: vec![record], ..blank() };
+        let turn = Turn { records: vec![record], ..Turn::new(Role::Assistant, TurnOrigin::Answer) };
         self.push(TurnDraft { turn, group, results: Vec::new() });
         let at = self.drafts.len() - 1;
         self.answer = Some(at);
@@ -216,9 +218,9 @@ impl<'s> TurnDrafts<'s> {
     }
 
     /// Adds messages that arrived during a step after its results.
-    fn finish_step(&mut self, record: RecordRef<'s>, spoken: &mut Vec<Vec<Part>>) {
-        for parts in spoken.drain(..) {
-            self.say(record, Role::User, TurnOrigin::MidTurn, Content { parts, ..Content::default() });
+    fn finish_step(&mut self, record: RecordRef<'s>, steering: &mut Vec<Vec<Part>>) {
+        for parts in steering.drain(..) {
+            self.add_turn(record, Role::User, TurnOrigin::MidTurn, Content { parts, ..Content::default() });
         }
     }
 
@@ -316,16 +318,15 @@ impl<'s> TurnDrafts<'s> {
             self.early.drain().flat_map(|(_, results)| results).collect();
         orphans.sort_by_key(|(record, _)| record.order());
         for (record, result) in orphans {
-            let what = format!("the result of call {} is not sent: the call is not there", result.call_id);
+            let what = format!("the result of call {} is not sent: its call is missing", result.call_id);
             self.notes.push(Note::new(record, what));
         }
         let mut turns = Vec::new();
         for mut draft in self.drafts {
             let results = draft.close(&mut self.notes);
             if draft.turn.items.is_empty() {
-                self.notes.extend(
-                    draft.turn.records.iter().map(|record| Note::new(*record, "it says nothing; it is not sent")),
-                );
+                self.notes
+                    .extend(draft.turn.records.iter().map(|record| Note::new(*record, "it is empty; it is not sent")));
                 continue;
             }
             let follows_results = turns

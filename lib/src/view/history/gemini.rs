@@ -7,11 +7,12 @@ mod recorded;
 
 use serde_json::{Map, Value, json};
 
-use super::pieces::{ModelPart, data_url, file_words, given, is_web_address, model_part};
-use super::{BEGINNING, History, Turn, TurnItem, TurnOrigin, ViewOutput, wire};
+use super::model_part::{ModelPart, model_part};
+use super::{BEGINNING, History, Turn, TurnItem, TurnOrigin, ViewOutput};
 use crate::model::error::Result;
-use crate::model::message::{FilePart, Part, ReasoningPart, Role, ToolPart};
+use crate::model::message::{FilePart, Part, Role, ToolPart};
 use crate::model::record::{Outcome, ToolResult};
+use crate::model::wire::{data_url, given, is_web_address, name_sender};
 
 /// The limits of the API.
 const NAME_CHARS: usize = 64;
@@ -21,7 +22,7 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
     let first = history.turns.iter().find_map(|turn| turn.records.first());
     match first.map(|record| record.contents()).transpose()?.flatten() {
         Some(_) => recorded::write(history, out)?,
-        None => content(history, out),
+        None => convert(history, out),
     }
     Ok(())
 }
@@ -30,7 +31,7 @@ pub(super) fn beginning() -> Value {
     json!({"role": "user", "parts": [{"text": BEGINNING}]})
 }
 
-fn content(history: &History<'_>, out: &mut ViewOutput<'_>) {
+fn convert(history: &History<'_>, out: &mut ViewOutput<'_>) {
     let mut content = OpenContent { role: "", parts: Vec::new() };
     for turn in &history.turns {
         let mut parts = Vec::new();
@@ -42,7 +43,7 @@ fn content(history: &History<'_>, out: &mut ViewOutput<'_>) {
         if turn.origin == TurnOrigin::Instruction {
             out.note(turn, "an instruction is sent in the user's name");
         }
-        wire::name_speaker(turn, &mut parts);
+        name_sender(turn.sender.as_deref(), &mut parts);
         let role = if turn.role == Role::Assistant { "model" } else { "user" };
         if content.role.is_empty() && role == "model" {
             out.beginning(turn, beginning());
@@ -72,49 +73,49 @@ impl OpenContent {
 }
 
 fn add(item: &TurnItem, turn: &Turn<'_>, parts: &mut Vec<Value>, out: &mut ViewOutput<'_>) {
-    let mut leave = |what: &str| {
-        out.note(turn, format!("{what} is not sent"));
-        None
-    };
     match item {
         TurnItem::Call(call) => parts.push(of_call(call, turn, out)),
         TurnItem::Result(result) => of_result(result, turn, parts, out),
         TurnItem::Part(part) => parts.extend(match model_part(part) {
             ModelPart::Text(text) => Some(signed(json!({"text": text}), metadata(part))),
             ModelPart::File(file) => Some(of_file(file, turn, out)),
-            ModelPart::Reasoning(thought) => of_thought(thought).or_else(|| leave("thinking without a signature")),
-            ModelPart::Foreign(_) => leave("a piece that only another API has"),
-            ModelPart::PeopleOnly(what) => leave(what),
+            ModelPart::Reasoning(part) => {
+                let part = signed(json!({"text": part.text, "thought": true}), part.provider_metadata.as_ref());
+                let is_signed = part.get("thoughtSignature").is_some();
+                if is_signed { Some(part) } else { out.omit(turn, "thinking without a signature") }
+            }
+            ModelPart::Other { name, .. } => out.omit(turn, name),
         }),
     }
 }
 
-fn of_thought(thought: &ReasoningPart) -> Option<Value> {
-    let thought = signed(json!({"text": thought.text, "thought": true}), thought.provider_metadata.as_ref());
-    thought.get("thoughtSignature").is_some().then_some(thought)
-}
-
 fn of_call(call: &ToolPart, turn: &Turn<'_>, out: &mut ViewOutput<'_>) -> Value {
-    let name = wire::name(&call.name, NAME_CHARS, turn, out);
+    let name = out.tool_name(&call.name, NAME_CHARS, turn);
     let call_part = json!({"functionCall": {"id": call.call_id, "name": name, "args": call.arguments()}});
     signed(call_part, call.call_provider_metadata.as_ref())
 }
 
 /// The response, followed by the files that the tool returned.
 fn of_result(result: &ToolResult, turn: &Turn<'_>, parts: &mut Vec<Value>, out: &mut ViewOutput<'_>) {
+    let (response, files) = response_of(result);
+    let files: Vec<Value> = files.iter().map(|file| of_file(file, turn, out)).collect();
+    let name = out.tool_name(result.name.as_deref().unwrap_or_default(), NAME_CHARS, turn);
+    parts.push(json!({"functionResponse": {"id": result.call_id, "name": name, "response": response}}));
+    parts.extend(files);
+}
+
+/// The texts of a result, and its files.
+fn response_of(result: &ToolResult) -> (Value, Vec<FilePart>) {
     let (mut texts, mut files) = (Vec::new(), Vec::new());
     for part in given(result) {
         match part {
             Part::Text(text) => texts.push(text.text),
-            Part::File(file) => files.push(of_file(&file, turn, out)),
+            Part::File(file) => files.push(file),
             _ => {}
         }
     }
-    let name = wire::name(result.name.as_deref().unwrap_or_default(), NAME_CHARS, turn, out);
     let key = if result.outcome == Outcome::Done { "output" } else { "error" };
-    let response = Map::from_iter([(key.to_owned(), texts.join("\n").into())]);
-    parts.push(json!({"functionResponse": {"id": result.call_id, "name": name, "response": response}}));
-    parts.append(&mut files);
+    (json!({key: texts.join("\n")}), files)
 }
 
 fn of_file(file: &FilePart, turn: &Turn<'_>, out: &mut ViewOutput<'_>) -> Value {
@@ -126,10 +127,7 @@ fn of_file(file: &FilePart, turn: &Turn<'_>, out: &mut ViewOutput<'_>) -> Value 
         None if is_web_address(&file.url) || file.url.starts_with("gs://") => {
             signed(json!({"fileData": {"mimeType": file.media_type, "fileUri": file.url}}), metadata)
         }
-        _ => {
-            out.note(turn, format!("a file of type {:?} is only named", file.media_type));
-            json!({"text": file_words(file)})
-        }
+        _ => json!({"text": out.file_as_text(file, turn)}),
     }
 }
 

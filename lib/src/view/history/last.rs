@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! all       u  a(call)  result  answer  u
-//! last 3                result  answer  u      the call is cut off: its result goes, too
-//! given                         answer  u      where the API wants a user first, one is put before it, and never counts
+//! last 3                result  answer  u      the call is cut off, and so its result is dropped
+//! given                         answer  u      where the API needs a user first, one is put before it; it does not count
 //! ```
 
 use std::collections::VecDeque;
@@ -21,8 +21,8 @@ impl History<'_> {
         self.keep_turns(most, view)?;
         let mut messages = VecDeque::new();
         let mut emit = |message| messages.push_back(message);
-        let content = view.say(self, &mut emit)?;
-        let (mut notes, filled) = (content.notes, content.filler.is_some());
+        let output = view.output(self, &mut emit)?;
+        let (mut notes, filled) = (output.notes, output.filler.is_some());
         messages.drain(..usize::from(filled));
         let is_cut = messages.len() > most;
         messages.drain(..messages.len().saturating_sub(most));
@@ -56,7 +56,7 @@ impl History<'_> {
             let tried = fit.saturating_add(step).clamp(fit + 1, over - 1);
             let mut count = 0;
             self.turns = all.split_off(begins[tried - 1]);
-            let filled = view.say(self, &mut |_| count += 1)?.filler.is_some();
+            let filled = view.output(self, &mut |_| count += 1)?.filler.is_some();
             all.append(&mut self.turns);
             (over, fit, step) = if count - usize::from(filled) <= most {
                 (over, tried, step.saturating_mul(2))

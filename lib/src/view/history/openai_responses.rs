@@ -3,27 +3,28 @@
 use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
+use super::model_part::{ModelPart, is_of_api, model_part};
 use super::openai::instructor;
-use super::pieces::{IMAGES, ModelPart, data_url, file_words, given, is_of_api, is_web_address, model_part};
-use super::{History, Turn, TurnItem, ViewOutput, wire};
+use super::{History, Turn, TurnItem, ViewOutput};
 use crate::model::error::Result;
 use crate::model::message::{FilePart, Part, ReasoningPart, Role, ToolPart};
 use crate::model::record::ToolResult;
+use crate::model::wire::{IMAGES, data_url, given, id, is_web_address, name_sender};
 
-/// What the API takes.
+/// The limits of the API.
 const ID_CHARS: usize = 64;
 const NAME_CHARS: usize = 64;
 
-/// The pieces that we say ourselves: one that did not become a part is broken.
+/// The content that we write: one of these types that is not a part is broken.
 const KNOWN_CONTENT: &[&str] = &["input_text", "output_text", "input_image", "input_file"];
 
-/// The dialect of the agent that speaks this API.
+/// The dialect of the agent that uses this API.
 const OWN: &str = "codex";
 
 pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<()> {
-    // Calls of free text, whose outputs are of another type; and those that the provider ran.
+    // Calls with free text, whose outputs have another type; and those that the provider ran.
     let (mut custom, mut hosted) = (HashSet::new(), HashSet::new());
-    let mut thoughts = Thoughts { own: history.dialect == OWN, waiting: Vec::new() };
+    let mut reasoning = WaitingReasoning { own: history.dialect == OWN, waiting: Vec::new() };
     for turn in &history.turns {
         let writer = ItemWriter { own: history.dialect == OWN, turn };
         let mut content = Vec::new();
@@ -35,8 +36,8 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
                         continue;
                     }
                     Some(Converted::Item(item)) if item["type"] == "reasoning" => {
-                        writer.message(&mut content, &mut thoughts, out);
-                        thoughts.waiting.push((item, turn));
+                        writer.message(&mut content, &mut reasoning, out);
+                        reasoning.waiting.push((item, turn));
                         continue;
                     }
                     Some(Converted::Item(item)) => item,
@@ -56,35 +57,35 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
                 TurnItem::Result(result) if hosted.contains(result.call_id.as_str()) => continue,
                 TurnItem::Result(result) => writer.result(result, custom.contains(result.call_id.as_str()), out),
             };
-            writer.message(&mut content, &mut thoughts, out);
-            thoughts.go_on(turn, out);
+            writer.message(&mut content, &mut reasoning, out);
+            reasoning.send(turn, out);
             out.message(item);
         }
-        writer.message(&mut content, &mut thoughts, out);
+        writer.message(&mut content, &mut reasoning, out);
     }
-    thoughts.leave(out);
+    reasoning.drop(out);
     Ok(())
 }
 
-/// Reasoning that waits for what it led to: the API does not take it alone.
-struct Thoughts<'h> {
-    /// The agent sends its own whatever follows, but for the end.
+/// Reasoning that waits for the next item: the API does not accept it alone.
+struct WaitingReasoning<'h> {
+    /// The agent sends its own reasoning before any item, but not at the end.
     own: bool,
     waiting: Vec<(Value, &'h Turn<'h>)>,
 }
 
-impl Thoughts<'_> {
-    fn go_on(&mut self, next: &Turn<'_>, out: &mut ViewOutput<'_>) {
+impl WaitingReasoning<'_> {
+    fn send(&mut self, next: &Turn<'_>, out: &mut ViewOutput<'_>) {
         if self.own || next.role == Role::Assistant {
-            self.waiting.drain(..).for_each(|(thought, _)| out.message(thought));
+            self.waiting.drain(..).for_each(|(item, _)| out.message(item));
         }
-        self.leave(out);
+        self.drop(out);
     }
 
-    fn leave(&mut self, out: &mut ViewOutput<'_>) {
+    fn drop(&mut self, out: &mut ViewOutput<'_>) {
         self.waiting
             .drain(..)
-            .for_each(|(_, turn)| out.note(turn, "reasoning that led to nothing is not sent"));
+            .for_each(|(_, turn)| out.note(turn, "reasoning without an answer is not sent"));
     }
 }
 
@@ -95,21 +96,21 @@ enum Converted {
 }
 
 struct ItemWriter<'h> {
-    /// The session is of the agent that speaks this API.
+    /// The session is of the agent that uses this API.
     own: bool,
     turn: &'h Turn<'h>,
 }
 
 impl ItemWriter<'_> {
-    fn message(&self, content: &mut Vec<Value>, thoughts: &mut Thoughts<'_>, out: &mut ViewOutput<'_>) {
+    fn message(&self, content: &mut Vec<Value>, reasoning: &mut WaitingReasoning<'_>, out: &mut ViewOutput<'_>) {
         let role = match self.turn.role {
             Role::User => "user",
             Role::System => instructor(self.turn),
             Role::Assistant => "assistant",
         };
         if !content.is_empty() {
-            wire::name_speaker(self.turn, content);
-            thoughts.go_on(self.turn, out);
+            name_sender(self.turn.sender.as_deref(), content);
+            reasoning.send(self.turn, out);
             out.message(json!({"type": "message", "role": role, "content": std::mem::take(content)}));
         }
     }
@@ -123,35 +124,29 @@ impl ItemWriter<'_> {
         match model_part(part) {
             ModelPart::Text(text) => Some(Converted::Content(self.text(&text))),
             ModelPart::File(file) => Some(Converted::Content(self.file(file, out))),
-            ModelPart::Reasoning(thought) => self.reasoning(thought, out).map(Converted::Item),
+            ModelPart::Reasoning(part) => self.reasoning(part, out).map(Converted::Item),
             // A compaction that only the model can read.
-            ModelPart::Foreign(data)
+            ModelPart::Other { data: Some(data), .. }
                 if self.own && data.kind == "context" && data.data["encrypted_content"].is_string() =>
             {
                 Some(Converted::Item(data.data.clone()))
             }
-            ModelPart::Foreign(data) if self.own && is_of_api(data, "content", KNOWN_CONTENT) => {
+            ModelPart::Other { data: Some(data), .. } if self.own && is_of_api(data, "content", KNOWN_CONTENT) => {
                 Some(Converted::Content(data.data.clone()))
             }
-            ModelPart::Foreign(_) => self.leave("a piece that only another API has", out),
-            ModelPart::PeopleOnly(what) => self.leave(what, out),
+            ModelPart::Other { name, .. } => out.omit(self.turn, name),
         }
     }
 
-    fn leave<T>(&self, what: &str, out: &mut ViewOutput<'_>) -> Option<T> {
-        out.note(self.turn, format!("{what} is not sent"));
-        None
-    }
-
-    /// The API takes back only what it encrypted itself; the agent sends what it has.
-    fn reasoning(&self, thought: &ReasoningPart, out: &mut ViewOutput<'_>) -> Option<Value> {
-        let openai = thought.provider_metadata.as_ref().and_then(|metadata| metadata.get("openai"));
+    /// The API accepts only what it encrypted itself; the agent sends what it has.
+    fn reasoning(&self, part: &ReasoningPart, out: &mut ViewOutput<'_>) -> Option<Value> {
+        let openai = part.provider_metadata.as_ref().and_then(|metadata| metadata.get("openai"));
         let encrypted = openai.and_then(|ours| ours.get("reasoningEncryptedContent")).and_then(Value::as_str);
         if (encrypted.is_none() && !self.own) || self.turn.role != Role::Assistant {
-            return self.leave("reasoning that the API did not encrypt", out);
+            return out.omit(self.turn, "reasoning that the API did not encrypt");
         }
         let summary =
-            if thought.text.is_empty() { json!([]) } else { json!([{"type": "summary_text", "text": thought.text}]) };
+            if part.text.is_empty() { json!([]) } else { json!([{"type": "summary_text", "text": part.text}]) };
         let mut item = json!({"type": "reasoning", "summary": summary});
         if let Some(encrypted) = encrypted {
             item["encrypted_content"] = encrypted.into();
@@ -159,9 +154,9 @@ impl ItemWriter<'_> {
         Some(item)
     }
 
-    /// A call of free text is a custom one.
+    /// A call with free text is a custom one.
     fn call(&self, call: &ToolPart, out: &mut ViewOutput<'_>) -> Value {
-        let (id, name) = (wire::id(&call.call_id, ID_CHARS), wire::name(&call.name, NAME_CHARS, self.turn, out));
+        let (id, name) = (id(&call.call_id, ID_CHARS), out.tool_name(&call.name, NAME_CHARS, self.turn));
         if let Some(Value::String(input)) = call.input() {
             return json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": input});
         }
@@ -188,7 +183,7 @@ impl ItemWriter<'_> {
                 })
                 .collect(),
         };
-        json!({"type": kind, "call_id": wire::id(&result.call_id, ID_CHARS), "output": output})
+        json!({"type": kind, "call_id": id(&result.call_id, ID_CHARS), "output": output})
     }
 
     fn file(&self, file: &FilePart, out: &mut ViewOutput<'_>) -> Value {
@@ -206,8 +201,7 @@ impl ItemWriter<'_> {
                 return json!({"type": "input_file", "filename": name, "file_data": file.url});
             }
         }
-        out.note(self.turn, format!("a file of type {:?} is only named", file.media_type));
-        self.text(&file_words(file))
+        self.text(&out.file_as_text(file, self.turn))
     }
 }
 

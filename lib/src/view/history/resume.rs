@@ -14,13 +14,13 @@ pub struct Resume<'s> {
     pub history: History<'s>,
     /// What people see: the whole branch, compacted or not.
     pub messages: Vec<Message>,
-    /// The task list as it stood at the head.
+    /// The task list at the head.
     pub todos: Option<Vec<Todo>>,
-    /// The thinking mode as it stood at the head.
+    /// The thinking mode at the head.
     pub thinking: Option<Thinking>,
     /// How the branch ends, before anything was repaired.
     pub state: State,
-    /// What to tell the person who resumes.
+    /// A notice for the person who resumes.
     pub notice: String,
 }
 
@@ -39,22 +39,12 @@ pub fn prepare_resume<'s>(session: &'s Session, head: RecordRef<'s>) -> Result<R
 pub(crate) fn standing(branch: &Branch<'_>) -> Result<(Option<Vec<Todo>>, Option<Thinking>)> {
     let (mut todos, mut thinking) = (None, None);
     for record in branch.records.iter().rev() {
-        match record.body()? {
-            Body::Restore(restore) => todos = todos.or(restore.todos),
-            Body::User(content)
-            | Body::Assistant(content)
-            | Body::ToolResult(content)
-            | Body::Attachment(content)
-            | Body::System(content) => {
-                todos = todos.or(content.todos);
-                thinking = thinking.or(content.thinking);
-            }
-            Body::Snapshot(_)
-            | Body::Title(_)
-            | Body::Compaction(_)
-            | Body::Rewind(_)
-            | Body::Header(_)
-            | Body::Other(_) => {}
+        let mut body = record.body()?;
+        if let Some(content) = body.content_mut() {
+            todos = todos.or(content.todos.take());
+            thinking = thinking.or(content.thinking.take());
+        } else if let Body::Restore(restore) = body {
+            todos = todos.or(restore.todos);
         }
         if todos.is_some() && thinking.is_some() {
             break;
@@ -63,7 +53,7 @@ pub(crate) fn standing(branch: &Branch<'_>) -> Result<(Option<Vec<Todo>>, Option
     Ok((todos, thinking))
 }
 
-/// What to tell the person who resumes.
+/// A notice for the person who resumes.
 pub(super) fn notice(state: State, turns: &[Turn<'_>]) -> String {
     let closed = |item: &&TurnItem| matches!(item, TurnItem::Result(result) if matches!(&result.outcome, Outcome::Failed(why) if why == NO_RESULT));
     // Only the last results count: the conversation continued without earlier ones.
@@ -72,10 +62,10 @@ pub(super) fn notice(state: State, turns: &[Turn<'_>]) -> String {
     let last = turns.last();
     match (state, open) {
         (State::Clean, _) => match last.map(|turn| turn.origin) {
-            Some(TurnOrigin::Answer) => "The session goes on after its last answer.".to_owned(),
-            Some(TurnOrigin::Summary) => "The session goes on after the summary of what was said before.".to_owned(),
-            Some(_) => "The session goes on after what was said last.".to_owned(),
-            None => "There is nothing in it that a model is told.".to_owned(),
+            Some(TurnOrigin::Answer) => "The session continues after its last answer.".to_owned(),
+            Some(TurnOrigin::Summary) => "The session continues after the summary of what came before.".to_owned(),
+            Some(_) => "The session continues after its last message.".to_owned(),
+            None => "There is no content for a model in it.".to_owned(),
         },
         (State::InterruptedPrompt, _) => "The last prompt has no answer yet.".to_owned(),
         (State::InterruptedTurn, _) if last.is_some_and(|turn| turn.origin == TurnOrigin::Answer) => {

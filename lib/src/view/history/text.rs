@@ -1,10 +1,13 @@
 //! A history as plain text, one text per turn.
 
-use super::pieces::{ModelPart, failed, file_words, given, model_part};
+use super::model_part::{ModelPart, model_part};
 use super::{History, Turn, TurnItem, ViewOutput};
 use crate::model::error::Result;
 use crate::model::issue::one_line;
+use crate::model::lenient::to_text;
 use crate::model::message::{Part, Role};
+use crate::model::record::Outcome;
+use crate::model::wire::{file_words, given};
 
 pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<()> {
     for turn in &history.turns {
@@ -27,39 +30,27 @@ fn line(item: &TurnItem, turn: &Turn<'_>, out: &mut ViewOutput<'_>) -> Option<St
     };
     match item {
         TurnItem::Call(call) => {
-            let input = call.input().filter(|input| !input.is_null()).map(|input| match input.as_str() {
-                Some(text) => text.to_owned(),
-                None => input.to_string(),
-            });
-            Some(format!("Call {} of {}: {}", call.call_id, call.name, input.unwrap_or_default()))
+            let input = call.input().map(to_text).unwrap_or_default();
+            Some(format!("Call {} of {}: {input}", call.call_id, call.name))
         }
         TurnItem::Result(result) => {
-            let words: Vec<String> = given(result).iter().filter_map(words).collect();
-            let how = if failed(result) { "Failed result" } else { "Result" };
-            Some(format!("{how} of {}: {}", result.call_id, words.join("\n")))
+            let texts: Vec<String> = given(result).iter().filter_map(text_of).collect();
+            let what = if result.outcome == Outcome::Done { "Result" } else { "Failed result" };
+            Some(format!("{what} of {}: {}", result.call_id, texts.join("\n")))
         }
         TurnItem::Part(part) => match model_part(part) {
-            ModelPart::Reasoning(_) => {
-                out.note(turn, "reasoning is not sent");
-                None
-            }
-            ModelPart::Text(_) | ModelPart::File(_) => words(part).map(|words| format!("{who}: {words}")),
-            ModelPart::Foreign(_) => {
-                out.note(turn, "a piece that only another API has is not sent");
-                None
-            }
-            ModelPart::PeopleOnly(what) => {
-                out.note(turn, format!("{what} is not sent"));
-                None
-            }
+            ModelPart::Text(text) => Some(format!("{who}: {text}")),
+            ModelPart::File(file) => Some(format!("{who}: {}", file_words(file))),
+            ModelPart::Reasoning(_) => out.omit(turn, "reasoning"),
+            ModelPart::Other { name, .. } => out.omit(turn, name),
         },
     }
 }
 
-fn words(part: &Part) -> Option<String> {
+fn text_of(part: &Part) -> Option<String> {
     match model_part(part) {
         ModelPart::Text(text) => Some(text.into_owned()),
         ModelPart::File(file) => Some(file_words(file)),
-        ModelPart::Reasoning(_) | ModelPart::Foreign(_) | ModelPart::PeopleOnly(_) => None,
+        ModelPart::Reasoning(_) | ModelPart::Other { .. } => None,
     }
 }

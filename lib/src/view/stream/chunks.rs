@@ -1,10 +1,10 @@
-//! Updates as chunks of the AI SDK's UI message stream.
+//! Updates as chunks of the AI SDK's UI message stream: JSON objects, each with its `type`.
 //!
-//! The protocol can only add to the assistant's message that it is at. So the newest of those is streamed, piece by piece;
-//! every other message, and a change that no chunk can say, is sent whole in a transient `data-message`. What leaves the
-//! branch is named in a transient `data-removed`.
+//! The protocol can only add to the current message of the assistant. So the newest of those is streamed, piece by piece; every
+//! other message, and a change that no chunk can express, is sent whole in a transient `data-message`. The ids of messages that
+//! leave the branch are sent in a transient `data-removed`.
 //!
-//! A reader of chunks loses little: a text without a state is `done`, a thought gets an id, and a file's name is found in
+//! A reader of chunks loses little: a text without a state is `done`, reasoning gets an id, and the name of a file is in
 //! `providerMetadata.scrollback`.
 
 use hashbrown::HashSet;
@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 
 use super::Update;
 use super::call;
-use super::chunk::{Chunk, DataChunk};
-use crate::model::message::{Message, Part, Role, Sdk, StreamState};
+use crate::model::message::keys::object;
+use crate::model::message::{Message, Part, Role, Sdk, StreamState, own_metadata};
 
 /// Turns updates into chunks.
 pub struct Chunks {
@@ -33,60 +33,60 @@ struct Streamed {
     in_step: bool,
 }
 
-/// What no chunk can say.
-pub(super) struct Unsayable;
+/// No chunk can express it.
+pub(super) struct Inexpressible;
 
 impl Chunks {
-    /// Makes chunks for a reader of this version.
+    /// Creates chunks for a reader of this version.
     pub fn new(sdk: Sdk) -> Chunks {
         Chunks { sdk, streamed: None, sent: HashSet::new() }
     }
 
     /// The chunks of an update.
-    pub fn of(&mut self, update: Update) -> Vec<Chunk> {
+    pub fn of(&mut self, update: Update) -> Vec<Value> {
         match update {
             Update::Removed(ids) => {
                 let streamed = self.streamed.as_ref().is_some_and(|streamed| ids.contains(&streamed.id));
                 let mut chunks = if streamed { self.finish() } else { Vec::new() };
                 ids.iter().for_each(|id| _ = self.sent.remove(id));
-                chunks.push(beside("removed", json!({ "ids": ids })));
+                chunks.push(transient("removed", json!({ "ids": ids })));
                 chunks
             }
             Update::Message(message) => self.message(message.for_sdk(self.sdk)),
         }
     }
 
-    /// Ends the message that is being streamed: nothing more is expected. What comes for it all the same is sent whole.
-    pub fn finish(&mut self) -> Vec<Chunk> {
+    /// Ends the message that is being streamed: nothing more is expected. Later changes of it are sent whole.
+    pub fn finish(&mut self) -> Vec<Value> {
         let mut chunks = Vec::new();
         if let Some(streamed) = self.streamed.take() {
             if streamed.open {
                 chunks.extend(end(&streamed.parts));
             }
-            chunks.extend(streamed.in_step.then_some(Chunk::FinishStep));
-            // Said again: a reader shows what came last only when it learns something.
-            chunks.push(Chunk::Finish { message_metadata: streamed.metadata });
+            chunks.extend(streamed.in_step.then(|| kind("finish-step")));
+            // The metadata is repeated: a reader shows the last changes only when it receives something.
+            chunks.push(object(json!({"type": "finish", "messageMetadata": streamed.metadata})).into());
         }
         chunks
     }
 
-    fn message(&mut self, message: Message) -> Vec<Chunk> {
+    fn message(&mut self, message: Message) -> Vec<Value> {
         let is_new = self.sent.insert(message.id.clone());
         if self.streamed.as_ref().is_none_or(|streamed| streamed.id != message.id) {
             let mut chunks = self.finish();
-            let mut begun = if is_new { vec![start(&message)] } else { Vec::new() };
+            let mut started = if is_new { vec![start(&message)] } else { Vec::new() };
             let before = Streamed { id: message.id.clone(), metadata: message.metadata.clone(), ..Streamed::nothing() };
-            self.streamed = before.go_on(&message, self.sdk, &mut begun).ok().filter(|_| is_new);
+            self.streamed = before.advance(&message, self.sdk, &mut started).ok().filter(|_| is_new);
             match self.streamed {
-                Some(_) => chunks.append(&mut begun),
+                Some(_) => chunks.append(&mut started),
                 None => chunks.push(whole(&message)),
             }
             return chunks;
         }
         let mut chunks = Vec::new();
-        match self.streamed.as_ref().map(|streamed| streamed.go_on(&message, self.sdk, &mut chunks)) {
+        match self.streamed.as_ref().map(|streamed| streamed.advance(&message, self.sdk, &mut chunks)) {
             Some(Ok(streamed)) => self.streamed = Some(streamed),
-            Some(Err(Unsayable)) | None => {
+            Some(Err(Inexpressible)) | None => {
                 chunks = self.finish();
                 chunks.push(whole(&message));
             }
@@ -100,20 +100,20 @@ impl Streamed {
         Streamed { id: String::new(), metadata: None, parts: Vec::new(), open: false, in_step: false }
     }
 
-    /// Says what is new in a message.
-    fn go_on(&self, message: &Message, sdk: Sdk, out: &mut Vec<Chunk>) -> Result<Streamed, Unsayable> {
+    /// Adds what is new in a message.
+    fn advance(&self, message: &Message, sdk: Sdk, out: &mut Vec<Value>) -> Result<Streamed, Inexpressible> {
         let is_answer = message.role == Role::Assistant && message.extra.is_empty();
-        let sayable =
+        let expressible =
             is_answer && message.parts.iter().all(|part| has_chunks(part, sdk)) && !repeats_an_id(&message.parts);
-        if !sayable || message.parts.len() < self.parts.len() {
-            return Err(Unsayable);
+        if !expressible || message.parts.len() < self.parts.len() {
+            return Err(Inexpressible);
         }
         if self.metadata != message.metadata {
-            let metadata = message.metadata.clone().ok_or(Unsayable)?;
+            let metadata = message.metadata.clone().ok_or(Inexpressible)?;
             if !self.metadata.as_ref().is_none_or(|before| becomes(before, &metadata)) {
-                return Err(Unsayable);
+                return Err(Inexpressible);
             }
-            out.push(Chunk::MessageMetadata { message_metadata: metadata });
+            out.push(json!({"type": "message-metadata", "messageMetadata": metadata}));
         }
         for (at, before) in self.parts.iter().enumerate().filter(|(at, before)| **before != message.parts[*at]) {
             self.change(at, before, &message.parts[at], out)?;
@@ -125,10 +125,10 @@ impl Streamed {
             }
             match &message.parts[at] {
                 Part::StepStart => {
-                    out.extend(std::mem::replace(&mut in_step, true).then_some(Chunk::FinishStep));
-                    out.push(Chunk::StartStep);
+                    out.extend(std::mem::replace(&mut in_step, true).then(|| kind("finish-step")));
+                    out.push(kind("start-step"));
                 }
-                part => open = say(at, part, out)?,
+                part => open = send(at, part, out)?,
             }
         }
         Ok(Streamed {
@@ -140,66 +140,103 @@ impl Streamed {
         })
     }
 
-    fn change(&self, at: usize, before: &Part, now: &Part, out: &mut Vec<Chunk>) -> Result<(), Unsayable> {
-        let is_open = self.open && at + 1 == self.parts.len();
+    fn change(&self, at: usize, before: &Part, now: &Part, out: &mut Vec<Value>) -> Result<(), Inexpressible> {
         match (before, now) {
-            (Part::Text(before), Part::Text(now)) if is_open => {
-                let delta = now.text.strip_prefix(&before.text).ok_or(Unsayable)?.to_owned();
-                out.extend((!delta.is_empty()).then(|| Chunk::TextDelta { id: text_id(at), delta }));
-            }
-            (Part::Reasoning(before), Part::Reasoning(now)) if is_open && before.id == now.id => {
-                let delta = now.text.strip_prefix(&before.text).ok_or(Unsayable)?.to_owned();
-                let id = thought_id(at, now.id.as_ref());
-                out.extend((!delta.is_empty()).then(|| Chunk::ReasoningDelta { id, delta }));
+            (Part::Text(_), Part::Text(_)) | (Part::Reasoning(_), Part::Reasoning(_)) => {
+                let (before, now) = (streamed_text(at, before), streamed_text(at, now));
+                let (Some(before), Some(now)) = (before, now) else { return Err(Inexpressible) };
+                if !self.open || at + 1 != self.parts.len() || before.id != now.id {
+                    return Err(Inexpressible);
+                }
+                out.extend(now.delta(now.text.strip_prefix(before.text).ok_or(Inexpressible)?));
             }
             (Part::Tool(before), Part::Tool(now)) => {
                 let in_this_step = !self.parts[at..].contains(&Part::StepStart);
                 call::change(before, now, in_this_step, out)?;
             }
-            (Part::Data(before), Part::Data(now))
-                if now.id.is_some() && before.id == now.id && before.kind == now.kind =>
+            (Part::Data(before), Part::Data(data))
+                if data.id.is_some() && before.id == data.id && before.kind == data.kind =>
             {
-                say(at, &Part::Data(now.clone()), out)?;
+                send(at, now, out)?;
             }
-            _ => return Err(Unsayable),
+            _ => return Err(Inexpressible),
         }
         Ok(())
     }
 }
 
-fn start(message: &Message) -> Chunk {
-    Chunk::Start { message_id: message.id.clone(), message_metadata: message.metadata.clone() }
+fn kind(kind: &str) -> Value {
+    json!({ "type": kind })
 }
 
-fn whole(message: &Message) -> Chunk {
-    beside("message", serde_json::to_value(message).unwrap_or_default())
+fn start(message: &Message) -> Value {
+    object(json!({"type": "start", "messageId": message.id, "messageMetadata": message.metadata})).into()
 }
 
-/// Something of ours beside the messages.
-fn beside(kind: &str, data: Value) -> Chunk {
-    Chunk::Data(DataChunk { kind: kind.to_owned(), id: None, data, transient: true })
+fn whole(message: &Message) -> Value {
+    transient("message", serde_json::to_value(message).unwrap_or_default())
+}
+
+/// Data beside the messages.
+fn transient(kind: &str, data: Value) -> Value {
+    json!({"type": format!("data-{kind}"), "data": data, "transient": true})
+}
+
+/// A part that is sent piece by piece.
+struct StreamedText<'p> {
+    /// `text` or `reasoning`.
+    kind: &'static str,
+    id: String,
+    text: &'p str,
+    /// More of it may come.
+    is_streaming: bool,
+    provider_metadata: Option<&'p Map<String, Value>>,
+    citations: Option<&'p Vec<Value>>,
+}
+
+fn streamed_text(at: usize, part: &Part) -> Option<StreamedText<'_>> {
+    let (kind, id, text, state, provider_metadata, citations) = match part {
+        Part::Text(part) => {
+            ("text", None, &part.text, part.state, part.provider_metadata.as_ref(), part.citations.as_ref())
+        }
+        Part::Reasoning(part) => {
+            ("reasoning", part.id.clone(), &part.text, part.state, part.provider_metadata.as_ref(), None)
+        }
+        _ => return None,
+    };
+    let id = id.unwrap_or_else(|| format!("{kind}-{at}"));
+    let is_streaming = state == Some(StreamState::Streaming);
+    Some(StreamedText { kind, id, text, is_streaming, provider_metadata, citations })
+}
+
+impl StreamedText<'_> {
+    /// What is known only at the end is sent with the end; a text that never ends has only its start.
+    fn start(&self) -> Value {
+        let metadata = self.provider_metadata.filter(|_| self.is_streaming);
+        object(json!({"type": format!("{}-start", self.kind), "id": self.id, "providerMetadata": metadata})).into()
+    }
+
+    fn delta(&self, more: &str) -> Option<Value> {
+        let delta = || json!({"type": format!("{}-delta", self.kind), "id": self.id, "delta": more});
+        (!more.is_empty()).then(delta)
+    }
+
+    fn end(&self) -> Option<Value> {
+        let end = || {
+            object(json!({"type": format!("{}-end", self.kind), "id": self.id, "citations": self.citations,
+                          "providerMetadata": self.provider_metadata}))
+        };
+        (!self.is_streaming).then(|| end().into())
+    }
 }
 
 /// Sends a new part, and returns whether it may continue. Steps are the message's own.
-fn say(at: usize, part: &Part, out: &mut Vec<Chunk>) -> Result<bool, Unsayable> {
+fn send(at: usize, part: &Part, out: &mut Vec<Value>) -> Result<bool, Inexpressible> {
     match part {
-        Part::Text(text) => {
-            let id = text_id(at);
-            // What is known only at the end is sent with the end; a text that never ends has only its start.
-            let provider_metadata =
-                text.provider_metadata.clone().filter(|_| text.state == Some(StreamState::Streaming));
-            out.push(Chunk::TextStart { id: id.clone(), provider_metadata });
-            let delta = text.text.clone();
-            out.extend((!delta.is_empty()).then_some(Chunk::TextDelta { id, delta }));
-            return Ok(true);
-        }
-        Part::Reasoning(thought) => {
-            let id = thought_id(at, thought.id.as_ref());
-            let provider_metadata =
-                thought.provider_metadata.clone().filter(|_| thought.state == Some(StreamState::Streaming));
-            out.push(Chunk::ReasoningStart { id: id.clone(), provider_metadata });
-            let delta = thought.text.clone();
-            out.extend((!delta.is_empty()).then_some(Chunk::ReasoningDelta { id, delta }));
+        Part::Text(_) | Part::Reasoning(_) => {
+            let text = streamed_text(at, part).ok_or(Inexpressible)?;
+            out.push(text.start());
+            out.extend(text.delta(text.text));
             return Ok(true);
         }
         Part::File(file) => {
@@ -208,49 +245,30 @@ fn say(at: usize, part: &Part, out: &mut Vec<Chunk>) -> Result<bool, Unsayable> 
             let name = file.filename.take().map(|name| ("filename", Value::from(name)));
             let reference = file.provider_reference.take().map(|ids| ("providerReference", Value::from(ids)));
             for (key, value) in name.into_iter().chain(reference) {
-                let ours = file.provider_metadata.get_or_insert_default().entry("scrollback");
-                if let Value::Object(ours) = ours.or_insert_with(|| Map::new().into()) {
-                    ours.entry(key).or_insert(value);
+                if let Some(own) = own_metadata(&mut file.provider_metadata) {
+                    own.entry(key).or_insert(value);
                 }
             }
-            out.push(Chunk::Whole(Part::File(file)));
+            out.push(serde_json::to_value(Part::File(file)).unwrap_or_default());
         }
-        Part::Tool(tool) => call::say(tool, out)?,
+        Part::Tool(tool) => call::send(tool, out)?,
         Part::Data(data) => {
-            let (kind, id, data) = (data.kind.clone(), data.id.clone(), data.data.clone());
-            out.push(Chunk::Data(DataChunk { kind, id, data, transient: false }));
+            let chunk = json!({"type": format!("data-{}", data.kind), "id": data.id});
+            let mut chunk = object(chunk);
+            chunk.insert("data".to_owned(), data.data.clone());
+            out.push(chunk.into());
         }
         Part::ReasoningFile(_) | Part::SourceUrl(_) | Part::SourceDocument(_) | Part::Custom(_) | Part::Steering(_) => {
-            out.push(Chunk::Whole(part.clone()))
+            out.push(serde_json::to_value(part).unwrap_or_default())
         }
-        Part::StepStart | Part::Other(_) => return Err(Unsayable),
+        Part::StepStart | Part::Other(_) => return Err(Inexpressible),
     }
     Ok(false)
 }
 
 /// Ends the text that these parts end with.
-fn end(parts: &[Part]) -> Option<Chunk> {
-    let at = parts.len().checked_sub(1)?;
-    match parts.last()? {
-        Part::Text(text) if text.state != Some(StreamState::Streaming) => Some(Chunk::TextEnd {
-            id: text_id(at),
-            citations: text.citations.clone(),
-            provider_metadata: text.provider_metadata.clone(),
-        }),
-        Part::Reasoning(thought) if thought.state != Some(StreamState::Streaming) => Some(Chunk::ReasoningEnd {
-            id: thought_id(at, thought.id.as_ref()),
-            provider_metadata: thought.provider_metadata.clone(),
-        }),
-        _ => None,
-    }
-}
-
-fn text_id(at: usize) -> String {
-    format!("text-{at}")
-}
-
-fn thought_id(at: usize, own: Option<&String>) -> String {
-    own.cloned().unwrap_or_else(|| format!("reasoning-{at}"))
+fn end(parts: &[Part]) -> Option<Value> {
+    streamed_text(parts.len().checked_sub(1)?, parts.last()?)?.end()
 }
 
 /// Whether this version has the chunks that a part may need: before 7, permissions and notes on results have none.
@@ -261,7 +279,7 @@ fn has_chunks(part: &Part, sdk: Sdk) -> bool {
     }
 }
 
-/// Whether a reader would take one part for another: it finds calls, permissions and data by their ids.
+/// Whether a reader would confuse two parts: it finds calls, permissions and data by their ids.
 fn repeats_an_id(parts: &[Part]) -> bool {
     let mut seen = HashSet::new();
     parts.iter().any(|part| match part {
@@ -274,7 +292,7 @@ fn repeats_an_id(parts: &[Part]) -> bool {
     })
 }
 
-/// Whether a reader who merges the second into the first has the second. Both are as deep as JSON that was read can be.
+/// Whether merging the second into the first gives the second. The depth is limited by the JSON parser.
 fn becomes(before: &Map<String, Value>, now: &Map<String, Value>) -> bool {
     before.iter().all(|(key, before)| match (before, now.get(key)) {
         (_, None) => false,

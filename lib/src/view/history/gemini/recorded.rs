@@ -1,26 +1,20 @@
 //! The contents that an agent recorded, unchanged and in order; only what the API would refuse is repaired.
 //!
-//! The history has told already what is repaired: calls without a result, results without a call, ids used twice.
+//! The history has noted the repairs already: calls without a result, results without a call, repeated ids.
 
 use std::collections::VecDeque;
 
 use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value, json};
 
-use super::super::pieces::{failed, given};
 use super::super::{History, NO_RESULT, Turn, TurnItem, ViewOutput};
 use crate::model::error::Result;
-use crate::model::message::Part;
 use crate::model::record::ToolResult;
 use crate::view::history::unique::UniqueIds;
 
 pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<()> {
-    let items = history.turns.iter().flat_map(|turn| &turn.items);
-    let results = items.filter_map(|item| match item {
-        TurnItem::Result(result) => Some((result.call_id.as_str(), result)),
-        TurnItem::Part(_) | TurnItem::Call(_) => None,
-    });
-    let results = results.collect();
+    let results = history.turns.iter().flat_map(|turn| &turn.items).filter_map(TurnItem::as_result);
+    let results = results.map(|result| (result.call_id.as_str(), result)).collect();
     let mut sender =
         ContentSender { results, open: Calls::default(), ids: UniqueIds::default(), last: None, begun: false, out };
     let mut seen = HashSet::new();
@@ -36,13 +30,13 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
 }
 
 struct ContentSender<'h, 'o, 'e> {
-    /// What the calls gave back, as the history knows it.
+    /// The results in the history, by the ids of their calls.
     results: HashMap<&'h str, &'h ToolResult>,
     /// Calls that no response answers yet.
     open: Calls,
     /// The ids of all calls so far.
     ids: UniqueIds,
-    /// The content before: what somebody says in mid-turn goes on with it.
+    /// The content before: a message in mid-turn is added to it.
     last: Option<Map<String, Value>>,
     begun: bool,
     out: &'o mut ViewOutput<'e>,
@@ -84,7 +78,7 @@ impl Calls {
 struct OpenCall {
     /// The recorded id; empty where the API left it out.
     id: String,
-    /// What the call is called now.
+    /// The id that is sent.
     own: String,
     name: String,
 }
@@ -175,7 +169,7 @@ impl ContentSender<'_, '_, '_> {
         let mut parts: Vec<Value> = Vec::new();
         for open in std::mem::take(&mut self.open).all.into_iter().flatten() {
             let known = self.results.get(open.own.as_str()).or_else(|| self.results.get(open.name.as_str()));
-            let given = known.map_or_else(|| json!({"error": NO_RESULT}), |result| response_of(result));
+            let given = known.map_or_else(|| json!({"error": NO_RESULT}), |result| super::response_of(result).0);
             let mut response = json!({"name": open.name, "response": given});
             if !open.own.is_empty() {
                 response["id"] = open.own.into();
@@ -205,12 +199,4 @@ impl ContentSender<'_, '_, '_> {
             self.out.message(content.into());
         }
     }
-}
-
-fn response_of(result: &ToolResult) -> Value {
-    let texts = given(result)
-        .into_iter()
-        .filter_map(|part| if let Part::Text(text) = part { Some(text.text) } else { None });
-    let key = if failed(result) { "error" } else { "output" };
-    Map::from_iter([(key.to_owned(), texts.collect::<Vec<_>>().join("\n").into())]).into()
 }
