@@ -1,4 +1,4 @@
-//! Something wrong in a file's content, with its place. Reading reports it and goes on.
+//! Something wrong in a file's content, with its place. Reading reports it and continues.
 
 use std::borrow::Cow;
 
@@ -39,77 +39,72 @@ pub enum Severity {
     Error,
 }
 
-macro_rules! issue_kinds {
-    ($($(#[$doc:meta])* $kind:ident = $name:literal, $severity:ident;)*) => {
-        /// What can be wrong.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-        pub enum IssueKind {
-            $($(#[$doc])* #[serde(rename = $name)] $kind,)*
-        }
-
-        impl IssueKind {
-            /// The word that `--json` prints for it.
-            pub fn name(self) -> &'static str {
-                match self { $(IssueKind::$kind => $name,)* }
-            }
-
-            /// How bad it is.
-            pub fn severity(self) -> Severity {
-                match self { $(IssueKind::$kind => Severity::$severity,)* }
-            }
-        }
-    };
+named_enum! {
+    /// What can be wrong.
+    IssueKind {
+        /// A line without any JSON.
+        NotJson = "not-json",
+        /// A JSON value that is not an object.
+        NotAnObject = "not-an-object",
+        /// Several records share one line.
+        Glued = "glued",
+        /// A record was cut off.
+        Torn = "torn",
+        /// Bytes that are not UTF-8, or half of a surrogate pair.
+        BadUtf8 = "bad-utf8",
+        /// NUL bytes, as a crash leaves them.
+        NulBytes = "nul-bytes",
+        /// A value over the limit.
+        TooLong = "too-long",
+        /// A record whose parent is missing.
+        Orphan = "orphan",
+        /// Records that are their own ancestors.
+        Cycle = "cycle",
+        /// Fragments of one record name different parents.
+        ConflictingParent = "conflicting-parent",
+        /// A time that cannot be read, or is in the future.
+        BadTime = "bad-time",
+        /// A record lacks what its kind needs.
+        MissingField = "missing-field",
+        /// A message that its agent's own rules reject.
+        InvalidMessage = "invalid-message",
+        /// A session's log that is missing.
+        LogMissing = "log-missing",
+        /// A tool result without its call.
+        OrphanResult = "orphan-result",
+        /// A second result for one call.
+        DuplicateResult = "duplicate-result",
+        /// Two sessions in one file.
+        MixedSession = "mixed-session",
+        /// A kind of record that this version does not know.
+        UnknownKind = "unknown-kind",
+        /// The same line again.
+        DuplicateLine = "duplicate-line",
+        /// The same id again, with other content, in a format where only the order links records.
+        DuplicateId = "duplicate-id",
+        /// A tool call without a result.
+        UnansweredCall = "unanswered-call",
+        /// A gap that was closed by a guess, as the agent does.
+        BridgedGap = "bridged-gap",
+    }
 }
 
-issue_kinds! {
-    /// A line holds no JSON at all.
-    NotJson = "not-json", Error;
-    /// A JSON value that is no object.
-    NotAnObject = "not-an-object", Error;
-    /// Several records share one line.
-    Glued = "glued", Error;
-    /// A record was cut off.
-    Torn = "torn", Error;
-    /// Bytes that are no UTF-8, or half of a surrogate pair.
-    BadUtf8 = "bad-utf8", Error;
-    /// NUL bytes, as a crash leaves them.
-    NulBytes = "nul-bytes", Error;
-    /// A value over the limit.
-    TooLong = "too-long", Error;
-    /// A record whose parent is not there.
-    Orphan = "orphan", Error;
-    /// Records that are their own ancestors.
-    Cycle = "cycle", Error;
-    /// Fragments of one record name different parents.
-    ConflictingParent = "conflicting-parent", Error;
-    /// A time that cannot be read, or lies in the future.
-    BadTime = "bad-time", Error;
-    /// A record lacks what its kind needs.
-    MissingField = "missing-field", Error;
-    /// A message that its agent's own rules reject.
-    InvalidMessage = "invalid-message", Error;
-    /// A session's log that should be there, and is not.
-    LogMissing = "log-missing", Error;
-    /// A tool result without its call.
-    OrphanResult = "orphan-result", Error;
-    /// A second result for one call.
-    DuplicateResult = "duplicate-result", Error;
-    /// Two sessions in one file.
-    MixedSession = "mixed-session", Error;
-    /// A kind of record that this version does not know.
-    UnknownKind = "unknown-kind", Note;
-    /// The same line again.
-    DuplicateLine = "duplicate-line", Note;
-    /// The same id again, with other words, where nothing but the order links records.
-    DuplicateId = "duplicate-id", Note;
-    /// A tool call without a result.
-    UnansweredCall = "unanswered-call", Note;
-    /// A gap that was closed by a guess that the agent makes too.
-    BridgedGap = "bridged-gap", Note;
+impl IssueKind {
+    /// How bad it is.
+    pub fn severity(self) -> Severity {
+        let is_note = matches!(
+            self,
+            IssueKind::UnknownKind
+                | IssueKind::DuplicateLine
+                | IssueKind::DuplicateId
+                | IssueKind::UnansweredCall
+                | IssueKind::BridgedGap
+        );
+        if is_note { Severity::Note } else { Severity::Error }
+    }
 }
 
-/// The issues of a session. A file of nothing but damage must not fill the memory with its description: so many are kept,
-/// the rest is counted.
+/// The issues of a session. Only so many are kept, and the rest is counted: a damaged file must not fill the memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Issues {
     pub(crate) kept: Vec<Issue>,
@@ -120,7 +115,7 @@ pub(crate) struct Issues {
 /// How many issues are kept.
 const ISSUES_KEPT: usize = 100_000;
 
-/// How much of a stranger's text an issue repeats.
+/// How much of a foreign text an issue repeats.
 const QUOTED_CHARS: usize = 80;
 
 impl Issue {
@@ -151,7 +146,7 @@ impl Issues {
     }
 }
 
-/// A stranger's name for a place where a line has a meaning: whatever would begin another one, or hide, is replaced.
+/// A foreign name for one line: line breaks and control characters are replaced.
 pub(crate) fn one_line(name: &str) -> Cow<'_, str> {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     if name.contains(breaks) { Cow::Owned(name.replace(breaks, "\u{FFFD}")) } else { Cow::Borrowed(name) }

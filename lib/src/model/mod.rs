@@ -1,4 +1,24 @@
-//! What is said, whoever wrote it: records, messages, issues, errors, and the surroundings that the library is handed.
+//! What every agent's sessions have in common: records, messages, issues, errors; and the clock, home and project that the
+//! caller passes in.
+
+/// Declares an enum whose variants have names: in JSON, and by `name`.
+macro_rules! named_enum {
+    ($(#[$doc:meta])* $enum:ident { $($(#[$about:meta])* $variant:ident = $name:literal,)* }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum $enum {
+            $($(#[$about])* #[serde(rename = $name)] $variant,)*
+        }
+
+        impl $enum {
+            /// Its name in JSON and on the command line.
+            pub fn name(self) -> &'static str {
+                match self { $($enum::$variant => $name,)* }
+            }
+        }
+    };
+}
+pub(crate) use named_enum;
 
 pub mod record;
 pub mod message;

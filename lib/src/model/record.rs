@@ -54,55 +54,37 @@ id_type!(
     RecordId
 );
 
-/// What a record is, whatever it says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Kind {
-    /// Somebody asked or said something to the agent.
-    User,
-    /// The model answered.
-    Assistant,
-    /// Tools answered the model.
-    ToolResult,
-    /// Context that the agent itself put before the model.
-    Attachment,
-    /// A notice of the agent: an instruction, an error.
-    System,
-    /// File states tied to a message.
-    Snapshot,
-    /// A title or a summary of the session.
-    Title,
-    /// What came before was replaced by a summary, for the model only.
-    Compaction,
-    /// The conversation goes on from an earlier record.
-    Rewind,
-    /// Files were put back to an earlier state.
-    Restore,
-    /// Facts about the session itself.
-    Header,
-    /// Something this version does not know. It is kept as it is.
-    Other,
+named_enum! {
+    /// What a record is.
+    Kind {
+        /// A prompt.
+        User = "user",
+        /// An answer of the model.
+        Assistant = "assistant",
+        /// Results of tools.
+        ToolResult = "tool-result",
+        /// Context that the agent itself sent to the model.
+        Attachment = "attachment",
+        /// A notice of the agent: an instruction, an error.
+        System = "system",
+        /// File states tied to a message.
+        Snapshot = "snapshot",
+        /// A title or a summary of the session.
+        Title = "title",
+        /// A summary that replaces what came before it, for the model only.
+        Compaction = "compaction",
+        /// The conversation continues from an earlier record.
+        Rewind = "rewind",
+        /// Files were put back to an earlier state.
+        Restore = "restore",
+        /// Facts about the session itself.
+        Header = "header",
+        /// Something that this version does not know. It is kept as it is.
+        Other = "other",
+    }
 }
 
 impl Kind {
-    /// The word that `--json` prints for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::User => "user",
-            Kind::Assistant => "assistant",
-            Kind::ToolResult => "tool-result",
-            Kind::Attachment => "attachment",
-            Kind::System => "system",
-            Kind::Snapshot => "snapshot",
-            Kind::Title => "title",
-            Kind::Compaction => "compaction",
-            Kind::Rewind => "rewind",
-            Kind::Restore => "restore",
-            Kind::Header => "header",
-            Kind::Other => "other",
-        }
-    }
-
     /// Whether it is a turn between the user, the model and its tools.
     pub fn is_dialogue(self) -> bool {
         matches!(self, Kind::User | Kind::Assistant | Kind::ToolResult)

@@ -4,7 +4,7 @@ use crate::model::issue::{Issue, IssueKind, Issues, quoted};
 use crate::model::record::{Kind, Title, TitleSource};
 use crate::model::time::Micros;
 use crate::session::Session;
-use crate::session::tree::branch::{self, HeadEntry};
+use crate::session::tree::branch::{self, HeadKind};
 use crate::session::tree::facts::Facts;
 use crate::session::tree::keys::SharedKeys;
 use crate::session::tree::skeleton::Flags;
@@ -15,7 +15,7 @@ use crate::session::tree::{Bridge, NodeIx, Tree, TreeRules};
 pub(crate) struct Derived {
     pub(crate) tree: Tree,
     pub(crate) keys: SharedKeys,
-    pub(crate) heads: Vec<HeadEntry>,
+    pub(crate) heads: Vec<(NodeIx, HeadKind)>,
     /// Context records beside the conversation, in file order: each applies to the answers that follow.
     pub(crate) surroundings: Vec<NodeIx>,
     pub(crate) facts: Facts,

@@ -17,6 +17,7 @@ use crate::dialect::Dialect;
 use crate::model::error::{Error, Result};
 use crate::model::issue::{Issue, Severity};
 use crate::model::message::Part;
+use crate::model::named_enum;
 pub use crate::model::place::Place;
 use crate::model::record::{Body, Kind, RecordId, SessionId, Title, TitleSource};
 use crate::session::derived::Derived;
@@ -56,29 +57,17 @@ pub struct Session {
     pub(crate) derived: Derived,
 }
 
-/// How a branch ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum State {
-    /// The model has answered.
-    Clean,
-    /// The last prompt has no answer.
-    InterruptedPrompt,
-    /// The last answer is unfinished: calls without results, or results without an answer.
-    InterruptedTurn,
-    /// A record of the branch is missing.
-    Degraded,
-}
-
-impl State {
-    /// The word that `--json` prints for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Clean => "clean",
-            State::InterruptedPrompt => "interrupted-prompt",
-            State::InterruptedTurn => "interrupted-turn",
-            State::Degraded => "degraded",
-        }
+named_enum! {
+    /// How a branch ends.
+    State {
+        /// The model has answered.
+        Clean = "clean",
+        /// The last prompt has no answer.
+        InterruptedPrompt = "interrupted-prompt",
+        /// The last answer is unfinished: calls without results, or results without an answer.
+        InterruptedTurn = "interrupted-turn",
+        /// A record of the branch is missing.
+        Degraded = "degraded",
     }
 }
 
@@ -159,12 +148,12 @@ impl Session {
 
     /// The record that the conversation continues from.
     pub fn head(&self) -> Option<RecordRef<'_>> {
-        self.derived.heads.first().map(|head| self.at(head.node))
+        self.derived.heads.first().map(|(node, _)| self.at(*node))
     }
 
     /// Every head, the newest first.
     pub fn heads(&self) -> impl ExactSizeIterator<Item = Head<'_>> {
-        self.derived.heads.iter().map(|head| Head { record: self.at(head.node), kind: head.kind })
+        self.derived.heads.iter().map(|(node, kind)| Head { record: self.at(*node), kind: *kind })
     }
 
     /// The record with this id, or with the only id that begins with it.
@@ -215,10 +204,8 @@ impl Session {
             return State::Degraded;
         }
         match branch::end(&self.derived.keys, &branch.records) {
-            branch::BranchEnd::Answered if ends_in_thinking(branch) => State::InterruptedTurn,
-            branch::BranchEnd::Answered => State::Clean,
-            branch::BranchEnd::Prompt => State::InterruptedPrompt,
-            branch::BranchEnd::Turn => State::InterruptedTurn,
+            State::Clean if ends_in_thinking(branch) => State::InterruptedTurn,
+            state => state,
         }
     }
 

@@ -78,7 +78,7 @@ impl Session {
     /// Tokens of the session's own requests among some records, by the order of the record that each belongs to.
     pub(crate) fn usage_by_record(&self, records: &[RecordRef<'_>]) -> HashMap<usize, Usage> {
         let owners = self.owners();
-        let owner = |entry: u32| owners.get(entry as usize).copied().flatten();
+        let owner = |entry: u32| owners[entry as usize];
         let among: HashSet<NodeIx> = records.iter().map(|record| record.node).collect();
         let mut usages: HashMap<usize, Usage> = HashMap::new();
         let requests = self.requests_where(|entry| owner(entry).is_some_and(|owner| among.contains(&owner)));
@@ -92,7 +92,7 @@ impl Session {
     /// Tokens of the session's own requests but those that a record reports.
     pub(crate) fn usage_without(&self, record: RecordRef<'_>) -> Option<Usage> {
         let owners = self.owners();
-        sum(self.requests_where(|entry| owners.get(entry as usize).copied().flatten() != Some(record.node)))
+        sum(self.requests_where(|entry| owners[entry as usize] != Some(record.node)))
     }
 
     /// The session's own requests among the entries that are wanted.

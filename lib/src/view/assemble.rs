@@ -19,9 +19,9 @@ pub(crate) fn message(
     continues: Option<String>,
     is_called: &dyn Fn(&str) -> bool,
 ) -> Result<Message> {
-    let mut builder = MessageBuilder::new(role);
+    let mut builder = MessageBuilder::default();
     for record in records {
-        builder.add(*record, record.body()?);
+        builder.add(role, *record, record.body()?);
     }
     let answer = records.iter().find(|record| record.kind() == Kind::Assistant);
     if let (None, Some(surroundings)) = (&builder.about.model, answer.and_then(|answer| answer.surroundings())) {
@@ -37,8 +37,8 @@ pub(crate) fn message(
     Ok(Message { metadata: Some(metadata), ..Message::new(id, role, parts) })
 }
 
+#[derive(Default)]
 struct MessageBuilder {
-    role: Role,
     parts: Vec<Part>,
     /// Results by call id, each with its order on the branch.
     results: HashMap<String, Vec<(usize, ToolResult)>>,
@@ -52,27 +52,13 @@ struct MessageBuilder {
 }
 
 impl MessageBuilder {
-    fn new(role: Role) -> MessageBuilder {
-        let (parts, results, about) = (Vec::new(), HashMap::new(), MessageMetadata::default());
-        MessageBuilder {
-            role,
-            parts,
-            results,
-            results_seen: 0,
-            notes: Vec::new(),
-            about,
-            answer: None,
-            in_items: false,
-        }
-    }
-
-    fn add(&mut self, record: RecordRef<'_>, body: Body) {
+    fn add(&mut self, role: Role, record: RecordRef<'_>, body: Body) {
         match body {
-            // In an answer, only what a prompt brought back from the tools.
-            Body::User(content) if self.role == Role::Assistant => self.keep(content.results),
-            Body::User(content) | Body::Attachment(content) => self.say(record, content),
+            // In an answer, only the tool results of a prompt.
+            Body::User(content) if role == Role::Assistant => self.keep(content.results),
+            Body::User(content) | Body::Attachment(content) => self.add_content(record, content),
             Body::System(content) if record.is_failure() => self.fail(record, content),
-            Body::System(content) => self.say(record, content),
+            Body::System(content) => self.add_content(record, content),
             Body::Assistant(content) => self.answer(record, content),
             Body::ToolResult(content) => self.results(record, content),
             Body::Compaction(compaction) => self.compact(record, compaction),
@@ -88,7 +74,7 @@ impl MessageBuilder {
         }
     }
 
-    fn say(&mut self, record: RecordRef<'_>, mut content: Content) {
+    fn add_content(&mut self, record: RecordRef<'_>, mut content: Content) {
         self.parts.append(&mut content.parts);
         self.notes.append(&mut content.notes);
         self.keep(std::mem::take(&mut content.results));
@@ -98,11 +84,11 @@ impl MessageBuilder {
     fn answer(&mut self, record: RecordRef<'_>, mut content: Content) {
         if record.is_message() {
             self.about.error |= record.is_failure();
-            return self.say(record, content);
+            return self.add_content(record, content);
         }
         let group = record.keys(KeyRole::Group).next();
-        let goes_on = record.is_item() && self.in_items;
-        let new_answer = !goes_on && (group.is_none() || group != self.answer);
+        let continues = record.is_item() && self.in_items;
+        let new_answer = !continues && (group.is_none() || group != self.answer);
         (self.answer, self.in_items) = (group, record.is_item());
         if new_answer {
             self.parts.push(Part::StepStart);
@@ -121,7 +107,7 @@ impl MessageBuilder {
         self.about.add(record.at(), content);
     }
 
-    /// The summary may stand in a record of its own, which hangs on the one that cuts.
+    /// The summary may be in a record of its own, whose parent is the one that cuts.
     fn compact(&mut self, record: RecordRef<'_>, compaction: Compaction) {
         let parent = record.parent().map(|parent| parent.id());
         if let (Some(Part::Data(cut)), false, Some(parent)) = (self.parts.last_mut(), compaction.cuts, parent)
@@ -144,11 +130,11 @@ impl MessageBuilder {
     fn results(&mut self, record: RecordRef<'_>, mut content: Content) {
         self.in_items = false;
         if !content.results.is_empty() && !content.parts.is_empty() {
-            // Somebody spoke while the tools ran.
+            // A message while the tools ran.
             let (id, parts) = (record.id().into_owned(), std::mem::take(&mut content.parts));
             self.parts.push(Part::Steering(SteeringPart { id, parts, ..SteeringPart::default() }));
         }
-        self.say(record, content);
+        self.add_content(record, content);
     }
 
     fn keep(&mut self, results: Vec<ToolResult>) {
@@ -158,7 +144,7 @@ impl MessageBuilder {
         }
     }
 
-    /// Gives each call its result; results that nobody on the branch asked for follow alone.
+    /// Adds each result to its call; results without a call on the branch follow alone.
     fn finish(&mut self, is_called: &dyn Fn(&str) -> bool) -> Vec<Part> {
         let mut parts = std::mem::take(&mut self.parts);
         for part in &mut parts {

@@ -35,7 +35,7 @@ use serde_json::Value;
 use crate::model::error::Result;
 use crate::model::message::{FilePart, Part, Role, ToolPart};
 use crate::model::record::{Body, Content, RecordId, ToolResult};
-use crate::model::wire;
+use crate::model::{named_enum, wire};
 use crate::session::{RecordRef, Session, State};
 
 /// The result that closes a call without one (reading rule 8).
@@ -190,42 +190,30 @@ impl Note {
     }
 }
 
-/// The API that a history is written for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum View {
-    /// `messages` of Anthropic's Messages API.
-    Anthropic,
-    /// `messages` of OpenAI's Chat Completions API.
-    OpenAi,
-    /// `input` of OpenAI's Responses API.
-    OpenAiResponses,
-    /// Plain text.
-    Text,
-    /// `contents` of the Gemini API.
-    Gemini,
-    /// What Fluux Agent sends.
-    Fluux,
-    /// Model messages of the AI SDK.
-    AiSdk,
+named_enum! {
+    /// The API that a history is written for.
+    View {
+        /// `messages` of Anthropic's Messages API.
+        Anthropic = "anthropic",
+        /// `messages` of OpenAI's Chat Completions API.
+        OpenAi = "openai",
+        /// `input` of OpenAI's Responses API.
+        OpenAiResponses = "openai-responses",
+        /// Plain text.
+        Text = "text",
+        /// `contents` of the Gemini API.
+        Gemini = "gemini",
+        /// What Fluux Agent sends.
+        Fluux = "fluux",
+        /// Model messages of the AI SDK.
+        AiSdk = "ai-sdk",
+    }
 }
 
 impl View {
     /// Every view.
     pub const ALL: [View; 7] =
         [View::Anthropic, View::OpenAi, View::OpenAiResponses, View::Text, View::Gemini, View::Fluux, View::AiSdk];
-
-    /// The word for it on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            View::Anthropic => "anthropic",
-            View::OpenAi => "openai",
-            View::OpenAiResponses => "openai-responses",
-            View::Text => "text",
-            View::Gemini => "gemini",
-            View::Fluux => "fluux",
-            View::AiSdk => "ai-sdk",
-        }
-    }
 
     /// Writes a history, message by message. Returns what this view changed or left out, besides the history's own notes.
     pub fn write(self, history: &History<'_>, emit: &mut dyn FnMut(Value)) -> Result<Vec<Note>> {

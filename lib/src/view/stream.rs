@@ -18,8 +18,6 @@ pub use following::{Following, Moved};
 pub use growing::{Change, Growing, Look};
 pub use watch::{Interrupter, Wake, Watch, WatchBy};
 
-use growing::identity;
-
 use hashbrown::HashSet;
 use xxhash_rust::xxh3::xxh3_64;
 

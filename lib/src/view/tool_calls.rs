@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::error::Result;
 use crate::model::message::{Part, ToolPart, ToolState};
+use crate::model::named_enum;
 use crate::session::tree::skeleton::KeyRole;
 use crate::view::conversation::Conversation;
 
@@ -23,7 +24,7 @@ pub struct ToolCallRow {
     pub call_id: String,
     /// The tool's name.
     pub name: String,
-    /// How far it has come.
+    /// Its progress.
     pub state: CallState,
     /// The arguments.
     #[serde(default, deserialize_with = "some", skip_serializing_if = "Option::is_none")]
@@ -47,38 +48,23 @@ pub struct ToolCallRow {
     pub provider_executed: bool,
 }
 
-/// How far a call has come: the `state` of its part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CallState {
-    /// The model is still writing the arguments.
-    InputStreaming,
-    /// It has no result.
-    InputAvailable,
-    /// Somebody is asked whether it may run.
-    ApprovalRequested,
-    /// Somebody has answered that.
-    ApprovalResponded,
-    /// It succeeded.
-    OutputAvailable,
-    /// It failed.
-    OutputError,
-    /// It was refused.
-    OutputDenied,
-}
-
-impl CallState {
-    /// The word that `--json` prints for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            CallState::InputStreaming => "input-streaming",
-            CallState::InputAvailable => "input-available",
-            CallState::ApprovalRequested => "approval-requested",
-            CallState::ApprovalResponded => "approval-responded",
-            CallState::OutputAvailable => "output-available",
-            CallState::OutputError => "output-error",
-            CallState::OutputDenied => "output-denied",
-        }
+named_enum! {
+    /// The progress of a call: the `state` of its part.
+    CallState {
+        /// The model is still writing the arguments.
+        InputStreaming = "input-streaming",
+        /// It has no result.
+        InputAvailable = "input-available",
+        /// The user is asked whether it may run.
+        ApprovalRequested = "approval-requested",
+        /// The user has answered that.
+        ApprovalResponded = "approval-responded",
+        /// It succeeded.
+        OutputAvailable = "output-available",
+        /// It failed.
+        OutputError = "output-error",
+        /// It was refused.
+        OutputDenied = "output-denied",
     }
 }
 
@@ -86,13 +72,13 @@ impl CallState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DurationSource {
-    /// The agent wrote it down.
+    /// The agent recorded it.
     Recorded,
     /// The time between the records of the call and its result, waiting for a permission included.
     Times,
 }
 
-/// A `null` that is there is a value.
+/// A `null` is a value.
 fn some<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

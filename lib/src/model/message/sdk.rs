@@ -15,15 +15,16 @@ use serde_json::{Map, Value, json};
 use super::keys::put;
 use super::{Message, Part, Role, SteeringPart, TextPart, own_metadata, validate};
 
-/// A major version of the AI SDK (the `ai` package).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Sdk {
-    /// `ai` 5: no approvals, no titles of tools.
-    V5,
-    /// `ai` 6: no custom parts, no files of reasoning.
-    V6,
-    /// `ai` 7.
-    V7,
+named_enum! {
+    /// A major version of the AI SDK (the `ai` package).
+    Sdk {
+        /// `ai` 5: no approvals, no titles of tools.
+        V5 = "5",
+        /// `ai` 6: no custom parts, no files of reasoning.
+        V6 = "6",
+        /// `ai` 7.
+        V7 = "7",
+    }
 }
 
 impl Message {
@@ -152,17 +153,13 @@ impl FromStr for Sdk {
     type Err = UnknownSdk;
 
     fn from_str(text: &str) -> Result<Sdk, UnknownSdk> {
-        let known = [Sdk::V5, Sdk::V6, Sdk::V7].into_iter().find(|sdk| sdk.to_string() == text);
+        let known = [Sdk::V5, Sdk::V6, Sdk::V7].into_iter().find(|sdk| sdk.name() == text);
         known.ok_or_else(|| UnknownSdk(text.to_owned()))
     }
 }
 
 impl fmt::Display for Sdk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Sdk::V5 => "5",
-            Sdk::V6 => "6",
-            Sdk::V7 => "7",
-        })
+        f.write_str(self.name())
     }
 }

@@ -1,4 +1,4 @@
-//! Tool calls: the call and its result are one part, and its state says how far it has come.
+//! Tool calls: the call and its result are one part with a state.
 
 use std::borrow::Cow;
 
@@ -12,11 +12,11 @@ use super::keys::{Field, Keys, json_structs};
 pub struct ToolPart {
     /// The tool's name.
     pub name: String,
-    /// The call's id, by which results belong to it.
+    /// The call's id, which its results repeat.
     pub call_id: String,
-    /// How the part says its name.
+    /// How the part states the name.
     pub kind: ToolKind,
-    /// How far the call has come.
+    /// The progress of the call.
     pub state: ToolState,
     /// A name for people.
     pub title: Option<String>,
@@ -26,13 +26,13 @@ pub struct ToolPart {
     pub call_provider_metadata: Option<Map<String, Value>>,
     /// One object per provider, about the result.
     pub result_provider_metadata: Option<Map<String, Value>>,
-    /// What the tool's definition says about itself.
+    /// Metadata of the tool's definition.
     pub tool_metadata: Option<Map<String, Value>>,
     /// All other keys; must not repeat a field or a key of the state.
     pub extra: Map<String, Value>,
 }
 
-/// How a tool part says its tool's name.
+/// How a tool part states its tool's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ToolKind {
     /// `dynamic-tool` with a `toolName`: the tool is known only at run time.
@@ -41,7 +41,7 @@ pub enum ToolKind {
     Static,
 }
 
-/// How far a tool call has come, with what is known then.
+/// The progress of a tool call, with what is known then.
 ///
 /// ```
 /// use scrollback::model::message::{ToolPart, ToolState};
@@ -68,14 +68,14 @@ pub enum ToolState {
         /// The arguments.
         input: Value,
     },
-    /// The person was asked whether the call may run.
+    /// The user was asked whether the call may run.
     ApprovalRequested {
         /// The arguments.
         input: Value,
         /// The question.
         approval: Approval,
     },
-    /// The person has answered, and the tool has not run yet.
+    /// The user has answered, and the tool has not run yet.
     ApprovalResponded {
         /// The arguments.
         input: Value,
@@ -96,7 +96,7 @@ pub enum ToolState {
         #[serde(skip_serializing_if = "Option::is_none")]
         approval: Option<Approval>,
     },
-    /// The tool has failed, or its input was no good.
+    /// The tool has failed, or its input was invalid.
     OutputError {
         /// The arguments, if they could be read.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -110,7 +110,7 @@ pub enum ToolState {
         #[serde(skip_serializing_if = "Option::is_none")]
         approval: Option<Approval>,
     },
-    /// The person said no.
+    /// The user refused.
     OutputDenied {
         /// The arguments.
         input: Value,
@@ -142,10 +142,10 @@ json_structs! {
 }
 
 impl ToolPart {
-    /// The keys that tell which call it is.
+    /// The keys that identify the call.
     pub(crate) const NAMED: [&str; 5] = ["type", "toolName", "toolCallId", "input", "dynamic"];
 
-    /// Those, and the keys that tell how it stands; all others say something about it.
+    /// Those, and the keys of its state; all others are metadata.
     pub(crate) const STATED: [&str; 11] = [
         "type",
         "toolName",
@@ -171,7 +171,7 @@ impl ToolPart {
         }
     }
 
-    /// Its input as every API takes it: an object. What else it was given is the `input` of one.
+    /// Its input as every API accepts it: an object. Any other value is the `input` of one.
     pub(crate) fn arguments(&self) -> Value {
         let raw = if let ToolState::OutputError { raw_input, .. } = &self.state { raw_input.as_ref() } else { None };
         match self.input().or(raw) {
@@ -181,7 +181,7 @@ impl ToolPart {
         }
     }
 
-    /// Makes a `dynamic-tool` part, the kind for tools that nobody declared to the SDK.
+    /// Makes a `dynamic-tool` part, the kind for tools that are not declared to the SDK.
     pub fn dynamic(name: impl Into<String>, call_id: impl Into<String>, state: ToolState) -> ToolPart {
         ToolPart {
             name: name.into(),
@@ -211,31 +211,21 @@ impl ToolPart {
 
     /// Returns the result of a call that succeeded.
     pub fn output(&self) -> Option<&Value> {
-        match &self.state {
-            ToolState::OutputAvailable { output, .. } => output.as_ref(),
-            ToolState::InputStreaming { .. }
-            | ToolState::InputAvailable { .. }
-            | ToolState::ApprovalRequested { .. }
-            | ToolState::ApprovalResponded { .. }
-            | ToolState::OutputError { .. }
-            | ToolState::OutputDenied { .. } => None,
-        }
+        if let ToolState::OutputAvailable { output, .. } = &self.state { output.as_ref() } else { None }
     }
 
-    /// Tells whether a result may still come: there is none, or one that is not final.
+    /// Whether a result may still come: there is none, or one that is not final.
     pub(crate) fn takes_result(&self) -> bool {
         self.is_open() || matches!(self.state, ToolState::OutputAvailable { preliminary: Some(true), .. })
     }
 
-    /// Tells whether the call still waits for its result.
+    /// Whether the call has no result yet.
     pub fn is_open(&self) -> bool {
-        match self.state {
-            ToolState::InputStreaming { .. }
-            | ToolState::InputAvailable { .. }
-            | ToolState::ApprovalRequested { .. }
-            | ToolState::ApprovalResponded { .. } => true,
-            ToolState::OutputAvailable { .. } | ToolState::OutputError { .. } | ToolState::OutputDenied { .. } => false,
-        }
+        let has_outcome = matches!(
+            self.state,
+            ToolState::OutputAvailable { .. } | ToolState::OutputError { .. } | ToolState::OutputDenied { .. }
+        );
+        !has_outcome
     }
 }
 

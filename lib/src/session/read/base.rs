@@ -113,14 +113,8 @@ impl Skeleton {
 
     /// The missing base of this session.
     fn missing_base(&self) -> Option<(&str, BaseGap)> {
-        match self.controls.first()?.what {
-            ControlKind::MissingBase(id, why) => Some((self.ids.get(id), why)),
-            ControlKind::Leaf(_)
-            | ControlKind::Rewound(_)
-            | ControlKind::Cut(_)
-            | ControlKind::CutTurns(_)
-            | ControlKind::ReplaceAll => None,
-        }
+        let ControlKind::MissingBase(id, why) = self.controls.first()?.what else { return None };
+        Some((self.ids.get(id), why))
     }
 
     /// The first entry whose id matches.
@@ -136,9 +130,10 @@ impl Skeleton {
         self.usages.retain(|usage| (usage.entry as usize) < end);
         self.growth.retain(|usage| (usage.entry as usize) < end);
         // Controls in the removed record's own value go with it.
-        let before = |control: &Control| match control.what {
-            ControlKind::MissingBase(..) => true,
-            _ => (control.at as usize) < end || control.offset < first,
+        let before = |control: &Control| {
+            matches!(control.what, ControlKind::MissingBase(..))
+                || (control.at as usize) < end
+                || control.offset < first
         };
         self.controls.retain(|control| control.at as usize <= end && before(control));
     }
@@ -155,19 +150,13 @@ impl Skeleton {
         self.keys.iter_mut().for_each(|key| key.entry += shift);
         self.usages.iter_mut().chain(&mut self.growth).for_each(|usage| usage.entry += shift);
         self.controls.iter_mut().for_each(|control| control.at += shift);
-        let moved = |control: Control| match control.what {
-            ControlKind::MissingBase(id, why) => {
-                let id = self.ids.intern(front.ids.get(id));
-                Control { what: ControlKind::MissingBase(id, why), ..control }
+        // A front has no other controls.
+        for control in &mut front.controls {
+            if let ControlKind::MissingBase(id, _) = &mut control.what {
+                *id = self.ids.intern(front.ids.get(*id));
             }
-            ControlKind::Leaf(_)
-            | ControlKind::Rewound(_)
-            | ControlKind::Cut(_)
-            | ControlKind::CutTurns(_)
-            | ControlKind::ReplaceAll => control,
-        };
-        let inherited: Vec<Control> = front.controls.drain(..).map(moved).collect();
-        self.controls.splice(0..0, inherited);
+        }
+        self.controls.splice(0..0, front.controls);
         front.entries.append(&mut self.entries);
         front.keys.append(&mut self.keys);
         (self.entries, self.keys) = (front.entries, front.keys);

@@ -99,7 +99,7 @@ pub fn by_place(path: &Path, home: &Home) -> Option<&'static dyn Dialect> {
         fitting.map(|layout| layout.exactness()).max()
     };
     let fitting = dialect::all().iter().filter_map(|dialect| Some((exactness(*dialect)?, *dialect)));
-    fitting.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, dialect)| dialect)
+    first_best(fitting)
 }
 
 /// The dialect of bytes such as standard input, or [`Unknown`].
@@ -186,9 +186,11 @@ fn best(
     dialects: impl Iterator<Item = &'static dyn Dialect>,
     score: impl Fn(&dyn Dialect) -> usize,
 ) -> Option<&'static dyn Dialect> {
-    let scored = dialects.map(|dialect| (score(dialect), dialect));
-    let best = scored.reduce(|best, next| if next.0 > best.0 { next } else { best });
-    best.filter(|(score, _)| *score > 0).map(|(_, dialect)| dialect)
+    first_best(dialects.map(|dialect| (score(dialect), dialect)).filter(|(score, _)| *score > 0))
+}
+
+fn first_best<T: PartialOrd>(scored: impl Iterator<Item = (T, &'static dyn Dialect)>) -> Option<&'static dyn Dialect> {
+    scored.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, dialect)| dialect)
 }
 
 /// The whole objects on a line: it is one, or several were glued together.

@@ -71,23 +71,27 @@ impl OpenFile {
     /// Up to `length` bytes from `offset`: fewer where the file ends.
     pub(crate) fn read_at(&self, offset: u64, length: u64) -> Result<Vec<u8>> {
         let mut bytes = vec![0; usize::try_from(length).unwrap_or(usize::MAX)];
-        let read = self.bytes().map_or(Ok(0), |file| file.fill(offset, &mut bytes))?;
+        let read = self.fill(offset, &mut bytes)?;
         bytes.truncate(read);
         Ok(bytes)
     }
 
-    /// Its bytes, unless it is a database. Several threads may read them at once.
-    pub(crate) fn bytes(&self) -> Option<Bytes<'_>> {
+    /// Fills a buffer from `offset` on and returns how many bytes there were. Several threads may do so at once.
+    pub(crate) fn fill(&self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
+        fill_from(|at, bytes| self.read_some(at, bytes), offset, buffer).at(&self.path)
+    }
+
+    fn read_some(&self, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
         match &self.contents {
-            Contents::Disk(file) => Some(Bytes::Disk { file, path: &self.path }),
-            Contents::Memory(bytes) => Some(Bytes::Memory(bytes)),
-            Contents::Rows(_) => None,
+            Contents::Disk(file) => read_some(file, offset, buffer),
+            Contents::Memory(bytes) => Ok(copy_from(bytes, offset, buffer)),
+            Contents::Rows(_) => Ok(0),
         }
     }
 
     /// Reads from `offset` on. Several threads may read at once, each with its own reader.
     pub(crate) fn reader(&self, offset: u64) -> FileReader<'_> {
-        FileReader { bytes: self.bytes().unwrap_or(Bytes::Memory(&[])), offset }
+        FileReader { file: self, offset }
     }
 
     /// The same for the one thread that loads the file: it moves the file's own cursor, and saves clearing each buffer.
@@ -99,35 +103,15 @@ impl OpenFile {
     }
 }
 
-/// The bytes of an open file.
-#[derive(Clone, Copy)]
-pub(crate) enum Bytes<'f> {
-    Disk { file: &'f File, path: &'f Path },
-    Memory(&'f [u8]),
-}
-
-impl Bytes<'_> {
-    /// Fills a buffer from `offset` on and returns how many bytes there were.
-    pub(crate) fn fill(self, offset: u64, buffer: &mut [u8]) -> Result<usize> {
-        match self {
-            Bytes::Disk { file, path } => fill(file, offset, buffer).at(path),
-            Bytes::Memory(bytes) => Ok(copy_from(bytes, offset, buffer)),
-        }
-    }
-}
-
 /// Reads an open file from a position of its own.
 pub(crate) struct FileReader<'f> {
-    bytes: Bytes<'f>,
+    file: &'f OpenFile,
     offset: u64,
 }
 
 impl Read for FileReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = match self.bytes {
-            Bytes::Disk { file, .. } => read_some(file, self.offset, buffer)?,
-            Bytes::Memory(bytes) => copy_from(bytes, self.offset, buffer),
-        };
+        let read = self.file.read_some(self.offset, buffer)?;
         self.offset += read as u64;
         Ok(read)
     }
@@ -148,12 +132,8 @@ pub(crate) fn read_some(file: &File, offset: u64, buffer: &mut [u8]) -> io::Resu
     return std::os::windows::fs::FileExt::seek_read(file, buffer, offset);
 }
 
-fn fill(file: &File, offset: u64, buffer: &mut [u8]) -> io::Result<usize> {
-    // Reading finds the end of the file: asking for the length first costs a system call per record.
-    fill_from(|at, bytes| read_some(file, at, bytes), offset, buffer)
-}
-
-/// Fills a buffer from `offset` on and returns how many bytes there were.
+/// Fills a buffer from `offset` on and returns how many bytes there were. Reading finds the end of the file: to query its
+/// length first would cost a system call per record.
 pub(crate) fn fill_from(
     read_some: impl Fn(u64, &mut [u8]) -> io::Result<usize>,
     offset: u64,
@@ -169,6 +149,13 @@ pub(crate) fn fill_from(
         }
     }
     Ok(read)
+}
+
+/// A path with an ending after its name, such as `-wal`.
+pub(crate) fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
 }
 
 /// Opens a regular file; a compressed one is read as its content.
@@ -188,7 +175,7 @@ fn open_limited(path: &Path, inflated_limit: u64) -> Result<OpenFile> {
     }
     let file = File::open(path).at(path)?;
     let mut magic = vec![0; DATABASE_MAGIC.len()];
-    let read = fill(&file, 0, &mut magic).at(path)?;
+    let read = fill_from(|at, bytes| read_some(&file, at, bytes), 0, &mut magic).at(path)?;
     magic.truncate(read);
     let inflated = match Packing::of(&magic) {
         Some(packing) => {

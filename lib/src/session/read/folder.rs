@@ -15,7 +15,7 @@ use crate::model::error::{At, Error, Result};
 use crate::model::home::Home;
 use crate::session::read::detect;
 use crate::session::read::files::open_file;
-use crate::session::read::source::Source;
+use crate::session::read::source::{Source, each, root_of};
 
 /// The endings of session files: other files are ignored.
 const ENDINGS: [&str; 7] = ["jsonl", "json", "zst", "gz", "db", "sqlite", "sqlite3"];
@@ -54,10 +54,7 @@ pub fn sessions(folder: &Path, home: &Home, named: Option<&'static dyn Dialect>)
             Ok((path, owner))
         });
         match owner {
-            Ok((path, Some(dialect))) => match Source::in_file(dialect, &path) {
-                Ok(sources) => found.extend(sources.into_iter().map(Ok)),
-                Err(error) => found.push(Err(error)),
-            },
+            Ok((path, Some(dialect))) => found.extend(each(Source::in_file(dialect, &path))),
             Ok((_, None)) => ignored += 1,
             Err(error) => found.push(Err(error)),
         }
@@ -91,14 +88,10 @@ impl Stores {
     /// The dialect of a file in a store, `Some(None)` if it is not a session there, and `None` outside every store.
     fn owner(&self, path: &Path, folder: &Path) -> Option<Option<&'static dyn Dialect>> {
         let fits = |(dialect, layout): &&(&'static dyn Dialect, Layout)| {
-            let root = path.ancestors().nth(layout.pattern.split('/').count());
-            root.is_some_and(|root| root.ends_with(&layout.root)) && layout.fits(path) && dialect.is_session_file(path)
+            root_of(layout, path).is_some() && dialect.is_session_file(path)
         };
-        let best = self.0.iter().filter(fits).reduce(
-            |best, next| {
-                if next.1.exactness() > best.1.exactness() { next } else { best }
-            },
-        );
+        // Of several, the first of the most exact ones.
+        let best = self.0.iter().filter(fits).rev().max_by_key(|(_, layout)| layout.exactness());
         let is_inside = |(_, layout): &(&'static dyn Dialect, Layout)| {
             // All files in an agent's own folder are its own, unless the search starts inside it, such as in a work tree.
             let own = layout.root.parent().filter(|own| own.to_string_lossy().starts_with('.'));

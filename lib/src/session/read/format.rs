@@ -105,26 +105,22 @@ pub(crate) fn records(text: &str, limit: usize) -> Option<Vec<&str>> {
 
 /// The first whole elements of a list, or of the list under the key of records; `None` without either.
 fn elements(text: &str, limit: usize) -> Option<Vec<&str>> {
-    let mut found = Elements { list: false, elements: Vec::new(), limit };
+    let mut found = None;
     let mut reader = serde_json::Deserializer::from_str(text);
     // A torn document, and one with enough elements, both end in an error; the elements found so far count.
-    let _ended: Result<(), serde_json::Error> = Outer(&mut found).deserialize(&mut reader);
-    found.list.then_some(found.elements)
+    let _ended: Result<(), serde_json::Error> =
+        ElementScan { found: &mut found, limit, is_nested: false }.deserialize(&mut reader);
+    found
 }
 
-struct Elements<'a> {
-    list: bool,
-    elements: Vec<&'a str>,
+/// Collects the elements of a list: the document itself, or nested in it.
+struct ElementScan<'f, 'a> {
+    found: &'f mut Option<Vec<&'a str>>,
     limit: usize,
+    is_nested: bool,
 }
 
-/// The whole document.
-struct Outer<'f, 'a>(&'f mut Elements<'a>);
-
-/// The list of its records.
-struct Records<'f, 'a>(&'f mut Elements<'a>);
-
-impl<'de> DeserializeSeed<'de> for Outer<'_, 'de> {
+impl<'de> DeserializeSeed<'de> for ElementScan<'_, 'de> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -132,48 +128,28 @@ impl<'de> DeserializeSeed<'de> for Outer<'_, 'de> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Records<'_, 'de> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Outer<'_, 'de> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a document")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
-        Records(self.0).visit_seq(seq)
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
-            if key == RECORDS {
-                return map.next_value_seed(Records(self.0));
-            }
-            map.next_value::<IgnoredAny>()?;
-        }
-        Ok(())
-    }
-}
-
-impl<'de> Visitor<'de> for Records<'_, 'de> {
+impl<'de> Visitor<'de> for ElementScan<'_, 'de> {
     type Value = ();
 
     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a list of records")
     }
 
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
+            if key == RECORDS && !self.is_nested {
+                return map.next_value_seed(ElementScan { is_nested: true, ..self });
+            }
+            map.next_value::<IgnoredAny>()?;
+        }
+        Ok(())
+    }
+
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        self.0.list = true;
+        let found = self.found.insert(Vec::new());
         while let Some(element) = seq.next_element::<&'de RawValue>()? {
-            self.0.elements.push(element.get());
-            if self.0.elements.len() >= self.0.limit {
+            found.push(element.get());
+            if found.len() >= self.limit {
                 return Err(A::Error::custom("enough"));
             }
         }

@@ -19,7 +19,6 @@ use crate::session::read::format;
 use crate::session::read::packed;
 use crate::session::read::parallel::SPLIT;
 use crate::session::read::parser::{Position, ValueUnit};
-use crate::session::read::rows::RowContent;
 use crate::session::read::sanitize;
 use crate::session::read::source::{SIDECAR_LIMIT_BYTES, Source};
 use crate::session::read::tail::Tail;
@@ -98,8 +97,8 @@ impl Session {
                 next.offset = offset;
                 let mut parser = self.parser(ValueUnit::Line);
                 match row {
-                    RowContent::Json(json) => parser.value(json, next),
-                    RowContent::TooLong(length) => parser.too_long(length, next),
+                    Ok(json) => parser.value(json, next),
+                    Err(length) => parser.too_long(length, next),
                 }
                 let bases = std::mem::take(&mut parser.bases);
                 self.note_base(bases);

@@ -11,7 +11,7 @@ use crate::model::issue::IssueKind;
 use crate::model::place::Place;
 use crate::session::Session;
 use crate::session::read::base::BaseRef;
-use crate::session::read::files::{Bytes, OpenFile};
+use crate::session::read::files::OpenFile;
 use crate::session::read::parser::{Parser, Position, Sink, ValueUnit};
 use crate::session::tree::skeleton::{HashedSpan, Skeleton};
 
@@ -67,8 +67,7 @@ impl Session {
     /// Parses the beginning of a large file in batches; the rest is read line by line.
     pub(crate) fn take_in_parallel(&mut self, file: &OpenFile, split: Split) -> Result<()> {
         let size_bytes = file.len()?;
-        let Some(bytes) = file.bytes().filter(|_| size_bytes >= split.batch_bytes()) else { return Ok(()) };
-        let large = LargeFile { bytes, size_bytes, dialect: self.source.dialect, now: self.tail.now, split };
+        let large = LargeFile { file, size_bytes, dialect: self.source.dialect, now: self.tail.now, split };
         let (mut these, mut those) = (vec![Vec::new(); split.pieces], vec![Vec::new(); split.pieces]);
         let mut batch = large.batch(self.tail.at, &mut these)?;
         while !batch.is_empty() {
@@ -114,7 +113,7 @@ impl Split {
 
 /// A file that is read in pieces.
 struct LargeFile<'f> {
-    bytes: Bytes<'f>,
+    file: &'f OpenFile,
     size_bytes: u64,
     dialect: &'f dyn Dialect,
     now: Timestamp,
@@ -141,7 +140,7 @@ impl LargeFile<'_> {
         let earlier = usize::from(nth > 0);
         let first = from + (nth * self.split.piece_bytes - earlier) as u64;
         buffer.resize(self.split.piece_bytes + earlier, 0);
-        let mut read = self.bytes.fill(first, buffer)?;
+        let mut read = self.file.fill(first, buffer)?;
         let begin = if nth == 0 { Some(0) } else { memchr::memchr(b'\n', &buffer[..read]).map(|lf| lf + 1) };
         let Some(begin) = begin.filter(|begin| *begin < read) else {
             return Ok((read == buffer.len()).then_some((first + read as u64, &[])));
@@ -154,7 +153,7 @@ impl LargeFile<'_> {
             }
             (searched, more_bytes) = (read, 2 * more_bytes);
             buffer.resize(read + more_bytes, 0);
-            read += self.bytes.fill(first + read as u64, &mut buffer[read..])?;
+            read += self.file.fill(first + read as u64, &mut buffer[read..])?;
             if read == searched || read > self.split.line_limit_bytes {
                 return Ok(None);
             }

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::dialect::layout::Rows;
 use crate::model::error::{Error, Result};
 use crate::model::place::Place;
+use crate::session::read::files::with_ending;
 use crate::session::read::parser::VALUE_LIMIT_BYTES;
 
 /// A writer holds its lock for milliseconds; one that holds it longer must not stop a list of sessions.
@@ -47,21 +48,13 @@ pub(crate) struct Table {
     positions: OnceLock<Vec<(u64, i64)>>,
 }
 
-/// What a row holds.
-pub(crate) enum RowContent<'a> {
-    /// Its JSON, or whatever it has instead.
-    Json(&'a [u8]),
-    /// More bytes than a value may have; they are not read.
-    TooLong(u64),
-}
-
 impl Table {
     pub(crate) fn new(rows: &'static Rows, session: SessionRows) -> Table {
         Table { rows, session, positions: OnceLock::new() }
     }
 
-    /// Calls `take` with the offset and the content of each row, in order.
-    pub(crate) fn each(&self, path: &Path, mut take: impl FnMut(u64, RowContent<'_>)) -> Result<()> {
+    /// Calls `take` with the offset and the JSON of each row, in order; instead of JSON that is too long, with its length.
+    pub(crate) fn each(&self, path: &Path, mut take: impl FnMut(u64, std::result::Result<&[u8], u64>)) -> Result<()> {
         let positions = self.session.database.query(path, |connection| {
             let mut statement = connection.prepare(self.rows.rows)?;
             let mut rows = statement.query([&self.session.key])?;
@@ -69,17 +62,8 @@ impl Table {
             while let Some(row) = rows.next()? {
                 positions.push((begins, row.get(0)?));
                 let content = content(row, 1)?;
-                let length = match &content {
-                    Ok(json) => {
-                        take(begins, RowContent::Json(json));
-                        json.len() as u64
-                    }
-                    Err(length) => {
-                        take(begins, RowContent::TooLong(*length));
-                        *length
-                    }
-                };
-                begins += length + 1;
+                take(begins, content.as_deref().map_err(|length| *length));
+                begins += content.map_or_else(|length| length, |json| json.len() as u64) + 1;
             }
             Ok(positions)
         })?;
@@ -197,15 +181,10 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     #[cfg(windows)]
     const WITHOUT_LOCKS: &str = "mode=ro&vfs=win32-none";
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let beside = |ending: &str| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        PathBuf::from(name)
-    };
-    if !is_write_ahead(path) || beside("-shm").exists() {
+    if !is_write_ahead(path) || with_ending(path, "-shm").exists() {
         return Connection::open_with_flags(path, flags);
     }
-    let has_log = fs::metadata(beside("-wal")).is_ok_and(|log| log.len() > 0);
+    let has_log = fs::metadata(with_ending(path, "-wal")).is_ok_and(|log| log.len() > 0);
     let Some(uri) = uri(path, if has_log { WITHOUT_LOCKS } else { "immutable=1" }) else {
         return Connection::open_with_flags(path, flags);
     };
@@ -315,11 +294,7 @@ mod tests {
         let table =
             Table::new(&ROWS, SessionRows { database, key: Column::Text("s".to_owned()), has_log_column: false });
         let mut found = Vec::new();
-        let take = |begins, content: RowContent<'_>| match content {
-            RowContent::Json(json) => found.push((begins, json.to_vec())),
-            RowContent::TooLong(length) => panic!("{length} bytes"),
-        };
-        table.each(Path::new("db"), take).unwrap();
+        table.each(Path::new("db"), |begins, json| found.push((begins, json.unwrap().to_vec()))).unwrap();
         let expected: [&[u8]; 4] = [b"{\"a\":1}", b"null", b"7", b"\xff{"];
         assert_eq!(found, [0, 8, 13, 15].into_iter().zip(expected.map(<[u8]>::to_vec)).collect::<Vec<_>>());
         assert_eq!(table.row(4, Path::new("db")).unwrap().as_deref(), Some(expected[3]));

@@ -14,7 +14,7 @@ use crate::model::error::{Error, Result};
 use crate::session::read::detect;
 use crate::session::read::files::{Contents, Files, OpenFile, head_of, open_file};
 use crate::session::read::format;
-use crate::session::read::rows::{self, RowContent, SessionRows, Table};
+use crate::session::read::rows::{self, SessionRows, Table};
 
 /// A sidecar is a few lines: a larger file is not one.
 pub(crate) const SIDECAR_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
@@ -43,6 +43,18 @@ impl std::fmt::Debug for Source {
     }
 }
 
+/// Several sources, or the error in their place.
+pub(crate) fn each(sources: Result<Vec<Source>>) -> Vec<Result<Source>> {
+    sources.map_or_else(|error| vec![Err(error)], |sources| sources.into_iter().map(Ok).collect())
+}
+
+/// The root of a layout that a file is in, if names and folders match. `layout` has a root relative to its store.
+pub(crate) fn root_of<'p>(layout: &Layout, file: &'p Path) -> Option<&'p Path> {
+    let root = file.ancestors().nth(layout.pattern.split('/').count())?;
+    // File names alone match too easily: the folder of the store must match too.
+    (layout.fits(file) && root.ends_with(&layout.root)).then_some(root)
+}
+
 impl Source {
     /// A session file of a dialect, in any folder.
     pub fn file(dialect: &'static dyn Dialect, path: &Path) -> Source {
@@ -65,38 +77,28 @@ impl Source {
 
     /// Every session of a file: a database can hold many.
     pub fn in_file(dialect: &'static dyn Dialect, path: &Path) -> Result<Vec<Source>> {
-        let file = Source::file(dialect, path);
-        let Format::Rows(rows) = file.layout.format else { return Ok(vec![file]) };
-        let of_row = |(key, of)| Source { key: Some(key), rows: Some(of), ..file.clone() };
-        Ok(rows::sessions(path, rows)?.into_iter().map(of_row).collect())
+        Source::file(dialect, path).sessions()
+    }
+
+    fn sessions(self) -> Result<Vec<Source>> {
+        let Format::Rows(rows) = self.layout.format else { return Ok(vec![self]) };
+        let of_row = |(key, rows)| Source { key: Some(key), rows: Some(rows), ..self.clone() };
+        Ok(rows::sessions(&self.path, rows)?.into_iter().map(of_row).collect())
     }
 
     /// Every session that a layout holds.
     pub fn walk(dialect: &'static dyn Dialect, layout: &Layout) -> Vec<Result<Source>> {
-        let in_file = |path: Result<PathBuf>| {
-            let path = match path {
-                Ok(path) => path,
-                Err(error) => return vec![Err(error)],
-            };
-            if let Format::ByContent { mixed: true, .. } = layout.format {
-                match detect::of_content(&path) {
-                    Ok(found) if found.name() == dialect.name() => {}
-                    Ok(_) => return Vec::new(),
-                    Err(error) => return vec![Err(error)],
-                }
+        let in_file = |path: PathBuf| {
+            let is_mixed = matches!(layout.format, Format::ByContent { mixed: true, .. });
+            if is_mixed && detect::of_content(&path)?.name() != dialect.name() {
+                return Ok(Vec::new());
             }
             let layout = Layout { format: format::of_file(layout.format, &path), ..layout.clone() };
-            let source = |key, rows| Source { dialect, path: path.clone(), layout: layout.clone(), key, rows };
-            match layout.format {
-                Format::Rows(rows) => match rows::sessions(&path, rows) {
-                    Ok(found) => found.into_iter().map(|(key, of)| Ok(source(Some(key), Some(of)))).collect(),
-                    Err(error) => vec![Err(error)],
-                },
-                Format::Lines | Format::Document | Format::ByContent { .. } => vec![Ok(source(None, None))],
-            }
+            Source { dialect, path, layout, key: None, rows: None }.sessions()
         };
         let is_session = |path: &Result<PathBuf>| path.as_ref().map_or(true, |path| dialect.is_session_file(path));
-        layout.files().into_iter().filter(is_session).flat_map(in_file).collect()
+        let files = layout.files().into_iter().filter(is_session);
+        files.flat_map(|path| each(path.and_then(in_file))).collect()
     }
 
     /// Every session of some layouts, each once: where two layouts match a file, the more exact one has it.
@@ -127,12 +129,9 @@ impl Source {
     /// The other sessions of the store that contains the file; without a store, those in the same folder.
     pub fn neighbours(&self) -> Vec<Source> {
         let layouts = self.dialect.layouts_in(Path::new(""));
-        let of_store = layouts.iter().find_map(|layout| {
-            let root = self.path.ancestors().nth(layout.pattern.split('/').count())?;
-            // File names alone match too easily: the folder of the store must match too.
-            let fits = layout.fits(&self.path) && root.ends_with(&layout.root);
-            fits.then(|| Layout { root: root.to_path_buf(), ..layout.clone() })
-        });
+        let of_store = layouts
+            .iter()
+            .find_map(|layout| Some(Layout { root: root_of(layout, &self.path)?.to_path_buf(), ..layout.clone() }));
         let beside = || {
             let pattern = layouts.first()?.pattern.rsplit('/').next()?;
             let root = self.path.parent()?.to_path_buf();
@@ -145,10 +144,9 @@ impl Source {
     /// The store that contains the file, if any: what `--store` would name.
     pub fn store(&self) -> Option<PathBuf> {
         let layouts = self.dialect.layouts_in(Path::new(""));
-        layouts.iter().filter(|layout| layout.fits(&self.path)).find_map(|layout| {
-            let root = self.path.ancestors().nth(layout.pattern.split('/').count())?;
-            let depth = layout.root.components().count();
-            root.ancestors().nth(depth).filter(|_| root.ends_with(&layout.root)).map(Path::to_path_buf)
+        layouts.iter().find_map(|layout| {
+            let root = root_of(layout, &self.path)?;
+            root.ancestors().nth(layout.root.components().count()).map(Path::to_path_buf)
         })
     }
 
@@ -193,10 +191,8 @@ impl Source {
     pub(crate) fn row_beside_log(&self) -> Result<Option<Value>> {
         let Some(Ok(_)) = self.log()? else { return Ok(None) };
         let mut row = None;
-        self.table()?.each(&self.path, |_, content| match content {
-            RowContent::Json(json) => row = serde_json::from_slice(json).ok(),
-            RowContent::TooLong(_) => {}
-        })?;
+        self.table()?
+            .each(&self.path, |_, json| row = json.ok().and_then(|json| serde_json::from_slice(json).ok()))?;
         Ok(row)
     }
 

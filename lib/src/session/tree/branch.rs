@@ -11,10 +11,10 @@
 use hashbrown::HashSet;
 
 use crate::model::record::Kind;
-use crate::session::RecordRef;
 use crate::session::tree::keys::{SharedKey, SharedKeys};
 use crate::session::tree::skeleton::{Flags, KeyRole, Skeleton};
 use crate::session::tree::{NodeIx, Tree};
+use crate::session::{RecordRef, State};
 
 /// How a head relates to the newest one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -30,12 +30,6 @@ pub enum HeadKind {
     Island,
 }
 
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct HeadEntry {
-    pub(crate) node: NodeIx,
-    pub(crate) kind: HeadKind,
-}
-
 /// Every head, the newest first.
 ///
 /// A result, a block or a note that a listed branch shows is not a head, so results and notes are checked last. The parent of
@@ -45,7 +39,7 @@ pub(crate) struct HeadEntry {
 /// q ─ a (call 1) ─ b        heads b and x: r1 is shown after a, and without x its prompt would not be shown
 ///         └ x ─ r1
 /// ```
-pub(crate) fn heads(skeleton: &Skeleton, tree: &Tree, keys: &SharedKeys) -> Vec<HeadEntry> {
+pub(crate) fn heads(skeleton: &Skeleton, tree: &Tree, keys: &SharedKeys) -> Vec<(NodeIx, HeadKind)> {
     let Some(main) = main_head(tree) else { return Vec::new() };
     let roots = tree.roots();
     let flags = |node: NodeIx| tree.entry(skeleton, node).flags;
@@ -89,8 +83,9 @@ pub(crate) fn heads(skeleton: &Skeleton, tree: &Tree, keys: &SharedKeys) -> Vec<
     }
     drop_inner(skeleton, tree, &mut ends);
     ends.sort_by_key(newest_first);
-    let others = ends.into_iter().map(|node| HeadEntry { node, kind: kind(node) });
-    std::iter::once(HeadEntry { node: main, kind: HeadKind::Main }).chain(others).collect()
+    std::iter::once((main, HeadKind::Main))
+        .chain(ends.into_iter().map(|node| (node, kind(node))))
+        .collect()
 }
 
 /// Keeps only the last of several heads on one path. Side conversations are separate.
@@ -108,14 +103,14 @@ fn drop_inner(skeleton: &Skeleton, tree: &Tree, ends: &mut Vec<NodeIx>) {
     ends.retain(|end| !inner[usize::from(sidechain(*end))][*end as usize]);
 }
 
-/// The record that the agent names, unless the conversation went on from it; else the newest.
+/// The record that the agent names, unless the conversation continued after it; else the newest.
 fn main_head(tree: &Tree) -> Option<NodeIx> {
     let newest = tree.newest?;
-    let went_on = |leaf: NodeIx| {
+    let continued = |leaf: NodeIx| {
         let is_before = tree.rewound_at.is_some_and(|at| tree.nodes[newest as usize].last < at);
         !is_before && tree.lineage(newest).any(|node| node == leaf)
     };
-    Some(tree.leaf.filter(|leaf| !went_on(*leaf)).unwrap_or(newest))
+    Some(tree.leaf.filter(|leaf| !continued(*leaf)).unwrap_or(newest))
 }
 
 /// The records that the branches listed so far show.
@@ -231,23 +226,15 @@ fn merge(path: Vec<NodeIx>, mut pulled: Vec<(usize, NodeIx)>) -> Vec<NodeIx> {
     merged
 }
 
-/// How a branch ends, by its links.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BranchEnd {
-    Answered,
-    Prompt,
-    Turn,
-}
-
-/// Only the last answer can be open: earlier calls without results do not count.
-pub(crate) fn end(keys: &SharedKeys, branch: &[RecordRef<'_>]) -> BranchEnd {
+/// How a branch without gaps ends, by its links. Only the last answer can be open: earlier calls without results do not count.
+pub(crate) fn end(keys: &SharedKeys, branch: &[RecordRef<'_>]) -> State {
     let (mut results, mut ran) = (HashSet::new(), false);
     for record in branch.iter().rev() {
         let keys_of = |wanted| keys.of(record.node).filter(move |(role, _)| *role == wanted).map(|(_, hash)| hash);
         match record.kind() {
             // A reaction asks for no answer.
             Kind::User if record.is_reaction() => {}
-            Kind::User => return BranchEnd::Prompt,
+            Kind::User => return State::InterruptedPrompt,
             Kind::ToolResult => {
                 ran = true;
                 results.extend(keys_of(KeyRole::Result));
@@ -255,10 +242,10 @@ pub(crate) fn end(keys: &SharedKeys, branch: &[RecordRef<'_>]) -> BranchEnd {
             Kind::Assistant => {
                 let own: HashSet<u64> = keys_of(KeyRole::Result).collect();
                 let open = keys_of(KeyRole::Call).any(|call| !results.contains(&call) && !own.contains(&call));
-                return if open || ran { BranchEnd::Turn } else { BranchEnd::Answered };
+                return if open || ran { State::InterruptedTurn } else { State::Clean };
             }
             _ => {}
         }
     }
-    if ran { BranchEnd::Turn } else { BranchEnd::Answered }
+    if ran { State::InterruptedTurn } else { State::Clean }
 }

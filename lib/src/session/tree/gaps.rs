@@ -40,38 +40,27 @@ impl Tree {
         let mut gaps: Vec<(NodeIx, IdIndex)> = self.missing.iter().map(|(node, id)| (*node, *id)).collect();
         gaps.sort_unstable();
         for (node, id) in gaps {
-            let id = skeleton.ids.get(id);
-            if let Some(why) = self.base_gaps.get(&node) {
-                let id = quoted(id);
-                let (kind, what) = match why {
-                    BaseGap::NoSession => {
-                        (IssueKind::Orphan, format!("the session {id} that this one begins in is missing"))
-                    }
-                    BaseGap::Cycle => {
-                        (IssueKind::Cycle, format!("it begins in the session {id}, which begins in this one"))
-                    }
-                    BaseGap::EndsEarly => {
-                        (IssueKind::Orphan, format!("the session that this one begins in ends before its record {id}"))
-                    }
-                };
-                self.report(node, kind, format!("{what}; what came in between is unknown"));
-                continue;
-            }
-            match self.bridged.get(&node) {
-                Some(&to) => {
-                    let to = self.id_text(skeleton, to);
-                    let detail = format!(
-                        "its parent {} is missing; the record before it, {}, is taken instead",
-                        quoted(id),
-                        quoted(to)
-                    );
-                    self.report(node, IssueKind::BridgedGap, detail);
+            let id = quoted(skeleton.ids.get(id));
+            let base = |what: String| format!("{what}; what came in between is unknown");
+            let (kind, detail) = match (self.base_gaps.get(&node), self.bridged.get(&node)) {
+                (Some(BaseGap::NoSession), _) => {
+                    (IssueKind::Orphan, base(format!("the session {id} that this one begins in is missing")))
                 }
-                None => {
-                    let detail = format!("its parent {} is missing; what came before is unknown", quoted(id));
-                    self.report(node, IssueKind::Orphan, detail);
+                (Some(BaseGap::Cycle), _) => {
+                    (IssueKind::Cycle, base(format!("it begins in the session {id}, which begins in this one")))
                 }
-            }
+                (Some(BaseGap::EndsEarly), _) => {
+                    let what = format!("the session that this one begins in ends before its record {id}");
+                    (IssueKind::Orphan, base(what))
+                }
+                (None, Some(&to)) => {
+                    let to = quoted(self.id_text(skeleton, to));
+                    let detail = format!("its parent {id} is missing; the record before it, {to}, is taken instead");
+                    (IssueKind::BridgedGap, detail)
+                }
+                (None, None) => (IssueKind::Orphan, format!("its parent {id} is missing; what came before is unknown")),
+            };
+            self.report(node, kind, detail);
         }
     }
 }

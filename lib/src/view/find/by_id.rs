@@ -90,7 +90,7 @@ impl<'a> Wanted<'a> {
     }
 
     fn by_ids(&self, sessions: &[Identified]) -> Option<std::result::Result<Found, NameError>> {
-        // Ids are other programs' strings: one may hold a #.
+        // Ids are other programs' strings: one may contain a #.
         if let Some(session) = sessions.iter().find(|session| session.id.as_str() == self.typed) {
             return Some(Ok(Found { source: session.source.clone(), is_whole_name: true }));
         }

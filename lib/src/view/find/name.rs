@@ -1,6 +1,5 @@
 //! What people type for a session: an id or a unique prefix, `@`, `@~1`, `DIALECT:PREFIX`, a path, `-`; with `#RECORD` a record in it.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -28,7 +27,7 @@ pub struct SessionName {
 /// What a name is looked up in.
 #[derive(Clone, Copy)]
 pub struct Lookup<'a> {
-    /// Where sessions lie.
+    /// Where sessions are.
     pub places: &'a Places,
     /// Which sessions `@` counts. An id names a session of any project.
     pub scope: &'a Scope,
@@ -41,7 +40,7 @@ pub struct Lookup<'a> {
 pub struct Named {
     /// Where the session is.
     pub location: Location,
-    /// What stands behind the `#`.
+    /// The part after the `#`.
     pub record: Option<String>,
 }
 
@@ -59,7 +58,7 @@ pub enum Location {
 /// One of several sessions that a name matches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
-    /// Whose it is.
+    /// Its dialect.
     pub dialect: &'static str,
     /// Its id.
     pub id: SessionId,
@@ -68,11 +67,13 @@ pub struct Match {
 }
 
 /// Why a name means no session.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum NameError {
     /// No session has such an id, and no file such a name.
+    #[error("no session matches {0:?}")]
     NotFound(String),
     /// Several sessions match.
+    #[error("{name:?} is ambiguous: {} sessions match", matches.len())]
     Ambiguous {
         /// What was typed for the session.
         name: String,
@@ -80,8 +81,10 @@ pub enum NameError {
         matches: Vec<Match>,
     },
     /// It begins with `@` and is neither `@` nor `@~N`.
+    #[error("{0:?} is not a session name")]
     Malformed(String),
     /// `@~N` counts further back than there are sessions.
+    #[error("{}", too_few(*count, project.as_deref()))]
     TooFew {
         /// How many sessions are in scope.
         count: usize,
@@ -90,23 +93,26 @@ pub enum NameError {
         /// The project that was looked at, unless it was every one.
         project: Option<PathBuf>,
     },
-    /// A directory that is no session's.
+    /// A directory that is not a session's.
+    #[error("{}: this directory is not a session", .0.display())]
     NotASession(PathBuf),
     /// A database has no session, or several, with this prefix.
+    #[error("{}: {}", file.display(), in_file(session, *count))]
     InFile {
         /// The database.
         file: PathBuf,
-        /// What stands behind the `#`.
+        /// The part after the `#`.
         session: String,
         /// How many sessions match.
         count: usize,
     },
     /// Something could not be read.
-    Read(Error),
+    #[error(transparent)]
+    Read(#[from] Error),
 }
 
 impl SessionName {
-    /// What was typed, letter by letter.
+    /// The name as it was typed.
     pub fn typed(&self) -> &str {
         &self.typed
     }
@@ -131,7 +137,7 @@ impl SessionName {
         };
         if let Some(session) = record.as_deref().filter(|_| path::exists(name, cwd)) {
             let location = path::locate(name, lookup.places)?;
-            // In a database, the part behind the # names one of its sessions.
+            // In a database, the part after the # names one of its sessions.
             return Ok(match path::session_in(&location, session, lookup.now)? {
                 Some(source) => Named { location: source.into(), record: None },
                 None => Named { location, record },
@@ -174,37 +180,19 @@ impl From<Source> for Location {
     }
 }
 
-impl From<Error> for NameError {
-    fn from(error: Error) -> NameError {
-        NameError::Read(error)
+fn too_few(count: usize, project: Option<&Path>) -> String {
+    match (count, project) {
+        (0, Some(project)) => format!("no session in {}", project.display()),
+        (0, None) => "no session found".to_owned(),
+        (1, _) => "there is only 1 session".to_owned(),
+        (count, _) => format!("there are only {count} sessions"),
     }
 }
 
-impl std::error::Error for NameError {}
-
-impl fmt::Display for NameError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NameError::NotFound(name) => write!(f, "no session matches {name:?}"),
-            NameError::Ambiguous { name, matches } => {
-                write!(f, "{name:?} is ambiguous: {} sessions match", matches.len())
-            }
-            NameError::Malformed(name) => write!(f, "{name:?} is not a session name"),
-            NameError::TooFew { count: 0, project: Some(project), .. } => {
-                write!(f, "no session in {}", project.display())
-            }
-            NameError::TooFew { count: 0, project: None, .. } => write!(f, "no session found"),
-            NameError::TooFew { count: 1, .. } => write!(f, "there is only 1 session"),
-            NameError::TooFew { count, .. } => write!(f, "there are only {count} sessions"),
-            NameError::NotASession(folder) => write!(f, "{}: this directory is not a session", folder.display()),
-            NameError::InFile { file, session, count: 0 } => {
-                write!(f, "{}: no session matches {session:?}", file.display())
-            }
-            NameError::InFile { file, session, count } => {
-                write!(f, "{}: {session:?} is ambiguous: {count} sessions match", file.display())
-            }
-            NameError::Read(error) => error.fmt(f),
-        }
+fn in_file(session: &str, count: usize) -> String {
+    match count {
+        0 => format!("no session matches {session:?}"),
+        count => format!("{session:?} is ambiguous: {count} sessions match"),
     }
 }
 

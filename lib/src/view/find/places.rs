@@ -13,7 +13,7 @@ use crate::model::home::Home;
 use crate::model::project::Projects;
 use crate::session::read::detect;
 use crate::session::read::open::ReadOptions;
-use crate::session::read::source::Source;
+use crate::session::read::source::{Source, each};
 use crate::view::answers::SessionRow;
 use crate::view::listing::{self, Depth};
 
@@ -42,8 +42,7 @@ impl Places {
         if let Some(file) = self.store.as_ref().filter(|store| store.is_file()) {
             // A database is a store too.
             let of_file = || detect::of_file(file, &self.home);
-            let sources = self.dialect.map_or_else(of_file, Ok).and_then(|dialect| Source::in_file(dialect, file));
-            return sources.map_or_else(|error| vec![Err(error)], |sources| sources.into_iter().map(Ok).collect());
+            return each(self.dialect.map_or_else(of_file, Ok).and_then(|dialect| Source::in_file(dialect, file)));
         }
         Source::walk_all(&self.layouts())
     }

@@ -12,6 +12,7 @@ use crate::model::wire::own_result;
 use crate::session::RecordRef;
 use crate::session::tree::skeleton::KeyRole;
 
+#[derive(Default)]
 pub(super) struct TurnDrafts<'s> {
     context: ContextPolicy,
     drafts: Vec<TurnDraft<'s>>,
@@ -37,16 +38,7 @@ struct AnswerBlock {
 
 impl<'s> TurnDrafts<'s> {
     pub(super) fn new(context: ContextPolicy) -> Self {
-        TurnDrafts {
-            context,
-            drafts: Vec::new(),
-            calls: HashMap::new(),
-            ids: UniqueIds::default(),
-            early: HashMap::new(),
-            answer: None,
-            in_items: false,
-            notes: Vec::new(),
-        }
+        TurnDrafts { context, ..TurnDrafts::default() }
     }
 
     /// Adds the turns of a record.

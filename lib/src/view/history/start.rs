@@ -2,9 +2,9 @@
 //!
 //! ```text
 //! agent         the model sees                                      then
-//! codex, qwen   what the compaction wrote down                      what follows
+//! codex, qwen   what the compaction recorded                        what follows
 //! codex, older  every prompt, the summary                           what follows
-//! claude-code   the summary of the record behind the cut, preserved what follows
+//! claude-code   the summary of the record after the cut, preserved  what follows
 //! native        the summary, preserved                              what follows
 //! ```
 
@@ -23,8 +23,9 @@ use crate::session::tree::skeleton::KeyRole;
 use crate::session::{Branch, RecordRef, Session};
 
 /// Whether to include context that the agent generates at each start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum ContextPolicy {
+    #[default]
     Omit,
     Include,
 }
@@ -113,7 +114,7 @@ fn preserved<'s>(session: &'s Session, compaction: &Compaction, before: &[Record
     }
     let mut records: Vec<RecordRef<'s>> = found.map(|at| before[at]).collect();
     let on_branch: HashSet<usize> = before.iter().map(|record| record.order()).collect();
-    // What was preserved may lie on a side of the tree that the cut does not hang on.
+    // A preserved record may be on another branch than the cut.
     let named = |id: &RecordId| session.skeleton.ids.find(id.as_str()).and_then(|id| session.derived.tree.named(id));
     let elsewhere: BTreeSet<NodeIx> = compaction.preserved.iter().filter_map(named).collect();
     let elsewhere = elsewhere.into_iter().map(|node| session.at(node));

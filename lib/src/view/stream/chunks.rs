@@ -24,6 +24,7 @@ pub struct Chunks {
 }
 
 /// The message that is being streamed, as far as it was sent.
+#[derive(Default)]
 struct Streamed {
     id: String,
     metadata: Option<Map<String, Value>>,
@@ -75,7 +76,7 @@ impl Chunks {
         if self.streamed.as_ref().is_none_or(|streamed| streamed.id != message.id) {
             let mut chunks = self.finish();
             let mut started = if is_new { vec![start(&message)] } else { Vec::new() };
-            let before = Streamed { id: message.id.clone(), metadata: message.metadata.clone(), ..Streamed::nothing() };
+            let before = Streamed { id: message.id.clone(), metadata: message.metadata.clone(), ..Streamed::default() };
             self.streamed = before.advance(&message, self.sdk, &mut started).ok().filter(|_| is_new);
             match self.streamed {
                 Some(_) => chunks.append(&mut started),
@@ -96,10 +97,6 @@ impl Chunks {
 }
 
 impl Streamed {
-    fn nothing() -> Streamed {
-        Streamed { id: String::new(), metadata: None, parts: Vec::new(), open: false, in_step: false }
-    }
-
     /// Adds what is new in a message.
     fn advance(&self, message: &Message, sdk: Sdk, out: &mut Vec<Value>) -> Result<Streamed, Inexpressible> {
         let is_answer = message.role == Role::Assistant && message.extra.is_empty();

@@ -3,11 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::{Begin, Growing, identity};
+use super::growing::{Stamp, identity, stamp};
+use super::{Begin, Growing};
 use crate::dialect::layout::Format;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
@@ -44,18 +45,9 @@ enum Known {
     /// It has not changed since it was first seen.
     Unchanged {
         source: Box<Source>,
-        seen: Option<Seen>,
+        seen: Option<Stamp>,
     },
     Followed(Box<Growing>),
-}
-
-/// A file as it was.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Seen {
-    length: u64,
-    modified: SystemTime,
-    /// Which file it is.
-    identity: u64,
 }
 
 impl Following {
@@ -63,7 +55,7 @@ impl Following {
     pub fn new(places: Places) -> Following {
         let mut known = HashMap::new();
         for source in places.sources().into_iter().flatten() {
-            let seen = seen(&source.path);
+            let seen = stamp(&source).ok();
             known.insert(key(&source), Known::Unchanged { source: Box::new(source), seen });
         }
         Following { places, project: None, sidechains: false, known, walked: None }
@@ -100,7 +92,7 @@ impl Following {
                 continue;
             }
             if let Known::Unchanged { source, seen: before } = known {
-                let now = seen(path);
+                let now = stamp(source).ok();
                 // A file that is gone was not reported; it may have been moved.
                 if now.is_none() || now == *before {
                     continue;
@@ -139,8 +131,8 @@ impl Following {
         if self.known.contains_key(&key(source)) {
             return None;
         }
-        let now = seen(&source.path)?;
-        let is_left = |path: &Path| seen(path).is_none_or(|there| there.identity != now.identity);
+        let now = stamp(source).ok()?;
+        let is_left = |path: &Path| fs::metadata(path).map_or(true, |there| identity(&there) != now.file);
         let mut others = self.known.iter_mut().filter(|((_, key), _)| *key == source.key);
         let (from, before) = others.find_map(|(key, known)| match known {
             Known::Unchanged { source: before, seen } => {
@@ -177,11 +169,6 @@ fn is_of(changed: &Path, session: &Path) -> bool {
         || (changed.parent() == session.parent() && name(changed).strip_prefix(&name(session)) == Some("-wal"))
 }
 
-fn seen(path: &Path) -> Option<Seen> {
-    let metadata = fs::metadata(path).ok()?;
-    Some(Seen { length: metadata.len(), modified: metadata.modified().ok()?, identity: identity(&metadata) })
-}
-
 /// `None` when the file does not show it yet.
 fn is_in_scope(
     source: &Source,
@@ -194,7 +181,7 @@ fn is_in_scope(
     let reading = ReadOptions { find: &find, ..ReadOptions::plain(now) };
     let row = match listing::row(source, &reading, Depth::Windows) {
         Ok(row) => row,
-        // Whoever follows it reports why it cannot be read.
+        // Following it reports why it cannot be read.
         Err(_) => return project.is_none().then_some(true),
     };
     row.head?;

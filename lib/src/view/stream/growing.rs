@@ -1,7 +1,6 @@
 //! A session's file while it grows, is cut, replaced, deleted or not there yet.
 
 use std::fs::Metadata;
-use std::path::{Path, PathBuf};
 
 use super::{Begin, Follower, Update};
 use crate::dialect::layout::Format;
@@ -9,7 +8,7 @@ use crate::model::error::{Error, Result};
 use crate::model::home::Home;
 use crate::session::Session;
 use crate::session::read::detect;
-use crate::session::read::files::{Contents, open_file};
+use crate::session::read::files::{Contents, open_file, with_ending};
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
 use crate::view::page::Page;
@@ -46,10 +45,11 @@ struct Open {
 
 /// The state of a file, as far as it shows without reading.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Stamp {
-    length: u64,
+pub(super) struct Stamp {
+    pub(super) length: u64,
     modified: Option<std::time::SystemTime>,
-    file: u64,
+    /// Which file it is, whatever its name.
+    pub(super) file: u64,
     /// A database writes beside its file first.
     beside: Option<(u64, Option<std::time::SystemTime>)>,
 }
@@ -272,7 +272,7 @@ fn page(source: &Source, messages: usize, reading: &ReadOptions<'_>) -> Result<S
     Session::open_page(source, reading, Page { messages: messages.max(WINDOW_MESSAGES), before: None })
 }
 
-fn stamp(source: &Source) -> Result<Stamp> {
+pub(super) fn stamp(source: &Source) -> Result<Stamp> {
     use crate::model::error::At;
     let metadata = std::fs::metadata(&source.path).at(&source.path)?;
     let beside = match source.layout.format {
@@ -284,20 +284,14 @@ fn stamp(source: &Source) -> Result<Stamp> {
     Ok(Stamp { length: metadata.len(), modified, file: identity(&metadata), beside })
 }
 
-fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    PathBuf::from(name)
-}
-
-/// Which file it is, whatever it is called.
+/// Which file it is, whatever its name.
 #[cfg(unix)]
 pub(super) fn identity(metadata: &Metadata) -> u64 {
     use std::os::unix::fs::MetadataExt;
     metadata.ino() ^ metadata.dev().rotate_left(32)
 }
 
-/// Which file it is, whatever it is called: where that cannot be asked, when it was made.
+/// Which file it is, whatever its name: its creation time, where the system does not say more.
 #[cfg(not(unix))]
 pub(super) fn identity(metadata: &Metadata) -> u64 {
     let made = metadata.created().ok().and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
