@@ -20,8 +20,8 @@ use crate::view::history::{History, TurnItem, View};
 /// Of a large file, this many records at each end are walked to their roots: all of them would cost the square.
 const WALKED: usize = 32;
 
-/// Of the heads, this many have their history said, each in every view.
-const SAID: usize = 4;
+/// This many heads have their history written, each in every view.
+const HISTORIES: usize = 4;
 
 /// The graphs of [`tree`] are small: what is wrong with a large one is wrong with a small one.
 const GROWN: usize = 64;
@@ -29,7 +29,7 @@ const GROWN: usize = 64;
 /// One line, or one document, of any dialect.
 pub fn line(bytes: &[u8]) {
     let whole = sanitize::whole(bytes);
-    assert_eq!(sanitize::whole(whole.as_bytes()), whole, "what is mended needs no mending");
+    assert_eq!(sanitize::whole(whole.as_bytes()), whole, "sanitizing twice is sanitizing once");
     for dialect in dialect::all() {
         for unit in [ValueUnit::Line, ValueUnit::Document] {
             let mut skeleton = Skeleton::default();
@@ -106,7 +106,7 @@ fn account(skeleton: &Skeleton, file: usize, bytes: &[u8], unit: ValueUnit) {
             assert!(in_record && record && end <= covered, "two things claim byte {start}");
         }
     }
-    assert!(covered <= bytes.len(), "something stands behind the end");
+    assert!(covered <= bytes.len(), "something is after the end");
     assert_separators(&bytes[covered..], covered, unit);
 }
 
@@ -135,7 +135,7 @@ fn check_tree(session: &Session) {
             waiting.push(child);
         }
     }
-    assert_eq!(seen.len(), session.records().len(), "every record hangs on a root");
+    assert_eq!(seen.len(), session.records().len(), "every record has a root");
     let ends = session.records().take(WALKED).chain(session.records().rev().take(WALKED));
     for record in ends.chain(session.heads().map(|head| head.record).take(WALKED)) {
         let branch = session.branch(record);
@@ -160,12 +160,12 @@ fn check_messages(session: &Session) {
             assert_eq!(again.as_ref(), Some(&message), "{json}");
         }
     }
-    session.heads().take(SAID).for_each(|head| check_history(session, head.record));
+    session.heads().take(HISTORIES).for_each(|head| check_history(session, head.record));
     assert!(session.tree_view().is_ok(), "the tree cannot be shown");
     assert_eq!(session.examine().issues.len(), session.issues().len());
 }
 
-/// Every view can say the history, and no call in it is open.
+/// Every view can write the history, and no call in it is open.
 fn check_history(session: &Session, head: RecordRef<'_>) {
     let Ok(history) = History::of(session, head) else { panic!("the history to {head:?} cannot be read") };
     let items = history.turns.iter().flat_map(|turn| &turn.items);
@@ -176,15 +176,15 @@ fn check_history(session: &Session, head: RecordRef<'_>) {
     });
     assert_eq!(balance, 0, "as many calls as results");
     for view in View::ALL {
-        assert!(view.messages(&history).is_ok(), "{} cannot say the history to {head:?}", view.name());
+        assert!(view.messages(&history).is_ok(), "{} cannot write the history to {head:?}", view.name());
     }
 }
 
-/// All that can be told of a session without its bodies.
+/// Everything that is known of a session without its bodies.
 fn outline(session: &Session) -> Vec<String> {
     let record = |record: RecordRef<'_>| {
-        let told = (record.place(), record.parent(), record.missing_parent(), record.kind(), record.at());
-        format!("{record:?}: {told:?}")
+        let links = (record.place(), record.parent(), record.missing_parent(), record.kind(), record.at());
+        format!("{record:?}: {links:?}")
     };
     let facts = (session.title(), session.cwd(), session.models(), session.usage(), session.parent_session());
     let unknown: Vec<_> = session.unknown_kinds().collect();

@@ -73,7 +73,7 @@ pub enum Error {
         /// Of a record: everything that is lost, with counts.
         losses: Losses,
     },
-    /// The format cannot store anything that a session says.
+    /// The format cannot store anything in a session.
     #[error("{0} cannot store anything in this session")]
     NothingToStore(&'static str),
     /// One branch was asked for, and the session is copied whole.
@@ -141,7 +141,7 @@ pub enum Error {
         /// The project that the folder belongs to.
         project: PathBuf,
     },
-    /// The session is with somebody else.
+    /// The session is with another peer.
     #[error("the session is with {}", quoted(with))]
     WithAnother {
         /// Whom it is with.

@@ -5,24 +5,22 @@ use std::path::{Path, PathBuf};
 
 use crate::model::project::git_root;
 
-/// A `HEAD` or a `.git` file is a line; more is not one.
+/// A `HEAD` or a `.git` file is one line; a larger file is something else.
 const POINTER_LIMIT_BYTES: u64 = 4096;
 
-/// How much of a commit's name tells it apart.
+/// How many characters of a commit's name are shown.
 const SHORT_COMMIT: usize = 12;
 
-/// What `HEAD` says where git keeps its names in a table of its own: the branch is not told here.
+/// The content of `HEAD` if git keeps its references in a table: then the branch is not known here.
 const ELSEWHERE: &str = "refs/heads/.invalid";
 
-/// The branch checked out in the work tree of `dir`; of a detached head the beginning of its commit.
+/// The branch checked out in the work tree of `dir`; for a detached head the beginning of its commit.
 pub(crate) fn branch(dir: &Path) -> Option<String> {
     let root = git_root(dir)?;
     let head = pointer(&git_dir(&root)?.join("HEAD"))?;
-    if head.strip_prefix("ref:").is_some_and(|name| name.trim() == ELSEWHERE) {
-        return None;
-    }
-    match head.strip_prefix("ref:") {
-        Some(name) => Some(name.trim().strip_prefix("refs/heads/").unwrap_or(name.trim()).to_owned()),
+    match head.strip_prefix("ref:").map(str::trim) {
+        Some(ELSEWHERE) => None,
+        Some(name) => Some(name.strip_prefix("refs/heads/").unwrap_or(name).to_owned()),
         None if head.len() >= SHORT_COMMIT && head.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
             Some(head[..SHORT_COMMIT].to_owned())
         }
@@ -30,7 +28,7 @@ pub(crate) fn branch(dir: &Path) -> Option<String> {
     }
 }
 
-/// Where git keeps what it knows of a work tree: in a linked one, `.git` is a file that names it.
+/// The folder of git's own files for a work tree: in a linked one, `.git` is a file with its path.
 fn git_dir(root: &Path) -> Option<PathBuf> {
     let at = root.join(".git");
     if at.is_dir() {

@@ -55,7 +55,7 @@ impl Home {
 
     /// The working directory and the folders above it, up to the root of its git work tree.
     ///
-    /// Outside a work tree only the working directory itself counts: a stray folder in `/tmp` is nobody's project.
+    /// Outside a work tree only the working directory itself counts: a stray folder in `/tmp` is not a project.
     pub fn cwd_up_to_git_root(&self) -> impl Iterator<Item = &Path> {
         let root = crate::model::project::git_root(&self.cwd);
         self.cwd.ancestors().take_while(move |dir| match &root {

@@ -1,6 +1,6 @@
 //! Serde types for fields of foreign JSON: a field of the wrong shape reads as absent, it never fails the record.
 //!
-//! Everything borrows from the line where JSON allows it. A struct of such fields says so once, for all of them:
+//! Everything borrows from the line where JSON allows it. A struct of such fields needs one attribute:
 //! `#[serde(default, bound(deserialize = "'de: 'a"))]`.
 
 use std::borrow::Cow;
@@ -98,7 +98,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// The value of a JSON text, whatever its depth: what nests too deeply for a tree is kept as a string.
+/// The value of a JSON text, of any depth: a value that is nested too deeply is kept as a string.
 pub(crate) fn parse(json: &str) -> Value {
     serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.to_owned()))
 }

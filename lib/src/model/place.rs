@@ -1,6 +1,6 @@
 //! Where a record's JSON is in the files of its session.
 
-/// Where a record's JSON stands. Rows of a table are read as if they were the lines of a file.
+/// Where a record's JSON is. Rows of a table are read as if they were the lines of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The first byte.
@@ -14,13 +14,13 @@ pub struct Place {
 }
 
 impl Place {
-    /// Whether another place lies in this one.
+    /// Whether another place is inside this one.
     pub(crate) fn holds(self, other: Place) -> bool {
         let end = |place: Place| place.offset + u64::from(place.length);
         self.file == other.file && self.offset <= other.offset && end(other) <= end(self)
     }
 
-    /// What a record without an id is called.
+    /// The id of a record without one.
     pub(crate) fn name(self) -> String {
         match self.file {
             0 => format!("at-{}", self.offset),

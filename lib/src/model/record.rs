@@ -1,4 +1,4 @@
-//! What one record is and says, in words that every dialect shares.
+//! What a record is and contains, for every dialect.
 //!
 //! A dialect turns its own JSON into a [`Body`]; nothing after it looks at an agent's JSON again.
 
@@ -100,7 +100,7 @@ impl Kind {
         matches!(self, Kind::Title | Kind::Snapshot | Kind::Header)
     }
 
-    /// Who speaks in a record of this kind.
+    /// The speaker of a record of this kind.
     pub fn speaker(self) -> Option<Speaker> {
         match self {
             Kind::User => Some(Speaker::User),
@@ -119,11 +119,11 @@ impl Kind {
     }
 }
 
-/// Who speaks in a record.
+/// The speaker of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Speaker {
-    /// A person, or whoever prompts.
+    /// A person, or a program that prompts.
     User,
     /// The model.
     Assistant,
@@ -133,7 +133,7 @@ pub enum Speaker {
     System,
 }
 
-/// What a record says.
+/// The content of a record.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Body {
     /// A prompt, or a line in a room.
@@ -144,13 +144,13 @@ pub enum Body {
     ToolResult(Content),
     /// Context that the agent added.
     Attachment(Content),
-    /// A notice; `error` is set when it tells of a failure.
+    /// A notice; `error` is set if it reports a failure.
     System(Content),
     /// File states before a change.
     Snapshot(Snapshot),
     /// A title.
     Title(Title),
-    /// A summary that stands for all that came before it.
+    /// A summary that replaces what came before it.
     Compaction(Compaction),
     /// Where the conversation went back to.
     Rewind(Rewind),
@@ -163,7 +163,7 @@ pub enum Body {
 }
 
 impl Body {
-    /// What the record that says it is.
+    /// The kind of a record with this body.
     pub fn kind(&self) -> Kind {
         match self {
             Body::User(_) => Kind::User,
@@ -181,7 +181,7 @@ impl Body {
         }
     }
 
-    /// A message of this kind; `None` for the kinds that hold no message.
+    /// A message of this kind; `None` for the kinds without one.
     pub fn from_content(kind: Kind, content: Content) -> Option<Body> {
         Some(match kind {
             Kind::User => Body::User(content),
@@ -239,27 +239,27 @@ pub struct Content {
     pub parts: Vec<Part>,
     /// Answers to calls that some earlier record made.
     pub results: Vec<ToolResult>,
-    /// What the agent noted of tools' runs, for people only.
+    /// The agent's notes on tools' runs, for people only.
     pub notes: Vec<ToolNote>,
     /// The model that answered.
     pub model: Option<String>,
     /// What the answer cost.
     pub usage: Option<Usage>,
-    /// Where it was said.
+    /// The working directory, git branch and so on.
     pub context: Context,
-    /// The task list as it stood then; `None` when the record does not tell.
+    /// The task list at that time; `None` if the record has none.
     pub todos: Option<Vec<Todo>>,
-    /// The thinking mode as it stood then.
+    /// The thinking mode at that time.
     pub thinking: Option<Thinking>,
-    /// Who said it, in a room.
+    /// The sender, in a room.
     pub sender: Option<String>,
-    /// What kind of failure it tells of.
+    /// The kind of failure that it reports.
     pub error: Option<String>,
-    /// What else the agent says about the message, in the agent's own words.
+    /// Further metadata of the agent, unchanged.
     pub metadata: Map<String, Value>,
     /// The part of a streamed message that its first part belongs to.
     pub fragment: Option<u64>,
-    /// Of context and notices: the agent sends it again as it is when the session goes on. Else it is for people, or made anew.
+    /// Of context and notices: the agent sends it again unchanged when the session continues. Else it is for people, or generated again.
     pub to_model: bool,
     /// Of context: it instructs the model, in the name of the developer or the system and not of the user.
     pub instructs: bool,
@@ -278,13 +278,13 @@ pub struct ToolResult {
     pub outcome: Outcome,
     /// A later result of the same call will replace this one.
     pub preliminary: bool,
-    /// How long it ran.
+    /// The duration of the run.
     pub duration_ms: Option<u64>,
     /// What else is known of the run: how it ended, the session that it was.
     pub about: Map<String, Value>,
 }
 
-/// What an agent noted of a tool's run, beside what the model was told.
+/// An agent's note on a tool's run, which was not sent to the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolNote {
     /// The call's id.
@@ -298,13 +298,13 @@ pub struct ToolNote {
 pub enum Outcome {
     /// It ran.
     Done,
-    /// It failed, and says why.
+    /// It failed, with the reason.
     Failed(String),
-    /// Somebody did not allow it, and may say why.
+    /// It was refused, perhaps with a reason.
     Denied(Option<String>),
 }
 
-/// Where something was said.
+/// The surroundings of a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Context {
     /// The working directory, as the agent wrote it.
@@ -333,7 +333,7 @@ pub struct Todo {
     /// What is to be done.
     #[serde(default)]
     pub content: String,
-    /// pending, in_progress, completed, or a word of the agent's own.
+    /// pending, in_progress, completed, or the agent's own value.
     #[serde(default)]
     pub status: String,
     /// The same in the form "doing it".
@@ -348,7 +348,7 @@ pub struct Todo {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Thinking {
-    /// none, low, medium, high, or a word of the agent's own.
+    /// none, low, medium, high, or the agent's own value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<String>,
     /// Switched off.
@@ -400,7 +400,7 @@ pub enum TitleSource {
     Manual,
 }
 
-/// A summary that stands for what came before it.
+/// A summary that replaces what came before it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Compaction {
     /// The text that the model sees instead.
@@ -419,11 +419,11 @@ pub struct Compaction {
     pub keeps_prompts: bool,
     /// All that the model sees instead of what came before, in order, where the agent wrote that down.
     pub replacement: Option<Vec<Body>>,
-    /// The model no longer sees what came before. False where another record cuts and this one tells its summary.
+    /// The model no longer sees what came before. False if another record cuts and this one has its summary.
     pub cuts: bool,
 }
 
-/// A step back in the conversation. Its parent is the record to go on from.
+/// A step back in the conversation. Its parent is the record to continue from.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rewind {
     /// The head that was left.

@@ -16,10 +16,9 @@ pub(crate) fn annotate(of_runs: Vec<ToolNote>, parts: &mut [Part]) {
     for part in parts {
         if let Part::Tool(call) = part
             && let Some(note) = notes.remove(&call.call_id)
+            && let Some(own) = own_metadata(&mut call.call_provider_metadata)
         {
-            if let Some(own) = own_metadata(&mut call.call_provider_metadata) {
-                note.into_iter().for_each(|(key, value)| _ = own.entry(key).or_insert(value));
-            }
+            note.into_iter().for_each(|(key, value)| _ = own.entry(key).or_insert(value));
         }
     }
 }

@@ -1,13 +1,13 @@
-//! The thinking mode that words in a prompt ask for. Nothing does so unless the agent says which words.
+//! The thinking mode that words in a prompt request. Without a list of such words, nothing does.
 
 use crate::model::record::Thinking;
 
-/// Words that ask for a thinking mode.
+/// Words that request a thinking mode.
 ///
 /// ```
 /// use scrollback::model::thinking::Triggers;
 ///
-/// let thinking = Triggers::usual().of("Think hard about the tides.").expect("it asks for thinking");
+/// let thinking = Triggers::usual().of("Think hard about the tides.").expect("it requests thinking");
 /// assert_eq!(thinking.level.as_deref(), Some("medium"));
 /// assert!(Triggers::default().of("think hard").is_none());
 /// ```
@@ -18,7 +18,7 @@ pub struct Triggers {
 }
 
 impl Triggers {
-    /// The words that agents have taught people.
+    /// The words that common agents use.
     pub fn usual() -> Triggers {
         let word = |(word, level): (&str, &str)| (word.to_owned(), level.to_owned());
         let words = [
@@ -31,18 +31,18 @@ impl Triggers {
         Triggers { words: words.map(word).to_vec() }
     }
 
-    /// What a prompt asks for: the level of the first word in it, and every word that is.
+    /// The mode that a prompt requests: the level of the first word that it contains, and all words that it contains.
     pub fn of(&self, prompt: &str) -> Option<Thinking> {
         let prompt = prompt.to_lowercase();
-        let mut found = self.words.iter().filter(|(word, _)| stands_in(&prompt, &word.to_lowercase()));
+        let mut found = self.words.iter().filter(|(word, _)| contains_word(&prompt, &word.to_lowercase()));
         let (word, level) = found.next()?;
         let triggers = std::iter::once(word).chain(found.map(|(word, _)| word)).map(|word| word.as_str().into());
         Some(Thinking { level: Some(level.clone()), disabled: false, triggers: triggers.collect() })
     }
 }
 
-/// Whether a word stands in a text for itself, and not inside another word.
-fn stands_in(text: &str, word: &str) -> bool {
+/// Whether a text contains a word, and not only as a part of another word.
+fn contains_word(text: &str, word: &str) -> bool {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     !word.is_empty()
         && text
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_strongest_word_decides_and_every_word_is_told() {
+    fn the_strongest_word_decides_and_every_word_is_listed() {
         for (prompt, level, words) in [
             ("Please think harder!", Some("high"), vec!["think harder", "think"]),
             ("ULTRATHINK, then think", Some("high"), vec!["ultrathink", "think"]),
@@ -65,8 +65,8 @@ mod tests {
         ] {
             let thinking = Triggers::usual().of(prompt);
             assert_eq!(thinking.as_ref().and_then(|thinking| thinking.level.as_deref()), level, "{prompt}");
-            let told = thinking.map(|thinking| thinking.triggers).unwrap_or_default();
-            assert_eq!(told, words, "{prompt}");
+            let triggers = thinking.map(|thinking| thinking.triggers).unwrap_or_default();
+            assert_eq!(triggers, words, "{prompt}");
         }
     }
 }

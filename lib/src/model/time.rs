@@ -10,26 +10,21 @@ pub(crate) type Micros = i64;
 /// A clock may be wrong by hours, not by more than a day: later instants do not count as "newest".
 const FUTURE_TOLERANCE_MICROS: Micros = 24 * 3600 * 1_000_000;
 
-/// What a moment turned out to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
-    Absent,
-    At(Micros),
-    Unreadable,
-    Future,
-}
+/// The detail of an issue: the time of a record is not used.
+pub(crate) const UNREADABLE: &str = "its time cannot be read and is ignored";
+pub(crate) const FUTURE: &str = "its time is more than a day in the future and is ignored";
 
-/// Reads a moment; offsets such as `-0500` are valid, a time without offset is taken as UTC.
-pub(crate) fn read(moment: &Moment<'_>, now: Timestamp) -> Told {
+/// Reads a moment, if there is one; offsets such as `-0500` are valid, a time without offset is taken as UTC.
+pub(crate) fn read(moment: &Moment<'_>, now: Timestamp) -> Result<Option<Micros>, &'static str> {
     let micros = match moment {
-        Moment::Absent => return Told::Absent,
+        Moment::Absent => return Ok(None),
         Moment::Millis(millis) => millis.checked_mul(1000),
         Moment::Text(text) => parse(text).map(Timestamp::as_microsecond),
     };
     match micros {
-        Some(at) if at > now.as_microsecond().saturating_add(FUTURE_TOLERANCE_MICROS) => Told::Future,
-        Some(at) if Timestamp::from_microsecond(at).is_ok() => Told::At(at),
-        _ => Told::Unreadable,
+        Some(at) if at > now.as_microsecond().saturating_add(FUTURE_TOLERANCE_MICROS) => Err(FUTURE),
+        Some(at) if Timestamp::from_microsecond(at).is_ok() => Ok(Some(at)),
+        _ => Err(UNREADABLE),
     }
 }
 
@@ -58,7 +53,7 @@ mod tests {
     fn every_way_to_write_one_instant_is_that_instant() {
         let now: Timestamp = "2026-06-01T00:00:00Z".parse().unwrap();
         let at = |text: &'static str| read(&Moment::Text(text.into()), now);
-        let expected = Told::At(1_768_168_800_000_000);
+        let expected = Ok(Some(1_768_168_800_000_000));
         for text in [
             "2026-01-11T22:00:00Z",
             "2026-01-11T17:00:00-0500",
@@ -69,10 +64,10 @@ mod tests {
             assert_eq!(at(text), expected, "{text}");
         }
         assert_eq!(read(&Moment::Millis(1_768_168_800_000), now), expected);
-        assert_eq!(at("yesterday"), Told::Unreadable);
-        assert_eq!(read(&Moment::Millis(i64::MAX), now), Told::Unreadable);
-        assert_eq!(at("2026-06-02T00:00:01Z"), Told::Future);
-        assert_eq!(at("2026-06-01T23:00:00Z"), Told::At(1_780_354_800_000_000));
+        assert_eq!(at("yesterday"), Err(UNREADABLE));
+        assert_eq!(read(&Moment::Millis(i64::MAX), now), Err(UNREADABLE));
+        assert_eq!(at("2026-06-02T00:00:01Z"), Err(FUTURE));
+        assert_eq!(at("2026-06-01T23:00:00Z"), Ok(Some(1_780_354_800_000_000)));
     }
 
     #[test]

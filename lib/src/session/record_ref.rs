@@ -202,12 +202,11 @@ impl<'s> RecordRef<'s> {
             let known = joined.get_or_insert_default();
             match (known.last_mut().and_then(|content| content.get_mut("parts")?.as_array_mut()), self.kind()) {
                 (None, _) | (_, Kind::Compaction) => *known = piece,
-                (Some(parts), _) => parts.extend(piece.into_iter().flat_map(|mut content| {
-                    content
-                        .get_mut("parts")
-                        .and_then(|parts| Some(std::mem::take(parts.as_array_mut()?)))
-                        .unwrap_or_default()
-                })),
+                (Some(parts), _) => {
+                    let mut more = piece;
+                    let more = more.iter_mut().filter_map(|content| content.get_mut("parts")?.as_array_mut());
+                    more.for_each(|more| parts.append(more));
+                }
             }
         }
         Ok(joined)

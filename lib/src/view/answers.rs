@@ -25,7 +25,7 @@ pub struct SessionRow {
     pub project: Option<String>,
     /// Its first file.
     pub path: String,
-    /// Its title, or what stands in for one.
+    /// Its title, or a substitute: the first prompt, or the id.
     pub title: String,
     /// Where the title comes from.
     pub title_source: TitleSource,
@@ -89,7 +89,7 @@ pub struct SessionRow {
 
 /// One branch of a session as messages: all of them, or a page.
 ///
-/// `Messages` is a list unless somebody writes a long session out message by message.
+/// `Messages` is a list, except where a long session is written message by message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SessionPage<Messages = Vec<Message>> {
     /// The session.
@@ -178,7 +178,7 @@ pub struct TreeRow {
     pub parent: Option<RecordId>,
     /// What it is.
     pub kind: Kind,
-    /// Who speaks.
+    /// Whose record it is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Speaker>,
     /// When it was written.

@@ -98,7 +98,7 @@ impl<'b, 's> Conversation<'b, 's> {
         self.branch.records[self.groups[message].first].id().into_owned()
     }
 
-    /// Who speaks in a message.
+    /// The role of a message.
     pub(crate) fn role(&self, message: usize) -> Option<Role> {
         self.groups.get(message).map(|group| group.role)
     }
@@ -172,7 +172,7 @@ impl Grouper {
                 self.turn = None;
                 self.begin(Role::System, at);
             }
-            Kind::System => self.go_on(at),
+            Kind::System => self.continue_turn(at),
             Kind::ToolResult => self.result(at, record),
             Kind::Assistant if record.is_message() => {
                 self.turn = None;
@@ -201,7 +201,7 @@ impl Grouper {
     }
 
     /// Adds to the open turn, or begins one.
-    fn go_on(&mut self, at: usize) {
+    fn continue_turn(&mut self, at: usize) {
         match (&self.turn, self.groups.last_mut()) {
             (Some(_), Some(group)) => group.records.push(at),
             _ => {
@@ -223,7 +223,7 @@ impl Grouper {
             }
             self.turn = Some(OpenTurn { responses: 0, answer: None, in_items: false });
         } else {
-            self.go_on(at);
+            self.continue_turn(at);
         }
         if let Some(turn) = &mut self.turn {
             turn.responses += usize::from(!same_answer(turn));
@@ -234,13 +234,13 @@ impl Grouper {
         }
     }
 
-    /// Adds a result to the message with its call, whatever came in between.
+    /// Adds a result to the message with its call, even if other messages came in between.
     fn result(&mut self, at: usize, record: RecordRef<'_>) {
         if let Some(turn) = &mut self.turn {
             turn.in_items = false;
         }
         if !self.answer_calls(at, record) {
-            self.go_on(at);
+            self.continue_turn(at);
         }
     }
 

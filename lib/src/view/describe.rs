@@ -270,12 +270,8 @@ fn shorten(text: &str, max_chars: usize) -> String {
             break;
         }
     }
-    match line.char_indices().nth(max_chars) {
-        Some(_) => {
-            let end = line.char_indices().nth(max_chars - 1).map_or(line.len(), |(at, _)| at);
-            line.truncate(end);
-            line + "…"
-        }
-        None => line,
+    if line.chars().nth(max_chars).is_none() {
+        return line;
     }
+    line.chars().take(max_chars - 1).chain(['…']).collect()
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! records  u1 a1(call 1) u2 r1 a2   c(summary)   u3 a3(calls 2, 3) r3      u: prompts, a: answers, r: results
-//! turns                             summary      u3 a3 [r2 closed, r3]     what lies before the cut is replaced
+//! turns                             summary      u3 a3 [r2 closed, r3]     what came before the cut is replaced
 //! ```
 //!
 //! `start.rs` finds where the model's window begins, `draft.rs` and `closing.rs` build turns from records, and each view
@@ -34,7 +34,7 @@ use serde_json::Value;
 
 use crate::model::error::Result;
 use crate::model::message::{FilePart, Part, Role, ToolPart};
-use crate::model::record::{Body, Content, RecordId, ToolResult};
+use crate::model::record::{Body, Content, Kind, RecordId, ToolResult};
 use crate::model::{named_enum, wire};
 use crate::session::{RecordRef, Session, State};
 
@@ -91,7 +91,7 @@ pub struct Turn<'s> {
 /// How a turn came about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnOrigin {
-    /// Somebody asked.
+    /// A prompt.
     Prompt,
     /// A message while the model was working: it follows results that the model has not answered yet.
     MidTurn,
@@ -143,22 +143,15 @@ impl<'s> History<'s> {
 
 impl History<'_> {
     /// Adds a message that may not be on disk yet: a prompt, an answer or tool results.
-    pub fn add(&mut self, body: Body) {
-        let (role, origin, content) = match body {
-            Body::Assistant(content) => (Role::Assistant, TurnOrigin::Answer, content),
-            Body::ToolResult(content) => (Role::User, TurnOrigin::Results, content),
-            Body::User(content) => (Role::User, TurnOrigin::Prompt, content),
-            Body::System(_)
-            | Body::Attachment(_)
-            | Body::Snapshot(_)
-            | Body::Title(_)
-            | Body::Compaction(_)
-            | Body::Rewind(_)
-            | Body::Restore(_)
-            | Body::Header(_)
-            | Body::Other(_) => return,
+    pub fn add(&mut self, mut body: Body) {
+        let kind = body.kind();
+        let Some(content) = body.content_mut().filter(|_| kind.is_dialogue()) else { return };
+        let Content { parts, results, model, sender, .. } = std::mem::take(content);
+        let (role, origin) = if kind == Kind::Assistant {
+            (Role::Assistant, TurnOrigin::Answer)
+        } else {
+            (Role::User, if kind == Kind::ToolResult { TurnOrigin::Results } else { TurnOrigin::Prompt })
         };
-        let Content { parts, results, model, sender, .. } = content;
         let item = |part| if let Part::Tool(call) = part { TurnItem::Call(call) } else { TurnItem::Part(part) };
         let items = parts.into_iter().map(item).chain(results.into_iter().map(TurnItem::Result));
         match self.turns.last_mut() {
@@ -224,13 +217,9 @@ impl View {
 
     fn output<'o>(self, history: &History<'_>, emit: &'o mut dyn FnMut(Value)) -> Result<ViewOutput<'o>> {
         let mut out = ViewOutput { emit, notes: Vec::new(), filler: None };
-        let as_sent = match self {
-            View::Anthropic | View::OpenAi | View::OpenAiResponses | View::Text | View::Gemini => {
-                fluux::as_sent(history)
-            }
-            // The first writes the text itself; the SDK has its own rules for a message.
-            View::Fluux | View::AiSdk => None,
-        };
+        // The first writes the text itself; the SDK has its own rules for a message.
+        let has_own_rules = matches!(self, View::Fluux | View::AiSdk);
+        let as_sent = if has_own_rules { None } else { fluux::as_sent(history) };
         let history = as_sent.as_ref().unwrap_or(history);
         match self {
             View::Anthropic => anthropic::write(history, &mut out)?,

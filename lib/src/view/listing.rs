@@ -94,7 +94,7 @@ pub fn summary_elsewhere(session: &Session) -> Option<String> {
     })
 }
 
-/// Gives sessions without a title the summaries that stand in other sessions' files.
+/// Gives sessions without a title the summaries that are in other sessions' files.
 pub fn entitle(rows: &mut [&mut SessionRow]) {
     let stored = rows.iter_mut().flat_map(|row| std::mem::take(&mut row.summaries));
     let summaries: HashMap<String, String> = stored.collect();

@@ -34,7 +34,7 @@ use crate::view::conversation::Conversation;
 pub enum Update {
     /// A message as it is now: it takes the place of the one with its id, or follows the last.
     Message(Box<Message>),
-    /// These are no longer on the branch: somebody went back, or the file was cut.
+    /// These are no longer on the branch: the conversation was rewound, or the file was cut.
     Removed(Vec<String>),
 }
 
@@ -60,7 +60,7 @@ pub enum Begin {
 /// let reading = ReadOptions::plain(jiff::Timestamp::UNIX_EPOCH);
 /// let mut follower = Follower::of_bytes(native, Begin::Everything, &reading);
 /// follower.push(br#"{"role":"user","content":"Two and "#, &reading);
-/// assert!(follower.updates(&reading)?.is_empty(), "half a line says nothing");
+/// assert!(follower.updates(&reading)?.is_empty(), "half a line is not a message");
 ///
 /// follower.push(b"two?\"}\n", &reading);
 /// assert!(matches!(&follower.updates(&reading)?[..], [Update::Message(_)]));
@@ -71,7 +71,7 @@ pub struct Follower {
     /// Whether more bytes may show another dialect.
     guessed: bool,
     begin: Begin,
-    begun: bool,
+    has_begun: bool,
     /// Ids of the messages before the first one that is sent.
     hidden: HashSet<String>,
     /// The messages that were sent, in order.
@@ -84,13 +84,13 @@ struct Sent {
     id: String,
     /// Hashes of the records it was made of, and of its content: the second is computed only if the first changed.
     made_of: u64,
-    says: u64,
+    content: u64,
 }
 
 impl Follower {
     /// Follows a session from its current state on.
     pub fn new(session: Session, begin: Begin) -> Follower {
-        Follower { session, guessed: false, begin, begun: false, hidden: HashSet::new(), sent: Vec::new() }
+        Follower { session, guessed: false, begin, has_begun: false, hidden: HashSet::new(), sent: Vec::new() }
     }
 
     /// Follows bytes that are yet to come.
@@ -161,21 +161,21 @@ impl Follower {
         for (at, id) in ids.iter().enumerate().skip(first) {
             let before = known.get(at - first).filter(|_| at - first < common);
             let made_of = conversation.made_of(at);
-            let says = match before.filter(|before| before.made_of == made_of) {
-                Some(unchanged) => unchanged.says,
+            let content = match before.filter(|before| before.made_of == made_of) {
+                Some(unchanged) => unchanged.content,
                 None => {
                     let Some(message) = conversation.message(at).transpose()? else { break };
-                    let says = serde_json::to_vec(&message).map_or(0, |json| xxh3_64(&json));
-                    if before.is_none_or(|before| before.says != says) {
+                    let content = serde_json::to_vec(&message).map_or(0, |json| xxh3_64(&json));
+                    if before.is_none_or(|before| before.content != content) {
                         updates.push(Update::Message(Box::new(message)));
                     }
-                    says
+                    content
                 }
             };
-            sent.push(Sent { id: id.clone(), made_of, says });
+            sent.push(Sent { id: id.clone(), made_of, content });
         }
         self.hidden.extend(hidden);
-        (self.sent, self.begun) = (sent, true);
+        (self.sent, self.has_begun) = (sent, true);
         Ok(updates)
     }
 
@@ -185,8 +185,8 @@ impl Follower {
         let known = ids.iter().position(|id| self.hidden.contains(id) || sent.contains(id.as_str()));
         let before = match (self.begin, known) {
             (Begin::Everything, _) => 0,
-            (Begin::Last(count), _) if !self.begun => ids.len().saturating_sub(count),
-            (Begin::At(offset), _) if !self.begun => {
+            (Begin::Last(count), _) if !self.has_begun => ids.len().saturating_sub(count),
+            (Begin::At(offset), _) if !self.has_begun => {
                 let is_new = |at: &usize| conversation.records(*at).any(|record| record.ends_after(offset));
                 let first = (0..ids.len()).find(is_new).unwrap_or(ids.len());
                 let answers = |prompt: &usize| {
@@ -204,7 +204,7 @@ impl Follower {
         (ids[..before].to_vec(), before + hidden)
     }
 
-    /// Whether the last message has the calls of its results. In a window they may lie before it.
+    /// Whether the last message has the calls of its results. In a window they may come before it.
     pub(crate) fn has_its_calls(&mut self, reading: &ReadOptions<'_>) -> bool {
         let session = self.session(reading);
         let Some(head) = session.head().filter(|_| !session.whole()) else { return true };

@@ -7,18 +7,18 @@ mod any;
 
 use std::collections::BTreeMap;
 
-use crate::support::{native, read, reading, story};
+use crate::support::{native, native_log, read, reading};
 use scrollback::session::read::open::ReadOptions;
 use scrollback::session::{Bridge, HeadKind, RecordRef, Session};
 
-/// The tree that a story becomes, then its newest branch, its state and what is wrong.
-fn check(story: &str) -> String {
-    outline(&read(story::lines(story)))
+/// The tree that a log becomes, then its newest branch, its state and what is wrong.
+fn check(log: &str) -> String {
+    outline(&read(native_log::lines(log)))
 }
 
 /// The same for a reader who asked that gaps be closed.
-fn check_bridged(story: &str) -> String {
-    outline(&read_bridged(story::lines(story)))
+fn check_bridged(log: &str) -> String {
+    outline(&read_bridged(native_log::lines(log)))
 }
 
 fn read_bridged(lines: String) -> Session {

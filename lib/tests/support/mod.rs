@@ -1,18 +1,18 @@
-//! What the integration tests share: a fixed clock, reading of bytes, and the sentence that describes a session.
+//! What the integration tests share: a fixed clock, reading of bytes, and the line that describes a session.
 //!
-//! A test that writes takes its words from `said` (or, for properties, from `bodies`) and gives them to a pen, which records
-//! them in a store of its `place`, or has them `drafted` where no disk is asked for.
+//! A test that writes builds its records with `said` (or, for properties, with `bodies`) and records them with `pen` in a store of
+//! `place`, or writes them with `drafted` without a disk.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub(crate) mod apis;
 pub(crate) mod bodies;
 pub(crate) mod drafted;
+pub(crate) mod native_log;
 pub(crate) mod oracle;
 pub(crate) mod pen;
 pub(crate) mod place;
 pub(crate) mod random;
 pub(crate) mod said;
-pub(crate) mod story;
 pub(crate) mod valid;
 
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ pub(crate) fn cases(push: u32, full: u32) -> u32 {
     if std::env::var_os("SCROLLBACK_TORTURE").is_some() { full } else { push }
 }
 
-/// What a right reader makes of a session, in one line: the notation of `case.md`.
+/// How a session must be read, in one line: the notation of `case.md`.
 pub(crate) fn describe(session: &Session) -> String {
     let Some(head) = session.head() else {
         let nothing = "head none; heads none; branch none; gaps none; state clean; messages 0";
@@ -94,7 +94,7 @@ pub(crate) fn describe(session: &Session) -> String {
     let heads = session.heads().map(|head| format!("{} {}", head.record.id(), word(&head.kind))).collect();
     let records = branch.records.iter().map(|record| record.id().into_owned()).collect();
     let gaps = branch.gaps.iter().map(|gap| format!("{} misses {}", gap.child.id(), gap.missing_parent)).collect();
-    let said = format!(
+    let summary = format!(
         "head {}; heads {}; branch {}; gaps {}; state {}; messages {}",
         head.id(),
         list(heads, ", "),
@@ -103,10 +103,10 @@ pub(crate) fn describe(session: &Session) -> String {
         session.state(&branch).name(),
         Conversation::new(&branch).len(),
     );
-    describe_issues(session, &said)
+    describe_issues(session, &summary)
 }
 
-fn describe_issues(session: &Session, said: &str) -> String {
+fn describe_issues(session: &Session, summary: &str) -> String {
     let mut issues: Vec<(u64, String)> = Vec::new();
     for issue in session.issues() {
         let file = issue.file.as_ref().map(|file| format!(" of {file}")).unwrap_or_default();
@@ -116,12 +116,12 @@ fn describe_issues(session: &Session, said: &str) -> String {
     issues.sort();
     let issues: Vec<String> = issues.into_iter().map(|(_, issue)| issue).collect();
     let issues = if issues.is_empty() { "none".to_owned() } else { issues.join(", ") };
-    // A page shows a control character, it does not send it.
-    let said: String = said
+    // Control characters are escaped in a page.
+    let summary: String = summary
         .chars()
         .flat_map(|c| if c.is_control() { c.escape_unicode().collect::<Vec<_>>() } else { vec![c] })
         .collect();
-    format!("{said}; issues {issues}.")
+    format!("{summary}; issues {issues}.")
 }
 
 mod erased {
@@ -136,7 +136,7 @@ mod erased {
     }
 }
 
-/// What an agent sends to a model to go on from the newest branch.
+/// What an agent sends to a model to continue from the newest branch.
 pub(crate) fn sent(session: &Session, view: View) -> Vec<Value> {
     let history = History::of(session, session.head().unwrap()).unwrap();
     view.messages(&history).unwrap().0

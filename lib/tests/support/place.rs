@@ -1,4 +1,4 @@
-//! A store in a temporary folder, on a machine on which nothing is left to chance.
+//! A store in a temporary folder, with a fixed clock and fixed ids.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use scrollback::write::recorder::{Durability, Options, Recorder};
 use scrollback::write::store::{NewSession, Policy, Store};
 use tempfile::TempDir;
 
-/// A session's id that every dialect takes.
+/// A session id that every dialect accepts.
 pub(crate) const SESSION: &str = "5e551000-0000-4000-8000-000000000001";
 pub(crate) const PROJECT: &str = "/home/ada/engine";
 /// Where the agent works, in its project.
 pub(crate) const CWD: &str = "/home/ada/engine/src";
 pub(crate) const VERSION: &str = "1.2.3";
 
-/// Whom a session is with, where a dialect asks for it.
+/// Whom a session is with, where a dialect needs it.
 const WITH: &str = "alice@example.com/phone";
 
 pub(crate) fn began() -> Timestamp {
     "2026-11-14T23:59:58.250Z".parse().unwrap()
 }
 
-/// A clock that goes a millisecond on at each look, and ids that count.
+/// A clock that advances by a millisecond at each call, and ids that count.
 pub(crate) fn host() -> Host {
     let (looks, ids) = (AtomicI64::new(0), AtomicU64::new(0));
     let now = move || began() + SignedDuration::from_millis(looks.fetch_add(1, Ordering::Relaxed));
@@ -42,12 +42,12 @@ pub(crate) fn host() -> Host {
     }
 }
 
-/// The same machine, stopped at an instant.
+/// The same, with a clock that is stopped.
 pub(crate) fn host_at(now: Timestamp) -> Host {
     Host { now: Arc::new(move || now), ..host() }
 }
 
-/// A store of its own, gone when this is. Nothing is synced: no test here pulls a plug, and disks are slow.
+/// A store in a folder that is removed when it is dropped. Nothing is synced, because disks are slow.
 pub(crate) fn store(dialect: &'static dyn Dialect) -> (TempDir, Store) {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { durability: Some(Durability::Flush), ..Options::usual() };
@@ -63,7 +63,7 @@ pub(crate) fn writing(dialect: &dyn Dialect) -> &'static Writer {
     dialect.writer().unwrap()
 }
 
-/// A beginning that every dialect takes.
+/// A beginning that every dialect accepts.
 pub(crate) fn beginning(session: &SessionId) -> Beginning<'_> {
     Beginning {
         session,

@@ -1,4 +1,4 @@
-//! Numbers that look random and come again with the same seed, for tests that proptest cannot drive.
+//! Pseudo-random numbers, the same for the same seed, for tests that proptest cannot drive.
 
 pub(crate) struct Random(pub(crate) u64);
 
@@ -15,7 +15,7 @@ impl Random {
     }
 }
 
-/// Where the numbers begin: printed by `cargo xtask torture`.
+/// The seed: printed by `cargo xtask torture`.
 pub(crate) fn seed() -> u64 {
     std::env::var("SCROLLBACK_TORTURE").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
 }

@@ -1,4 +1,4 @@
-//! Bodies in a few words: who says what.
+//! Short constructors for bodies of records.
 
 use scrollback::model::message::{Part, ToolPart, ToolState};
 use scrollback::model::record::{Body, Content, Outcome, Title, TitleSource, Todo, ToolResult};
@@ -8,21 +8,21 @@ pub(crate) fn said(parts: impl IntoIterator<Item = Part>) -> Content {
     Content { parts: parts.into_iter().collect(), ..Content::default() }
 }
 
-/// The person says something: a text, or parts.
-pub(crate) fn user(said: impl Into<Content>) -> Body {
-    Body::User(said.into())
+/// A prompt: a text, or parts.
+pub(crate) fn user(content: impl Into<Content>) -> Body {
+    Body::User(content.into())
 }
 
-/// The model says something.
-pub(crate) fn answer(said: impl Into<Content>) -> Body {
-    Body::Assistant(said.into())
+/// An answer of the model.
+pub(crate) fn answer(content: impl Into<Content>) -> Body {
+    Body::Assistant(content.into())
 }
 
 pub(crate) fn call(name: &str, id: &str, state: ToolState) -> Part {
     ToolPart::dynamic(name, id, state).into()
 }
 
-/// How a call ended: all that most tests ask of a result.
+/// A result without further facts.
 pub(crate) fn result(call_id: &str, output: impl Into<Value>, outcome: Outcome) -> ToolResult {
     ToolResult {
         call_id: call_id.to_owned(),
@@ -35,7 +35,7 @@ pub(crate) fn result(call_id: &str, output: impl Into<Value>, outcome: Outcome) 
     }
 }
 
-/// Tools answer.
+/// Results of tools.
 pub(crate) fn results(results: impl IntoIterator<Item = ToolResult>) -> Body {
     Body::ToolResult(results.into_iter().collect::<Vec<_>>().into())
 }
@@ -44,7 +44,7 @@ pub(crate) fn title(text: &str, source: TitleSource) -> Body {
     Body::Title(Title { text: text.to_owned(), source })
 }
 
-/// Something still to be done.
+/// A pending task.
 pub(crate) fn todo(content: &str) -> Todo {
     Todo { content: content.to_owned(), status: "pending".to_owned(), active_form: None, extra: Map::new() }
 }

@@ -1,12 +1,12 @@
 //! What each view makes of a history, whole or broken: one table of cases, every view that follows an API's rules.
 
-use crate::support::{read, story};
+use crate::support::{native_log, read};
 use scrollback::dialect;
 use scrollback::session::{Session, State};
 use scrollback::view::history::{History, View, prepare_resume};
 
-fn story(text: &str) -> Session {
-    read(story::lines(text))
+fn from_notation(text: &str) -> Session {
+    read(native_log::lines(text))
 }
 
 fn of_agent(name: &str, log: &str) -> Session {
@@ -52,7 +52,7 @@ fn every_view_keeps_its_rules_whatever_the_session_lacks() {
 
 #[test]
 fn a_head_anywhere_has_a_history() {
-    let session = story(
+    let session = from_notation(
         "u user: Go.
          a < u assistant !c !d: Looking.
          r < a result ?c: four
@@ -190,7 +190,7 @@ fn a_message_of_several_steps_is_several_turns() {
 
 #[test]
 fn the_last_messages_are_whole() {
-    let session = story(
+    let session = from_notation(
         "u user: Go.
          a < u assistant !c: Looking.
          r < a result ?c: four
@@ -220,20 +220,21 @@ fn the_last_messages_are_whole() {
         ]
     );
     // The call, its result and the answer fit.
-    let answered = story("u user: Go.\na < u assistant !c: Looking.\nr < a result ?c: four\nb < r assistant: Four.");
+    let answered =
+        from_notation("u user: Go.\na < u assistant !c: Looking.\nr < a result ?c: four\nb < r assistant: Four.");
     for view in [View::OpenAi, View::AiSdk, View::Text, View::OpenAiResponses] {
         assert_eq!(kept(&answered, 3, view).0.len(), 3, "{}", view.name());
     }
     assert_eq!(kept(&answered, 3, View::Anthropic).0.len(), 4);
     // What is one message with another is not lost.
-    let summed = story("u user: Go.\nc < u compaction: Sum.\nv < c user: On.\na < v assistant: Done.");
+    let summed = from_notation("u user: Go.\nc < u compaction: Sum.\nv < c user: On.\na < v assistant: Done.");
     let messages = kept(&summed, 2, View::Anthropic).0;
     assert_eq!(messages[0]["content"].as_array().unwrap().len(), 2);
     // A history that begins with an answer: the filler stays, and does not count.
-    let answer_first = story("a assistant: Hello.\nu < a user: Go.");
+    let answer_first = from_notation("a assistant: Hello.\nu < a user: Go.");
     assert_eq!(kept(&answer_first, 2, View::Anthropic).0.len(), 3);
     assert_eq!(kept(&answer_first, 1, View::Anthropic).0.len(), 1);
-    let ends_in_results = story("u user: Go.\na < u assistant !c: Looking.");
+    let ends_in_results = from_notation("u user: Go.\na < u assistant !c: Looking.");
     assert_eq!(kept(&ends_in_results, 1, View::OpenAi).0.len(), 0);
 }
 
@@ -290,7 +291,7 @@ fn reasoning_that_led_to_nothing_does_not_end_a_history() {
 
 #[test]
 fn a_session_that_nobody_answered_does_not_go_on_after_an_answer() {
-    let session = story("u user: Go.\na < u assistant: Done.\nc < a compaction: Sum.");
+    let session = from_notation("u user: Go.\na < u assistant: Done.\nc < a compaction: Sum.");
     let history = History::of(&session, session.head().unwrap()).unwrap();
     assert_eq!(history.notice, "The session continues after the summary of what came before.");
 }
@@ -320,7 +321,7 @@ fn a_prompt_that_waited_is_a_prompt() {
     let session = queued("prompt");
     assert!(said(&session, View::Text).ends_with("\"Result of c: ok\"\n\"User: Hurry.\""));
     let resume = prepare_resume(&session, session.head().unwrap()).unwrap();
-    assert_eq!((resume.state, resume.messages.len()), (State::InterruptedPrompt, 3));
+    assert_eq!((resume.history.state, resume.messages.len()), (State::InterruptedPrompt, 3));
     assert!(said(&queued("task-notification"), View::Text).ends_with("\"User: Hurry.\""));
 }
 
@@ -400,8 +401,8 @@ fn everything_that_a_resume_needs_comes_at_once() {
 {"type":"assistant","uuid":"a","parentUuid":"u","message":{"content":"","toolCalls":[{"id":"c","name":"Read","arguments":{}}]}}"#,
     );
     let resume = prepare_resume(&session, session.head().unwrap()).unwrap();
-    assert_eq!(resume.state, State::InterruptedTurn);
-    assert_eq!(resume.notice, "The last answer was interrupted: one call has no result. It is not run again.");
+    assert_eq!(resume.history.state, State::InterruptedTurn);
+    assert_eq!(resume.history.notice, "The last answer was interrupted: one call has no result. It is not run again.");
     assert_eq!(resume.todos.unwrap()[0].content, "Look");
     assert_eq!(resume.thinking.unwrap().level.as_deref(), Some("high"));
     assert_eq!((resume.messages.len(), resume.history.turns.len()), (2, 3));
@@ -412,7 +413,7 @@ fn everything_that_a_resume_needs_comes_at_once() {
         ("u < gone user: Go.\na < u assistant: Done.", State::Degraded),
     ];
     for (told, state) in states {
-        let session = story(told);
+        let session = from_notation(told);
         assert_eq!(History::of(&session, session.head().unwrap()).unwrap().state, state, "{told}");
     }
 }
@@ -437,21 +438,21 @@ fn cases() -> Vec<(&'static str, Session)> {
 {"type":"assistant","uuid":"b","parentUuid":"r1","message":{"content":"Done."}}"#,
             ),
         ),
-        ("dangling call", story("u user: Go.\na < u assistant !c: Looking.")),
+        ("dangling call", from_notation("u user: Go.\na < u assistant !c: Looking.")),
         (
             "a call that the conversation went on without",
-            story("u user: Go.\na < u assistant !c: Looking.\nv < a user: Stop.\nb < v assistant: Stopped."),
+            from_notation("u user: Go.\na < u assistant !c: Looking.\nv < a user: Stop.\nb < v assistant: Stopped."),
         ),
-        ("orphan result", story("u user: Go.\nr < u result ?gone: four\na < r assistant: Four.")),
+        ("orphan result", from_notation("u user: Go.\nr < u result ?gone: four\na < r assistant: Four.")),
         (
             "doubled result",
-            story(
+            from_notation(
                 "u user: Go.\na < u assistant !c: Looking.\nr < a result ?c: one\ns < r result ?c: two\nb < s assistant: One.",
             ),
         ),
         (
             "compaction of a compaction",
-            story(
+            from_notation(
                 "u user: One.
                  a < u assistant: First.
                  c < a compaction: Sum one.
@@ -486,12 +487,12 @@ fn cases() -> Vec<(&'static str, Session)> {
         ),
         (
             "said in between",
-            story(
+            from_notation(
                 "u user: Go.\na < u assistant !c: Looking.\nv < a user: Hurry.\nr < v result ?c: four\nb < r assistant: Four.",
             ),
         ),
-        ("an answer first", story("a assistant: Hello.\nu < a user: Go.")),
-        ("an instruction", story("s system: Be kind.\nu < s user: Go.")),
+        ("an answer first", from_notation("a assistant: Hello.\nu < a user: Go.")),
+        ("an instruction", from_notation("s system: Be kind.\nu < s user: Go.")),
         (
             "foreign reasoning",
             read(

@@ -17,7 +17,7 @@ use crate::model::lenient::Moment;
 use crate::model::loss::{Losses, Lost};
 use crate::model::message::{Message, Part, RESPONSES_PER_MESSAGE, Role, Sdk, SteeringPart};
 use crate::model::record::{Body, Content, Kind, RecordId, Todo};
-use crate::model::time::{self, Told};
+use crate::model::time;
 use crate::model::{metadata, settle};
 
 pub(super) static WRITER: Writer = Writer {
@@ -174,7 +174,7 @@ impl Record<'_> {
         let read = Metadata::deserialize(&own).ok();
         let at = read.as_ref().map_or(Moment::Absent, Metadata::at);
         let (model, usage) = read.map_or((None, None), |read| (read.model.clone().owned(), read.usage()));
-        let is_now = matches!(time::read(&at, self.draft.at), Told::At(at) if at == self.draft.at.as_microsecond());
+        let is_now = time::read(&at, self.draft.at) == Ok(Some(self.draft.at.as_microsecond()));
         let keys = [
             (is_now, &["createdAt", "timestamp"][..]),
             (content.model.is_none() || content.model == model, &["model"]),

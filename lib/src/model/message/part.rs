@@ -3,11 +3,13 @@
 //! Every struct has the keys that SDK 7 defines as fields and all others in `extra`; `extra` must not repeat a field.
 //! A part that does not fit its struct is [`Part::Other`], so that reading never fails.
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, ser::SerializeMap};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use super::keys::{Field, Keys, json_structs};
 use super::{ToolPart, read};
+
+type Object = Map<String, Value>;
 
 /// One part of a message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -139,16 +141,23 @@ json_structs! {
 }
 
 /// An application's own part.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DataPart {
     /// The part's type without `data-`.
+    #[serde(rename = "type", serialize_with = "with_data_prefix")]
     pub kind: String,
     /// A later part with the same id replaces this one while streaming.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The content.
     pub data: Value,
     /// All other keys.
+    #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+fn with_data_prefix<S: Serializer>(kind: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&format_args!("data-{kind}"))
 }
 
 impl Part {
@@ -183,7 +192,7 @@ impl Part {
     }
 
     /// The provider metadata and the unknown keys of a part that has both.
-    pub(super) fn metadata_and_extra(&mut self) -> Option<(&mut Option<Map<String, Value>>, &mut Map<String, Value>)> {
+    pub(super) fn metadata_and_extra(&mut self) -> Option<(&mut Option<Object>, &mut Object)> {
         match self {
             Part::Text(part) => Some((&mut part.provider_metadata, &mut part.extra)),
             Part::Reasoning(part) => Some((&mut part.provider_metadata, &mut part.extra)),
@@ -236,20 +245,5 @@ impl From<Value> for Part {
 impl<'de> Deserialize<'de> for Part {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Part, D::Error> {
         Value::deserialize(deserializer).map(Part::from)
-    }
-}
-
-impl Serialize for DataPart {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(None)?;
-        map.serialize_entry("type", &format!("data-{}", self.kind))?;
-        if let Some(id) = &self.id {
-            map.serialize_entry("id", id)?;
-        }
-        map.serialize_entry("data", &self.data)?;
-        for (key, value) in &self.extra {
-            map.serialize_entry(key, value)?;
-        }
-        map.end()
     }
 }

@@ -48,11 +48,7 @@ pub fn guess_file(path: &Path, home: &Home) -> Result<Guess> {
 }
 
 /// The dialect of a file by its content alone.
-pub(crate) fn of_content(path: &Path) -> Result<&'static dyn Dialect> {
-    guess_content(path).map(|guess| guess.dialect)
-}
-
-fn guess_content(path: &Path) -> Result<Guess> {
+pub(crate) fn guess_content(path: &Path) -> Result<Guess> {
     let file = open_file(path)?;
     let mut window = WINDOW_BYTES;
     loop {

@@ -138,7 +138,7 @@ impl Session {
     }
 }
 
-/// The two ends of a file of lines. The file is opened once, however much of it is read.
+/// The two ends of a file of lines. The file is opened once, even if more and more of it is read.
 pub(crate) struct FileEnds<'a> {
     source: &'a Source,
     reading: &'a ReadOptions<'a>,

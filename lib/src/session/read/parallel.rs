@@ -84,7 +84,7 @@ impl Session {
         large: &LargeFile<'_>,
         buffers: &'b mut [Vec<u8>],
     ) -> Result<Vec<ParsedPiece<'b>>> {
-        let end = batch.iter().fold(self.tail.at, |at, piece| at.behind(piece));
+        let end = batch.iter().fold(self.tail.at, |at, piece| at.after(piece));
         let (_, next) =
             rayon::join(|| batch.into_iter().for_each(|piece| self.take_piece(piece)), || large.batch(end, buffers));
         next
@@ -92,14 +92,14 @@ impl Session {
 
     fn take_piece(&mut self, piece: ParsedPiece<'_>) {
         let (at, now) = (self.tail.at, self.tail.now);
-        self.tail.at = at.behind(&piece);
+        self.tail.at = at.after(&piece);
         piece.list.into_iter().for_each(|parsed| parsed.take_into(&mut self.skeleton, at.line - 1, now));
         self.note_base(piece.bases);
     }
 }
 
 impl Position {
-    fn behind(self, piece: &ParsedPiece<'_>) -> Position {
+    fn after(self, piece: &ParsedPiece<'_>) -> Position {
         // A piece inside a long line ends before the line does.
         Position { offset: piece.end.max(self.offset), line: self.line.saturating_add(piece.lines), ..self }
     }
@@ -182,9 +182,9 @@ mod tests {
     fn log() -> String {
         let mut log = String::new();
         for at in 0..120 {
-            let words = "x".repeat(if at == 60 { 900 } else { at * 7 % 90 });
+            let text = "x".repeat(if at == 60 { 900 } else { at * 7 % 90 });
             let line =
-                format!(r#"{{"type":"user","uuid":"r{at}","parentUuid":null,"message":{{"content":"{words}"}}}}"#);
+                format!(r#"{{"type":"user","uuid":"r{at}","parentUuid":null,"message":{{"content":"{text}"}}}}"#);
             match at % 11 {
                 3 => writeln!(log, "{}", &line[..line.len() - 5]),
                 5 => write!(log, "{line}{line}\n\n"),

@@ -90,7 +90,7 @@ impl Source {
     pub fn walk(dialect: &'static dyn Dialect, layout: &Layout) -> Vec<Result<Source>> {
         let in_file = |path: PathBuf| {
             let is_mixed = matches!(layout.format, Format::ByContent { mixed: true, .. });
-            if is_mixed && detect::of_content(&path)?.name() != dialect.name() {
+            if is_mixed && detect::guess_content(&path)?.dialect.name() != dialect.name() {
                 return Ok(Vec::new());
             }
             let layout = Layout { format: format::of_file(layout.format, &path), ..layout.clone() };

@@ -1,10 +1,10 @@
-//! Facts about a session, collected from its records, and the growth of its running totals. All of it has limits.
+//! Facts about a session, collected from its records. Each list has a limit.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::dialect::SessionFacts;
-use crate::model::record::{Cost, Title, Usage};
+use crate::model::record::{Cost, Title};
 
 /// Facts about the session: the first working directory and parent, the last git branch and version.
 #[derive(Debug, Clone, Default)]
@@ -79,7 +79,7 @@ impl Facts {
         Ok(())
     }
 
-    /// Sets whom the session is with. Returns somebody else as an error, the first time.
+    /// Sets whom the session is with. Returns another peer as an error, the first time.
     pub(crate) fn set_peer(&mut self, with: Cow<'_, str>) -> Result<(), String> {
         match &self.with {
             None => self.with = Some(with.into_owned()),
@@ -151,19 +151,5 @@ impl Facts {
         if self.titles.is_empty() {
             self.titles = sidecar.titles;
         }
-    }
-}
-
-/// The last running total.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Totals {
-    last: Option<Usage>,
-}
-
-impl Totals {
-    /// Returns the usage that a total adds: its growth, or its latest request if it did not grow or is the first.
-    pub(crate) fn take(&mut self, total: Usage, last: Option<Usage>) -> Usage {
-        let grown = self.last.replace(total).and_then(|before| total.since(before));
-        grown.or(last).unwrap_or(total)
     }
 }

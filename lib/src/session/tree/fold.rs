@@ -147,8 +147,11 @@ impl<'s> Fold<'s> {
     /// Adds an entry whose id is known already, and returns its record.
     fn repeat(&mut self, known: NodeIx, at: u32, entry: &Entry) -> NodeIx {
         let first = *self.tree.entry(self.skeleton, known);
-        if self.rules.repeated_id == RepeatedId::Distinct && !self.is_repeat(known, first.hash, entry) {
-            return self.copy(at, entry);
+        if self.rules.repeated_id == RepeatedId::Distinct {
+            let is_new = self.seen.insert((known, entry.hash)) && first.hash != entry.hash;
+            if is_new || entry.flags.has(Flags::NUMBERED) {
+                return self.copy(at, entry);
+            }
         }
         // It had left the conversation and comes back: now it follows the tip.
         let returns = is_link(entry) && !self.current.holds(known);
@@ -201,12 +204,6 @@ impl<'s> Fold<'s> {
                 self.copy(at, entry)
             }
         }
-    }
-
-    /// Whether a record with this id has the same bytes.
-    fn is_repeat(&mut self, known: NodeIx, first: u64, entry: &Entry) -> bool {
-        let new = self.seen.insert((known, entry.hash));
-        (!new || first == entry.hash) && !entry.flags.has(Flags::NUMBERED)
     }
 
     /// Adds another record with an id that is already used.

@@ -10,8 +10,8 @@ use crate::dialect::{Event, Key, Link, Parent, SessionFacts};
 use crate::model::issue::{Issue, IssueKind, Issues, quoted};
 use crate::model::place::Place;
 use crate::model::record::{Cost, Kind, Title, Usage};
-use crate::model::time::{self, Micros, Told};
-use crate::session::tree::facts::{Facts, Totals};
+use crate::model::time::{self, Micros};
+use crate::session::tree::facts::Facts;
 use crate::session::tree::ids::{IdIndex, Ids};
 
 /// A place, and the hash of the bytes there.
@@ -147,7 +147,8 @@ pub(crate) struct Skeleton {
     pub(crate) models: Ids,
     /// The model that the last record beside the conversation names: it answers what follows.
     pub(crate) model: Option<IdIndex>,
-    pub(crate) totals: Totals,
+    /// The last running total.
+    pub(crate) total: Option<Usage>,
     /// The growth of the running totals. It counts only where no record has the usage of one request.
     pub(crate) growth: Vec<UsageEntry>,
     pub(crate) controls: Vec<Control>,
@@ -167,7 +168,7 @@ pub(crate) struct SkeletonMark {
     usages: usize,
     models: usize,
     model: Option<IdIndex>,
-    totals: Totals,
+    total: Option<Usage>,
     growth: usize,
     controls: usize,
     issues: usize,
@@ -185,7 +186,7 @@ impl Skeleton {
             usages: self.usages.len(),
             models: self.models.len(),
             model: self.model,
-            totals: self.totals,
+            total: self.total,
             growth: self.growth.len(),
             controls: self.controls.len(),
             issues: self.issues.kept.len(),
@@ -201,7 +202,7 @@ impl Skeleton {
         self.keys.truncate(mark.keys);
         self.usages.truncate(mark.usages);
         self.models.truncate(mark.models);
-        (self.model, self.totals) = (mark.model, mark.totals);
+        (self.model, self.total) = (mark.model, mark.total);
         self.growth.truncate(mark.growth);
         self.controls.truncate(mark.controls);
         self.issues.kept.truncate(mark.issues);
@@ -240,7 +241,9 @@ impl Skeleton {
             }
             Event::CostSoFar { model, cost } => self.facts.set_cost_so_far(model, cost),
             Event::TotalUsage { total, last } => {
-                let usage = self.totals.take(total, last);
+                // Its growth, or its latest request if it did not grow or is the first.
+                let grown = self.total.replace(total).and_then(|before| total.since(before));
+                let usage = grown.or(last).unwrap_or(total);
                 self.growth.push(UsageEntry { entry, request: None, usage, model: self.model, cost: None });
             }
             Event::AnswerItem => self.flag_last(Flags::ITEM),
@@ -337,18 +340,11 @@ impl Skeleton {
             Parent::Previous => PREVIOUS,
             Parent::Id(parent) => self.ids.intern(&parent),
         };
-        let at = match time::read(&link.at, now) {
-            Told::At(at) => at,
-            Told::Absent => NO_TIME,
-            Told::Unreadable => {
-                self.report(place, IssueKind::BadTime, "its time cannot be read and is ignored");
-                NO_TIME
-            }
-            Told::Future => {
-                self.report(place, IssueKind::BadTime, "its time is more than a day in the future and is ignored");
-                NO_TIME
-            }
-        };
+        let at = time::read(&link.at, now).unwrap_or_else(|problem| {
+            self.report(place, IssueKind::BadTime, problem);
+            None
+        });
+        let at = at.unwrap_or(NO_TIME);
         let flags = Flags::default()
             .with(Flags::MARKED_SIDECHAIN, link.is_sidechain)
             .with(Flags::SIDE, link.is_side)

@@ -1,7 +1,7 @@
 //! A session by its id or a prefix of it, as far as possible from the names of files.
 //!
 //! Most agents name a session's file after the session. So the files are opened whose names match, and those of dialects whose
-//! names say nothing. Only when none of them has a matching id, the other files are opened, each just far enough to show its id.
+//! file names have no id. Only when none of them has a matching id, the other files are opened, each just far enough to show its id.
 
 use hashbrown::HashSet;
 use rayon::prelude::*;
@@ -82,7 +82,7 @@ impl<'a> Wanted<'a> {
         self.dialect.is_none_or(|dialect| dialect == source.dialect.name())
     }
 
-    /// Whether a session may have this id, as far as the name of its file tells.
+    /// Whether a session may have this id, by the name of its file.
     fn may_be(&self, source: &Source) -> bool {
         let is_likely =
             |name: &String| name == self.typed || (self.is_dialect(source) && name.starts_with(self.prefix));

@@ -1,4 +1,4 @@
-//! Which sessions somebody means: where to look, which of them are in scope, and how one of them is named.
+//! Finds sessions: where to look, which of them are in scope, and how one of them is named.
 //!
 //! ```text
 //! Places ─sources─▶ Source ─list─▶ SessionRow ─Scope::select─▶ the sessions in scope

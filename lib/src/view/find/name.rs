@@ -11,7 +11,7 @@ use crate::model::record::SessionId;
 use crate::session::read::source::Source;
 use crate::view::listing::Depth;
 
-/// The name of a session as somebody typed it.
+/// The name of a session as it was typed.
 ///
 /// ```
 /// use scrollback::view::find::SessionName;

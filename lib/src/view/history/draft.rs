@@ -29,13 +29,6 @@ pub(super) struct TurnDrafts<'s> {
     pub(super) notes: Vec<Note>,
 }
 
-/// Which answer a record is a block of.
-#[derive(Clone, Copy)]
-struct AnswerBlock {
-    group: Option<u64>,
-    item: bool,
-}
-
 impl<'s> TurnDrafts<'s> {
     pub(super) fn new(context: ContextPolicy) -> Self {
         TurnDrafts { context, ..TurnDrafts::default() }
@@ -43,13 +36,12 @@ impl<'s> TurnDrafts<'s> {
 
     /// Adds the turns of a record.
     pub(super) fn take(&mut self, record: RecordRef<'s>, body: Body) {
-        let block = AnswerBlock { group: record.keys(KeyRole::Group).next(), item: record.is_item() };
-        self.add(record, body, block);
+        self.add(record, body, record.keys(KeyRole::Group).next(), record.is_item());
     }
 
     /// Adds a body of a compaction's replacement. Consecutive answers are one.
     pub(super) fn replace(&mut self, compaction: RecordRef<'s>, body: Body) {
-        self.add(compaction, body, AnswerBlock { group: None, item: true });
+        self.add(compaction, body, None, true);
     }
 
     /// Adds a summary of the history before it.
@@ -58,7 +50,8 @@ impl<'s> TurnDrafts<'s> {
         self.add_turn(record, Role::User, TurnOrigin::Summary, Content { parts, ..Content::default() });
     }
 
-    fn add(&mut self, record: RecordRef<'s>, body: Body, block: AnswerBlock) {
+    /// `group` is the answer that the record is a block of; `is_item` is whether it is an item of an answer.
+    fn add(&mut self, record: RecordRef<'s>, body: Body, group: Option<u64>, is_item: bool) {
         match body {
             Body::User(mut content) => {
                 self.results(record, std::mem::take(&mut content.results));
@@ -68,7 +61,7 @@ impl<'s> TurnDrafts<'s> {
             Body::Assistant(content) if record.is_failure() && content.model.is_none() => {
                 self.notes.push(Note::new(record, "it reports a failure; it is not sent"));
             }
-            Body::Assistant(content) => self.answer(record, content, block),
+            Body::Assistant(content) => self.answer(record, content, group, is_item),
             Body::ToolResult(mut content) => {
                 self.in_items = false;
                 self.results(record, std::mem::take(&mut content.results));
@@ -158,22 +151,22 @@ impl<'s> TurnDrafts<'s> {
         }
     }
 
-    fn answer(&mut self, record: RecordRef<'s>, content: Content, block: AnswerBlock) {
-        let same = |draft: &TurnDraft<'_>| block.group.is_some() && draft.group == block.group;
-        let continued = self.answer.filter(|at| (block.item && self.in_items) || same(&self.drafts[*at]));
+    fn answer(&mut self, record: RecordRef<'s>, content: Content, group: Option<u64>, is_item: bool) {
+        let same = |draft: &TurnDraft<'_>| group.is_some() && draft.group == group;
+        let continued = self.answer.filter(|at| (is_item && self.in_items) || same(&self.drafts[*at]));
         let mut at = match continued {
             Some(at) => at,
-            None => self.begin_answer(record, block.group),
+            None => self.begin_answer(record, group),
         };
         let first = at;
-        self.in_items = block.item;
+        self.in_items = is_item;
         let mut steering = Vec::new();
         for part in content.parts {
             match part {
                 Part::StepStart if self.drafts[at].turn.items.is_empty() => {}
                 Part::StepStart => {
                     self.finish_step(record, &mut steering);
-                    at = self.begin_answer(record, block.group);
+                    at = self.begin_answer(record, group);
                 }
                 Part::Tool(call) => self.call(record, at, call),
                 Part::Steering(content) => steering.push(content.parts),

@@ -1,7 +1,7 @@
 //! A history as the `contents` of the Gemini API.
 //!
 //! An agent that uses this API has recorded them, and they are sent as they are (`recorded.rs`). Any other history is
-//! converted: people and tools are `user`, the roles alternate, thoughts are sent only with their signature.
+//! converted: people and tools are `user`, the roles alternate, reasoning is sent only with its signature.
 
 mod recorded;
 

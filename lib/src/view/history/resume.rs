@@ -10,7 +10,7 @@ use crate::view::conversation::Conversation;
 /// Everything that an agent needs to continue a session.
 #[derive(Debug, Clone)]
 pub struct Resume<'s> {
-    /// What the model would see; [`super::View`] writes it for an API.
+    /// What the model would see, how the branch ends and a notice for the person; [`super::View`] writes it for an API.
     pub history: History<'s>,
     /// What people see: the whole branch, compacted or not.
     pub messages: Vec<Message>,
@@ -18,10 +18,6 @@ pub struct Resume<'s> {
     pub todos: Option<Vec<Todo>>,
     /// The thinking mode at the head.
     pub thinking: Option<Thinking>,
-    /// How the branch ends, before anything was repaired.
-    pub state: State,
-    /// A notice for the person who resumes.
-    pub notice: String,
 }
 
 /// Reads everything that is needed to continue from a head. Nothing is written, and no tool runs again.
@@ -31,8 +27,7 @@ pub fn prepare_resume<'s>(session: &'s Session, head: RecordRef<'s>) -> Result<R
     let conversation = Conversation::new(&branch);
     let messages = conversation.messages(0..conversation.len()).collect::<Result<Vec<_>>>()?;
     let (todos, thinking) = standing(&branch)?;
-    let (state, notice) = (history.state, history.notice.clone());
-    Ok(Resume { history, messages, todos, thinking, state, notice })
+    Ok(Resume { history, messages, todos, thinking })
 }
 
 /// The last task list and thinking mode.
@@ -81,7 +76,7 @@ pub(super) fn notice(state: State, turns: &[Turn<'_>]) -> String {
             format!("The last answer was interrupted: {open} calls have no result. They are not run again.")
         }
         (State::Degraded, _) => {
-            "A record of this conversation is missing: the model may not see what lies before it.".to_owned()
+            "A record of this conversation is missing: the model may not see what came before it.".to_owned()
         }
     }
 }

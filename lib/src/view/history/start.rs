@@ -82,13 +82,13 @@ fn missing(branch: &Branch<'_>, drafts: &mut TurnDrafts<'_>) {
 
 /// The last compaction that replaces the history before it. One without a summary or replacement cuts nothing off.
 fn last_cut(records: &[RecordRef<'_>], drafts: &mut TurnDrafts<'_>) -> Result<Option<(usize, Compaction)>> {
-    let says = |summary: &Option<String>| summary.as_ref().is_some_and(|summary| !summary.trim().is_empty());
+    let has_text = |summary: &Option<String>| summary.as_ref().is_some_and(|summary| !summary.trim().is_empty());
     // Whether a later record has the summary.
     let mut summarised = false;
     for (at, record) in records.iter().enumerate().rev().filter(|(_, record)| record.kind() == Kind::Compaction) {
         let Body::Compaction(mut compaction) = record.body()? else { continue };
         compaction.replacement = compaction.replacement.filter(|bodies| !bodies.is_empty());
-        summarised |= says(&compaction.summary) || compaction.replacement.is_some() || compaction.keeps_prompts;
+        summarised |= has_text(&compaction.summary) || compaction.replacement.is_some() || compaction.keeps_prompts;
         match (compaction.cuts, summarised) {
             (true, true) => return Ok(Some((at, compaction))),
             (true, false) => {

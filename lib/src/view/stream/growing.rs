@@ -25,7 +25,7 @@ const WINDOW_MESSAGES: usize = 8;
 /// A file that is followed. It reads only what was appended; of a large file it begins with the end.
 pub struct Growing {
     source: Source,
-    /// The home to detect the dialect with, if nobody named it.
+    /// The home to detect the dialect with, if it was not given.
     guess_in: Option<Home>,
     /// Whether more of the file may show another dialect.
     guessed: bool,
@@ -150,7 +150,7 @@ impl Growing {
         let Some(open) = &mut self.open else { return Ok(Look { change, updates: Vec::new() }) };
         match open.follower.updates(reading) {
             Ok(updates) => Ok(Look { change, updates }),
-            // Somebody rewrote it between two reads: the next look reads it again.
+            // It was rewritten between two reads: the next look reads it again.
             Err(Error::Changed(_)) => {
                 (open.grows, open.stamp.length) = (false, u64::MAX);
                 Ok(Look { change, updates: Vec::new() })

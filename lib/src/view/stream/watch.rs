@@ -1,4 +1,4 @@
-//! Waits until files change, until somebody interrupts, or until it is time to look anyway.
+//! Waits until files change, until another thread interrupts, or until it is time to look anyway.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -61,7 +61,7 @@ impl Watch {
         let on_event = move |event: notify::Result<Event>| {
             let changed = event.ok().filter(is_change).map(|event| event.paths.into_iter().collect());
             if let Some(paths) = changed {
-                // If nobody listens any more, the watch is gone.
+                // Without a receiver, the watch no longer exists.
                 drop(report.send(Wake::Changed(paths)));
             }
         };

@@ -86,13 +86,13 @@ fn the_last_state_of_a_record_counts_and_keeps_its_place() {
 
 #[test]
 fn the_agent_s_leaf_is_the_head_unless_the_conversation_went_on() {
-    let story = r#"
+    let log = r#"
 {"id":"q","kind":"user","text":"Hello"}
 {"id":"a","parent":"q","kind":"assistant","text":"One"}
 {"id":"b","parent":"q","kind":"assistant","text":"Two"}
 "#;
     let head = |more: &str| {
-        let session = read(&Blocks, &format!("{story}{more}"));
+        let session = read(&Blocks, &format!("{log}{more}"));
         session.heads().map(|head| head.record.id().into_owned()).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(head(""), "b a");
@@ -104,7 +104,7 @@ fn the_agent_s_leaf_is_the_head_unless_the_conversation_went_on() {
 
 #[test]
 fn the_agent_bridges_what_it_would_bridge_itself() {
-    let story = |second: &str| {
+    let log = |second: &str| {
         let lines = format!(
             r#"
 {{"id":"q","kind":"user","at":"2026-11-15T10:00:00Z","text":"Hello"}}
@@ -114,13 +114,13 @@ fn the_agent_bridges_what_it_would_bridge_itself() {
         );
         describe(&read(&Blocks, &lines))
     };
-    insta::assert_snapshot!(story("2026-11-15T10:00:06Z"), @"
+    insta::assert_snapshot!(log("2026-11-15T10:00:06Z"), @"
     head c; heads c main; branch q a c; gaps c misses lost; state degraded; messages 3; issues bridged-gap 3.
     ");
-    insta::assert_snapshot!(story("2026-11-15T10:00:06.001Z"), @"
+    insta::assert_snapshot!(log("2026-11-15T10:00:06.001Z"), @"
     head c; heads c main, a island; branch c; gaps c misses lost; state degraded; messages 1; issues orphan 3.
     ");
-    insta::assert_snapshot!(story("once"), @"
+    insta::assert_snapshot!(log("once"), @"
     head c; heads c main, a island; branch c; gaps c misses lost; state degraded; messages 1; issues bad-time 3, orphan 3.
     ");
 }

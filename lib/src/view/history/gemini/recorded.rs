@@ -16,7 +16,7 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
     let results = history.turns.iter().flat_map(|turn| &turn.items).filter_map(TurnItem::as_result);
     let results = results.map(|result| (result.call_id.as_str(), result)).collect();
     let mut sender =
-        ContentSender { results, open: Calls::default(), ids: UniqueIds::default(), last: None, begun: false, out };
+        ContentSender { results, open: Calls::default(), ids: UniqueIds::default(), last: None, has_begun: false, out };
     let mut seen = HashSet::new();
     for turn in &history.turns {
         for record in turn.records.iter().filter(|record| seen.insert(record.order())) {
@@ -38,7 +38,7 @@ struct ContentSender<'h, 'o, 'e> {
     ids: UniqueIds,
     /// The content before: a message in mid-turn is added to it.
     last: Option<Map<String, Value>>,
-    begun: bool,
+    has_begun: bool,
     out: &'o mut ViewOutput<'e>,
 }
 
@@ -104,7 +104,7 @@ impl ContentSender<'_, '_, '_> {
             }
             content.shift_insert(0, "role".to_owned(), "user".into());
         }
-        if is_model && !self.begun {
+        if is_model && !self.has_begun {
             self.out.beginning(turn, super::beginning());
         }
         content.insert("parts".to_owned(), parts.into());
@@ -179,7 +179,7 @@ impl ContentSender<'_, '_, '_> {
         if parts.is_empty() {
             return;
         }
-        // Behind the responses of its neighbours, where there are any.
+        // After the responses to calls of the same answer, if there are any.
         if let Some(Value::Array(known)) = self.last.as_mut().and_then(|last| last.get_mut("parts"))
             && let Some(at) = known.iter().rposition(|part| part.get("functionResponse").is_some())
         {
@@ -191,7 +191,7 @@ impl ContentSender<'_, '_, '_> {
 
     fn send(&mut self, content: Map<String, Value>) {
         self.send_last();
-        (self.last, self.begun) = (Some(content), true);
+        (self.last, self.has_begun) = (Some(content), true);
     }
 
     fn send_last(&mut self) {

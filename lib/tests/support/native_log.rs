@@ -1,21 +1,21 @@
-//! A session told in a few words, as native lines.
+//! A native log in a short notation.
 //!
 //! ```text
 //! q                    user:       What is two and two?      a root
-//! a < q                assistant !t1 !t2: Let me see.        hangs on q and makes two calls
+//! a < q                assistant !t1 !t2: Let me see.        its parent is q; it makes two calls
 //! r < a                result ?t1: four                      answers one of them
 //! s < a ~              user:       Count.                    a side conversation
 //! a < q                assistant #1: It is four.             a further fragment of a
-//! b < gone             user @12:00:07: And three?            its parent is nowhere; its time
+//! b < gone             user @12:00:07: And three?            its parent is missing; its time
 //! ```
 //!
 //! Kinds are native's types; `result` is short for `tool_result`, `snapshot` for `file_history_snapshot`.
 
 use serde_json::{Map, Value, json};
 
-/// The lines of a story.
-pub(crate) fn lines(story: &str) -> String {
-    story
+/// The log that the notation describes.
+pub(crate) fn lines(notation: &str) -> String {
+    notation
         .lines()
         .map(str::trim)
         .filter(|line| !line.is_empty())
