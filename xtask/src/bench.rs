@@ -1,6 +1,6 @@
-//! `cargo xtask bench`: limits, ourselves and the peers that are installed, in one run, as Markdown.
+//! `cargo xtask bench`: measures limits, scrollback and installed peers in one run, and prints a Markdown table.
 //!
-//! The corpora are made by the team's generator (`../shared/corpus/gen.py`, or `--generator FILE`) and kept in the target folder.
+//! A generator (`../shared/corpus/gen.py`, or `--generator FILE`) writes the homes; they stay in the target folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use std::time::Instant;
 
 use crate::{Outcome, shell};
 
-/// What the generator is asked for: S by default, M with `--full`.
+/// The generator's arguments: S by default, M with `--full`.
 const SMALL: &str = "--size-mb 50 --sessions 200 --seed 1 --huge 8";
 const FULL: &str = "--size-mb 930 --sessions 3000 --seed 2 --huge 100,75,55";
 
-/// The large session of the last rows: 1 GiB of our own format.
+/// The large session of the last rows: 1 GiB in the native format.
 const LARGE_BYTES: usize = 1024 * 1024 * 1024;
 
-/// The session whose history is said to a model.
+/// The session of the history rows.
 const HISTORY_BYTES: usize = 100 * 1000 * 1000;
 
 pub(crate) fn run(options: &[&str]) -> Outcome {
@@ -29,7 +29,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     shell::run(&mut shell::command("cargo build --release --quiet --package scrollback"))?;
     let measured = Measured::of(&home)?;
     if measured.seconds("files") < 1.0 {
-        return Err(format!("{}: no session found there", home.display()).into());
+        return Err(format!("{}: no session found", home.display()).into());
     }
     println!("| job | limit | peer | ours | ratio | RSS |\n| --- | --- | --- | --- | --- | --- |");
     in_process(&home, &measured);
@@ -55,7 +55,7 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     large()
 }
 
-/// What `lib/benches/recording` measures: calls of the recorder against the system's own.
+/// What `lib/benches/recording` measures: the recorder against the system calls.
 fn recording() -> Outcome {
     let folder = shell::root().join("target/bench");
     let mut command = shell::command("cargo bench --quiet --package scrollback-lib --bench recording --");
@@ -76,10 +76,10 @@ fn recording() -> Outcome {
         let (Some(limit), Some(ours)) = (row(limit), row(ours)) else {
             return Err(format!("{job}: not measured").into());
         };
-        let said =
+        let cell =
             |(median, worst, remark): &(f64, f64, String)| format!("p50 {median:.1} µs, p99 {worst:.1} µs {remark}");
         let ratio = ours.0 / limit.0;
-        println!("| {job} | {} | | {} | {ratio:.2} × the limit's median | |", said(&limit), said(&ours));
+        println!("| {job} | {} | | {} | {ratio:.2} × the limit's median | |", cell(&limit), cell(&ours));
     }
     Ok(())
 }
@@ -110,14 +110,14 @@ fn in_process(home: &Path, measured: &Measured) {
     );
 }
 
-/// The generated home, made once.
+/// The generated home; it is generated once.
 fn corpus(generator: &Path, name: &str, size: &str) -> Result<PathBuf, Box<dyn std::error::Error>> {
     let home = shell::root().join("target/bench").join(name);
     if !home.join("TRUTH.json").is_file() {
         if !generator.is_file() {
-            return Err(format!("{}: no corpus generator there; --generator FILE names it", generator.display()).into());
+            return Err(format!("{}: no generator found\nhint: use --generator FILE", generator.display()).into());
         }
-        println!("making corpus {name} …");
+        println!("generating corpus {name} …");
         let mut command = Command::new("python3");
         command.arg(generator).arg("--out").arg(&home).args(size.split_whitespace()).stdout(Stdio::null());
         shell::run(&mut command).map_err(|error| format!("{error}\nhint: the generator needs python3 with numpy"))?;
@@ -150,7 +150,7 @@ impl Measured {
         Ok(Measured(text.lines().filter_map(row).collect()))
     }
 
-    /// What was not measured shows as such in the table.
+    /// A missing row is marked as not measured.
     fn row(&self, name: &str) -> Row {
         let known = self.0.iter().find(|(known, _)| known == name).map(|(_, row)| row.clone());
         known.unwrap_or(Row { seconds: f64::NAN, rss_mib: 0, remark: "not measured".to_owned() })
@@ -161,24 +161,24 @@ impl Measured {
     }
 }
 
-/// What a model would be sent of a session of 100 MB.
+/// The history of a 100 MB session.
 fn history() -> Outcome {
     let path = session("history", HISTORY_BYTES)?;
     let name = path.to_string_lossy().into_owned();
     let typed = Measured::of(&path)?.seconds("limit: borrowed typed parse");
     for view in ["anthropic", "openai-responses", "gemini", "ai-sdk"] {
-        let said = timed(&ours(Path::new("/nonexistent"), &["history", &name, "--for", view]))?;
+        let run = timed(&ours(Path::new("/nonexistent"), &["history", &name, "--for", view]))?;
         println!(
             "| history of a 100 MB session for {view}, process included | {typed:.3} s (borrowed typed) | | {:.3} s | {:.2} × the limit's time | {} MiB |",
-            said.seconds,
-            said.seconds / typed,
-            said.rss_mib
+            run.seconds,
+            run.seconds / typed,
+            run.rss_mib
         );
     }
     Ok(())
 }
 
-/// The same session as a stream, and how soon `tail` prints what was written.
+/// The same session as a stream, and the latency of `tail`.
 fn stream() -> Outcome {
     let path = session("history", HISTORY_BYTES)?;
     let measured = Measured::of(&path)?;
@@ -198,10 +198,10 @@ fn stream() -> Outcome {
     Ok(())
 }
 
-/// How many lines are written to a session that is followed.
+/// How many lines the latency is measured with.
 const LINES_TAILED: usize = 50;
 
-/// The median time from a line's write to its being printed.
+/// The median time from writing a line to printing it, in seconds.
 fn latency() -> Result<f64, Box<dyn std::error::Error>> {
     let path = shell::root().join("target/bench/tail.jsonl");
     let line = |at: usize| {
@@ -235,7 +235,7 @@ fn latency() -> Result<f64, Box<dyn std::error::Error>> {
     Ok(seconds[LINES_TAILED / 2])
 }
 
-/// A session of our own format that is at least so large, made once.
+/// A native session of at least this size; it is written once.
 fn session(name: &str, bytes: usize) -> Result<PathBuf, Box<dyn std::error::Error>> {
     let path = shell::root().join("target/bench").join(name).join("sessions").join(name).join("messages.jsonl");
     if !fs::metadata(&path).is_ok_and(|known| known.len() as usize >= bytes) {
@@ -277,11 +277,11 @@ fn large() -> Outcome {
         skeleton.rss_mib
     );
     let doctor = timed(&ours(Path::new("/nonexistent"), &["doctor", &name]))?;
-    println!("| all of it examined, process included | | | {:.3} s | | {} MiB |", doctor.seconds, doctor.rss_mib);
+    println!("| doctor on it, process included | | | {:.3} s | | {} MiB |", doctor.seconds, doctor.rss_mib);
     Ok(())
 }
 
-/// Another program's time for the same files, if it is installed.
+/// The time of another program for the same files, if it is installed.
 fn peer(home: &Path, program: &str) -> String {
     let projects = home.join(".claude/projects").to_string_lossy().into_owned();
     let args = match program {
@@ -323,7 +323,7 @@ struct Timed {
     rss_mib: u64,
 }
 
-/// Runs a program through GNU time, which alone can tell the memory of another process; the best of three.
+/// Runs a program three times under GNU time, which measures its memory, and returns the best run.
 fn timed(job: &Job) -> Result<Timed, Box<dyn std::error::Error>> {
     let mut best = Timed { seconds: f64::MAX, rss_mib: 0 };
     for _ in 0..3 {
@@ -333,8 +333,8 @@ fn timed(job: &Job) -> Result<Timed, Box<dyn std::error::Error>> {
         let start = Instant::now();
         let output = command.output()?;
         let seconds = start.elapsed().as_secs_f64();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        let kib: u64 = told.lines().last().unwrap_or_default().trim().parse().map_err(|_| told.clone())?;
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        let kib: u64 = stderr.lines().last().unwrap_or_default().trim().parse().map_err(|_| stderr.clone())?;
         if output.status.code() == Some(127) {
             return Err("not installed".into());
         }

@@ -1,7 +1,7 @@
-//! The project's own chores: `cargo xtask test | torture | bench | agents | corpus | tidy`.
+//! The project's own commands: `cargo xtask test | torture | bench | agents | corpus | tidy`.
 //!
-//! Plain std, so that the first `cargo xtask test` on a fresh machine starts within seconds.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to the person who started it")]
+//! No dependencies, so that the first `cargo xtask test` on a new machine starts within seconds.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a command line program")]
 
 mod rooms;
 mod shell;
@@ -19,12 +19,12 @@ use std::process::ExitCode;
 const USAGE: &str = "\
 Usage: cargo xtask <COMMAND>
 
-  test                               install what the tests need; check house rules, format, lints and docs; run all tests
+  test                               run every check: house rules, format, lints, docs, all tests
   torture [--seed N] [--minutes M]   run the property tests at full size, at most M minutes (default 60)
-  bench [--full] [--generator FILE]  measure limits, ourselves and installed peers, as Markdown
-  agents [--bless] [FOLDER]          let the real agents go on with sessions that we wrote; with --bless, write the table down;
-                                     with --only WORD, the rows with that word
-  corpus [--bless]                   read every corpus case; with --bless, rewrite what is expected of it
+  bench [--full] [--generator FILE]  measure limits, scrollback and installed peers; print Markdown
+  agents [OPTION] [FOLDER]           let the real agents continue sessions that scrollback wrote
+                                     (--bless: write the table to the page; --only WORD: only these rows)
+  corpus [--bless]                   read every corpus case and compare (--bless: write the pages instead)
   tidy                               check the house rules only";
 
 type Outcome = Result<(), Box<dyn Error>>;

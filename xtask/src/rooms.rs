@@ -1,4 +1,4 @@
-//! The rooms of a crate and in which direction they may import: a room uses itself and the rooms before it.
+//! The rooms of a crate and the direction of imports: a room imports from itself and from the rooms before it.
 //!
 //! ```text
 //! lib   model ◀ redact ◀ dialect ◀ session ◀ view ◀ disk ◀ write ◀ transfer
@@ -7,7 +7,7 @@
 
 use crate::source::{Source, is_word};
 
-/// A crate's rooms, each a folder or a file of its `src`, in the order in which they may import one another.
+/// The rooms of a crate: folders or files of its `src`, in import order.
 struct House {
     src: &'static str,
     rooms: &'static [&'static str],
@@ -61,7 +61,7 @@ impl House {
     }
 }
 
-/// How many `super::` lead from a file's module to the root of its crate.
+/// How many `super::` lead from a module to the root of its crate.
 fn module_depth(inside: &str) -> usize {
     let names = inside.split('/').count();
     if inside.ends_with("/mod.rs") { names - 1 } else { names }

@@ -1,4 +1,4 @@
-//! Starting other programs from the root of the repository, with errors that name the command.
+//! Starts other programs in the root of the repository; errors name the command.
 
 use std::path::Path;
 use std::process::Command;
@@ -16,7 +16,7 @@ pub(crate) fn root() -> &'static Path {
 pub(crate) fn command(line: &str) -> Command {
     let mut words = line.split_whitespace();
     let program = match words.next().unwrap_or_default() {
-        // The cargo that started us, which need not be the first one in PATH.
+        // The cargo that started this program may not be the first one in PATH.
         "cargo" => std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()),
         program => program.to_owned(),
     };
@@ -25,13 +25,13 @@ pub(crate) fn command(line: &str) -> Command {
     command
 }
 
-/// Runs a command to its end; its output goes where ours goes.
+/// Runs a command to its end and shows its output.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     let status = command.status().map_err(|error| format!("cannot start `{}`: {error}", shown(command)))?;
     if status.success() { Ok(()) } else { Err(format!("`{}` failed: {status}", shown(command)).into()) }
 }
 
-/// Renders a command as one would type it.
+/// A command as it would be typed.
 pub(crate) fn shown(command: &Command) -> String {
     let variables = command
         .get_envs()
@@ -41,8 +41,8 @@ pub(crate) fn shown(command: &Command) -> String {
     variables.chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Renders a duration as a person would say it.
-pub(crate) fn spoken(time: Duration) -> String {
+/// A duration for people.
+pub(crate) fn duration(time: Duration) -> String {
     match time.as_secs() {
         0..60 => format!("{:.1} s", time.as_secs_f64()),
         seconds => format!("{} min {} s", seconds / 60, seconds % 60),

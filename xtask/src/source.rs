@@ -1,8 +1,8 @@
-//! Rust text taken apart: what is code, what is comment. Strings belong to neither.
+//! Splits Rust source into code and comments; strings belong to neither.
 //!
-//! Not a parser: just enough of the lexer that a house rule about code is not broken by a sentence about code.
+//! It is not a parser: just enough of a lexer that a rule about code does not match a comment or a string.
 
-/// The two halves of a source file. Each has the line breaks of the whole, so that line numbers stay true.
+/// The two halves of a source file. Each has all line breaks, so that line numbers stay correct.
 pub(crate) struct Source {
     pub(crate) code: String,
     pub(crate) comments: String,
@@ -32,7 +32,7 @@ impl Source {
         source
     }
 
-    /// The code without what only tests compile: the item after each `#[cfg(test)]`.
+    /// The code without tests: without the item after each `#[cfg(test)]`.
     pub(crate) fn shipped_code(&self) -> String {
         let mut shipped = String::new();
         let mut rest = self.code.as_str();
@@ -55,7 +55,7 @@ impl Source {
         self.code.push_str(code);
         self.comments.push_str(comment);
         if kind == Kind::Text {
-            // A string stands between two words; without it they must not become one.
+            // Without the string, the words around it must not become one.
             self.code.push('"');
         }
     }
@@ -72,7 +72,7 @@ pub(crate) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Length of the block comment that `text` starts with; they nest.
+/// The length of the block comment at the start of `text`; comments nest.
 fn block_comment(text: &str) -> usize {
     let mut depth = 0;
     let mut at = 0;
@@ -94,7 +94,7 @@ fn block_comment(text: &str) -> usize {
     text.len()
 }
 
-/// Length of the string literal that `text` starts with, its prefix and hashes included.
+/// The length of the string literal at the start of `text`, with its prefix and hashes.
 fn string(text: &str) -> Option<usize> {
     let prefix = text.bytes().take_while(|b| matches!(b, b'r' | b'b' | b'c')).count();
     let hashes = text[prefix..].bytes().take_while(|&b| b == b'#').count();
@@ -120,7 +120,7 @@ fn string(text: &str) -> Option<usize> {
     Some(text.len())
 }
 
-/// Length of the character literal that `text` starts with; a lifetime is none.
+/// The length of the character literal at the start of `text`; a lifetime is not one.
 fn character(text: &str) -> Option<usize> {
     let body = text.strip_prefix('\'')?;
     if let Some(escape) = body.strip_prefix('\\') {
@@ -131,7 +131,7 @@ fn character(text: &str) -> Option<usize> {
     body[first.len_utf8()..].starts_with('\'').then_some(2 + first.len_utf8())
 }
 
-/// Where the item that `code` starts with ends: at its closing brace, or at a semicolon before any brace.
+/// The end of the item at the start of `code`: its closing brace, or a semicolon before any brace.
 fn item_end(code: &str) -> usize {
     let mut depth = 0;
     for (at, c) in code.char_indices() {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_stay_where_they_were() {
+    fn line_numbers_do_not_change() {
         let text = "let a = \"one\ntwo\";\n/* three\nfour */ fn five() {}\n";
         let source = Source::of(text);
         assert_eq!(source.code.lines().position(|line| line.contains("five")), Some(3));
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_tests_compile_is_not_shipped() {
+    fn test_code_is_not_shipped() {
         let source =
             Source::of("fn a() {}\n#[cfg(test)]\nmod b {\n fn c() {}\n}\nfn d() {}\n#[cfg(test)] use e;\nfn f() {}");
         assert_eq!(source.shipped_code(), "fn a() {}\n\n\n\n\nfn d() {}\n\nfn f() {}");

@@ -1,37 +1,37 @@
-//! `cargo xtask test`: everything that must hold before a push, cheap checks first. Stops at the first failure.
+//! `cargo xtask test`: every check that must pass before a push, cheap checks first. Stops at the first failure.
 
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::shell::{self, command, shown, spoken};
+use crate::shell::{self, command, duration, shown};
 use crate::{Outcome, tidy};
 
-/// A program that some test starts.
+/// A program that the tests start.
 struct Need {
     program: &'static str,
-    /// The lowest major version that will do.
+    /// The lowest major version that works.
     major: u32,
     why: &'static str,
-    /// The Debian packages that bring it.
+    /// The Debian packages that contain it.
     packages: &'static str,
 }
 
 const NEEDS: &[Need] = &[
-    Need { program: "node", major: 20, why: "the AI SDK judges the messages we print", packages: "nodejs" },
+    Need { program: "node", major: 20, why: "the AI SDK validates the messages that we print", packages: "nodejs" },
     Need { program: "npm", major: 7, why: "it installs the AI SDK", packages: "npm" },
 ];
 
 pub(crate) fn run() -> Outcome {
     let start = Instant::now();
-    step("needs", "programs that the tests start", || NEEDS.iter().try_for_each(provide))?;
+    step("needs", "programs that the tests need", || NEEDS.iter().try_for_each(provide))?;
     step("tidy", "house rules", tidy::run)?;
     step_of("format", command("cargo fmt --all --check"))?;
     step_of("lints", command("cargo clippy --workspace --all-targets --locked -- -D warnings"))?;
-    // The binary and the library are both called scrollback and would write the same pages at the same time.
+    // The binary and the library are both called scrollback and would write the same pages.
     step_of("docs of the binary", docs("cargo doc --package scrollback --no-deps --locked"))?;
     step_of("docs", docs("cargo doc --workspace --exclude scrollback --no-deps --locked"))?;
     step_of("tests", command("cargo test --workspace --locked"))?;
-    println!("xtask: all passed in {}", spoken(start.elapsed()));
+    println!("xtask: all passed in {}", duration(start.elapsed()));
     Ok(())
 }
 
@@ -50,11 +50,11 @@ fn step(name: &str, what: &str, work: impl FnOnce() -> Outcome) -> Outcome {
     println!("xtask: {name}: {what}");
     let start = Instant::now();
     work().map_err(|error| format!("xtask: {name}: {error}"))?;
-    println!("xtask: {name}: passed in {}", spoken(start.elapsed()));
+    println!("xtask: {name}: passed in {}", duration(start.elapsed()));
     Ok(())
 }
 
-/// Makes sure that a program is there: found, or installed where we may install.
+/// Makes sure that a program is installed, and installs it if possible.
 fn provide(need: &Need) -> Outcome {
     if missing(need).is_some() && may_install() {
         shell::run(&mut command("apt-get update --quiet"))?;
@@ -64,20 +64,23 @@ fn provide(need: &Need) -> Outcome {
         None => Ok(()),
         Some(found) => {
             let Need { program, major, why, .. } = need;
-            Err(format!("{program} {major} or newer is needed ({why}), but {found}: please install it").into())
+            Err(format!(
+                "needs {program} {major} or newer ({why}), but {found}\nhint: install it, then run the command again"
+            )
+            .into())
         }
     }
 }
 
-/// Says what stands in the place of a program that is needed, or nothing if all is well.
+/// Describes what is wrong with a needed program, if anything.
 fn missing(need: &Need) -> Option<String> {
     let Ok(output) = command(need.program).arg("--version").stderr(Stdio::null()).output() else {
-        return Some("there is none".to_owned());
+        return Some("it is not installed".to_owned());
     };
     let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     match major(&version) {
         Some(major) if major >= need.major => None,
-        _ => Some(format!("`{} --version` says {version:?}", need.program)),
+        _ => Some(format!("`{} --version` prints {version:?}", need.program)),
     }
 }
 
@@ -87,9 +90,9 @@ fn major(version: &str) -> Option<u32> {
 }
 
 fn may_install() -> bool {
-    let apt_is_here = command("apt-get --version").output().is_ok();
-    let we_are_root = command("id -u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0");
-    apt_is_here && we_are_root
+    let has_apt = command("apt-get --version").output().is_ok();
+    let is_root = command("id -u").output().is_ok_and(|id| id.stdout.trim_ascii() == b"0");
+    has_apt && is_root
 }
 
 #[cfg(test)]
@@ -104,11 +107,11 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_or_too_old_is_missing() {
+    fn a_program_that_is_missing_or_too_old_is_reported() {
         let need = |program, major| Need { program, major, why: "", packages: "" };
         assert_eq!(missing(&need("cargo", 1)), None);
-        assert_eq!(missing(&need("no-such-program", 1)).as_deref(), Some("there is none"));
-        assert!(missing(&need("cargo", 999)).unwrap().starts_with("`cargo --version` says \"cargo 1."));
+        assert_eq!(missing(&need("no-such-program", 1)).as_deref(), Some("it is not installed"));
+        assert!(missing(&need("cargo", 999)).unwrap().starts_with("`cargo --version` prints \"cargo 1."));
     }
 
     #[test]

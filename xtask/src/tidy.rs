@@ -1,6 +1,6 @@
-//! `cargo xtask tidy`: the house rules that no compiler checks, mostly about what must be absent.
+//! `cargo xtask tidy`: house rules that the compiler does not check, mostly about what must be absent.
 //!
-//! Each finding is one line, `file:line: what is wrong`. Taste is not checked here.
+//! Each finding is one line: `file:line: what is wrong`.
 
 use std::fs;
 use std::io;
@@ -10,63 +10,63 @@ use crate::shell::root;
 use crate::source::{Source, is_word};
 use crate::{Outcome, rooms};
 
-/// What the library may not take for itself. `Host::system()` is the one exception.
+/// What the library may not use by itself. `Host::system()` is the one exception.
 const NOT_IN_LIBRARY: &[(&str, &str)] = &[
-    ("print!", "the library is mute"),
-    ("println!", "the library is mute"),
-    ("eprint!", "the library is mute"),
-    ("eprintln!", "the library is mute"),
-    ("std::env", "the library is handed its surroundings"),
-    ("env::", "the library is handed its surroundings"),
-    ("SystemTime::now", "the library asks its Host for the time"),
-    ("Instant::now", "the library asks its Host for the time"),
-    ("Timestamp::now", "the library asks its Host for the time"),
-    ("Zoned::now", "the library asks its Host for the time"),
+    ("print!", "the library does not print"),
+    ("println!", "the library does not print"),
+    ("eprint!", "the library does not print"),
+    ("eprintln!", "the library does not print"),
+    ("std::env", "the library does not read the environment; the caller passes it in"),
+    ("env::", "the library does not read the environment; the caller passes it in"),
+    ("SystemTime::now", "the library gets the time from its Host"),
+    ("Instant::now", "the library gets the time from its Host"),
+    ("Timestamp::now", "the library gets the time from its Host"),
+    ("Zoned::now", "the library gets the time from its Host"),
     ("std::net", "the library has no network; the address types are in `core::net`"),
     ("tokio", "the library is not async"),
 ];
 const HOST: &str = "lib/src/model/host.rs";
 
-/// What takes something away for good. Removing is moving to the trash.
+/// Calls that delete files. Removing a session moves it to the trash.
 const DELETING: &[(&str, &str)] = &[
-    ("remove_file", "only the disk takes a name away"),
-    ("remove_dir", "only the disk takes a name away"),
-    ("remove_dir_all", "only the disk takes a name away"),
-    (".unlink", "only what we wrote beside a file ourselves is taken away; the rest goes to the trash"),
+    ("remove_file", "only `disk/` deletes files"),
+    ("remove_dir", "only `disk/` deletes files"),
+    ("remove_dir_all", "only `disk/` deletes files"),
+    (".unlink", "only our own temporary files are deleted; everything else goes to the trash"),
 ];
-/// The one place that calls the system, and those that take away what they wrote beside a file and did not finish.
+/// The disk, and what deletes its own unfinished files.
 const DELETERS: &[&str] = &["lib/src/disk/mod.rs", "lib/src/disk/replace.rs", "lib/src/write/fork.rs"];
 
-/// What writes to a disk, or makes something there. The disk makes files that only their owner reads.
+/// Calls that write to disk. `disk/` creates files that only their owner can read.
 const WRITING: &[(&str, &str)] = &[
-    ("File::create", "only the disk makes files"),
-    ("File::create_new", "only the disk makes files"),
-    ("File::options", "only the disk opens a file to write to it"),
-    ("OpenOptions", "only the disk opens a file to write to it"),
-    ("DirBuilder", "only the disk makes folders"),
-    ("fs::write", "only the disk writes"),
-    ("fs::copy", "only the disk writes"),
-    ("fs::rename", "only the disk gives names"),
-    ("fs::hard_link", "only the disk gives names"),
-    ("create_dir", "only the disk makes folders"),
-    ("create_dir_all", "only the disk makes folders"),
-    ("set_permissions", "only the disk says who may read"),
+    ("File::create", "only `disk/` creates files"),
+    ("File::create_new", "only `disk/` creates files"),
+    ("File::options", "only `disk/` opens files for writing"),
+    ("OpenOptions", "only `disk/` opens files for writing"),
+    ("DirBuilder", "only `disk/` creates folders"),
+    ("fs::write", "only `disk/` writes"),
+    ("fs::copy", "only `disk/` writes"),
+    ("fs::rename", "only `disk/` renames and links"),
+    ("fs::hard_link", "only `disk/` renames and links"),
+    ("create_dir", "only `disk/` creates folders"),
+    ("create_dir_all", "only `disk/` creates folders"),
+    ("set_permissions", "only `disk/` sets permissions"),
 ];
-/// The disk, and the demo's folder: that holds nobody's words.
+/// The disk, and the demo, which is not private.
 const WRITERS: &[&str] = &["lib/src/disk/mod.rs", "cli/src/demo.rs"];
 const SHIPPED: &[&str] = &["lib/src/", "index/src/", "web/src/", "cli/src/"];
 
 const NOT_IN_RUST: &[(&str, &str)] = &[
     ("todo!", "unfinished code is not pushed"),
     ("unimplemented!", "unfinished code is not pushed"),
-    ("#[ignore", "a test runs, or asserts the wrong behaviour with a note"),
-    ("#[should_panic", "a test asserts what it gets"),
+    ("#[ignore", "a test runs, or asserts the wrong behaviour with a comment"),
+    ("#[should_panic", "a test asserts its result"),
 ];
 
-/// The folders of one machine. Written in two halves, because this file is checked as well.
+/// Folders of one machine, in two halves, because this file is checked too.
 const MACHINE_PATHS: &[&str] = &[concat!("/", "work/"), concat!("/", "root/"), concat!("/", "tmp/bash")];
 
-/// Signs that a package came from, or is sent to, one named registry.
+/// Strings that name one registry.
 const REGISTRIES: &[&str] = &[
     concat!("registry.", "npmjs.org"),
     concat!("registry.", "yarnpkg.com"),
@@ -80,7 +80,7 @@ const LOCKED_SOURCE: &str = "source = \"registry+https://github.com/rust-lang/cr
 
 const HEADED: &[&str] = &["lib/src/", "cli/src/", "xtask/src/"];
 
-/// Built or fetched, not ours.
+/// Built or downloaded.
 const SKIPPED: &[&str] = &[".git", "target", "fuzz/target", "fuzz/corpus", "fuzz/artifacts", "fuzz/coverage"];
 
 pub(crate) fn run() -> Outcome {
@@ -140,7 +140,7 @@ fn check_rust(path: &str, text: &str) -> Vec<String> {
     let source = Source::of(text);
     let mut findings = Vec::new();
     if HEADED.iter().any(|folder| path.starts_with(folder)) && !text.starts_with("//!") {
-        findings.push(format!("{path}:1: a file starts with `//!`: what it is and where its limits are"));
+        findings.push(format!("{path}:1: a file starts with a `//!` header"));
     }
     findings.extend(each_line(path, &source.code, |line| forbidden(line, NOT_IN_RUST)));
     findings.extend(each_line(path, &source.comments, unowned_todo));
@@ -160,17 +160,17 @@ fn check_rust(path: &str, text: &str) -> Vec<String> {
     findings
 }
 
-/// Finds what a dialect lacks: a corpus case, a page.
+/// What a dialect lacks: a corpus case, a page.
 fn incomplete_dialect(path: &str, paths: &[String]) -> Vec<String> {
     let module = path.rsplit('/').next().unwrap_or(path).trim_end_matches(".rs");
-    // `unknown` is what is left where no dialect fits.
+    // `unknown` is for files that match no dialect.
     if module == "unknown" {
         return Vec::new();
     }
     let name = module.replace('_', "-");
     let (cases, page) = (format!("corpus/{name}/"), format!("docs/dialects/{name}.md"));
     let mut findings = Vec::new();
-    // A case is a folder, so its files lie two levels down.
+    // A case is a folder, so its files are two levels down.
     if !paths.iter().any(|path| path.strip_prefix(&cases).is_some_and(|case| case.contains('/'))) {
         findings.push(format!("{path}:1: the dialect has no case in {cases}"));
     }
@@ -198,17 +198,17 @@ fn unowned_todo(comment: &str) -> Option<String> {
     let mut rests = words(comment, "TODO");
     rests
         .any(|rest| owned(rest).is_none())
-        .then(|| "a to-do names its owner and its reason: `TODO(owner): reason`".to_owned())
+        .then(|| "a to-do needs an owner and a reason: `TODO(owner): reason`".to_owned())
 }
 
 fn machine_path(line: &str) -> Option<String> {
-    // Behind `~`, `$HOME` or `..` it is nobody's machine.
+    // After `~`, `$HOME` or `..` it is not one machine's.
     let starts_here = |before: &str| !before.ends_with(|c: char| is_word(c) || "-.~})$".contains(c));
     let found = |path: &str| line.match_indices(path).any(|(at, _)| starts_here(&line[..at]));
     MACHINE_PATHS
         .iter()
         .find(|path| found(path))
-        .map(|path| format!("`{path}` is a folder of one machine"))
+        .map(|path| format!("`{path}` is a path of one machine"))
 }
 
 fn registry(line: &str) -> Option<String> {
@@ -220,7 +220,7 @@ fn foreign_source(line: &str) -> Option<String> {
     (line.starts_with("source = ") && line != LOCKED_SOURCE).then(|| "a package that is not from crates.io".to_owned())
 }
 
-/// Finds `word` where it stands for itself, and yields what follows it on the line.
+/// Finds `word` as a whole word, and yields the rest of the line after each.
 fn words<'a>(line: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
     line.match_indices(word).filter_map(move |(at, _)| {
         let (before, rest) = (&line[..at], &line[at + word.len()..]);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_library_is_mute_and_blind() {
+    fn the_library_does_not_print_or_read_the_environment() {
         for line in ["println!(\"x\")", "use std::env;", "env::var(x)", "jiff::Zoned::now()", "std::net::TcpStream"] {
             assert_eq!(found("lib/src/a.rs", &headed(line)), [2], "{line}");
             assert_eq!(found("lib/src/model/host.rs", &headed(line)), [0; 0], "{line}");
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_library_may_speak_of_printing_and_print_in_tests() {
+    fn the_library_may_mention_printing_and_print_in_tests() {
         for line in [
             "/// println!(\"an example\")",
             "let text = \"println!\";",
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_deleted_but_in_one_place() {
+    fn only_the_disk_deletes() {
         for line in
             ["fs::remove_file(path)", "use std::fs::remove_dir_all;", "std::fs::remove_dir(x)", "disk.unlink(x)"]
         {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_but_through_the_disk() {
+    fn only_the_disk_writes() {
         for line in [
             "let mut copy = std::fs::File::create(file)?;",
             "File::create_new(x)",
@@ -381,7 +381,7 @@ mod tests {
         format!("//! A file.\n{line}\n")
     }
 
-    /// Returns the lines on which something was found.
+    /// The lines with a finding.
     fn found(path: &str, text: &str) -> Vec<usize> {
         let line = |finding: String| finding.split(':').nth(1).unwrap().parse().unwrap();
         check(path, text).into_iter().map(line).collect()

@@ -1,7 +1,7 @@
 //! `cargo xtask torture [--seed N] [--minutes M]`: the property tests at full size, optimised, from one printed seed.
 //!
-//! A test asks `SCROLLBACK_TORTURE`: when it is set, it is the seed, and the full counts of the promises apply. Every test
-//! program gets an equal share of the time that is left; one that runs out of it is stopped and named, and is no failure.
+//! `SCROLLBACK_TORTURE` contains the seed, and tells the tests to run their full number of cases. Each test program gets an
+//! equal share of the remaining time; one that runs out of time is stopped and named, which is not a failure.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -11,13 +11,13 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::Outcome;
-use crate::shell::{command, root, shown, spoken};
+use crate::shell::{command, duration, root, shown};
 
 const DEFAULT_MINUTES: u64 = 60;
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// How long we listen to a program that has ended: what it started may hold its output open forever.
-const LAST_WORDS: Duration = Duration::from_secs(1);
-/// For properties that name no count of their own.
+/// How long to read the output of a program that has ended: its children may keep it open forever.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
+/// For properties without their own count.
 const CASES: &str = "100000";
 const BUILD: &str = "cargo test --workspace --exclude xtask --lib --bins --tests --locked --profile torture --no-run \
                      --message-format json-render-diagnostics";
@@ -28,7 +28,7 @@ struct Options {
     minutes: u64,
 }
 
-/// One built test program and the folder of its package.
+/// A test program and the folder of its package.
 #[derive(Debug, PartialEq)]
 struct Program {
     path: PathBuf,
@@ -39,7 +39,7 @@ struct Program {
 enum End {
     Passed,
     Failed,
-    /// Stopped; nothing had failed so far.
+    /// Stopped before anything failed.
     OutOfTime,
 }
 
@@ -55,14 +55,14 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         let programs_left = u32::try_from(programs.len() - index)?;
         let share = end.saturating_duration_since(Instant::now()) / programs_left;
         let name = program.path.strip_prefix(root()).unwrap_or(&program.path).display();
-        println!("xtask: torture: {name}, at most {}", spoken(share));
+        println!("xtask: torture: {name}, at most {}", duration(share));
         match run_for(&mut prepare(program, seed), share)? {
             End::Passed => {}
             End::Failed => return Err(format!("`{name}` failed; to repeat: {repeat}").into()),
-            End::OutOfTime => println!("xtask: torture: {name} stopped: its time is up, nothing had failed"),
+            End::OutOfTime => println!("xtask: torture: {name} stopped: out of time, nothing failed"),
         }
     }
-    println!("xtask: torture: nothing failed in {}, seed {seed}", spoken(start.elapsed()));
+    println!("xtask: torture: passed in {}, seed {seed}", duration(start.elapsed()));
     Ok(())
 }
 
@@ -71,13 +71,13 @@ fn parse(options: &[&str]) -> Result<Options, String> {
     let mut parsed = Options { seed: clock, minutes: DEFAULT_MINUTES };
     for option in options.chunks(2) {
         let [name, value] = option else {
-            return Err(format!("`{}` is not followed by a number", option.concat()));
+            return Err(format!("`{}` needs a number", option.concat()));
         };
-        let number = value.parse().map_err(|_| format!("`{value}` after `{name}` is not a number"))?;
+        let number = value.parse().map_err(|_| format!("{name}: `{value}` is not a number"))?;
         match *name {
             "--seed" => parsed.seed = number,
             "--minutes" => parsed.minutes = number,
-            _ => return Err(format!("torture has no option `{name}`, only --seed N and --minutes M")),
+            _ => return Err(format!("unknown option `{name}`; use --seed N and --minutes M")),
         }
     }
     Ok(parsed)
@@ -85,7 +85,7 @@ fn parse(options: &[&str]) -> Result<Options, String> {
 
 /// Builds all tests and returns their programs.
 ///
-/// They are started without cargo, because stopping cargo would leave the test it started behind.
+/// They are started without cargo: stopping cargo would not stop the test that it started.
 fn build() -> Result<Vec<Program>, Box<dyn std::error::Error>> {
     let mut build = command(BUILD);
     let output = build.stderr(Stdio::inherit()).output()?;
@@ -95,7 +95,7 @@ fn build() -> Result<Vec<Program>, Box<dyn std::error::Error>> {
     Ok(String::from_utf8(output.stdout)?.lines().filter_map(test_program).collect())
 }
 
-/// Picks the test program out of one line of cargo's JSON messages.
+/// The test program in one line of cargo's JSON messages.
 fn test_program(message: &str) -> Option<Program> {
     let profile = message.split_once("\"profile\":{")?.1.split_once('}')?.0;
     if !profile.contains("\"test\":true") {
@@ -105,7 +105,7 @@ fn test_program(message: &str) -> Option<Program> {
     Some(Program { path: string_field(message, "executable")?.into(), package: manifest.parent()?.to_owned() })
 }
 
-/// Reads a string out of compact JSON. Paths hold no escapes but the backslash of Windows.
+/// A string field of compact JSON. The only escape in a path is the backslash of Windows.
 fn string_field(json: &str, name: &str) -> Option<String> {
     let (_, rest) = json.split_once(&format!("\"{name}\":\""))?;
     Some(rest.split_once('"')?.0.replace(r"\\", r"\"))
@@ -113,7 +113,7 @@ fn string_field(json: &str, name: &str) -> Option<String> {
 
 fn prepare(program: &Program, seed: u64) -> Command {
     let mut command = Command::new(&program.path);
-    // Without --nocapture, the reason of a failure would be told only at the end of a program that may never get there.
+    // Without --nocapture, a failure is explained only at the end of the program, which may be stopped before.
     command
         .arg("--nocapture")
         .current_dir(&program.package)
@@ -142,8 +142,8 @@ fn run_for(command: &mut Command, limit: Duration) -> io::Result<End> {
         }
         thread::sleep(POLL_INTERVAL);
     };
-    // A failed test does not end its program, so one that is stopped may have failed already.
-    let saw_failure = failures.recv_timeout(LAST_WORDS).is_ok();
+    // A failed test does not end its program: a stopped one may have failed.
+    let saw_failure = failures.recv_timeout(LAST_OUTPUT).is_ok();
     Ok(match status {
         Some(status) if status.success() => End::Passed,
         None if !saw_failure => End::OutOfTime,
@@ -151,7 +151,7 @@ fn run_for(command: &mut Command, limit: Duration) -> io::Result<End> {
     })
 }
 
-/// Prints what a test program says and passes on each failure it speaks of.
+/// Prints the output of a test program and signals each failure in it.
 fn echo(output: impl Read, failure: mpsc::Sender<()>) {
     for line in BufReader::new(output).lines().map_while(Result::ok) {
         println!("{line}");
@@ -173,12 +173,9 @@ mod tests {
 
     #[test]
     fn a_bad_option_is_named() {
-        assert_eq!(parse(&["--seed"]).unwrap_err(), "`--seed` is not followed by a number");
-        assert_eq!(parse(&["--seed", "x"]).unwrap_err(), "`x` after `--seed` is not a number");
-        assert_eq!(
-            parse(&["--hours", "1"]).unwrap_err(),
-            "torture has no option `--hours`, only --seed N and --minutes M"
-        );
+        assert_eq!(parse(&["--seed"]).unwrap_err(), "`--seed` needs a number");
+        assert_eq!(parse(&["--seed", "x"]).unwrap_err(), "--seed: `x` is not a number");
+        assert_eq!(parse(&["--hours", "1"]).unwrap_err(), "unknown option `--hours`; use --seed N and --minutes M");
     }
 
     #[test]
