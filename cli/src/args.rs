@@ -1,10 +1,10 @@
-//! The command line: what was typed.
+//! The command line: commands, global options, and how usage errors are printed.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::commands::{
     completions::CompletionsArgs, config::ConfigArgs, convert::ConvertArgs, doctor::DoctorArgs,
@@ -17,15 +17,16 @@ use crate::failure::{Failure, FailureKind};
 
 /// The session history of every AI agent, in one place
 ///
-/// Reads the files that agents keep of their conversations: nothing is imported, and a session is changed only by a command that names
-/// it. A session is named by its id or a unique prefix, by @ (the newest of this project), @~1 (the one before it), DIALECT:ID, a path,
-/// or - (standard input); a message by SESSION#ID.
+/// Reads the session files of AI agents where they are. Only a command that names a session changes it.
+///
+/// To name a session, use its id or a unique prefix, @ (the newest of this project), @~1 (the one before it), DIALECT:ID, a path, or -
+/// (standard input). SESSION#ID names one message of it.
 #[derive(Parser, Debug)]
 #[command(
     name = "scrollback",
     disable_version_flag = true,
     max_term_width = 100,
-    args_conflicts_with_subcommands = false
+    after_long_help = EXAMPLES
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -36,6 +37,11 @@ pub(crate) struct Cli {
     #[arg(short = 'V', long)]
     pub(crate) version: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  scrollback --demo list
+  scrollback show @";
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
@@ -97,41 +103,43 @@ pub(crate) struct Global {
     /// Print JSON instead of text
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// When to use colours (default: auto, or `color` in the config file)
+    /// Choose when to use colours (default: `color` in the config file, else auto)
     #[arg(long, global = true, value_name = "WHEN")]
     pub(crate) color: Option<ColorChoice>,
     /// Read the bundled demo sessions instead of your own
     #[arg(long, global = true)]
     pub(crate) demo: bool,
-    /// Look at every project, not only the current one
-    #[arg(long, short = 'a', global = true, help_heading = "Which sessions")]
+    /// Include every project, not only the current one
+    #[arg(long, short = 'a', global = true, help_heading = "Scope")]
     pub(crate) all: bool,
-    /// Look at the project of this directory
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Which sessions", conflicts_with = "all")]
+    /// Include only sessions of this directory's project
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Scope", conflicts_with = "all")]
     pub(crate) project: Option<PathBuf>,
-    /// Look only at this agent's sessions, and read files as its format
-    #[arg(long, global = true, value_name = "NAME", help_heading = "Which sessions")]
+    /// Include only this agent's sessions, and read files in its format
+    #[arg(long, global = true, value_name = "NAME", help_heading = "Scope")]
     pub(crate) dialect: Option<String>,
-    /// Look for sessions in this store instead of the usual places
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Which sessions")]
+    /// Search this store instead of the default locations
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Scope")]
     pub(crate) store: Option<PathBuf>,
-    /// Only sessions updated at or after this time: a date, an instant, or an age such as 3d, 12h, 2w
-    #[arg(long, global = true, value_name = "TIME", help_heading = "Which sessions")]
+    /// Include only sessions updated since this time: a date, an instant, or an age such as 3d
+    #[arg(long, global = true, value_name = "TIME", help_heading = "Scope")]
     pub(crate) since: Option<String>,
-    /// Only sessions updated before this time
-    #[arg(long, global = true, value_name = "TIME", help_heading = "Which sessions")]
+    /// Include only sessions updated before this time
+    #[arg(long, global = true, value_name = "TIME", help_heading = "Scope")]
     pub(crate) until: Option<String>,
 }
 
 #[derive(ValueEnum, Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ColorChoice {
-    /// On a terminal, unless NO_COLOR is set
+    /// Use colours on a terminal, unless NO_COLOR is set
     Auto,
+    /// Use colours everywhere
     Always,
+    /// Use no colours
     Never,
 }
 
-/// Parses the command line. Help and errors of usage are printed here.
+/// Parses the command line. Help and usage errors are printed here.
 pub(crate) fn parse() -> Result<(Ctx, Cli), ExitCode> {
     let typed: Vec<OsString> = std::env::args_os().collect();
     let error = match Cli::try_parse_from(&typed) {
@@ -142,17 +150,17 @@ pub(crate) fn parse() -> Result<(Ctx, Cli), ExitCode> {
         Err(error) => error,
     };
     if !error.use_stderr() {
-        // This is help. If the pipe is closed, the reader has seen enough.
+        // This is help. A closed pipe is not an error.
         drop(error.print());
         return Err(ExitCode::SUCCESS);
     }
     let wants_json = typed.iter().any(|word| word == "--json" || word == "--jsonl" || word == "--chunks");
     let mut ctx = Ctx::plain(wants_json);
-    Err(ctx.finish(Err(misuse(&error))))
+    Err(ctx.finish(Err(misuse(&error, &typed))))
 }
 
-/// Shortens a paragraph of clap to one line and a hint.
-fn misuse(error: &clap::Error) -> Failure {
+/// Shortens clap's message to one line and a hint.
+fn misuse(error: &clap::Error, typed: &[OsString]) -> Failure {
     let text = error.render().to_string();
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
@@ -161,8 +169,8 @@ fn misuse(error: &clap::Error) -> Failure {
         .collect();
     let tip = rest.iter().find_map(|line| line.strip_prefix("tip: ")).map(str::to_owned);
     let listed = rest.iter().filter(|line| !line.starts_with("tip: ")).copied().collect::<Vec<_>>().join(" ");
-    let usage = text.lines().find_map(|line| line.trim().strip_prefix("Usage: scrollback "));
-    let command = usage.and_then(|usage| usage.split(' ').next()).filter(|word| !word.starts_with(['-', '<', '[']));
+    let cli = Cli::command();
+    let command = typed.iter().filter_map(|word| word.to_str()).find(|word| cli.find_subcommand(word).is_some());
     let help = command.map_or_else(|| "--help".to_owned(), |command| format!("{command} --help"));
     let message = if listed.is_empty() { first } else { format!("{first} {listed}") };
     Failure::new(FailureKind::Usage, message).hint(tip.unwrap_or_else(|| format!("run `scrollback {help}`")))

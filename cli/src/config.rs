@@ -1,6 +1,6 @@
 //! The config file: defaults for some options. It is read here and nowhere else.
 //!
-//! A mistake in it is a warning and never stops a command: whoever records a session must not lose it to a typing error.
+//! A mistake in it is a warning and never stops a command: a typing error must not cost a recording.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,12 +17,12 @@ use crate::failure::{Failure, FailureKind};
 /// A key of the config file.
 pub(crate) struct Key {
     pub(crate) name: &'static str,
-    /// What counts when it is not set.
+    /// Shown as the default.
     pub(crate) default: &'static str,
-    takes: Takes,
+    kind: ValueKind,
 }
 
-enum Takes {
+enum ValueKind {
     OneOf(&'static [&'static str]),
     Text,
     Count { least: i64 },
@@ -30,19 +30,19 @@ enum Takes {
 
 /// Every key, in the order in which they are listed.
 pub(crate) const KEYS: &[Key] = &[
-    Key { name: "color", default: "auto", takes: Takes::OneOf(&["auto", "always", "never"]) },
-    Key { name: "pager", default: "$PAGER, else less", takes: Takes::Text },
-    Key { name: "list.limit", default: "no limit", takes: Takes::Count { least: 1 } },
-    Key { name: "tail.last", default: "4", takes: Takes::Count { least: 0 } },
+    Key { name: "color", default: "auto", kind: ValueKind::OneOf(&["auto", "always", "never"]) },
+    Key { name: "pager", default: "$PAGER, else less", kind: ValueKind::Text },
+    Key { name: "list.limit", default: "no limit", kind: ValueKind::Count { least: 1 } },
+    Key { name: "tail.last", default: "4", kind: ValueKind::Count { least: 0 } },
 ];
 
 /// What the config file says.
 pub(crate) struct Config {
     pub(crate) path: PathBuf,
     values: Vec<(&'static str, Value)>,
-    /// What has no effect in it.
+    /// Keys and values without effect.
     pub(crate) problems: Vec<Problem>,
-    /// Why nothing in it has an effect.
+    /// Why the whole file has no effect.
     pub(crate) broken: Option<Problem>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Problem {
 }
 
 impl Config {
-    /// Reads the file of this home; one that does not exist sets nothing.
+    /// Reads the file of this home; a missing file sets nothing.
     pub(crate) fn read(home: &Home) -> Config {
         let path = home.config().join("config.toml");
         let mut config = Config { path, values: Vec::new(), problems: Vec::new(), broken: None };
@@ -94,7 +94,7 @@ impl Config {
         usize::try_from(self.get(name)?.as_integer()?).ok()
     }
 
-    /// Fails if the file could not be read: then it says nothing about any key.
+    /// Fails if the file could not be read.
     pub(crate) fn check_readable(&self) -> Result<(), Failure> {
         match &self.broken {
             Some(problem) => Err(Failure::new(FailureKind::Usage, &problem.message).hint(&problem.hint)),
@@ -115,7 +115,7 @@ impl Config {
             let inner = table.entry(name).or_insert_with(toml_edit::table);
             table = inner.as_table_like_mut().ok_or_else(|| {
                 Failure::new(FailureKind::Usage, format!("{}: {name:?} is not a table", self.path.display()))
-                    .hint("edit the file: `scrollback config path` prints where it is")
+                    .hint("edit the file; run `scrollback config path` to see where it is")
             })?;
         }
         match table.get_mut(last).and_then(Item::as_value_mut) {
@@ -140,22 +140,22 @@ impl Config {
                 return self.break_at(format!("line {line}: {}", error.message().lines().next().unwrap_or_default()));
             }
         };
-        self.take(document.as_table(), "", text);
+        self.read_table(document.as_table(), "", text);
     }
 
-    fn take(&mut self, table: &dyn TableLike, above: &str, text: &str) {
+    fn read_table(&mut self, table: &dyn TableLike, above: &str, text: &str) {
         for (name, item) in table.iter() {
             let full = format!("{above}{name}");
             let line = table.key(name).and_then(|key| key.span()).map_or(1, |span| line_of(text, span.start));
             let place = format!("{}, line {line}", self.path.display());
             let is_table = KEYS.iter().any(|key| key.name.starts_with(&format!("{full}.")));
             match (item.as_table_like().filter(|_| is_table), KEYS.iter().find(|key| key.name == full)) {
-                (Some(inner), _) => self.take(inner, &format!("{full}."), text),
+                (Some(inner), _) => self.read_table(inner, &format!("{full}."), text),
                 (None, Some(key)) => match item.as_value().map(|value| key.check(value)) {
                     Some(Ok(value)) => self.values.push((key.name, value)),
                     _ => self.problems.push(Problem {
                         message: format!("{place}: invalid value for {full:?}"),
-                        hint: key.takes.hint(),
+                        hint: key.kind.hint(),
                     }),
                 },
                 (None, None) => self
@@ -168,7 +168,7 @@ impl Config {
     fn break_at(&mut self, why: String) {
         self.broken = Some(Problem {
             message: format!("{}, {why}", self.path.display()),
-            hint: "correct the file; until then, the defaults are used".to_owned(),
+            hint: "correct the file; until then the defaults apply".to_owned(),
         });
     }
 }
@@ -182,22 +182,22 @@ impl Key {
 
     /// The value that was typed.
     fn parse(&self, typed: &str) -> Result<Value, Failure> {
-        let value = match self.takes {
-            Takes::OneOf(_) | Takes::Text => Some(Value::from(typed)),
-            Takes::Count { .. } => typed.parse::<i64>().ok().map(Value::from),
+        let value = match self.kind {
+            ValueKind::OneOf(_) | ValueKind::Text => Some(Value::from(typed)),
+            ValueKind::Count { .. } => typed.parse::<i64>().ok().map(Value::from),
         };
         value.and_then(|value| self.check(&value).ok()).ok_or_else(|| {
             let message = format!("invalid value {typed:?} for {:?}", self.name);
-            Failure::new(FailureKind::Usage, message).hint(self.takes.hint())
+            Failure::new(FailureKind::Usage, message).hint(self.kind.hint())
         })
     }
 
     /// A value of the right kind, without its white space and comments.
     fn check(&self, value: &Value) -> Result<Value, ()> {
-        let is_valid = match self.takes {
-            Takes::OneOf(words) => value.as_str().is_some_and(|value| words.contains(&value)),
-            Takes::Text => value.is_str(),
-            Takes::Count { least } => value.as_integer().is_some_and(|value| value >= least),
+        let is_valid = match self.kind {
+            ValueKind::OneOf(words) => value.as_str().is_some_and(|value| words.contains(&value)),
+            ValueKind::Text => value.is_str(),
+            ValueKind::Count { least } => value.as_integer().is_some_and(|value| value >= least),
         };
         let mut value = value.clone();
         value.decor_mut().clear();
@@ -205,29 +205,29 @@ impl Key {
     }
 }
 
-impl Takes {
+impl ValueKind {
     fn hint(&self) -> String {
         match self {
-            Takes::OneOf(words) => format!("use one of: {}", words.join(", ")),
-            Takes::Text => "use a string".to_owned(),
-            Takes::Count { least } => format!("use a whole number, at least {least}"),
+            ValueKind::OneOf(words) => format!("use one of: {}", words.join(", ")),
+            ValueKind::Text => "use a string".to_owned(),
+            ValueKind::Count { least } => format!("use a whole number, at least {least}"),
         }
     }
 }
 
-/// A hint with the key that is spelled most like this one.
+/// A hint with the most similar key.
 fn nearest(name: &str) -> String {
-    /// Below this, two words have hardly more in common than any two words have.
+    /// Below this, two names are similar only by chance.
     const ALIKE: f64 = 0.75;
     let likeness = |key: &Key| {
-        // Somebody may have left the table out.
+        // The table may have been left out.
         let last = key.name.rsplit('.').next().unwrap_or(key.name);
         strsim::jaro_winkler(name, key.name).max(strsim::jaro_winkler(name, last))
     };
     let nearest = KEYS.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     match nearest.filter(|key| likeness(key) >= ALIKE) {
         Some(key) => format!("did you mean {:?}?", key.name),
-        None => "`scrollback config list` shows every key".to_owned(),
+        None => "run `scrollback config list` to see every key".to_owned(),
     }
 }
 
@@ -268,10 +268,10 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_effect_is_reported_with_its_line_and_what_was_meant() {
+    fn mistakes_are_reported_with_their_line_and_a_suggestion() {
         assert_eq!(problems("\ncolour = \"never\"\n"), ["c, line 2: unknown key \"colour\" (did you mean \"color\"?)"]);
         assert_eq!(problems("limit = 5"), ["c, line 1: unknown key \"limit\" (did you mean \"list.limit\"?)"]);
-        let list = "`scrollback config list` shows every key";
+        let list = "run `scrollback config list` to see every key";
         assert_eq!(problems("xyz = 1"), [format!("c, line 1: unknown key \"xyz\" ({list})")]);
         assert_eq!(problems("[xyz]\na = 1"), [format!("c, line 1: unknown key \"xyz\" ({list})")]);
         assert_eq!(problems("color = 3"), ["c, line 1: invalid value for \"color\" (use one of: auto, always, never)"]);

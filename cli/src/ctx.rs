@@ -1,4 +1,4 @@
-//! What a command uses: the home, the config, the clock, and the two outputs. Nothing else reads the environment.
+//! The context of a command: home, config, clock, and the two outputs. Nothing else reads the environment.
 
 use std::collections::BTreeMap;
 use std::io::{self, IsTerminal, Write};
@@ -23,10 +23,10 @@ use crate::terminal::{Look, clean};
 /// Lines of prose longer than this are hard to read, however wide the window is.
 const WIDEST_COLUMNS: usize = 120;
 
-/// The width of an output that has none.
+/// The width if the output is not a terminal.
 const PIPE_COLUMNS: usize = 100;
 
-/// Tests and screenshots stop the clock.
+/// Stops the clock, for tests and screenshots.
 const CLOCK_VARIABLE: &str = "SCROLLBACK_NOW";
 
 /// One run of the program.
@@ -49,7 +49,7 @@ pub(crate) struct Ctx {
 }
 
 impl Ctx {
-    /// The machine that this runs on.
+    /// Reads the environment of this process.
     pub(crate) fn system(global: &Global) -> Ctx {
         let vars: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?)))
@@ -91,7 +91,7 @@ impl Ctx {
         }
     }
 
-    /// Enough to report an error of usage.
+    /// A context that can report a usage error.
     pub(crate) fn plain(json: bool) -> Ctx {
         let color = Some(ColorChoice::Never);
         let global = Global {
@@ -123,14 +123,14 @@ impl Ctx {
         self.home.vars.get(CLOCK_VARIABLE).is_some_and(|now| !now.is_empty())
     }
 
-    /// Reads the clock again, in a command that runs for long.
+    /// Reads the clock again, in a command that keeps running.
     pub(crate) fn update_now(&mut self) {
         if !self.is_clock_stopped() {
             self.now = Timestamp::now();
         }
     }
 
-    /// What a writer of sessions needs; its clock is stopped if ours is.
+    /// What writing a session needs; its clock is stopped if ours is.
     pub(crate) fn host(&self) -> Result<Host, Failure> {
         let mut host = Host::system(concat!("scrollback ", env!("CARGO_PKG_VERSION")))?;
         host.cwd.clone_from(&self.home.cwd);
@@ -152,7 +152,7 @@ impl Ctx {
         Paint { colour: self.look.colour }
     }
 
-    /// How prose should look: never too wide to read.
+    /// The layout of prose: never too wide to read.
     pub(crate) fn prose(&self) -> Look {
         Look { width: self.look.width.min(WIDEST_COLUMNS), ..self.look }
     }
@@ -166,6 +166,16 @@ impl Ctx {
             self.pager = Some(pager);
             self.out = Box::new(io::BufWriter::new(input));
         }
+    }
+
+    /// Waits until the pager is closed, so that notes do not mix with its screen.
+    pub(crate) fn end_page(&mut self) -> Result<(), Failure> {
+        let flushed = self.out.flush();
+        if let Some(pager) = self.pager.take() {
+            self.out = Box::new(io::BufWriter::new(io::stdout()));
+            pager.wait();
+        }
+        Ok(flushed?)
     }
 
     /// Lends the output to a function that needs the rest of the context too.
@@ -192,12 +202,12 @@ impl Ctx {
         Ok(())
     }
 
-    /// Warns about something that could not be read; the command continues without it.
+    /// Reports something that could not be read; the command continues without it.
     pub(crate) fn warn(&mut self, failure: &Failure) -> Result<(), Failure> {
         Ok(self.print_failure(failure)?)
     }
 
-    /// Warns about something before or while it happens; the command continues.
+    /// Prints a warning; the command continues.
     pub(crate) fn caution(&mut self, kind: &str, text: &str) -> Result<(), Failure> {
         self.caution_with_hint(kind, text, None)
     }
@@ -227,7 +237,7 @@ impl Ctx {
         Ok(())
     }
 
-    /// Prints a note on standard error; with `--json` nobody would read it.
+    /// Prints a note on standard error, for people: not with `--json`.
     pub(crate) fn note(&mut self, text: &str) -> Result<(), Failure> {
         if !self.json {
             writeln!(self.err, "{}", clean::line(text))?;
@@ -237,16 +247,12 @@ impl Ctx {
 
     /// Ends the run: flushes the output, prints the failure, and returns the exit code.
     pub(crate) fn finish(&mut self, done: Result<ExitCode, Failure>) -> ExitCode {
-        let flushed = self.out.flush().map_err(Failure::from);
-        self.out = Box::new(io::sink());
-        if let Some(pager) = self.pager.take() {
-            pager.wait();
-        }
+        let flushed = self.end_page();
         match done.and_then(|code| flushed.map(|()| code)) {
             Ok(code) => code,
             Err(failure) => {
                 let printed = self.print_failure(&failure);
-                // If standard error is closed, there is no other place to report that.
+                // If standard error is closed, only the exit code is left to report it.
                 ExitCode::from(if printed.is_ok() { failure.exit_code() } else { 2 })
             }
         }

@@ -11,17 +11,17 @@ use crate::failure::{Failure, FailureKind};
 /// Its top folders are the dot folders of a home: `sage` is `~/.sage`. Only `data` keeps its name.
 static DEMO: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/demo");
 
-/// The working directory of an agent.
+/// The working directory of Fluux Agent.
 const WORK_FOLDER: &str = "data";
 
-/// Unpacks the demo home, and returns where: in the cache, else among temporary files.
+/// Unpacks the demo home into the cache, else into a temporary folder, and returns its path.
 pub(crate) fn unpack(home: &Home) -> Result<PathBuf, Failure> {
     let cache = home.cache();
     let spare = std::env::temp_dir().join(format!("scrollback-demo-{}", std::process::id()));
     let in_cache = unpack_into(&DEMO, &cache.join("demo")).map(|()| cache.join("demo"));
     in_cache.or_else(|_| unpack_into(&DEMO, &spare).map(|()| spare)).map_err(|(path, error)| {
         Failure::new(FailureKind::Io, format!("{}: {error}", path.display()))
-            .hint("the demo is unpacked there: set SCROLLBACK_HOME to use another directory")
+            .hint("the demo is unpacked there; set SCROLLBACK_HOME to use another directory")
     })
 }
 

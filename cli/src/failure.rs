@@ -24,7 +24,7 @@ pub(crate) enum FailureKind {
     Usage,
     /// I/O error.
     Io,
-    /// Nobody reads the output any more, which is fine.
+    /// The reader closed the pipe, which is not an error.
     BrokenPipe,
 }
 
@@ -82,67 +82,61 @@ impl From<scrollback::model::error::Error> for Failure {
         use scrollback::model::error::Error;
         let hint = match &error {
             Error::Io { source, .. } => match source.kind() {
-                std::io::ErrorKind::NotFound => "`scrollback list --all` shows every session",
-                std::io::ErrorKind::PermissionDenied => "check its owner and mode",
+                std::io::ErrorKind::NotFound => "check the path, or run `scrollback list --all` to see every session",
+                std::io::ErrorKind::PermissionDenied => "check its owner and permissions",
                 std::io::ErrorKind::IsADirectory => "name a session file",
                 std::io::ErrorKind::InvalidInput => "sessions are written only to regular files, never through links",
                 std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
-                    "what was there is as it was: delete or move something on that disk (`df -h` shows it), then run the command again"
+                    "existing data is unchanged; free some space on that disk (run `df -h` to see it), then run the command again"
                 }
-                std::io::ErrorKind::FileTooLarge => "no file may be larger there: a new session is a new file",
+                std::io::ErrorKind::FileTooLarge => "the file has reached the size limit there; start a new session",
                 std::io::ErrorKind::InvalidFilename => {
-                    "a name in it is too long, or has a character that is not allowed there"
+                    "a name in the path is too long or has a character that is not allowed there"
                 }
-                std::io::ErrorKind::ReadOnlyFilesystem => "nothing can be written there",
+                std::io::ErrorKind::ReadOnlyFilesystem => "this file system can only be read",
                 _ => "check the path",
             },
-            Error::NotAFile(_) => "pipe it in instead: … | scrollback show -",
+            Error::NotAFile(_) => "pipe it instead: `… | scrollback show -`",
             Error::Changed(_) => "another program rewrote it; run the command again",
             Error::NoSessions(_) => {
                 "it needs a table `agents` with the columns id, prompt, status and model; see docs/dialects/ai-sdk.md"
             }
-            Error::SeveralSessions { .. } => {
-                "add #ID to the path; `scrollback list --store` with this file shows the ids"
-            }
-            Error::TooManySessions { .. } => "name one: add #ID to the path of a smaller database",
-            Error::Database { .. } => "it may be locked, damaged or not an SQLite database",
+            Error::SeveralSessions { .. } => "add #ID to the path; run `scrollback list --store FILE` to see the ids",
+            Error::TooManySessions { .. } => "split it into smaller databases",
+            Error::Database { .. } => "it may be locked or damaged, or not an SQLite database",
             Error::Busy(_) => "wait until it has finished, then run the command again",
             Error::Torn(_) => {
-                "the disk may be full; run `scrollback doctor` to see the piece; nothing before it changed"
+                "earlier records are unchanged; the disk may be full; run `scrollback doctor` for details"
             }
-            Error::Unsaved { .. } => "look at the disk, then run the command again",
-            Error::ReadOnly(_) => {
-                "`scrollback fork` and `rewind` need a format that scrollback writes; the README lists them"
-            }
+            Error::Unsaved { .. } => "check the disk, then run the command again",
+            Error::ReadOnly(_) => "the README lists the formats that scrollback writes",
             Error::CannotStore { .. } => {
-                "convert the session to native, which stores everything that scrollback understands"
+                "run `scrollback convert SESSION --to native`: native stores everything that scrollback understands"
             }
             Error::NothingToStore(_) => {
-                "run `scrollback show` to see the session; native stores everything that scrollback understands"
+                "run `scrollback show SESSION` to see it, or use --to native, which stores everything that scrollback understands"
             }
-            Error::CopiedWhole => {
-                "leave the record out, or run `scrollback fork SESSION#RECORD` to make a session of one branch"
-            }
-            Error::InvalidName { .. } => "use letters, digits, - _ and ., or leave it out to get a new one",
+            Error::CopiedWhole => "leave out the record, or run `scrollback fork SESSION#RECORD` to copy one branch",
+            Error::InvalidName { .. } => "use letters, digits, -, _ and ., or leave out the id to get a new one",
             Error::CannotCreate { .. } => {
-                "--project DIR and --jid JID choose the place; native accepts every directory"
+                "choose the place with --project DIR or --jid JID; native accepts every directory"
             }
             Error::Ended(_) => {
                 "use --jid or --project to continue the session that followed it, or `scrollback convert` to continue a copy"
             }
             Error::TooLong { .. } => "write large contents to a file and record its path",
-            Error::NoSession(_) => "`scrollback list --all` shows every session",
-            Error::NoRecord(_) => "`scrollback tree SESSION` shows every record",
+            Error::NoSession(_) => "run `scrollback list --all` to see every session",
+            Error::NoRecord(_) => "run `scrollback tree SESSION` to see every record",
             Error::AmbiguousRecord { .. } => "use a longer prefix",
             Error::CannotContinue { .. } => {
-                "`scrollback fork SESSION#RECORD` makes a session that ends there, `convert --to native` one with branches; `scrollback tree` shows every record"
+                "run `scrollback fork SESSION#RECORD` to get a session that ends there, or `scrollback convert SESSION --to native` to get one with branches"
             }
-            Error::OutOfOrder(_) => "record what the model says first",
-            Error::DuplicateCall { .. } => "give each call its own id, so that results can name theirs",
+            Error::OutOfOrder(_) => "record the model's answer first",
+            Error::DuplicateCall { .. } => "give each call its own id, so that each result belongs to one call",
             Error::OtherProject { .. } => {
                 "both projects get the same folder name: use another --store DIR for one of them"
             }
-            Error::WithAnother { .. } => "leave --jid out: copied lines keep theirs",
+            Error::WithAnother { .. } => "leave out --jid: copied lines keep theirs",
             Error::Exists(_) => "nothing is overwritten: choose another name, or move the file away first",
         };
         Failure::new(kind_of(&error), error.to_string()).hint(hint)
@@ -190,17 +184,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_system_refuses_comes_with_what_to_do() {
+    fn an_io_error_has_a_hint() {
         for (kind, hint) in [
-            (ErrorKind::StorageFull, "delete or move something on that disk"),
-            (ErrorKind::QuotaExceeded, "delete or move something on that disk"),
-            (ErrorKind::FileTooLarge, "a new session is a new file"),
-            (ErrorKind::InvalidFilename, "a name in it is too long"),
-            (ErrorKind::PermissionDenied, "check its owner and mode"),
+            (ErrorKind::StorageFull, "free some space on that disk"),
+            (ErrorKind::QuotaExceeded, "free some space on that disk"),
+            (ErrorKind::FileTooLarge, "start a new session"),
+            (ErrorKind::InvalidFilename, "a name in the path is too long"),
+            (ErrorKind::PermissionDenied, "check its owner and permissions"),
         ] {
             let error = scrollback::model::error::Error::Io { path: "log".into(), source: IoError::from(kind) };
             let failure = Failure::from(error);
-            assert!(failure.hint.as_deref().is_some_and(|told| told.contains(hint)), "{failure:?}");
+            assert!(failure.hint.as_deref().is_some_and(|shown| shown.contains(hint)), "{failure:?}");
             assert_eq!(failure.exit_code(), 2);
         }
     }

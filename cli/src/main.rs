@@ -1,4 +1,4 @@
-//! The `scrollback` binary: what was typed, then what it means, then the work; every output goes through `Ctx`.
+//! The `scrollback` binary: parses the command line, runs one command, and reports its result.
 
 mod args;
 mod commands;

@@ -40,13 +40,13 @@ fn a_session_is_ended_and_the_next_message_begins_another() {
     let again = fluux(&env, &[&["new"], &jid[..]].concat(), "");
     assert_eq!(
         again.all(),
-        "[exit 1]\nscrollback: no session was ended: there is no current session\nhint: the next message starts one\n"
+        "[exit 1]\nscrollback: no session to end: there is no current session\nhint: the next message starts one\n"
     );
     fluux(&env, &[&["record"], &jid[..]].concat(), "{\"user\": \"Three\"}\n");
     let by_name = fluux(&env, &["new", "memory/alice@example.com/history.jsonl"], "");
     assert_eq!(
         (by_name.code, by_name.out.as_str()),
-        (0, "ended the session: it is now alice@example.com:20261115-120001\n"),
+        (0, "ended the session; its id is now alice@example.com:20261115-120001\n"),
         "{}",
         by_name.all()
     );
@@ -88,7 +88,7 @@ fn what_says_nothing_is_not_ended_and_that_is_said() {
     ] {
         fs::write(&path, text).unwrap();
         let ran = fluux(&env, &["new", "--jid", "alice@example.com"], "");
-        assert_eq!(ran.all(), "[exit 1]\nscrollback: no session was ended: this session has no whole message yet\n");
+        assert_eq!(ran.all(), "[exit 1]\nscrollback: no session to end: the session has no complete message yet\n");
         assert_eq!(fs::read_to_string(&path).unwrap(), text);
     }
     assert!(archives(&env, "alice@example.com").is_empty());
@@ -98,13 +98,13 @@ fn what_says_nothing_is_not_ended_and_that_is_said() {
 fn what_cannot_be_ended_is_told_with_a_hint() {
     let env = TestEnv::new();
     for (args, message, hint) in [
-        (&["new"][..], "no session was named", "name it, or use --dialect fluux --jid JID, or --dialect sage-el"),
+        (&["new"][..], "no session named", "name it, or use --dialect fluux --jid JID, or --dialect sage-el"),
         (
             &["new", "--dialect", "claude-code"],
-            "claude-code sessions do not end: an agent can have any number of them",
-            "`scrollback record` starts a new session by itself",
+            "claude-code sessions do not end: the agent can have several",
+            "run `scrollback record` to start a new session",
         ),
-        (&["new", "--dialect", "fluux"], "no person or room was named", "add --jid JID"),
+        (&["new", "--dialect", "fluux"], "a Fluux session needs a person or a room", "add --jid JID"),
         (
             &["new", "--dialect", "fluux", "--jid", "../x"],
             "invalid JID \"../x\": it would leave the store",
@@ -112,7 +112,7 @@ fn what_cannot_be_ended_is_told_with_a_hint() {
         ),
         (
             &["new", "--dialect", "sage-el", "--jid", "a@b"],
-            "--jid is only for sessions of Fluux Agent",
+            "--jid works only with Fluux Agent",
             "use --dialect fluux, or leave out --jid",
         ),
         (

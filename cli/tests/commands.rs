@@ -27,7 +27,7 @@ fn the_demo_is_listed_on_a_fresh_machine() {
     8b20e5a7  3 w ago   tide-tables  Harbours of Brittany          claude-code     4  clean
     b27d04e9  4 w ago   tide-tables  A cache for the yearly tabl…  native          6  clean
     [exit 0]
-    2 sessions of sub-agents: --sidechains lists them too.
+    2 sub-agent sessions; add --sidechains to list them.
     ");
 }
 
@@ -46,7 +46,7 @@ fn a_history_is_one_document_and_its_repairs_are_told_beside_it() {
     ]
     [exit 0]
     interrupted-turn: The last answer was interrupted: one call has no result. It is not run again.
-    note: a3: call c1 has no result; it is closed by a failed one
+    note: a3: call c1 has no result; a failed result is added
     "#);
     assert_snapshot!(env.run(&["history", "s1#a2", "--for", "text", "--last", "2"]).all(), @r"
     User: Sure?
@@ -346,7 +346,7 @@ fn any_folder_is_walked_and_each_file_is_whose_it_is() {
         ]
     );
     assert_eq!(ran.code, 1);
-    assert!(env.run(&["doctor", "mix"]).err.contains("2 files beside the sessions"));
+    assert!(env.run(&["doctor", "mix"]).err.contains("belong to no session."));
     write("empty/README.md", "Hi");
     assert_eq!(env.run(&["doctor", "empty"]).code, 1);
 }
@@ -375,7 +375,7 @@ fn a_profile_judges_each_line() {
     assert_snapshot!(env.run(&["doctor", "gone-tide", "--profile", "sage-el"]).all(), @r#"
     $HOME/.emacs.d/sage/projects/-gone-tide/conversation.jsonl  sage-el · 3 lines · 3 records
       line 2         orphan-result      a tool result without a call in the session; it is shown alone
-      line 2         role               "tool" is none of user, assistant, system
+      line 2         role               "tool" is not user, assistant or system
       line 2         content            it is empty
       line 3         content            it is empty
       sage-el: 1 of 3 lines valid
@@ -440,7 +440,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     assert_snapshot!(told.join(""), @r#"
     $ scrollback show nope  [exit 1]
     scrollback: no session matches "nope"
-    hint: `scrollback list --all` shows every id
+    hint: run `scrollback list --all` to see every id
     $ scrollback show abc  [exit 2]
     scrollback: "abc" is ambiguous: 2 sessions match
     hint: use a longer prefix: native:abc1, native:abc2
@@ -449,28 +449,28 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: use a longer prefix: native:abc1, native:abc2
     $ scrollback show abc1#nope  [exit 1]
     scrollback: no record "nope" in session abc1
-    hint: `scrollback tree SESSION` shows every record
+    hint: run `scrollback tree SESSION` to see every record
     $ scrollback show @~9  [exit 1]
     scrollback: there are only 2 sessions
-    hint: `scrollback --demo list` shows the bundled demo sessions
+    hint: run `scrollback --demo list` to see the bundled demo sessions
     $ scrollback show @x  [exit 2]
     scrollback: "@x" is not a session name
-    hint: @ is the newest session of this project, @~1 the one before it
+    hint: use @ for the newest session of this project, @~1 for the one before it
     $ scrollback show empty.jsonl  [exit 1]
-    scrollback: $DIR/desk/empty.jsonl is empty
-    hint: nothing was recorded in it yet
+    scrollback: $DIR/desk/empty.jsonl: the file is empty
+    hint: nothing has been recorded in it yet
     $ scrollback show binary.bin  [exit 1]
-    scrollback: $DIR/desk/binary.bin holds no record
-    hint: `scrollback doctor` tells what is in it
+    scrollback: $DIR/desk/binary.bin: no records
+    hint: run `scrollback doctor FILE` for details
     $ scrollback show /dev/null  [exit 2]
     scrollback: /dev/null: not a regular file
-    hint: pipe it in instead: … | scrollback show -
+    hint: pipe it instead: `… | scrollback show -`
     $ scrollback show .  [exit 2]
     scrollback: $DIR/desk/.: this directory is not a session
-    hint: name a file in it; `scrollback list --store DIR` lists a store
+    hint: name a file in it, or run `scrollback list --store DIR` to list a store
     $ scrollback show missing/file.jsonl  [exit 2]
     scrollback: $DIR/desk/missing/file.jsonl: No such file or directory (os error 2)
-    hint: `scrollback list --all` shows every session
+    hint: check the path, or run `scrollback list --all` to see every session
     $ scrollback show  [exit 2]
     scrollback: the following required arguments were not provided: <SESSION>
     hint: run `scrollback show --help`
@@ -479,7 +479,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     hint: use one of: native, claude-code, codex, qwen-code, fluux, sage-el, ai-sdk
     $ scrollback list --store nowhere  [exit 2]
     scrollback: $DIR/desk/nowhere: no such directory
-    hint: --store takes the directory above the agent's sessions directory, or a database
+    hint: use the folder above an agent's sessions, such as ~/.codex, or a database
     $ scrollback list --since soon  [exit 2]
     scrollback: --since: invalid time "soon"
     hint: use a date (2026-11-01), an instant, or an age (30m, 12h, 3d, 2w)
@@ -487,8 +487,8 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     scrollback: the argument '--all' cannot be used with '--project <DIR>'
     hint: run `scrollback list --help`
     $ scrollback show abc1 --sdk 4  [exit 2]
-    scrollback: invalid value '4' for '--sdk <MAJOR>': no AI SDK "4" (5, 6 and 7 are known)
-    hint: run `scrollback --help`
+    scrollback: invalid value '4' for '--sdk <MAJOR>': unknown AI SDK version "4"; use 5, 6 or 7
+    hint: run `scrollback show --help`
     $ scrollback frobnicate  [exit 2]
     scrollback: unrecognized subcommand 'frobnicate'
     hint: run `scrollback --help`
@@ -620,7 +620,7 @@ fn a_project_sees_its_own_sessions_and_is_told_of_others() {
     env.session("there", &talk().replace("\"s1\"", "\"there\""));
     let ran = env.run(&["list"]);
     assert!(ran.out.contains("here") && !ran.out.contains("there"), "{}", ran.all());
-    assert_eq!(ran.err, "1 session in other projects: --all lists them too.\n");
+    assert_eq!(ran.err, "1 session in other projects; add --all to list them.\n");
     assert_eq!(env.run(&["list", "--all", "--json"]).json().as_array().unwrap().len(), 2);
     assert_eq!(env.run(&["list", "--project", "/gone/tide", "--json"]).json()[0]["id"], "there");
     assert_eq!(env.run(&["list", "--since", "1h", "--json"]).code, 1);
@@ -746,8 +746,8 @@ fn tool_calls_are_listed_with_what_came_of_them() {
     assert_eq!(of_message.as_array().unwrap().len(), 6);
     assert_snapshot!(env.run(&["--demo", "extract-tools", "91c5e7a0", "--name", "nope"]).all(), @"
     [exit 1]
-    scrollback: no such tool call
-    hint: `scrollback show` shows what was said
+    scrollback: no matching tool call
+    hint: leave out --name and --failed to list every call
     ");
     assert_eq!(env.run(&["--demo", "extract-tools", "91c5e7a0", "--name", "nope", "--json"]).all(), "[]\n[exit 1]\n");
 }

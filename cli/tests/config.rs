@@ -19,7 +19,7 @@ fn a_key_is_set_read_and_listed() {
     assert_eq!((unset.code, unset.out.as_str()), (1, ""));
     assert_eq!(
         unset.err,
-        "scrollback: list.limit is not set (default: no limit)\nhint: `scrollback config set list.limit VALUE` sets it\n"
+        "scrollback: list.limit is not set (default: no limit)\nhint: run `scrollback config set list.limit VALUE` to set it\n"
     );
     assert_eq!(env.run(&["config", "set", "list.limit", "2"]).code, 0);
     assert_eq!(env.run(&["config", "get", "list.limit"]).out, "2\n");
@@ -109,7 +109,7 @@ fn defaults_of_options_are_taken_from_the_file_and_the_command_line_counts_more(
     write(&env, "color = \"always\"\nlist.limit = 2\n");
     let ran = env.run(&["list", "--all"]);
     assert!(ran.out.contains('\u{1b}') && ran.out.lines().count() == 3, "{}", ran.all());
-    assert_eq!(ran.err, "1 session not listed: --limit N lists more.\n");
+    assert_eq!(ran.err, "1 more session; use --limit N to list more.\n");
     assert_eq!(env.run(&["list", "--all", "--limit", "1", "--color", "never"]).out.lines().count(), 2);
     // Programs get everything.
     assert_eq!(env.run(&["list", "--all", "--json"]).json().as_array().unwrap().len(), 3);

@@ -149,10 +149,10 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     hint: a JID looks like alice@example.com
     scrollback: --jid is for sessions of Fluux Agent
     hint: say --to fluux, or leave --jid out
-    scrollback: the session is copied whole, with all its branches
-    hint: leave the record out, or run `scrollback fork SESSION#RECORD` to make a session of one branch
+    scrollback: a copy in the same format has every branch; one branch cannot be selected
+    hint: leave out the record, or run `scrollback fork SESSION#RECORD` to copy one branch
     scrollback: codex cannot store anything in this session
-    hint: run `scrollback show` to see the session; native stores everything that scrollback understands
+    hint: run `scrollback show SESSION` to see it, or use --to native, which stores everything that scrollback understands
     scrollback: this is no known agent's format
     hint: --dialect says whose it is; `scrollback show` shows what can be read of it
     scrollback: the demo is read-only

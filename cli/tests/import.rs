@@ -93,7 +93,7 @@ fn what_cannot_be_imported_is_told() {
         (&["import"][..], 2, "the following required arguments were not provided"),
         (&["import", "gone.db"], 2, "gone.db: No such file"),
         (&["import", "text.db"], 2, "text.db: not a SQLite database"),
-        (&["import", "other.db"], 2, "other.db: no known agent's database"),
+        (&["import", "other.db"], 2, "other.db: not a database of a known agent"),
         (&["import", "lacking.db"], 2, "hint: it needs a table `agents` with the columns id, prompt, status and model"),
         (&["import", "."], 2, "not a regular file"),
         (&["import", "text.db", "--dialect", "codex"], 2, "what is imported becomes native"),

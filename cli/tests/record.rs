@@ -134,7 +134,7 @@ fn what_is_not_there_cannot_be_gone_on_with() {
         (["--title", ""], "a title is one line"),
         (["--title", "two\nlines"], "a title is one line"),
         (["--jid", "a@example.org"], "use --dialect fluux"),
-        (["--dialect", "fluux"], "no person or room was named"),
+        (["--dialect", "fluux"], "a Fluux session needs a person or a room"),
     ] {
         let ran = record(&env, &args, "{\"user\": \"q\"}\n");
         assert!(ran.all().contains(why), "{args:?}: {}", ran.all());

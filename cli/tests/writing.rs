@@ -55,7 +55,7 @@ fn a_title_is_a_record() {
     assert_snapshot!(without_ids(&env.run(&["rename", "s1", "Sums, again"]).all()), @r#"
     renamed s1 to "Sums, again"
     [exit 0]
-    It was "Sums": `scrollback rename` with this title undoes the change.
+    The title was "Sums"; rename the session again to undo.
     "#);
     let told = env.run(&["rename", "s1", "Third", "--json"]).json();
     assert_eq!((&told["session"], &told["path"]), (&json!("s1"), &json!("$HOME/.sage/sessions/s1/messages.jsonl")));
@@ -76,9 +76,9 @@ fn a_title_is_a_record() {
 fn a_step_back_is_a_record_and_leaves_a_branch() {
     let (env, path) = env();
     assert_snapshot!(without_ids(&env.run(&["rewind", "s1#a1", "--reason", "Was it?"]).all()), @"
-    s1 continues from a1
+    rewound s1 to a1
     [exit 0]
-    Later records stay as a branch: `scrollback rewind s1#a2` undoes the rewind.
+    Later records stay as a branch; run `scrollback rewind s1#a2` to undo.
     ");
     assert_snapshot!(env.run(&["tree", "s1"]).out.lines().take(5).collect::<Vec<_>>().join("\n"), @"
     │ u1       user        15 Nov 2026 10:00  What is two and two?
@@ -93,8 +93,8 @@ fn a_step_back_is_a_record_and_leaves_a_branch() {
     let before = fs::read(&path).unwrap();
     assert_snapshot!(env.run(&["rewind", "s1"]).all(), @"
     [exit 2]
-    scrollback: no record was named
-    hint: use s1#RECORD; `scrollback tree` shows every record
+    scrollback: no record named
+    hint: use s1#RECORD; run `scrollback tree SESSION` to see every record
     ");
     assert_eq!(env.run(&["rewind", "s1#zzz"]).code, 1);
     let ambiguous = env.run(&["rewind", "s1#u"]);
@@ -108,10 +108,10 @@ fn a_fork_is_a_session_of_its_own() {
     let (env, path) = env();
     let before = fs::read(&path).unwrap();
     assert_snapshot!(without_ids(&env.run(&["fork", "s1"]).all()), @"
-    ID is a fork of s1
+    forked s1 to ID
     [exit 0]
     4 records in $HOME/.sage/sessions/ID/messages.jsonl
-    The source is unchanged. Run `scrollback remove ID` to remove the fork.
+    Run `scrollback remove ID` to undo.
     ");
     let told = env.run(&["fork", "s1#a1", "--id", "mine", "--json"]).json();
     assert_eq!(told, json!({"session": "mine", "record": "a1", "path": "$HOME/.sage/sessions/mine/messages.jsonl"}));
@@ -142,7 +142,7 @@ fn a_gap_that_a_fork_closes_is_told() {
     let env = TestEnv::new();
     env.session("s1", &[line("user", "u1", None, "One?"), line("user", "u2", Some("lost"), "Two?")].concat());
     let ran = env.run(&["fork", "s1", "--id", "f"]);
-    assert!(ran.err.starts_with("warning: records are missing on this branch in 1 place"), "{}", ran.err);
+    assert!(ran.err.starts_with("warning: the branch has missing records in 1 place"), "{}", ran.err);
     let ran = env.run(&["fork", "s1", "--id", "g", "--json"]);
     let warning: Value = serde_json::from_str(&ran.err).unwrap();
     assert_eq!(warning["warning"]["kind"], "closed-gaps");
@@ -158,9 +158,9 @@ fn what_is_removed_can_be_put_back() {
     ");
     assert_eq!(env.run(&["trash", "--json"]).json(), json!([]));
     assert_snapshot!(env.run(&["remove", "s1"]).all(), @"
-    s1 is in the trash
+    moved s1 to the trash
     [exit 0]
-    Run `scrollback trash restore s1` to restore it.
+    Run `scrollback trash restore s1` to undo.
     ");
     assert!(!path.exists());
     assert_eq!(env.run(&["show", "s1"]).code, 1);
@@ -168,7 +168,7 @@ fn what_is_removed_can_be_put_back() {
     ID  REMOVED   TITLE                 AGENT   PATH
     s1  just now  What is two and two?  native  $HOME/.sage/sessions/s1/messages.jsonl
     [exit 0]
-    Run `scrollback trash restore ID` to restore one.
+    Run `scrollback trash restore ID` to restore a session.
     ");
     let listed = env.run(&["trash", "--json"]).json();
     assert_eq!(
@@ -176,7 +176,7 @@ fn what_is_removed_can_be_put_back() {
         (&json!("s1"), &json!("s1"), &json!("2026-11-15T12:00:00Z"))
     );
     assert_snapshot!(env.run(&["trash", "restore", "s"]).all(), @"
-    s1 is restored
+    restored s1
     [exit 0]
     $HOME/.sage/sessions/s1/messages.jsonl
     ");
@@ -233,10 +233,15 @@ fn a_linear_format_has_no_steps_back() {
     fs::write(folder.join("history.jsonl"), &log).unwrap();
     let ran = env.run(&["rewind", "ada@example.org#m1"]);
     assert_eq!(ran.code, 2, "{}", ran.all());
-    assert!(ran.err.contains("convert --to native"), "{}", ran.err);
+    assert!(ran.err.contains("convert SESSION --to native"), "{}", ran.err);
     let ran = env.run(&["fork", "ada@example.org"]);
     assert_eq!(ran.code, 2, "{}", ran.all());
-    assert!(ran.err.contains("fluux cannot store this: a fork\nhint: convert the session to native"), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("fluux cannot store this: a fork\nhint: run `scrollback convert SESSION --to native`"),
+        "{}",
+        ran.err
+    );
     let ran = env.run(&["rename", "ada@example.org", "Ada"]);
     assert_eq!(ran.code, 2, "{}", ran.all());
     assert!(ran.err.contains("fluux cannot store this: title"), "{}", ran.err);
@@ -408,7 +413,7 @@ fn a_store_that_may_not_be_written_is_told() {
     for args in [&["rename", "s1", "x"][..], &["fork", "s1"], &["remove", "s1"]] {
         let ran = env.run_as_anybody(args);
         assert_eq!(ran.code, 2, "{args:?}: {}", ran.all());
-        assert!(ran.err.contains("hint: check its owner and mode"), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains("hint: check its owner and permissions"), "{args:?}: {}", ran.err);
     }
     close(&sessions, 0o700);
     assert_eq!(fs::read_to_string(&path).unwrap(), talk());
@@ -514,11 +519,11 @@ fn a_project_is_where_its_name_leads() {
 fn a_step_back_to_where_the_session_stands_leaves_nothing() {
     let (env, _) = env();
     assert_snapshot!(without_ids(&env.run(&["rewind", "s1#a2"]).all()), @"
-    s1 continues from a2
+    rewound s1 to a2
     [exit 0]
     ");
     let ran = env.run(&["rewind", "s1#"]);
-    assert!(ran.code == 2 && ran.err.contains("no record was named"), "{}", ran.all());
+    assert!(ran.code == 2 && ran.err.contains("no record named"), "{}", ran.all());
 }
 
 #[test]

@@ -10,17 +10,17 @@ use crate::failure::Failure;
 
 /// Print a completion script for a shell
 ///
-/// Save it where the shell looks for completions, then start a new shell.
+/// Load it in the current shell, or save it where the shell looks for completions.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct CompletionsArgs {
-    /// The shell
+    /// Name of the shell
     shell: clap_complete::Shell,
 }
 
 const EXAMPLES: &str = "\
 Examples:
-  scrollback completions bash > ~/.local/share/bash-completion/completions/scrollback
+  source <(scrollback completions bash)
   scrollback completions fish > ~/.config/fish/completions/scrollback.fish";
 
 pub(crate) fn run(args: &CompletionsArgs, ctx: &mut Ctx) -> Result<ExitCode, Failure> {

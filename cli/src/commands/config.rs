@@ -1,4 +1,4 @@
-//! `config`: what the config file sets.
+//! `config`: shows and changes the config file.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -15,8 +15,8 @@ use crate::terminal::paint::Paint;
 
 /// Show and change the config file
 ///
-/// The config file sets defaults of options: `color` (auto, always, never), `pager`, `list.limit` and `tail.last`. An option on the
-/// command line counts more, and so does $SCROLLBACK_PAGER. An unknown key or an invalid value is a warning.
+/// The config file sets defaults: `color` (auto, always, never), `pager`, `list.limit` and `tail.last`. Options on the command line and
+/// $SCROLLBACK_PAGER take precedence. Unknown keys and invalid values are reported as warnings.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct ConfigArgs {
@@ -31,20 +31,20 @@ Examples:
 
 #[derive(Subcommand, Debug)]
 enum Action {
-    /// Print where the config file is, whether it exists or not
+    /// Print the path of the config file, even if it does not exist
     Path,
-    /// Print what a key is set to
+    /// Print the value of a key
     ///
-    /// The exit code is 1 when the key is not set.
+    /// The exit code is 1 if the key is not set.
     Get {
-        /// A key, such as list.limit
+        /// Name of the key, such as list.limit
         key: String,
     },
-    /// Set a key, and keep everything else in the file
+    /// Set a key and leave the rest of the file unchanged
     Set {
-        /// A key, such as list.limit
+        /// Name of the key, such as list.limit
         key: String,
-        /// Its new value
+        /// New value
         #[arg(allow_hyphen_values = true)]
         value: String,
     },
@@ -75,7 +75,7 @@ fn get(key: &'static Key, ctx: &mut Ctx) -> Result<(), Failure> {
     let Some(value) = ctx.config.get(key.name) else {
         let failure =
             Failure::new(FailureKind::NotFound, format!("{} is not set (default: {})", key.name, key.default));
-        return Err(failure.hint(format!("`scrollback config set {} VALUE` sets it", key.name)));
+        return Err(failure.hint(format!("run `scrollback config set {} VALUE` to set it", key.name)));
     };
     let text = config::plain(value);
     match ctx.json {
@@ -89,7 +89,7 @@ fn set(key: &'static Key, value: &str, ctx: &mut Ctx) -> Result<(), Failure> {
     ctx.config.set(key, value, &host)?;
     match ctx.json {
         true => ctx.print_json(&row(key, ctx)),
-        false => ctx.note(&format!("{} is set in {}", key.name, ctx.config.path.display())),
+        false => ctx.note(&format!("Set {} in {}", key.name, ctx.config.path.display())),
     }
 }
 
@@ -112,7 +112,7 @@ fn list(ctx: &mut Ctx) -> Result<(), Failure> {
     Ok(write!(ctx.out, "{table}")?)
 }
 
-/// What `--json` prints of a key; `value` is null when it is not set.
+/// What `--json` prints for a key; `value` is null if it is not set.
 fn row(key: &Key, ctx: &Ctx) -> Value {
     let value = ctx.config.get(key.name).map(|value| match value.as_integer() {
         Some(count) => Value::from(count),

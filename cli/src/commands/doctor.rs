@@ -1,7 +1,8 @@
-//! `doctor`: what is wrong in files, where, and what was kept.
+//! `doctor`: reports damage in session files, with its place and what was kept.
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use scrollback::model::issue::{Issue, Severity};
@@ -22,85 +23,48 @@ use crate::render::table::{Cell, Column, Table};
 use crate::session::located::Located;
 use crate::session::name;
 use crate::session::scope;
-use crate::terminal::clean;
 use crate::terminal::paint::Paint;
+use crate::terminal::{MIN_COLUMNS, clean, wrap};
 
-/// Tell what is wrong in sessions' files
+/// Check session files for damage
 ///
-/// Each problem is named with its place, what is wrong and what was kept. Nothing is changed. Without a name every session in scope is
-/// examined; a directory stands for the sessions in it and below it. The exit code is 1 when something is lost or cannot be trusted,
-/// and 0 when there are only notes.
+/// Reports the place of each problem, what is wrong and what was kept. Changes nothing. Without a name it checks every session in scope;
+/// a directory stands for all sessions in and below it. The exit code is 1 if something is lost or cannot be trusted, and 0 if there
+/// are only notes.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct DoctorArgs {
-    /// Sessions, files or directories (can be repeated)
+    /// Session ids, files or directories (can be repeated)
     sessions: Vec<SessionName>,
-    /// Print every problem, however many there are
+    /// Print every problem, not only the first 20 of each file
     #[arg(long)]
     full: bool,
-    /// Also judge each line by the rules that a format states
+    /// Also check each line against the rules of a format
     ///
-    /// Reading forgives what a profile does not: an unknown role, say. An invalid line is told with the field that fails, and makes the
-    /// exit code 1.
+    /// A profile is stricter than reading, which accepts an unknown role, for example. Each invalid line is reported with the field that
+    /// fails, and makes the exit code 1.
     #[arg(long, value_name = "PROFILE", value_parser = Profile::ALL.map(Profile::name))]
     profile: Option<String>,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  scrollback doctor --all
+  scrollback doctor ~/.claude/projects";
 
 /// Problems printed for a file without `--full`.
 const ISSUES_SHOWN: usize = 20;
 
 pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    let profile = Profile::ALL.into_iter().find(|profile| Some(profile.name()) == args.profile.as_deref());
     let mut report = Report::default();
-    let mut patients = Vec::new();
-    if args.sessions.is_empty() {
-        let found = scope::found(global, ctx, Depth::Windows)?;
-        report.unreadable = found.unreadable;
-        if found.hidden > 0 {
-            ctx.note(&format!("{} sessions in other projects are not examined: --all does.", found.hidden))?;
-        }
-        patients.extend(found.rows.into_iter().map(|(_, source)| Located::Source(Box::new(source))));
-        if patients.is_empty() && found.unreadable == 0 {
-            let failure = Failure::new(FailureKind::NotFound, "no session to examine");
-            return Err(failure.hint("name a file, or `scrollback --demo doctor`"));
-        }
-    }
-    for session in &args.sessions {
-        match folder(session, global, ctx, &mut report)? {
-            Some(sources) => patients.extend(sources.into_iter().map(|source| Located::Source(Box::new(source)))),
-            None => match name::resolve(session, global, ctx)?.located {
-                // A database holds many sessions.
-                Located::Source(source) if source.key.is_none() => {
-                    let all = Source::in_file(source.dialect, &source.path)?;
-                    patients.extend(all.into_iter().map(|source| Located::Source(Box::new(source))));
-                }
-                located => patients.push(located),
-            },
-        }
-    }
-    for patient in patients {
-        let session = match patient.open(global, ctx, Bridge::AsTheAgent, None) {
-            Ok(session) => session,
+    for target in targets(args, global, ctx, &mut report)? {
+        match target.open(global, ctx, Bridge::AsTheAgent, None) {
+            Ok(session) => report.add(&session, args, ctx)?,
             Err(failure) => {
                 report.unreadable += 1;
                 ctx.warn(&failure)?;
-                continue;
             }
-        };
-        // Who names no session asks about those that the profile is for.
-        let asked = profile.filter(|profile| !args.sessions.is_empty() || session.dialect().name() == profile.name());
-        let judged = match asked {
-            Some(profile) => session.verdicts(profile).map(Some),
-            None => session.message_verdicts(),
-        };
-        let verdicts = match judged {
-            Ok(verdicts) => verdicts,
-            Err(error) => {
-                report.unreadable += 1;
-                ctx.warn(&error.into())?;
-                None
-            }
-        };
-        report.take(&session, verdicts);
+        }
     }
     if ctx.json {
         ctx.print_json(&report.examined)?;
@@ -110,6 +74,38 @@ pub(crate) fn run(args: &DoctorArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     Ok(if report.has_errors || report.unreadable > 0 { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
 }
 
+/// The sessions to check: those that are named, else those in scope.
+fn targets(args: &DoctorArgs, global: &Global, ctx: &mut Ctx, report: &mut Report) -> Result<Vec<Located>, Failure> {
+    let located = |source| Located::Source(Box::new(source));
+    let mut targets = Vec::new();
+    for session in &args.sessions {
+        match folder(session, global, ctx, report)? {
+            Some(sources) => targets.extend(sources.into_iter().map(located)),
+            None => match name::resolve(session, global, ctx)?.located {
+                // A database contains many sessions.
+                Located::Source(source) if source.key.is_none() => {
+                    targets.extend(Source::in_file(source.dialect, &source.path)?.into_iter().map(located));
+                }
+                target => targets.push(target),
+            },
+        }
+    }
+    if !args.sessions.is_empty() {
+        return Ok(targets);
+    }
+    let found = scope::found(global, ctx, Depth::Windows)?;
+    report.unreadable = found.unreadable;
+    if found.hidden > 0 {
+        let sessions = plural(found.hidden as u64, "session");
+        ctx.note(&format!("{sessions} in other projects; add --all to check them."))?;
+    }
+    if found.rows.is_empty() && found.unreadable == 0 {
+        let failure = Failure::new(FailureKind::NotFound, "no session to check");
+        return Err(failure.hint("name a file, or run `scrollback --demo doctor`"));
+    }
+    Ok(found.rows.into_iter().map(|(_, source)| located(source)).collect())
+}
+
 /// The sessions in a directory and below it.
 fn folder(
     session: &SessionName,
@@ -117,7 +113,8 @@ fn folder(
     ctx: &mut Ctx,
     report: &mut Report,
 ) -> Result<Option<Vec<Source>>, Failure> {
-    let path = ctx.home.cwd.join(session.typed());
+    // Without `.` in the middle.
+    let path: PathBuf = ctx.home.cwd.join(session.typed()).components().collect();
     if !path.is_dir() {
         return Ok(None);
     }
@@ -125,12 +122,12 @@ fn folder(
     let (sources, unreadable) = scope::readable(found.sources, ctx)?;
     report.unreadable += unreadable;
     if sources.is_empty() && unreadable == 0 {
-        let failure = Failure::new(FailureKind::NotFound, format!("{}: no session in it", path.display()));
-        return Err(failure.hint("name a store, a session's folder or a file"));
+        let failure = Failure::new(FailureKind::NotFound, format!("{}: contains no session", path.display()));
+        return Err(failure.hint("name a store, a session folder or a session file"));
     }
     if found.ignored > 0 {
         let files = plural(found.ignored as u64, "file");
-        ctx.note(&format!("{files} beside the sessions in {}: no session's.", path.display()))?;
+        ctx.note(&format!("{files} in {} belong to no session.", path.display()))?;
     }
     Ok(Some(sources))
 }
@@ -139,7 +136,7 @@ fn folder(
 #[derive(Default)]
 struct Report {
     examined: Vec<Examination>,
-    /// Of each file: issues beyond those kept.
+    /// For each session: how many more issues it has than are kept.
     beyond: Vec<u64>,
     has_errors: bool,
     unreadable: usize,
@@ -150,7 +147,23 @@ struct Report {
 }
 
 impl Report {
-    fn take(&mut self, session: &Session, verdicts: Option<Vec<Verdict>>) {
+    /// Adds what is wrong in a session.
+    fn add(&mut self, session: &Session, args: &DoctorArgs, ctx: &mut Ctx) -> Result<(), Failure> {
+        let profile = Profile::ALL.into_iter().find(|profile| Some(profile.name()) == args.profile.as_deref());
+        // Without a name, a profile applies only to sessions of its dialect.
+        let applies = |profile: &Profile| !args.sessions.is_empty() || session.dialect().name() == profile.name();
+        let checked = match profile.filter(applies) {
+            Some(profile) => session.verdicts(profile).map(Some),
+            None => session.message_verdicts(),
+        };
+        let verdicts = match checked {
+            Ok(verdicts) => verdicts,
+            Err(error) => {
+                self.unreadable += 1;
+                ctx.warn(&error.into())?;
+                None
+            }
+        };
         let examined = Examination { verdicts, ..session.examine() };
         let beyond = session.issue_count() - examined.issues.len() as u64;
         self.has_errors |= session.has_errors() || invalid(&examined).next().is_some();
@@ -164,13 +177,14 @@ impl Report {
         }
         self.beyond.push(beyond);
         self.examined.push(examined);
+        Ok(())
     }
 
     fn print(&self, args: &DoctorArgs, ctx: &mut Ctx) -> Result<(), Failure> {
         for (examined, beyond) in self.examined.iter().zip(&self.beyond) {
             let is_faulty = !examined.issues.is_empty() || invalid(examined).next().is_some();
             if is_faulty || self.examined.len() == 1 {
-                file(examined, *beyond, args, ctx)?;
+                print_file(examined, *beyond, args, ctx)?;
             }
         }
         let paint = ctx.paint();
@@ -204,46 +218,50 @@ impl Report {
     }
 }
 
-/// The lines that break a rule of the profile.
+/// The lines that the profile rejects.
 fn invalid(examined: &Examination) -> impl Iterator<Item = &Verdict> {
     examined.verdicts.iter().flatten().filter(|verdict| !verdict.valid)
 }
 
-fn file(examined: &Examination, beyond: u64, args: &DoctorArgs, ctx: &mut Ctx) -> Result<(), Failure> {
+fn print_file(examined: &Examination, beyond: u64, args: &DoctorArgs, ctx: &mut Ctx) -> Result<(), Failure> {
     let paint = ctx.paint();
     let lines = plural(examined.lines, "line");
     let about = format!("{} · {lines} · {}", examined.dialect, plural(examined.records as u64, "record"));
     ctx.line(&format!("{}  {}", paint.bold(&examined.path), paint.dim(&about)))?;
     let shown = if args.full { examined.issues.len() } else { ISSUES_SHOWN };
     for issue in examined.issues.iter().take(shown) {
-        let kind = format!("{:<18}", issue.kind.name());
-        let kind = if issue.severity == Severity::Error { paint.red(&kind) } else { paint.yellow(&kind) };
-        ctx.line(&format!("  {:<14} {kind} {}", paint.dim(&place(issue)), clean::line(&issue.detail)))?;
+        let brush = if issue.severity == Severity::Error { Paint::red } else { Paint::yellow };
+        print_problem(&place(issue), issue.kind.name(), brush, &issue.detail, ctx)?;
     }
     let left = examined.issues.len().saturating_sub(shown) as u64 + beyond;
     if left > 0 {
         ctx.line(&format!("  … and {left} more{}", if beyond < left { " (--full)" } else { "" }))?;
     }
     if examined.issues.is_empty() {
-        let verdict = if examined.records == 0 { "nothing is wrong: the file is empty" } else { "nothing is wrong" };
+        let verdict = if examined.records == 0 { "no problems: the file is empty" } else { "no problems" };
         ctx.line(&format!("  {}", paint.green(verdict)))?;
     }
     if let (Some(profile), Some(verdicts)) = (&args.profile, &examined.verdicts) {
-        judged(profile, examined, verdicts.len(), args.full, ctx)?;
+        print_verdicts(profile, examined, verdicts.len(), args.full, ctx)?;
     }
     ctx.line("")
 }
 
-/// What a profile says of a file's lines.
-fn judged(profile: &str, examined: &Examination, lines: usize, full: bool, ctx: &mut Ctx) -> Result<(), Failure> {
+/// Prints the lines that a profile rejects.
+fn print_verdicts(
+    profile: &str,
+    examined: &Examination,
+    lines: usize,
+    full: bool,
+    ctx: &mut Ctx,
+) -> Result<(), Failure> {
     let paint = ctx.paint();
     let count = invalid(examined).count();
     let shown = if full { count } else { ISSUES_SHOWN };
     for verdict in invalid(examined).take(shown) {
-        let place = paint.dim(&format!("line {}", verdict.line));
+        let place = format!("line {}", verdict.line);
         for fault in verdict.fault.iter().chain(&verdict.further) {
-            let field = paint.red(&format!("{:<18}", fault.field.as_deref().unwrap_or("no message")));
-            ctx.line(&format!("  {place:<14} {field} {}", clean::line(&fault.reason)))?;
+            print_problem(&place, fault.field.as_deref().unwrap_or("not a message"), Paint::red, &fault.reason, ctx)?;
         }
     }
     if count > shown {
@@ -251,6 +269,25 @@ fn judged(profile: &str, examined: &Examination, lines: usize, full: bool, ctx: 
     }
     let verdict = format!("{profile}: {} of {} valid", lines - count, plural(lines as u64, "line"));
     ctx.line(&format!("  {}", if count == 0 { paint.green(&verdict) } else { paint.red(&verdict) }))
+}
+
+/// Prints one problem in three columns; on a terminal, the text is wrapped in its column.
+fn print_problem(
+    place: &str,
+    what: &str,
+    brush: fn(Paint, &str) -> String,
+    text: &str,
+    ctx: &mut Ctx,
+) -> Result<(), Failure> {
+    const TEXT_COLUMN: usize = 36;
+    let (paint, text) = (ctx.paint(), clean::line(text));
+    let room = ctx.look.width.saturating_sub(TEXT_COLUMN).max(MIN_COLUMNS);
+    let whole = std::iter::once(0..text.len()).collect();
+    let lines = if ctx.on_terminal { wrap::prose(&text, room) } else { whole };
+    let margin = format!("\n{}", " ".repeat(TEXT_COLUMN));
+    let text = lines.into_iter().map(|line| &text[line]).collect::<Vec<_>>().join(&margin);
+    let (place, what) = (paint.dim(&format!("{place:<14}")), brush(paint, &format!("{what:<18}")));
+    ctx.line(&format!("  {place} {what} {text}"))
 }
 
 fn place(issue: &Issue) -> String {

@@ -1,4 +1,4 @@
-//! `extract-tools`: the tool calls of a session as a flat list.
+//! `extract-tools`: lists the tool calls of a session.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -21,19 +21,20 @@ use crate::session::name;
 use crate::terminal::clean;
 use crate::terminal::paint::Paint;
 
-/// What a cell looks at of a long text: more than any window is wide.
+/// Texts are cut to this length before layout: more than any terminal is wide.
 const CELL_CHARS: usize = 400;
 
 /// List the tool calls of a session
 ///
-/// Lists the calls of the newest branch, each with its state, what it was given, what came of it and how long it took; of SESSION#ID, those of
-/// that message. A duration that the agent did not write down is the time between the records of the call and its result.
+/// Lists each call of the newest branch with its state, duration, input and result; with SESSION#ID, only the calls of that message. If
+/// the agent did not record a duration, it is the time between the call and its result.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct ExtractToolsArgs {
-    /// Session id, unique beginning, @, a path, or -
+    /// Session id, unique prefix, @, a path, or -
     #[arg(allow_hyphen_values = true)]
     session: SessionName,
-    /// List only tools whose name fits; * stands for anything
+    /// List only tools with this name; * matches anything
     #[arg(long, value_name = "GLOB")]
     name: Option<String>,
     /// List only calls that failed or were refused
@@ -42,10 +43,15 @@ pub(crate) struct ExtractToolsArgs {
     /// List the calls of the branch that ends in this record
     #[arg(long, value_name = "RECORD")]
     head: Option<String>,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     jsonl: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  scrollback extract-tools @ --failed
+  scrollback extract-tools 3f8a --name 'mcp__*' --jsonl";
 
 pub(crate) fn run(args: &ExtractToolsArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     ctx.json |= args.jsonl;
@@ -67,7 +73,7 @@ pub(crate) fn run(args: &ExtractToolsArgs, global: &Global, ctx: &mut Ctx) -> Re
     let of_message = at.and_then(|at| conversation.position(at)).and_then(|at| conversation.message(at)).transpose()?;
     let wanted = |row: &ToolCallRow| {
         of_message.as_ref().is_none_or(|message| message.id == row.message)
-            && args.name.as_deref().is_none_or(|glob| fits(glob, &row.name))
+            && args.name.as_deref().is_none_or(|glob| matches_glob(glob, &row.name))
             && (!args.failed || row.has_failed())
     };
     let mut rows = Vec::new();
@@ -99,9 +105,11 @@ pub(crate) fn run(args: &ExtractToolsArgs, global: &Global, ctx: &mut Ctx) -> Re
 
 fn none(args: &ExtractToolsArgs, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     if !ctx.json {
-        let narrowed = args.name.is_some() || args.failed;
-        let message = if narrowed { "no such tool call" } else { "no tool call" };
-        return Err(Failure::new(FailureKind::NotFound, message).hint("`scrollback show` shows what was said"));
+        let (message, hint) = match args.name.is_some() || args.failed {
+            true => ("no matching tool call", "leave out --name and --failed to list every call"),
+            false => ("no tool calls", "run `scrollback show SESSION` to see the session"),
+        };
+        return Err(Failure::new(FailureKind::NotFound, message).hint(hint));
     }
     if !args.jsonl {
         ctx.print_json(&Vec::<ToolCallRow>::new())?;
@@ -129,8 +137,8 @@ fn table(rows: &[ToolCallRow]) -> Table {
             Cell::new(cell(&short(&row.message)), Paint::dim),
             Cell::new(cell(&row.name), Paint::bold),
             Cell::new(row.state.name(), brush(row)),
-            Cell::new(row.duration_ms.map(took).unwrap_or_default(), Paint::plain),
-            Cell::new(cell(&tool::given(row.input.as_ref().or(row.raw_input.as_ref()))), Paint::plain),
+            Cell::new(row.duration_ms.map(duration).unwrap_or_default(), Paint::plain),
+            Cell::new(cell(&tool::input_summary(row.input.as_ref().or(row.raw_input.as_ref()))), Paint::plain),
             Cell::new(cell(&result), Paint::dim),
         ]);
     }
@@ -148,13 +156,13 @@ fn brush(row: &ToolCallRow) -> fn(Paint, &str) -> String {
     }
 }
 
-/// The beginning of a text, in one clean line.
+/// The beginning of a text, as one clean line.
 fn cell(text: &str) -> String {
     let start: String = text.trim_start().chars().take(CELL_CHARS).collect();
     clean::line(&start).into_owned()
 }
 
-fn took(ms: u64) -> String {
+fn duration(ms: u64) -> String {
     match ms {
         0..1000 => format!("{ms} ms"),
         1000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
@@ -163,8 +171,8 @@ fn took(ms: u64) -> String {
     }
 }
 
-/// Whether a name fits a pattern in which * stands for anything.
-fn fits(glob: &str, name: &str) -> bool {
+/// Whether a name matches a pattern in which * matches anything.
+fn matches_glob(glob: &str, name: &str) -> bool {
     let mut pieces = glob.split('*');
     let first = pieces.next().unwrap_or_default();
     let Some(mut rest) = name.strip_prefix(first) else { return false };
@@ -182,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_anything() {
+    fn a_star_matches_anything() {
         for (glob, name, expected) in [
             ("Bash", "Bash", true),
             ("Bash", "BashOutput", false),
@@ -193,7 +201,7 @@ mod tests {
             ("*", "", true),
             ("", "x", false),
         ] {
-            assert_eq!(fits(glob, name), expected, "{glob} {name}");
+            assert_eq!(matches_glob(glob, name), expected, "{glob} {name}");
         }
     }
 }

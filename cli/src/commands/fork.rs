@@ -14,19 +14,25 @@ use crate::session::warnings;
 use crate::session::writable::{Done, Writable};
 use crate::terminal::clean;
 
-/// Copy a branch into a new session
+/// Copy a branch to a new session
 ///
-/// Copies the newest branch, or the one that ends with RECORD, to a new session in the same store. The title is copied too, and so are the snapshots and
-/// file backups of the branch; other branches are not. Every copied record names its origin. The source does not change.
+/// Copies the newest branch, or the branch that ends with RECORD, to a new session in the same store, with the title, the snapshots and
+/// the file backups of that branch. Each copied record names its origin. The source does not change.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct ForkArgs {
-    /// Session id, unique beginning, @, or a path; #RECORD ends the branch there
+    /// Session id, unique prefix, @, or a path; with #RECORD, the branch ends there
     #[arg(value_name = "SESSION[#RECORD]")]
     session: SessionName,
     /// Id of the new session
     #[arg(long, value_name = "ID")]
     id: Option<String>,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  scrollback fork @
+  scrollback fork 3f8a#319c --id tides-2";
 
 pub(crate) fn run(args: &ForkArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let writable = Writable::find(&args.session, global, ctx)?;
@@ -37,19 +43,16 @@ pub(crate) fn run(args: &ForkArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     warnings::print(&forked.warnings, ctx)?;
     if forked.closed_gaps > 0 {
         let places = plural(forked.closed_gaps as u64, "place");
-        ctx.caution(
-            "closed-gaps",
-            &format!("records are missing on this branch in {places}; the fork closes the gaps"),
-        )?;
+        ctx.caution("closed-gaps", &format!("the branch has missing records in {places}; the fork has no gaps there"))?;
     }
     if ctx.json {
         let (session, record) = (forked.session.to_string(), Some(forked.head.to_string()));
         ctx.print_json(&Done { session, record, path: forked.path })?;
         return Ok(ExitCode::SUCCESS);
     }
-    ctx.line(&format!("{} is a fork of {}", clean::line(forked.session.as_str()), clean::line(&writable.id())))?;
+    ctx.line(&format!("forked {1} to {0}", clean::line(forked.session.as_str()), clean::line(&writable.id())))?;
     let records = plural(forked.records as u64, "record");
     ctx.note(&format!("{records} in {}", forked.path.display()))?;
-    ctx.note(&format!("The source is unchanged. Run `scrollback remove {}` to remove the fork.", forked.session))?;
+    ctx.note(&format!("Run `scrollback remove {}` to undo.", forked.session))?;
     Ok(ExitCode::SUCCESS)
 }

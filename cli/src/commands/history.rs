@@ -1,4 +1,4 @@
-//! `history`: what a model would see to go on from a record, in the words of one API.
+//! `history`: prints what to send to a model to continue from a record, in the form of one API.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -17,36 +17,42 @@ use crate::render::json;
 use crate::session::name;
 use crate::terminal::clean;
 
-/// Print what a model would see to go on
+/// Print what to send to a model to continue a session
 ///
-/// Prints the messages that an agent would send to the model to go on from the newest record, or from RECORD of SESSION#RECORD: from the
-/// last compaction on, every call with a result, in the form that the API takes. The document is an array, as the API wants it in
-/// `messages`, `input` or `contents`; of --for text it is plain text. How the session ends and what had to be repaired or left out is told
-/// on standard error. Nothing is run again, and the session is not changed.
+/// Prints the messages that an agent would send to continue from the newest record, or from RECORD: everything since the last
+/// compaction, each tool call with a result. The output is a JSON array, in the form that the API expects as `messages`, `input` or
+/// `contents`; with --for text it is plain text. Standard error reports how the session ends, and what was repaired or left out. No
+/// tool runs again, and the session does not change.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct HistoryArgs {
-    /// Session id, unique beginning, @, a path, or -; #RECORD behind it goes on from that record
+    /// Session id, unique prefix, @, a path, or -; add #RECORD to continue from that record
     #[arg(allow_hyphen_values = true)]
     session: SessionName,
-    /// In whose words
+    /// Choose the API
     #[arg(long = "for", value_name = "VIEW", value_parser = PossibleValuesParser::new(View::ALL.map(View::name)).try_map(|name| name.parse::<View>()))]
     view: View,
     /// Print only the last N messages; a result whose call is not among them is left out
     #[arg(long, value_name = "N")]
     last: Option<usize>,
-    /// Add the context that the agent put in and would make anew
+    /// Include context that the agent adds by itself and would add again
     #[arg(long)]
     with_context: bool,
-    /// Go on before a missing record with the one that was written before it
+    /// Connect each gap to the record that was written before it
     #[arg(long)]
     bridge: bool,
 }
 
-/// How many records a note names; all are counted.
+const EXAMPLES: &str = "\
+Examples:
+  scrollback history @ --for anthropic
+  scrollback history 3f8a#319c --for openai --last 10";
+
+/// A note names this many records and counts the rest.
 const RECORDS_NAMED: usize = 3;
 
-/// How many notes are told on a terminal: a damaged history can have one for each of its calls.
-const NOTES_TOLD: usize = 50;
+/// How many notes are printed: a damaged history can have one for each of its calls.
+const NOTES_PRINTED: usize = 50;
 
 pub(crate) fn run(args: &HistoryArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let named = name::resolve(&args.session, global, ctx)?;
@@ -56,24 +62,24 @@ pub(crate) fn run(args: &HistoryArgs, global: &Global, ctx: &mut Ctx) -> Result<
         Some(record) => Some(name::record(&session, record)?),
         None => session.head(),
     };
-    let head = head.ok_or_else(|| nothing_in(&session))?;
+    let head = head.ok_or_else(|| no_records(&session))?;
     let mut history =
         if args.with_context { History::with_context(&session, head)? } else { History::of(&session, head)? };
     let (count, notes) = print(&mut history, args, ctx)?;
     history.notes.extend(notes);
-    tell(&history, ctx)?;
+    report(&history, ctx)?;
     if count == 0 && !ctx.json {
-        ctx.note("Nothing to send. `scrollback show` prints what is in the session.")?;
+        ctx.note("Nothing to send; run `scrollback show` to see the session.")?;
     }
     Ok(if count == 0 { ExitCode::from(super::FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
 }
 
-fn nothing_in(session: &Session) -> Failure {
-    Failure::new(FailureKind::NotFound, format!("{} holds no record", session.path().display()))
-        .hint("`scrollback doctor` tells what is in it")
+fn no_records(session: &Session) -> Failure {
+    Failure::new(FailureKind::NotFound, format!("{}: no records", session.path().display()))
+        .hint("run `scrollback doctor FILE` for details")
 }
 
-/// Prints message by message: a long history is never a document in memory.
+/// Prints message by message: a long history is never in memory as a whole.
 fn print(history: &mut History<'_>, args: &HistoryArgs, ctx: &mut Ctx) -> Result<(usize, Vec<Note>), Failure> {
     let view = args.view;
     let is_text = view == View::Text;
@@ -89,7 +95,7 @@ fn print(history: &mut History<'_>, args: &HistoryArgs, ctx: &mut Ctx) -> Result
                 count += 1;
                 return Ok(());
             }
-            // What is piped on is for a model: it gets the text as it is.
+            // Piped text goes to a model: it is not cleaned.
             let text = if on_terminal { clean::text(text) } else { text.into() };
             writeln!(out, "{space}{text}")?;
         } else {
@@ -127,25 +133,26 @@ fn print(history: &mut History<'_>, args: &HistoryArgs, ctx: &mut Ctx) -> Result
     Ok((count, notes))
 }
 
-/// Tells how the branch ends and what is not as the session has it. With `--json` it is one line of JSON.
-fn tell(history: &History<'_>, ctx: &mut Ctx) -> Result<(), Failure> {
+/// Reports how the branch ends, and what differs from the session. With `--json` it is one line of JSON.
+fn report(history: &History<'_>, ctx: &mut Ctx) -> Result<(), Failure> {
     if ctx.json {
         let notes = history.notes.iter().map(|note| json!({"record": note.record, "what": note.what}));
-        let told = json!({"state": history.state.name(), "notice": history.notice, "notes": notes.collect::<Value>()});
-        json::compact(&mut ctx.err, &told)?;
+        let report =
+            json!({"state": history.state.name(), "notice": history.notice, "notes": notes.collect::<Value>()});
+        json::compact(&mut ctx.err, &report)?;
         writeln!(ctx.err)?;
         return Ok(());
     }
     ctx.note(&format!("{}: {}", history.state.name(), history.notice))?;
-    let (mut told, mut places) = (Vec::<(&str, Vec<&str>)>::new(), HashMap::new());
+    let (mut groups, mut places) = (Vec::<(&str, Vec<&str>)>::new(), HashMap::new());
     for note in &history.notes {
-        let at = *places.entry(note.what.as_str()).or_insert(told.len());
-        if at == told.len() {
-            told.push((&note.what, Vec::new()));
+        let at = *places.entry(note.what.as_str()).or_insert(groups.len());
+        if at == groups.len() {
+            groups.push((&note.what, Vec::new()));
         }
-        told[at].1.push(note.record.as_str());
+        groups[at].1.push(note.record.as_str());
     }
-    for (what, records) in told.iter().take(NOTES_TOLD) {
+    for (what, records) in groups.iter().take(NOTES_PRINTED) {
         let named = records[..records.len().min(RECORDS_NAMED)].join(", ");
         let more = match records.len().saturating_sub(RECORDS_NAMED) {
             0 => String::new(),
@@ -153,8 +160,8 @@ fn tell(history: &History<'_>, ctx: &mut Ctx) -> Result<(), Failure> {
         };
         ctx.note(&format!("note: {named}{more}: {what}"))?;
     }
-    if told.len() > NOTES_TOLD {
-        ctx.note(&format!("{} more notes: --json tells all.", told.len() - NOTES_TOLD))?;
+    if groups.len() > NOTES_PRINTED {
+        ctx.note(&format!("{} more notes; add --json to see them.", groups.len() - NOTES_PRINTED))?;
     }
     Ok(())
 }

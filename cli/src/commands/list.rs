@@ -1,4 +1,4 @@
-//! `list`: sessions in a table, the newest first.
+//! `list`: sessions in a table, newest first.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -24,25 +24,31 @@ use crate::terminal::clean;
 use crate::terminal::markdown::plain_preview;
 use crate::terminal::paint::Paint;
 
-/// List sessions, the newest first
+/// List sessions, newest first
 ///
-/// Inside a project its own sessions are listed, elsewhere all of them. Only the beginning and the end of each file are read: what they do
-/// not show is left out.
+/// Lists the sessions of the current project; outside of a project, all sessions. Only the beginning and the end of a large file are read, so
+/// some of its cells stay empty without --full.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct ListArgs {
-    /// Read every file whole, so that counts, states and usage are known for large ones too
+    /// Read whole files, to know counts and states of large sessions, and print token counts
     #[arg(long)]
     full: bool,
     /// List sub-agents' sessions too
     #[arg(long)]
     sidechains: bool,
-    /// List at most this many (default: `list.limit` in the config file, for the table)
+    /// List at most N sessions (default: `list.limit` in the config file; with --json: all)
     #[arg(long, short = 'n', value_name = "N")]
     limit: Option<NonZeroUsize>,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     jsonl: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  scrollback list --all --since 3d
+  scrollback list --dialect codex --full";
 
 impl ListArgs {
     /// What `scrollback` alone shows.
@@ -60,7 +66,7 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         .into_iter()
         .map(|(row, _)| row)
         .partition(|row| args.sidechains || row.parent_session.is_none());
-    // A default is for people: programs get everything unless they ask for less.
+    // The default is for people; programs get everything.
     let default_limit = ctx.config.list_limit().filter(|_| !ctx.json);
     let limit = args.limit.or(default_limit).map_or(usize::MAX, NonZeroUsize::get);
     let left_out = if args.limit.is_none() { shown.len().saturating_sub(limit) } else { 0 };
@@ -78,22 +84,22 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         ctx.out.flush()?;
     }
     if left_out > 0 {
-        ctx.note(&format!("{} not listed: --limit N lists more.", plural(left_out as u64, "session")))?;
+        ctx.note(&format!("{}; use --limit N to list more.", plural(left_out as u64, "more session")))?;
     }
     if found.hidden > 0 && !rows.is_empty() {
-        ctx.note(&format!("{} in other projects: --all lists them too.", plural(found.hidden as u64, "session")))?;
+        ctx.note(&format!("{} in other projects; add --all to list them.", plural(found.hidden as u64, "session")))?;
     }
     if !aside.is_empty() && !rows.is_empty() {
-        ctx.note(&format!("{} of sub-agents: --sidechains lists them too.", plural(aside.len() as u64, "session")))?;
+        ctx.note(&format!("{}; add --sidechains to list them.", plural(aside.len() as u64, "sub-agent session")))?;
     }
     match (rows.is_empty(), ctx.json) {
         (false, _) => Ok(ExitCode::SUCCESS),
         (true, true) => Ok(ExitCode::from(FOUND_PROBLEMS)),
-        (true, false) => Err(nothing(found.hidden, found.project.as_deref(), aside.len(), global)),
+        (true, false) => Err(no_session(found.hidden, found.project.as_deref(), aside.len(), global)),
     }
 }
 
-/// Puts each sub-agent's session behind the one it worked for; where that one is not listed, it stays where its time puts it.
+/// Puts each sub-agent's session below its parent, if the parent is listed.
 fn below_their_parents(rows: Vec<SessionRow>) -> Vec<SessionRow> {
     let listed: HashSet<String> = rows.iter().map(|row| row.id.0.clone()).collect();
     let parent = |row: &SessionRow| row.parent_session.clone().filter(|parent| listed.contains(&parent.0));
@@ -116,22 +122,22 @@ fn below_their_parents(rows: Vec<SessionRow>) -> Vec<SessionRow> {
     ordered
 }
 
-fn nothing(hidden: usize, project: Option<&std::path::Path>, aside: usize, global: &Global) -> Failure {
+fn no_session(hidden: usize, project: Option<&std::path::Path>, aside: usize, global: &Global) -> Failure {
     let what = match project {
         Some(project) => format!("no session in {}", project.display()),
         None => "no session found".to_owned(),
     };
     if global.since.is_some() || global.until.is_some() {
         return Failure::new(FailureKind::NotFound, format!("{what} in that time"))
-            .hint("--since and --until count the last instant in a session");
+            .hint("--since and --until compare with the last update of a session");
     }
     let hint = match (hidden, aside) {
-        (1.., _) => format!("{hidden} in other projects: --all lists them"),
-        (0, 1..) => format!("{aside} of sub-agents: --sidechains lists them"),
+        (1.., _) => format!("{} in other projects: add --all", plural(hidden as u64, "session")),
+        (0, 1..) => format!("{}: add --sidechains", plural(aside as u64, "sub-agent session")),
         (0, 0) if global.store.is_some() => {
-            "--store names the folder above the agent's own, such as ~/.sage".to_owned()
+            "--store takes the folder above an agent's sessions, such as ~/.codex".to_owned()
         }
-        (0, 0) => "`scrollback --demo list` shows the bundled ones".to_owned(),
+        (0, 0) => "run `scrollback --demo list` to see the bundled demo sessions".to_owned(),
     };
     Failure::new(FailureKind::NotFound, what).hint(hint)
 }
@@ -186,7 +192,7 @@ fn cells(row: &SessionRow, id_columns: usize, full: bool, now: Timestamp) -> Vec
     cells
 }
 
-/// A count in four digits or fewer: exact counts are in `--json`.
+/// A count in few characters; `--json` has the exact number.
 fn short_count(count: u64) -> String {
     let mut units = ["", "k", "M", "G", "T", "P", "E"].into_iter().peekable();
     let (mut whole, mut rest) = (count, 0);
@@ -201,10 +207,10 @@ fn short_count(count: u64) -> String {
     }
 }
 
-/// As many characters of an id as are usually enough.
+/// The first characters of an id, usually enough to be unique.
 const ID_COLUMNS: usize = 8;
 
-/// How many characters tell the ids apart.
+/// How many characters make each id unique.
 fn shortest_unique<'a>(ids: impl Iterator<Item = &'a str>) -> usize {
     let mut sorted: Vec<&str> = ids.collect();
     sorted.sort_unstable();
@@ -213,7 +219,7 @@ fn shortest_unique<'a>(ids: impl Iterator<Item = &'a str>) -> usize {
     sorted.windows(2).map(shared).max().unwrap_or(1)
 }
 
-/// The last name of the project's path is how people call it.
+/// The last name of the project's path.
 fn project_name(row: &SessionRow) -> String {
     let path = row.project.as_deref().unwrap_or_default();
     path.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(path).to_owned()

@@ -1,4 +1,4 @@
-//! `man`: prints the manual page, which is made of the help texts.
+//! `man`: prints the manual page, generated from the help texts.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 
 pub(crate) fn run(ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     clap_mangen::Man::new(Cli::command()).render(&mut ctx.out)?;
-    // Options that every command has are only known once the whole command is built.
+    // Global options are known only after the command is built.
     let mut whole = Cli::command();
     whole.build();
     for command in whole.get_subcommands().filter(|command| command.get_name() != "help") {

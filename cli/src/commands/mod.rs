@@ -1,4 +1,4 @@
-//! One file per command, all of one shape.
+//! One file per command: its help text and arguments, then `run`.
 
 pub(crate) mod completions;
 pub(crate) mod config;
@@ -38,7 +38,7 @@ pub(crate) fn run(cli: &Cli, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     }
     ctx.check_clock()?;
     if !matches!(cli.command, Some(Command::Config(_))) {
-        // `config` itself fails if the file cannot be read.
+        // `config` fails by itself if the file cannot be read.
         ctx.config.problems.extend(ctx.config.broken.take());
     }
     ctx.warn_about_config()?;

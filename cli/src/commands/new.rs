@@ -20,13 +20,13 @@ use crate::terminal::clean;
 ///
 /// Moves the log to where the agent keeps ended sessions: for Fluux Agent to sessions/YYYYMMDD-HHMMSS.jsonl, for sage for Emacs to
 /// history/, in UTC. The file itself does not change, and nothing is overwritten; the next message starts a new session. A session
-/// without a whole message is not ended. Name the session, or use --dialect fluux --jid JID, or --dialect sage-el [--project DIR].
+/// without a complete message is not ended. Name the session, or use --dialect fluux --jid JID, or --dialect sage-el [--project DIR].
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct NewArgs {
     /// Session id, unique prefix, @, or a path
     session: Option<SessionName>,
-    /// The person or room of the session
+    /// JID of the person or room
     #[arg(long, value_name = "JID", conflicts_with = "session")]
     jid: Option<String>,
 }
@@ -46,10 +46,10 @@ pub(crate) fn run(args: &NewArgs, global: &Global, ctx: &mut Ctx) -> Result<Exit
         None => current(args, global, ctx)?,
     };
     let ended = source.map_or(Ok(Rotation::NotThere), |source| store.rotate(&source, When::Now))?;
-    let nothing = |why: &str| Failure::new(FailureKind::NotFound, format!("no session was ended: {why}"));
+    let nothing = |why: &str| Failure::new(FailureKind::NotFound, format!("no session to end: {why}"));
     match ended {
         Rotation::Ended(ended) => print(&ended, ctx),
-        Rotation::Empty | Rotation::NotIdle => Err(nothing("this session has no whole message yet")),
+        Rotation::Empty | Rotation::NotIdle => Err(nothing("the session has no complete message yet")),
         Rotation::NotThere => Err(nothing("there is no current session").hint("the next message starts one")),
     }
 }
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &NewArgs, global: &Global, ctx: &mut Ctx) -> Result<Exit
 /// The current session of a person, a room or a project.
 fn current(args: &NewArgs, global: &Global, ctx: &Ctx) -> Result<(Store, Option<Source>), Failure> {
     let Some(dialect) = scope::dialect(global)? else {
-        let failure = Failure::new(FailureKind::Usage, "no session was named");
+        let failure = Failure::new(FailureKind::Usage, "no session named");
         return Err(failure.hint("name it, or use --dialect fluux --jid JID, or --dialect sage-el"));
     };
     check_can_end(dialect)?;
@@ -71,8 +71,8 @@ fn check_can_end(dialect: &dyn Dialect) -> Result<(), Failure> {
     if dialect.writer().is_some_and(|writing| writing.ended_path.is_some()) {
         return Ok(());
     }
-    let message = format!("{} sessions do not end: an agent can have any number of them", dialect.name());
-    Err(Failure::new(FailureKind::Usage, message).hint("`scrollback record` starts a new session by itself"))
+    let message = format!("{} sessions do not end: the agent can have several", dialect.name());
+    Err(Failure::new(FailureKind::Usage, message).hint("run `scrollback record` to start a new session"))
 }
 
 fn print(ended: &EndedSession, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
@@ -82,8 +82,8 @@ fn print(ended: &EndedSession, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         ctx.print_json(&Done { session, record: None, path })?;
     } else {
         let session = clean::line(ended.session.as_str());
-        ctx.line(&format!("ended the session: it is now {session}"))?;
-        ctx.note(&format!("Its file is {}", ended.path.display()))?;
+        ctx.line(&format!("ended the session; its id is now {session}"))?;
+        ctx.note(&format!("It is now in {}", ended.path.display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

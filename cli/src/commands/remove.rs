@@ -16,19 +16,25 @@ use crate::terminal::clean;
 
 /// Move sessions to the trash
 ///
-/// Moves the files of each session to the trash, with its sidecar, its file history and its sub-agents' sessions. `trash` lists removed sessions, `trash
-/// restore` restores one; nothing in the trash expires. Close the agent first: an agent that has a session open but has not written for more than a minute
-/// is not noticed, and its next line would create the session again.
+/// Moves the files of each session to the trash, with its sidecar, its file history and its sub-agents' sessions. `trash` lists removed
+/// sessions, `trash restore` restores one; nothing in the trash expires. Close the agent first: if it has the session open but has been
+/// idle for more than a minute, scrollback does not notice, and the agent's next line creates the session again.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct RemoveArgs {
-    /// Session id, unique beginning, @, or a path (can be repeated)
+    /// Session id, unique prefix, @, or a path (can be repeated)
     #[arg(required = true, value_name = "SESSION")]
     sessions: Vec<SessionName>,
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  scrollback remove @
+  scrollback remove 3f8a b27d";
+
 /// What `--json` prints for each session.
 #[derive(Serialize)]
-struct Gone {
+struct RemovedSession {
     #[serde(flatten)]
     done: Done,
     /// Its id in the trash.
@@ -36,7 +42,7 @@ struct Gone {
 }
 
 pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
-    // All are looked up before the first is moved: a typing error removes nothing.
+    // All are found before the first is moved: a typing error removes nothing.
     let found = args.sessions.iter().map(|name| Writable::find(name, global, ctx));
     let mut found: Vec<Writable> = found.collect::<Result<_, _>>()?;
     if let Some(record) = found.iter().find_map(|writable| writable.record.as_ref()) {
@@ -45,10 +51,10 @@ pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     }
     let mut known = std::collections::HashSet::new();
     found.retain(|writable| known.insert(writable.source.path.clone()));
-    let (mut gone, mut failed) = (Vec::new(), false);
+    let (mut removed, mut failed) = (Vec::new(), false);
     for writable in found {
         match remove(&writable, ctx) {
-            Ok(one) => gone.push(one),
+            Ok(one) => removed.push(one),
             Err(failure) if args.sessions.len() == 1 => return Err(failure),
             Err(failure) => {
                 failed = true;
@@ -57,7 +63,7 @@ pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         }
     }
     if ctx.json {
-        match &gone[..] {
+        match &removed[..] {
             [one] if args.sessions.len() == 1 => ctx.print_json(one)?,
             all => ctx.print_json(&all)?,
         }
@@ -65,16 +71,16 @@ pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     Ok(if failed { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
 }
 
-fn remove(writable: &Writable, ctx: &mut Ctx) -> Result<Gone, Failure> {
+fn remove(writable: &Writable, ctx: &mut Ctx) -> Result<RemovedSession, Failure> {
     let trash = writable.store()?.trash_of(&writable.source, &ctx.home.data());
     if trash.is_in_use(&writable.session) {
         warnings::print(&[Warning::InUse], ctx)?;
     }
     let removed = trash.remove(&writable.session)?;
     if !ctx.json {
-        ctx.line(&format!("{} is in the trash", clean::line(&writable.id())))?;
-        ctx.note(&format!("Run `scrollback trash restore {}` to restore it.", removed.id))?;
+        ctx.line(&format!("moved {} to the trash", clean::line(&writable.id())))?;
+        ctx.note(&format!("Run `scrollback trash restore {}` to undo.", removed.id))?;
     }
     let path = removed.root.join(&removed.id);
-    Ok(Gone { done: Done { session: writable.id(), record: None, path }, trash: removed.id })
+    Ok(RemovedSession { done: Done { session: writable.id(), record: None, path }, trash: removed.id })
 }

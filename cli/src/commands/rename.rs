@@ -1,4 +1,4 @@
-//! `rename`: gives a session a title.
+//! `rename`: sets the title of a session.
 
 use std::process::ExitCode;
 
@@ -12,15 +12,15 @@ use crate::session::warnings;
 use crate::session::writable::Writable;
 use crate::terminal::clean;
 
-/// Give a session a title
+/// Set the title of a session
 ///
-/// The title is appended to the session as a record: nothing else in the file changes, and the last title counts.
+/// Appends the title to the session as a record; nothing else in the file changes. The last title counts.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RenameArgs {
     /// Session id, unique prefix, @, or a path
     session: SessionName,
-    /// The new title
+    /// New title
     title: String,
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn run(args: &RenameArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     }
     ctx.line(&format!("renamed {} to {:?}", clean::line(&writable.id()), clean::line(title)))?;
     if let Some(before) = before {
-        ctx.note(&format!("It was {:?}: `scrollback rename` with this title undoes the change.", before.text))?;
+        ctx.note(&format!("The title was {:?}; rename the session again to undo.", before.text))?;
     }
     Ok(ExitCode::SUCCESS)
 }

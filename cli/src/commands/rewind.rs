@@ -1,4 +1,4 @@
-//! `rewind`: lets a session continue from an earlier record.
+//! `rewind`: continues a session from an earlier record.
 
 use std::process::ExitCode;
 
@@ -14,15 +14,15 @@ use crate::terminal::clean;
 
 /// Continue a session from an earlier record
 ///
-/// Appends a record that says so: nothing is removed, and later records stay as a branch that `tree` shows. The files of the project do
-/// not change. Formats without branches cannot be rewound: fork such a session, or convert it to native.
+/// Appends a rewind record. Nothing is removed: later records stay as a branch that `tree` shows. The files of the project do not change.
+/// Formats without branches cannot be rewound: fork such a session, or convert it to native.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RewindArgs {
-    /// The record to continue from: SESSION#RECORD
+    /// Record to continue from
     #[arg(value_name = "SESSION#RECORD")]
     session: SessionName,
-    /// Say why, for later readers
+    /// Record the reason
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
@@ -34,8 +34,8 @@ Examples:
 
 pub(crate) fn run(args: &RewindArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let unnamed = |session: &str| {
-        let failure = Failure::new(FailureKind::Usage, "no record was named");
-        failure.hint(format!("use {}#RECORD; `scrollback tree` shows every record", clean::line(session)))
+        let failure = Failure::new(FailureKind::Usage, "no record named");
+        failure.hint(format!("use {}#RECORD; run `scrollback tree SESSION` to see every record", clean::line(session)))
     };
     if let Some(session) = args.session.typed().strip_suffix('#') {
         return Err(unnamed(session));
@@ -51,9 +51,9 @@ pub(crate) fn run(args: &RewindArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         return Ok(ExitCode::SUCCESS);
     }
     let id = writable.id();
-    ctx.line(&format!("{} continues from {}", clean::line(&id), clean::line(&to)))?;
+    ctx.line(&format!("rewound {} to {}", clean::line(&id), clean::line(&to)))?;
     if let Some(left) = left.filter(|left| *left != to) {
-        ctx.note(&format!("Later records stay as a branch: `scrollback rewind {id}#{left}` undoes the rewind."))?;
+        ctx.note(&format!("Later records stay as a branch; run `scrollback rewind {id}#{left}` to undo."))?;
     }
     Ok(ExitCode::SUCCESS)
 }

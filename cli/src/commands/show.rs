@@ -1,4 +1,4 @@
-//! `show`: one branch of a session, as a person reads it.
+//! `show`: one branch of a session, for people.
 
 use std::io::Write;
 use std::ops::Range;
@@ -19,51 +19,57 @@ use crate::render::transcript::Transcript;
 use crate::render::{json, plural};
 use crate::session::name;
 
-/// Show one session
+/// Show a session
 ///
-/// Shows the newest branch, or the one that a record is on. SESSION is an id, a unique beginning of one, @ (the newest of this project), @~1,
-/// DIALECT:ID, a path, or - (standard input); SESSION#ID opens the pager at that message.
+/// Shows the newest branch, or with SESSION#ID the branch of that message: the pager opens there. SESSION is an id, a unique prefix, @ (the
+/// newest of this project), @~1 (the one before it), DIALECT:ID, a path, or - (standard input).
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct ShowArgs {
-    /// Session id, unique beginning, @, a path, or -
+    /// Session id, unique prefix, @, a path, or -
     #[arg(allow_hyphen_values = true)]
     session: SessionName,
     /// Show the branch that ends in this record
     #[arg(long, value_name = "RECORD")]
     head: Option<String>,
-    /// Show only the last N messages; of a large file only its end is read
+    /// Show only the last N messages, without reading all of a large file
     #[arg(long, value_name = "N")]
     last: Option<usize>,
-    /// Show what comes before this record (with --last N: N messages of it)
+    /// Show the 20 messages before this record, or N with --last N
     #[arg(long, value_name = "RECORD")]
     before: Option<String>,
-    /// Open tool calls and thinking
+    /// Unfold tool calls and thinking
     #[arg(long)]
     full: bool,
-    /// Print the lines of the file instead, as they are
+    /// Print the original lines of the file
     #[arg(long, conflicts_with = "full")]
     raw: bool,
-    /// Go on before a missing record with the one that was written before it
+    /// Connect each gap to the record that was written before it
     #[arg(long)]
     bridge: bool,
-    /// Which major version of the AI SDK the messages of --json are for
+    /// Print messages for this major version of the AI SDK (with --json)
     #[arg(long, value_name = "MAJOR", default_value = "7")]
     sdk: Sdk,
 }
 
-/// A page when only `--before` is given.
+const EXAMPLES: &str = "\
+Examples:
+  scrollback show @
+  scrollback show 3f8a --last 2 --full";
+
+/// How many messages `--before` shows without `--last`.
 const PAGE_MESSAGES: usize = 20;
 
 pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     if args.raw && ctx.json {
-        let failure = Failure::new(FailureKind::Usage, "--raw and --json exclude each other");
-        return Err(failure.hint("--raw prints the file's own lines, which are JSON already"));
+        let failure = Failure::new(FailureKind::Usage, "--raw cannot be used with --json");
+        return Err(failure.hint("--raw already prints JSON: the lines of the file"));
     }
     let named = name::resolve(&args.session, global, ctx)?;
     let bridge = if args.bridge { Bridge::Always } else { Bridge::AsTheAgent };
     let paged = args.last.is_some() || args.before.is_some();
     let page = Page { messages: args.last.unwrap_or(PAGE_MESSAGES), before: args.before.as_deref() };
-    // Another head may lie anywhere, so it needs the whole file.
+    // Another head can be anywhere in the file.
     let by_page = paged && args.head.is_none() && named.record.is_none();
     let mut session = named.located.open(global, ctx, bridge, by_page.then_some(page))?;
     if let Some(summary) = listing::summary_elsewhere(&session) {
@@ -75,7 +81,7 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         (None, Some(at)) => Some(head_through(&session, at)),
         (None, None) => session.head(),
     };
-    let Some(head) = head else { return nothing_in(&session, ctx) };
+    let Some(head) = head else { return no_records(&session, ctx) };
     let branch = session.branch(head);
     let conversation = Conversation::new(&branch);
     let mut range = range(args, paged, &session, &conversation, page)?;
@@ -96,41 +102,44 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         ctx.print_json(&session.page(&branch, Some(head), messages, whole)?)?;
     } else {
         if conversation.is_empty() {
-            return Err(nothing_said(&session));
+            return Err(no_messages(&session));
         }
         let at = at.and_then(|at| conversation.position(at));
         let detail = Detail { full: args.full };
         let transcript = Transcript { session: &session, branch: &branch, conversation: &conversation, range, detail };
-        read(&transcript, at, ctx)?;
+        print(&transcript, at, ctx)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The newest end of the conversation that a record is part of.
+/// The newest head whose branch contains the record.
 fn head_through<'s>(session: &'s Session, record: RecordRef<'s>) -> RecordRef<'s> {
-    let mut ways: Vec<Option<RecordRef<'s>>> = vec![None; session.records().len()];
+    let mut head_of: Vec<Option<RecordRef<'s>>> = vec![None; session.records().len()];
     for head in session.heads().map(|head| head.record) {
-        let unseen = lineage(head).take_while(|on_way| ways[on_way.order()].is_none());
-        for on_way in unseen.collect::<Vec<_>>() {
-            ways[on_way.order()] = Some(head);
+        let unseen = lineage(head).take_while(|record| head_of[record.order()].is_none());
+        for record in unseen.collect::<Vec<_>>() {
+            head_of[record.order()] = Some(head);
         }
     }
-    // A result that was only pulled in lies on no way: what it hangs on does.
-    lineage(record).find_map(|above| ways[above.order()]).unwrap_or(record)
+    // A tool result may be beside the parent chain; then its parent is on one.
+    lineage(record).find_map(|ancestor| head_of[ancestor.order()]).unwrap_or(record)
 }
 
 fn lineage(record: RecordRef<'_>) -> impl Iterator<Item = RecordRef<'_>> {
     std::iter::successors(Some(record), |record| record.parent())
 }
 
-fn nothing_said(session: &Session) -> Failure {
+fn no_messages(session: &Session) -> Failure {
     if session.dialect().name() == "unknown" {
-        let failure =
-            Failure::new(FailureKind::NotFound, format!("{}: no known agent's file", session.path().display()));
-        return failure.hint("--dialect NAME reads it as one; `scrollback doctor` tells what is in it");
+        let failure = Failure::new(
+            FailureKind::NotFound,
+            format!("{}: not a session file of a known agent", session.path().display()),
+        );
+        return failure
+            .hint("use --dialect NAME to read it as one agent's, or run `scrollback doctor FILE` for details");
     }
-    Failure::new(FailureKind::NotFound, format!("nothing is said in session {}", session.id()))
-        .hint("`scrollback tree` shows what is in it")
+    Failure::new(FailureKind::NotFound, format!("session {} has no messages", session.id()))
+        .hint("run `scrollback tree SESSION` to see its records")
 }
 
 fn range(
@@ -146,14 +155,14 @@ fn range(
             let record = name::record(session, before)?;
             conversation.position(record).ok_or_else(|| {
                 Failure::new(FailureKind::NotFound, format!("{before:?} is not on this branch"))
-                    .hint("--head RECORD chooses another branch")
+                    .hint("use --head RECORD to choose another branch")
             })?
         }
     };
     Ok(if paged { end.saturating_sub(page.messages)..end } else { 0..end })
 }
 
-fn nothing_in(session: &Session, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+fn no_records(session: &Session, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     if ctx.json {
         let branch = Branch { records: Vec::new(), gaps: Vec::new(), cycle: Vec::new() };
         ctx.print_json(&session.page(&branch, None, Vec::<Message>::new(), true)?)?;
@@ -161,10 +170,11 @@ fn nothing_in(session: &Session, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     }
     let path = session.path().display();
     Err(if session.issues().is_empty() {
-        Failure::new(FailureKind::NotFound, format!("{path} is empty")).hint("nothing was recorded in it yet")
+        Failure::new(FailureKind::NotFound, format!("{path}: the file is empty"))
+            .hint("nothing has been recorded in it yet")
     } else {
-        Failure::new(FailureKind::NotFound, format!("{path} holds no record"))
-            .hint("`scrollback doctor` tells what is in it")
+        Failure::new(FailureKind::NotFound, format!("{path}: no records"))
+            .hint("run `scrollback doctor FILE` for details")
     })
 }
 
@@ -191,9 +201,9 @@ fn raw(
     }
 }
 
-fn read(transcript: &Transcript<'_>, at: Option<usize>, ctx: &mut Ctx) -> Result<(), Failure> {
+fn print(transcript: &Transcript<'_>, at: Option<usize>, ctx: &mut Ctx) -> Result<(), Failure> {
     let range = transcript.range.clone();
-    // The pager opens at a line, so what stands above it must be known first.
+    // The pager opens at a line: count the lines above it.
     let above = match at.filter(|at| range.contains(at) && ctx.on_terminal) {
         Some(at) => {
             let mut above = Vec::new();
@@ -203,22 +213,24 @@ fn read(transcript: &Transcript<'_>, at: Option<usize>, ctx: &mut Ctx) -> Result
         None => 0,
     };
     ctx.page(above);
-    // Without a pager the reader is taken there by leaving out what comes before.
+    // Without a terminal, earlier messages are left out.
     let start = if ctx.on_terminal { range.start } else { at.unwrap_or(range.start).max(range.start) };
     ctx.writing(|ctx, out| transcript.write(start..range.end, ctx, out))?;
     footer(transcript.session, ctx)
 }
 
-/// What else there is, on standard error.
+/// Notes about other branches and damage, on standard error.
 fn footer(session: &Session, ctx: &mut Ctx) -> Result<(), Failure> {
-    ctx.out.flush()?;
+    ctx.end_page()?;
     let others = session.heads().len().saturating_sub(1) as u64;
     if others > 0 {
-        let them = if others == 1 { "it" } else { "them" };
-        ctx.note(&format!("{} more: `scrollback tree` shows {them}.", plural(others, "branch")))?;
+        ctx.note(&format!("{}; run `scrollback tree SESSION` to see all.", plural(others, "more branch")))?;
     }
     if session.has_errors() {
-        ctx.note(&format!("{} in the file: `scrollback doctor` tells.", plural(session.issue_count(), "problem")))?;
+        ctx.note(&format!(
+            "{} in the file; run `scrollback doctor SESSION` for details.",
+            plural(session.issue_count(), "problem")
+        ))?;
     }
     Ok(())
 }

@@ -42,7 +42,7 @@ pub(crate) struct TailArgs {
     /// Follow sub-agents' sessions too
     #[arg(long)]
     sidechains: bool,
-    /// Open tool calls and thinking
+    /// Unfold tool calls and thinking
     #[arg(long)]
     full: bool,
     /// Print each update as one JSON object per line
@@ -73,12 +73,12 @@ impl TailArgs {
 }
 
 /// How much of a pipe is read at a time.
-const PIECE_BYTES: usize = 64 * 1024;
+const PIPE_READ_BYTES: usize = 64 * 1024;
 
 pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     ctx.json |= args.jsonl || args.chunks;
     if args.chunks && args.session.is_none() && global.all {
-        let failure = Failure::new(FailureKind::Usage, "--chunks follows only one session");
+        let failure = Failure::new(FailureKind::Usage, "--chunks can follow only one session");
         return Err(failure.hint("name the session, or use --jsonl"));
     }
     let form = match (args.chunks, ctx.json) {
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
                     follow_one(growing, &mut printer, args, global, ctx)?;
                 }
                 Located::Bytes { .. } if record.is_some() => {
-                    let failure = Failure::new(FailureKind::Usage, "piped input is followed from its start");
+                    let failure = Failure::new(FailureKind::Usage, "piped input is always shown from its start");
                     return Err(failure.hint("leave out #RECORD"));
                 }
                 Located::Bytes { bytes, .. } => follow_pipe(bytes.as_slice(), &mut printer, global, ctx)?,
@@ -119,16 +119,14 @@ pub(crate) fn run(args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many messages there are from the message of a record on.
+/// How many messages the newest branch has from the message of a record on.
 fn messages_from(record: &str, source: &Source, global: &Global, ctx: &mut Ctx) -> Result<usize, Failure> {
     let session = Located::Source(Box::new(source.clone())).open(global, ctx, Bridge::AsTheAgent, None)?;
     let record = name::record(&session, record)?;
     let branch = session.head().map(|head| session.branch(head)).filter(|branch| branch.records.contains(&record));
     let Some(branch) = branch else {
         let failure = Failure::new(FailureKind::Usage, format!("record {} is not on the newest branch", record.id()));
-        return Err(
-            failure.hint("tail follows the newest branch; `scrollback show SESSION#RECORD` shows the other one")
-        );
+        return Err(failure.hint("run `scrollback show SESSION#RECORD` to see that branch"));
     };
     let conversation = Conversation::new(&branch);
     let first = conversation.position(record);
@@ -155,7 +153,7 @@ fn follow_one(
     }
 }
 
-/// Follows the sessions in scope: the newest from its last messages on, the others when they change.
+/// Follows the sessions in scope: the newest from its last messages, the others when they change.
 fn follow_all(printer: &mut Printer, args: &TailArgs, global: &Global, ctx: &mut Ctx) -> Result<(), Failure> {
     let places = scope::places(global, ctx)?;
     let mut watch = start_watch(args)?;
@@ -164,14 +162,14 @@ fn follow_all(printer: &mut Printer, args: &TailArgs, global: &Global, ctx: &mut
     (following.project, following.sidechains) = (found.project, args.sidechains);
     match found.rows.into_iter().find(|(row, _)| row.parent_session.is_none()) {
         Some((row, source)) => {
-            ctx.note(&format!("Following {} ({}); Ctrl-C stops.", row.title, row.id))?;
+            ctx.note(&format!("Following {} ({}); press Ctrl-C to stop.", row.title, row.id))?;
             following.follow(source, Begin::Last(args.last(ctx)));
         }
-        None => ctx.note("Waiting for a session to change; Ctrl-C stops.")?,
+        None => ctx.note("Waiting for a session to change; press Ctrl-C to stop.")?,
     }
     let mut changed = None;
     loop {
-        // A folder may exist by now.
+        // A folder may have been created since.
         places.roots().iter().for_each(|root| watch.folder(root));
         for moved in following.find_new(changed.as_ref(), Instant::now()) {
             printer.moved(&moved.from, &moved.to);
@@ -205,7 +203,7 @@ fn follow_pipe(mut pipe: impl Read, printer: &mut Printer, global: &Global, ctx:
         Some(dialect) => Follower::of_bytes(dialect, begin, &reading),
         None => Follower::guessing(begin, &reading),
     };
-    let mut piece = vec![0; PIECE_BYTES];
+    let mut piece = vec![0; PIPE_READ_BYTES];
     loop {
         let read = pipe.read(&mut piece)?;
         let reading = ReadOptions::plain(ctx.now);

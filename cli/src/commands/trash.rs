@@ -23,12 +23,19 @@ const TITLE_CHARS: usize = 200;
 
 /// List removed sessions, or restore one
 ///
-/// Lists the sessions that `remove` moved to the trash, the last removed first. Nothing expires: to delete a session for good, delete its folder in the trash.
+/// Lists the sessions that `remove` moved to the trash, last removed first. Nothing in the trash expires: to delete a session for good,
+/// delete its folder in the trash.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct TrashArgs {
     #[command(subcommand)]
     command: Option<TrashCommand>,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  scrollback trash
+  scrollback trash restore 3f8a";
 
 #[derive(clap::Subcommand, Debug)]
 enum TrashCommand {
@@ -37,10 +44,11 @@ enum TrashCommand {
 
 /// Restore a removed session
 ///
-/// Moves its files back to where they were. If one of those places is taken by now, nothing is moved.
+/// Moves its files back to where they were. If another file is there now, nothing is moved.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 struct RestoreArgs {
-    /// Its id in the trash, its session id, or a unique prefix
+    /// Id in the trash, session id, or a unique prefix of either
     id: String,
 }
 
@@ -80,18 +88,19 @@ fn list(global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let table = table.render(ctx.look.width, ctx.paint());
     write!(ctx.out, "{table}")?;
     ctx.out.flush()?;
-    ctx.note("Run `scrollback trash restore ID` to restore one.")?;
+    ctx.note("Run `scrollback trash restore ID` to restore a session.")?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let all = removed(global, ctx)?;
-    let of =
-        |fits: &dyn Fn(&Removed) -> bool| -> Vec<&Removed> { all.iter().filter(|removed| fits(removed)).collect() };
+    let find = |matches: &dyn Fn(&Removed) -> bool| -> Vec<&Removed> {
+        all.iter().filter(|removed| matches(removed)).collect()
+    };
     let named = [
-        of(&|removed| removed.id == args.id),
-        of(&|removed| removed.origin.session == args.id),
-        of(&|removed| removed.id.starts_with(&args.id) || removed.origin.session.starts_with(&args.id)),
+        find(&|removed| removed.id == args.id),
+        find(&|removed| removed.origin.session == args.id),
+        find(&|removed| removed.id.starts_with(&args.id) || removed.origin.session.starts_with(&args.id)),
     ];
     let found = named.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
     let [only] = found[..] else {
@@ -99,7 +108,7 @@ fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCod
             0 => Failure::new(FailureKind::NotFound, format!("nothing in the trash matches {:?}", args.id)),
             count => Failure::new(FailureKind::Usage, format!("{count} removed sessions match {:?}", args.id)),
         };
-        return Err(failure.hint("run `scrollback trash` to list them, and give a whole id"));
+        return Err(failure.hint("run `scrollback trash` to see every id"));
     };
     let back = Trash::open(&only.root, ctx.host()?).restore(&only.id)?;
     let (session, path) = (back.origin.session, back.origin.path);
@@ -107,12 +116,12 @@ fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCod
         ctx.print_json(&Done { session, record: None, path })?;
         return Ok(ExitCode::SUCCESS);
     }
-    ctx.line(&format!("{} is restored", clean::line(&session)))?;
+    ctx.line(&format!("restored {}", clean::line(&session)))?;
     ctx.note(&path.display().to_string())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The removed sessions in every trash; what cannot be read is a warning.
+/// The removed sessions of every trash. What cannot be read is reported.
 fn removed(global: &Global, ctx: &mut Ctx) -> Result<Vec<Removed>, Failure> {
     let mut all = Vec::new();
     for root in roots(global, ctx) {

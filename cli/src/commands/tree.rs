@@ -1,4 +1,4 @@
-//! `tree`: every record of a session, its branches drawn.
+//! `tree`: every record of a session, with its branches.
 
 use std::process::ExitCode;
 
@@ -11,17 +11,23 @@ use crate::failure::{Failure, FailureKind};
 use crate::render::outline;
 use crate::session::name;
 
-/// Draw a session's branches
+/// Draw the tree of a session
 ///
-/// Heads are marked, the newest branch is bold. Records in a row without a fork stand under each other.
+/// Prints one line per record. The head of each branch is marked, and the newest branch is bold.
 #[derive(clap::Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
 pub(crate) struct TreeArgs {
-    /// Session id, unique beginning, @, a path, or -
+    /// Session id, unique prefix, @, a path, or -
     session: SessionName,
-    /// Go on before a missing record with the one that was written before it
+    /// Connect each gap to the record that was written before it
     #[arg(long)]
     bridge: bool,
 }
+
+const EXAMPLES: &str = "\
+Examples:
+  scrollback tree @
+  scrollback tree 3f8a --json";
 
 pub(crate) fn run(args: &TreeArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let named = name::resolve(&args.session, global, ctx)?;
@@ -33,8 +39,8 @@ pub(crate) fn run(args: &TreeArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         return Ok(if view.records.is_empty() { ExitCode::from(super::FOUND_PROBLEMS) } else { ExitCode::SUCCESS });
     }
     if session.records().len() == 0 {
-        let failure = Failure::new(FailureKind::NotFound, format!("{} holds no record", session.path().display()));
-        return Err(failure.hint("`scrollback doctor` tells what is in it"));
+        let failure = Failure::new(FailureKind::NotFound, format!("{}: no records", session.path().display()));
+        return Err(failure.hint("run `scrollback doctor FILE` for details"));
     }
     ctx.page(0);
     ctx.writing(|ctx, out| outline::draw(&session, ctx, out))?;

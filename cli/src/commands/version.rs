@@ -1,4 +1,4 @@
-//! `--version`: prints the version of the program, and what it can read.
+//! `--version`: prints the version of the program; with `--json` also the dialects.
 
 use std::process::ExitCode;
 

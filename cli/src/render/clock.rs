@@ -1,9 +1,9 @@
-//! Times as people say them: "2 h ago", "3d", a date.
+//! Times for people: "2 h ago", or a date.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// How long ago, in few letters.
+/// How long ago, in few characters.
 pub(crate) fn ago(at: Timestamp, now: Timestamp) -> String {
     let seconds = now.as_second() - at.as_second();
     let (count, unit) = match seconds {
@@ -29,16 +29,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ages_are_said_in_the_largest_unit_that_fits() {
+    fn an_age_uses_the_largest_unit_that_fits() {
         let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
-        let content = |text: &str| ago(text.parse().unwrap(), now);
-        assert_eq!(content("2026-11-15T11:59:30Z"), "just now");
-        assert_eq!(content("2026-11-15T11:55:00Z"), "5 min ago");
-        assert_eq!(content("2026-11-14T13:00:00Z"), "23 h ago");
-        assert_eq!(content("2026-11-10T12:00:00Z"), "5 d ago");
-        assert_eq!(content("2026-10-15T12:00:00Z"), "4 w ago");
-        assert_eq!(content("2026-02-15T12:00:00Z"), "9 mo ago");
-        assert_eq!(content("2020-02-15T12:00:00Z"), "6 y ago");
-        assert_eq!(content("2026-11-16T12:00:00Z"), "in the future");
+        let age = |text: &str| ago(text.parse().unwrap(), now);
+        assert_eq!(age("2026-11-15T11:59:30Z"), "just now");
+        assert_eq!(age("2026-11-15T11:55:00Z"), "5 min ago");
+        assert_eq!(age("2026-11-14T13:00:00Z"), "23 h ago");
+        assert_eq!(age("2026-11-10T12:00:00Z"), "5 d ago");
+        assert_eq!(age("2026-10-15T12:00:00Z"), "4 w ago");
+        assert_eq!(age("2026-02-15T12:00:00Z"), "9 mo ago");
+        assert_eq!(age("2020-02-15T12:00:00Z"), "6 y ago");
+        assert_eq!(age("2026-11-16T12:00:00Z"), "in the future");
     }
 }

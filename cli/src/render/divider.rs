@@ -1,4 +1,4 @@
-//! Lines across the page: gaps, compactions, rewinds, restores, failures.
+//! Dividers between messages: gaps, compactions, rewinds, restores and errors.
 
 use serde_json::Value;
 
@@ -6,11 +6,12 @@ use super::plural;
 use crate::terminal::paint::Paint;
 use crate::terminal::{Look, clean, markdown, width};
 
-/// A line of `─` with words in it.
-pub(crate) fn rule(words: &str, look: &Look) -> String {
-    let words = width::fit(&clean::line(words), width::of(&clean::line(words)).min(look.width.saturating_sub(8)));
-    let left = look.width.saturating_sub(width::of(words.trim_end()) + 6);
-    let line = format!("── {} {}", words.trim_end(), "─".repeat(left.clamp(2, 40)));
+/// A line of `─` with a text in it.
+pub(crate) fn rule(text: &str, look: &Look) -> String {
+    let text = clean::line(text);
+    let text = width::fit(&text, width::of(&text).min(look.width.saturating_sub(8)));
+    let left = look.width.saturating_sub(width::of(text.trim_end()) + 6);
+    let line = format!("── {} {}", text.trim_end(), "─".repeat(left.clamp(2, 40)));
     Paint { colour: look.colour }.dim(&line)
 }
 
@@ -29,17 +30,17 @@ pub(crate) fn of_part(kind: &str, data: &Value, look: &Look) -> Option<String> {
             let trigger = if text("trigger").is_empty() { String::new() } else { format!(" ({})", text("trigger")) };
             let summary = markdown::render(text("summary"), &Look { width: look.width.saturating_sub(2), ..*look });
             let summary: String = summary.lines().map(|line| format!("  {line}\n")).collect();
-            let what = format!("compacted{trigger}{tokens}; the model sees this from here on");
+            let what = format!("compacted{trigger}{tokens}; the model continues with this summary");
             format!("{}\n{summary}", rule(&what, look))
         }
         "rewind" => {
-            let from = if text("from").is_empty() { String::new() } else { format!(", left {}", short(text("from"))) };
+            let from = if text("from").is_empty() { String::new() } else { format!(" from {}", short(text("from"))) };
             let reason = if text("reason").is_empty() { String::new() } else { format!(": {}", text("reason")) };
-            format!("{}\n", rule(&format!("rewound to {}{from}{reason}", short(text("to"))), look))
+            format!("{}\n", rule(&format!("rewound{from} to {}{reason}", short(text("to"))), look))
         }
         "restore" => {
             let files = data.get("files").and_then(Value::as_array).map_or(0, Vec::len);
-            let what = format!("{} put back to {}", plural(files as u64, "file"), short(text("target")));
+            let what = format!("{} restored to {}", plural(files as u64, "file"), short(text("target")));
             format!("{}\n", rule(&what, look))
         }
         "error" => {
@@ -50,7 +51,7 @@ pub(crate) fn of_part(kind: &str, data: &Value, look: &Look) -> Option<String> {
     })
 }
 
-/// Enough of an id to find it again.
+/// The first characters of an id, enough to name it.
 pub(crate) fn short(id: &str) -> String {
     id.chars().take(8).collect()
 }

@@ -1,4 +1,4 @@
-//! JSON for a stream that may be a terminal: what could act there is written as an escape, which is the same JSON.
+//! JSON that is safe on a terminal: control characters are written as escapes, which mean the same.
 
 use std::io;
 
@@ -10,15 +10,15 @@ use crate::terminal::clean;
 
 /// Writes a value over many lines.
 pub(crate) fn pretty(out: &mut dyn io::Write, value: &impl Serialize) -> serde_json::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(out, Inert(PrettyFormatter::new())))
+    value.serialize(&mut Serializer::with_formatter(out, Escaping(PrettyFormatter::new())))
 }
 
 /// Writes a value in one line.
 pub(crate) fn compact(out: &mut dyn io::Write, value: &impl Serialize) -> serde_json::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(out, Inert(CompactFormatter)))
+    value.serialize(&mut Serializer::with_formatter(out, Escaping(CompactFormatter)))
 }
 
-/// A list whose elements are made one by one while they are written, so that it is never in memory as a whole.
+/// A list whose elements are produced while they are written: it is never in memory as a whole.
 pub(crate) struct Streamed<Elements>(pub(crate) Elements);
 
 impl<Elements, Each, Element, Error> Serialize for Streamed<Elements>
@@ -37,10 +37,10 @@ where
     }
 }
 
-/// A formatter whose strings cannot act on a terminal.
-struct Inert<F>(F);
+/// A formatter that escapes control characters in strings.
+struct Escaping<F>(F);
 
-macro_rules! as_before {
+macro_rules! delegate {
     ($($method:ident($($arg:ident: $type:ty),*);)*) => {$(
         fn $method<W: ?Sized + io::Write>(&mut self, out: &mut W $(, $arg: $type)*) -> io::Result<()> {
             self.0.$method(out $(, $arg)*)
@@ -48,10 +48,10 @@ macro_rules! as_before {
     )*};
 }
 
-impl<F: Formatter> Formatter for Inert<F> {
+impl<F: Formatter> Formatter for Escaping<F> {
     fn write_string_fragment<W: ?Sized + io::Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
         let mut written = 0;
-        for (at, c) in fragment.char_indices().filter(|(_, c)| clean::acts(*c)) {
+        for (at, c) in fragment.char_indices().filter(|(_, c)| clean::is_active(*c)) {
             out.write_all(&fragment.as_bytes()[written..at])?;
             for unit in c.encode_utf16(&mut [0; 2]) {
                 write!(out, "\\u{unit:04x}")?;
@@ -61,7 +61,7 @@ impl<F: Formatter> Formatter for Inert<F> {
         out.write_all(&fragment.as_bytes()[written..])
     }
 
-    as_before! {
+    delegate! {
         begin_array();
         end_array();
         begin_array_value(first: bool);
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_act_is_escaped_and_means_the_same() {
+    fn control_characters_are_escaped_and_mean_the_same() {
         let text = "\u{9b}2J \u{202e}x\u{200b} \u{7f} é 日 \u{e0041}";
         let mut out = Vec::new();
         compact(&mut out, &text).unwrap();

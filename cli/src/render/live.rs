@@ -1,4 +1,4 @@
-//! Messages while they grow: of each update only what is new.
+//! Messages that grow: prints only what is new in each update.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -11,14 +11,14 @@ use super::tool;
 use crate::ctx::Ctx;
 use crate::terminal::Look;
 
-/// What was printed of a session.
+/// What has been printed of a session.
 #[derive(Default)]
 pub(crate) struct Live {
     shown: HashMap<String, Vec<Shown>>,
-    /// The message that stands last on the screen.
+    /// The message that was printed last.
     last: Option<String>,
     after_tool: bool,
-    /// The file was rewritten: what goes was not taken back by somebody.
+    /// Whether the file was rewritten: then a removed message was not rewound.
     pub(crate) rewritten: bool,
     todos: Option<Value>,
 }
@@ -26,13 +26,13 @@ pub(crate) struct Live {
 /// A part that was printed.
 struct Shown {
     part: u64,
-    /// Of a text: how long it was, and what.
+    /// For a text: its length and its hash.
     text: Option<(usize, u64)>,
 }
 
 impl Live {
-    /// Forgets messages that were taken back, so that they are new if they come again; and tells how many.
-    pub(crate) fn taken_back(&mut self, ids: &[String]) -> Option<usize> {
+    /// Forgets removed messages, so that they are new if they come again, and returns how many; `None` if nothing is to be printed.
+    pub(crate) fn removed(&mut self, ids: &[String]) -> Option<usize> {
         self.last = None;
         if self.rewritten {
             return None;
@@ -41,19 +41,19 @@ impl Live {
         Some(ids.len())
     }
 
-    /// Something else was printed since: the next part needs its header again.
+    /// Another session was printed since: the next part needs its header again.
     pub(crate) fn interrupted(&mut self) {
         self.last = None;
     }
 
-    /// What is new in a message; nothing when all of it was printed.
+    /// What is new in a message; empty if all of it was printed.
     pub(crate) fn news(&mut self, message: &Message, ctx: &Ctx, detail: Detail, look: Look) -> String {
         let mut renderer = Renderer::within(ctx, detail, look);
         renderer.todos = self.todos.take();
         let known = self.shown.remove(&message.id);
-        let goes_on = self.last.as_ref() == Some(&message.id);
+        let is_continued = self.last.as_ref() == Some(&message.id);
         let mut out = String::new();
-        self.after_tool &= goes_on;
+        self.after_tool &= is_continued;
         for (at, part) in message.parts.iter().enumerate() {
             let before = known.as_ref().and_then(|known| known.get(at));
             let Some(fresh) = fresh(part, before) else { continue };
@@ -64,7 +64,7 @@ impl Live {
             if text.is_empty() {
                 continue;
             }
-            // Calls in a row stand together; prose has air around it.
+            // An empty line before each part, except between tool calls.
             let is_tool = matches!(part, Part::Tool(_));
             if !(is_tool && self.after_tool) {
                 out.push('\n');
@@ -80,19 +80,19 @@ impl Live {
             return out;
         }
         self.last = Some(message.id.clone());
-        if goes_on { out } else { format!("\n{}{out}", renderer.header(message)) }
+        if is_continued { out } else { format!("\n{}{out}", renderer.header(message)) }
     }
 }
 
-/// What of a part was not printed yet.
+/// The piece of a part that has not been printed.
 fn fresh(part: &Part, before: Option<&Shown>) -> Option<Part> {
     let Some(before) = before else { return Some(part.clone()) };
     if before.part == hash(part) {
         return None;
     }
-    if let (Part::Text(text), Some((length, words))) = (part, before.text)
+    if let (Part::Text(text), Some((length, printed))) = (part, before.text)
         && let Some((old, new)) = text.text.split_at_checked(length)
-        && hash_of(old) == words
+        && hash_of(old) == printed
     {
         return (!new.is_empty()).then(|| Part::text(new));
     }

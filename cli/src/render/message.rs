@@ -1,4 +1,4 @@
-//! A message: who, when, and its parts.
+//! A message: its header and its parts.
 
 use scrollback::model::message::{DataPart, Message, Part, Role};
 use serde_json::Value;
@@ -13,11 +13,11 @@ use crate::terminal::{Look, clean, markdown};
 /// How messages are shown.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Detail {
-    /// Tool calls and thinking opened.
+    /// Unfolds tool calls and thinking.
     pub(crate) full: bool,
 }
 
-/// Renders messages one after another, and remembers what need not be said again.
+/// Renders messages one after another, and remembers what need not be repeated.
 pub(crate) struct Renderer<'a> {
     ctx: &'a Ctx,
     look: Look,
@@ -34,12 +34,12 @@ impl<'a> Renderer<'a> {
         Renderer::within(ctx, detail, ctx.prose())
     }
 
-    /// Renders with less room than there is.
+    /// Renders in a narrower space.
     pub(crate) fn within(ctx: &'a Ctx, detail: Detail, look: Look) -> Renderer<'a> {
         Renderer { ctx, look, detail, todos: None }
     }
 
-    /// Renders a message, with what stands under it.
+    /// Renders a message, with lines such as reactions under it.
     pub(crate) fn message(&mut self, message: &Message, under: &[String]) -> String {
         let mut out = self.header(message);
         let mut after_tool = false;
@@ -55,7 +55,7 @@ impl<'a> Renderer<'a> {
             if text.is_empty() {
                 continue;
             }
-            // Calls in a row stand together; prose has air around it.
+            // An empty line before each part, except between tool calls.
             let is_tool = matches!(part, Part::Tool(_));
             let stands_alone = !is_tool || !after_tool;
             if stands_alone && !out.ends_with("\n\n") {
@@ -73,20 +73,21 @@ impl<'a> Renderer<'a> {
         out
     }
 
-    /// Who said it, and when.
+    /// The author, the time and the id.
     pub(crate) fn header(&self, message: &Message) -> String {
         let paint = self.paint();
-        let told = |key: &str| message.metadata.as_ref().and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
-        let who = format!("▌ {}", reaction::who(message));
-        let who = match message.role {
-            Role::User => paint.cyan(&who),
-            Role::Assistant => paint.green(&who),
-            Role::System => paint.yellow(&who),
+        let metadata =
+            |key: &str| message.metadata.as_ref().and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
+        let author = format!("▌ {}", reaction::author(message));
+        let author = match message.role {
+            Role::User => paint.cyan(&author),
+            Role::Assistant => paint.green(&author),
+            Role::System => paint.yellow(&author),
         };
-        let when = told("timestamp").and_then(|at| at.parse().ok()).map(|at| clock::stamp(at, &self.ctx.zone));
+        let when = metadata("timestamp").and_then(|at| at.parse().ok()).map(|at| clock::stamp(at, &self.ctx.zone));
         let id = divider::short(&message.id);
         let about: Vec<String> = when.into_iter().chain([id]).collect();
-        format!("{who}  {}\n", paint.dim(&about.join(" · ")))
+        format!("{author}  {}\n", paint.dim(&about.join(" · ")))
     }
 
     pub(crate) fn part(&self, part: &Part) -> String {
@@ -111,7 +112,7 @@ impl<'a> Renderer<'a> {
             Part::Data(data) => self.data(data),
             Part::Other(value) => {
                 let kind = value.get("type").and_then(Value::as_str).unwrap_or("?");
-                self.aside(&format!("[a part of unknown kind {kind:?}; --json shows it]"))
+                self.aside(&format!("[part of unknown type {kind:?}; --json shows it]"))
             }
         }
     }
@@ -157,7 +158,7 @@ impl<'a> Renderer<'a> {
             _ => String::new(),
         };
         let known: Vec<&str> =
-            [media_type, &size].into_iter().filter(|word| !matches!(*word, "" | "unknown")).collect();
+            [media_type, &size].into_iter().filter(|fact| !matches!(*fact, "" | "unknown")).collect();
         let name = if name.is_empty() { "file" } else { name };
         let about = if known.is_empty() { String::new() } else { format!(" ({})", known.join(", ")) };
         self.aside(&format!("⎘ {name}{about}"))
@@ -171,7 +172,7 @@ impl<'a> Renderer<'a> {
         format!("  {}\n", self.paint().dim(text))
     }
 
-    /// The task list, when it is not what it was.
+    /// The task list, if it changed.
     pub(crate) fn todos(&mut self, message: &Message) -> String {
         let todos = message.metadata.as_ref().and_then(|metadata| metadata.get("todos")).cloned();
         let (Some(todos), true) = (&todos, todos != self.todos && todos.is_some()) else { return String::new() };
@@ -194,12 +195,12 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// The text that is no answer but tells why there is none: the last one of a message that failed, unless a part says it.
+/// The position of the error text: the last text of a failed message, unless another part describes the error.
 fn failure(message: &Message) -> Option<usize> {
     let failed = message.metadata.as_ref().is_some_and(|metadata| metadata.get("error") == Some(&Value::Bool(true)));
-    let says = |part: &Part| matches!(part, Part::Data(data) if data.kind == "error");
+    let is_error = |part: &Part| matches!(part, Part::Data(data) if data.kind == "error");
     let last = message.parts.iter().rposition(|part| matches!(part, Part::Text(_)));
-    last.filter(|_| failed && !message.parts.iter().any(says))
+    last.filter(|_| failed && !message.parts.iter().any(is_error))
 }
 
 fn indent(text: &str) -> String {

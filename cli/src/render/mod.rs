@@ -1,4 +1,4 @@
-//! Sessions for a terminal.
+//! Sessions, messages, trees and tables as text, and JSON that is safe on a terminal.
 
 pub(crate) mod clock;
 pub(crate) mod divider;

@@ -1,6 +1,6 @@
-//! The tree of a session with lines.
+//! The tree of a session, one line per record.
 //!
-//! The newest branch runs straight down; what left it is drawn beside it, before it goes on:
+//! The newest branch goes straight down; other branches are drawn beside it, where they start:
 //!
 //! ```text
 //! │ q   user       What is two and two?
@@ -9,7 +9,7 @@
 //! ● b   assistant  It depends.
 //! ```
 //!
-//! Beside the newest branch the larger child goes straight on, so that no tree is drawn deeper than its logarithm.
+//! Elsewhere the largest child continues straight, so that the depth of the drawing is logarithmic.
 
 use std::io::Write;
 
@@ -27,9 +27,9 @@ use crate::terminal::{clean, width};
 pub(crate) fn draw(session: &Session, ctx: &Ctx, out: &mut dyn Write) -> Result<(), Failure> {
     let outline = Outline::new(session, ctx);
     let roots: Vec<usize> = (0..outline.records.len())
-        .filter(|at| outline.parents[*at].is_none() && outline.belongs_to_the_tree(*at))
+        .filter(|at| outline.parents[*at].is_none() && outline.is_drawn(*at))
         .collect();
-    // What is waiting to be drawn: a record, the lines to its left, and whether it left its parent's line.
+    // A record to draw, the lines to its left, and whether it starts a branch.
     let mut waiting: Vec<(usize, String, bool)> =
         roots.into_iter().rev().map(|root| (root, String::new(), false)).collect();
     while let Some((at, left, forked)) = waiting.pop() {
@@ -38,7 +38,7 @@ pub(crate) fn draw(session: &Session, ctx: &Ctx, out: &mut dyn Write) -> Result<
         waiting.extend(straight.map(|straight| (straight, left.clone(), false)));
         waiting.extend(aside.into_iter().map(|child| (child, format!("{left}│ "), true)));
     }
-    outline.beside(out)
+    outline.count_others(out)
 }
 
 struct Outline<'a> {
@@ -46,7 +46,7 @@ struct Outline<'a> {
     records: Vec<RecordRef<'a>>,
     parents: Vec<Option<usize>>,
     children: Vec<Vec<usize>>,
-    /// Records below each, itself included.
+    /// The size of each record's subtree.
     sizes: Vec<u64>,
     on_branch: Vec<bool>,
     heads: Vec<Option<HeadKind>>,
@@ -73,25 +73,24 @@ impl<'a> Outline<'a> {
         Outline { ctx, records, parents, children, sizes, on_branch, heads }
     }
 
-    /// Side records are counted below the tree, unless something hangs on them.
-    fn belongs_to_the_tree(&self, at: usize) -> bool {
+    /// Side records are only counted, unless they have children.
+    fn is_drawn(&self, at: usize) -> bool {
         !self.records[at].is_side() || !self.children[at].is_empty() || self.heads[at].is_some()
     }
 
-    /// The child that goes straight on, and the others in file order.
+    /// The child that continues straight, and the others in reverse order, for the stack.
     fn children(&self, at: usize) -> (Option<usize>, Vec<usize>) {
-        let children = self.children[at].iter().copied().filter(|child| self.belongs_to_the_tree(*child));
+        let children = self.children[at].iter().copied().filter(|child| self.is_drawn(*child));
         let mut children: Vec<usize> = children.collect();
-        let weight = |at: &usize| (self.on_branch[*at] && self.follows(*at), self.sizes[*at], *at);
+        let weight = |at: &usize| (self.on_branch[*at] && self.leads_to_head(*at), self.sizes[*at], *at);
         let Some(straight) = children.iter().copied().max_by_key(weight) else { return (None, children) };
         children.retain(|child| *child != straight);
-        // The stack turns them round.
         children.reverse();
         (Some(straight), children)
     }
 
-    /// Whether the newest branch goes on below; a result that was only pulled in is no way.
-    fn follows(&self, at: usize) -> bool {
+    /// Whether the newest branch continues below; it does not below a tool result beside its parent chain.
+    fn leads_to_head(&self, at: usize) -> bool {
         self.heads[at] == Some(HeadKind::Main) || self.children[at].iter().any(|child| self.on_branch[*child])
     }
 
@@ -125,19 +124,19 @@ impl<'a> Outline<'a> {
         let when = row.at.map(|at| clock::stamp(at, &self.ctx.zone)).unwrap_or_default();
         let used = width::of(left) + 2 + 8 + 1 + 11 + 1 + width::of(head);
         let room = self.ctx.look.width.saturating_sub(used + 19).max(12);
-        let words = clean::line(&words(&row)).into_owned();
-        let words = width::fit(&words, room.min(width::of(&words))).trim_end().to_owned();
-        let words = if row.on_branch { paint.bold(&words) } else { words };
+        let text = clean::line(&text(&row)).into_owned();
+        let text = width::fit(&text, room.min(width::of(&text))).trim_end().to_owned();
+        let text = if row.on_branch { paint.bold(&text) } else { text };
         let when = if self.ctx.look.width > 90 { paint.dim(&format!("{when:<18}")) } else { String::new() };
-        let line = format!("{left}{mark} {} {} {when} {words}{}", paint.cyan(&id), paint.dim(&kind), paint.green(head));
+        let line = format!("{left}{mark} {} {} {when} {text}{}", paint.cyan(&id), paint.dim(&kind), paint.green(head));
         writeln!(out, "{}", line.trim_end())?;
         Ok(())
     }
 
-    /// What has no place in the tree, counted.
-    fn beside(&self, out: &mut dyn Write) -> Result<(), Failure> {
+    /// Counts the records that are not drawn.
+    fn count_others(&self, out: &mut dyn Write) -> Result<(), Failure> {
         let mut counts: Vec<(&str, usize)> = Vec::new();
-        for at in (0..self.records.len()).filter(|at| !self.belongs_to_the_tree(*at)) {
+        for at in (0..self.records.len()).filter(|at| !self.is_drawn(*at)) {
             let kind = self.records[at].kind().name();
             match counts.iter_mut().find(|(known, _)| *known == kind) {
                 Some((_, count)) => *count += 1,
@@ -146,13 +145,13 @@ impl<'a> Outline<'a> {
         }
         if !counts.is_empty() {
             let counts: Vec<String> = counts.iter().map(|(kind, count)| plural(*count as u64, kind)).collect();
-            writeln!(out, "{}", self.ctx.paint().dim(&format!("beside the tree: {}", counts.join(", "))))?;
+            writeln!(out, "{}", self.ctx.paint().dim(&format!("outside the tree: {}", counts.join(", "))))?;
         }
         Ok(())
     }
 }
 
-/// How many records hang below each, without recursion: leaves first.
+/// The size of each subtree, leaves first, without recursion.
 fn sizes(parents: &[Option<usize>], children: &[Vec<usize>]) -> Vec<u64> {
     let mut sizes = vec![1; parents.len()];
     let mut open: Vec<usize> = children.iter().map(Vec::len).collect();
@@ -169,8 +168,8 @@ fn sizes(parents: &[Option<usize>], children: &[Vec<usize>]) -> Vec<u64> {
     sizes
 }
 
-/// What a record says, in a line.
-fn words(row: &TreeRow) -> String {
+/// A record as one line of text.
+fn text(row: &TreeRow) -> String {
     let calls: Vec<&str> = row.tool_calls.iter().map(|call| call.name.as_str()).collect();
     let failed = row.tool_results.iter().any(|result| result.is_error);
     let mark = match row.kind {

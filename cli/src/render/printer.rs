@@ -22,9 +22,9 @@ use crate::terminal::{Look, clean, width};
 pub(crate) enum Form {
     /// As a transcript; `named` puts the session before each line.
     Text { detail: Detail, named: bool },
-    /// As JSON, one object a line.
+    /// As JSON, one object per line.
     Updates,
-    /// As chunks, one a line.
+    /// As chunks, one per line.
     Chunks,
 }
 
@@ -32,29 +32,29 @@ pub(crate) struct Printer {
     form: Form,
     sdk: Sdk,
     chunks: Chunks,
-    /// What was printed of each session.
+    /// What has been printed of each session.
     live: HashMap<String, Live>,
-    /// The session under which each message of a place was printed: a file may become another session's.
+    /// For each place, the session that each message was printed under: a file may come to belong to another session.
     session_of: HashMap<String, HashMap<String, String>>,
-    /// The session under which each place was last printed.
-    called: HashMap<String, String>,
+    /// The session that each place was last printed under.
+    session_at: HashMap<String, String>,
     /// The place that was printed last.
     last: Option<String>,
     /// Why each file could not be read, so that it is reported once.
     failed: HashMap<String, String>,
 }
 
-/// What a session is printed under.
+/// The session that an update belongs to.
 #[derive(Clone, Copy)]
 pub(crate) struct Label<'a> {
     pub(crate) id: &'a str,
-    /// The session that it is a sub-agent's work for.
+    /// The session that started it, if it is a sub-agent's.
     pub(crate) parent: Option<&'a str>,
     pub(crate) place: &'a str,
 }
 
 impl Label<'_> {
-    /// A short name for a person.
+    /// A short name for people.
     fn name(&self) -> String {
         let short = |id: &str| clean::line(&divider::short(id)).into_owned();
         match self.parent {
@@ -64,13 +64,13 @@ impl Label<'_> {
     }
 }
 
-/// The columns of a session's name before a line.
+/// The width of a session's name before a line.
 const NAME_COLUMNS: usize = 8;
 
 impl Printer {
     pub(crate) fn new(form: Form, sdk: Sdk) -> Printer {
-        let (live, session_of, called, failed) = Default::default();
-        Printer { form, sdk, chunks: Chunks::new(sdk), live, session_of, called, last: None, failed }
+        let (live, session_of, session_at, failed) = Default::default();
+        Printer { form, sdk, chunks: Chunks::new(sdk), live, session_of, session_at, last: None, failed }
     }
 
     /// Looks at a file and prints what is new.
@@ -98,14 +98,14 @@ impl Printer {
         let place = place(&source);
         let label = Label { id: &id, parent: parent.as_deref(), place: &place };
         if let Some(change) = look.change {
-            // A file that is back may not show yet which session it is.
-            let called = self.called.get(&place).cloned().unwrap_or_else(|| id.clone());
-            self.change(Label { id: &called, ..label }, &path, change, ctx)?;
+            // A file that has just been created may not contain its session id yet.
+            let known = self.session_at.get(&place).cloned().unwrap_or_else(|| id.clone());
+            self.change(Label { id: &known, ..label }, &path, change, ctx)?;
         }
         if look.updates.iter().any(|update| matches!(update, Update::Message(_))) {
-            self.called.insert(place.clone(), id.clone());
+            self.session_at.insert(place.clone(), id.clone());
         }
-        // The messages of a rewritten file were printed already, and those that it lacks were not taken back by anybody.
+        // The messages of a rewritten file are printed already, and missing ones are not a rewind.
         self.live.entry(place.clone()).or_default().rewritten = look.change.is_some();
         self.updates(label, look.updates, ctx)
     }
@@ -115,7 +115,7 @@ impl Printer {
         let (from, to) = (place(from), place(to));
         self.live.remove(&from).map(|live| self.live.insert(to.clone(), live));
         self.session_of.remove(&from).map(|session_of| self.session_of.insert(to.clone(), session_of));
-        self.called.remove(&from).map(|called| self.called.insert(to.clone(), called));
+        self.session_at.remove(&from).map(|session| self.session_at.insert(to.clone(), session));
         if self.last.as_ref() == Some(&from) {
             self.last = Some(to);
         }
@@ -127,13 +127,13 @@ impl Printer {
             return print(&json!({"type": "file", "session": label.id, "path": path, "change": change}), ctx);
         }
         ctx.out.flush()?;
-        let words = match change {
+        let what = match change {
             Change::Gone => "does not exist; waiting for it.",
             Change::Appeared => "exists now.",
             Change::Rewritten => "was rewritten.",
             Change::Replaced => "was replaced by another file.",
         };
-        ctx.note(&format!("{path} {words}"))
+        ctx.note(&format!("{path} {what}"))
     }
 
     /// Prints the updates of a session.
@@ -169,7 +169,7 @@ impl Printer {
         Ok(())
     }
 
-    /// A message is removed from the session under which it was printed.
+    /// A removed message belongs to the session that it was printed under.
     fn as_json(&mut self, label: Label<'_>, update: Update) -> Vec<Value> {
         let session_of = self.session_of.entry(label.place.to_owned()).or_default();
         let removed = |session: &str, ids: Vec<String>| json!({"type": "removed", "session": session, "ids": ids});
@@ -216,17 +216,16 @@ impl Printer {
         }
         let text = match update {
             Update::Message(message) => live.news(&message, ctx, detail, look),
-            Update::Removed(ids) => live.taken_back(&ids).map_or_else(String::new, |count| {
-                let words = format!("went back: {} left behind", plural(count as u64, "message"));
-                format!("\n{}\n", divider::rule(&words, &look))
+            Update::Removed(ids) => live.removed(&ids).map_or_else(String::new, |count| {
+                let what = format!("rewound: {} left this branch", plural(count as u64, "message"));
+                format!("\n{}\n", divider::rule(&what, &look))
             }),
         };
         if text.is_empty() {
             return Ok(());
         }
         if !named && elsewhere && self.last.is_some() {
-            let words = format!("session {}", label.name());
-            writeln!(ctx.out, "\n{}", divider::rule(&words, &look))?;
+            writeln!(ctx.out, "\n{}", divider::rule(&format!("session {}", label.name()), &look))?;
         }
         self.last = Some(label.place.to_owned());
         if !named {
@@ -246,7 +245,7 @@ fn place(source: &Source) -> String {
     format!("{}#{}", source.path.to_string_lossy(), source.key.as_deref().unwrap_or_default())
 }
 
-/// Prints a value in one line.
+/// Prints a value on one line.
 fn print(value: &impl serde::Serialize, ctx: &mut Ctx) -> Result<(), Failure> {
     json::compact(&mut ctx.out, value)?;
     writeln!(ctx.out)?;

@@ -1,5 +1,6 @@
-//! Reactions, put under the messages that they answer. Of one person's reactions to a message the last counts, and one
-//! without emojis takes them back.
+//! Reactions, shown under the messages that they belong to.
+//!
+//! The last reaction of a person to a message counts; one without emojis removes it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -11,31 +12,31 @@ use serde_json::Value;
 use super::divider::short;
 use crate::failure::Failure;
 
-/// More people with one opinion than this are counted, not named.
+/// A line names this many people and counts the rest.
 const PEOPLE_NAMED: usize = 12;
 
-/// What a `data-reaction` part says.
+/// A `data-reaction` part.
 pub(crate) struct Reaction<'a> {
     target: &'a str,
     emojis: Vec<&'a str>,
 }
 
 impl<'a> Reaction<'a> {
-    /// Nothing where it names no message or lists no emojis.
+    /// `None` if it names no message or has no list of emojis.
     fn read(data: &'a Value) -> Option<Reaction<'a>> {
         let target = data.get("message_id")?.as_str()?;
         let emojis = data.get("emojis")?.as_array()?.iter().filter_map(Value::as_str).collect();
         Some(Reaction { target, emojis })
     }
 
-    /// One that stands by itself, because its message is not shown.
+    /// A reaction whose message is not shown.
     pub(crate) fn alone(data: &Value) -> String {
         match Reaction::read(data) {
             Some(Reaction { target, emojis }) if emojis.is_empty() => {
-                format!("takes back the reaction to {}", short(target))
+                format!("removed the reaction to {}", short(target))
             }
             Some(Reaction { target, emojis }) => format!("{} on {}", emojis.join(" "), short(target)),
-            None => format!("[a reaction to nothing: {data}]"),
+            None => format!("[invalid reaction: {data}]"),
         }
     }
 }
@@ -43,9 +44,9 @@ impl<'a> Reaction<'a> {
 /// The reactions of a transcript.
 #[derive(Default)]
 pub(crate) struct Reactions {
-    /// Under each message: emojis with the people who reacted so.
+    /// For each message: emojis, with the people who chose them.
     under: BTreeMap<usize, Vec<(String, Vec<String>)>>,
-    /// Messages that are nothing but such a reaction.
+    /// Messages that are only reactions.
     placed: HashSet<usize>,
 }
 
@@ -57,7 +58,7 @@ impl Reactions {
         shown: Range<usize>,
     ) -> Result<Reactions, Failure> {
         let only_reacts = |at: usize| {
-            // An agent's reactions in a row are one message.
+            // Consecutive reactions of an agent are one message.
             let mut records = conversation.records(at).peekable();
             records.peek().is_some() && records.all(|record| record.is_reaction())
         };
@@ -70,7 +71,7 @@ impl Reactions {
             messages.extend(conversation.records(at).map(|record| (record.id().into_owned(), at)));
         }
         let mut placed = HashSet::new();
-        // The order tells which of a person's reactions is the last.
+        // The order decides which reaction of a person is the last.
         let (mut last, mut order) = (HashMap::<(usize, String), (usize, String)>::new(), 0);
         for at in reacting {
             let Some(message) = conversation.message(at).transpose()? else { continue };
@@ -81,19 +82,19 @@ impl Reactions {
             placed.insert(at);
             for (target, reaction) in targets.into_iter().zip(reactions.into_iter().flatten()) {
                 order += 1;
-                last.insert((target, who(&message)), (order, reaction.emojis.join(" ")));
+                last.insert((target, author(&message)), (order, reaction.emojis.join(" ")));
             }
         }
         let mut last: Vec<_> = last.into_iter().filter(|(_, (_, emojis))| !emojis.is_empty()).collect();
         last.sort_by_key(|(_, (at, _))| *at);
         let mut under: BTreeMap<usize, Vec<(String, Vec<String>)>> = BTreeMap::new();
         let mut rows: HashMap<(usize, String), usize> = HashMap::new();
-        for ((target, who), (_, emojis)) in last {
+        for ((target, person), (_, emojis)) in last {
             let lines = under.entry(target).or_default();
             let row = *rows.entry((target, emojis.clone())).or_insert(lines.len());
             match lines.get_mut(row) {
-                Some((_, people)) => people.push(who),
-                None => lines.push((emojis, vec![who])),
+                Some((_, people)) => people.push(person),
+                None => lines.push((emojis, vec![person])),
             }
         }
         Ok(Reactions { under, placed })
@@ -116,22 +117,22 @@ impl Reactions {
     }
 }
 
-/// What a message's reactions say; nothing in the place of one that cannot be read.
+/// The reactions of a message; `None` for one that cannot be read.
 fn of(message: &Message) -> Vec<Option<Reaction<'_>>> {
-    let content = message.parts.iter().filter_map(|part| match part {
+    let reactions = message.parts.iter().filter_map(|part| match part {
         Part::Data(data) if data.kind == "reaction" => Some(Reaction::read(&data.data)),
         _ => None,
     });
-    content.collect()
+    reactions.collect()
 }
 
-/// Who says a message.
-pub(crate) fn who(message: &Message) -> String {
-    let told = |key: &str| message.metadata.as_ref().and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
-    let who = match message.role {
-        Role::User => told("sender").unwrap_or("you"),
-        Role::Assistant => told("model").unwrap_or("assistant"),
-        Role::System => told("sender").unwrap_or("system"),
+/// The author of a message.
+pub(crate) fn author(message: &Message) -> String {
+    let metadata = |key: &str| message.metadata.as_ref().and_then(|metadata| metadata.get(key)).and_then(Value::as_str);
+    let author = match message.role {
+        Role::User => metadata("sender").unwrap_or("you"),
+        Role::Assistant => metadata("model").unwrap_or("assistant"),
+        Role::System => metadata("sender").unwrap_or("system"),
     };
-    who.to_owned()
+    author.to_owned()
 }

@@ -1,12 +1,12 @@
-//! Aligned columns that fit the terminal: some keep their width, some give way.
+//! Aligned columns that fit the terminal: some keep their width, some shrink.
 
 use crate::terminal::paint::Paint;
 use crate::terminal::width;
 
-/// Two spaces between columns are enough to tell them apart.
+/// The space between columns.
 const GAP: &str = "  ";
 
-/// What a column shrinks to when nothing else can be left out: a letter or two and the mark of the cut.
+/// The least width of a shrinking column when no column can be left out: a few letters and `…`.
 const LEAST_COLUMNS: usize = 4;
 
 pub(crate) struct Table {
@@ -16,10 +16,10 @@ pub(crate) struct Table {
 
 pub(crate) struct Column {
     title: &'static str,
-    /// The least it shrinks to, when it shrinks at all.
+    /// The least width, if the column shrinks.
     least: Option<usize>,
     right: bool,
-    /// Left out when there is no room, the greatest first; 0 stays.
+    /// Left out if there is no room, highest first; 0 stays.
     spare: u8,
 }
 
@@ -36,13 +36,13 @@ impl Column {
         Column { title, least: None, right: true, spare: 0 }
     }
 
-    /// Says how soon the column may be left out.
+    /// Sets how soon the column may be left out.
     pub(crate) fn spare(self, spare: u8) -> Column {
         Column { spare, ..self }
     }
 }
 
-/// Clean text, and how it is painted once its width is settled.
+/// Clean text, and how it is painted once its width is known.
 pub(crate) struct Cell {
     text: String,
     brush: fn(Paint, &str) -> String,
@@ -63,7 +63,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// The table, each line ended by LF. A column that is empty in every row is left out.
+    /// The lines of the table. A column that is empty in every row is left out.
     pub(crate) fn render(&self, columns: usize, paint: Paint) -> String {
         let mut used: Vec<usize> =
             (0..self.columns.len()).filter(|at| self.rows.iter().any(|row| !row[*at].text.is_empty())).collect();
@@ -114,7 +114,7 @@ impl Table {
         self.squeezed(widths, used, columns, |least| least)
     }
 
-    /// The widest that may shrink gives way first, until all fit or none can.
+    /// Shrinks the widest shrinking column until all fit or none can shrink.
     fn squeezed(
         &self,
         mut widths: Vec<usize>,
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_align_and_the_widest_gives_way() {
+    fn columns_align_and_the_widest_shrinks() {
         let mut table = Table::new(vec![
             Column::fixed("ID"),
             Column::shrinking("TITLE", 5),

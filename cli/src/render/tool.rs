@@ -1,4 +1,4 @@
-//! A tool call: one line, or with `--full` all of it.
+//! A tool call: one line, or all of it with `--full`.
 
 use scrollback::model::message::{ToolPart, ToolState};
 use serde_json::Value;
@@ -6,48 +6,46 @@ use serde_json::Value;
 use crate::terminal::paint::Paint;
 use crate::terminal::{Look, clean, width};
 
-/// The arguments that say most, in the order in which they are looked for.
-const TELLING: [&str; 11] =
+/// The arguments that identify a call best, the best first.
+const KEY_ARGUMENTS: [&str; 11] =
     ["command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description", "name", "id"];
 
-/// What is shown of a large output even with `--full`: beyond it, `--json` and `--raw` have it all.
+/// `--full` shows this much of an output; `--json` and `--raw` print all of it.
 const OUTPUT_LIMIT_CHARS: usize = 100_000;
 
-/// One line: how it went, the tool, what it was given.
+/// One line: outcome, tool, input.
 pub(crate) fn folded(call: &ToolPart, look: &Look) -> String {
-    let (mark, words) = outcome(call);
-    line(call, mark, &words, look) + &child(call, look)
+    let (mark, note) = outcome(call);
+    line(call, mark, &note, look) + &child(call, look)
 }
 
-/// The same of a call whose result may still come.
+/// One line for a call whose result may still come.
 pub(crate) fn running(call: &ToolPart, look: &Look) -> String {
     line(call, '…', "", look)
 }
 
-fn line(call: &ToolPart, mark: char, words: &str, look: &Look) -> String {
+fn line(call: &ToolPart, mark: char, note: &str, look: &Look) -> String {
     let paint = Paint { colour: look.colour };
     let name = clean::line(&call.name).into_owned();
-    let words = clean::line(words).into_owned();
-    let given = clean::line(&given(call.input())).into_owned();
-    let for_words = width::of(&words).min(look.width / 3);
-    let room = look
-        .width
-        .saturating_sub(4 + width::of(&name) + 2 + if words.is_empty() { 0 } else { for_words + 3 });
-    let given = width::fit(&given, room.min(width::of(&given)));
+    let note = clean::line(note).into_owned();
+    let input = clean::line(&input_summary(call.input())).into_owned();
+    let for_note = width::of(&note).min(look.width / 3);
+    let room = look.width.saturating_sub(4 + width::of(&name) + 2 + if note.is_empty() { 0 } else { for_note + 3 });
+    let input = width::fit(&input, room.min(width::of(&input)));
     let mut line = format!("  {} {}", mark_painted(mark, paint), paint.bold(&name));
-    if !given.trim().is_empty() {
-        line += &format!("  {}", given.trim_end());
+    if !input.trim().is_empty() {
+        line += &format!("  {}", input.trim_end());
     }
-    if !words.is_empty() {
-        line += &paint.dim(&format!(" → {}", width::fit(&words, for_words).trim_end()));
+    if !note.is_empty() {
+        line += &paint.dim(&format!(" → {}", width::fit(&note, for_note).trim_end()));
     }
     line + "\n"
 }
 
-/// Everything: the arguments and what came back.
+/// All of it: input and output.
 pub(crate) fn open(call: &ToolPart, look: &Look) -> String {
     let paint = Paint { colour: look.colour };
-    let (mark, words) = outcome(call);
+    let (mark, note) = outcome(call);
     let mut out = format!("  {} {}", mark_painted(mark, paint), paint.bold(&call.name));
     out += &format!("  {}\n{}", paint.dim(&call.call_id), child(call, look));
     if let Some(input) = call.input().filter(|input| !input.is_null()) {
@@ -55,8 +53,8 @@ pub(crate) fn open(call: &ToolPart, look: &Look) -> String {
     }
     match call.output() {
         Some(output) => out + &format!("  {}\n", paint.dim("→")) + &block(&pretty(output), paint),
-        None if words.is_empty() => out,
-        None => out + &block(&format!("→ {words}"), paint),
+        None if note.is_empty() => out,
+        None => out + &block(&format!("→ {note}"), paint),
     }
 }
 
@@ -74,9 +72,9 @@ fn child(call: &ToolPart, look: &Look) -> String {
 
 fn outcome(call: &ToolPart) -> (char, String) {
     match &call.state {
-        ToolState::InputStreaming { .. } => ('…', "still being written".to_owned()),
+        ToolState::InputStreaming { .. } => ('…', "incomplete input".to_owned()),
         ToolState::InputAvailable { .. } => ('…', "no result".to_owned()),
-        ToolState::ApprovalRequested { .. } => ('?', "waits for approval".to_owned()),
+        ToolState::ApprovalRequested { .. } => ('?', "waiting for approval".to_owned()),
         ToolState::ApprovalResponded { approval, .. } => {
             ('?', if approval.approved == Some(false) { "refused".to_owned() } else { "approved, not run".to_owned() })
         }
@@ -98,12 +96,12 @@ fn mark_painted(mark: char, paint: Paint) -> String {
     }
 }
 
-/// What tells most of a call's arguments, in a line.
-pub(crate) fn given(input: Option<&Value>) -> String {
+/// The most important argument of a call, or all of them, as one line.
+pub(crate) fn input_summary(input: Option<&Value>) -> String {
     match input {
         Some(Value::Object(input)) => {
-            let telling = TELLING.iter().find_map(|key| input.get(*key)).and_then(Value::as_str);
-            telling.map_or_else(|| compact(&Value::Object(input.clone())), str::to_owned)
+            let key_argument = KEY_ARGUMENTS.iter().find_map(|key| input.get(*key)).and_then(Value::as_str);
+            key_argument.map_or_else(|| compact(&Value::Object(input.clone())), str::to_owned)
         }
         Some(Value::String(text)) => text.clone(),
         Some(Value::Null) | None => String::new(),

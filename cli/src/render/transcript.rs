@@ -1,4 +1,4 @@
-//! A branch for a person: what the session is, then its messages, with the gaps between them.
+//! A branch for people: a header, then the messages, with a divider at each gap.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -19,28 +19,29 @@ pub(crate) struct Transcript<'a> {
     pub(crate) session: &'a Session,
     pub(crate) branch: &'a Branch<'a>,
     pub(crate) conversation: &'a Conversation<'a, 'a>,
-    /// The messages asked for.
+    /// The requested messages.
     pub(crate) range: Range<usize>,
     pub(crate) detail: Detail,
 }
 
-/// What the requests cost, as far as it is known.
+/// The token counts that are known.
 fn tokens(usage: Usage) -> String {
-    let told = |count: Option<u64>, noun: &str| count.map(|count| format!("{count} {noun}"));
-    let of_which = usage.reasoning.filter(|reasoning| *reasoning > 0);
-    let output = match of_which.map(|reasoning| format!("out, {reasoning} of them thinking")) {
-        Some(noun) => told(usage.output, &noun),
-        None => told(usage.output, "out"),
-    };
-    let written = told(usage.cache_write.filter(|count| *count > 0), "written to the cache");
-    let counts = [told(usage.input, "in"), output, told(usage.cache_read, "cached"), written];
+    let counted = |count: Option<u64>, what: &str| count.map(|count| format!("{count} {what}"));
+    let thinking = usage.reasoning.filter(|count| *count > 0).map(|count| format!(" ({count} thinking)"));
+    let output = format!("out{}", thinking.unwrap_or_default());
+    let counts = [
+        counted(usage.input, "in"),
+        counted(usage.output, &output),
+        counted(usage.cache_read, "from cache"),
+        counted(usage.cache_write.filter(|count| *count > 0), "to cache"),
+    ];
     counts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 impl Transcript<'_> {
-    /// Writes the title and some of the messages.
+    /// Writes the header and some of the messages.
     pub(crate) fn write(&self, range: Range<usize>, ctx: &Ctx, out: &mut dyn Write) -> Result<(), Failure> {
-        out.write_all(self.title(ctx)?.as_bytes())?;
+        out.write_all(self.header(ctx)?.as_bytes())?;
         let look = ctx.prose();
         if range.start > 0 || !self.session.whole() {
             let first = self.conversation.records(range.start).next().map(|record| record.id().into_owned());
@@ -65,35 +66,35 @@ impl Transcript<'_> {
         Ok(())
     }
 
-    /// What is missing, and the way to what came before it.
+    /// What is missing, and how to see what came before.
     fn gap(&self, gap: &Gap<'_>) -> String {
         let missing = divider::short(gap.missing_parent.as_str());
         if gap.child.is_in_a_cycle() {
-            return format!("gap: the session begins in {missing}, which begins in this one");
+            return format!("gap: the session starts in {missing}, which starts in this one");
         }
         if let Some(to) = gap.bridged_to {
-            return format!("gap: {missing} is missing; bridged to {}", divider::short(&to.id()));
+            return format!("gap: record {missing} is missing; bridged to {}", divider::short(&to.id()));
         }
         let island = self.session.heads().find(|head| head.kind == HeadKind::Island);
-        let way = island.map(|head| format!("; what came before: --head {}", divider::short(&head.record.id())));
+        let earlier = island.map(|head| format!("; earlier messages: --head {}", divider::short(&head.record.id())));
         let what = if gap.child.has_missing_base() { "session" } else { "record" };
-        format!("gap: the {what} {missing} is missing{}", way.unwrap_or_default())
+        format!("gap: {what} {missing} is missing{}", earlier.unwrap_or_default())
     }
 
-    /// What the session is: its title, and as many facts to a line as fit.
-    fn title(&self, ctx: &Ctx) -> Result<String, Failure> {
+    /// The title and the facts of the session, as many per line as fit.
+    fn header(&self, ctx: &Ctx) -> Result<String, Failure> {
         let row = self.session.row()?;
         let paint = ctx.paint();
         let mut facts = vec![row.dialect, row.id.0];
         facts.extend(row.project);
         facts.extend(row.git_branch);
         facts.extend(row.state.map(|state| state.name().to_owned()));
-        facts.extend(row.usage.map(tokens));
+        facts.extend(row.usage.map(|usage| format!("tokens: {}", tokens(usage))));
         let of_branch = self.session.usage_of(self.branch).filter(|_| self.session.whole());
         facts.extend(
             of_branch
                 .filter(|usage| Some(*usage) != row.usage)
-                .map(|usage| format!("this branch {}", tokens(usage))),
+                .map(|usage| format!("this branch: {}", tokens(usage))),
         );
         facts.extend(row.parent_session.map(|parent| format!("sub-agent of {}", divider::short(parent.as_str()))));
         facts.extend(row.forked_from.map(|origin| format!("fork of {}", divider::short(origin.as_str()))));

@@ -1,4 +1,4 @@
-//! Where a named session is: a file, rows of a database, or bytes that were piped in; and reading it from there.
+//! Where a named session is (a file, rows of a database, or piped bytes), and how it is read from there.
 
 use std::fs;
 use std::io::Read;
@@ -16,7 +16,7 @@ use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 
-/// The most that may be piped in: it is kept in memory.
+/// Piped input is kept in memory.
 const PIPE_LIMIT_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
 /// Where a named session is.
@@ -71,10 +71,8 @@ fn read_all(from: impl Read) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     from.take(PIPE_LIMIT_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > PIPE_LIMIT_BYTES {
-        let message = format!("more than {PIPE_LIMIT_BYTES} bytes were piped in");
-        return Err(
-            Failure::new(FailureKind::Usage, message).hint("name the file instead: files are read piece by piece")
-        );
+        let message = format!("the piped input is larger than {PIPE_LIMIT_BYTES} bytes");
+        return Err(Failure::new(FailureKind::Usage, message).hint("name the file instead of piping it"));
     }
     Ok(bytes)
 }

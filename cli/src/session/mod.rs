@@ -1,4 +1,4 @@
-//! From what was typed to a session: which sessions are in scope, which one is named, reading it, and writing to it.
+//! From arguments to a session: which sessions are in scope, which one is named, reading it, and writing to it.
 
 pub(crate) mod located;
 pub(crate) mod name;

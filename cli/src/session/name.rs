@@ -1,4 +1,4 @@
-//! Finds the session and the record that were named, and words why there is none.
+//! Finds the session and the record that an argument names, and explains why there is none.
 
 use scrollback::model::error::Error;
 use scrollback::session::{RecordRef, Session};
@@ -17,7 +17,7 @@ pub(crate) struct Named {
     pub(crate) record: Option<String>,
 }
 
-/// Finds the session that was named. Files that cannot be read on the way are warned about.
+/// Finds the session that was named. Prints a warning for each file that cannot be read.
 pub(crate) fn resolve(name: &SessionName, global: &Global, ctx: &mut Ctx) -> Result<Named, Failure> {
     let (places, scope) = (scope::places(global, ctx)?, scope::scope(global, ctx)?);
     let mut unreadable = Vec::new();
@@ -39,7 +39,7 @@ pub(crate) fn record<'s>(session: &'s Session, name: &str) -> Result<RecordRef<'
     session.find(name).map_err(|error| match error {
         Error::NoRecord(_) => {
             let message = format!("no record {name:?} in session {}", session.id());
-            Failure::new(FailureKind::NotFound, message).hint("`scrollback tree SESSION` shows every record")
+            Failure::new(FailureKind::NotFound, message).hint("run `scrollback tree SESSION` to see every record")
         }
         error => error.into(),
     })
@@ -50,24 +50,25 @@ impl From<NameError> for Failure {
         let message = error.to_string();
         let (kind, hint) = match error {
             NameError::Read(error) => return error.into(),
-            NameError::NotFound(_) => (FailureKind::NotFound, "`scrollback list --all` shows every id".to_owned()),
+            NameError::NotFound(_) => (FailureKind::NotFound, "run `scrollback list --all` to see every id".to_owned()),
             NameError::Ambiguous { matches, .. } => (FailureKind::Usage, longer_names(&matches)),
-            NameError::Malformed(_) => {
-                (FailureKind::Usage, "@ is the newest session of this project, @~1 the one before it".to_owned())
-            }
+            NameError::Malformed(_) => (
+                FailureKind::Usage,
+                "use @ for the newest session of this project, @~1 for the one before it".to_owned(),
+            ),
             NameError::TooFew { hidden: 0, .. } => {
-                (FailureKind::NotFound, "`scrollback --demo list` shows the bundled demo sessions".to_owned())
+                (FailureKind::NotFound, "run `scrollback --demo list` to see the bundled demo sessions".to_owned())
             }
             NameError::TooFew { hidden, .. } => {
                 (FailureKind::NotFound, format!("{} in other projects: add --all", plural(hidden as u64, "session")))
             }
             NameError::NotASession(_) => {
-                let hint = "name a file in it; `scrollback list --store DIR` lists a store";
+                let hint = "name a file in it, or run `scrollback list --store DIR` to list a store";
                 (FailureKind::Usage, hint.to_owned())
             }
             NameError::InFile { file, count, .. } => {
                 let kind = if count == 0 { FailureKind::NotFound } else { FailureKind::Usage };
-                (kind, format!("`scrollback list --store {}` shows every id", file.display()))
+                (kind, format!("run `scrollback list --store {}` to see every id", file.display()))
             }
         };
         Failure::new(kind, message).hint(hint)
@@ -84,6 +85,6 @@ fn longer_names(matches: &[Match]) -> String {
     };
     let names: Vec<String> = matches.iter().take(LISTED).map(name).collect();
     let more = if matches.len() > LISTED { ", …" } else { "" };
-    let how = if same_id { "name it by its path" } else { "use a longer prefix" };
+    let how = if same_id { "use its path" } else { "use a longer prefix" };
     format!("{how}: {}{more}", names.join(", "))
 }

@@ -1,4 +1,4 @@
-//! Which sessions a command looks at: those of this project, unless an option widens or narrows that.
+//! Which sessions a command uses: those of this project, unless an option changes that.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -22,13 +22,13 @@ pub(crate) struct Found {
     pub(crate) rows: Vec<(SessionRow, Source)>,
     /// How many belong to other projects.
     pub(crate) hidden: usize,
-    /// How many files and folders could not be read; each was warned about.
+    /// How many files and folders could not be read; each has been reported.
     pub(crate) unreadable: usize,
-    /// The project, unless every project counts.
+    /// The project, unless every project is in scope.
     pub(crate) project: Option<PathBuf>,
 }
 
-/// Describes the sessions in scope.
+/// Finds and describes the sessions in scope.
 pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Found, Failure> {
     let (places, scope) = (places(global, ctx)?, scope(global, ctx)?);
     let (sources, mut unreadable) = readable(places.sources(), ctx)?;
@@ -43,17 +43,17 @@ pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Foun
     Ok(Found { rows: selected.sessions, hidden: selected.hidden, unreadable, project: selected.project })
 }
 
-/// Where sessions are looked for.
+/// Where to look for sessions.
 pub(crate) fn places(global: &Global, ctx: &Ctx) -> Result<Places, Failure> {
     let store = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
     if let Some(store) = store.as_ref().filter(|store| !store.is_dir() && !store.is_file()) {
         let failure = Failure::new(FailureKind::Usage, format!("{}: no such directory", store.display()));
-        return Err(failure.hint("--store takes the directory above the agent's sessions directory, or a database"));
+        return Err(failure.hint("use the folder above an agent's sessions, such as ~/.codex, or a database"));
     }
     Ok(Places { home: ctx.home.clone(), store, dialect: dialect(global)? })
 }
 
-/// Which sessions of those places count.
+/// Which sessions of those places are in scope.
 pub(crate) fn scope(global: &Global, ctx: &Ctx) -> Result<Scope, Failure> {
     let project = match &global.project {
         Some(dir) => ProjectScope::Of(dir.clone()),
@@ -75,14 +75,14 @@ pub(crate) fn dialect(global: &Global) -> Result<Option<&'static dyn Dialect>, F
     })
 }
 
-/// The sources that can be read; each error is warned about once, and counted.
+/// The sources that can be read. Each error is reported once, and counted.
 pub(crate) fn readable(found: Vec<Result<Source, Error>>, ctx: &mut Ctx) -> Result<(Vec<Source>, usize), Failure> {
     let (mut sources, mut warned) = (Vec::new(), HashSet::new());
     for source in found {
         match source {
             Ok(source) => sources.push(source),
             Err(error) => {
-                // Several layouts share a folder, and each reports that it cannot be read.
+                // Layouts that share a folder report the same error.
                 if warned.insert(error.to_string()) {
                     ctx.warn(&error.into())?;
                 }
@@ -100,7 +100,7 @@ fn time(text: Option<&str>, flag: &str, ctx: &Ctx) -> Result<Option<Timestamp>, 
     })
 }
 
-/// A progress bar for a person who waits; none for a pipe or a short list.
+/// A progress bar on a terminal, unless the list is short.
 fn progress(ctx: &Ctx, sessions: u64, depth: Depth) -> indicatif::ProgressBar {
     const WORTH_A_BAR: u64 = 200;
     let wanted = ctx.err_on_terminal && (depth == Depth::Whole || sessions > WORTH_A_BAR);

@@ -1,4 +1,4 @@
-//! The session that a command writes to, with its store; and the place of a new one.
+//! The session that a command writes to, with its store; and the store of a new session.
 
 use std::path::PathBuf;
 
@@ -21,10 +21,10 @@ use crate::session::name;
 pub(crate) struct Writable {
     pub(crate) source: Source,
     pub(crate) session: Session,
-    /// The record that was named with it.
+    /// The record that was named after `#`.
     pub(crate) record: Option<String>,
     host: Host,
-    /// The store.
+    /// The folder of its store.
     root: PathBuf,
 }
 
@@ -51,13 +51,13 @@ impl Writable {
     pub(crate) fn find(name: &SessionName, global: &Global, ctx: &mut Ctx) -> Result<Writable, Failure> {
         let named = name::resolve(name, global, ctx)?;
         let Located::Source(source) = named.located else {
-            let failure = Failure::new(FailureKind::Usage, "piped input cannot be written to");
+            let failure = Failure::new(FailureKind::Usage, "cannot write to piped input");
             return Err(failure.hint("name a session or its file"));
         };
         Writable::of(*source, named.record, global, ctx)
     }
 
-    /// Reads a session that was found.
+    /// Reads the session of a source.
     pub(crate) fn of(
         source: Source,
         record: Option<String>,
@@ -80,7 +80,7 @@ impl Writable {
         Ok(Store::open(self.source.dialect, &self.root, self.host.clone())?)
     }
 
-    /// The same store, with the version of another agent.
+    /// The same store; new records name this agent as their writer.
     pub(crate) fn store_for(&self, agent: Option<&str>) -> Result<Store, Failure> {
         let mut host = self.host.clone();
         if let Some(agent) = agent {
@@ -94,7 +94,7 @@ impl Writable {
         Done { session: self.session.id().to_string(), record, path: self.source.path.clone() }
     }
 
-    /// Its id.
+    /// The id of the session.
     pub(crate) fn id(&self) -> String {
         self.session.id().to_string()
     }
@@ -137,14 +137,12 @@ pub(crate) fn place_for(
 pub(crate) fn with_whom(dialect: &dyn Dialect, jid: Option<&str>) -> Result<Option<String>, Failure> {
     let misuse = |message: &str, hint: &str| Err(Failure::new(FailureKind::Usage, message).hint(hint));
     match (is_with_somebody(dialect), jid) {
-        (true, None) => misuse("no person or room was named", "add --jid JID"),
+        (true, None) => misuse("a Fluux session needs a person or a room", "add --jid JID"),
         (true, Some(jid)) => match bare_jid(jid) {
             Ok(jid) => Ok(Some(jid)),
             Err(why) => misuse(&why, "a JID looks like alice@example.com"),
         },
-        (false, Some(_)) => {
-            misuse("--jid is only for sessions of Fluux Agent", "use --dialect fluux, or leave out --jid")
-        }
+        (false, Some(_)) => misuse("--jid works only with Fluux Agent", "use --dialect fluux, or leave out --jid"),
         (false, None) => Ok(None),
     }
 }

@@ -1,7 +1,7 @@
-//! Makes untrusted text harmless on a terminal, by showing what would act or hide.
+//! Makes untrusted text harmless on a terminal: control characters and hidden characters become visible.
 //!
-//! A control that has a picture is shown as it (`␛`), every other one by its number (`\u{202e}`).
-//! All other characters are kept. Cleaning twice is cleaning once.
+//! A control character that has a symbol is shown as it (`␛`), every other one as an escape (`\u{202e}`).
+//! All other characters stay. Cleaning clean text changes nothing.
 
 use std::borrow::Cow;
 
@@ -17,8 +17,8 @@ pub(crate) fn text(text: &str) -> Cow<'_, str> {
     clean(text, Whitespace { line_end: "\n", tab: "    " })
 }
 
-/// Whether a character does something to a terminal, or hides in it.
-pub(crate) fn acts(c: char) -> bool {
+/// Whether a character controls a terminal, or is hidden.
+pub(crate) fn is_active(c: char) -> bool {
     c.is_control() || is_hidden(c)
 }
 
@@ -30,12 +30,12 @@ struct Whitespace {
 const JOINER: char = '\u{200d}';
 
 fn clean(text: &str, whitespace: Whitespace) -> Cow<'_, str> {
-    let suspicious = |c: char| acts(c) || c == JOINER || is_variation_selector(c);
+    let suspicious = |c: char| is_active(c) || c == JOINER || is_variation_selector(c);
     if !text.chars().any(suspicious) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
-    // A line end is one cluster even as `\r\n`; an emoji with all its joiners is one, too.
+    // `\r\n` is one cluster, and so is an emoji with its joiners.
     for cluster in text.graphemes(true) {
         match cluster {
             "\n" | "\r\n" => out.push_str(whitespace.line_end),
@@ -51,9 +51,9 @@ fn push_cluster(out: &mut String, cluster: &str) {
     let mut chars = cluster.chars().peekable();
     while let Some(c) = chars.next() {
         let shown_as_is = match c {
-            // Inside a cluster the segmentation has already checked that an emoji stands before the joiner.
+            // The segmentation has checked that an emoji precedes the joiner.
             JOINER => before.is_some() && chars.peek().copied().is_some_and(is_joined_emoji),
-            // One selector chooses a glyph; a run of them is a place to hide bytes.
+            // One selector chooses a glyph; a run of them can hide bytes.
             _ if is_variation_selector(c) => before.is_some_and(|b| !is_variation_selector(b)),
             _ => !c.is_control() && !is_hidden(c),
         };
@@ -75,10 +75,10 @@ fn push_visibly(out: &mut String, c: char) {
     }
 }
 
-/// Characters that steer the layout or are not seen: format characters, fillers, default ignorables.
+/// Characters that change the layout or are invisible: format characters, fillers, default ignorables.
 ///
 /// Arabic number signs and the like are format characters by category, but have a glyph: they stay.
-/// The joiner and the variation selectors depend on their neighbours and are judged elsewhere.
+/// The joiner and the variation selectors depend on their neighbours: see `push_cluster`.
 fn is_hidden(c: char) -> bool {
     matches!(
         u32::from(c),
@@ -104,7 +104,7 @@ fn is_variation_selector(c: char) -> bool {
     matches!(u32::from(c), 0x180b..=0x180d | 0x180f | 0xfe00..=0xfe0f | 0xe_0100..=0xe_01ef)
 }
 
-/// What may follow a joiner in an emoji sequence: a pictograph, but no skin tone.
+/// What may follow a joiner in an emoji sequence: a pictograph, but not a skin tone.
 fn is_joined_emoji(c: char) -> bool {
     matches!(u32::from(c), 0x2190..=0x2bff | 0x1_f000..=0x1_f3fa | 0x1_f400..=0x1_faff)
 }
@@ -123,12 +123,12 @@ mod tests {
     }
 
     #[test]
-    fn controls_become_pictures_or_numbers() {
+    fn controls_become_symbols_or_escapes() {
         insta::assert_snapshot!(line("\0\u{1b}[31m\u{7}\u{8}\u{7f}\r\u{9b}2J\u{85}"), @r"␀␛[31m␇␈␡␍\u{9b}2J\u{85}");
     }
 
     #[test]
-    fn hidden_and_turning_characters_are_named() {
+    fn hidden_and_bidi_characters_are_escaped() {
         insta::assert_snapshot!(
             line("a\u{202e}b\u{2066}c\u{200b}d\u{feff}e\u{ad}f\u{2028}g\u{e0041}h\u{61c}i\u{200c}"),
             @r"a\u{202e}b\u{2066}c\u{200b}d\u{feff}e\u{ad}f\u{2028}g\u{e0041}h\u{61c}i\u{200c}"
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_tabs_follow_the_place() {
+    fn line_ends_and_tabs_depend_on_the_place() {
         assert_eq!(line("a\r\nb\nc\td"), "a b c d");
         assert_eq!(text("a\r\nb\nc\td"), "a\nb\nc    d");
         assert_eq!(text("a\rb"), "a␍b");
@@ -169,7 +169,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_active_is_left_and_nothing_is_left_to_clean(source in any::<String>()) {
+        fn clean_text_has_no_active_characters_and_stays_as_it_is(source in any::<String>()) {
             let once = text(&source);
             prop_assert!(!once.chars().any(|c| (c.is_control() && c != '\n') || is_hidden(c)));
             prop_assert_eq!(&*text(&once), &*once);

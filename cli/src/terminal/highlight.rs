@@ -1,4 +1,4 @@
-//! Colours for code, in the terminal's own eight, so that light and dark backgrounds both work.
+//! Colours for code: the terminal's own eight, which suit light and dark backgrounds.
 
 use std::sync::LazyLock;
 
@@ -9,14 +9,13 @@ use two_face::theme::EmbeddedThemeName;
 
 use super::styled::Run;
 
-/// Larger blocks stay plain: the grammars do well under a megabyte a second, and nobody reads a block this long
-/// for its colours.
+/// Larger blocks stay plain: the grammars parse well under a megabyte per second.
 const MAX_BLOCK_BYTES: usize = 64 * 1024;
 
-/// The work that one text may cost, see [`Budget`]: some 200 KiB of ordinary code, a second or two at worst.
+/// The limit for one text, see [`Budget`]: about 200 KiB of ordinary code, one or two seconds at worst.
 const MAX_WORK: usize = 16 << 20;
 
-/// A line costs its length, and the grammars' worst lines the square of it. Up to this length the first counts more.
+/// A line costs its length, and with the worst grammars its square; up to this length, the former is more.
 const ORDINARY_LINE_BYTES: usize = 64;
 
 static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_newlines);
@@ -24,7 +23,7 @@ static SYNTAXES: LazyLock<SyntaxSet> = LazyLock::new(two_face::syntax::extra_new
 static THEME: LazyLock<highlighting::Theme> =
     LazyLock::new(|| two_face::theme::extra().get(EmbeddedThemeName::Ansi).clone());
 
-/// The styles of a block of clean code; none if the language is not known or the block too much work.
+/// The styles of a block of clean code; `None` if the language is unknown or the block is too large.
 pub(super) fn runs(code: &str, language: &str, budget: &mut Budget) -> Option<Vec<Run>> {
     if code.len() > MAX_BLOCK_BYTES {
         return None;
@@ -49,7 +48,7 @@ pub(super) fn runs(code: &str, language: &str, budget: &mut Budget) -> Option<Ve
     Some(runs)
 }
 
-/// What is left of the work that one text may cost.
+/// The work that highlighting one text may still cost.
 pub(super) struct Budget(usize);
 
 impl Budget {

@@ -1,4 +1,4 @@
-//! The text inside a block while it is read: its marks, its links, and what they look like.
+//! The text of a block while it is parsed: marks, links, and their styles.
 
 use std::mem::take;
 
@@ -21,12 +21,12 @@ pub(super) struct Inline<'a> {
 }
 
 impl<'a> Inline<'a> {
-    /// No text yet, and no open mark.
+    /// An empty text.
     pub(super) fn new(colour: bool) -> Self {
         Self { text: Styled::default(), strong: 0, emphasis: 0, strikethrough: 0, links: Vec::new(), colour }
     }
 
-    /// Enters a mark, or hands back the block that starts here.
+    /// Opens a mark, or returns the block that starts here.
     pub(super) fn start(&mut self, tag: Tag<'a>) -> Option<Tag<'a>> {
         match tag {
             Tag::Emphasis => self.emphasis += 1,
@@ -42,7 +42,7 @@ impl<'a> Inline<'a> {
         None
     }
 
-    /// Leaves a mark, or hands back the block that ends here.
+    /// Closes a mark, or returns the block that ends here.
     pub(super) fn end(&mut self, tag: TagEnd) -> Option<TagEnd> {
         match tag {
             TagEnd::Emphasis => self.emphasis -= 1,
@@ -58,7 +58,7 @@ impl<'a> Inline<'a> {
         None
     }
 
-    /// Headings are strong as a whole.
+    /// Makes the following text bold, as in headings.
     pub(super) fn start_strong(&mut self) {
         self.strong += 1;
     }
@@ -85,7 +85,7 @@ impl<'a> Inline<'a> {
         self.text.push_line_end();
     }
 
-    /// The text so far; the next starts empty.
+    /// Takes the text and starts a new one.
     pub(super) fn take(&mut self) -> Styled {
         take(&mut self.text)
     }

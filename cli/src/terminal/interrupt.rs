@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM.
+//! Handles Ctrl-C and SIGTERM.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,7 +1,7 @@
-//! Markdown for the terminal. Markdown never fails: whatever is not markup is text.
+//! Renders Markdown for a terminal, event by event, without recursion.
 //!
-//! Events are taken one by one, without recursion. Raw HTML is shown as it was written, links with their
-//! address, images by their description. Without colour, the marks of code and strikethrough stay.
+//! Raw HTML is shown as text, links with their address, images by their description.
+//! Without colour, the marks of code and strikethrough stay.
 
 use std::mem::take;
 
@@ -22,10 +22,10 @@ pub(super) const OPTIONS: Options = Options::ENABLE_TABLES
     .union(Options::ENABLE_STRIKETHROUGH)
     .union(Options::ENABLE_TASKLISTS);
 
-/// The parser's time grows with depth times lines. Nobody nests this deep; such a text is shown as it was written.
+/// The parser's time grows with depth times lines: a text with deeper nesting is shown unrendered.
 const MAX_MARKERS_PER_LINE: usize = 256;
 
-/// Renders Markdown as lines, each ended by a newline.
+/// Renders Markdown as lines that end with a newline.
 ///
 /// No line is wider than `look.width`, or [`super::MIN_COLUMNS`] if that is more.
 pub(crate) fn render(source: &str, look: &Look) -> String {
@@ -57,9 +57,9 @@ struct Writer<'a> {
     inline: Inline<'a>,
     /// Open lists: the next number, if they have numbers.
     lists: Vec<Option<u64>>,
-    /// The code or HTML that is being read.
+    /// The code or HTML of the open block.
     literal: String,
-    /// The first line of the fence that is being read.
+    /// The language of the open code block.
     language: Option<CowStr<'a>>,
     table: Option<Table>,
     budget: highlight::Budget,
@@ -87,7 +87,7 @@ impl<'a> Writer<'a> {
             Event::FootnoteReference(label) => self.inline.push(&format!("[^{label}]")),
             Event::TaskListMarker(done) => self.inline.push(if done { "[x] " } else { "[ ] " }),
             Event::Rule => self.write_rule(),
-            // Not asked for in OPTIONS.
+            // Not enabled in OPTIONS.
             Event::InlineMath(text) | Event::DisplayMath(text) => self.inline.push(&text),
         }
     }

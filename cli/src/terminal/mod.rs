@@ -1,7 +1,7 @@
-//! Text for a terminal: cleaning what strangers wrote, measuring it, and Markdown.
+//! Text on a terminal: cleaning untrusted text, measuring it, Markdown, colours, the pager.
 //!
-//! Every string of a transcript passes [`clean`] before it is printed. Only SGR sequences made here leave this
-//! module, each reset before its line ends, so a pager may cut anywhere.
+//! Every text from a session passes [`clean`] before it is printed. The only escape sequences are SGR styles made here,
+//! each reset before its line ends, so that a pager may cut anywhere.
 
 pub(crate) mod clean;
 pub(crate) mod interrupt;
@@ -9,6 +9,7 @@ pub(crate) mod markdown;
 pub(crate) mod pager;
 pub(crate) mod paint;
 pub(crate) mod width;
+pub(crate) mod wrap;
 
 mod highlight;
 mod inline;
@@ -16,19 +17,18 @@ mod page;
 mod preview;
 mod styled;
 mod table;
-mod wrap;
 
 #[cfg(test)]
 mod tests;
 
-/// How the text should look, decided once per run from the terminal and the flags.
+/// Width and colour of the output, decided once per run from the terminal and the options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Look {
-    /// Display columns of a line; fewer than [`MIN_COLUMNS`] count as that many.
+    /// Display columns of a line, at least [`MIN_COLUMNS`].
     pub(crate) width: usize,
-    /// Whether colours and other SGR styles are written. Without them no escape byte is.
+    /// Whether SGR styles are written. Without them the output has no escape byte.
     pub(crate) colour: bool,
 }
 
-/// The narrowest layout: half of it holds the longest list number (`999999999. `), the other half some text.
+/// The narrowest layout: half for the longest list number (`999999999. `), half for text.
 pub(crate) const MIN_COLUMNS: usize = 24;

@@ -1,7 +1,6 @@
-//! The lines written so far and the margin that the next one gets: quote bars, list markers, indents.
+//! The lines written so far and the margin of the next one: quote bars, list markers, indents.
 //!
-//! However deep the nesting, the margin is at most [`MAX_LEVELS`] deep and half of the line wide.
-//! Deeper levels stand where the deepest one that fits would.
+//! The margin has at most [`MAX_LEVELS`] levels and takes at most half of the line; deeper levels replace the innermost.
 
 use std::ops::Range;
 
@@ -10,23 +9,23 @@ use anstyle::Style;
 use super::styled::Styled;
 use super::{Look, MIN_COLUMNS, width, wrap};
 
-/// Deeper nesting is not told apart by eye, and each level takes room from the text.
+/// Each level takes room from the text.
 const MAX_LEVELS: usize = 12;
 
 const DIM: Style = Style::new().dimmed();
 
-/// Finished lines, and what surrounds the next.
+/// Finished lines, and the margin of the next one.
 pub(super) struct Page {
     out: String,
     columns: usize,
     colour: bool,
     margins: Vec<Margin>,
-    /// For every open level the margins that had to make room for it.
+    /// For each open level, the margins that it replaces.
     displaced: Vec<Vec<Margin>>,
     gap: bool,
 }
 
-/// What one level puts before each of its lines. All of it is of the same width.
+/// What one level puts before each of its lines, always of the same width.
 pub(super) struct Margin {
     /// Shown once, before the first line.
     first: Option<String>,
@@ -41,7 +40,7 @@ impl Margin {
         Self { first: Some(marker), rest: " ".repeat(columns), columns }
     }
 
-    /// The same before every line.
+    /// The same text before every line.
     pub(super) fn bar(bar: &str) -> Self {
         Self { first: None, rest: bar.to_owned(), columns: width::of(bar) }
     }
@@ -63,13 +62,13 @@ impl Page {
         }
     }
 
-    /// Enters a level; what was asked for by [`Self::end_block`] happens outside of it.
+    /// Opens a level. An empty line due from [`Self::end_block`] comes before it.
     pub(super) fn open(&mut self, margin: Margin) {
         self.write_gap();
         let mut displaced = Vec::new();
         while self.margins.len() >= MAX_LEVELS || self.indent() + margin.columns > self.columns / 2 {
             let Some(mut outer) = self.margins.pop() else { break };
-            // It comes back when this level closes, which is too late for its marker.
+            // It returns when this level closes, too late for its marker.
             outer.first = None;
             displaced.push(outer);
         }
@@ -77,7 +76,7 @@ impl Page {
         self.margins.push(margin);
     }
 
-    /// Leaves the level entered last. A marker that no text followed gets a line of its own.
+    /// Closes the last level. A marker without text gets its own line.
     pub(super) fn close(&mut self) {
         if self.margins.last().is_some_and(|margin| margin.first.is_some()) {
             self.line(&Styled::default(), 0..0);
@@ -106,7 +105,7 @@ impl Page {
         }
     }
 
-    /// Writes one line, as it is.
+    /// Writes one line, unwrapped.
     pub(super) fn line(&mut self, text: &Styled, range: Range<usize>) {
         self.write_gap();
         let margin: String = self
@@ -121,12 +120,12 @@ impl Page {
         self.out.push('\n');
     }
 
-    /// A block is finished: if another line follows, an empty one comes before it.
+    /// Ends a block: an empty line comes before the next line.
     pub(super) fn end_block(&mut self) {
         self.gap = !self.out.is_empty();
     }
 
-    /// All lines, each ended by a newline.
+    /// All lines.
     pub(super) fn finish(self) -> String {
         self.out
     }

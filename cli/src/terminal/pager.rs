@@ -1,14 +1,14 @@
-//! The pager: `$SCROLLBACK_PAGER`, else `pager` in the config file, else `$PAGER`, else `less`; none of them is needed.
+//! The pager: `$SCROLLBACK_PAGER`, else `pager` in the config file, else `$PAGER`, else `less`; without one, output is not paged.
 
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use scrollback::model::home::Home;
 
-/// A pager that runs.
+/// A running pager.
 pub(crate) struct Pager(Child);
 
 impl Pager {
-    /// Starts the pager at a line. `None` when there is none: then the output goes to the terminal as it is.
+    /// Starts the pager at a line; `None` if there is no pager.
     pub(crate) fn start(home: &Home, configured: Option<&str>, from_line: usize) -> Option<(Pager, ChildStdin)> {
         let var = |name| home.vars.get(name).map(String::as_str);
         let chosen = var("SCROLLBACK_PAGER").or(configured).or_else(|| var("PAGER"));
@@ -25,7 +25,7 @@ impl Pager {
                 command.arg(format!("+{}", from_line + 1));
             }
             if !home.vars.contains_key("LESS") {
-                // Quit when it fits, keep colours, leave the text on the screen.
+                // Quit if the text fits on one screen, keep colours, leave the text on the screen.
                 command.env("LESS", "FRX");
             }
         }
@@ -35,7 +35,7 @@ impl Pager {
     }
 
     pub(crate) fn wait(mut self) {
-        // A pager that cannot be waited for is gone already.
+        // If waiting fails, the pager has ended.
         drop(self.0.wait());
     }
 }

@@ -1,10 +1,10 @@
-//! The few styles we use, and the one place that decides whether they are used at all.
+//! The styles of our own text.
 
 use anstyle::{AnsiColor, Style};
 
 use crate::terminal::clean;
 
-/// Puts styles round words. Without colour it puts nothing.
+/// Adds styles to text; without colour it adds nothing.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
     pub(crate) colour: bool,
@@ -12,35 +12,35 @@ pub(crate) struct Paint {
 
 impl Paint {
     pub(crate) fn plain(self, text: &str) -> String {
-        self.put(Style::new(), text)
+        self.apply(Style::new(), text)
     }
 
     pub(crate) fn bold(self, text: &str) -> String {
-        self.put(Style::new().bold(), text)
+        self.apply(Style::new().bold(), text)
     }
 
     pub(crate) fn dim(self, text: &str) -> String {
-        self.put(Style::new().dimmed(), text)
+        self.apply(Style::new().dimmed(), text)
     }
 
     pub(crate) fn red(self, text: &str) -> String {
-        self.put(AnsiColor::Red.on_default(), text)
+        self.apply(AnsiColor::Red.on_default(), text)
     }
 
     pub(crate) fn green(self, text: &str) -> String {
-        self.put(AnsiColor::Green.on_default(), text)
+        self.apply(AnsiColor::Green.on_default(), text)
     }
 
     pub(crate) fn yellow(self, text: &str) -> String {
-        self.put(AnsiColor::Yellow.on_default(), text)
+        self.apply(AnsiColor::Yellow.on_default(), text)
     }
 
     pub(crate) fn cyan(self, text: &str) -> String {
-        self.put(AnsiColor::Cyan.on_default(), text)
+        self.apply(AnsiColor::Cyan.on_default(), text)
     }
 
-    /// The text is cleaned here too: a style must never carry somebody's escape with it.
-    fn put(self, style: Style, text: &str) -> String {
+    /// Cleans the text too: no escape sequence from a session passes.
+    fn apply(self, style: Style, text: &str) -> String {
         let text = clean::line(text);
         if self.colour && !text.is_empty() { format!("{style}{text}{style:#}") } else { text.into_owned() }
     }

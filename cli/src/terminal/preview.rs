@@ -6,10 +6,10 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use super::clean;
 use super::markdown::OPTIONS;
 
-/// How much source is read for one character of preview; a title needs no more of a long message.
+/// How many bytes of the source are read per character of the preview.
 const SOURCE_BYTES_PER_CHAR: usize = 64;
 
-/// The text without its markup, on one line of at most `max_chars` characters; `…` says that more follows.
+/// The text without markup, on one line of at most `max_chars` characters; `…` marks a cut.
 pub(crate) fn plain_preview(source: &str, max_chars: usize) -> String {
     let window = source.floor_char_boundary(max_chars.saturating_mul(SOURCE_BYTES_PER_CHAR));
     let more_source = window < source.len();
@@ -19,15 +19,15 @@ pub(crate) fn plain_preview(source: &str, max_chars: usize) -> String {
             Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => line.push(&text),
             Event::Start(tag) if is_inline(tag.to_end()) => {}
             Event::End(tag) if is_inline(tag) => {}
-            // The rest ends a line or a block.
-            _ => line.part(),
+            // Everything else ends a line or a block.
+            _ => line.space(),
         }
         if line.chars > max_chars {
             break;
         }
     }
     if line.chars == 0 {
-        // Nothing but markup, such as a fence whose code is cut off: then the markup is what there is.
+        // Only markup, such as a fence whose code is cut off: show the markup.
         line.push(&source[..window]);
     }
     line.cut(max_chars, more_source)
@@ -49,7 +49,7 @@ impl OneLine {
     fn push(&mut self, source: &str) {
         for c in clean::line(source).chars() {
             if c.is_whitespace() {
-                self.part();
+                self.space();
                 continue;
             }
             if std::mem::take(&mut self.space_due) {
@@ -61,11 +61,11 @@ impl OneLine {
         }
     }
 
-    fn part(&mut self) {
+    fn space(&mut self) {
         self.space_due = !self.text.is_empty();
     }
 
-    /// Cuts between clusters, so that no accent and no emoji is torn.
+    /// Cuts between clusters, so that accents and emoji stay whole.
     fn cut(mut self, max_chars: usize, more_source: bool) -> String {
         if self.chars < max_chars || (self.chars == max_chars && !more_source) {
             if more_source {

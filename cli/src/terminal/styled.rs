@@ -1,4 +1,4 @@
-//! Clean text with its styles. Nothing enters uncleaned: this is the gate for all rendered text.
+//! Clean text with its styles. All rendered Markdown is cleaned here.
 
 use std::ops::Range;
 
@@ -13,24 +13,24 @@ pub(super) struct Styled {
     runs: Vec<Run>,
 }
 
-/// A style, from the end of the run before up to `end` (in bytes).
+/// A style, from the end of the previous run to `end` (in bytes).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     /// Where the run ends.
     pub(super) end: usize,
-    /// How its text looks.
+    /// The style of its text.
     pub(super) style: Style,
 }
 
 impl Styled {
-    /// Text whose line ends are meant, in one style.
+    /// Text that keeps its line ends, in one style.
     pub(super) fn lines(source: &str, style: Style) -> Self {
         let text = clean::text(source).into_owned();
         let runs = vec![Run { end: text.len(), style }];
         Self { text, runs }
     }
 
-    /// Replaces the styles, if the new ones are for the whole text.
+    /// Replaces the styles, if the new ones cover the whole text.
     pub(super) fn paint(&mut self, runs: Vec<Run>) {
         if runs.last().is_some_and(|last| last.end == self.text.len()) {
             self.runs = runs;

@@ -1,4 +1,4 @@
-//! A table, boxed with its columns aligned; or, where too many columns meet too little room, one line per cell.
+//! A Markdown table: boxed, or one line per cell if there are too many columns for the width.
 
 use std::iter::repeat_n;
 
@@ -9,15 +9,15 @@ use super::page::Page;
 use super::styled::Styled;
 use super::{width, wrap};
 
-/// Narrower cells would break nearly every word; such a table is read better line by line.
+/// Narrower cells would break nearly every word.
 const MIN_CELL_COLUMNS: usize = 4;
 
-/// Headings are repeated on every row of a table without room, so they are cut to this.
+/// A table without room repeats its headings in every row, cut to this width.
 const MAX_REPEATED_HEADING_COLUMNS: usize = 16;
 
 const DIM: Style = Style::new().dimmed();
 
-/// A table while it is read, cell by cell. The first row is the heading.
+/// A table while it is parsed, cell by cell. The first row is the heading.
 pub(super) struct Table {
     alignments: Vec<Alignment>,
     rows: Vec<Vec<Styled>>,
@@ -60,7 +60,7 @@ impl Table {
         write_rule(page, &columns, ["└", "┴", "┘"]);
     }
 
-    /// Gives each column what it needs, and where that is too much, the wide ones an equal share.
+    /// The width of each column: what it needs, or for wide columns an equal share of the room.
     fn share(&self, room: usize) -> Vec<usize> {
         let mut needed = vec![1; self.alignments.len()];
         for row in &self.rows {

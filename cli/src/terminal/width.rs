@@ -1,13 +1,13 @@
-//! How many columns text takes on a terminal.
+//! The width of clean text on a terminal, in columns.
 //!
-//! Measured per grapheme cluster, so that widths add up wherever a line is cut. Text must be clean.
+//! It is measured per grapheme cluster, so that widths add up wherever a line is cut.
 
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
 /// The display columns of one line.
 pub(crate) fn of(text: &str) -> usize {
-    // Clean ASCII takes a column a byte; most text is, and looking for clusters costs fifty times more.
+    // Clean ASCII takes one column per byte; looking for clusters costs fifty times more.
     if text.is_ascii() { text.len() } else { atoms(text).map(|(_, columns)| columns).sum() }
 }
 
@@ -44,8 +44,8 @@ pub(crate) fn fit(text: &str, columns: usize) -> String {
 
 /// The smallest pieces a line may be cut into, with their columns.
 ///
-/// A cluster wider than two columns (jamo can pile up without end) falls into its characters, each with the
-/// marks that follow it.
+/// A cluster wider than two columns (a run of jamo has no limit) is split into characters, each with the marks that
+/// follow it.
 pub(crate) fn atoms(text: &str) -> impl Iterator<Item = (&str, usize)> {
     text.graphemes(true).flat_map(|cluster| {
         let columns = cluster.width();

@@ -1,13 +1,13 @@
-//! Where lines end: between words for prose, at the edge for code.
+//! Line breaking: between words for prose, at the edge for code.
 //!
-//! Both give byte ranges of the text, in linear time. A single character wider than the room stands alone.
+//! Both return byte ranges of the text, in linear time. A character wider than the room gets its own line.
 
 use std::ops::Range;
 
 use super::width;
 
 /// Lines of prose: broken at spaces and between ideographs, words longer than a line at the edge.
-pub(super) fn prose(text: &str, columns: usize) -> Vec<Range<usize>> {
+pub(crate) fn prose(text: &str, columns: usize) -> Vec<Range<usize>> {
     let mut lines = Vec::new();
     let mut line = Line::starting_at(0);
     let mut position = 0;
@@ -20,7 +20,7 @@ pub(super) fn prose(text: &str, columns: usize) -> Vec<Range<usize>> {
         } else if atom == " " {
             line.note_space(position);
         } else {
-            if may_part(before, atom) {
+            if may_break(before, atom) {
                 line.gap = Some(Gap { end: position, next: position, columns: line.columns });
             }
             while line.columns + wide > columns && line.start < position {
@@ -82,7 +82,7 @@ impl Line {
         Self { start, columns: 0, gap: None }
     }
 
-    /// Spaces may stand over the edge; a row of them is one gap.
+    /// Spaces may exceed the edge; a run of them is one gap.
     fn note_space(&mut self, position: usize) {
         self.columns += 1;
         let end = self.gap.filter(|gap| gap.next == position).map_or(position, |gap| gap.end);
@@ -94,8 +94,8 @@ impl Line {
     }
 }
 
-/// Whether a line may end between two characters that no space parts, as between ideographs.
-fn may_part(before: &str, after: &str) -> bool {
+/// Whether a line may end between two characters without a space, as between ideographs.
+fn may_break(before: &str, after: &str) -> bool {
     const NEVER_LAST: &str = "（「『【《〈〔［｛";
     const NEVER_FIRST: &str = "）」』】》〉〕］｝、。，．！？：；…ーぁぃぅぇぉっゃゅょァィゥェォッャュョ々";
     let is_ideograph = |atom: &str| {

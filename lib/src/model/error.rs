@@ -26,7 +26,7 @@ pub enum Error {
     #[error("{}: the file changed while it was read", .0.display())]
     Changed(PathBuf),
     /// A database without sessions of a known agent.
-    #[error("{}: no known agent's database", .0.display())]
+    #[error("{}: not a database of a known agent", .0.display())]
     NoSessions(PathBuf),
     /// A database of several sessions, and none was named.
     #[error("{}: contains {count} sessions", path.display())]
@@ -77,7 +77,7 @@ pub enum Error {
     #[error("{0} cannot store anything in this session")]
     NothingToStore(&'static str),
     /// One branch was asked for, and the session is copied whole.
-    #[error("the session is copied whole, with all its branches")]
+    #[error("a copy in the same format has every branch; one branch cannot be selected")]
     CopiedWhole,
     /// A name that cannot be a session's: it leads out of the store, or the format wants another shape.
     #[error("invalid session name {}: {why}", quoted(name))]

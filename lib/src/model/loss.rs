@@ -110,7 +110,7 @@ lost! {
     CallId, "call id", "the id of a tool call";
     ProviderCall, "provider-run call", "that the provider itself ran the tool";
     CallDetails, "call details", "further facts about a tool call";
-    CallState, "call state", "how far a tool call had come";
+    CallState, "call state", "the progress of a tool call";
     Approval, "approval", "that a person allowed a tool call";
     Denial, "denial", "that a person refused a tool call";
     CallUpdate, "call update", "a change of a tool call after its answer was complete";
@@ -132,12 +132,12 @@ lost! {
     Environment, "environment", "working directory and git branch";
     Platform, "platform", "operating system and kind of user";
     Todos, "todos", "the task list";
-    ThinkingMode, "thinking mode", "how much the model was to reason";
+    ThinkingMode, "thinking mode", "the reasoning effort";
     Metadata, "metadata", "further facts about a message";
     Field, "field", "a value under a key that only the source's format has";
 
     CompactionDetails, "compaction details", "why and when a conversation was compacted, and by how much";
-    ReplacedHistory, "replaced history", "what the model sees instead of the earlier conversation";
+    ReplacedHistory, "replaced history", "the conversation that the model sees after a compaction";
     KeptRecords, "kept records", "the records that the model sees beside a summary";
     TitleSource, "title source", "who gave the title";
     RewindReason, "rewind reason", "why the conversation was rewound";
@@ -178,8 +178,8 @@ fn of_kind(kind: Kind) -> (&'static str, &'static str) {
         Kind::User => ("prompt", "a person's message"),
         Kind::Assistant => ("answer", "the model's message"),
         Kind::ToolResult => ("tool result", "the result of a tool call"),
-        Kind::Attachment => ("context", "what the agent added for the model"),
-        Kind::System => ("notice", "a message of the agent to the person"),
+        Kind::Attachment => ("context", "context that the agent added for the model"),
+        Kind::System => ("notice", "a message from the agent to the user"),
         Kind::Snapshot => ("snapshot", "the state of files at a message"),
         Kind::Title => ("title", "the title of the session"),
         Kind::Compaction => ("compaction", "a summary that replaces the earlier conversation"),
@@ -318,7 +318,7 @@ impl fmt::Display for Loss {
         let became = match self.kind {
             LossKind::Dropped => "is not kept",
             LossKind::Renamed => "is kept as something else",
-            LossKind::Synthesised => "is made up",
+            LossKind::Synthesised => "is synthesised",
         };
         write!(f, "{} {became}", self.what)
     }

@@ -436,7 +436,7 @@ impl Rewind {
     /// A step back over so many items of this name, in the singular.
     pub(crate) fn from_count(count: u64, unit: &str) -> Rewind {
         let plural = if count == 1 { "" } else { "s" };
-        Rewind { from: None, reason: Some(format!("{count} {unit}{plural} taken back")) }
+        Rewind { from: None, reason: Some(format!("{count} {unit}{plural} rewound")) }
     }
 }
 

@@ -57,7 +57,7 @@ impl Session {
             && let Some(first) = self.skeleton.entries.first()
         {
             let detail = format!(
-                "the file is in the folder of {} and says that it is with {}; it is kept",
+                "the file is in the folder of {} but belongs to a session with {}; it is kept",
                 quoted(&placed),
                 quoted(with)
             );

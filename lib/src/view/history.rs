@@ -259,8 +259,8 @@ pub(crate) struct ViewOutput<'o> {
 }
 
 /// The message before a history that begins with an answer.
-const BEGINNING: &str = "[what was said before is not part of this history]";
-const BEGINS_WITH_AN_ANSWER: &str = "the history begins with an answer; a message of the user was put before it";
+const BEGINNING: &str = "[earlier messages are not part of this history]";
+const BEGINS_WITH_AN_ANSWER: &str = "the history starts with an answer; a user message was added before it";
 
 impl ViewOutput<'_> {
     /// Puts a user message before the answer that a history begins with: some APIs need a user message first.

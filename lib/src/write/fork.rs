@@ -103,11 +103,11 @@ impl Store {
         let cannot = |what: &str| Error::cannot_store(session.dialect().name(), what.to_owned());
         let adopt = self.writing.adopt.ok_or_else(|| cannot("a fork"))?;
         let what = if session.dialect().name() != self.dialect.name() {
-            "another dialect's records"
+            "records of another dialect"
         } else if !matches!(session.source.layout.format, Format::Lines) {
             "a fork of a session that is not a file of lines"
         } else if !session.whole() {
-            "a fork of a session that was read in part"
+            "a fork of a partly read session"
         } else {
             return Ok(adopt);
         };
@@ -122,7 +122,7 @@ impl Store {
         // File names may contain the time: the same id can have another path.
         let known = || chosen.and_then(|id| self.source(id).ok()).map(|known| known.path);
         if taken.is_some() && self.writing.ended_path.is_some() {
-            let what = "a fork beside the current session: there is one at a time".to_owned();
+            let what = "a fork, because there is only one session at a time".to_owned();
             return Err(Error::cannot_store(self.dialect.name(), what));
         }
         taken.or_else(known).map_or(Ok(()), |taken| Err(Error::Exists(taken)))
@@ -188,7 +188,7 @@ impl Store {
 
     fn cannot_copy(&self, record: &RecordId) -> Error {
         let what = format!(
-            "a copy of {}, which has the id of another record or is nested too deeply",
+            "a copy of {}: its id is used by another record, or it is nested too deeply",
             crate::model::issue::quoted(record.as_str())
         );
         Error::cannot_store(self.dialect.name(), what)

@@ -139,7 +139,7 @@ impl Store {
             return Err(Error::Ended(source.name()));
         }
         let (path, now) = (&source.path, (self.host.now)());
-        let name = |ended| ended_path(path, ended).ok_or_else(|| cannot("an end of a session that is not going on"));
+        let name = |ended| ended_path(path, ended).ok_or_else(|| cannot("an end of a session that is not current"));
         check_inside(path, &name(now)?)?;
         let Some((log, locked)) = self.lock_current(path)? else { return Ok(Rotation::NotThere) };
         let ended = self.end(source, &*log, when, name);

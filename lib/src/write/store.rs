@@ -406,7 +406,8 @@ impl Store {
         git_branch: Option<&'a str>,
     ) -> Result<Beginning<'a>> {
         if !new.project.is_absolute() || new.project.as_os_str().as_encoded_bytes().contains(&0) {
-            let (name, why) = (new.project.to_string_lossy().into_owned(), "a project is an absolute path".to_owned());
+            let (name, why) =
+                (new.project.to_string_lossy().into_owned(), "the project must be an absolute path".to_owned());
             return Err(Error::InvalidName { name, why });
         }
         Ok(self.unchecked_beginning(session, new, git_branch))
@@ -453,7 +454,6 @@ impl Store {
 
 /// Why a session without branches can be continued only from its last record.
 pub(crate) fn no_branches(record: &str) -> Error {
-    // Not every such format can store a fork; native can.
-    let why = "the format has no branches; `scrollback convert --to native` makes a copy that has them";
+    let why = "the format has no branches";
     Error::CannotContinue { record: record.to_owned(), why }
 }

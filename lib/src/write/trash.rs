@@ -246,7 +246,7 @@ fn check_removable(source: &Source) -> Result<()> {
     let what = if is_rows {
         "the removal of one session from a database"
     } else if source.dialect.name() == "unknown" || !source.layout.names(&source.path) {
-        "the removal of a file that is not named like its sessions"
+        "the removal of a file that does not have the name of a session file"
     } else {
         return Ok(());
     };

@@ -15,10 +15,10 @@ fn a_command_that_cannot_be_done_says_why() {
         ("native", "/new y", "/new takes no argument"),
         ("native", "/quit y", "/quit takes no argument"),
         ("native", "/fork y", "/fork takes no argument"),
-        ("sage-el", "/fork", "sage-el cannot store this: a fork beside the current session"),
+        ("sage-el", "/fork", "sage-el cannot store this: a fork, because there is only one session at a time"),
         ("fluux", "/fork", "fluux cannot store this: a fork"),
-        ("sage-el", "/rewind 1", "`scrollback convert --to native` makes a copy that has them"),
-        ("fluux", "/rewind 1", "`scrollback convert --to native` makes a copy that has them"),
+        ("sage-el", "/rewind 1", "the format has no branches"),
+        ("fluux", "/rewind 1", "the format has no branches"),
     ] {
         let place = Place::new(format, &three_answers());
         let spoken = place.chat(&[], &format!("one\ntwo\n{command}\nthree\n")).well();

@@ -119,7 +119,7 @@ fn who_said_what() {
     assert_eq!(failed[0]["data"]["text"], "quota exceeded");
     assert_eq!(session.parent_session(), Some(("5e551000-0000-4000-8000-00000000000a", None)));
     let rewind = parts(&case("rewind"), 1);
-    assert_eq!((&rewind[2]["data"]["to"], &rewind[2]["data"]["reason"]), (&json!("a1"), &json!("2 items taken back")));
+    assert_eq!((&rewind[2]["data"]["to"], &rewind[2]["data"]["reason"]), (&json!("a1"), &json!("2 items rewound")));
 }
 
 #[test]

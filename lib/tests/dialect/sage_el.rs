@@ -181,10 +181,10 @@ fn each_line_has_a_verdict_and_a_blank_one_has_none() {
         serde_json::to_value(&verdicts).unwrap(),
         json!([
             {"line": 1, "valid": true},
-            {"line": 3, "valid": false, "field": "role", "reason": "\"tool\" is none of user, assistant, system",
+            {"line": 3, "valid": false, "field": "role", "reason": "\"tool\" is not user, assistant or system",
                 "further": [{"field": "content", "reason": "it is empty"}]},
             {"line": 4, "valid": false, "reason": "bytes that are not UTF-8"},
-            {"line": 5, "valid": false, "reason": "no JSON object"},
+            {"line": 5, "valid": false, "reason": "not a JSON object"},
         ])
     );
 }

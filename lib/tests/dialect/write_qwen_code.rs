@@ -429,7 +429,7 @@ fn a_session_lies_where_the_agent_looks_for_it() {
     let fits = place(SESSION, &format!("/{}", "a".repeat(254))).unwrap();
     assert!(fits.starts_with(format!("projects/-{}", "a".repeat(254))));
     let why = place(SESSION, &format!("/{}", "a".repeat(255))).unwrap_err();
-    assert!(why.contains("qwen records nothing there"), "{why}");
+    assert!(why.contains("Qwen Code does not record there"), "{why}");
     for odd in [
         "",
         "01a1e2b3-73c1-755e-8b20-3b2bc571776f",

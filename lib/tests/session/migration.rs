@@ -255,7 +255,7 @@ fn what_is_no_database_of_agents_is_refused() {
         ("text.db", "not a SQLite database"),
         ("empty.db", "not a SQLite database"),
         ("damaged.db", "not a database"),
-        ("other.db", "no known agent's"),
+        ("other.db", "not a database of a known agent"),
         ("gone.db", "No such file"),
     ] {
         let error = import::sessions(&path(name)).unwrap_err().to_string();

@@ -216,7 +216,7 @@ fn the_last_messages_are_whole() {
         notes,
         [
             "r: results whose calls come before the last messages are not sent",
-            "r: the history begins with an answer; a message of the user was put before it"
+            "r: the history starts with an answer; a user message was added before it"
         ]
     );
     // The call, its result and the answer fit.
@@ -244,7 +244,7 @@ fn a_cut_that_nothing_stands_for_cuts_nothing() {
 {"type":"assistant","uuid":"a","parentUuid":"u","message":{"role":"assistant","content":[{"type":"text","text":"First."}]}}
 {"type":"system","subtype":"compact_boundary","uuid":"cut","parentUuid":null,"logicalParentUuid":"a","content":"Compacted"}
 {"type":"user","uuid":"v","parentUuid":"cut","message":{"role":"user","content":"Two."}}"#;
-    let lost = "note: cut: it has no summary of what it cut off; the history before it is sent";
+    let lost = "note: cut: it has no summary; the history before it is sent";
     let expected = format!("\"User: One.\"\n\"Assistant: First.\"\n\"User: Two.\"\n{lost}");
     assert_eq!(said(&of_agent("claude-code", log), View::Text), expected);
     let log = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"One."}]}}
@@ -336,7 +336,7 @@ fn files_that_only_one_api_holds_go_back_to_it() {
     for view in [View::OpenAi, View::OpenAiResponses, View::Gemini] {
         let said = said(&session, view);
         assert!(said.contains(r#""text":"Words.""#) && said.contains(r#""text":"[file (image/tiff)]""#), "{said}");
-        assert!(said.contains(r#"note: u: a file of type "image/tiff" is only named"#), "{said}");
+        assert!(said.contains(r#"note: u: only the name of a file of type "image/tiff" is sent"#), "{said}");
     }
 }
 

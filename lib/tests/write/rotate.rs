@@ -512,7 +512,7 @@ fn whom_or_what_there_is_no_place_for_is_named() {
             None,
             None,
             &long,
-            "cannot create a session: the path of the directory is longer than 255 bytes: qwen records nothing there"
+            "cannot create a session: the path of the directory is longer than 255 bytes; Qwen Code does not record there"
                 .to_owned(),
         ),
         (

@@ -249,7 +249,7 @@ fn invalid_lines_are_refused_and_the_others_recorded() {
     17 refused: title: a title is one line of 1 to 500 characters
     18 refused: no record "nowhere"
     19 refused: delta: no known field; known: text, reasoning, part, toolCalls, model, end
-    20 refused: no answer was begun
+    20 refused: no answer was started
     21 refused: unknown type "unheard-of"; known keys: user, assistant, toolResult, system, todos, thinking, usage, title, compaction, error, rewind, snapshot, restore, delta, finish, message
     22 refused: text-delta: nothing with the id "t" has begun
     23 refused: text-end: nothing with the id "t" has begun

@@ -32,7 +32,7 @@ pub fn bare_jid(jid: &str) -> Result<String, String> {
     let mut steps = Path::new(bare).components();
     match (steps.next(), steps.next()) {
         (Some(Component::Normal(name)), None) if name == bare => Ok(bare.to_owned()),
-        _ => refuse("it would leave the store"),
+        _ => refuse("it leads out of the store"),
     }
 }
 

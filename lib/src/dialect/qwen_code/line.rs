@@ -48,7 +48,7 @@ impl<'a> Line<'a> {
         let (at, is_sidechain) = (self.timestamp.clone(), self.is_sidechain.0);
         let link = Link { id: id.clone(), at, is_sidechain, ..Link::new(text, class.kind) };
         if class.emit(link, self.parent(), emit) && self.has_odd_parent() {
-            emit(Event::MissingField("parentUuid that can be read"));
+            emit(Event::MissingField("readable parentUuid"));
         }
         if let Some(usage) = self.usage().filter(|_| class.kind == Kind::Assistant) {
             // A fork copies answers with their ids: by the id, the request is counted once.

@@ -33,7 +33,7 @@ fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
     let folder = whole_folder_name(&beginning.cwd.to_string_lossy());
     // The agent does not shorten it.
     if folder.len() > FILE_NAME_LIMIT_BYTES {
-        let why = "bytes: qwen records nothing there";
+        let why = "bytes; Qwen Code does not record there";
         return Err(format!("the path of the directory is longer than {FILE_NAME_LIMIT_BYTES} {why}"));
     }
     Ok(Path::new("projects").join(folder).join("chats").join(format!("{session}.jsonl")))

@@ -27,8 +27,8 @@ pub fn faults(line: &str) -> Vec<Fault> {
                 .flatten()
                 .collect()
         }
-        Ok(_) => vec![fault(None, "JSON, but no object".to_owned())],
-        Err(_) => vec![fault(None, "no JSON object".to_owned())],
+        Ok(_) => vec![fault(None, "JSON, but not an object".to_owned())],
+        Err(_) => vec![fault(None, "not a JSON object".to_owned())],
     }
 }
 
@@ -37,7 +37,7 @@ fn role(value: Option<&Value>) -> Option<String> {
         Some(Value::String(role)) if matches!(role.as_str(), "user" | "assistant" | "system") => None,
         Some(Value::String(role)) => {
             let role: String = role.chars().take(ROLE_SHOWN_CHARS).collect();
-            Some(format!("{role:?} is none of user, assistant, system"))
+            Some(format!("{role:?} is not user, assistant or system"))
         }
         other => Some(shape("a text", other)),
     }
@@ -53,7 +53,7 @@ fn content(value: Option<&Value>) -> Option<String> {
 fn timestamp(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::String(time) if is_iso_8601(&Moment::Text(time.into())) => None,
-        Value::String(_) => Some("no ISO 8601 time".to_owned()),
+        Value::String(_) => Some("not an ISO 8601 time".to_owned()),
         other => Some(shape("an ISO 8601 time", Some(other))),
     }
 }

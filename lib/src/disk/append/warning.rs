@@ -36,7 +36,7 @@ impl fmt::Display for Warning {
             Warning::Unread => "some sessions could not be read; a newer one may be among them",
             Warning::TornTail => "the file ended inside a record; a line end was added, nothing else changed",
             Warning::NoLineEnd => "the last record had no line end; one was added, nothing else changed",
-            Warning::Replaced => "another file took the name of the session file; new records go there",
+            Warning::Replaced => "the session file was replaced by another file; new records go to that file",
             Warning::Deleted => "the session file was deleted; it was created again",
             Warning::Shortened => "the session file was truncated by another program; records are lost",
             Warning::TornPiece => "a record did not fit on the disk, and part of it stayed in the file",

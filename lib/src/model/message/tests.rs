@@ -159,7 +159,7 @@ fn an_sdk_is_named_by_its_major() {
         assert_eq!(sdk.to_string().parse(), Ok(sdk));
     }
     let error = "4".parse::<Sdk>().unwrap_err();
-    insta::assert_snapshot!(error, @r#"no AI SDK "4" (5, 6 and 7 are known)"#);
+    insta::assert_snapshot!(error, @r#"unknown AI SDK version "4"; use 5, 6 or 7"#);
 }
 
 proptest! {

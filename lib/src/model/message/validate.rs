@@ -79,7 +79,7 @@ fn part(part: &Value, sdk: Sdk) -> Verdict {
             optional_text(part, "id")?;
             present(part, "data")
         }
-        kind => Err(format!("no part of SDK {sdk} has the type {}", crate::model::issue::quoted(kind))),
+        kind => Err(format!("SDK {sdk} has no part type {}", crate::model::issue::quoted(kind))),
     }
 }
 

@@ -195,7 +195,7 @@ pub(crate) fn open_within(source: &Source, reading: &ReadOptions<'_>, within: &m
     };
     let mut session = take_files(source, source.open()?, reading)?;
     if let Some(path) = lost_log {
-        let detail = format!("its log {} cannot be read as a log; only the row is used", quoted(&path));
+        let detail = format!("its log {} cannot be read; only the row is used", quoted(&path));
         let place = Place { offset: 0, length: 0, line: 1, file: 0 };
         session.skeleton.report(place, IssueKind::LogMissing, detail);
     }

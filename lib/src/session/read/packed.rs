@@ -65,7 +65,7 @@ fn read_up_to(limit_bytes: u64, content: impl Read) -> (Vec<u8>, Option<String>)
         Ok(_) if content.limit() > 0 => (bytes, None),
         Ok(_) => match content.into_inner().read(&mut [0]) {
             Ok(0) => (bytes, None),
-            _ => (bytes, Some(format!("it has more than {limit_bytes} bytes; the rest is not read"))),
+            _ => (bytes, Some(format!("it unpacks to more than {limit_bytes} bytes; the rest is not read"))),
         },
     }
 }
@@ -79,7 +79,7 @@ mod tests {
         let bomb = zstd::encode_all(&vec![b'x'; 100_000][..], 1).unwrap();
         let read = |limit| read_up_to(limit, zstd::Decoder::new(&bomb[..]).unwrap());
         let (bytes, torn) = read(99_999);
-        let more = "it has more than 99999 bytes; the rest is not read".to_owned();
+        let more = "it unpacks to more than 99999 bytes; the rest is not read".to_owned();
         assert_eq!((bytes.len(), torn), (99_999, Some(more)));
         assert_eq!(read(100_000), (vec![b'x'; 100_000], None));
     }

@@ -254,7 +254,7 @@ impl Skeleton {
                     let known = self.facts.with.as_deref().unwrap_or_default();
                     let (other, known) = (quoted(&other), quoted(known));
                     let detail = format!(
-                        "the record belongs to a session with {other}, the file began with {known}; both are kept"
+                        "the record belongs to a session with {other}, but the file starts with {known}; both are kept"
                     );
                     self.report(value, IssueKind::MixedSession, detail);
                 }
@@ -278,7 +278,8 @@ impl Skeleton {
                 if let Err(other) = self.facts.add(about) {
                     let known = self.facts.session.as_deref().unwrap_or_default();
                     let (other, known) = (quoted(&other), quoted(known));
-                    let detail = format!("the record says session {other}, the file began with {known}; both are kept");
+                    let detail =
+                        format!("the record names session {other}, but the file starts with {known}; both are kept");
                     self.report(value, IssueKind::MixedSession, detail);
                 }
             }
@@ -299,7 +300,7 @@ impl Skeleton {
             Event::NewerFormat(format) => {
                 if self.facts.count_unknown(&format!("format {format}")) == 1 {
                     let detail =
-                        format!("format {format} is newer than this program; it is read as the newest known one");
+                        format!("format {format} is newer than this program; it is read as the newest known format");
                     self.report(value, IssueKind::UnknownKind, detail);
                 }
             }

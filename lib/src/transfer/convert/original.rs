@@ -160,13 +160,13 @@ impl Original {
         let [json, originals] = paths(session.path()).map(|path| read(&path));
         let mut original: Original = serde_json::from_slice(&json?).map_err(|_| "it is not a conversion's sidecar")?;
         if original.version != VERSION {
-            return Err("another version wrote it");
+            return Err("it was written by another version of scrollback");
         }
         original.attach(&originals?).ok_or("the copy of the original was changed")?;
         let is_valid = original.fits(session);
         is_valid
             .then_some(original)
-            .ok_or("the session is not the one that it was written for, or was changed since")
+            .ok_or("it belongs to another session, or the session has changed since")
     }
 
     /// Takes the copies of this original and of those before it out of one file's bytes.

@@ -37,7 +37,7 @@ impl Plan {
     /// Plans a conversion. Files that this takes are written in `scratch`, and deleted again.
     pub(super) fn find(session: &Session, how: &Conversion<'_>, host: &Host, scratch: Target<'_>) -> Result<Plan> {
         if !session.whole() {
-            return Err(Error::cannot_store(how.to.name(), "a session that was read in part"));
+            return Err(Error::cannot_store(how.to.name(), "a partly read session"));
         }
         let (beside, step) = restore_chain::find(session, how, host, scratch)?;
         Ok(Plan { step, ..Plan::new(session, how, host, beside)? })
@@ -138,7 +138,7 @@ impl Session {
         let longest =
             beside.iter().filter_map(|path| path.file_name()).map(|name| name.len()).max().unwrap_or_default();
         if longest > FILE_NAME_LIMIT_BYTES {
-            let why = format!("with the files beside it, {longest} bytes are too long for a name");
+            let why = format!("with the names of the files beside it, it has {longest} bytes, which is too long");
             return Err(Error::InvalidName {
                 name: path.file_name().unwrap_or_default().to_string_lossy().into(),
                 why,

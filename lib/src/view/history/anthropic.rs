@@ -52,13 +52,13 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
         }
         if blocks.is_empty() {
             if turn.origin != TurnOrigin::Results {
-                out.note(turn, "nothing of it can be sent");
+                out.note(turn, "it has no content that can be sent");
             }
             continue;
         }
         name_sender(turn.sender.as_deref(), &mut blocks);
         if turn.origin == TurnOrigin::Instruction {
-            out.note(turn, "an instruction is sent in the user's name");
+            out.note(turn, "an instruction is sent as a user message");
         }
         messages.add(turn, blocks, out);
     }

@@ -37,7 +37,7 @@ impl<'s> TurnDraft<'s> {
                     result
                 }
                 None => {
-                    let what = format!("call {} has no result; it is closed by a failed one", call.call_id);
+                    let what = format!("call {} has no result; a failed result is added", call.call_id);
                     notes.extend(last.map(|record| Note::new(record, what)));
                     places.push(None);
                     ToolResult::new(String::new(), Value::Null, Outcome::Failed(NO_RESULT.to_owned()))

@@ -216,11 +216,11 @@ impl<'s> TurnDrafts<'s> {
         // The id of a call that the provider ran is not needed.
         if own != id && !(id.is_empty() && call.provider_executed == Some(true)) {
             let what = if id.is_empty() { "has no id" } else { "has an id that was used before" };
-            self.notes.push(Note::new(record, format!("a call of {} {what}; it is called {own}", call.name)));
+            self.notes.push(Note::new(record, format!("a call of {} {what}; it is sent as {own}", call.name)));
         }
         call.call_id = own;
         if call.name.is_empty() {
-            self.notes.push(Note::new(record, "a call has no name; it is called unknown"));
+            self.notes.push(Note::new(record, "a call has no name; it is sent as unknown"));
             call.name = "unknown".to_owned();
         }
         let item = self.drafts[at].turn.items.len();
@@ -274,7 +274,7 @@ impl<'s> TurnDrafts<'s> {
         match results[item].as_deref() {
             Some((known_in, known)) if !known.preliminary && (!is_early(known_in) || is_early(&record)) => {
                 if !result.preliminary {
-                    let what = format!("a further result of call {} is not sent: the first counts", result.call_id);
+                    let what = format!("another result of call {} is not sent; the first one counts", result.call_id);
                     self.notes.push(Note::new(record, what));
                 }
             }

@@ -22,7 +22,7 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
         let text = display(&turn.items);
         if text.is_empty() {
             if history.dialect == OWN {
-                out.note(turn, "nothing of it can be sent");
+                out.note(turn, "it has no content that can be sent");
             }
             continue;
         }

@@ -37,11 +37,11 @@ fn convert(history: &History<'_>, out: &mut ViewOutput<'_>) {
         let mut parts = Vec::new();
         turn.items.iter().for_each(|item| add(item, turn, &mut parts, out));
         if parts.is_empty() {
-            out.note(turn, "nothing of it can be sent");
+            out.note(turn, "it has no content that can be sent");
             continue;
         }
         if turn.origin == TurnOrigin::Instruction {
-            out.note(turn, "an instruction is sent in the user's name");
+            out.note(turn, "an instruction is sent as a user message");
         }
         name_sender(turn.sender.as_deref(), &mut parts);
         let role = if turn.role == Role::Assistant { "model" } else { "user" };

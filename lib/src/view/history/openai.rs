@@ -45,7 +45,7 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
         match turn.role {
             _ if content.is_empty() && calls.is_empty() => {
                 if turn.origin != TurnOrigin::Results {
-                    out.note(turn, "nothing of it can be sent");
+                    out.note(turn, "it has no content that can be sent");
                 }
             }
             Role::Assistant => out.message(answer(content, calls, &reasoning.concat())),

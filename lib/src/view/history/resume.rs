@@ -67,7 +67,7 @@ pub(super) fn notice(state: State, turns: &[Turn<'_>]) -> String {
             "The last answer was interrupted: nothing follows its thinking.".to_owned()
         }
         (State::InterruptedTurn, 0) => {
-            "The last answer was interrupted: the model has not seen its tools' results.".to_owned()
+            "The last answer was interrupted: the model has not seen the tool results.".to_owned()
         }
         (State::InterruptedTurn, 1) => {
             "The last answer was interrupted: one call has no result. It is not run again.".to_owned()

@@ -68,7 +68,7 @@ fn take_all<'s>(records: impl Iterator<Item = RecordRef<'s>>, drafts: &mut TurnD
 fn missing(branch: &Branch<'_>, drafts: &mut TurnDrafts<'_>) {
     for gap in &branch.gaps {
         let what = match gap.bridged_to {
-            Some(to) => format!("its parent {:?} is missing; {to:?} is taken instead", gap.missing_parent.as_str()),
+            Some(to) => format!("its parent {:?} is missing; {to:?} is used instead", gap.missing_parent.as_str()),
             None => {
                 format!("its parent {:?} is missing; nothing before it is sent", gap.missing_parent.as_str())
             }
@@ -76,7 +76,7 @@ fn missing(branch: &Branch<'_>, drafts: &mut TurnDrafts<'_>) {
         drafts.notes.push(Note::new(gap.child, what));
     }
     if let Some(record) = branch.cycle.first() {
-        drafts.notes.push(Note::new(*record, "it is its own ancestor; the history begins here"));
+        drafts.notes.push(Note::new(*record, "it is its own ancestor; the history starts here"));
     }
 }
 
@@ -92,7 +92,7 @@ fn last_cut(records: &[RecordRef<'_>], drafts: &mut TurnDrafts<'_>) -> Result<Op
         match (compaction.cuts, summarised) {
             (true, true) => return Ok(Some((at, compaction))),
             (true, false) => {
-                let what = "it has no summary of what it cut off; the history before it is sent";
+                let what = "it has no summary; the history before it is sent";
                 drafts.notes.push(Note::new(*record, what));
             }
             (false, _) => {}

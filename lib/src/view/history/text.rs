@@ -13,7 +13,7 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
     for turn in &history.turns {
         let lines: Vec<String> = turn.items.iter().filter_map(|item| line(item, turn, out)).collect();
         if lines.is_empty() {
-            out.note(turn, "nothing of it can be sent");
+            out.note(turn, "it has no content that can be sent");
         } else {
             out.message(lines.join("\n").into());
         }

@@ -75,7 +75,7 @@ fn tree(root: &Path) -> Result<Vec<(PathBuf, bool)>> {
         }
         found.push((path, kind.is_dir()));
         if found.len() + next.len() > ENTRIES_LIMIT {
-            return Err(io::Error::other("more files than a session has")).at(root);
+            return Err(io::Error::other("more files than a session can have")).at(root);
         }
     }
     Ok(found)

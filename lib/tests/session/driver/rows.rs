@@ -74,7 +74,7 @@ fn a_database_that_cannot_be_read_is_an_error_with_its_path() {
     let database = rusqlite::Connection::open(&path).unwrap();
     database.execute_batch("create table other (x)").unwrap();
     insta::assert_snapshot!(told(), @"
-    $DIR/sessions.db: no known agent's database
+    $DIR/sessions.db: not a database of a known agent
     ");
     database.execute_batch("create table message (session text, data text); begin exclusive").unwrap();
     insta::assert_snapshot!(told(), @"
