@@ -107,7 +107,7 @@ fn what_cannot_be_ended_is_told_with_a_hint() {
         (&["new", "--dialect", "fluux"], "a Fluux session needs a person or a room", "add --jid JID"),
         (
             &["new", "--dialect", "fluux", "--jid", "../x"],
-            "invalid JID \"../x\": it would leave the store",
+            "invalid JID \"../x\": it leads out of the store",
             "a JID looks like alice@example.com",
         ),
         (

@@ -79,7 +79,7 @@ fn a_history_is_one_document_and_its_repairs_are_told_beside_it() {
     assert_snapshot!(env.run(&["history", "s2", "--for", "text"]).all(), @r"
     [exit 1]
     clean: There is no content for a model in it.
-    Nothing to send. `scrollback show` prints what is in the session.
+    Nothing to send; run `scrollback show` to see the session.
     ");
 }
 

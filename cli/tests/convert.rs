@@ -143,9 +143,9 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     hint: make it first, or say --store DIR: a store is made where there is none
     scrollback: a fluux session is with somebody
     hint: --jid JID names the person or the room
-    scrollback: invalid JID "../../x": it would leave the store
+    scrollback: invalid JID "../../x": it leads out of the store
     hint: a JID looks like alice@example.com
-    scrollback: invalid JID "../x": it would leave the store
+    scrollback: invalid JID "../x": it leads out of the store
     hint: a JID looks like alice@example.com
     scrollback: --jid is for sessions of Fluux Agent
     hint: say --to fluux, or leave --jid out

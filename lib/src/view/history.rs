@@ -288,14 +288,14 @@ impl ViewOutput<'_> {
     fn tool_name<'n>(&mut self, name: &'n str, max: usize, turn: &Turn<'_>) -> Cow<'n, str> {
         let plain = wire::tool_name(name, max);
         if plain != name {
-            self.note(turn, format!("the tool {name:?} is called {plain}: the API does not accept its name"));
+            self.note(turn, format!("the tool {name:?} is sent as {plain}: the API rejects its name"));
         }
         plain
     }
 
     /// The text that replaces a file that the API does not accept.
     fn file_as_text(&mut self, file: &FilePart, turn: &Turn<'_>) -> String {
-        self.note(turn, format!("a file of type {:?} is only named", file.media_type));
+        self.note(turn, format!("only the name of a file of type {:?} is sent", file.media_type));
         wire::file_words(file)
     }
 }

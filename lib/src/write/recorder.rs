@@ -295,7 +295,7 @@ impl Recorder {
             (Some(_), usage) => self.enter(|recorder, entry| recorder.complete_answer(usage, Some(entry))),
             (None, Some(usage)) => self.usage(usage),
             (None, None) if self.log.is_none() => Ok(Entry::default()),
-            (None, None) => Err(Error::OutOfOrder("no answer was begun")),
+            (None, None) => Err(Error::OutOfOrder("no answer was started")),
         }
     }
 
@@ -319,7 +319,7 @@ impl Recorder {
     /// Gives up the streamed answer: what is on disk stays, and the rest is refused.
     pub fn drop_answer(&mut self) {
         if let Some(answer) = self.answer.take() {
-            self.ledger.refuse(answer.entries().collect(), "an answer that was given up");
+            self.ledger.refuse(answer.entries().collect(), "an answer that was abandoned");
         }
     }
 

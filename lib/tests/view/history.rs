@@ -147,7 +147,7 @@ fn what_only_the_model_can_read_is_sent_back_to_it() {
             r#"{"type":"web_search_call","status":"completed","action":{"type":"search","query":"q"}}"#,
         ]
     );
-    assert!(said(&session, View::Anthropic).contains("content that only another API has is not sent"));
+    assert!(said(&session, View::Anthropic).contains("a part that only another API supports is not sent"));
     let log = r#"{"type":"user","uuid":"u","parentUuid":null,"message":{"role":"user","content":"Find it."}}
 {"type":"assistant","uuid":"a","parentUuid":"u","message":{"role":"assistant","content":[{"type":"server_tool_use","id":"srvtoolu_1","name":"web_search","input":{"query":"q"}},{"type":"web_search_tool_result","tool_use_id":"srvtoolu_1","content":[{"type":"web_search_result","url":"https://example.com","encrypted_content":"E"}]},{"type":"text","text":"Found."}]}}"#;
     assert_eq!(
@@ -378,7 +378,7 @@ fn long_names_of_tools_are_cut_and_stay_apart() {
     let names: Vec<&str> = items.iter().filter_map(|item| item["name"].as_str()).collect();
     assert_eq!(names.iter().map(|name| name.len()).collect::<Vec<_>>(), [64, 64]);
     assert_ne!(names[0], names[1]);
-    assert!(notes[0].what.contains("the API does not accept its name"));
+    assert!(notes[0].what.contains("the API rejects its name"));
 }
 
 #[test]

@@ -491,7 +491,7 @@ fn whom_or_what_there_is_no_place_for_is_named() {
             None,
             Some("../eve"),
             "/gone",
-            "cannot create a session: invalid JID \"../eve\": it would leave the store".to_owned(),
+            "cannot create a session: invalid JID \"../eve\": it leads out of the store".to_owned(),
         ),
         (
             "fluux",

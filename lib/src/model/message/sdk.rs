@@ -146,7 +146,7 @@ fn json(part: &impl Serialize) -> Value {
 
 /// The error for a major version of the AI SDK that we do not know.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no AI SDK \"{0}\" (5, 6 and 7 are known)")]
+#[error("unknown AI SDK version \"{0}\"; use 5, 6 or 7")]
 pub struct UnknownSdk(String);
 
 impl FromStr for Sdk {

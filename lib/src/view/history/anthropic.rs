@@ -168,7 +168,7 @@ impl BlockWriter<'_> {
             TurnItem::Result(result) => Some(self.result(result, out)),
             TurnItem::Part(Part::Data(data)) if self.is_own_file(&data.data) => Some(data.data.clone()),
             TurnItem::Part(part) => match model_part(part) {
-                ModelPart::Text(text) if text.trim().is_empty() => out.omit(self.turn, "a text of only white space"),
+                ModelPart::Text(text) if text.trim().is_empty() => out.omit(self.turn, "an empty text"),
                 ModelPart::Text(text) => Some(json!({"type": "text", "text": text})),
                 ModelPart::Reasoning(part) => self.thinking(part, out),
                 ModelPart::File(file) => Some(self.file(file, out)),

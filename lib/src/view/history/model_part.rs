@@ -29,7 +29,7 @@ pub(super) fn model_part(part: &Part) -> ModelPart<'_> {
             "attachment" | "reaction" => return ModelPart::Text(Cow::Owned(data.data.to_string())),
             "block" | "content" | "context" | "part" => {
                 let text = document(&data.data).filter(|_| data.kind == "block");
-                let other = ModelPart::Other { name: "content that only another API has", data: Some(data) };
+                let other = ModelPart::Other { name: "a part that only another API supports", data: Some(data) };
                 return text.map_or(other, |text| ModelPart::Text(Cow::Borrowed(text)));
             }
             _ => "data",

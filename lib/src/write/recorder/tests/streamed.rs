@@ -146,7 +146,7 @@ fn an_answer_that_is_given_up_refuses_its_entries() {
     let entry = recorder.delta(Delta::Text("High".to_owned())).unwrap();
     assert_eq!((entry.saved, recorder.saved_through()), (None, 0));
     recorder.drop_answer();
-    let result = Err("an answer that was given up".to_owned());
+    let result = Err("an answer that was abandoned".to_owned());
     assert_eq!(recorder.reports(), [Report { entry: entry.number, result }]);
     assert_eq!(recorder.saved_through(), 1);
 }
