@@ -7,8 +7,7 @@ use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use scrollback::model::home::Home;
-use scrollback::model::host::Host;
+use scrollback::model::{Home, Host};
 use toml_edit::{Document, DocumentMut, Item, TableLike, Value};
 
 use crate::args::ColorChoice;

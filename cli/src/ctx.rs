@@ -7,8 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use jiff::{Timestamp, tz::TimeZone};
-use scrollback::model::home::Home;
-use scrollback::model::host::Host;
+use scrollback::model::{Home, Host};
 use serde::Serialize;
 
 use crate::args::{ColorChoice, Global};

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use include_dir::{Dir, include_dir};
-use scrollback::model::home::Home;
+use scrollback::model::Home;
 
 use crate::failure::{Failure, FailureKind};
 

@@ -77,9 +77,9 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-impl From<scrollback::model::error::Error> for Failure {
-    fn from(error: scrollback::model::error::Error) -> Failure {
-        use scrollback::model::error::Error;
+impl From<scrollback::model::Error> for Failure {
+    fn from(error: scrollback::model::Error) -> Failure {
+        use scrollback::model::Error;
         let hint = match &error {
             Error::Io { source, .. } => match source.kind() {
                 std::io::ErrorKind::NotFound => "check the path, or run `scrollback list --all` to see every session",
@@ -144,8 +144,8 @@ impl From<scrollback::model::error::Error> for Failure {
 }
 
 /// Whether the system failed, or the request is invalid.
-pub(crate) fn kind_of(error: &scrollback::model::error::Error) -> FailureKind {
-    use scrollback::model::error::Error;
+pub(crate) fn kind_of(error: &scrollback::model::Error) -> FailureKind {
+    use scrollback::model::Error;
     match error {
         Error::ReadOnly(_)
         | Error::CannotStore { .. }
@@ -192,7 +192,7 @@ mod tests {
             (ErrorKind::InvalidFilename, "a name in the path is too long"),
             (ErrorKind::PermissionDenied, "check its owner and permissions"),
         ] {
-            let error = scrollback::model::error::Error::Io { path: "log".into(), source: IoError::from(kind) };
+            let error = scrollback::model::Error::Io { path: "log".into(), source: IoError::from(kind) };
             let failure = Failure::from(error);
             assert!(failure.hint.as_deref().is_some_and(|shown| shown.contains(hint)), "{failure:?}");
             assert_eq!(failure.exit_code(), 2);

@@ -8,9 +8,8 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use scrollback::dialect::{self, Dialect};
-use scrollback::session::Session;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::view::conversation::Conversation;
+use scrollback::session::{ReadOptions, Session};
+use scrollback::view::Conversation;
 use serde_json::json;
 
 /// A long session of a person: large enough that the fixed cost of opening one does not count.

@@ -12,9 +12,8 @@ use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
 use scrollback::dialect;
-use scrollback::model::host::Host;
-use scrollback::write::recorder::{Delta, Durability, Options, Recorder};
-use scrollback::write::store::{NewSession, Policy, Store};
+use scrollback::model::Host;
+use scrollback::write::{Delta, Durability, NewSession, Options, Policy, Recorder, Store};
 
 /// What a record of the rows says: with what is around it, its line is about 1 KB.
 const TEXT_BYTES: usize = 700;

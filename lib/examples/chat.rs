@@ -12,8 +12,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use scrollback::model::project;
-use scrollback::write::fork::Fork;
-use scrollback::write::store::NewSession;
+use scrollback::write::{Fork, NewSession};
 use scrollback::{Delta, Entry, History, Home, Host, Kind, Part, Policy, RecordId, Recorder, Store, View, dialect};
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! AI agents' session histories on disk: read any dialect, record crash-safe, branch, convert.
 //!
-//! To read: a [`Source`] opens as a [`Session`], whose branches a [`view::conversation::Conversation`] turns into [`Message`]s.
+//! To read: a [`Source`] opens as a [`Session`], whose branches a [`view::Conversation`] turns into [`Message`]s.
 //! To record: a [`Store`] gives a [`Recorder`], and every call that returns is on disk.
 //! To go on: [`History`] is what to send to a model next, in the words of its API ([`View`]).
 //!

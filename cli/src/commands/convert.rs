@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::error::Error;
-use scrollback::model::host::Host;
-use scrollback::model::loss::LossKind;
+use scrollback::model::{Error, Host, LossKind};
 use scrollback::session::{Bridge, Session};
 use scrollback::transfer::convert::{Conversion, Converted, LossRow, Target};
 use scrollback::view::find::SessionName;

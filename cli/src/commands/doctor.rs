@@ -5,11 +5,9 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use scrollback::model::issue::{Issue, Severity};
-use scrollback::session::read::folder;
-use scrollback::session::read::source::Source;
-use scrollback::session::{Bridge, Session};
-use scrollback::view::answers::Examination;
+use scrollback::model::{Issue, Severity};
+use scrollback::session::{Bridge, Session, Source, folder};
+use scrollback::view::Examination;
 use scrollback::view::find::SessionName;
 use scrollback::view::listing::Depth;
 use scrollback::view::profile::{Profile, Verdict};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use scrollback::session::Bridge;
-use scrollback::view::conversation::Conversation;
+use scrollback::view::Conversation;
 use scrollback::view::find::SessionName;
 use scrollback::view::tool_calls::{self, CallState, ToolCallRow};
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use scrollback::view::find::SessionName;
-use scrollback::write::fork::Fork;
+use scrollback::write::Fork;
 
 use crate::args::Global;
 use crate::ctx::Ctx;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use scrollback::dialect;
-use scrollback::model::loss::LossKind;
+use scrollback::model::LossKind;
 use scrollback::transfer::convert::{Converted, LossRow};
 use scrollback::transfer::import::{self, Imported, Run};
 use serde::Serialize;
@@ -95,7 +95,7 @@ pub(crate) fn run(args: &ImportArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     tell(&done, ctx)
 }
 
-fn one(row: String, imported: scrollback::model::error::Result<Imported>) -> RowDone {
+fn one(row: String, imported: scrollback::model::Result<Imported>) -> RowDone {
     let of =
         &|outcome, session, path| RowDone { row: row.clone(), outcome, session, path, losses: Vec::new(), error: None };
     let converted_as = |outcome, converted: Converted| RowDone {

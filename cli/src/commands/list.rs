@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use jiff::Timestamp;
 use rayon::prelude::*;
 use scrollback::session::State;
-use scrollback::view::answers::SessionRow;
+use scrollback::view::SessionRow;
 use scrollback::view::listing::Depth;
 
 use super::FOUND_PROBLEMS;

@@ -3,10 +3,9 @@
 use std::process::ExitCode;
 
 use scrollback::dialect::Dialect;
-use scrollback::session::read::source::Source;
+use scrollback::session::Source;
 use scrollback::view::find::SessionName;
-use scrollback::write::rotate::{EndedSession, Rotation, When};
-use scrollback::write::store::{NewSession, Store};
+use scrollback::write::{EndedSession, NewSession, Rotation, Store, When};
 
 use crate::args::Global;
 use crate::ctx::Ctx;

@@ -5,11 +5,9 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use scrollback::dialect;
-use scrollback::model::record::Title;
-use scrollback::model::thinking::Triggers;
+use scrollback::model::{Title, Triggers};
 use scrollback::view::find::SessionName;
-use scrollback::write::recorder::{Durability, Options};
-use scrollback::write::store::{Listed, NewSession, Store};
+use scrollback::write::{Durability, Listed, NewSession, Options, Store};
 
 use crate::args::Global;
 use crate::ctx::Ctx;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use scrollback::view::find::SessionName;
-use scrollback::write::recorder::Warning;
+use scrollback::write::Warning;
 use serde::Serialize;
 
 use super::FOUND_PROBLEMS;

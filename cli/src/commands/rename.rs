@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use scrollback::model::record::{Title, TitleSource};
+use scrollback::model::{Title, TitleSource};
 use scrollback::view::find::SessionName;
 
 use crate::args::Global;

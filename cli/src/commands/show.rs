@@ -4,12 +4,10 @@ use std::io::Write;
 use std::ops::Range;
 use std::process::ExitCode;
 
-use scrollback::model::message::{Message, Sdk};
+use scrollback::model::{Message, Sdk};
 use scrollback::session::{Branch, Bridge, RecordRef, Session};
-use scrollback::view::conversation::Conversation;
 use scrollback::view::find::SessionName;
-use scrollback::view::listing;
-use scrollback::view::page::Page;
+use scrollback::view::{Conversation, Page, listing};
 
 use crate::args::Global;
 use crate::ctx::Ctx;

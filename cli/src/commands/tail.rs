@@ -4,11 +4,9 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use scrollback::model::message::Sdk;
-use scrollback::session::Bridge;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::session::read::source::Source;
-use scrollback::view::conversation::Conversation;
+use scrollback::model::Sdk;
+use scrollback::session::{Bridge, ReadOptions, Source};
+use scrollback::view::Conversation;
 use scrollback::view::find::SessionName;
 use scrollback::view::listing::Depth;
 use scrollback::view::stream::{Begin, Follower, Following, Growing, Wake, Watch, WatchBy};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use scrollback::dialect;
-use scrollback::write::trash::{Removed, Trash};
+use scrollback::write::{Removed, Trash};
 
 use super::FOUND_PROBLEMS;
 use crate::args::Global;

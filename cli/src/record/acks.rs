@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
-use scrollback::model::loss::Loss;
-use scrollback::write::recorder::{Durability, Entry, Report, Saved};
+use scrollback::model::Loss;
+use scrollback::write::{Durability, Entry, Report, Saved};
 use serde::Serialize;
 
 use crate::failure::Failure;

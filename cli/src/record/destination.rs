@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 
-use scrollback::model::error::Error;
-use scrollback::write::recorder::Recorder;
-use scrollback::write::rotate::EndedSession;
-use scrollback::write::store::{NewSession, Policy, Store};
+use scrollback::model::Error;
+use scrollback::write::{EndedSession, NewSession, Policy, Recorder, Store};
 
 use crate::ctx::Ctx;
 use crate::failure::Failure;

@@ -9,8 +9,8 @@ mod sse;
 use std::collections::VecDeque;
 use std::process::ExitCode;
 
-use scrollback::model::error::Error;
-use scrollback::write::recorder::Recorder;
+use scrollback::model::Error;
+use scrollback::write::Recorder;
 
 use crate::ctx::Ctx;
 use crate::failure::{self, FAILED, FOUND_PROBLEMS, Failure, FailureKind};

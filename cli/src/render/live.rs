@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use scrollback::model::message::{Message, Part};
+use scrollback::model::{Message, Part};
 use serde_json::Value;
 
 use super::message::{Detail, Renderer};

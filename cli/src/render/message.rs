@@ -1,6 +1,6 @@
 //! A message: its header and its parts.
 
-use scrollback::model::message::{DataPart, Message, Part, Role};
+use scrollback::model::{DataPart, Message, Part, Role};
 use serde_json::Value;
 
 use super::reaction::{self, Reaction};

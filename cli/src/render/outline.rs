@@ -13,9 +13,9 @@
 
 use std::io::Write;
 
-use scrollback::model::record::Kind;
+use scrollback::model::Kind;
 use scrollback::session::{HeadKind, RecordRef, Session};
-use scrollback::view::answers::TreeRow;
+use scrollback::view::TreeRow;
 
 use super::divider::short;
 use super::plural;

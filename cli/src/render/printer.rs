@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use scrollback::model::message::Sdk;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::session::read::source::Source;
+use scrollback::model::Sdk;
+use scrollback::session::{ReadOptions, Source};
 use scrollback::view::find::Places;
 use scrollback::view::stream::{Change, Chunks, Growing, Update};
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 
-use scrollback::model::message::{Message, Part, Role};
-use scrollback::view::conversation::Conversation;
+use scrollback::model::{Message, Part, Role};
+use scrollback::view::Conversation;
 use serde_json::Value;
 
 use super::divider::short;

@@ -1,6 +1,6 @@
 //! A tool call: one line, or all of it with `--full`.
 
-use scrollback::model::message::{ToolPart, ToolState};
+use scrollback::model::{ToolPart, ToolState};
 use serde_json::Value;
 
 use crate::terminal::paint::Paint;

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::Range;
 
-use scrollback::model::record::Usage;
+use scrollback::model::Usage;
 use scrollback::session::{Branch, Gap, HeadKind, Session};
-use scrollback::view::conversation::Conversation;
+use scrollback::view::Conversation;
 
 use super::divider;
 use super::message::{Detail, Renderer};

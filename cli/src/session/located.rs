@@ -5,11 +5,8 @@ use std::io::Read;
 use std::path::Path;
 
 use scrollback::dialect::Dialect;
-use scrollback::session::read::detect;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::session::read::source::Source;
-use scrollback::session::{Bridge, Session};
-use scrollback::view::page::Page;
+use scrollback::session::{Bridge, ReadOptions, Session, Source, detect};
+use scrollback::view::Page;
 
 use super::scope;
 use crate::args::Global;
@@ -33,8 +30,8 @@ impl Located {
 
     /// Reads a shell's pipe to its end.
     pub(crate) fn from_pipe(path: &Path, dialect: Option<&'static dyn Dialect>) -> Result<Located, Failure> {
-        let file = fs::File::open(path)
-            .map_err(|source| scrollback::model::error::Error::Io { path: path.to_owned(), source })?;
+        let file =
+            fs::File::open(path).map_err(|source| scrollback::model::Error::Io { path: path.to_owned(), source })?;
         Ok(Located::from_bytes(dialect, read_all(file)?))
     }
 

@@ -1,6 +1,6 @@
 //! Finds the session and the record that an argument names, and explains why there is none.
 
-use scrollback::model::error::Error;
+use scrollback::model::Error;
 use scrollback::session::{RecordRef, Session};
 use scrollback::view::find::{Location, Lookup, Match, NameError, SessionName};
 

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::error::Error;
-use scrollback::session::read::source::Source;
-use scrollback::view::answers::SessionRow;
+use scrollback::model::Error;
+use scrollback::session::Source;
+use scrollback::view::SessionRow;
 use scrollback::view::find::{Places, ProjectScope, Scope, parse_time};
 use scrollback::view::listing::Depth;
 

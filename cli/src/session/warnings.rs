@@ -1,6 +1,6 @@
 //! Warnings about a session's file that writing commands print.
 
-use scrollback::write::recorder::{Recorder, Warning};
+use scrollback::write::{Recorder, Warning};
 
 use crate::ctx::Ctx;
 use crate::failure::Failure;

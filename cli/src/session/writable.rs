@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 
 use scrollback::dialect::{Dialect, bare_jid};
-use scrollback::model::host::Host;
-use scrollback::model::project;
-use scrollback::session::read::source::Source;
-use scrollback::session::{Bridge, Session};
+use scrollback::model::{Host, project};
+use scrollback::session::{Bridge, Session, Source};
 use scrollback::view::find::SessionName;
-use scrollback::write::store::Store;
+use scrollback::write::Store;
 use serde::Serialize;
 
 use crate::args::Global;

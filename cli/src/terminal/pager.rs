@@ -2,7 +2,7 @@
 
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use scrollback::model::home::Home;
+use scrollback::model::Home;
 
 /// A running pager.
 pub(crate) struct Pager(Child);

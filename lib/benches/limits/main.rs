@@ -13,11 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use scrollback::dialect::Native;
-use scrollback::model::home::Home;
-use scrollback::model::message::Sdk;
-use scrollback::session::Session;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::session::read::source::Source;
+use scrollback::model::{Home, Sdk};
+use scrollback::session::{ReadOptions, Session, Source};
 use scrollback::view::find::Places;
 use scrollback::view::listing::{Depth, row};
 use scrollback::view::stream::{Begin, Chunks, Follower};

@@ -6,10 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use memchr::memmem;
-use scrollback::model::record::Usage;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::session::read::source::Source;
-use scrollback::session::{RequestId, Session};
+use scrollback::model::Usage;
+use scrollback::session::{ReadOptions, RequestId, Session, Source};
 use serde::Deserialize;
 
 use crate::lines;

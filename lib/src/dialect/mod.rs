@@ -4,9 +4,9 @@
 //! ([`crate::session`]) does that once for all dialects.
 
 mod event;
-pub mod layout;
-pub mod profile;
-pub mod writer;
+pub(crate) mod layout;
+pub(crate) mod profile;
+pub(crate) mod writer;
 pub(crate) mod file_backups;
 pub(crate) mod line_builder;
 pub(crate) mod record_class;
@@ -28,13 +28,15 @@ pub use claude_code::{ClaudeCode, blocks as anthropic_blocks, documented_folder_
 pub use codex::{Codex, RolloutFileName};
 pub use event::{Event, Key, Link, Moment, Parent, SessionFacts};
 pub use fluux::{Fluux, bare_jid, room as fluux_room};
+pub use layout::{Format, Layout, Rows};
 pub use native::Native;
 pub use qwen_code::QwenCode;
 pub use sage_el::{SageEl, aligned_sage_folder_name, faults as sage_el_faults, sage_folder_name};
 pub use unknown::Unknown;
+pub use writer::{
+    Adoption, Beginning, End, Fragment, Line, Names, NewRecord, Response, Shape, Tally, WriteUnit, Writer, Written,
+};
 
-use crate::dialect::layout::Layout;
-use crate::dialect::writer::Writer;
 use crate::model::home::Home;
 use crate::model::record::Body;
 

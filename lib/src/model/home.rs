@@ -23,7 +23,7 @@ pub struct Home {
 
 impl Home {
     /// The folder that a variable names, or else this one below the home directory.
-    pub fn var_or(&self, name: &str, below_home: &str) -> PathBuf {
+    pub(crate) fn var_or(&self, name: &str, below_home: &str) -> PathBuf {
         match self.vars.get(name).filter(|value| !value.is_empty()) {
             Some(value) => self.cwd.join(value),
             None => self.dir.join(below_home),
@@ -56,7 +56,7 @@ impl Home {
     /// The working directory and the folders above it, up to the root of its git work tree.
     ///
     /// Outside a work tree only the working directory itself counts: a stray folder in `/tmp` is not a project.
-    pub fn cwd_up_to_git_root(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn cwd_up_to_git_root(&self) -> impl Iterator<Item = &Path> {
         let root = crate::model::project::git_root(&self.cwd);
         self.cwd.ancestors().take_while(move |dir| match &root {
             Some(root) => dir.starts_with(root),

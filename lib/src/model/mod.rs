@@ -20,20 +20,36 @@ macro_rules! named_enum {
 }
 pub(crate) use named_enum;
 
-pub mod record;
-pub mod message;
-pub mod issue;
-pub mod loss;
-pub mod error;
+pub(crate) mod record;
+pub(crate) mod message;
+pub(crate) mod issue;
+pub(crate) mod loss;
+pub(crate) mod error;
 pub(crate) mod divider;
-pub mod thinking;
-pub mod host;
-pub mod home;
+pub(crate) mod thinking;
+pub(crate) mod host;
+pub(crate) mod home;
 pub mod project;
 pub(crate) mod git;
-pub mod place;
+pub(crate) mod place;
 pub(crate) mod metadata;
 pub(crate) mod settle;
 pub(crate) mod wire;
 pub(crate) mod time;
 pub(crate) mod lenient;
+
+pub use error::{Error, Result};
+pub use home::Home;
+pub use host::Host;
+pub use issue::{Issue, IssueKind, Severity, quoted};
+pub use loss::{Loss, LossKind, Losses, Lost};
+pub use message::{
+    Approval, CustomPart, DataPart, FilePart, Message, Part, ReasoningFilePart, ReasoningPart, Role, Sdk,
+    SourceDocumentPart, SourceUrlPart, SteeringPart, StreamState, TextPart, ToolKind, ToolPart, ToolState, UnknownSdk,
+    model_messages, objection, takes,
+};
+pub use record::{
+    After, Before, Body, Compaction, Content, Context, Cost, FileState, Kind, Outcome, RecordId, Restore, Rewind,
+    SessionId, Snapshot, Speaker, Thinking, Title, TitleSource, Todo, ToolNote, ToolResult, Usage,
+};
+pub use thinking::Triggers;

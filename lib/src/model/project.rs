@@ -52,7 +52,7 @@ impl Projects {
 }
 
 /// The root of the git work tree that contains `dir`. Linked work trees and submodules count as their own.
-pub fn git_root(dir: &Path) -> Option<PathBuf> {
+pub(crate) fn git_root(dir: &Path) -> Option<PathBuf> {
     // A log may name a share on another machine: looking there would be a login.
     let is_share = dir.to_string_lossy().starts_with(r"\\");
     if !dir.is_absolute() || is_share || dir.as_os_str().len() > PATH_LIMIT_BYTES {

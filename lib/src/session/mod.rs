@@ -2,12 +2,16 @@
 //!
 //! `read/open.rs` creates one; this file answers questions about it.
 
-pub mod read;
+pub(crate) mod read;
 pub(crate) mod tree;
 pub(crate) mod derived;
 pub(crate) mod join;
 pub(crate) mod record_ref;
 pub(crate) mod request;
+
+pub use read::open::ReadOptions;
+pub use read::source::Source;
+pub use read::{VALUE_LIMIT_BYTES, detect, folder, sanitize};
 
 use std::path::Path;
 
@@ -22,7 +26,6 @@ pub use crate::model::place::Place;
 use crate::model::record::{Body, Kind, RecordId, SessionId, Title, TitleSource};
 use crate::session::derived::Derived;
 use crate::session::read::files::Files;
-use crate::session::read::source::Source;
 use crate::session::read::tail::Tail;
 pub use crate::session::record_ref::RecordRef;
 pub use crate::session::request::{Request, RequestId};

@@ -83,7 +83,7 @@ impl Session {
     }
 
     /// The record ids of a branch.
-    pub fn branch_row(&self, branch: &Branch<'_>, head: Option<RecordRef<'_>>) -> BranchRow {
+    pub(crate) fn branch_row(&self, branch: &Branch<'_>, head: Option<RecordRef<'_>>) -> BranchRow {
         BranchRow {
             head: head.map(name),
             records: branch.records.iter().copied().map(name).collect(),

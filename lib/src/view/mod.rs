@@ -1,13 +1,19 @@
 //! A session as people, models and programs see it: messages, model views, streams, lists and the structs that `--json` prints.
 
-pub mod conversation;
-pub mod page;
+pub(crate) mod conversation;
+pub(crate) mod page;
 pub(crate) mod assemble;
 pub mod history;
 pub mod stream;
 pub mod tool_calls;
 pub mod listing;
 pub mod find;
-pub mod answers;
+pub(crate) mod answers;
 pub(crate) mod describe;
 pub mod profile;
+
+pub use answers::{
+    BranchRow, CallRow, Examination, GapRow, HeadRow, ResultRow, SessionPage, SessionRow, TreeRow, TreeView,
+};
+pub use conversation::Conversation;
+pub use page::Page;

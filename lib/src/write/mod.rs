@@ -1,12 +1,17 @@
 //! What changes a store: the recorder, forks, ended sessions and the trash; and small files of ours.
 
-pub mod store;
-pub mod recorder;
-pub mod fork;
-pub mod rotate;
-pub mod trash;
+pub(crate) mod store;
+pub(crate) mod recorder;
+pub(crate) mod fork;
+pub(crate) mod rotate;
+pub(crate) mod trash;
 
 mod copy;
 mod private_file;
 
+pub use fork::{Fork, Forked};
 pub use private_file::replace_private_file;
+pub use recorder::{Answer, Delta, Durability, Entry, Options, Recorder, Report, Saved, Warning, steps};
+pub use rotate::{EndedSession, Rotation, When};
+pub use store::{Amended, Listed, NewSession, Policy, Store};
+pub use trash::{MovedFile, Origin, Removed, Trash, TrashListing};

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::time::Duration;
 
-use scrollback::model::record::Kind;
+use scrollback::model::Kind;
 use scrollback::session::Session;
 use serde_json::{Value, json};
 

@@ -20,10 +20,8 @@ use std::process::{Command, Stdio};
 
 use clap::Parser;
 use scrollback::dialect;
-use scrollback::model::message::{Message, Part, Role};
-use scrollback::session::Session;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::session::read::source::Source;
+use scrollback::model::{Message, Part, Role};
+use scrollback::session::{ReadOptions, Session, Source};
 use serde_json::{Value, json};
 use support::messages;
 

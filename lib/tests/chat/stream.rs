@@ -1,7 +1,7 @@
 //! What endpoints stream, event by event, and the pieces of an answer that come of it.
 
-use scrollback::model::record::Content;
-use scrollback::write::recorder::Delta;
+use scrollback::model::Content;
+use scrollback::write::Delta;
 use serde_json::json;
 
 use crate::chat::model::Stream;

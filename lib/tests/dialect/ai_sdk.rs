@@ -4,12 +4,8 @@ use std::path::Path;
 
 use crate::support::{messages, reading};
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::error::Error;
-use scrollback::model::home::Home;
-use scrollback::model::message::{Sdk, takes};
-use scrollback::session::Session;
-use scrollback::session::read::detect;
-use scrollback::session::read::source::Source;
+use scrollback::model::{Error, Home, Sdk, takes};
+use scrollback::session::{Session, Source, detect};
 use serde_json::{Value, json};
 
 fn ai_sdk() -> &'static dyn Dialect {

@@ -5,10 +5,8 @@ use std::path::Path;
 
 use crate::support::{messages, parts};
 use scrollback::dialect::{ClaudeCode, Dialect};
-use scrollback::model::home::Home;
-use scrollback::model::record::{Body, TitleSource, Usage};
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
+use scrollback::model::{Body, Home, TitleSource, Usage};
+use scrollback::session::{Session, Source};
 use scrollback::view::find::Places;
 use scrollback::view::listing::{self, Depth};
 use serde_json::json;

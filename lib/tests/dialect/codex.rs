@@ -5,15 +5,11 @@ use std::path::Path;
 
 use crate::support::{messages, reading};
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::home::Home;
-use scrollback::model::message::{Part, ToolState};
-use scrollback::model::record::{Body, Kind, Usage};
-use scrollback::session::read::open::ReadOptions;
-use scrollback::session::read::source::Source;
-use scrollback::session::{Session, State};
+use scrollback::model::{Body, Home, Kind, Part, ToolState, Usage};
+use scrollback::session::{ReadOptions, Session, Source, State};
+use scrollback::view::Page;
 use scrollback::view::find::Places;
 use scrollback::view::listing::{self, Depth};
-use scrollback::view::page::Page;
 use serde_json::{Value, json};
 
 fn codex() -> &'static dyn Dialect {

@@ -5,9 +5,8 @@ use crate::support::place::writing;
 use crate::support::{corpus, native, reading};
 use proptest::prelude::*;
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::record::{After, Before, Body, FileState, RecordId, SessionId, Snapshot};
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
+use scrollback::model::{After, Before, Body, FileState, RecordId, SessionId, Snapshot};
+use scrollback::session::{Session, Source};
 use serde_json::{Map, Value, json};
 
 /// The snapshots of a case, in order.

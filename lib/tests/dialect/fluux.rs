@@ -5,12 +5,9 @@ use std::path::Path;
 
 use crate::support::{messages, reading};
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::home::Home;
-use scrollback::model::message::Part;
-use scrollback::model::record::Body;
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
-use scrollback::view::answers::SessionRow;
+use scrollback::model::{Body, Home, Part};
+use scrollback::session::{Session, Source};
+use scrollback::view::SessionRow;
 use scrollback::view::find::Places;
 use scrollback::view::history::{History, View};
 use scrollback::view::listing::{self, Depth};
@@ -155,7 +152,7 @@ fn other_agents_messages_are_not_taken_for_its_own() {
         (HEADER, "fluux"),
         (r#"{"type":"message","role":"user","content":"hi"}"#, "fluux"),
     ] {
-        assert_eq!(scrollback::session::read::detect::of_bytes(line.as_bytes()).name(), name, "{line}");
+        assert_eq!(scrollback::session::detect::of_bytes(line.as_bytes()).name(), name, "{line}");
     }
 }
 

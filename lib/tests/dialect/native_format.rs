@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::support::{describe, read};
-use scrollback::model::issue::{Issue, Severity};
-use scrollback::model::record::Body;
+use scrollback::model::{Body, Issue, Severity};
 
 /// The native types; a new one needs a line on the page.
 const TYPES: [&str; 12] = [

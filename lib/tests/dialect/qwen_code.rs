@@ -5,11 +5,8 @@ use std::path::Path;
 
 use crate::support::{messages, parts};
 use scrollback::dialect::QwenCode;
-use scrollback::model::home::Home;
-use scrollback::model::message::Role;
-use scrollback::model::record::{Body, TitleSource, Usage};
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
+use scrollback::model::{Body, Home, Role, TitleSource, Usage};
+use scrollback::session::{Session, Source};
 use scrollback::view::find::Places;
 use scrollback::view::history::{History, View};
 use scrollback::view::listing::{self, Depth};

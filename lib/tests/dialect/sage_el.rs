@@ -5,11 +5,9 @@ use std::path::Path;
 
 use crate::support::reading;
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::home::Home;
-use scrollback::session::Session;
-use scrollback::session::read::detect;
-use scrollback::session::read::source::Source;
-use scrollback::view::conversation::Conversation;
+use scrollback::model::Home;
+use scrollback::session::{Session, Source, detect};
+use scrollback::view::Conversation;
 use scrollback::view::find::Places;
 use scrollback::view::listing::{self, Depth};
 use scrollback::view::profile::Profile;

@@ -7,13 +7,12 @@ use crate::support::drafted::{at, drafted, plain};
 use crate::support::place::{CWD, SESSION, begin, beginning, store, writing};
 use crate::support::said::{self, call, said, title, todo};
 use proptest::prelude::*;
-use scrollback::dialect::writer::Adoption;
-use scrollback::dialect::{self, Dialect};
-use scrollback::model::message::{Approval, Message, Part, Role, Sdk, ToolState, takes};
-use scrollback::model::record::{
-    Body, Compaction, Content, Context, Outcome, Rewind, SessionId, Thinking, TitleSource, ToolResult, Usage,
+use scrollback::dialect::{self, Adoption, Dialect};
+use scrollback::model::{
+    Approval, Body, Compaction, Content, Context, Message, Outcome, Part, Rewind, Role, Sdk, SessionId, Thinking,
+    TitleSource, ToolResult, ToolState, Usage, takes,
 };
-use scrollback::write::store::Policy;
+use scrollback::write::Policy;
 use serde_json::{Value, json};
 
 fn ai_sdk() -> &'static dyn Dialect {
@@ -319,7 +318,7 @@ proptest! {
         }
         // The messages are the lines: what is shown is what was written. A compaction is a line across the message before it.
         if let Some(head) = made.session.head() {
-            let shown = scrollback::view::conversation::Conversation::new(&made.session.branch(head)).len();
+            let shown = scrollback::view::Conversation::new(&made.session.branch(head)).len();
             let is_message = |line: &&Value| {
                 let part = &line["parts"][0];
                 part["type"] != "data-compaction" || part["data"]["record"] != line["id"]

@@ -6,18 +6,15 @@ use crate::support::messages;
 use crate::support::pen::{Pen, assert_every_session_can_be_written, says_nothing};
 use crate::support::place::{SESSION, beginning, writing};
 use crate::support::said::{result, results, title, user};
-use scrollback::dialect::ClaudeCode;
-use scrollback::dialect::writer::{Adoption, Beginning};
-use scrollback::model::message::{
-    Approval, DataPart, FilePart, Part, ReasoningPart, SourceUrlPart, SteeringPart, TextPart, ToolPart, ToolState,
-};
-use scrollback::model::record::{
-    Body, Compaction, Content, Outcome, RecordId, Restore, Rewind, SessionId, Snapshot, Thinking, TitleSource, Todo,
-    ToolResult, Usage,
+use scrollback::dialect::{Adoption, Beginning, ClaudeCode};
+use scrollback::model::{
+    Approval, Body, Compaction, Content, DataPart, FilePart, Outcome, Part, ReasoningPart, RecordId, Restore, Rewind,
+    SessionId, Snapshot, SourceUrlPart, SteeringPart, TextPart, Thinking, TitleSource, Todo, ToolPart, ToolResult,
+    ToolState, Usage,
 };
 use scrollback::session::Session;
 use scrollback::view::history::View;
-use scrollback::write::recorder::Delta;
+use scrollback::write::Delta;
 use serde_json::{Map, Value, json};
 
 fn pen() -> Pen {

@@ -6,21 +6,14 @@ use crate::support::place::{SESSION, begin, beginning, host, writing};
 use crate::support::said::{answer, call, result, results, said, title, todo, user};
 use crate::support::{logs_of_all, messages, parts};
 use proptest::prelude::*;
-use scrollback::dialect::writer::Adoption;
-use scrollback::dialect::{self, Dialect};
-use scrollback::model::error::Error;
-use scrollback::model::issue::IssueKind;
-use scrollback::model::message::{Message, Part, ReasoningPart, SteeringPart, ToolPart, ToolState};
-use scrollback::model::record::{
-    Body, Compaction, Content, Context, Kind, Outcome, RecordId, Restore, Rewind, SessionId, Snapshot, TitleSource,
-    ToolResult, Usage,
+use scrollback::dialect::{self, Adoption, Dialect};
+use scrollback::model::{
+    Body, Compaction, Content, Context, Error, IssueKind, Kind, Message, Outcome, Part, ReasoningPart, RecordId,
+    Restore, Rewind, SessionId, Snapshot, SteeringPart, TitleSource, ToolPart, ToolResult, ToolState, Usage,
 };
-use scrollback::session::read::source::Source;
-use scrollback::session::{Session, State};
+use scrollback::session::{Session, Source, State};
 use scrollback::view::history::View;
-use scrollback::write::fork::Fork;
-use scrollback::write::recorder::Delta;
-use scrollback::write::store::Store;
+use scrollback::write::{Delta, Fork, Store};
 use serde_json::{Map, Value, json};
 
 fn codex() -> &'static dyn Dialect {
@@ -68,11 +61,8 @@ fn the_header_has_what_codex_asks_for_and_a_fork_tells_its_origin() {
     insta::assert_snapshot!(header, @r#"{"timestamp":"2026-11-14T23:59:58.250Z","type":"session_meta","payload":{"id":"5e551000-0000-4000-8000-000000000001","timestamp":"2026-11-14T23:59:58.250Z","cwd":"/home/ada/engine/src","originator":"scrollback","cli_version":"1.2.3","git":{"branch":"main"}}}"#);
     let from = SessionId::from("5a1e0f70-bc87-7ea3-9152-fdcfa4291034");
     let record = RecordId::from("at-0");
-    let fork = scrollback::dialect::writer::Beginning {
-        forked_from: Some((&from, &record)),
-        git_branch: None,
-        ..beginning(&session)
-    };
+    let fork =
+        scrollback::dialect::Beginning { forked_from: Some((&from, &record)), git_branch: None, ..beginning(&session) };
     let header = (writing(codex()).header)(&fork).remove(0).value;
     assert_eq!(header["payload"]["forked_from_id"], from.as_str());
     assert_eq!(header["payload"].get("git"), None);

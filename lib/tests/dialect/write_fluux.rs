@@ -10,17 +10,14 @@ use crate::support::{logs_of_all, messages};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use scrollback::dialect::fluux_room::{Reaction, SharedFile, Speaker, Stanza};
-use scrollback::dialect::writer::Beginning;
-use scrollback::dialect::{self, Dialect};
-use scrollback::model::error::Error;
-use scrollback::model::message::{Part, ToolState};
-use scrollback::model::record::{
-    Body, Compaction, Content, Context, Outcome, Restore, Rewind, SessionId, Snapshot, TitleSource, Usage,
+use scrollback::dialect::{self, Beginning, Dialect};
+use scrollback::model::{
+    Body, Compaction, Content, Context, Error, Outcome, Part, Restore, Rewind, SessionId, Snapshot, TitleSource,
+    ToolState, Usage,
 };
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
+use scrollback::session::{Session, Source};
 use scrollback::view::history::View;
-use scrollback::write::fork::Fork;
+use scrollback::write::Fork;
 use serde_json::{Map, Value, json};
 
 const THUMB: &str = "\u{1F44D}";
@@ -166,7 +163,7 @@ fn of_a_turn_the_last_words_are_kept_and_the_rest_is_told() {
 #[test]
 fn files_are_told_by_name_type_and_size() {
     let image = format!("data:image/png;base64,{}", "AAAA".repeat(512));
-    let named = Part::File(scrollback::model::message::FilePart {
+    let named = Part::File(scrollback::model::FilePart {
         media_type: "application/pdf".to_owned(),
         filename: Some("a.pdf".to_owned()),
         url: "https://x.example/1/b.pdf".to_owned(),

@@ -3,8 +3,8 @@
 use crate::support::drafted::draft;
 use crate::support::place::writing;
 use crate::support::{logs_of_all, native, read, reading};
-use scrollback::dialect::writer::{End, Tally};
-use scrollback::model::record::{Body, RecordId, SessionId, Usage};
+use scrollback::dialect::{End, Tally};
+use scrollback::model::{Body, RecordId, SessionId, Usage};
 use scrollback::session::Session;
 use serde_json::json;
 

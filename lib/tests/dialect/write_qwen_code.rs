@@ -5,16 +5,14 @@ use std::path::Path;
 use crate::support::pen::{Pen, assert_every_session_can_be_written, says_nothing};
 use crate::support::place::{SESSION, beginning, writing};
 use crate::support::said::{self, results, title, user};
-use scrollback::dialect::QwenCode;
-use scrollback::dialect::writer::{Adoption, Beginning};
-use scrollback::model::message::{DataPart, FilePart, Part, ReasoningPart, SteeringPart, ToolPart, ToolState};
-use scrollback::model::record::{
-    Before, Body, Compaction, Content, FileState, Outcome, RecordId, Restore, Rewind, SessionId, Snapshot, Thinking,
-    TitleSource, ToolNote, ToolResult, Usage,
+use scrollback::dialect::{Adoption, Beginning, QwenCode};
+use scrollback::model::{
+    Before, Body, Compaction, Content, DataPart, FilePart, FileState, Outcome, Part, ReasoningPart, RecordId, Restore,
+    Rewind, SessionId, Snapshot, SteeringPart, Thinking, TitleSource, ToolNote, ToolPart, ToolResult, ToolState, Usage,
 };
 use scrollback::session::Session;
 use scrollback::view::history::View;
-use scrollback::write::recorder::Delta;
+use scrollback::write::Delta;
 use serde_json::{Map, Value, json};
 
 fn pen() -> Pen {

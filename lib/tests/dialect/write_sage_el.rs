@@ -7,12 +7,10 @@ use crate::support::drafted::{Drafted, at, draft, drafted, plain};
 use crate::support::place::{PROJECT, begin, beginning, store, writing};
 use crate::support::said::{self, call, said, title, todo};
 use proptest::prelude::*;
-use scrollback::dialect::writer::{Adoption, Beginning, End, NewRecord, Tally};
-use scrollback::dialect::{self, Dialect};
-use scrollback::model::message::{Approval, Part, Role, SteeringPart, ToolPart, ToolState};
-use scrollback::model::record::{
-    Body, Compaction, Content, Context, Kind, Outcome, RecordId, Rewind, SessionId, Thinking, TitleSource, ToolResult,
-    Usage,
+use scrollback::dialect::{self, Adoption, Beginning, Dialect, End, NewRecord, Tally};
+use scrollback::model::{
+    Approval, Body, Compaction, Content, Context, Kind, Outcome, Part, RecordId, Rewind, Role, SessionId, SteeringPart,
+    Thinking, TitleSource, ToolPart, ToolResult, ToolState, Usage,
 };
 use scrollback::view::profile::Profile;
 use serde_json::{Map, Value, json};

@@ -3,8 +3,8 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use scrollback::model::error::Error;
-use scrollback::write::store::{NewSession, Policy};
+use scrollback::model::Error;
+use scrollback::write::{NewSession, Policy};
 
 use crate::{PROJECT, after, process, store};
 

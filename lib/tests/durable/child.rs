@@ -6,10 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use scrollback::model::error::Error;
-use scrollback::model::host::Host;
-use scrollback::write::recorder::{Delta, Entry, Recorder};
-use scrollback::write::store::{NewSession, Policy, Store};
+use scrollback::model::{Error, Host};
+use scrollback::write::{Delta, Entry, NewSession, Policy, Recorder, Store};
 
 use crate::support::random::Random;
 use crate::support::{cases, native};

@@ -15,9 +15,8 @@ mod writers;
 use std::path::Path;
 use std::process::Command;
 
-use scrollback::model::host::Host;
-use scrollback::write::recorder::{Durability, Options};
-use scrollback::write::store::Store;
+use scrollback::model::Host;
+use scrollback::write::{Durability, Options, Store};
 
 const PROJECT: &str = "/gone/tides";
 

@@ -4,10 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use scrollback::model::issue::IssueKind;
-use scrollback::session::Session;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::write::store::{NewSession, Policy};
+use scrollback::model::IssueKind;
+use scrollback::session::{ReadOptions, Session};
+use scrollback::write::{NewSession, Policy};
 
 use crate::child::writers_share;
 use crate::support::native;

@@ -6,13 +6,11 @@ use std::path::{Path, PathBuf};
 
 use crate::support::reading;
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::home::Home;
-use scrollback::model::issue::{Issue, Severity};
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
+use scrollback::model::{Home, Issue, Severity};
+use scrollback::session::{Session, Source};
+use scrollback::view::Page;
 use scrollback::view::find::Places;
 use scrollback::view::listing::{self, Depth};
-use scrollback::view::page::Page;
 use serde_json::json;
 
 /// Each dialect, where its files lie in a home, and the name of one.

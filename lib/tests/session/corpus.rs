@@ -7,14 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{describe, reading};
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::message::Message;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::session::read::source::Source;
-use scrollback::session::{Branch, Session};
-use scrollback::view::answers::Examination;
-use scrollback::view::conversation::Conversation;
+use scrollback::model::Message;
+use scrollback::session::{Branch, ReadOptions, Session, Source};
 use scrollback::view::profile::Profile;
-use scrollback::view::tool_calls;
+use scrollback::view::{Conversation, Examination, tool_calls};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -99,15 +95,14 @@ fn cases(dialect: &'static dyn Dialect) -> Vec<(&'static dyn Dialect, PathBuf)> 
 
 #[test]
 fn every_case_is_known_by_its_content() {
-    let home =
-        scrollback::model::home::Home { dir: "/nowhere".into(), cwd: "/nowhere".into(), vars: Default::default() };
+    let home = scrollback::model::Home { dir: "/nowhere".into(), cwd: "/nowhere".into(), vars: Default::default() };
     let mut wrong = Vec::new();
     for (dialect, case) in dialect::all().iter().flat_map(|dialect| cases(*dialect)) {
         let file = main_file(dialect, &case);
         if fs::metadata(&file).unwrap().len() == 0 {
             continue; // Whatever it is going to be.
         }
-        let found = scrollback::session::read::detect::of_file(&file, &home).unwrap();
+        let found = scrollback::session::detect::of_file(&file, &home).unwrap();
         if found.name() != dialect.name() {
             wrong.push(format!("{} is taken for {}", case.display(), found.name()));
         }

@@ -10,7 +10,7 @@ mod sizes;
 use std::path::PathBuf;
 
 use proptest::test_runner::Config;
-use scrollback::model::issue::IssueKind;
+use scrollback::model::IssueKind;
 use scrollback::session::Session;
 
 /// A property's size: few cases at a push, many under `cargo xtask torture`.

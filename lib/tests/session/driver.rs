@@ -4,12 +4,10 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use crate::support::{describe, reading};
-use scrollback::dialect::layout::{Format, Layout};
-use scrollback::dialect::{Dialect, Event, Link, Moment, Parent};
-use scrollback::model::message::Part;
-use scrollback::model::record::{Body, Content, Kind, ToolResult, Usage};
+use scrollback::dialect::{Dialect, Event, Format, Layout, Link, Moment, Parent};
+use scrollback::model::{Body, Content, Kind, Part, ToolResult, Usage};
 use scrollback::session::Session;
-use scrollback::view::conversation::Conversation;
+use scrollback::view::Conversation;
 use serde::Deserialize;
 
 /// What all test dialects' records share: any field may be there.
@@ -64,7 +62,7 @@ fn body(text: &str) -> Body {
             call_id: call.clone().into_owned(),
             name: None,
             output: words.into(),
-            outcome: scrollback::model::record::Outcome::Done,
+            outcome: scrollback::model::Outcome::Done,
             preliminary: false,
             duration_ms: None,
             about: Default::default(),
@@ -97,11 +95,11 @@ macro_rules! dialect {
                 stringify!($name)
             }
 
-            fn layouts(&self, home: &scrollback::model::home::Home) -> Vec<scrollback::dialect::layout::Layout> {
+            fn layouts(&self, home: &scrollback::model::Home) -> Vec<scrollback::dialect::Layout> {
                 self.layouts_in(&home.dir)
             }
 
-            fn layouts_in(&self, store: &std::path::Path) -> Vec<scrollback::dialect::layout::Layout> {
+            fn layouts_in(&self, store: &std::path::Path) -> Vec<scrollback::dialect::Layout> {
                 crate::driver::layout(store, $pattern, $format)
             }
 
@@ -120,7 +118,7 @@ macro_rules! dialect {
                 $link(text, emit)
             }
 
-            fn body(&self, text: &str) -> scrollback::model::record::Body {
+            fn body(&self, text: &str) -> scrollback::model::Body {
                 crate::driver::body(text)
             }
         }

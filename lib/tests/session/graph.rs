@@ -8,8 +8,7 @@ mod any;
 use std::collections::BTreeMap;
 
 use crate::support::{native, native_log, read, reading};
-use scrollback::session::read::open::ReadOptions;
-use scrollback::session::{Bridge, HeadKind, RecordRef, Session};
+use scrollback::session::{Bridge, HeadKind, ReadOptions, RecordRef, Session};
 
 /// The tree that a log becomes, then its newest branch, its state and what is wrong.
 fn check(log: &str) -> String {
@@ -49,15 +48,14 @@ fn outline(session: &Session) -> String {
         let ids: Vec<_> = branch.records.iter().map(|record| record.id()).collect();
         said.push(format!("branch {} ({})", ids.join(" "), session.state(&branch).name()));
     }
-    let issue =
-        |issue: &scrollback::model::issue::Issue| format!("issue {}: {}", issue.line.unwrap(), issue.kind.name());
+    let issue = |issue: &scrollback::model::Issue| format!("issue {}: {}", issue.line.unwrap(), issue.kind.name());
     said.extend(session.issues().iter().map(issue));
     said.join("\n")
 }
 
-fn texts(said: &scrollback::model::record::Content) -> Vec<String> {
+fn texts(said: &scrollback::model::Content) -> Vec<String> {
     let parts = said.parts.iter().filter_map(|part| match part {
-        scrollback::model::message::Part::Text(text) => Some(text.text.clone()),
+        scrollback::model::Part::Text(text) => Some(text.text.clone()),
         _ => None,
     });
     parts.collect()

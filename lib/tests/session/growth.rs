@@ -7,12 +7,10 @@ use std::io::Write as _;
 use crate::support::{cases, describe, logs, native, now, read, reading};
 use jiff::{SignedDuration, Timestamp};
 use proptest::prelude::*;
-use scrollback::model::message::Message;
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
-use scrollback::view::conversation::Conversation;
+use scrollback::model::Message;
+use scrollback::session::{Session, Source};
 use scrollback::view::listing::{self, Depth};
-use scrollback::view::page::Page;
+use scrollback::view::{Conversation, Page};
 
 /// All that a session says.
 fn told(session: &Session) -> String {

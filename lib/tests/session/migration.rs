@@ -7,15 +7,10 @@ use crate::support::native;
 use crate::support::place::host_at;
 use jiff::Timestamp;
 use scrollback::dialect;
-use scrollback::model::error::Error;
-use scrollback::model::host::Host;
-use scrollback::model::loss::LossKind;
-use scrollback::model::message::Part;
-use scrollback::session::Session;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::session::read::source::Source;
+use scrollback::model::{Error, Host, LossKind, Part};
+use scrollback::session::{ReadOptions, Session, Source};
 use scrollback::transfer::import::{self, Imported, Run};
-use scrollback::write::store::Store;
+use scrollback::write::Store;
 use serde_json::Value;
 
 fn host() -> Host {

@@ -5,12 +5,10 @@
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use scrollback::model::message::{
-    Approval, FilePart, Part, SteeringPart, StreamState, TextPart, ToolKind, ToolPart, ToolState,
-};
-use scrollback::model::record::{
-    Body, Compaction, Content, Context, Outcome, Restore, Rewind, Snapshot, Thinking, Title, TitleSource, Todo,
-    ToolNote, ToolResult, Usage,
+use scrollback::model::{
+    Approval, Body, Compaction, Content, Context, FilePart, Outcome, Part, Restore, Rewind, Snapshot, SteeringPart,
+    StreamState, TextPart, Thinking, Title, TitleSource, Todo, ToolKind, ToolNote, ToolPart, ToolResult, ToolState,
+    Usage,
 };
 use serde_json::{Map, Value, json};
 

@@ -3,14 +3,10 @@
 use std::cell::Cell;
 
 use jiff::{SignedDuration, Timestamp};
-use scrollback::dialect::Dialect;
-use scrollback::dialect::writer::{Names, NewRecord, Written};
-use scrollback::model::issue::{Issue, IssueKind};
-use scrollback::model::loss::LossKind;
-use scrollback::model::message::{Part, ToolKind, ToolState};
-use scrollback::model::record::{Body, Context, RecordId, SessionId};
+use scrollback::dialect::{Dialect, Names, NewRecord, Written};
+use scrollback::model::{Body, Context, Issue, IssueKind, LossKind, Part, RecordId, SessionId, ToolKind, ToolState};
 use scrollback::session::Session;
-use scrollback::write::recorder::steps;
+use scrollback::write::steps;
 use serde_json::Value;
 
 use super::place::{SESSION, VERSION, beginning, host, writing};

@@ -18,10 +18,9 @@ pub(crate) mod valid;
 use std::path::{Path, PathBuf};
 
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::message::Message;
-use scrollback::session::Session;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::view::conversation::Conversation;
+use scrollback::model::Message;
+use scrollback::session::{ReadOptions, Session};
+use scrollback::view::Conversation;
 use scrollback::view::history::{History, View};
 use serde_json::Value;
 

@@ -5,14 +5,10 @@ use std::io::Write;
 use std::path::Path;
 
 use scrollback::dialect::Dialect;
-use scrollback::model::error::Error;
-use scrollback::model::issue::{Issue, IssueKind};
-use scrollback::model::loss::Loss;
-use scrollback::model::record::{Body, Context, RecordId, SessionId};
+use scrollback::model::{Body, Context, Error, Issue, IssueKind, Loss, RecordId, SessionId};
 use scrollback::session::Session;
 use scrollback::view::history::View;
-use scrollback::write::recorder::{Delta, Entry, Recorder, Saved};
-use scrollback::write::store::Store;
+use scrollback::write::{Delta, Entry, Recorder, Saved, Store};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -5,13 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
-use scrollback::dialect::Dialect;
-use scrollback::dialect::writer::{Beginning, Writer};
-use scrollback::model::error::Error;
-use scrollback::model::host::Host;
-use scrollback::model::record::SessionId;
-use scrollback::write::recorder::{Durability, Options, Recorder};
-use scrollback::write::store::{NewSession, Policy, Store};
+use scrollback::dialect::{Beginning, Dialect, Writer};
+use scrollback::model::{Error, Host, SessionId};
+use scrollback::write::{Durability, NewSession, Options, Policy, Recorder, Store};
 use tempfile::TempDir;
 
 /// A session id that every dialect accepts.

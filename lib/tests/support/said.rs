@@ -1,7 +1,6 @@
 //! Short constructors for bodies of records.
 
-use scrollback::model::message::{Part, ToolPart, ToolState};
-use scrollback::model::record::{Body, Content, Outcome, Title, TitleSource, Todo, ToolResult};
+use scrollback::model::{Body, Content, Outcome, Part, Title, TitleSource, Todo, ToolPart, ToolResult, ToolState};
 use serde_json::{Map, Value};
 
 pub(crate) fn said(parts: impl IntoIterator<Item = Part>) -> Content {

@@ -2,13 +2,10 @@
 
 use std::fs;
 
-use scrollback::model::error::Error;
-use scrollback::model::loss::LossKind;
-use scrollback::model::message::{Part, ToolState};
-use scrollback::model::record::{Content, Outcome, Todo, ToolResult, Usage};
+use scrollback::model::{Content, Error, LossKind, Outcome, Part, Todo, ToolResult, ToolState, Usage};
 use scrollback::session::{Session, State};
 use scrollback::transfer::convert::LossRow;
-use scrollback::write::store::Store;
+use scrollback::write::Store;
 use serde_json::json;
 
 use super::support::said::{call, result, todo};
@@ -178,7 +175,7 @@ fn results_that_hang_side_by_side_come_to_lie_on_one_path() {
                 path.push(record.kind());
                 next = record.parent();
             }
-            let given = path.iter().filter(|kind| **kind == scrollback::model::record::Kind::ToolResult).count();
+            let given = path.iter().filter(|kind| **kind == scrollback::model::Kind::ToolResult).count();
             assert_eq!((given, converted.heads().len()), (3, 1), "{to} {end}: {path:?}");
         }
     }

@@ -1,6 +1,6 @@
 //! Which branches a new session has, and which one it opens on.
 
-use scrollback::write::store::Store;
+use scrollback::write::Store;
 
 use super::{convert, convert_head, folder, host, named, open, outline, session};
 
@@ -76,9 +76,8 @@ fn what_went_on_from_a_chosen_head_comes_back_to_it() {
         let mut expected = vec!["user: Name it.", "assistant: Tides.", "user: Longer."];
         assert_eq!(outline(&open(named(to), &there.path)), expected, "{to}");
         let store = Store::open(named(to), folder.path(), host()).unwrap();
-        let mut recorder = store
-            .resume_source(&scrollback::session::read::source::Source::file(named(to), &there.path), None)
-            .unwrap();
+        let mut recorder =
+            store.resume_source(&scrollback::session::Source::file(named(to), &there.path), None).unwrap();
         recorder.user("And then?").unwrap();
         recorder.close().unwrap();
         expected.push("user: And then?");

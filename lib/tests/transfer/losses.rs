@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use scrollback::model::loss::{LossKind, Lost};
-use scrollback::model::message::Part;
-use scrollback::model::record::{Content, Usage};
+use scrollback::model::{Content, LossKind, Lost, Part, Usage};
 use scrollback::session::Session;
 use scrollback::transfer::convert::{Conversion, LossRow, Target};
-use scrollback::write::store::Store;
+use scrollback::write::Store;
 use serde_json::json;
 
 use super::further::rich;

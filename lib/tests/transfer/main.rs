@@ -18,11 +18,8 @@ mod valid;
 use std::path::Path;
 
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::error::{Error, Result};
-use scrollback::model::host::Host;
-use scrollback::model::message::Message;
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
+use scrollback::model::{Error, Host, Message, Result};
+use scrollback::session::{Session, Source};
 use scrollback::transfer::convert::{Conversion, Converted, Target};
 use serde_json::Value;
 

@@ -4,10 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use scrollback::dialect::Dialect;
-use scrollback::model::error::Error;
-use scrollback::model::loss::{LossKind, Lost};
-use scrollback::model::message::Part;
-use scrollback::model::record::Kind;
+use scrollback::model::{Error, Kind, LossKind, Lost, Part};
 use scrollback::session::{RecordRef, Session};
 use scrollback::transfer::convert::Converted;
 use serde_json::Value;

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use scrollback::model::error::Error;
+use scrollback::model::Error;
 use scrollback::session::Session;
 use scrollback::transfer::convert::{Conversion, Target};
 
@@ -23,7 +23,7 @@ fn write(path: &Path, lines: &[&str]) {
 
 /// Opens the only session of a store.
 fn only(dialect: &str, store: &Path) -> Session {
-    let found = scrollback::write::store::Store::open(named(dialect), store, host()).unwrap();
+    let found = scrollback::write::Store::open(named(dialect), store, host()).unwrap();
     let rows = found.list(None).rows;
     found.load(rows[0].id.as_str()).unwrap()
 }
@@ -222,7 +222,7 @@ fn what_lies_beside_a_session_and_does_not_go_along_is_told() {
     write(&project.join(id).join("tool-results/one.txt"), &["much"]);
     let layouts = named("claude-code").layouts_in(folder.path());
     let walked = layouts.into_iter().map(|layout| (named("claude-code"), layout)).collect::<Vec<_>>();
-    let found = scrollback::session::read::source::Source::walk_all(&walked).into_iter().flatten();
+    let found = scrollback::session::Source::walk_all(&walked).into_iter().flatten();
     let source = found.into_iter().find(|source| source.path.ends_with(format!("{id}.jsonl"))).unwrap();
     let source = Session::open(&source, &super::support::reading()).unwrap();
     for to in ["native", "claude-code"] {

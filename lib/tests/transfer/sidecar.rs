@@ -3,11 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use scrollback::model::error::Error;
-use scrollback::model::message::{Part, TextPart, ToolState};
-use scrollback::model::record::{Content, Kind, Outcome, TitleSource};
+use scrollback::model::{Content, Error, Kind, Outcome, Part, TextPart, TitleSource, ToolState};
 use scrollback::transfer::convert::Converted;
-use scrollback::write::store::Store;
+use scrollback::write::Store;
 
 use super::support::{corpus, said};
 use super::{convert, folder, host, named, open, outline};
@@ -29,7 +27,7 @@ fn there_on_and_back(from: &str, log: &Path, to: &str) {
         let before = open(named(from), &source);
         let there = convert(&before, named(to), &at("there")).unwrap();
         let store = Store::open(named(to), folder.path(), host()).unwrap();
-        let source_there = scrollback::session::read::source::Source::file(named(to), &there.path);
+        let source_there = scrollback::session::Source::file(named(to), &there.path);
         let mut recorder = store.resume_source(&source_there, None).unwrap();
         recorder.user(round).unwrap();
         recorder.assistant("Then it rained.").unwrap();
@@ -75,7 +73,7 @@ fn a_line_that_went_on_comes_back_to_a_line() {
     let source = open(named("fluux"), &log);
     let there = convert(&source, named("native"), &folder.path().join("there.jsonl")).unwrap();
     let store = Store::open(named("native"), folder.path(), host()).unwrap();
-    let there_source = scrollback::session::read::source::Source::file(named("native"), &there.path);
+    let there_source = scrollback::session::Source::file(named("native"), &there.path);
     let mut recorder = store.resume_source(&there_source, None).unwrap();
     recorder.user("And then?").unwrap();
     recorder.close().unwrap();
@@ -103,7 +101,7 @@ pub(super) fn logs() -> Vec<(&'static str, std::path::PathBuf)> {
 /// Goes on with a converted session at its head, or at a record.
 pub(super) fn record(to: &str, there: &Path, at: Option<&str>, said: &str) {
     let store = Store::open(named(to), there.parent().unwrap(), host()).unwrap();
-    let source = scrollback::session::read::source::Source::file(named(to), there);
+    let source = scrollback::session::Source::file(named(to), there);
     let mut recorder = store.resume_source(&source, at).unwrap();
     recorder.user(said).unwrap();
     recorder.assistant("Then it rained.").unwrap();
@@ -118,8 +116,8 @@ fn a_title_that_was_given_meanwhile_hangs_on_what_was_said() {
             let before = open(named(from), &log);
             let there = convert(&before, named(to), &folder.path().join("there.jsonl")).unwrap();
             let store = Store::open(named(to), folder.path(), host()).unwrap();
-            let source = scrollback::session::read::source::Source::file(named(to), &there.path);
-            let title = scrollback::model::record::Title { text: "Mine".to_owned(), source: TitleSource::Manual };
+            let source = scrollback::session::Source::file(named(to), &there.path);
+            let title = scrollback::model::Title { text: "Mine".to_owned(), source: TitleSource::Manual };
             if store.rename(&source, title).is_err() {
                 continue;
             }
@@ -142,7 +140,7 @@ fn a_call_that_was_made_meanwhile_keeps_its_result() {
             let before = open(named(from), &log);
             let there = convert(&before, named(to), &folder.path().join("there.jsonl")).unwrap();
             let store = Store::open(named(to), folder.path(), host()).unwrap();
-            let source = scrollback::session::read::source::Source::file(named(to), &there.path);
+            let source = scrollback::session::Source::file(named(to), &there.path);
             let mut recorder = store.resume_source(&source, None).unwrap();
             recorder.user("Look.").unwrap();
             let call = said::call("read", "p1", ToolState::called(serde_json::json!({})));
@@ -218,9 +216,8 @@ fn what_was_added_to_an_old_message_is_told() {
     let folder = folder();
     let there = there(folder.path(), "native");
     let store = Store::open(named("native"), folder.path(), host()).unwrap();
-    let mut recorder = store
-        .resume_source(&scrollback::session::read::source::Source::file(named("native"), &there.path), None)
-        .unwrap();
+    let mut recorder =
+        store.resume_source(&scrollback::session::Source::file(named("native"), &there.path), None).unwrap();
     recorder.todos(vec![said::todo("Look")]).unwrap();
     recorder.close().unwrap();
     let back = convert(&open(named("native"), &there.path), named("claude-code"), &folder.path().join("back.jsonl"));
@@ -238,9 +235,7 @@ fn a_step_back_that_was_taken_meanwhile_is_taken_in_the_original() {
             let branch = session.branch(session.head().unwrap()).records;
             let first = branch.iter().find(|record| record.kind() == Kind::User).unwrap().id().into_owned();
             let store = Store::open(named(to), folder.path(), host()).unwrap();
-            store
-                .rewind(&scrollback::session::read::source::Source::file(named(to), &there.path), &first, None)
-                .unwrap();
+            store.rewind(&scrollback::session::Source::file(named(to), &there.path), &first, None).unwrap();
             let there = open(named(to), &there.path);
             assert_ne!(outline(&there), outline(&session), "{case}");
             let back = convert(&there, named(from), &folder.path().join("back.jsonl")).unwrap();

@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use scrollback::model::loss::LossKind;
-use scrollback::model::record::Kind;
+use scrollback::model::{Kind, LossKind};
 
 use super::sidecar::{claude_log, logs, record, there};
 use super::support::corpus;

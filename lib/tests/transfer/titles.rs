@@ -3,10 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use scrollback::model::record::{Title, TitleSource};
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
-use scrollback::write::store::Store;
+use scrollback::model::{Title, TitleSource};
+use scrollback::session::{Session, Source};
+use scrollback::write::Store;
 use serde_json::json;
 
 use super::further::claude_lines;

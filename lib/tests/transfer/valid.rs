@@ -1,6 +1,6 @@
 //! What each agent demands of a file that it is to go on with.
 
-use scrollback::model::issue::Severity;
+use scrollback::model::Severity;
 use scrollback::session::Session;
 use scrollback::view::history::{History, View};
 use serde_json::Value;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use scrollback::model::home::Home;
-use scrollback::session::read::open::ReadOptions;
+use scrollback::model::Home;
+use scrollback::session::ReadOptions;
 use scrollback::view::find::{Location, Lookup, NameError, Named, Places, ProjectScope, Scope, SessionName};
 use scrollback::view::listing::Depth;
 use scrollback::view::stream::Following;

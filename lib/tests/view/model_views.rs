@@ -9,10 +9,8 @@ use crate::support::said::{call, result, results, said, user};
 use crate::support::{cases, corpus, reading};
 use proptest::prelude::*;
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::message::ToolState;
-use scrollback::model::record::{Body, Outcome};
-use scrollback::session::read::source::Source;
-use scrollback::session::{RecordRef, Session};
+use scrollback::model::{Body, Outcome, ToolState};
+use scrollback::session::{RecordRef, Session, Source};
 use scrollback::view::history::{History, View};
 use serde_json::{Value, json};
 

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::support::oracle::{difference, of_anthropic, told};
 use crate::support::sent;
 use scrollback::dialect::ClaudeCode;
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
+use scrollback::session::{Session, Source};
 use scrollback::view::history::View;
 
 /// Where the agent adds something of its own: it closes a broken end with an answer that nobody gave.

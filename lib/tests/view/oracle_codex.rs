@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::support::oracle::{difference, of_responses, told};
 use crate::support::reading;
 use scrollback::dialect::{self, Dialect};
-use scrollback::session::Session;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::session::read::source::Source;
+use scrollback::session::{ReadOptions, Session, Source};
 use scrollback::view::history::View;
 
 /// Where we are better: Codex sends a line that stands there twice twice.

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::sent;
 use scrollback::dialect::QwenCode;
-use scrollback::session::Session;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::session::read::source::Source;
+use scrollback::session::{ReadOptions, Session, Source};
 use scrollback::view::history::View;
 use serde_json::Value;
 

@@ -6,14 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::support::{cases, corpus, native, reading};
 use proptest::prelude::*;
-use scrollback::dialect::layout::Format;
-use scrollback::dialect::{self, Dialect};
-use scrollback::model::home::Home;
-use scrollback::model::message::{Message, Part, Sdk, ToolState};
-use scrollback::session::Session;
-use scrollback::session::read::detect;
-use scrollback::session::read::source::Source;
-use scrollback::view::conversation::Conversation;
+use scrollback::dialect::{self, Dialect, Format};
+use scrollback::model::{Home, Message, Part, Sdk, ToolState};
+use scrollback::session::{Session, Source, detect};
+use scrollback::view::Conversation;
 use scrollback::view::stream::{Begin, Change, Chunks, Follower, Growing, Update};
 use serde_json::Value;
 

@@ -3,7 +3,7 @@
 use crate::support::reading;
 use scrollback::dialect;
 use scrollback::session::Session;
-use scrollback::view::conversation::Conversation;
+use scrollback::view::Conversation;
 use scrollback::view::tool_calls::{self, ToolCallRow};
 
 fn rows(dialect: &str, lines: &str) -> Vec<ToolCallRow> {

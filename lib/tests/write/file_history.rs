@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::support::place::{files_below, host};
 use crate::support::reading;
 use scrollback::dialect;
-use scrollback::model::error::Error;
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
-use scrollback::write::fork::{Fork, Forked};
-use scrollback::write::store::Store;
+use scrollback::model::Error;
+use scrollback::session::{Session, Source};
+use scrollback::write::{Fork, Forked, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

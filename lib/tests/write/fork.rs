@@ -7,12 +7,9 @@ use crate::support::place::host;
 use crate::support::{native, reading};
 use proptest::prelude::*;
 use scrollback::dialect;
-use scrollback::model::error::Error;
-use scrollback::model::record::Kind;
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
-use scrollback::write::fork::{Fork, Forked};
-use scrollback::write::store::Store;
+use scrollback::model::{Error, Kind};
+use scrollback::session::{Session, Source};
+use scrollback::write::{Fork, Forked, Store};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -5,14 +5,11 @@ use std::path::Path;
 use crate::support::native;
 use crate::support::place::PROJECT;
 use crate::support::said::{self, todo};
-use scrollback::model::error::Error;
-use scrollback::model::host::Host;
-use scrollback::model::message::{Part, ToolState};
-use scrollback::model::record::{Content, Kind, Outcome, RecordId, Thinking, ToolResult, Usage};
-use scrollback::model::thinking::Triggers;
+use scrollback::model::{
+    Content, Error, Host, Kind, Outcome, Part, RecordId, Thinking, ToolResult, ToolState, Triggers, Usage,
+};
 use scrollback::session::{Session, State};
-use scrollback::write::recorder::{Delta, Durability, Entry, Options, Recorder, Warning};
-use scrollback::write::store::{NewSession, Policy, Store};
+use scrollback::write::{Delta, Durability, Entry, NewSession, Options, Policy, Recorder, Store, Warning};
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -8,12 +8,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use crate::support::place::{files_below, host};
 use jiff::Timestamp;
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::error::Error;
-use scrollback::model::host::Host;
-use scrollback::session::read::source::Source;
-use scrollback::write::recorder::Warning;
-use scrollback::write::rotate::{EndedSession, Rotation, When};
-use scrollback::write::store::{NewSession, Policy, Store};
+use scrollback::model::{Error, Host};
+use scrollback::session::Source;
+use scrollback::write::{EndedSession, NewSession, Policy, Rotation, Store, Warning, When};
 use serde_json::{Value, json};
 
 /// Whatever its age.

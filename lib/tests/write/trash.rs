@@ -6,11 +6,9 @@ use std::path::{Path, PathBuf};
 use crate::support::place::{files_below, host_at};
 use crate::support::{native, now, reading};
 use scrollback::dialect;
-use scrollback::model::error::Error;
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
-use scrollback::write::store::{NewSession, Policy, Store};
-use scrollback::write::trash::{Removed, Trash};
+use scrollback::model::Error;
+use scrollback::session::{Session, Source};
+use scrollback::write::{NewSession, Policy, Removed, Store, Trash};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -10,10 +10,8 @@ mod tool_calls;
 use std::collections::{HashMap, HashSet};
 use std::hash::RandomState;
 
-use scrollback::model::issue::quoted;
-use scrollback::model::message::{Message, Part, ToolPart, ToolState};
-use scrollback::model::record::{Body, Content, Usage};
-use scrollback::write::recorder::Delta;
+use scrollback::model::{Body, Content, Message, Part, ToolPart, ToolState, Usage, quoted};
+use scrollback::write::Delta;
 use serde_json::{Map, Value};
 
 use super::fields::Fields;

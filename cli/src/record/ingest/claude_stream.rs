@@ -6,9 +6,8 @@
 use std::collections::VecDeque;
 
 use scrollback::dialect::{ClaudeCode, Dialect};
-use scrollback::model::message::Part;
-use scrollback::model::record::{Body, Compaction, Content, Usage};
-use scrollback::write::recorder::Delta;
+use scrollback::model::{Body, Compaction, Content, Part, Usage};
+use scrollback::write::Delta;
 use serde_json::{Map, Value};
 
 use super::fields::Fields;

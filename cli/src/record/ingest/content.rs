@@ -1,9 +1,9 @@
 //! What the formats have in common: content, tool calls and results, whole messages.
 
 use scrollback::dialect;
-use scrollback::model::issue::quoted;
-use scrollback::model::message::{FilePart, Message, Part, Role, ToolPart, ToolState};
-use scrollback::model::record::{Body, Content, Outcome, Thinking, Todo, ToolResult};
+use scrollback::model::{
+    Body, Content, FilePart, Message, Outcome, Part, Role, Thinking, Todo, ToolPart, ToolResult, ToolState, quoted,
+};
 use serde_json::{Map, Value};
 
 use super::fields::{Fields, wrong};

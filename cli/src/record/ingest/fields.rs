@@ -1,6 +1,6 @@
 //! Takes the fields of a JSON object one by one; the rest is reported as lost.
 
-use scrollback::model::issue::quoted;
+use scrollback::model::quoted;
 use serde_json::{Map, Value};
 
 use super::Refused;

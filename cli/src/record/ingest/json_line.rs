@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use scrollback::model::issue::quoted;
-use scrollback::session::read::sanitize;
+use scrollback::model::quoted;
+use scrollback::session::sanitize;
 use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 

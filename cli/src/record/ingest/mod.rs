@@ -16,16 +16,14 @@ mod xmpp;
 
 use std::fmt;
 
-use scrollback::model::error::{Error, Result};
-use scrollback::model::issue::quoted;
-use scrollback::model::loss::{Loss, LossKind, Lost};
-use scrollback::model::message::Message;
-use scrollback::model::record::{Body, RecordId, Restore, Thinking, Todo, ToolResult, Usage};
-use scrollback::write::recorder::{Delta, Entry, Recorder};
+use scrollback::model::{
+    Body, Error, Loss, LossKind, Lost, Message, RecordId, Restore, Result, Thinking, Todo, ToolResult, Usage, quoted,
+};
+use scrollback::write::{Delta, Entry, Recorder};
 use serde_json::Value;
 
 /// A longer line is refused: its record could not be read back.
-pub(crate) const LINE_LIMIT_BYTES: usize = scrollback::session::read::VALUE_LIMIT_BYTES;
+pub(crate) const LINE_LIMIT_BYTES: usize = scrollback::session::VALUE_LIMIT_BYTES;
 
 /// How many different notes are printed: a hostile stream can make one up for each line.
 const NOTE_LIMIT: usize = 20;

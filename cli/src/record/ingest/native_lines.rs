@@ -1,9 +1,7 @@
 //! Our own lines: one key each, as in `{"user": "…"}`.
 
-use scrollback::model::issue::quoted;
-use scrollback::model::message::Part;
-use scrollback::model::record::{Body, Compaction, Content, RecordId, Restore, Snapshot, Title, TitleSource};
-use scrollback::write::recorder::Delta;
+use scrollback::model::{Body, Compaction, Content, Part, RecordId, Restore, Snapshot, Title, TitleSource, quoted};
+use scrollback::write::Delta;
 use serde_json::{Map, Value};
 
 use super::fields::{Fields, wrong};

@@ -1,7 +1,7 @@
 //! Texts and reasoning of a chunk stream. Several may be open at once: the first is recorded as it comes, the others wait for it.
 
-use scrollback::model::message::{Part, ReasoningPart, TextPart};
-use scrollback::write::recorder::Delta;
+use scrollback::model::{Part, ReasoningPart, TextPart};
+use scrollback::write::Delta;
 use serde_json::{Map, Value};
 
 use super::ai_sdk_chunks::without_start;

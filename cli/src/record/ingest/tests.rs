@@ -2,13 +2,10 @@
 
 use std::path::Path;
 
-use scrollback::model::issue::Severity;
-use scrollback::model::message::{Message, Part, Role, Sdk, ToolState};
-use scrollback::model::record::{Body, Content};
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
+use scrollback::model::{Body, Content, Message, Part, Role, Sdk, Severity, ToolState};
+use scrollback::session::{Session, Source};
 use scrollback::view::stream::{Chunks, Update};
-use scrollback::write::recorder::Recorder;
+use scrollback::write::Recorder;
 use serde_json::{Value, json};
 
 use super::Ingest;
@@ -62,7 +59,7 @@ fn record_quietly(lines: &[&[u8]]) -> Recorded {
 fn record(lines: &[&[u8]]) -> Recorded {
     let recorded = record_quietly(lines);
     let wrong = recorded.session.issues().iter().filter(|issue| issue.kind.severity() == Severity::Error);
-    assert_eq!(wrong.collect::<Vec<_>>(), Vec::<&scrollback::model::issue::Issue>::new(), "{:?}", recorded.reports);
+    assert_eq!(wrong.collect::<Vec<_>>(), Vec::<&scrollback::model::Issue>::new(), "{:?}", recorded.reports);
     recorded
 }
 

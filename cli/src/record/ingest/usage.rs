@@ -1,6 +1,6 @@
 //! Token counts, under the names of every API.
 
-use scrollback::model::record::Usage;
+use scrollback::model::Usage;
 use serde_json::{Map, Value};
 
 use super::fields::{Fields, wrong};

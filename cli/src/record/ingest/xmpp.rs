@@ -1,8 +1,7 @@
 //! A message from XMPP: its body, files, sender, and the message that it reacts to.
 
 use scrollback::dialect::fluux_room::{Reaction, SharedFile, Speaker, Stanza};
-use scrollback::model::issue::quoted;
-use scrollback::model::record::Body;
+use scrollback::model::{Body, quoted};
 use serde_json::{Map, Value};
 
 use super::fields::{Fields, wrong};

@@ -40,7 +40,7 @@ pub fn of_file(path: &Path, home: &Home) -> Result<&'static dyn Dialect> {
 }
 
 /// The dialect of a file that may grow.
-pub fn guess_file(path: &Path, home: &Home) -> Result<Guess> {
+pub(crate) fn guess_file(path: &Path, home: &Home) -> Result<Guess> {
     match by_place(path, home) {
         Some(dialect) => Ok(Guess { dialect, settled: true }),
         None => guess_content(path),
@@ -87,7 +87,7 @@ fn of_database(path: &Path) -> Result<&'static dyn Dialect> {
 }
 
 /// The dialect whose folder a file is in.
-pub fn by_place(path: &Path, home: &Home) -> Option<&'static dyn Dialect> {
+pub(crate) fn by_place(path: &Path, home: &Home) -> Option<&'static dyn Dialect> {
     // Two agents can share a folder: then the one with the more exact file name has the file.
     let exactness = |dialect: &dyn Dialect| {
         let layouts = dialect.layouts(home).into_iter();

@@ -1,10 +1,10 @@
 //! Bytes to records: where a session is, how its files are opened, split into lines and repaired.
 
-pub mod open;
-pub mod source;
+pub(crate) mod open;
+pub(crate) mod source;
 pub(crate) mod files;
 pub(crate) mod rows;
-pub mod packed;
+pub(crate) mod packed;
 pub mod detect;
 pub(crate) mod format;
 pub mod folder;

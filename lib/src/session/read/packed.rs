@@ -51,7 +51,7 @@ impl Packing {
 }
 
 /// The content of bytes that may be compressed, and why it ends early, if it does.
-pub fn unpacked(bytes: Vec<u8>) -> (Vec<u8>, Option<String>) {
+pub(crate) fn unpacked(bytes: Vec<u8>) -> (Vec<u8>, Option<String>) {
     let unpacked =
         Packing::of(&bytes).and_then(|packing| packing.unpack(&bytes[..], bytes.len() as u64, u64::MAX).ok());
     // Bytes that only begin like a compressed file are the content.

@@ -93,7 +93,7 @@ impl Growing {
     }
 
     /// Continues with a file that was moved; false if this is not the file that is followed.
-    pub fn moved_to(&mut self, source: &Source) -> bool {
+    pub(crate) fn moved_to(&mut self, source: &Source) -> bool {
         let Some(open) = &mut self.open else { return false };
         if source.dialect.name() != self.source.dialect.name() || !open.is_at(source).unwrap_or(false) {
             return false;

@@ -111,7 +111,7 @@ impl Recorder {
         self.ledger.last()
     }
 
-    /// Everything up to this entry is on disk, as safely as [`Durability`] says.
+    /// Everything up to this entry is on disk, as safely as [`super::Durability`] says.
     ///
     /// It is the last entry, unless the format needs more of an answer or a turn before it can write a line, or a `sync`
     /// failed. An entry that the format cannot store at all does not count: a warning or [`Recorder::reports`] names it.

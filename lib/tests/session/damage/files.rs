@@ -7,9 +7,8 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use scrollback::dialect::Dialect;
-use scrollback::model::error::Error;
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
+use scrollback::model::Error;
+use scrollback::session::{Session, Source};
 use scrollback::view::listing::{self, Depth};
 use tempfile::TempDir;
 

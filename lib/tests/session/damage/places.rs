@@ -2,8 +2,7 @@
 
 use proptest::prelude::*;
 use scrollback::fuzzing;
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
+use scrollback::session::{Session, Source};
 
 use crate::damage::{config, ids, logs};
 use crate::support::{native, read, reading};
@@ -44,7 +43,7 @@ fn a_number_is_printed_as_it_was_read() {
     let line = r#"{"role":"assistant","content":[{"type":"data-n","data":[0.1,2.2250738585072011e-308,9007199254740993,1.7976931348623157e308,0.30000000000000004,123456.78901234567]}]}"#;
     let session = read(line);
     let branch = session.branch(session.head().unwrap());
-    let message = scrollback::view::conversation::Conversation::new(&branch).message(0).unwrap().unwrap();
+    let message = scrollback::view::Conversation::new(&branch).message(0).unwrap().unwrap();
     let data = serde_json::to_value(&message.parts).unwrap()[1]["data"].to_string();
     let numbers =
         "[0.1,2.225073858507201e-308,9007199254740993,1.7976931348623157e308,0.30000000000000004,123456.78901234567]";

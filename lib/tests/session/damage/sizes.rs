@@ -1,7 +1,7 @@
 //! P12's shapes at a size that a push can bear; `cargo xtask torture` runs them in full.
 
-use scrollback::model::message::Part;
-use scrollback::view::conversation::Conversation;
+use scrollback::model::Part;
+use scrollback::view::Conversation;
 
 use crate::damage::{content_issues, ids};
 use crate::support::{cases, read};

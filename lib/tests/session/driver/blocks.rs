@@ -1,10 +1,9 @@
 //! A tree of blocks: several records are one answer, an id written again is its new state, the agent names its leaf and
 //! closes small gaps itself.
 
-use scrollback::dialect::layout::Format;
-use scrollback::dialect::{Event, Key, Parent};
-use scrollback::model::record::Usage;
-use scrollback::view::conversation::Conversation;
+use scrollback::dialect::{Event, Format, Key, Parent};
+use scrollback::model::Usage;
+use scrollback::view::Conversation;
 
 use crate::driver::{Emit, Fields, read, shown};
 use crate::support::describe;

@@ -2,10 +2,8 @@
 
 use std::fs;
 
-use scrollback::dialect::Dialect;
-use scrollback::dialect::layout::Format;
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
+use scrollback::dialect::{Dialect, Format};
+use scrollback::session::{Session, Source};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -3,14 +3,10 @@
 use std::borrow::Cow;
 use std::fs;
 
-use scrollback::dialect::layout::Format;
-use scrollback::dialect::{Event, Parent, SessionFacts};
-use scrollback::model::message::Part;
-use scrollback::model::record::Usage;
-use scrollback::session::Session;
-use scrollback::session::read::open::ReadOptions;
-use scrollback::session::read::source::Source;
-use scrollback::view::conversation::Conversation;
+use scrollback::dialect::{Event, Format, Parent, SessionFacts};
+use scrollback::model::{Part, Usage};
+use scrollback::session::{ReadOptions, Session, Source};
+use scrollback::view::Conversation;
 use serde::Deserialize;
 
 use crate::driver::{Emit, Fields, read, shown};

@@ -3,12 +3,9 @@
 use std::borrow::Cow;
 use std::fs;
 
-use scrollback::dialect::layout::Format;
-use scrollback::dialect::{Event, Key, Parent, SessionFacts};
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
-use scrollback::view::conversation::Conversation;
-use scrollback::view::page::Page;
+use scrollback::dialect::{Event, Format, Key, Parent, SessionFacts};
+use scrollback::session::{Session, Source};
+use scrollback::view::{Conversation, Page};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 

@@ -2,11 +2,9 @@
 
 use std::fs;
 
-use scrollback::dialect::Dialect;
-use scrollback::dialect::layout::{Format, Rows};
-use scrollback::model::error::Error;
-use scrollback::session::Session;
-use scrollback::session::read::source::Source;
+use scrollback::dialect::{Dialect, Format, Rows};
+use scrollback::model::Error;
+use scrollback::session::{Session, Source};
 
 use crate::driver::log::link_message;
 use crate::driver::shown;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use scrollback::model::issue::IssueKind;
+use scrollback::model::IssueKind;
 use scrollback::session::{HeadKind, RecordRef, Session};
-use scrollback::view::conversation::Conversation;
+use scrollback::view::Conversation;
 
 use crate::graph::read_bridged;
 use crate::support::{cases, read};

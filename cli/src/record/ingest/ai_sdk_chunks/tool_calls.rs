@@ -2,9 +2,8 @@
 
 use std::hash::BuildHasher;
 
-use scrollback::model::message::{Approval, ToolKind, ToolPart, ToolState};
-use scrollback::model::record::{Outcome, ToolResult};
-use scrollback::write::recorder::Delta;
+use scrollback::model::{Approval, Outcome, ToolKind, ToolPart, ToolResult, ToolState};
+use scrollback::write::Delta;
 use serde_json::{Map, Value};
 
 use super::super::fields::Fields;
