@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// A home directory, a working directory and the variables that agents honour.
 ///
 /// ```
-/// use scrollback::model::home::Home;
+/// use scrollback::model::Home;
 ///
 /// let home = Home { dir: "/home/ada".into(), cwd: "/home/ada/tide".into(), vars: Default::default() };
 /// assert_eq!(home.var_or("XDG_DATA_HOME", ".local/share"), std::path::Path::new("/home/ada/.local/share"));

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 /// The surroundings of a recorder.
 ///
 /// ```
-/// use scrollback::model::host::Host;
+/// use scrollback::model::Host;
 ///
 /// let host = Host::system("my-agent 0.3.1").expect("there is a working directory");
 /// assert_ne!((host.new_id)(), (host.new_id)());

@@ -32,7 +32,7 @@ pub(crate) const RESPONSES_PER_MESSAGE: usize = 100;
 /// One message of a conversation: its role, and its parts in order.
 ///
 /// ```
-/// use scrollback::model::message::{Message, Part, Role, ToolPart, ToolState};
+/// use scrollback::model::{Message, Part, Role, ToolPart, ToolState};
 /// use serde_json::json;
 ///
 /// let answer = Message::new("m1", Role::Assistant, vec![

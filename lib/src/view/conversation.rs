@@ -21,7 +21,7 @@ use crate::view::assemble;
 /// The messages of a branch.
 ///
 /// ```
-/// use scrollback::view::conversation::Conversation;
+/// use scrollback::view::Conversation;
 /// use scrollback::{Part, ReadOptions, Session, dialect};
 ///
 /// let log = br#"{"role":"user","content":"Two and two?"}

@@ -53,7 +53,7 @@ pub enum Begin {
 ///
 /// ```
 /// use scrollback::dialect;
-/// use scrollback::session::read::open::ReadOptions;
+/// use scrollback::session::ReadOptions;
 /// use scrollback::view::stream::{Begin, Follower, Update};
 ///
 /// let native = dialect::named("native").expect("it is built in");
@@ -64,7 +64,7 @@ pub enum Begin {
 ///
 /// follower.push(b"two?\"}\n", &reading);
 /// assert!(matches!(&follower.updates(&reading)?[..], [Update::Message(_)]));
-/// # Ok::<(), scrollback::model::error::Error>(())
+/// # Ok::<(), scrollback::model::Error>(())
 /// ```
 pub struct Follower {
     session: Session,

@@ -22,7 +22,7 @@ const UNAVAILABLE: &str = "Tool output omitted because the tool is no longer ava
 /// The model messages of these messages, which must be ready for SDK 7 ([`Message::for_sdk`]).
 ///
 /// ```
-/// use scrollback::model::message::{Message, Part, Role, model_messages};
+/// use scrollback::model::{Message, Part, Role, model_messages};
 /// use serde_json::json;
 ///
 /// let asked = Message::new("m1", Role::User, vec![Part::text("Two and two?")]);

@@ -44,7 +44,7 @@ pub enum ToolKind {
 /// The progress of a tool call, with what is known then.
 ///
 /// ```
-/// use scrollback::model::message::{ToolPart, ToolState};
+/// use scrollback::model::{ToolPart, ToolState};
 /// use serde_json::json;
 ///
 /// let mut call = ToolPart::dynamic("Read", "call-1", ToolState::called(json!({"path": "a.rs"})));

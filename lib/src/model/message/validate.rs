@@ -19,7 +19,7 @@ pub fn objection(messages: &[Value], sdk: Sdk) -> Option<String> {
 /// Whether this SDK accepts a message; the error is the reason why not.
 ///
 /// ```
-/// use scrollback::model::message::{Sdk, takes};
+/// use scrollback::model::{Sdk, takes};
 /// use serde_json::json;
 ///
 /// assert_eq!(takes(&json!({"id": "m1", "role": "user", "parts": [{"type": "text", "text": "Hello"}]}), Sdk::V7), Ok(()));
