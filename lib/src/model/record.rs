@@ -134,7 +134,7 @@ pub enum Speaker {
 }
 
 /// The content of a record.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub enum Body {
     /// A prompt, or a line in a room.
     User(Content),
@@ -233,7 +233,7 @@ impl Body {
 }
 
 /// A message as one record holds it.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Content {
     /// Text, reasoning, files, sources, data and the calls made, in order.
     pub parts: Vec<Part>,
@@ -266,7 +266,7 @@ pub struct Content {
 }
 
 /// The answer to one tool call.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolResult {
     /// The call's id.
     pub call_id: String,
@@ -285,7 +285,7 @@ pub struct ToolResult {
 }
 
 /// An agent's note on a tool's run, which was not sent to the model.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ToolNote {
     /// The call's id.
     pub call_id: String,
@@ -294,7 +294,7 @@ pub struct ToolNote {
 }
 
 /// How a tool call ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Outcome {
     /// It ran.
     Done,
@@ -305,7 +305,7 @@ pub enum Outcome {
 }
 
 /// The surroundings of a message.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Context {
     /// The working directory, as the agent wrote it.
     pub cwd: Option<String>,
@@ -360,7 +360,7 @@ pub struct Thinking {
 }
 
 /// A title, and how it came to be.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Title {
     /// The title itself.
     pub text: String,
@@ -401,7 +401,7 @@ pub enum TitleSource {
 }
 
 /// A summary that replaces what came before it.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Compaction {
     /// The text that the model sees instead.
     pub summary: Option<String>,
@@ -424,7 +424,7 @@ pub struct Compaction {
 }
 
 /// A step back in the conversation. Its parent is the record to continue from.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Rewind {
     /// The head that was left.
     pub from: Option<RecordId>,
@@ -441,7 +441,7 @@ impl Rewind {
 }
 
 /// Files that were put back. Its parent is the record to continue from: the head, if only files were put back.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Restore {
     /// The files are as they were before this record.
     pub target: Option<RecordId>,

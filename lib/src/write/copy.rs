@@ -1,7 +1,7 @@
-//! Copies one file through the disk, with its permissions.
+//! Copies one file through the disk.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use crate::disk::Disk;
@@ -11,18 +11,22 @@ use crate::model::error::{At, Result};
 /// Files are read in pieces of this size.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
-/// Copies a file to a place where nothing is, and makes its content survive a crash; its name does not yet.
+/// Copies a file to a free place, with its permissions. The content survives a crash; its name does not yet.
 pub(crate) fn copy_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<()> {
-    let mut file = File::open(from).at(from)?;
+    copy_bytes(&mut File::open(from).at(from)?, disk, (from, to))?;
+    disk.copy_mode(from, to).at(to)
+}
+
+/// The same for anything that can be read, without permissions.
+pub(crate) fn copy_bytes(reader: &mut dyn Read, disk: &dyn Disk, (from, to): (&Path, &Path)) -> Result<()> {
     let copy = disk.create(to).at(to)?;
     let mut piece = vec![0; PIECE_BYTES];
     loop {
-        let read = file.read(&mut piece).at(from)?;
-        if read == 0 {
-            break;
+        match reader.read(&mut piece) {
+            Ok(0) => return copy.sync().at(to),
+            Ok(read) => write_all(&*copy, &piece[..read], to)?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error).at(from),
         }
-        write_all(&*copy, &piece[..read], to)?;
     }
-    disk.copy_mode(from, to).at(to)?;
-    copy.sync().at(to)
 }

@@ -6,7 +6,7 @@ pub(crate) mod fork;
 pub(crate) mod rotate;
 pub(crate) mod trash;
 
-mod copy;
+pub(crate) mod copy;
 mod private_file;
 
 pub use fork::{Fork, Forked};

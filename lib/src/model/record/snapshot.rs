@@ -1,11 +1,12 @@
 //! File states: what a message changed on disk, as far as the agent recorded it. Undo is planned from them.
 
+use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::RecordId;
 
 /// File states tied to a message.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Snapshot {
     /// The record that changed the files.
     pub message: Option<RecordId>,
@@ -33,7 +34,7 @@ impl Snapshot {
 }
 
 /// One file before and after a change.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct FileState {
     /// The file, absolute or relative to the working directory. It comes from a log: check it before it is used as a path.
     pub path: String,
@@ -57,7 +58,7 @@ impl FileState {
 }
 
 /// A file's content before a change.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub enum Before {
     /// The file did not exist.
     Absent,
@@ -80,7 +81,7 @@ pub enum Before {
 }
 
 /// A file's content after a change.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub enum After {
     /// The file no longer exists.
     Absent,

@@ -1,9 +1,9 @@
-//! The records that are one answer of a model, or one compaction, and what they say together.
+//! The records that are one answer of a model, or one compaction: their joined content, and their usage.
 
 use hashbrown::HashMap;
 
 use crate::model::error::Result;
-use crate::model::record::{Body, Compaction, Content, Kind};
+use crate::model::record::{Body, Compaction, Content, Kind, Usage};
 use crate::session::RecordRef;
 use crate::session::tree::skeleton::KeyRole;
 
@@ -15,13 +15,10 @@ pub(super) fn answers<'s>(records: &[RecordRef<'s>]) -> Result<HashMap<usize, Ve
     let mut items: Option<usize> = None;
     for record in records {
         let is_item = record.kind() == Kind::Assistant && record.is_item();
-        let first = if let Some(group) = record.keys(KeyRole::Group).next().filter(|_| record.kind() == Kind::Assistant)
-        {
-            Some(*groups.entry((group, turns.get(&record.order()).copied())).or_insert(record.order()))
-        } else if is_item {
-            Some(*items.get_or_insert(record.order()))
-        } else {
-            None
+        let group = record.keys(KeyRole::Group).next().filter(|_| record.kind() == Kind::Assistant);
+        let first = match group {
+            Some(group) => Some(*groups.entry((group, turns.get(&record.order()).copied())).or_insert(record.order())),
+            None => is_item.then(|| *items.get_or_insert(record.order())),
         };
         if !is_item && !record.is_side() {
             items = None;
@@ -37,20 +34,20 @@ pub(super) fn answers<'s>(records: &[RecordRef<'s>]) -> Result<HashMap<usize, Ve
     Ok(answers)
 }
 
-/// The record that cuts, where this one only tells the summary that stands for what was cut.
+/// The compaction that a record has only the summary of.
 fn cut_of(record: RecordRef<'_>) -> Result<Option<RecordRef<'_>>> {
     let parent = record.parent().filter(|parent| [record.kind(), parent.kind()] == [Kind::Compaction; 2]);
     let Some(parent) = parent else { return Ok(None) };
     let is_one = match (parent.body()?, record.body()?) {
-        (Body::Compaction(cut), Body::Compaction(told)) => cut.cuts && cut.summary.is_none() && !told.cuts,
+        (Body::Compaction(cut), Body::Compaction(summary)) => cut.cuts && cut.summary.is_none() && !summary.cuts,
         _ => false,
     };
     Ok(Some(parent).filter(|_| is_one))
 }
 
-/// The prompt that each record comes after: a name that a model gives twice is not one answer to two prompts.
+/// The prompt that each record answers: the same group id after two prompts is two answers.
 ///
-/// What hangs on nothing that was seen comes after the prompt that stands before it.
+/// A record without a known parent answers the prompt before it in the file.
 fn turns(records: &[RecordRef<'_>]) -> HashMap<usize, usize> {
     let mut turns = HashMap::new();
     let mut last = None;
@@ -62,13 +59,13 @@ fn turns(records: &[RecordRef<'_>]) -> HashMap<usize, usize> {
     turns
 }
 
-/// What several records of one answer say together.
+/// The joined content of the records of one answer.
 pub(super) fn joined(group: &[RecordRef<'_>]) -> Result<Body> {
-    if let [cut, told] = group
-        && let (Body::Compaction(cut), Body::Compaction(told)) = (cut.body()?, told.body()?)
+    if let [cut, summary] = group
+        && let (Body::Compaction(cut), Body::Compaction(later)) = (cut.body()?, summary.body()?)
     {
-        let replacement = cut.replacement.or(told.replacement);
-        return Ok(Body::Compaction(Compaction { summary: told.summary, replacement, ..cut }));
+        let replacement = cut.replacement.or(later.replacement);
+        return Ok(Body::Compaction(Compaction { summary: later.summary, replacement, ..cut }));
     }
     let mut whole: Option<Content> = None;
     for record in group {
@@ -78,7 +75,7 @@ pub(super) fn joined(group: &[RecordRef<'_>]) -> Result<Body> {
         match &mut whole {
             None => whole = Some(content),
             Some(whole) => {
-                // Each block repeats what the answer cost, more or less finished.
+                // Each block repeats the usage of the answer so far.
                 let known = whole.usage.filter(|known| content.usage.is_none_or(|more| more.output < known.output));
                 whole.merge(content);
                 whole.usage = known.or(whole.usage);
@@ -86,4 +83,23 @@ pub(super) fn joined(group: &[RecordRef<'_>]) -> Result<Body> {
         }
     }
     Ok(whole.map_or(Body::Other(serde_json::Value::Null), Body::Assistant))
+}
+
+/// The usage of answers, by their first records. What is recorded later counts for the answer before it.
+pub(super) fn costs_of<'s>(
+    records: &[RecordRef<'s>],
+    first_of: &HashMap<usize, RecordRef<'s>>,
+) -> HashMap<usize, Usage> {
+    let mut known = records.first().map(|record| record.session.usage_by_record(records)).unwrap_or_default();
+    let mut costs: HashMap<usize, Usage> = HashMap::new();
+    let mut answer = None;
+    for record in records {
+        if record.kind() == Kind::Assistant {
+            answer = first_of.get(&record.order()).map(|first| first.order());
+        }
+        if let (Some(answer), Some(cost)) = (answer, known.remove(&record.order())) {
+            costs.entry(answer).or_default().add(cost);
+        }
+    }
+    costs
 }

@@ -24,13 +24,14 @@ use super::replay::Replayed;
 use super::skipped::{self, Lines};
 use crate::dialect::Dialect;
 pub(super) use crate::dialect::layout::beside_converted as paths;
-use crate::disk::replace::{delete, write_all};
-use crate::disk::{Disk, Real};
+use crate::disk::Real;
+use crate::disk::replace::delete;
 use crate::model::error::{At, Result};
 use crate::model::loss::Lost;
 use crate::session::Session;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::packed::is_called_packed;
+use crate::write::copy::copy_bytes;
 use crate::write::fork::Staged;
 
 /// How much is kept.
@@ -55,9 +56,9 @@ pub(super) struct Original {
     /// The dialect of the converted file.
     to: String,
     /// How much of the converted file the conversion wrote, and its hash.
-    converted_bytes: u64,
+    pub(super) converted_bytes: u64,
     converted_hash: String,
-    /// The last record of the converted branch, if the format holds only one or a head was chosen.
+    /// The last record of the converted branch, if the format has no branches or a head was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) head: Option<String>,
     /// The original's ids of records, by their ids in the converted file, where these differ.
@@ -68,10 +69,10 @@ pub(super) struct Original {
     original_hash: String,
     /// The original of the original, if that was converted, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    before: Option<Box<Original>>,
+    pub(super) before: Option<Box<Original>>,
     /// The copy of the original file.
     #[serde(skip)]
-    bytes: Arc<[u8]>,
+    pub(super) bytes: Arc<[u8]>,
 }
 
 /// Which session the original is.
@@ -82,7 +83,7 @@ pub(super) struct Identity {
     pub(super) session: String,
     /// Where its file is in its store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    place: Option<String>,
+    pub(super) place: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) cwd: Option<String>,
     /// What it has besides its own lines, and how many of each.
@@ -101,9 +102,9 @@ pub(super) struct Files {
 pub(super) struct Beside {
     /// The original that the session becomes again.
     pub(super) original: Option<Original>,
-    /// The next original on a way back of several steps, and its dialect.
+    /// The next original, and its dialect, if restoring takes several steps.
     pub(super) step: Option<(Original, &'static dyn Dialect)>,
-    /// An original of another dialect: it is kept along.
+    /// An original of another dialect: it is kept as the original of the new session.
     pub(super) other: Option<Original>,
     /// Why the files were ignored.
     pub(super) warning: Option<String>,
@@ -163,10 +164,8 @@ impl Original {
             return Err("it was written by another version of scrollback");
         }
         original.attach(&originals?).ok_or("the copy of the original was changed")?;
-        let is_valid = original.fits(session);
-        is_valid
-            .then_some(original)
-            .ok_or("it belongs to another session, or the session has changed since")
+        let changed = "it belongs to another session, or the session has changed since";
+        if original.fits(session) { Ok(original) } else { Err(changed) }
     }
 
     /// Takes the copies of this original and of those before it out of one file's bytes.
@@ -189,11 +188,6 @@ impl Original {
             && file.read_at(0, self.converted_bytes).is_ok_and(|start| hash(&start) == self.converted_hash)
     }
 
-    /// Where the original's file is in its store.
-    pub(super) fn place(&self) -> Option<&Path> {
-        self.from.place.as_deref().map(Path::new)
-    }
-
     /// What the original has besides its own lines.
     pub(super) fn skipped(&self) -> impl Iterator<Item = (Lost, u64)> {
         let named = |(name, count): &(String, u64)| Some((Lost::all().find(|lost| lost.name() == name)?, *count));
@@ -203,11 +197,6 @@ impl Original {
     /// The original of the original.
     pub(super) fn before(&self) -> Option<&Original> {
         self.before.as_deref()
-    }
-
-    /// The same, taken out.
-    pub(super) fn take_before(&mut self) -> Option<Original> {
-        self.before.take().map(|before| *before)
     }
 
     /// This original and those before it, as long as each was made of the next.
@@ -226,22 +215,15 @@ impl Original {
     pub(super) fn with(&self, dialect: &'static dyn Dialect) -> Option<String> {
         let original = self.chain().find(|original| original.from.dialect == dialect.name())?;
         let session = original.session(dialect);
-        session.with().map(str::to_owned).or_else(|| dialect.peer_from_path(original.place()?))
+        session
+            .with()
+            .map(str::to_owned)
+            .or_else(|| dialect.peer_from_path(Path::new(original.from.place.as_ref()?)))
     }
 
     /// The original as a session.
     fn session(&self, dialect: &'static dyn Dialect) -> Session {
         Session::from_bytes(dialect, self.bytes.to_vec(), &ReadOptions::plain(Timestamp::UNIX_EPOCH))
-    }
-
-    /// The original's file.
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// How much of the converted file the conversion wrote.
-    pub(super) fn converted_bytes(&self) -> u64 {
-        self.converted_bytes
     }
 
     /// The original's id of a record of the converted session.
@@ -275,14 +257,9 @@ pub(super) fn remove(converted: &Path) {
     paths(converted).iter().for_each(|path| drop(delete(&Real, path)));
 }
 
-fn publish(path: &Path, bytes: &[u8], new_id: &str) -> Result<()> {
+fn publish(path: &Path, mut bytes: &[u8], new_id: &str) -> Result<()> {
     let staged = Staged::make(&Real, path, new_id)?;
-    let written = (|| {
-        let file = Real.create(staged.file()).at(staged.file())?;
-        write_all(&*file, bytes, staged.file())?;
-        file.sync().at(staged.file())?;
-        staged.publish()
-    })();
+    let written = copy_bytes(&mut bytes, &Real, (path, staged.file())).and_then(|()| staged.publish());
     written.inspect_err(|_| staged.clean_up())
 }
 

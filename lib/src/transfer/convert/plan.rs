@@ -1,6 +1,7 @@
-//! What a conversion becomes: which original it restores, the id of the new session, and where its file goes.
+//! The plan of a conversion: which original it restores, the id of the new session, and where its file goes.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::original::{self, Beside, Original};
 use super::restore_chain::{self, Step};
@@ -14,18 +15,15 @@ use crate::session::Session;
 use crate::session::read::source::Source;
 use crate::write::store::{NewSession, Store};
 
-/// What a conversion becomes.
+/// The plan of a conversion.
 pub(super) struct Plan {
-    /// The original that the session becomes again.
-    pub(super) original: Option<Original>,
-    /// What it becomes before that, if the way back takes several steps.
-    pub(super) step: Option<Step>,
-    /// The original of another dialect: it is kept along.
+    pub(super) way: Way,
+    /// What the session becomes first, if restoring takes several steps.
+    pub(super) steps: Vec<Step>,
+    /// An original of another dialect: it is kept as the original of this session.
     pub(super) other: Option<Original>,
     /// Why the files beside the session were ignored.
     pub(super) warning: Option<String>,
-    /// The session is neither copied nor restored.
-    pub(super) is_new_format: bool,
     /// The person or room that the session is with.
     pub(super) with: Option<String>,
     pub(super) id: SessionId,
@@ -33,99 +31,80 @@ pub(super) struct Plan {
     pub(super) path: PathBuf,
 }
 
+/// How the new file is made.
+pub(super) enum Way {
+    /// The session is one of that dialect: its bytes are copied.
+    Copy,
+    /// The session was made of this original, and becomes it again.
+    Restore(Original),
+    /// The records are written in the other format.
+    Replay,
+}
+
+impl Way {
+    /// The original that is restored.
+    pub(super) fn original(&self) -> Option<&Original> {
+        if let Way::Restore(original) = self { Some(original) } else { None }
+    }
+}
+
 impl Plan {
-    /// Plans a conversion. Files that this takes are written in `scratch`, and deleted again.
+    /// Plans a conversion. Temporary files are written to `scratch`, and deleted again.
     pub(super) fn find(session: &Session, how: &Conversion<'_>, host: &Host, scratch: Target<'_>) -> Result<Plan> {
         if !session.whole() {
             return Err(Error::cannot_store(how.to.name(), "a partly read session"));
         }
-        let (beside, step) = restore_chain::find(session, how, host, scratch)?;
-        Ok(Plan { step, ..Plan::new(session, how, host, beside)? })
+        let (beside, steps) = restore_chain::find(session, how, host, scratch)?;
+        Ok(Plan { steps, ..Plan::new(session, how, host, beside)? })
     }
 
     /// Plans a conversion of one step.
     pub(super) fn new(session: &Session, how: &Conversion<'_>, host: &Host, beside: Beside) -> Result<Plan> {
         let Beside { original, step: _, other, warning } = beside;
-        let is_new_format = original.is_none() && !session.is_copied(how);
+        // Rows of a database are not a file that could be copied.
+        let is_copied = how.to.name() == session.dialect().name() && !session.is_rows();
+        let way = match original {
+            Some(original) => Way::Restore(original),
+            None if is_copied => Way::Copy,
+            None => Way::Replay,
+        };
         // A file is copied with all its branches.
-        if how.head.is_some() && !is_new_format {
+        if how.head.is_some() && !matches!(way, Way::Replay) {
             return Err(Error::CopiedWhole);
         }
-        let id = session.id_for(how, original.as_ref());
-        let store = session.store_for(how, host, original.as_ref())?;
-        let known_with = session.known_with(how, original.as_ref());
+        // The same source always gets the same id.
+        let derived = replay_host::derived_id(session.id().as_str(), how.to.name());
+        let (id, known_with, known_place) = match &way {
+            Way::Restore(original) => {
+                let place = original.from.place.as_ref().map(PathBuf::from);
+                (SessionId(original.from.session.clone()), original.with(how.to), place)
+            }
+            Way::Copy => {
+                let with = session.with().map(str::to_owned).or_else(|| how.to.peer_from_path(session.path()));
+                (session.id(), with, original::place_in_store(session))
+            }
+            Way::Replay => (derived.clone(), None, None),
+        };
         if let (Some(asked), Some(with)) = (how.with, &known_with)
             && asked != with
         {
             return Err(Error::WithAnother { with: with.clone() });
         }
         let with = known_with.or_else(|| how.with.map(str::to_owned)).or_else(|| other.as_ref()?.with(how.to));
-        let path = session.path_for(how, &store, (&id, with.as_deref()), original.as_ref())?;
-        // A format that names a session after its place does so from the beginning.
-        let is_placed = is_new_format && matches!(how.target, Target::Store(_));
-        let id = if is_placed { store.called(id, &path) } else { id };
-        Ok(Plan { original, step: None, other, warning, is_new_format, with, id, store, path })
-    }
-}
-
-impl Target<'_> {
-    /// The folder of the store that a file is made for.
-    pub(super) fn root(&self, host: &Host) -> PathBuf {
-        match self {
-            Target::Store(root) => host.cwd.join(root),
-            Target::File(file) => host.cwd.join(file).parent().map(Path::to_path_buf).unwrap_or_default(),
-        }
-    }
-}
-
-impl Session {
-    /// What the new session is called: as it was called before, or always the same for the same source.
-    fn id_for(&self, how: &Conversion<'_>, original: Option<&Original>) -> SessionId {
-        match original {
-            Some(original) => SessionId(original.from.session.clone()),
-            None if self.is_copied(how) => self.id(),
-            None => replay_host::derived_id(self.id().as_str(), how.to.name()),
-        }
-    }
-
-    /// The store that the new file is made for: it works where and when the source did, or what the source was made of.
-    fn store_for(&self, how: &Conversion<'_>, host: &Host, original: Option<&Original>) -> Result<Store> {
-        let is_a_place = |cwd: &PathBuf| cwd.is_absolute() && !cwd.as_os_str().as_encoded_bytes().contains(&0);
-        let known = [original.and_then(|original| original.from.cwd.as_deref()), self.cwd()];
-        let cwd = known.into_iter().flatten().map(PathBuf::from).find(is_a_place).unwrap_or_else(|| host.cwd.clone());
-        // Another program's version is none of this one's.
-        let own_version = self.agent_version().filter(|_| how.to.name() == self.dialect().name());
-        let version = own_version.map_or_else(|| host.version.clone(), str::to_owned);
-        let root = how.target.root(host);
-        let started = self.started();
-        let now = host.now.clone();
-        let now = std::sync::Arc::new(move || started.unwrap_or_else(|| now()));
-        Store::open(how.to, &root, Host { now, cwd, version, ..host.clone() })
-    }
-
-    fn path_for(
-        &self,
-        how: &Conversion<'_>,
-        store: &Store,
-        (id, with): (&SessionId, Option<&str>),
-        original: Option<&Original>,
-    ) -> Result<PathBuf> {
+        let store = store_for(session, how, host, way.original())?;
         let path = match how.target {
             Target::File(file) => store.root.join(file.file_name().unwrap_or_default()),
             Target::Store(_) => {
                 let project = project::of(&store.host.cwd);
-                let new = NewSession { with, ..NewSession::of(&project) };
-                let place = |id: &SessionId| store.path_of(&store.beginning(id, &new, self.git_branch())?);
-                // What another file calls itself may be no name for one.
-                let fresh = replay_host::derived_id(self.id().as_str(), how.to.name());
-                let is_known = original.is_some() || self.is_copied(how);
-                let path = match self.known_place(how, store, original) {
+                let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
+                let place = |id: &SessionId| store.path_of(&store.beginning(id, &new, session.git_branch())?);
+                let path = match known_place.and_then(|known| place_below(session, &store, &known)) {
                     Some(path) => path,
-                    None => place(id).or_else(|_| place(&fresh))?,
+                    // The id in a file may be no valid name for one.
+                    None => place(&id).or_else(|_| place(&derived))?,
                 };
-                // Its place is not always the same: one that lay elsewhere the last time is there all the same. So is one
-                // of an unknown instant, where the place tells it.
-                if (is_known || self.started().is_none())
+                // The session may be in the store at another place; so may one without a time, if the place depends on the time.
+                if (!matches!(way, Way::Replay) || session.started().is_none())
                     && let Ok(known) = store.source(id.as_str())
                 {
                     return Err(Error::Exists(known.path));
@@ -134,40 +113,52 @@ impl Session {
                 path
             }
         };
-        let beside = original::paths(&path);
-        let longest =
-            beside.iter().filter_map(|path| path.file_name()).map(|name| name.len()).max().unwrap_or_default();
-        if longest > FILE_NAME_LIMIT_BYTES {
-            let why = format!("with the names of the files beside it, it has {longest} bytes, which is too long");
-            return Err(Error::InvalidName {
-                name: path.file_name().unwrap_or_default().to_string_lossy().into(),
-                why,
-            });
-        }
-        let taken = [path.clone()].into_iter().chain(beside).find(|path| store.disk.exists(path));
-        taken.map_or(Ok(path), |taken| Err(Error::Exists(taken)))
+        check_free(&store, &path)?;
+        // A format that names a session after its place does so from the beginning.
+        let is_named_after_place = matches!((&way, how.target), (Way::Replay, Target::Store(_)));
+        let id = if is_named_after_place { store.called(id, &path) } else { id };
+        Ok(Plan { way, steps: Vec::new(), other, warning, with, id, store, path })
     }
+}
 
-    /// Where a session lay that becomes what it is or was, if that is a place for one. What a sidecar says is anybody's word.
-    fn known_place(&self, how: &Conversion<'_>, store: &Store, original: Option<&Original>) -> Option<PathBuf> {
-        let place = match original {
-            Some(original) => original.place().map(Path::to_path_buf),
-            None if self.is_copied(how) => original::place_in_store(self),
-            None => None,
-        };
-        let path = store.path_below(&place?, &self.id()).ok()?;
-        let is_of_store = Source::file(how.to, &path).store().is_some_and(|root| root == store.root);
-        (is_of_store && how.to.is_session_file(&path)).then_some(path)
-    }
-
-    /// The person or room that a copied or restored session is with.
-    fn known_with(&self, how: &Conversion<'_>, original: Option<&Original>) -> Option<String> {
-        match original {
-            Some(original) => original.with(how.to),
-            None if self.is_copied(how) => {
-                self.with().map(str::to_owned).or_else(|| how.to.peer_from_path(self.path()))
-            }
-            None => None,
+impl Target<'_> {
+    /// The folder of the store that a file is written for.
+    pub(super) fn root(&self, host: &Host) -> PathBuf {
+        match self {
+            Target::Store(root) => host.cwd.join(root),
+            Target::File(file) => host.cwd.join(file).parent().map(Path::to_path_buf).unwrap_or_default(),
         }
     }
+}
+
+/// The store of the new file, with the working directory and the time of the source or of its original.
+fn store_for(session: &Session, how: &Conversion<'_>, host: &Host, original: Option<&Original>) -> Result<Store> {
+    let is_valid = |cwd: &PathBuf| cwd.is_absolute() && !cwd.as_os_str().as_encoded_bytes().contains(&0);
+    let known = [original.and_then(|original| original.from.cwd.as_deref()), session.cwd()];
+    let cwd = known.into_iter().flatten().map(PathBuf::from).find(is_valid).unwrap_or_else(|| host.cwd.clone());
+    // The version of another program means nothing here.
+    let own_version = session.agent_version().filter(|_| how.to.name() == session.dialect().name());
+    let version = own_version.map_or_else(|| host.version.clone(), str::to_owned);
+    let (started, now) = (session.started(), host.now.clone());
+    let now = Arc::new(move || started.unwrap_or_else(|| now()));
+    Store::open(how.to, &how.target.root(host), Host { now, cwd, version, ..host.clone() })
+}
+
+/// A known place in a store, if sessions can be there: a sidecar is untrusted.
+fn place_below(session: &Session, store: &Store, place: &Path) -> Option<PathBuf> {
+    let path = store.path_below(place, &session.id()).ok()?;
+    let is_of_store = Source::file(store.dialect, &path).store().is_some_and(|root| root == store.root);
+    (is_of_store && store.dialect.is_session_file(&path)).then_some(path)
+}
+
+/// Fails if a name is too long, or taken.
+fn check_free(store: &Store, path: &Path) -> Result<()> {
+    let beside = original::paths(path);
+    let lengths = beside.iter().filter_map(|path| path.file_name()).map(|name| name.len());
+    if let Some(longest) = lengths.max().filter(|longest| *longest > FILE_NAME_LIMIT_BYTES) {
+        let why = format!("with the names of the files beside it, it has {longest} bytes, which is too long");
+        return Err(Error::InvalidName { name: path.file_name().unwrap_or_default().to_string_lossy().into(), why });
+    }
+    let taken = std::iter::once(path.to_path_buf()).chain(beside).find(|path| store.disk.exists(path));
+    taken.map_or(Ok(()), |taken| Err(Error::Exists(taken)))
 }

@@ -1,7 +1,6 @@
-//! The records of a session, said again to a recorder of another dialect.
+//! Replays the records of a session to a recorder of another dialect.
 
 mod open;
-mod infer;
 mod restore;
 mod parents;
 mod title;
@@ -12,8 +11,7 @@ use std::path::Path;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::answers::{answers, joined};
-use super::one_path::OnePath;
+use super::answers::{answers, costs_of, joined};
 use super::pairing::Pairing;
 use super::replay_host::ReplayHost;
 use super::{Conversion, LossRow};
@@ -25,15 +23,15 @@ use crate::model::record::{Body, Content, Kind, RecordId, SessionId, Usage};
 use crate::session::{RecordRef, Session};
 use crate::write::recorder::{Entry, ParentRecord, Recorder, Saved};
 use crate::write::store::Store;
-use infer::costs_of;
+use parents::SinglePath;
 pub(super) use restore::restore;
-use title::{Called, title_record};
-use turn::goes_into_a_turn;
+use title::{CurrentTitle, title_record};
+use turn::continues_turn;
 
-/// What came of a replay.
+/// The result of a replay.
 #[derive(Default)]
 pub(super) struct Replayed {
-    /// Records that were not replayed, or changed before.
+    /// Records that were not replayed, or changed before they were.
     pub(super) left_out: Vec<LossRow>,
     /// What the writer reported of records.
     pub(super) declared: Vec<LossRow>,
@@ -51,7 +49,7 @@ pub(super) struct Replayed {
     pub(super) keeps_title: bool,
 }
 
-/// Says a whole session again.
+/// Replays a whole session.
 pub(super) fn all(
     session: &Session,
     how: &Conversion<'_>,
@@ -62,7 +60,7 @@ pub(super) fn all(
     let head = session.named_head(how.head)?;
     let mut replay = Replay::begin(session, store, id, how.with, file)?;
     let branch = head.map(|head| session.branch(head).records).unwrap_or_default();
-    // No file leads into work beside its conversation: where that was chosen, it is the conversation.
+    // The head of a file is never in a sidechain: if one was chosen, it becomes the conversation.
     let chosen = head.filter(|head| how.head.is_some() && head.is_sidechain() && session.head() != Some(*head));
     if let Some(head) = chosen {
         replay.sidechains = Sidechains::Conversation;
@@ -73,7 +71,7 @@ pub(super) fn all(
         replay.replay(&records)?;
         replay.end_with_title(head)?;
         replay.end_at(head)?;
-        // Where the head was chosen, what goes on from it goes on from there in the source, too.
+        // What continues from a chosen head continues from that record in the source, too.
         replay.out.head = how.head.and(head).map(|head| head.id().into_owned());
     } else {
         replay.out.head = head.map(|head| head.id().into_owned());
@@ -83,12 +81,12 @@ pub(super) fn all(
     replay.finish()
 }
 
-/// What becomes of work beside the conversation.
+/// What becomes of sidechains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sidechains {
-    /// It stays beside it, where the format has such.
+    /// They stay sidechains, if the format has them.
     Beside,
-    /// It is what the new session says.
+    /// They are the conversation of the new session.
     Conversation,
 }
 
@@ -99,33 +97,33 @@ struct Replay<'s> {
     shape: Shape,
     sidechains: Sidechains,
     host: ReplayHost,
-    /// What hangs on a record of the source hangs on this.
+    /// The new parent of the children of each record of the source, by its order.
     parents: HashMap<usize, ParentRecord>,
+    /// In a linear format, the parent of the first record.
     linear_parent: Option<ParentRecord>,
     out: Replayed,
-    /// What answers cost, by their first records.
+    /// The usage of answers, by their first records.
     costs: HashMap<usize, Usage>,
-    /// What the recorder holds of a turn that is not over.
+    /// The records of the turn that the recorder holds until it ends.
     held: Vec<RecordRef<'s>>,
     pairing: Pairing,
-    path: OnePath,
-    called: Called,
-    /// The last record of the chain that was written, and the last that is no work beside the conversation.
+    path: SinglePath,
+    title: CurrentTitle,
+    /// The last record that was written and can have children, and the last one outside sidechains.
     last_link: Option<RecordId>,
     last_of_conversation: Option<RecordId>,
 }
 
 impl<'s> Replay<'s> {
-    /// Says the records of the one branch that a format without branches holds, with the title that counts, and tells what of
-    /// the others is left.
+    /// Replays one branch and the current title, for a format without branches, and reports all other records.
     fn replay_branch(&mut self, branch: &[RecordRef<'s>], records: &[RecordRef<'s>]) -> Result<()> {
         let title = records.first().map_or(Ok(None), |any| title_record(any.session))?;
-        // One that hangs elsewhere in the tree is said behind the branch, as none of its records.
+        // A title elsewhere in the tree is written after the branch.
         let title = title.filter(|title| title.is_side() && !branch.contains(title) && records.contains(title));
         let content: Vec<RecordRef<'s>> = branch.iter().copied().chain(title).collect();
         self.replay(&content)?;
-        let is_said: HashSet<usize> = content.iter().map(|record| record.order()).collect();
-        for record in records.iter().filter(|record| !is_said.contains(&record.order())) {
+        let is_replayed: HashSet<usize> = content.iter().map(|record| record.order()).collect();
+        for record in records.iter().filter(|record| !is_replayed.contains(&record.order())) {
             let what = match () {
                 () if record.kind() == Kind::Title => {
                     self.leave_title(*record)?;
@@ -151,13 +149,13 @@ impl<'s> Replay<'s> {
         let group = |first: &RecordRef<'s>| answers.get(&first.order()).cloned().unwrap_or_else(|| vec![*first]);
         records.iter().for_each(|record| self.pairing.expect(*record));
         self.costs = costs_of(records, &first_of);
-        let mut is_said: HashSet<usize> = HashSet::new();
+        let mut is_replayed: HashSet<usize> = HashSet::new();
         for record in records {
-            // A record that stands before its parent waits for it; a circle is cut where it is entered.
+            // A record that precedes its parent waits for it; a cycle is cut where it is entered.
             let mut waiting = Vec::new();
             let mut next = Some(*record);
             while let Some(first) = next.and_then(|record| first_of.get(&record.order()).copied()) {
-                if !is_said.insert(first.order()) {
+                if !is_replayed.insert(first.order()) {
                     break;
                 }
                 waiting.push(first);
@@ -170,29 +168,29 @@ impl<'s> Replay<'s> {
         Ok(())
     }
 
-    /// Says one record, or one answer that the source wrote as several.
+    /// Replays one record, or one answer that the source wrote as several.
     fn replay_one(&mut self, first: RecordRef<'s>, group: &[RecordRef<'s>]) -> Result<()> {
         let mut body = joined(group)?;
         self.fill_in(&mut body, first)?;
-        let mut sanitized = self.pairing.mend(&mut body, group);
-        sanitized.losses.drain(..).for_each(|(kind, what)| self.lose(first, kind, what));
-        if !self.is_replayed(first, &body) {
+        let mut repairs = self.pairing.repair(&mut body, group);
+        repairs.losses.drain(..).for_each(|(kind, what)| self.lose(first, kind, what));
+        if !self.takes(first, &body) {
             self.pass_over(group);
             return Ok(());
         }
         let last = group.last().copied().unwrap_or(first);
-        if let Some(results) = self.results_beside_words(&mut body) {
-            let calls = std::mem::take(&mut sanitized.calls);
+        if let Some(results) = self.results_beside_text(&mut body) {
+            let calls = std::mem::take(&mut repairs.calls);
             self.host.add_to(first, last);
             self.add_to_turn(first, Body::Assistant(Content { parts: calls, ..Content::default() }))?;
             self.add_to_turn(first, results)?;
         }
-        if !goes_into_a_turn(&body) && !first.is_state() {
+        if !continues_turn(body.kind()) && !first.is_state() {
             self.end_turn()?;
         }
         self.host.turn_to(first, last);
-        let on = self.hang(first, body.kind());
-        self.make_calls(first, last, sanitized.calls)?;
+        let on = self.set_parent(first, body.kind());
+        self.make_calls(first, last, repairs.calls)?;
         match body {
             Body::Header(_) => {
                 self.lose(first, LossKind::Dropped, Kind::Header);
@@ -204,23 +202,35 @@ impl<'s> Replay<'s> {
             }
             body => {
                 let kind = body.kind();
-                let came = match body {
+                let ack = match body {
                     Body::Attachment(content) if first.is_state() => self.recorder.add_to_message(content),
                     body => self.recorder.record(body),
                 };
-                self.settle(first, group, came, on.map(|on| (on, kind)))?;
+                self.settle(first, group, ack, on.map(|on| (on, kind)))?;
             }
         }
         Ok(())
     }
 
-    /// Whether a body is said at all; what is left out is lost.
-    fn is_replayed(&mut self, first: RecordRef<'s>, body: &Body) -> bool {
+    /// Fills in the model and the usage of an answer, if the source has them in other records.
+    fn fill_in(&mut self, body: &mut Body, first: RecordRef<'s>) -> Result<()> {
+        let usage = self.costs.remove(&first.order());
+        let Body::Assistant(content) = body else { return Ok(()) };
+        // If several answers report one request, one of them gets its usage.
+        content.usage = usage.or(content.usage.filter(|_| first.is_inherited()));
+        if let (None, Some(surroundings)) = (&content.model, first.surroundings()) {
+            content.model = surroundings.body()?.content().and_then(|content| content.model.clone());
+        }
+        Ok(())
+    }
+
+    /// Whether a body is replayed at all; what is left out is lost.
+    fn takes(&mut self, first: RecordRef<'s>, body: &Body) -> bool {
         let is_left_out = match body {
-            // Its results were others' already, and that is told.
+            // Its results are duplicates, and reported already.
             Body::ToolResult(content) if content.results.is_empty() && content.parts.is_empty() => return false,
             Body::Title(title) => return self.takes_title(first, title),
-            // Nobody sees it on a branch, and where it became a record of the chain it would be a branch of its own.
+            // Side records are on no branch; as a record with a parent it would be a branch of its own.
             Body::Attachment(_) | Body::System(_) if first.is_side() => true,
             Body::Attachment(_) if first.is_state() => false,
             Body::Attachment(content) => self.unit == WriteUnit::Turn && !content.to_model,
@@ -232,8 +242,8 @@ impl<'s> Replay<'s> {
         !is_left_out
     }
 
-    /// Lets the next record hang where it hung, and tells where that is in the conversation.
-    fn hang(&mut self, first: RecordRef<'s>, kind: Kind) -> Option<ParentRecord> {
+    /// Sets the parent of the next record. Returns it if both are in the conversation.
+    fn set_parent(&mut self, first: RecordRef<'s>, kind: Kind) -> Option<ParentRecord> {
         if self.shape != Shape::Tree {
             if let Some(tip) = self.linear_parent.take() {
                 self.branch_from(Some(tip), first);
@@ -243,7 +253,7 @@ impl<'s> Replay<'s> {
         let tip = match first.parent() {
             Some(parent) if first.is_sidechain() => self.parents.get(&parent.order()).cloned(),
             Some(parent) => self.parents.get(&parent.order()).map(|tip| self.path.end(tip.clone(), kind)),
-            // What stands beside the conversation begins none of its own, where it is written into one.
+            // A side record does not start a conversation, if the format has it in one.
             None if first.is_side() => self.recorder.tip().cloned(),
             None => None,
         };
@@ -251,7 +261,7 @@ impl<'s> Replay<'s> {
         tip.filter(|_| !first.is_sidechain() && !first.is_side())
     }
 
-    /// Says the calls that a record's results are given to, and that nobody made.
+    /// Writes calls that are missing in the source, before the record with their results.
     fn make_calls(&mut self, first: RecordRef<'s>, last: RecordRef<'s>, calls: Vec<Part>) -> Result<()> {
         if calls.is_empty() {
             return Ok(());
@@ -265,15 +275,15 @@ impl<'s> Replay<'s> {
         Ok(())
     }
 
-    /// What came of saying some records, and what hangs on them now.
+    /// Notes the result of replaying some records, and the new parent of their children.
     fn settle(
         &mut self,
         first: RecordRef<'s>,
         group: &[RecordRef<'s>],
-        came: Result<Entry>,
+        entry: Result<Entry>,
         on: Option<(ParentRecord, Kind)>,
     ) -> Result<()> {
-        match came {
+        match entry {
             Ok(Entry { saved: None, .. }) => {
                 self.held.extend(group);
                 return Ok(());
@@ -298,7 +308,7 @@ impl<'s> Replay<'s> {
         self.declare(record, saved.losses);
     }
 
-    /// Notes what the writer reported of a record.
+    /// Adds what the writer reported about a record.
     fn declare(&mut self, record: &str, losses: Losses) {
         let rows = losses
             .into_iter()
@@ -306,12 +316,12 @@ impl<'s> Replay<'s> {
         self.out.declared.extend(rows);
     }
 
-    /// Notes that a record was left out or changed.
+    /// Adds that a record was left out or changed.
     fn lose(&mut self, record: RecordRef<'_>, kind: LossKind, what: impl Into<Lost>) {
         self.out.left_out.push(LossRow::new(&record.id(), kind, what));
     }
 
-    /// Notes that the format cannot store a record.
+    /// Adds that the format cannot store a record.
     fn refuse(&mut self, record: RecordRef<'_>, error: Error, kind: Kind) -> Result<()> {
         let losses = refused(error)?;
         let losses = if losses.is_empty() { LossKind::Dropped.of(kind).into() } else { losses };

@@ -1,6 +1,6 @@
-//! The clock and the ids that a recorder is given when it says a session again: the source's own.
+//! The clock and the ids of a replay: the source's own.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hashbrown::HashSet;
 use jiff::Timestamp;
@@ -11,79 +11,85 @@ use crate::model::record::SessionId;
 use crate::session::RecordRef;
 use crate::write::store::Store;
 
-/// What the recorder is told when it asks for the time and for ids.
+/// The clock and the ids for the recorder.
 #[derive(Clone)]
-pub(super) struct ReplayHost(Arc<Mutex<Lines>>);
+pub(super) struct ReplayHost(Arc<Mutex<Current>>);
 
-struct Lines {
+/// What the recorder writes now.
+struct Current {
     at: Timestamp,
-    /// The source's own id, for the first that is asked for.
+    /// The source's own id, for the first new one.
     id: Option<String>,
-    /// Makes the further ones.
+    /// Further ids are derived from this.
     of: String,
     made: u64,
-    /// No two records have the same.
+    /// Ids that are taken.
     given: HashSet<String>,
     to: &'static str,
     takes_any_id: bool,
 }
 
 impl ReplayHost {
-    /// For a session of a store, which begins at an instant.
+    /// For a session that starts at an instant.
     pub(super) fn new(store: &Store, session: &SessionId, at: Timestamp) -> ReplayHost {
         let (to, takes_any_id) = (store.dialect.name(), store.writing.takes_any_id);
-        let lines = Lines { at, id: None, of: session.to_string(), made: 0, given: HashSet::new(), to, takes_any_id };
-        ReplayHost(Arc::new(Mutex::new(lines)))
+        let current =
+            Current { at, id: None, of: session.to_string(), made: 0, given: HashSet::new(), to, takes_any_id };
+        ReplayHost(Arc::new(Mutex::new(current)))
     }
 
-    /// A host that follows it.
+    /// A host with this clock and these ids.
     pub(super) fn host(&self, host: &Host) -> Host {
         let (clock, ids) = (self.clone(), self.clone());
         Host { now: Arc::new(move || clock.now()), new_id: Arc::new(move || ids.next_id()), ..host.clone() }
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).at
+        self.current().at
     }
 
-    /// What follows is this record of the source, or an answer that begins with it and ends with `last`.
+    /// The next record is this one of the source, or an answer from it to `last`.
     pub(super) fn turn_to(&self, first: RecordRef<'_>, last: RecordRef<'_>) {
         self.add_to(first, last);
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_free = lines.takes_any_id || uuid::Uuid::try_parse(&first.id()).is_ok();
+        let mut current = self.current();
+        let is_free = current.takes_any_id || uuid::Uuid::try_parse(&first.id()).is_ok();
         let is_made_up = first.id() == first.place().name() || first.id().contains('~');
-        lines.id = Some(first.id().into_owned()).filter(|_| is_free && !is_made_up);
+        current.id = Some(first.id().into_owned()).filter(|_| is_free && !is_made_up);
     }
 
-    /// What follows was never said, and belongs to this record.
+    /// The next record is not in the source, and belongs to this one.
     pub(super) fn add_to(&self, first: RecordRef<'_>, last: RecordRef<'_>) {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        lines.at = first.at().unwrap_or(lines.at);
-        lines.of = format!("{}#{}", first.session.id(), last.id());
-        (lines.made, lines.id) = (0, None);
+        let mut current = self.current();
+        current.at = first.at().unwrap_or(current.at);
+        current.of = format!("{}#{}", first.session.id(), last.id());
+        (current.made, current.id) = (0, None);
     }
 
-    /// Records are called so already.
+    /// Adds ids that are taken.
     pub(super) fn know(&self, ids: impl Iterator<Item = String>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).given.extend(ids);
+        self.current().given.extend(ids);
+    }
+
+    fn current(&self) -> MutexGuard<'_, Current> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn next_id(&self) -> String {
-        let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut current = self.current();
         loop {
-            lines.made += 1;
-            let derived = derived_id(&format!("{}#{}", lines.of, lines.made), lines.to).0;
-            let id = lines.id.take().unwrap_or(derived);
-            if lines.given.insert(id.clone()) {
+            current.made += 1;
+            let derived = derived_id(&format!("{}#{}", current.of, current.made), current.to).0;
+            let id = current.id.take().unwrap_or(derived);
+            if current.given.insert(id.clone()) {
                 return id;
             }
         }
     }
 }
 
-/// An id for a session or a record that another format asks for: always the same for the same source, and nobody else's.
+/// A new id for a session or a record: always the same for the same source.
 pub(super) fn derived_id(of: &str, to: &str) -> SessionId {
-    // Version 5 is an id made of a name: Qwen Code opens no newer ones.
+    // Version 5 is for ids that are derived from names. Qwen Code accepts no newer ones.
     let hash = xxh3_128(format!("{to}\0{of}").as_bytes());
     SessionId(uuid::Builder::from_sha1_bytes(hash.to_be_bytes()).into_uuid().to_string())
 }

@@ -1,5 +1,7 @@
 //! The report of a conversion: the difference in messages, and what no message shows.
 
+use std::collections::BTreeSet;
+
 use hashbrown::{HashMap, HashSet};
 use serde::Serialize;
 
@@ -14,7 +16,10 @@ use crate::model::loss::{LossKind, Lost};
 use crate::model::record::Kind;
 use crate::session::{RecordRef, Session, State};
 
-/// Something of one record that the other format does not hold as it was.
+/// How many fields of one record are named; the others are counted.
+const FIELDS_NAMED: usize = 32;
+
+/// Something of one record that the other format does not store as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 pub struct LossRow {
     /// The source's record.
@@ -33,6 +38,14 @@ pub struct LossRow {
 impl LossRow {
     pub(super) fn new(record: &str, kind: LossKind, what: impl Into<Lost>) -> LossRow {
         LossRow { record: record.to_owned(), what: what.into(), kind, count: 1, fields: Vec::new() }
+    }
+
+    /// The row of a record's fields that are dropped, if there are any.
+    pub(in crate::transfer) fn fields(record: &str, fields: impl Iterator<Item = String>) -> Option<LossRow> {
+        let fields: BTreeSet<String> = fields.collect();
+        let count = fields.len() as u64;
+        let fields: Vec<String> = fields.into_iter().take(FIELDS_NAMED).collect();
+        (count > 0).then(|| LossRow { count, fields, ..LossRow::new(record, LossKind::Dropped, Lost::Field) })
     }
 }
 
@@ -64,20 +77,17 @@ pub(super) struct Sessions<'s> {
 }
 
 impl<'s> Sessions<'s> {
-    /// What the converted session does not say as the source does.
+    /// Everything that differs between the sessions.
     pub(super) fn report(&self, head: Option<RecordRef<'s>>, replayed: &mut Replayed) -> Result<Vec<LossRow>> {
         let heads = self.heads(head, replayed);
         let found = differences(&heads, replayed, self.original)?;
         let mut losses = std::mem::take(&mut replayed.left_out);
-        // What messages show is compared; of the rest, the writer's word counts.
+        // What messages show is compared; for the rest we rely on the writer.
         let is_hidden = |row: &LossRow| row.what.is_hidden() || !found.compared.contains(&row.record);
         losses.extend(std::mem::take(&mut replayed.declared).into_iter().filter(is_hidden));
         losses.extend(found.losses);
-        let damage = self
-            .source
-            .issues()
-            .iter()
-            .filter(|issue| issue.offset >= self.original.map_or(0, Original::converted_bytes));
+        let from = self.original.map_or(0, |original| original.converted_bytes);
+        let damage = self.source.issues().iter().filter(|issue| issue.offset >= from);
         losses.extend(damage.filter_map(damaged));
         losses.extend(self.ends(&heads));
         self.add_session_facts(&heads, replayed.keeps_title, &mut losses);
@@ -125,15 +135,15 @@ impl<'s> Sessions<'s> {
     /// What a session has as a whole, unless a record's row reports it.
     fn add_session_facts(&self, heads: &[Heads<'_>], keeps_title: bool, losses: &mut Vec<LossRow>) {
         let record = heads.first().map(|(head, _)| head.id().into_owned()).unwrap_or_default();
-        let mut add = |words: &[Lost], was: Option<&str>, is: Option<&str>| {
-            if was != is && !losses.iter().any(|row| words.contains(&row.what)) {
-                losses.push(LossRow::new(&record, changed(was.is_some(), is.is_some()), words[0].clone()));
+        let mut add = |names: &[Lost], was: Option<&str>, is: Option<&str>| {
+            if was != is && !losses.iter().any(|row| names.contains(&row.what)) {
+                losses.push(LossRow::new(&record, changed(was.is_some(), is.is_some()), names[0].clone()));
             }
         };
         let title = |session: &Session| session.title().map(|title| format!("{:?} {}", title.source, title.text));
         if !keeps_title {
-            let words = [Lost::Record(Kind::Title), Lost::TitleSource];
-            add(&words, title(self.source).as_deref(), title(self.converted).as_deref());
+            let names = [Lost::Record(Kind::Title), Lost::TitleSource];
+            add(&names, title(self.source).as_deref(), title(self.converted).as_deref());
         }
         if self.original.is_none() {
             add(&[Lost::Environment], self.source.cwd(), self.converted.cwd().or(self.cwd_beside));

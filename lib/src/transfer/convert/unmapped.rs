@@ -1,121 +1,75 @@
-//! What a record says that none of our words hold: no other format can get it, so it is told by its key.
+//! The fields of a record that the model does not hold: no other format can store them, so they are reported by their keys.
 //!
 //! ```text
-//! a record's text ─body─▶ Body ─written in its own dialect─▶ lines     a key of the text that is in neither is not held
+//! a record's JSON ─body─▶ Body ─written in its own dialect─▶ lines     a field whose value is in neither is unmapped
 //! ```
-
-mod leaves;
-
-use std::collections::BTreeSet;
 
 use hashbrown::HashSet;
 use jiff::Timestamp;
-use serde_json::{Value, json};
+use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::LossRow;
+use super::json::{children, each_leaf, push};
 use super::original::Original;
-use crate::dialect::Dialect;
 use crate::dialect::writer::NewRecord;
 use crate::model::error::Result;
-use crate::model::loss::{LossKind, Lost};
+use crate::model::loss::LossKind;
 use crate::model::message::Part;
-use crate::model::record::{Body, Content, Context, Outcome, RecordId, Restore, SessionId};
+use crate::model::record::{Body, Context, RecordId};
 use crate::session::read::sanitize;
 use crate::session::{RecordRef, Session};
-use leaves::{Leaf, Leaves, last_word};
 
-/// So many keys of one record are named; the rest is counted.
-const FIELDS_NAMED: usize = 32;
+/// A text of this length inside a longer one is a quotation; a shorter one is there by chance.
+const QUOTED_BYTES: usize = 8;
 
-/// A text of so many bytes that stands inside a longer one of the body is there by intent, and not by chance.
-const TELLING_BYTES: usize = 8;
+/// How many texts of one record are searched for inside others: each search goes through all of them.
+const TEXTS_SEARCHED_FOR: usize = 64;
 
-/// So many texts of one record are looked for inside others: each is looked for in all.
-const TEXTS_LOOKED_FOR: usize = 64;
+/// The last words of keys that name, number, place or classify a record. Each format does that in its own way, and the results
+/// are compared.
+const PLACES: &str = "id ids uuid ref parent session index ordinal seq fragment part turns sidechain timestamp time ts at version \
+                      cwd branch type subtype role state status";
 
-/// Keys with these last words name, number or place a record, or say what it is: files do that each in their own way, and what comes
-/// of it is compared.
-const PLACES: [&str; 25] = [
-    "id",
-    "ids",
-    "uuid",
-    "ref",
-    "parent",
-    "session",
-    "index",
-    "ordinal",
-    "seq",
-    "fragment",
-    "part",
-    "turns",
-    "sidechain",
-    "timestamp",
-    "time",
-    "ts",
-    "at",
-    "version",
-    "cwd",
-    "branch",
-    "type",
-    "subtype",
-    "role",
-    "state",
-    "status",
-];
+/// The last words of keys that count tokens. Each format counts in its own way, and the sums are compared.
+const COUNTS: &str = "tokens input output cached thoughts total";
 
-/// Keys with these last words count tokens: formats count them in their own ways, and their sums are compared.
-const COUNTS: [&str; 6] = ["tokens", "input", "output", "cached", "thoughts", "total"];
-
-/// The rows of a session's records. One that is told to be left out as a whole needs no further word.
-pub(super) fn rows(session: &Session, kept: Option<&Original>, losses: &[LossRow]) -> Result<Vec<LossRow>> {
+/// The unmapped fields of a session's records, except of records that are dropped as a whole.
+pub(super) fn rows(session: &Session, original: Option<&Original>, losses: &[LossRow]) -> Result<Vec<LossRow>> {
     let is_whole = |row: &&LossRow| row.kind == LossKind::Dropped && row.what.is_whole_record();
-    let left_out: HashSet<&str> = losses.iter().filter(is_whole).map(|row| row.record.as_str()).collect();
+    let dropped: HashSet<&str> = losses.iter().filter(is_whole).map(|row| row.record.as_str()).collect();
     let mut rows = Vec::new();
-    // A row of a database is several records, and of its columns only those are read that somebody knows.
+    // A row of a database is several records, and only the columns that we know are read.
     for record in session.records().filter(|_| !session.is_rows()) {
-        let is_said = kept.is_none_or(|kept| kept.is_newer(record)) && !left_out.contains(&*record.id());
-        if is_said {
-            rows.extend(fields(record)?);
+        if original.is_none_or(|original| original.is_newer(record)) && !dropped.contains(&*record.id()) {
+            let pieces = record.raw()?;
+            let fields = pieces.iter().flat_map(|piece| unmapped(record, &sanitize::whole(piece)));
+            rows.extend(LossRow::fields(&record.id(), fields));
         }
     }
     Ok(rows)
 }
 
-/// The row of what nothing holds of a record.
-fn fields(record: RecordRef<'_>) -> Result<Option<LossRow>> {
-    let mut names = BTreeSet::new();
-    for bytes in record.raw()? {
-        names.extend(unheld(record, &sanitize::whole(&bytes)));
+/// The topmost keys of a record's JSON below which nothing is known.
+fn unmapped(record: RecordRef<'_>, text: &str) -> Vec<String> {
+    let body = record.session.dialect().body(text);
+    let mut names = Vec::new();
+    // The model holds headers and unknown records as a whole.
+    if let (false, Ok(value)) = (matches!(body, Body::Header(_) | Body::Other(_)), serde_json::from_str(text)) {
+        let json = serde_json::to_value(&body).unwrap_or_default();
+        let mut known = Known::default();
+        known.add_lines(&written(record, &body));
+        known.add_body(&body, &json);
+        known.find_unmapped(&mut String::new(), "", &value, &mut names);
     }
-    let count = names.len() as u64;
-    let fields: Vec<String> = names.into_iter().take(FIELDS_NAMED).collect();
-    let row = LossRow { record: record.id().into_owned(), what: Lost::Field, kind: LossKind::Dropped, count, fields };
-    Ok((count > 0).then_some(row))
+    names
 }
 
-/// The keys of a record's text that come back neither in its body nor in its own dialect.
-fn unheld(record: RecordRef<'_>, text: &str) -> BTreeSet<String> {
-    let dialect = record.session.dialect();
-    let body = dialect.body(text);
-    // These are held whole.
-    if matches!(body, Body::Header(_) | Body::Other(_)) {
-        return BTreeSet::new();
-    }
-    let Ok(value) = serde_json::from_str::<Value>(text) else { return BTreeSet::new() };
-    let mut held = Held::default();
-    written(dialect, record, &body).iter().for_each(|line| held.add_line(line));
-    let told = told_by(&body);
-    held.add_body(&body, &told);
-    held.missing_in(&value)
-}
-
-/// The record in its own dialect's words.
-fn written(dialect: &dyn Dialect, record: RecordRef<'_>, body: &Body) -> Vec<Value> {
-    let Some(writing) = dialect.writer() else { return Vec::new() };
-    let session = SessionId(record.session.id().to_string());
-    let id = RecordId(record.id().into_owned());
-    let draft = NewRecord {
+/// The lines of a record in its own dialect.
+fn written(record: RecordRef<'_>, body: &Body) -> Vec<Value> {
+    let Some(writing) = record.session.dialect().writer() else { return Vec::new() };
+    let (session, id) = (record.session.id(), RecordId(record.id().into_owned()));
+    let new = NewRecord {
         session: &session,
         id: &id,
         parent: None,
@@ -133,143 +87,109 @@ fn written(dialect: &dyn Dialect, record: RecordRef<'_>, body: &Body) -> Vec<Val
         last: None,
         new_id: &|| id.to_string(),
     };
-    (writing.lines)(&draft).lines.into_iter().map(|line| line.value).collect()
+    (writing.lines)(&new).lines.into_iter().map(|line| line.value).collect()
 }
 
-/// What is there of a record, by hashes.
+/// What is known of a record.
 #[derive(Default)]
-struct Held<'b> {
-    /// Ways to what a line says.
-    ways: HashSet<u64>,
-    /// What stands under a key.
-    under: HashSet<u64>,
-    /// What is said, under whatever key.
-    content: HashSet<u64>,
+struct Known<'b> {
+    /// Hashes of paths that its dialect writes, whatever the values are; of keys with their values; and of texts.
+    hashes: HashSet<u64>,
     texts: Vec<&'b str>,
-    counts_tokens: bool,
+    has_usage: bool,
+    searches: usize,
 }
 
-impl<'b> Held<'b> {
-    fn add_line(&mut self, line: &Value) {
-        let leaves = Leaves::of(line);
-        for leaf in leaves.telling() {
-            self.ways.insert(leaves.way(leaf));
-            self.under.insert(leaf.hash_under(leaves.key(leaf)));
+impl<'b> Known<'b> {
+    fn add_lines(&mut self, lines: &[Value]) {
+        for line in lines {
+            each_leaf(line, &mut |path, key, leaf| {
+                if is_set(leaf) {
+                    self.hashes.extend([hash("path", path), hash(key, leaf)]);
+                }
+            });
         }
     }
 
-    fn add_body(&mut self, body: &Body, told: &'b Value) {
-        let leaves = Leaves::of(told);
-        for leaf in leaves.telling() {
-            let key = leaves.key(leaf);
-            self.under.insert(leaf.hash_under(key));
-            // Equal numbers are equal by chance.
-            if let Some(text) = leaf.value.as_str().filter(|_| !PLACES.contains(&key)) {
-                self.content.insert(leaf.hash_under(""));
-                self.texts.extend(Some(text).filter(|text| text.len() >= TELLING_BYTES));
+    fn add_body(&mut self, body: &Body, json: &'b Value) {
+        each_leaf(json, &mut |_, key, leaf| {
+            if is_set(leaf) {
+                self.hashes.insert(hash(key, leaf));
             }
-        }
-        let parts = body.content().into_iter().flat_map(|content| &content.parts);
-        self.content.extend(parts.filter_map(|part| match part {
-            Part::Tool(call) => call.input().map(hash_of_input),
-            _ => None,
-        }));
-        self.counts_tokens = body.content().is_some_and(|content| content.usage.is_some());
-    }
-
-    /// The topmost keys below which nothing is held.
-    fn missing_in(&self, value: &Value) -> BTreeSet<String> {
-        let mut leaves = Leaves::of(value);
-        let (mut missing, mut held, mut looked_for) = (Vec::new(), Vec::new(), 0);
-        for leaf in leaves.telling() {
-            let (key, word) = (leaves.key(leaf), last_word(leaves.key(leaf)));
-            if PLACES.contains(&word.as_str()) {
-                continue;
+            // Equal numbers may be equal by chance, and so may names of kinds. The working directory is unique.
+            let is_text = key == "cwd" || !is_word_of(PLACES, key);
+            if let Some(text) = leaf.as_str().filter(|text| !text.is_empty() && is_text) {
+                self.hashes.insert(hash("", leaf));
+                self.texts.extend(Some(text).filter(|text| text.len() >= QUOTED_BYTES));
             }
-            let is_count = self.counts_tokens && leaf.value.is_number() && COUNTS.contains(&word.as_str());
-            let is_held = is_count
-                || self.ways.contains(&leaves.way(leaf))
-                || self.under.contains(&leaf.hash_under(key))
-                || self.content.contains(&leaf.hash_under(""))
-                || self.says_inside(leaf, &mut looked_for);
-            if is_held { held.push(leaf.at) } else { missing.push(leaf.at) }
+        });
+        let Some(content) = body.content() else { return };
+        let inputs = content
+            .parts
+            .iter()
+            .filter_map(|part| if let Part::Tool(call) = part { call.input() } else { None });
+        self.hashes.extend(inputs.map(|input| hash("input", input)));
+        self.has_usage = content.usage.is_some();
+    }
+
+    /// Adds the topmost keys below which nothing is known. Returns whether something is.
+    fn find_unmapped(&mut self, path: &mut String, key: &str, value: &Value, names: &mut Vec<String>) -> bool {
+        let (first, mut is_known) = (names.len(), false);
+        for (field, child) in children(value) {
+            let length = push(path, field);
+            is_known |= self.find_unmapped(path, field.unwrap_or(key), child, names);
+            path.truncate(length);
         }
-        held.into_iter().for_each(|at| leaves.mark(at));
-        missing.into_iter().map(|at| leaves.name_above(at)).collect()
-    }
-
-    /// Whether a text is the JSON of what a tool was called with, or stands inside another text.
-    fn says_inside(&self, leaf: Leaf<'_>, looked_for: &mut usize) -> bool {
-        let Some(text) = leaf.value.as_str().filter(|text| text.len() >= TELLING_BYTES) else { return false };
-        let is_input = || {
-            let input = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
-            input.is_some_and(|input| self.content.contains(&hash_of_input(&input)))
-        };
-        *looked_for += 1;
-        (text.starts_with('{') && is_input())
-            || (*looked_for <= TEXTS_LOOKED_FOR && self.texts.iter().any(|longer| longer.contains(text)))
-    }
-}
-
-/// What a body says, as JSON.
-fn told_by(body: &Body) -> Value {
-    match body {
-        Body::User(content)
-        | Body::Assistant(content)
-        | Body::ToolResult(content)
-        | Body::Attachment(content)
-        | Body::System(content) => told_by_said(content),
-        Body::Snapshot(snapshot) => snapshot.to_states(),
-        Body::Title(title) => json!({"text": title.text, "source": title.source}),
-        Body::Compaction(compaction) => json!({
-            "summary": compaction.summary,
-            "trigger": compaction.trigger,
-            "tokens": [compaction.tokens_before, compaction.tokens_after],
-            "preserved": compaction.preserved,
-            "replacement": compaction.replacement.iter().flatten().filter_map(Body::content).map(told_by_said).collect::<Vec<_>>(),
-        }),
-        Body::Rewind(rewind) => json!({"from": rewind.from, "reason": rewind.reason}),
-        Body::Restore(Restore { target, from, files, todos }) => {
-            json!({"target": target, "from": from, "files": files, "todos": todos})
+        let word = last_word(key);
+        if is_set(value) && !is_word_of(PLACES, &word) {
+            is_known = (self.has_usage && value.is_number() && is_word_of(COUNTS, &word))
+                || [hash("path", &*path), hash(key, value), hash("", value)]
+                    .iter()
+                    .any(|hash| self.hashes.contains(hash))
+                || value.as_str().is_some_and(|text| self.quotes(text));
+            names.extend((!is_known).then(|| path.clone()));
+        } else if !is_known && names.len() > first && !path.is_empty() {
+            names.truncate(first);
+            names.push(path.clone());
         }
-        Body::Header(_) | Body::Other(_) => Value::Null,
+        is_known
+    }
+
+    /// Whether a text is the JSON of a tool call's input, or part of a longer text.
+    fn quotes(&mut self, text: &str) -> bool {
+        if text.len() < QUOTED_BYTES {
+            return false;
+        }
+        let input = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
+        self.searches += 1;
+        input.is_some_and(|input| self.hashes.contains(&hash("input", &input)))
+            || (self.searches <= TEXTS_SEARCHED_FOR && self.texts.iter().any(|longer| longer.contains(text)))
     }
 }
 
-fn told_by_said(content: &Content) -> Value {
-    let results: Vec<Value> = content
-        .results
-        .iter()
-        .map(|result| {
-            let why = match &result.outcome {
-                Outcome::Failed(why) => Some(why),
-                Outcome::Denied(why) => why.as_ref(),
-                Outcome::Done => None,
-            };
-            json!({
-                "name": result.name, "call": result.call_id, "output": result.output, "why": why,
-                "duration": result.duration_ms, "about": result.about,
-            })
-        })
-        .collect();
-    let notes: Vec<Value> =
-        content.notes.iter().map(|note| json!({"call": note.call_id, "about": note.about})).collect();
-    let Context { cwd, git_branch, platform, user_type } = &content.context;
-    json!({
-        "parts": content.parts,
-        "results": results,
-        "notes": notes,
-        "model": content.model,
-        "usage": content.usage,
-        "context": [cwd, git_branch, platform, user_type],
-        "todos": content.todos,
-        "thinking": content.thinking,
-        "sender": content.sender,
-        "error": content.error,
-        "metadata": content.metadata,
-    })
+/// Whether a value says something: null, false, zero and empty texts do not.
+fn is_set(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.is_empty(),
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::Bool(is_true) => *is_true,
+        Value::Null | Value::Array(_) | Value::Object(_) => false,
+    }
 }
 
-fn hash_of_input(input: &Value) -> u64 {
-    xxh3_64(format!("input\0{input}").as_bytes())
+fn is_word_of(words: &str, word: &str) -> bool {
+    words.split_ascii_whitespace().any(|known| known == word)
+}
+
+/// The last word of a key, in lower case: `uuid` of `sourceToolAssistantUUID`.
+fn last_word(key: &str) -> String {
+    let begins = |pair: &[u8]| {
+        matches!(pair, [b'_' | b'-', _]) || matches!(pair, [a, b] if !a.is_ascii_uppercase() && b.is_ascii_uppercase())
+    };
+    let from = key.as_bytes().windows(2).rposition(begins).map_or(0, |at| at + 1);
+    key.get(from..).unwrap_or(key).to_ascii_lowercase()
+}
+
+fn hash(what: &str, value: impl std::fmt::Display) -> u64 {
+    xxh3_64(format!("{what}\0{value}").as_bytes())
 }

@@ -1,49 +1,51 @@
-//! The messages of a branch, taken apart into facts that can be compared: parts, and what is known of parts and messages.
+//! The messages of a branch as facts that can be compared: parts, and the details of parts and messages.
 
 use std::collections::BTreeMap;
 
 use hashbrown::HashMap;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::error::Result;
 use crate::model::loss::Lost;
 use crate::model::message::{self, Part, Role, ToolState};
+use crate::model::record::Kind;
 use crate::session::{Branch, RecordRef};
+use crate::transfer::convert::json::{each_leaf, hash};
 use crate::view::conversation::Conversation;
 
-/// Hashes of values by the keys that lead to them, each with the word for its loss.
+/// Hashes of values by their paths, each with its name in a report.
 type Details = BTreeMap<String, (Lost, u64)>;
 
-/// What one side says on a branch.
+/// The branch of one session.
 #[derive(Default)]
 pub(super) struct Side {
     pub(super) messages: Vec<Message>,
     pub(super) facts: Vec<Fact>,
 }
 
-/// What is compared of a message besides its parts.
+/// A message without its parts.
 pub(super) struct Message {
     pub(super) records: Vec<String>,
     pub(super) role: Role,
     pub(super) metadata: Details,
     pub(super) text: Text,
-    /// It has no parts but marks of steps.
+    /// It has no parts except step marks.
     pub(super) is_empty: bool,
     /// Its position in the source.
     pub(super) source: Option<usize>,
-    /// The record of the source that it is, or comes after.
-    pub(super) near: String,
+    /// The source's record that it is reported of: its own first one, or the one before it.
+    pub(super) record: String,
 }
 
 /// One part of a message.
 pub(super) struct Fact {
     pub(super) what: Lost,
-    /// The part as a whole, without what differs between files that say the same.
+    /// The whole part, without what differs between files with the same content.
     pub(super) hash: u64,
     pub(super) details: Details,
-    /// The texts in it, and what identifies it: a part with the same is the same, whatever became of it.
-    pub(super) texts: Vec<u64>,
+    /// What identifies the part, even if it became another kind of part: its texts, or its id or URL.
+    pub(super) identity: Vec<u64>,
     /// The source's message that it is in.
     pub(super) message: Option<usize>,
     /// It is the first part of its message.
@@ -53,7 +55,7 @@ pub(super) struct Fact {
     pub(super) record: String,
 }
 
-/// All text of a message without spaces, however it is cut into parts.
+/// The text of a message without white space, whatever parts it is divided into.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Text {
     pub(super) parts: usize,
@@ -62,70 +64,73 @@ pub(super) struct Text {
 }
 
 impl Side {
-    /// Reads the messages of a branch whose first records are asked for.
+    /// Reads the messages of a branch whose first record is to be compared.
     pub(super) fn read(branch: &Branch<'_>, is_compared: impl Fn(&RecordRef<'_>) -> bool) -> Result<Side> {
         let conversation = Conversation::new(branch);
         let mut side = Side::default();
         for at in 0..conversation.len() {
             let records: Vec<RecordRef<'_>> = conversation.records(at).collect();
             let Some(first) = records.first().filter(|first| is_compared(first)) else { continue };
-            let (near, source) = (first.id().into_owned(), Some(side.messages.len()));
-            let records = records.iter().map(|record| record.id().into_owned()).collect();
+            let (record, source) = (first.id().into_owned(), Some(side.messages.len()));
             let Some(message) = conversation.message(at).transpose()? else { break };
-            let facts = message.parts.iter().enumerate().map(|(at, part)| {
-                let record = named_record(part).unwrap_or(&near).to_owned();
-                Fact { message: source, role: message.role, is_first: at == 0, ..Fact::new(part, record) }
-            });
-            side.facts.extend(facts);
+            side.facts.extend(message.parts.iter().enumerate().map(|(at, part)| {
+                let value = comparable(part);
+                Fact {
+                    what: part.into(),
+                    identity: identity(part, &value),
+                    hash: hash(&value),
+                    details: details(part, value),
+                    message: source,
+                    is_first: at == 0,
+                    role: message.role,
+                    record: named_record(part).unwrap_or(&record).to_owned(),
+                }
+            }));
             side.messages.push(Message {
-                records,
+                records: records.iter().map(|record| record.id().into_owned()).collect(),
                 role: message.role,
                 text: Text::of(&message),
                 is_empty: message.parts.iter().all(|part| *part == Part::StepStart),
                 metadata: metadata(message),
                 source,
-                near,
+                record,
             });
         }
         Ok(side)
     }
 
-    /// The same, with each message beside the source's message that it was made of. `names` are the source's names of records.
-    pub(super) fn aligned(mut self, source: &Side, names: &BTreeMap<String, String>) -> Side {
+    /// Finds the source's message of each message. `ids` are the source's ids of records.
+    pub(super) fn aligned(mut self, source: &Side, ids: &BTreeMap<String, String>) -> Side {
         let mut by_record: HashMap<&str, usize> = HashMap::new();
         for (at, message) in source.messages.iter().enumerate() {
             message.records.iter().for_each(|record| _ = by_record.entry(record).or_insert(at));
         }
-        let name = |record: &String| names.get(record).unwrap_or(record).clone();
-        let mut near = source.messages.first().map(|first| first.record().to_owned()).unwrap_or_default();
+        let source_id = |record: &String| ids.get(record).unwrap_or(record).clone();
+        let mut last = source.messages.first().map(|first| first.record.clone()).unwrap_or_default();
         for message in &mut self.messages {
-            message.source = message.records.iter().find_map(|record| by_record.get(name(record).as_str()).copied());
+            let mut records = message.records.iter().map(source_id);
+            message.source = records.find_map(|record| by_record.get(record.as_str()).copied());
             if let Some(at) = message.source {
-                near.clone_from(&source.messages[at].near);
+                last.clone_from(&source.messages[at].record);
             }
-            message.near.clone_from(&near);
+            message.record.clone_from(&last);
         }
         for fact in &mut self.facts {
             let Some(message) = fact.message.map(|at| &self.messages[at]) else { continue };
             fact.message = message.source;
-            let named = name(&fact.record);
-            fact.record = if by_record.contains_key(named.as_str()) { named } else { message.near.clone() };
+            let id = source_id(&fact.record);
+            fact.record = if by_record.contains_key(id.as_str()) { id } else { message.record.clone() };
         }
         self
     }
 }
 
 impl Message {
-    /// Values that can be a message's only content, by their keys: the task list and the like.
+    /// Values that a message may consist of without any part, such as the task list, by their keys.
     pub(super) fn states(&self) -> impl Iterator<Item = (&str, u64)> {
         let is_state = |what: &Lost| matches!(what, Lost::Todos | Lost::ThinkingMode | Lost::Metadata | Lost::Error);
         let states = self.metadata.iter().filter(move |(_, (what, _))| is_state(what));
         states.map(|(key, (_, value))| (key.as_str(), *value))
-    }
-
-    /// The record that it is reported of.
-    pub(super) fn record(&self) -> &str {
-        &self.near
     }
 }
 
@@ -133,19 +138,14 @@ impl Text {
     const BASE: u64 = 0x0100_0000_01b3;
 
     fn of(message: &message::Message) -> Text {
-        let texts = message.parts.iter().filter_map(|part| match part {
-            Part::Text(text) => Some(text.text.as_str()),
-            _ => None,
-        });
-        texts.fold(Text::default(), |all, text| {
-            let bytes = text.bytes().filter(|byte| !byte.is_ascii_whitespace());
-            let one = Text { parts: 1, ..Text::default() };
-            all.followed_by(bytes.fold(one, |text, byte| Text {
-                hash: text.hash.wrapping_mul(Text::BASE).wrapping_add(byte.into()),
-                bytes: text.bytes.wrapping_add(1),
-                ..text
-            }))
-        })
+        let mut all = Text::default();
+        for part in &message.parts {
+            let Part::Text(text) = part else { continue };
+            let bytes = text.text.bytes().filter(|byte| !byte.is_ascii_whitespace());
+            all = bytes.fold(all, |all, byte| all.followed_by(Text { parts: 0, hash: byte.into(), bytes: 1 }));
+            all.parts += 1;
+        }
+        all
     }
 
     pub(super) fn followed_by(self, next: Text) -> Text {
@@ -156,28 +156,9 @@ impl Text {
         }
     }
 
-    pub(super) fn is_same(self, other: Text) -> bool {
-        (self.hash, self.bytes) == (other.hash, other.bytes)
-    }
-}
-
-impl Fact {
-    fn new(part: &Part, record: String) -> Fact {
-        let value = comparable(part);
-        let mut texts = Vec::new();
-        match part {
-            Part::Tool(call) => texts.push(xxh3_64(call.call_id.as_bytes())),
-            Part::File(file) => texts.push(xxh3_64(file.url.as_bytes())),
-            _ => leaves(&Value::Object(value.clone()), &mut |text| texts.push(xxh3_64(text.trim().as_bytes()))),
-        }
-        let hash = hash(&Value::Object(value.clone()));
-        let details = details(part, value);
-        Fact { what: part.into(), hash, details, texts, message: None, is_first: false, role: Role::User, record }
-    }
-
-    /// How many details both have.
-    pub(super) fn same_details(&self, other: &Fact) -> usize {
-        self.details.iter().filter(|(key, detail)| other.details.get(*key) == Some(detail)).count()
+    /// Whether both are the same text in other parts.
+    pub(super) fn is_divided_differently(self, other: Text) -> bool {
+        self.parts != other.parts && (self.hash, self.bytes) == (other.hash, other.bytes)
     }
 }
 
@@ -190,11 +171,24 @@ fn named_record(part: &Part) -> Option<&str> {
     }
 }
 
-/// A part as JSON, without names of records and without what may be written or not.
-fn comparable(part: &Part) -> Map<String, Value> {
-    let Value::Object(mut value) = serde_json::to_value(part).unwrap_or_default() else { return Map::new() };
+fn identity(part: &Part, value: &Value) -> Vec<u64> {
+    let mut identity = Vec::new();
     match part {
-        // Text in a file is complete, whether that is written or not.
+        Part::Tool(call) => identity.push(xxh3_64(call.call_id.as_bytes())),
+        Part::File(file) => identity.push(xxh3_64(file.url.as_bytes())),
+        _ => each_leaf(value, &mut |_, key, leaf| {
+            let text = leaf.as_str().map(str::trim).filter(|text| key != "type" && !text.is_empty());
+            identity.extend(text.map(|text| xxh3_64(text.as_bytes())));
+        }),
+    }
+    identity
+}
+
+/// A part as JSON, without ids of records and without fields that a file need not contain.
+fn comparable(part: &Part) -> Value {
+    let Value::Object(mut value) = serde_json::to_value(part).unwrap_or_default() else { return Value::Null };
+    match part {
+        // Text in a file is complete, whether its state is written or not.
         Part::Text(_) | Part::Reasoning(_) => _ = value.shift_remove("state"),
         Part::Steering(_) => _ = value.shift_remove("id"),
         Part::Data(_) => {
@@ -202,44 +196,33 @@ fn comparable(part: &Part) -> Map<String, Value> {
                 data.retain(|key, _| !matches!(key.as_str(), "record" | "from" | "to" | "target" | "preserved"));
             }
         }
-        Part::Tool(call) => {
-            value.insert("toolName".to_owned(), call.name.as_str().into());
-        }
+        Part::Tool(call) => _ = value.insert("toolName".to_owned(), call.name.as_str().into()),
         _ => {}
     }
     value.retain(|_, value| !value.is_null());
-    value
+    Value::Object(value)
 }
 
-/// The values of a part, each with the word for its loss.
-fn details(part: &Part, value: Map<String, Value>) -> Details {
+/// The values of a part.
+fn details(part: &Part, value: Value) -> Details {
     let mut details = Details::new();
-    let own = Lost::from(part);
-    for (key, value) in value {
-        match (part, key.as_str(), value) {
-            (Part::Data(_), "data", Value::Object(data)) => {
-                details.extend(data.iter().map(|(key, value)| (key.clone(), (data_word(&own, key), hash(value)))));
+    let mut next = vec![(String::new(), value)];
+    while let Some((path, value)) = next.pop() {
+        match (part, path.as_str(), value) {
+            (_, "", Value::Object(fields)) => next.extend(fields),
+            (Part::Data(_), "data", Value::Object(fields))
+            | (Part::Tool(_), "callProviderMetadata" | "callProviderMetadata.scrollback", Value::Object(fields)) => {
+                next.extend(fields.into_iter().map(|(key, value)| (format!("{path}.{key}"), value)));
             }
-            (Part::Tool(_), "callProviderMetadata", Value::Object(providers)) => {
-                for (provider, value) in providers {
-                    match value {
-                        Value::Object(notes) if provider == "scrollback" => details.extend(
-                            notes.iter().map(|(key, value)| (format!("run.{key}"), (run_word(key), hash(value)))),
-                        ),
-                        value => {
-                            _ = details.insert(format!("provider.{provider}"), (Lost::ProviderMetadata, hash(&value)))
-                        }
-                    }
-                }
-            }
-            (part, key, value) => _ = details.insert(key.to_owned(), (word(part, key), hash(&value))),
+            (part, _, value) => _ = details.insert(path.clone(), (lost_detail(part, &path), hash(&value))),
         }
     }
     details
 }
 
-fn word(part: &Part, key: &str) -> Lost {
-    match (part, key) {
+/// The name of a part's detail in a report.
+fn lost_detail(part: &Part, path: &str) -> Lost {
+    match (part, path) {
         (Part::Tool(call), "state") if matches!(call.state, ToolState::OutputDenied { .. }) => Lost::Denial,
         (Part::Tool(_), "toolName") => Lost::ToolName,
         (Part::Tool(_), "toolCallId") => Lost::CallId,
@@ -250,6 +233,10 @@ fn word(part: &Part, key: &str) -> Lost {
         (Part::Tool(_), "approval") => Lost::Approval,
         (Part::Tool(_), "preliminary") => Lost::PreliminaryResult,
         (Part::Tool(_), "providerExecuted") => Lost::ProviderCall,
+        (Part::Tool(_), "callProviderMetadata.scrollback.durationMs") => Lost::Duration,
+        (Part::Tool(_), "callProviderMetadata.scrollback.exitCode") => Lost::ExitCode,
+        (Part::Tool(_), path) if path.starts_with("callProviderMetadata.scrollback.") => Lost::RunNotes,
+        (Part::Tool(_), path) if path.starts_with("callProviderMetadata.") => Lost::ProviderMetadata,
         (Part::Tool(_), _) => Lost::CallDetails,
         (Part::Text(_) | Part::Reasoning(_), "text") | (Part::File(_), "url") => part.into(),
         (Part::Text(_), "citations") => Lost::Citations,
@@ -257,63 +244,37 @@ fn word(part: &Part, key: &str) -> Lost {
         (Part::File(_), "filename") => Lost::FileName,
         (_, "providerMetadata" | "providerReference") => Lost::ProviderMetadata,
         (Part::Text(_) | Part::Reasoning(_) | Part::File(_), _) => Lost::PartDetails,
-        _ => part.into(),
+        _ => match (Lost::from(part), path) {
+            (Lost::Record(Kind::Compaction), path) if path.starts_with("data.") && path != "data.summary" => {
+                Lost::CompactionDetails
+            }
+            (Lost::Record(Kind::Rewind), "data.reason") => Lost::RewindReason,
+            (Lost::Error, "data.kind") => Lost::ErrorKind,
+            (part, _) => part,
+        },
     }
 }
 
-fn data_word(part: &Lost, key: &str) -> Lost {
-    match (part.name(), key) {
-        ("compaction", "summary") => part.clone(),
-        ("compaction", _) => Lost::CompactionDetails,
-        ("rewind", "reason") => Lost::RewindReason,
-        ("error", "kind") => Lost::ErrorKind,
-        _ => part.clone(),
-    }
-}
-
-fn run_word(key: &str) -> Lost {
-    match key {
-        "durationMs" => Lost::Duration,
-        "exitCode" => Lost::ExitCode,
-        _ => Lost::RunNotes,
-    }
-}
-
-/// What is known of a message; its tokens by what they are called.
+/// The metadata of a message, the numbers of tokens one by one.
 fn metadata(message: message::Message) -> Details {
     let mut details = Details::new();
-    for (key, value) in message.metadata.unwrap_or_default() {
-        let Some(what) = Lost::from_metadata_key(&key) else { continue };
-        let (Lost::Usage, Value::Object(tokens)) = (&what, &value) else {
-            details.insert(key, (what, hash(&value)));
-            continue;
-        };
-        for (key, value) in tokens.iter().filter(|(_, value)| value.as_u64() != Some(0)) {
-            let what = match key.as_str() {
-                "cacheRead" | "cacheWrite" => Lost::CacheTokens,
-                "reasoning" => Lost::ReasoningTokens,
-                _ => Lost::Usage,
-            };
-            details.insert(format!("usage.{key}"), (what, hash(value)));
+    let mut add = |path: String, what, value| _ = details.insert(path, (what, hash(value)));
+    for (key, value) in message.metadata.iter().flatten() {
+        match (Lost::from_metadata_key(key), value) {
+            (Some(Lost::Usage), Value::Object(tokens)) => {
+                for (key, value) in tokens.iter().filter(|(_, value)| value.as_u64() != Some(0)) {
+                    let what = match key.as_str() {
+                        "cacheRead" | "cacheWrite" => Lost::CacheTokens,
+                        "reasoning" => Lost::ReasoningTokens,
+                        _ => Lost::Usage,
+                    };
+                    add(format!("usage.{key}"), what, value);
+                }
+            }
+            (Some(what), value) => add(key.clone(), what, value),
+            (None, _) => {}
         }
     }
-    for (key, value) in message.extra {
-        details.insert(format!("extra.{key}"), (Lost::Metadata, hash(&value)));
-    }
+    message.extra.iter().for_each(|(key, value)| add(format!("extra.{key}"), Lost::Metadata, value));
     details
-}
-
-fn leaves(value: &Value, each: &mut impl FnMut(&str)) {
-    match value {
-        Value::String(text) if !text.trim().is_empty() => each(text),
-        Value::Array(items) => items.iter().for_each(|item| leaves(item, each)),
-        Value::Object(object) => {
-            object.iter().filter(|(key, _)| *key != "type").for_each(|(_, value)| leaves(value, each));
-        }
-        _ => {}
-    }
-}
-
-fn hash(value: &Value) -> u64 {
-    xxh3_64(value.to_string().as_bytes())
 }

@@ -22,12 +22,9 @@ impl Original {
         let Some(next) = dialect::named(&self.from.dialect).filter(|_| leads_there) else {
             return Beside { other: Some(self), ..Beside::default() };
         };
-        // Not everything that is added is a record: a head is named, too.
-        let has_grown = session
-            .files
-            .0
-            .first()
-            .is_some_and(|file| file.len().is_ok_and(|length| length > self.converted_bytes));
+        // Not only records are added: an agent may write down its head.
+        let length = session.files.0.first().and_then(|file| file.len().ok());
+        let has_grown = length.is_some_and(|length| length > self.converted_bytes);
         let is_linear = next.writer().is_some_and(|writing| writing.shape == Shape::Linear);
         if has_grown && is_linear && !self.continues_at_end(session, next) {
             let warning = format!(
@@ -59,10 +56,8 @@ impl Original {
         }
         let branch = |session: &Session| -> Vec<String> {
             let records = session.head().map(|head| session.branch(head).records).unwrap_or_default();
-            let messages = records.into_iter().filter(|record| {
-                matches!(record.kind(), Kind::User | Kind::Assistant | Kind::ToolResult | Kind::Compaction)
-            });
-            messages.map(|record| record.id().into_owned()).collect()
+            let is_message = |record: &RecordRef<'_>| record.kind().is_dialogue() || record.kind() == Kind::Compaction;
+            records.into_iter().filter(is_message).map(|record| record.id().into_owned()).collect()
         };
         branch(session).starts_with(&branch(&self.as_converted(session)))
     }
@@ -85,11 +80,12 @@ impl Original {
             lines.append(&mut line);
             lines.push(b'\n');
         }
-        let renamed = |id: &mut String| id.clone_from(ids.get(id.as_str()).unwrap_or(&id.clone()));
-        self.ids.values_mut().chain(&mut self.head).for_each(renamed);
+        for id in self.ids.values_mut().chain(&mut self.head) {
+            ids.get(id.as_str()).into_iter().for_each(|new| id.clone_from(new));
+        }
         self.bytes = lines.into();
         let place = self.from.place.map(|place| Path::new(&place).with_extension("jsonl"));
-        self.from.place = place.and_then(|place| place.to_str().map(str::to_owned));
+        self.from.place = place.map(|place| place.to_string_lossy().into_owned());
         self
     }
 

@@ -25,8 +25,8 @@ pub(in crate::transfer::convert) fn restore(
     file: &Path,
 ) -> Result<Replayed> {
     let now = session.started().unwrap_or_else(|| (store.host.now)());
-    let before = Session::from_bytes(store.dialect, original.bytes().to_vec(), &ReadOptions::plain(now));
-    let mut replay = Replay::resume(session, store, id, (original.bytes(), &before), file)?;
+    let before = Session::from_bytes(store.dialect, original.bytes.to_vec(), &ReadOptions::plain(now));
+    let mut replay = Replay::resume(session, store, id, (&original.bytes, &before), file)?;
     // Records are found by their whole ids: a prefix can be another record's.
     let by_id: HashMap<Cow<'_, str>, RecordRef<'_>> = before.records().map(|record| (record.id(), record)).collect();
     let head = original.head.as_deref().and_then(|head| by_id.get(head).copied()).or(before.head());
@@ -53,7 +53,7 @@ pub(in crate::transfer::convert) fn restore(
             replay.parents.insert(record.order(), ParentRecord::of(*original)?);
         }
     }
-    // A linear session ends where the branch ended that it was made of.
+    // A linear session ends where the converted branch ended.
     if let (Some(last), Some(head)) = (last, head) {
         replay.parents.entry(last).or_insert(ParentRecord::of(head)?);
     }

@@ -1,4 +1,4 @@
-//! What a session is called, said once: of several titles the one that counts, wherever the source keeps it.
+//! The current title of a session: of several titles only this one is written, once, wherever the source has it.
 
 use super::Replay;
 use crate::model::error::Result;
@@ -7,25 +7,25 @@ use crate::model::record::{Body, Kind, Title};
 use crate::session::{RecordRef, Session};
 use crate::write::recorder::Entry;
 
-/// The title that counts, and whether it was said.
+/// The current title, and whether it was written.
 #[derive(Default)]
-pub(super) struct Called {
+pub(super) struct CurrentTitle {
     title: Option<Title>,
-    is_said: bool,
+    is_written: bool,
 }
 
-impl Called {
-    pub(super) fn of(session: &Session) -> Called {
-        Called { title: session.title().cloned(), is_said: false }
+impl CurrentTitle {
+    pub(super) fn of(session: &Session) -> CurrentTitle {
+        CurrentTitle { title: session.title().cloned(), is_written: false }
     }
 
-    /// Whether this is the title that counts, whoever gave it.
+    /// Whether this is the current title, whatever its source is.
     fn is(&self, text: &str) -> bool {
         self.title.as_ref().is_some_and(|title| title.text == text)
     }
 }
 
-/// The record that says the title that counts; none where it stands beside the log.
+/// The record with the current title; none if only a sidecar has it.
 pub(super) fn title_record(session: &Session) -> Result<Option<RecordRef<'_>>> {
     let Some(title) = session.title() else { return Ok(None) };
     let mut found = None;
@@ -38,32 +38,32 @@ pub(super) fn title_record(session: &Session) -> Result<Option<RecordRef<'_>>> {
 }
 
 impl<'s> Replay<'s> {
-    /// Whether a title is to be said now. Another one than that which counts says nothing any more.
+    /// Whether a title is to be written now. Only the current one is.
     pub(super) fn takes_title(&mut self, record: RecordRef<'s>, title: &Title) -> bool {
-        if !self.called.is(&title.text) {
+        if !self.title.is(&title.text) {
             self.lose(record, LossKind::Dropped, Kind::Title);
             return false;
         }
-        let is_it = self.called.title.as_ref() == Some(title) && !self.called.is_said;
-        self.called.is_said |= is_it;
-        is_it
+        let is_current = self.title.title.as_ref() == Some(title) && !self.title.is_written;
+        self.title.is_written |= is_current;
+        is_current
     }
 
-    /// A title that is not said: the loss of one that does not count.
+    /// Leaves a title out; if it is not the current one, it is lost.
     pub(super) fn leave_title(&mut self, record: RecordRef<'s>) -> Result<()> {
         match record.body()? {
-            Body::Title(title) if self.called.is(&title.text) => {}
+            Body::Title(title) if self.title.is(&title.text) => {}
             _ => self.lose(record, LossKind::Dropped, Kind::Title),
         }
         Ok(())
     }
 
-    /// Says the title that counts, where no record did.
+    /// Writes the current title, if no record did.
     pub(super) fn end_with_title(&mut self, head: Option<RecordRef<'s>>) -> Result<()> {
         self.end_turn()?;
-        let (Some(head), false) = (head, self.called.is_said) else { return Ok(()) };
-        let Some(title) = self.called.title.clone() else { return Ok(()) };
-        self.called.is_said = true;
+        let (Some(head), false) = (head, self.title.is_written) else { return Ok(()) };
+        let Some(title) = self.title.title.clone() else { return Ok(()) };
+        self.title.is_written = true;
         self.host.add_to(head, head);
         if let Some(tip) = self.parents.get(&head.order()).cloned() {
             self.branch_from(Some(tip), head);

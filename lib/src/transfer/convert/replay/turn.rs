@@ -1,4 +1,4 @@
-//! A turn that is held until it is over, for formats that write whole turns.
+//! A turn that is held until it ends, for formats that write whole turns.
 
 use super::{Replay, refused};
 use crate::dialect::writer::WriteUnit;
@@ -8,8 +8,8 @@ use crate::model::record::{Body, Content, Kind};
 use crate::session::RecordRef;
 
 impl<'s> Replay<'s> {
-    /// Results that share a record with somebody's words: where a turn is one message, they belong to it and the words end it.
-    pub(super) fn results_beside_words(&self, body: &mut Body) -> Option<Body> {
+    /// Takes the results out of a record that also has text: if a turn is one message, they belong to it and the text ends it.
+    pub(super) fn results_beside_text(&self, body: &mut Body) -> Option<Body> {
         let (Body::User(content) | Body::Attachment(content)) = body else { return None };
         if self.unit != WriteUnit::Turn || content.results.is_empty() {
             return None;
@@ -34,7 +34,7 @@ impl<'s> Replay<'s> {
         Ok(())
     }
 
-    /// Writes the turn that is held, as what its first record is.
+    /// Writes the turn that is held, with the id and the time of its first record.
     pub(super) fn end_turn(&mut self) -> Result<()> {
         let held = std::mem::take(&mut self.held);
         let Some(first) = held.first().copied() else { return Ok(()) };
@@ -55,20 +55,7 @@ impl<'s> Replay<'s> {
     }
 }
 
-/// Whether the turn that a format of turns holds goes on: it takes the body in, or leaves it beside or out.
-pub(super) fn goes_into_a_turn(body: &Body) -> bool {
-    match body {
-        Body::Assistant(_)
-        | Body::ToolResult(_)
-        | Body::Title(_)
-        | Body::Snapshot(_)
-        | Body::Header(_)
-        | Body::Other(_) => true,
-        Body::User(_)
-        | Body::Attachment(_)
-        | Body::System(_)
-        | Body::Compaction(_)
-        | Body::Rewind(_)
-        | Body::Restore(_) => false,
-    }
+/// Whether a turn continues with a record: as a part of it, or because the record is no part of the conversation.
+pub(super) fn continues_turn(kind: Kind) -> bool {
+    kind.is_about_session() || matches!(kind, Kind::Assistant | Kind::ToolResult | Kind::Other)
 }
