@@ -22,7 +22,7 @@ use open_end::open_end;
 pub use warning::Warning;
 
 /// How long to wait for another writer: the first pause, the longest pause, in all. A lock is held for one write, so a longer
-/// wait means a program that hangs; among many writers the lock is free only for moments, so we ask for it often.
+/// wait means a program that hangs; among many writers the lock is free only for moments, so we try often.
 const FIRST_PAUSE_MS: u64 = 1;
 const LONGEST_PAUSE_MS: u64 = 10;
 const LONGEST_WAIT_MS: u64 = 5_000;

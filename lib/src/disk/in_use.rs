@@ -27,7 +27,7 @@ fn is_recent(newest: Timestamp, now: Timestamp) -> bool {
     now.duration_since(newest).as_secs().abs() < IN_USE_SECONDS
 }
 
-/// Whether the sidecar says that nobody records, and the log has not grown since.
+/// Whether the sidecar says that there is no recorder, and the log has not grown since.
 fn is_closed(sidecar: &Value, length: u64) -> bool {
     sidecar["recording"] != true && sidecar["sizeBytes"].as_u64() == Some(length)
 }

@@ -59,7 +59,7 @@ pub(crate) trait Disk: Send + Sync {
     fn copy_mode(&self, _from: &Path, _to: &Path) -> io::Result<()> {
         Ok(())
     }
-    /// Reads a session that lies on it.
+    /// Reads a session on this disk.
     fn read_session(&self, source: &Source, reading: &ReadOptions<'_>) -> Result<Session> {
         Session::open(source, reading)
     }
@@ -204,7 +204,7 @@ impl Disk for Real {
     #[cfg(unix)]
     fn copy_mode(&self, from: &Path, to: &Path) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt;
-        // Who runs a program in whose name is not copied.
+        // The set-user-id and set-group-id bits are not copied.
         let mode = fs::symlink_metadata(from)?.permissions().mode() & 0o777;
         fs::set_permissions(to, fs::Permissions::from_mode(mode))
     }
@@ -297,7 +297,7 @@ impl OpenLog for RealLog {
     }
 }
 
-/// Renames a file without a hard link. The name is created first, so that nobody else can take it.
+/// Renames a file without a hard link. The name is created first, so that no other program can take it.
 pub(crate) fn claim(disk: &(impl Disk + ?Sized), from: &Path, to: &Path) -> io::Result<()> {
     drop(disk.create(to)?);
     disk.rename(from, to).inspect_err(|_| drop(disk.unlink(to)))
@@ -315,7 +315,7 @@ fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
     (a.dev(), a.ino()) == (b.dev(), b.ino())
 }
 
-/// Windows has no inode numbers, and does not let anybody replace an open file.
+/// Windows has no inode numbers, and lets no program replace an open file.
 #[cfg(not(unix))]
 fn same_file(_: &fs::Metadata, there: &fs::Metadata) -> bool {
     there.is_file()

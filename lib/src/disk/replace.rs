@@ -31,10 +31,12 @@ pub(crate) fn replace(disk: &dyn Disk, path: &Path, new_id: &str, bytes: &[u8], 
         drop(delete(disk, &beside));
         return Err(error);
     }
-    match path.parent().filter(|_| durable == Durable::Yes) {
-        Some(folder) => disk.sync_folder(folder).at(folder),
-        None => Ok(()),
-    }
+    if durable == Durable::Yes { sync_parent(disk, path) } else { Ok(()) }
+}
+
+/// Makes the name of a file survive a crash.
+pub(crate) fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<()> {
+    path.parent().map_or(Ok(()), |folder| disk.sync_folder(folder).at(folder))
 }
 
 /// Enough of a name to recognise it; leaves room for an id within 255 bytes, at four bytes a character.

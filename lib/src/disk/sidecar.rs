@@ -1,4 +1,4 @@
-//! The file beside a log, as it is now: derived from the log, and written by others too.
+//! Reads the sidecar of a log: derived from the log, and written by other programs too.
 
 use std::io;
 use std::path::Path;
@@ -10,15 +10,15 @@ use crate::disk::Disk;
 use crate::session::read::files::head_of;
 use crate::session::read::source::SIDECAR_LIMIT_BYTES;
 
-/// What is there.
+/// The current sidecar.
 pub(crate) enum Sidecar {
     Nothing,
     Says(Value),
-    /// It cannot be read, or is no JSON object.
+    /// It cannot be read, or is not a JSON object.
     Unclear,
 }
 
-/// What is there for somebody who is about to write it.
+/// Reads a sidecar in order to replace it.
 pub(crate) fn read(disk: &dyn Disk, path: &Path) -> Sidecar {
     match read_bytes(disk, path).map(|bytes| serde_json::from_slice(&bytes)) {
         Ok(Ok(value @ Value::Object(_))) => Sidecar::Says(value),
@@ -36,24 +36,24 @@ fn read_bytes(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What it says to somebody who only looks.
+/// The content of a sidecar; `None` if it cannot be read.
 pub(crate) fn says(path: &Path) -> Option<Value> {
     serde_json::from_slice(&head_of(path, SIDECAR_LIMIT_BYTES).ok()?).ok()
 }
 
-/// The title that somebody gave the session.
-pub(crate) fn title(dialect: &dyn Dialect, told: &Value) -> Option<String> {
-    first(dialect, told, |event| if let Event::Title { text, .. } = event { Some(text.into_owned()) } else { None })
+/// The title of the session.
+pub(crate) fn title(dialect: &dyn Dialect, sidecar: &Value) -> Option<String> {
+    first(dialect, sidecar, |event| if let Event::Title { text, .. } = event { Some(text.into_owned()) } else { None })
 }
 
-/// Where its agent worked.
-pub(crate) fn cwd(dialect: &dyn Dialect, told: &Value) -> Option<String> {
-    first(dialect, told, |event| if let Event::Facts(about) = event { Some(about.cwd?.into_owned()) } else { None })
+/// The working directory of the agent.
+pub(crate) fn cwd(dialect: &dyn Dialect, sidecar: &Value) -> Option<String> {
+    first(dialect, sidecar, |event| if let Event::Facts(about) = event { Some(about.cwd?.into_owned()) } else { None })
 }
 
-/// The first fact of a kind that it tells.
-fn first(dialect: &dyn Dialect, told: &Value, wanted: fn(Event<'_>) -> Option<String>) -> Option<String> {
-    let (mut found, text) = (None, told.to_string());
+/// The first event of a kind.
+fn first(dialect: &dyn Dialect, sidecar: &Value, wanted: fn(Event<'_>) -> Option<String>) -> Option<String> {
+    let (mut found, text) = (None, sidecar.to_string());
     dialect.sidecar(&text, &mut |event| found = found.take().or_else(|| wanted(event))).ok()?;
     found
 }

@@ -1,11 +1,11 @@
-//! A simulated disk, for tests: it keeps what no `sync` has carried apart, and loses it in any way that a crash may.
+//! A simulated disk for tests: what was not synced may be lost, in any way that a crash can lose it.
 //!
 //! ```text
 //! write ─▶ cache: what readers see ─sync─▶ disk: what a crash leaves
 //!            └─ versions of each sector and of the size; a crash keeps any one of each
 //! ```
-//! Several processes are several handles on clones of one [`Sim`]: dropping a handle is what the death of its process does.
-//! A failed `sync` loses what it should have carried, for good, and readers see it all the same, as on Linux.
+//! Several processes are several handles on clones of one [`Sim`]: dropping a handle is the death of its process.
+//! Bytes of a failed `sync` are lost for good, but readers still see them, as on Linux.
 
 mod content;
 mod open;
@@ -31,19 +31,19 @@ pub(crate) struct Sim(Arc<Mutex<State>>);
 /// Something that happens just before an operation.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Event {
-    /// Nothing is carried out any more.
+    /// All later operations fail.
     PowerLoss,
     /// The operation fails; a failed `sync` loses bytes.
     Fails(io::ErrorKind),
-    /// An append takes only so many bytes; other operations are carried out.
+    /// An append takes only this many bytes; other operations succeed.
     Short(usize),
-    /// Another process holds the lock that is asked for, for so many askings.
+    /// Another process holds the lock, for this many attempts.
     Held(u32),
     /// The file system has no locks from now on.
     NoLocks,
-    /// Somebody who takes no lock appends to the file of this name.
+    /// A program without a lock appends to this file.
     Foreign(PathBuf, Vec<u8>),
-    /// Another file with this content gets its name.
+    /// Another file with this content takes the name.
     Replaced(PathBuf, Vec<u8>),
     Deleted(PathBuf),
 }
@@ -52,14 +52,14 @@ pub(crate) enum Event {
 struct State {
     nodes: Vec<Node>,
     names: Names,
-    /// The names that a crash leaves, if it takes every change that follows.
+    /// The names that survive every crash, before `changes`.
     safe_names: Names,
     changes: Vec<Change>,
     handles: usize,
     steps: u64,
     events: Vec<(u64, Event)>,
     power: Power,
-    /// How many bytes all files may hold.
+    /// The size limit of all files together.
     space: Option<u64>,
     has_no_locks: bool,
     held: u32,
@@ -68,10 +68,10 @@ struct State {
     broken: Vec<String>,
 }
 
-/// Which node has a name; folders have none.
+/// The node of each name; folders have none.
 type Names = BTreeMap<PathBuf, Option<usize>>;
 
-/// Names taken away and given, at once; what a `sync` of either folder carries.
+/// One atomic change of names, which a `sync` of either folder makes safe.
 #[derive(Debug, Clone)]
 struct Change {
     gone: Option<PathBuf>,
@@ -97,7 +97,7 @@ impl Sim {
         sim
     }
 
-    /// Lets something happen before the operation with that number; the first is 0.
+    /// Schedules an event before the operation with this number; the first is 0.
     pub(crate) fn at(&self, step: u64, event: Event) {
         self.state().events.push((step, event));
     }
@@ -116,14 +116,14 @@ impl Sim {
         self.state().paused_ms
     }
 
-    /// From now on so many more bytes fit.
+    /// Limits the space to this many more bytes.
     pub(crate) fn leave_room_for(&self, bytes: u64) {
         let mut state = self.state();
         let used: u64 = state.nodes.iter().map(|node| node.cache.len() as u64).sum();
         state.space = Some(used + bytes);
     }
 
-    /// A file that was there before, and its folders.
+    /// Adds a file with its folders, all of it synced.
     pub(crate) fn write(&self, path: &str, bytes: &[u8]) {
         let mut state = self.state();
         let folders = Path::new(path).ancestors().skip(1).filter(|folder| folder.parent().is_some());
@@ -132,7 +132,7 @@ impl Sim {
         state.sync_everything();
     }
 
-    /// What a reader sees.
+    /// The content that readers see.
     pub(crate) fn read(&self, path: &str) -> Option<Vec<u8>> {
         let state = self.state();
         state.file(Path::new(path)).map(|node| state.nodes[node].cache.clone())
@@ -142,7 +142,7 @@ impl Sim {
         self.state().names.keys().cloned().collect()
     }
 
-    /// The power fails, and comes back: what is left is one of all that may be left.
+    /// The disk after a power failure: one of all possible states.
     pub(crate) fn crash(&self, seed: u64) -> Sim {
         let mut random = Random(seed);
         let mut state = self.state();
@@ -156,7 +156,7 @@ impl Sim {
                 change.apply(&mut names);
             }
         }
-        // What lies in a folder without a name has none.
+        // A file in a lost folder is lost.
         let has_folder =
             |path: &Path| path.ancestors().skip(1).all(|above| above.parent().is_none() || names.contains_key(above));
         let names: Names = names
@@ -168,7 +168,7 @@ impl Sim {
         Sim(Arc::new(Mutex::new(State { nodes, names, safe_names, random, ..State::default() })))
     }
 
-    /// What was done that must never be done: earlier bytes changed, others' bytes cut.
+    /// Violations: changed earlier bytes, or truncated bytes of another program.
     pub(crate) fn broken(&self) -> Vec<String> {
         self.state().broken.clone()
     }
@@ -185,8 +185,8 @@ impl Sim {
 
     fn handle(&self, state: &mut State, node: usize) -> Box<dyn OpenLog> {
         state.handles += 1;
-        let told = Mutex::new(state.nodes[node].failures);
-        Box::new(SimLog { sim: self.clone(), node, id: state.handles, told })
+        let reported = Mutex::new(state.nodes[node].failures);
+        Box::new(SimLog { sim: self.clone(), node, id: state.handles, reported })
     }
 }
 
@@ -225,7 +225,7 @@ impl Disk for Sim {
     }
 
     fn exists(&self, path: &Path) -> bool {
-        // The root of all is always there.
+        // The root always exists.
         path.parent().is_none() || self.state().names.contains_key(path)
     }
 
@@ -263,7 +263,7 @@ impl Disk for Sim {
 }
 
 impl State {
-    /// Counts an operation and lets happen what happens before it. An append that is cut short is told where.
+    /// Counts an operation and runs the events before it. Returns how many bytes an append may take.
     fn begin(&mut self) -> io::Result<Option<usize>> {
         let step = self.steps;
         self.steps += 1;
@@ -309,7 +309,7 @@ impl State {
         node
     }
 
-    /// Somebody else gives the name to another file, and takes care that it stays so.
+    /// Another program gives the name to another file.
     fn replace(&mut self, path: &Path, content: &[u8]) {
         self.name(path, content.to_vec());
     }
@@ -328,7 +328,7 @@ impl State {
 impl Change {
     fn apply(&self, names: &mut Names) {
         if let (Some(gone), Some((new, None))) = (&self.gone, &self.new) {
-            // A folder takes what is in it along.
+            // A folder moves with its content.
             let inside: Vec<PathBuf> = names.keys().filter(|name| name.starts_with(gone)).cloned().collect();
             for name in inside {
                 if let (Ok(rest), Some(node)) = (name.strip_prefix(gone), names.remove(&name)) {
@@ -350,7 +350,7 @@ impl Change {
     }
 }
 
-/// Numbers that look random and come again with the same seed (splitmix64).
+/// Pseudo-random numbers, the same for the same seed (splitmix64).
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Random(pub(crate) u64);
 

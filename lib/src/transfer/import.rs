@@ -1,6 +1,6 @@
-//! The sessions of a database become native sessions, each once: what was imported before stays as it is.
+//! Creates a native session for each session of a database. What was imported before is not changed.
 //!
-//! A row that names its log is imported from the log, as it is read from there.
+//! A row that names its log is imported from the log.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use crate::dialect::layout::Format;
 use crate::dialect::{AiSdk, Native};
 use crate::model::error::{At, Error, Result};
 use crate::model::host::Host;
-use crate::model::loss::{LossKind, Lost};
 use crate::model::message::Part;
 use crate::model::record::{Body, Kind};
 use crate::session::Session;
@@ -26,26 +25,26 @@ use crate::transfer::convert::{Conversion, Converted, LossRow, Target};
 /// Whether anything is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Run<'a> {
-    /// It is.
+    /// Sessions are created.
     Import,
-    /// It is only told what would be; this is a folder for files on the way.
+    /// Only temporary files are written, to this folder.
     Rehearsal(&'a Path),
 }
 
-/// What came of one session of a database.
+/// The result of importing one session.
 #[derive(Debug)]
 pub enum Imported {
-    /// It is a native session now.
+    /// A native session was created.
     New(Converted),
-    /// It would be one.
+    /// A native session would be created.
     Would(Converted),
     /// It was imported before.
     Known(PathBuf),
-    /// It was imported before, and more has come since, or says something else now. What was imported is not changed.
+    /// It was imported before, and has changed since. The imported session is not changed.
     Grown(PathBuf),
-    /// Another session has its name.
+    /// Another session has its place.
     Taken(PathBuf),
-    /// Nobody says anything in it.
+    /// It has no messages.
     Empty,
 }
 
@@ -59,56 +58,50 @@ pub fn sessions(database: &Path) -> Result<Vec<Source>> {
     if found.iter().all(is_row) { Ok(found) } else { Err(Error::NoSessions(database.to_path_buf())) }
 }
 
-/// Brings sessions into a native store, on all cores: each waits for the disk.
+/// Imports sessions into a native store, on all cores: each waits for the disk.
 pub fn import(sources: &[Source], store: &Path, host: &Host, run: Run<'_>) -> Vec<Result<Imported>> {
     sources.par_iter().map(|source| import_one(source, store, host, run)).collect()
 }
 
 fn import_one(source: &Source, store: &Path, host: &Host, run: Run<'_>) -> Result<Imported> {
     let session = Session::open(source, &ReadOptions::plain((host.now)()))?;
-    // What nobody understands cannot be said again.
     if session.records().all(|record| matches!(record.kind(), Kind::Header | Kind::Other)) {
         return Ok(Imported::Empty);
     }
     let how = Conversion { to: &Native, target: Target::Store(store), head: None, with: None };
     let host = &host_of(source, host);
-    let told = |mut converted: Converted| {
-        converted.losses.extend(unsaid(source, &session)?);
-        Ok(converted)
-    };
-    let done = match run {
-        Run::Import => session.convert(&how, host).and_then(told).map(Imported::New),
-        Run::Rehearsal(scratch) => session
-            .rehearse(&how, host, scratch)
-            .and_then(|(converted, _)| told(converted))
-            .map(Imported::Would),
+    let (done, result): (_, fn(Converted) -> Imported) = match run {
+        Run::Import => (session.convert(&how, host), Imported::New),
+        Run::Rehearsal(scratch) => (session.rehearse(&how, host, scratch).map(|(done, _)| done), Imported::Would),
     };
     match done {
+        Ok(mut converted) => {
+            converted.losses.extend(lost_columns(source, &session)?);
+            Ok(result(converted))
+        }
         Err(Error::NothingToStore(_)) => Ok(Imported::Empty),
-        Err(Error::Exists(path)) => Ok(compared(&session, path, host)),
-        done => done,
+        Err(Error::Exists(path)) => Ok(compare(&session, path, host)),
+        Err(error) => Err(error),
     }
 }
 
-/// What a row tells that its log does not.
-fn unsaid(source: &Source, log: &Session) -> Result<Option<LossRow>> {
+/// The columns of a row whose values are not in its log.
+fn lost_columns(source: &Source, log: &Session) -> Result<Option<LossRow>> {
     let Some(Value::Object(row)) = source.row_beside_log()? else { return Ok(None) };
-    let content = words(log);
-    let is_said = |value: &Value| {
-        let text = value.as_str().unwrap_or_default();
+    let content = messages(log);
+    let is_in_log = |text: &str| {
         log.models().iter().any(|model| model == text)
             || content.iter().any(|(_, parts)| parts.contains(&Part::text(text)))
     };
-    let is_empty = |value: &Value| value.is_null() || value.as_str() == Some("");
-    let is_name = |key: &str| matches!(key, "id" | "log_path");
-    let unsaid = row.iter().filter(|(key, value)| !is_name(key) && !is_empty(value) && !is_said(value));
-    let fields: Vec<String> = unsaid.map(|(key, _)| key.clone()).collect();
-    let (record, count) = (source.name(), fields.len() as u64);
-    let row = LossRow { record, what: Lost::Field, kind: LossKind::Dropped, count, fields };
-    Ok((count > 0).then_some(row))
+    let is_lost = |(key, value): &(String, Value)| {
+        let text = value.as_str().unwrap_or_default();
+        let is_empty = value.is_null() || value.as_str() == Some("");
+        !matches!(key.as_str(), "id" | "log_path") && !is_empty && !is_in_log(text)
+    };
+    Ok(LossRow::fields(&source.name(), row.into_iter().filter(is_lost).map(|(key, _)| key)))
 }
 
-/// Where and when a row was written that does not tell it: where the database lies, when it was last changed. Not here, and not now.
+/// The working directory and the time of a row without its own: the folder of the database, and when it was last changed.
 fn host_of(source: &Source, host: &Host) -> Host {
     let cwd = source.path.parent().filter(|folder| folder.is_absolute()).unwrap_or(&host.cwd).to_path_buf();
     let changed = fs::metadata(&source.path).and_then(|found| found.modified()).ok();
@@ -117,50 +110,37 @@ fn host_of(source: &Source, host: &Host) -> Host {
     Host { cwd, now, ..host.clone() }
 }
 
-/// Whether what has the session's place is the session.
-fn compared(session: &Session, path: PathBuf, host: &Host) -> Imported {
+/// Whether the file in a session's place is an earlier import of it.
+fn compare(session: &Session, path: PathBuf, host: &Host) -> Imported {
     let Ok(there) = Session::open(&Source::file(&Native, &path), &ReadOptions::plain((host.now)())) else {
         return Imported::Taken(path);
     };
-    if first_words(session) != first_words(&there) {
+    let (own, imported) = (messages(session), messages(&there));
+    if first_text(&own) != first_text(&imported) {
         Imported::Taken(path)
-    } else if session.updated() > there.updated() || (session.is_rows() && !begins(&there, session)) {
+    } else if session.updated() > there.updated() || (session.is_rows() && !imported.starts_with(&own)) {
+        // A session that continues after the rows is an import of them, too.
         Imported::Grown(path)
     } else {
         Imported::Known(path)
     }
 }
 
-/// Whether a session begins with all that a row says. Somebody may have gone on with it.
-fn begins(there: &Session, row: &Session) -> bool {
-    let (there, row) = (words(there), words(row));
-    there.starts_with(&row)
-}
-
-/// What each side says and how it stands; who tells it in more parts says the same.
-fn words(session: &Session) -> Vec<(Kind, Vec<Part>)> {
-    let is_told = |part: &Part| matches!(part, Part::Data(_));
-    let told = |part| match part {
+/// Prompts and answers: their texts and data, without other parts.
+fn messages(session: &Session) -> Vec<(Kind, Vec<Part>)> {
+    let compared = |part| match part {
         Part::Text(text) => Some(Part::text(text.text)),
-        part => Some(part).filter(is_told),
+        part => Some(part).filter(|part| matches!(part, Part::Data(_))),
     };
-    let bodies = session.records().filter_map(|record| Some((record.kind(), record.body().ok()?)));
-    bodies
-        .filter_map(|(kind, body)| match body {
-            Body::User(content) | Body::Assistant(content) => {
-                Some((kind, content.parts.into_iter().filter_map(told).collect()))
-            }
-            _ => None,
-        })
-        .collect()
+    let mut messages = Vec::new();
+    for record in session.records() {
+        if let Ok(Body::User(content) | Body::Assistant(content)) = record.body() {
+            messages.push((record.kind(), content.parts.into_iter().filter_map(compared).collect()));
+        }
+    }
+    messages
 }
 
-/// What was said first.
-fn first_words(session: &Session) -> Option<String> {
-    let spoken = session.records().find(|record| matches!(record.kind(), Kind::User | Kind::Assistant))?;
-    let (Body::User(content) | Body::Assistant(content)) = spoken.body().ok()? else { return None };
-    content
-        .parts
-        .into_iter()
-        .find_map(|part| if let Part::Text(text) = part { Some(text.text) } else { None })
+fn first_text(messages: &[(Kind, Vec<Part>)]) -> Option<&Part> {
+    messages.first()?.1.iter().find(|part| matches!(part, Part::Text(_)))
 }

@@ -14,6 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::dialect::layout::beside_converted;
 use crate::disk::append::{Warning, lock_log, make_folders};
+use crate::disk::replace::sync_parent;
 use crate::disk::{Disk, Locked, OpenLog, PathTarget, claim};
 use crate::model::error::{At, Error, Result};
 use crate::model::project;
@@ -23,10 +24,10 @@ use crate::session::read::source::Source;
 use crate::write::recorder::{Recorder, first_tally, tell};
 use crate::write::store::{NewSession, Store};
 
-/// A log that is replaced again each time that we have found it is not one to move.
+/// A log that is replaced this often while we lock it cannot be moved.
 const FILES_FOLLOWED: usize = 100;
 
-/// A name has the second in it; where those of a whole day are taken, something else is wrong.
+/// A name contains the second; if those of a whole day are taken, something else is wrong.
 const NAMES_TRIED: i64 = 24 * 60 * 60;
 
 /// When a session is ended.
@@ -34,7 +35,7 @@ const NAMES_TRIED: i64 = 24 * 60 * 60;
 pub enum When {
     /// Now.
     Now,
-    /// Now, if its newest instant is more than this long ago. One that tells no time is not idle.
+    /// Now, if its newest record is older than this. A session without times is not idle.
     IdleFor {
         /// How long, in minutes.
         minutes: u32,
@@ -61,7 +62,7 @@ pub struct EndedSession {
     pub session: SessionId,
     /// Its file from now on.
     pub path: PathBuf,
-    /// What happened on the way.
+    /// What the user should know.
     pub warnings: Vec<Warning>,
 }
 
@@ -77,7 +78,7 @@ impl Store {
             return Ok(Some(Source::file(self.dialect, &path)));
         }
         if new.with.is_none() {
-            // It may lie in a folder that an earlier version of the agent has named.
+            // An earlier version of the agent may have named its folder differently.
             let wanted = project::of(new.project);
             let is_it = |source: &Source, project: Option<&String>| {
                 ended_path(&source.path, now).is_some() && project.is_some_and(|project| Path::new(project) == wanted)
@@ -87,7 +88,7 @@ impl Store {
             if let Some((source, _)) = rows.max_by(|(_, a), (_, b)| a.updated.cmp(&b.updated)) {
                 return Ok(Some(source));
             }
-            // What cannot be looked into may be it: a second one beside it would be two that go on.
+            // A session that cannot be read may be the current one; there must not be a second.
             let is_gone =
                 |error: &Error| matches!(error, Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound);
             if let Some(error) = errors.into_iter().find(|error| !is_gone(error)) {
@@ -122,11 +123,11 @@ impl Store {
         Err(Error::Busy(self.root.clone()))
     }
 
-    /// Whether a session has ended: nothing is added to it any more.
+    /// Whether a session has ended: nothing more is added to it.
     pub fn is_ended(&self, source: &Source) -> bool {
         let continues =
             |ended_path: fn(&Path, Timestamp) -> Option<PathBuf>| ended_path(&source.path, (self.host.now)()).is_some();
-        // A file that lies in no store was not ended there.
+        // Only a file in a store can be among its ended sessions.
         self.writing.ended_path.is_some_and(|ended_path| !continues(ended_path)) && source.store().is_some()
     }
 
@@ -143,7 +144,7 @@ impl Store {
         check_inside(path, &name(now)?)?;
         let Some((log, locked)) = self.lock_current(path)? else { return Ok(Rotation::NotThere) };
         let ended = self.end(source, &*log, when, name);
-        // A lock that cannot be given back goes with the handle.
+        // A lock that cannot be released ends with the handle.
         drop(log.unlock());
         Ok(match ended? {
             Rotation::Ended(mut ended) => {
@@ -163,7 +164,7 @@ impl Store {
         name: impl Fn(Timestamp) -> Result<PathBuf>,
     ) -> Result<Rotation> {
         let (session, now) = (self.read(source)?, (self.host.now)());
-        if says_nothing(&session) {
+        if is_empty(&session) {
             return Ok(Rotation::Empty);
         }
         if let When::IdleFor { minutes } = when {
@@ -173,25 +174,24 @@ impl Store {
             }
         }
         let to = move_away(&*self.disk, log, &source.path, now, name)?;
-        // Where no line tells what it is called, its place does.
-        let is_told = session.id().as_str() != source.name();
-        let id = if is_told { session.id() } else { SessionId(Source::file(self.dialect, &to).name()) };
+        // A session without an id in its lines is named after its place.
+        let has_own_id = session.id().as_str() != source.name();
+        let id = if has_own_id { session.id() } else { SessionId(Source::file(self.dialect, &to).name()) };
         let mut warnings = self.begin_sidecar(&session, source, now);
         warnings.extend(self.move_original(&source.path, &to));
         Ok(Rotation::Ended(EndedSession { session: id, path: to, warnings }))
     }
 
-    /// The original that the log was converted from is moved along with it.
+    /// Moves the files that keep the original of a converted session.
     fn move_original(&self, log: &Path, ended: &Path) -> Option<Warning> {
         let files = beside_converted(log).into_iter().zip(beside_converted(ended));
-        let sync = |file: &PathBuf| file.parent().map_or(Ok(()), |folder| self.disk.sync_folder(folder));
         let moved = files
             .filter(|(from, _)| self.disk.exists(from))
-            .map(|(from, to)| claim(&*self.disk, &from, &to).and_then(|()| sync(&to)).and_then(|()| sync(&from)));
+            .map(|(from, to)| claim(&*self.disk, &from, &to).at(&to).and_then(|()| sync_both(&*self.disk, &from, &to)));
         (moved.filter(|moved| moved.is_err()).count() > 0).then_some(Warning::NoSidecar)
     }
 
-    /// The file beside the log counts anew; whose it is, and what else it says, stays.
+    /// Resets the counts in the sidecar; its other fields stay.
     fn begin_sidecar(&self, session: &Session, source: &Source, now: Timestamp) -> Vec<Warning> {
         let place = self.place(session.id(), &source.path);
         let project = session.cwd().map_or_else(|| self.host.cwd.clone(), |cwd| project::of(Path::new(cwd)));
@@ -201,7 +201,7 @@ impl Store {
         written.err().map(|_| Warning::NoSidecar).into_iter().collect()
     }
 
-    /// Locks the file that the path names now; nothing where it names none.
+    /// Locks the file that the path names now; `None` if there is none.
     fn lock_current(&self, path: &Path) -> Result<Option<(Box<dyn OpenLog>, Locked)>> {
         for _ in 0..FILES_FOLLOWED {
             let log = match self.disk.open(path) {
@@ -219,9 +219,9 @@ impl Store {
     }
 }
 
-/// Gives a log a free name, a second later for each that is taken: names sort as the sessions ended.
+/// Moves a log to a free name, a second later for each that is taken, so that names sort by the end of the sessions.
 ///
-/// At no point it has two names: whoever goes on after a crash would write into both.
+/// It never has two names: after a crash, a program that continues it would write to both.
 fn move_away(
     disk: &dyn Disk,
     log: &dyn OpenLog,
@@ -238,21 +238,23 @@ fn move_away(
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             moved => moved.at(&to)?,
         }
-        // The new name first: of a move that is half on disk, no name is worse than two.
-        for folder in [&to, path].into_iter().filter_map(|file| file.parent()) {
-            disk.sync_folder(folder).at(folder)?;
-        }
-        return Ok(to);
+        return sync_both(disk, path, &to).map(|()| to);
     }
     Err(Error::Exists(to))
 }
 
-/// Whether there is nothing to keep: headers, and at most a piece of a line. It stays where the next words are recorded.
-fn says_nothing(session: &Session) -> bool {
+/// Makes a move survive a crash. The new name comes first: if only half of the move is on disk, no name is worse than two.
+fn sync_both(disk: &dyn Disk, from: &Path, to: &Path) -> Result<()> {
+    sync_parent(disk, to)?;
+    sync_parent(disk, from)
+}
+
+/// Whether there is nothing to keep: only headers, and at most a torn line. It stays, and the next message is recorded there.
+fn is_empty(session: &Session) -> bool {
     session.records().all(|record| record.kind() == Kind::Header)
 }
 
-/// A link among the folders may lead anywhere.
+/// Fails if a link among the folders leads out of the store.
 fn check_inside(log: &Path, ended: &Path) -> Result<()> {
     let folder = |path: &Path| path.ancestors().skip(1).find_map(|folder| fs::canonicalize(folder).ok());
     let is_inside = match (folder(ended), folder(log)) {

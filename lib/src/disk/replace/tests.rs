@@ -1,4 +1,4 @@
-//! A file that is replaced is the old one or the new one, whatever fails and whenever the power goes.
+//! A replaced file has the old or the new content after any failure or power loss.
 
 use std::io;
 use std::path::Path;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::Random;
 
-/// What a disk writes whole or not at all.
+/// A disk writes a sector whole or not at all.
 const SECTOR_BYTES: usize = 512;
 
 /// A file's content.
@@ -12,13 +12,13 @@ const SECTOR_BYTES: usize = 512;
 pub(super) struct Node {
     pub(super) cache: Vec<u8>,
     disk: Vec<u8>,
-    /// What no `sync` has carried: each sector as it was after each write, and each size.
+    /// Not synced yet: each sector as it was after each write, and each size.
     sectors: BTreeMap<usize, Vec<Vec<u8>>>,
     sizes: Vec<usize>,
     pub(super) locked_by: Option<usize>,
-    /// How many failed syncs there were. Each handle is told of each once.
+    /// How many syncs failed. Each handle reports each failure once.
     pub(super) failures: usize,
-    /// Who wrote last, and from where on.
+    /// The handle that wrote last, and the offset.
     pub(super) last_write: Option<(usize, usize)>,
 }
 
@@ -37,7 +37,7 @@ impl Node {
         self.last_write = Some((who, start));
     }
 
-    /// Remembers the sectors between two places, as they are now.
+    /// Keeps the current content of the sectors between two offsets.
     pub(super) fn touch(&mut self, start: usize, end: usize) {
         for sector in start / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES) {
             let bytes = &self.cache[sector * SECTOR_BYTES..self.cache.len().min((sector + 1) * SECTOR_BYTES)];
@@ -61,7 +61,7 @@ impl Node {
         (self.sectors, self.sizes) = (BTreeMap::new(), Vec::new());
     }
 
-    /// The bytes that were to be carried are lost, or not, each sector for itself.
+    /// A failed `sync`: each sector reaches the disk or is lost.
     pub(super) fn lose(&mut self, random: &mut Random) {
         self.disk = self.after_crash(random);
         (self.sectors, self.sizes) = (BTreeMap::new(), Vec::new());
@@ -72,7 +72,7 @@ impl Node {
         self.left(|versions| random.below(versions as u64 + 1) as usize)
     }
 
-    /// What is on the disk when `pick` says which version of each sector, and of the size, got there: 0 is none.
+    /// The content on the disk if `pick` chooses the version of each sector and of the size that got there; 0 is none.
     fn left(&self, mut pick: impl FnMut(usize) -> usize) -> Vec<u8> {
         let mut disk = self.disk.clone();
         for (sector, versions) in &self.sectors {

@@ -11,8 +11,8 @@ pub(super) struct SimLog {
     pub(super) sim: Sim,
     pub(super) node: usize,
     pub(super) id: usize,
-    /// How many failures of `sync` this handle knows of.
-    pub(super) told: Mutex<usize>,
+    /// How many failures of `sync` were reported to this handle.
+    pub(super) reported: Mutex<usize>,
 }
 
 impl OpenLog for SimLog {
@@ -81,15 +81,15 @@ impl OpenLog for SimLog {
         }
         let mut random = Random(state.random.next());
         let node = &mut state.nodes[self.node];
-        let mut told = self.told.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let mut reported = self.reported.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(kind) = fails {
             node.lose(&mut random);
-            *told = node.failures;
+            *reported = node.failures;
             return Err(kind.into());
         }
         node.carry();
-        if std::mem::replace(&mut *told, node.failures) < node.failures {
-            return Err(io::Error::other("somebody else's sync failed"));
+        if std::mem::replace(&mut *reported, node.failures) < node.failures {
+            return Err(io::Error::other("another handle's sync failed"));
         }
         Ok(())
     }

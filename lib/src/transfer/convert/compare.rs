@@ -178,7 +178,7 @@ impl Comparison {
         }
         let gone = gone.into_iter().map(|fact| (fact, LossKind::Dropped, is_gone(fact.message)));
         let new = new.into_iter().map(|fact| (fact, LossKind::Synthesised, fact.message.is_none()));
-        // If the whole message is gone or new, its text stands for it.
+        // If a whole message is gone or new, that is reported instead of its text.
         for (fact, kind, is_message) in gone.chain(new) {
             match &fact.what {
                 Lost::Step if is_message => {}
@@ -293,18 +293,18 @@ mod tests {
                 r#"{{"uuid":"{id}","parentUuid":{parent},"sessionId":"s","timestamp":"2026-10-02T09:00:00Z",{what}}}"#
             )
         };
-        let say = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
+        let text_block = |text: &str| format!(r#"{{"type":"text","text":"{text}"}}"#);
         let answer = |content: String| {
             format!(r#""type":"assistant","message":{{"role":"assistant","model":"x","content":[{content}]}}"#)
         };
-        let call = format!(r#"{},{{"type":"tool_use","id":"t1","name":"Read","input":{{}}}}"#, say(first));
+        let call = format!(r#"{},{{"type":"tool_use","id":"t1","name":"Read","input":{{}}}}"#, text_block(first));
         let result = r#"{"type":"tool_result","tool_use_id":"t1","content":"a"}"#;
         let lines = [
             line("q", "null", r#""type":"user","message":{"role":"user","content":"Look."}"#),
             line("a1", r#""q""#, &answer(call)),
             line("r1", r#""a1""#, &format!(r#""type":"user","message":{{"role":"user","content":[{result}]}}"#)),
-            line("a2", r#""r1""#, &answer(say(one))),
-            line("a3", r#""r1""#, &answer(say(other))),
+            line("a2", r#""r1""#, &answer(text_block(one))),
+            line("a3", r#""r1""#, &answer(text_block(other))),
         ];
         let dialect = crate::dialect::named("claude-code").unwrap();
         Session::from_bytes(dialect, lines.join("\n").into_bytes(), &ReadOptions::plain(Timestamp::UNIX_EPOCH))

@@ -3,7 +3,7 @@
 //! ```text
 //! <file>                        the converted session
 //! <file>.scrollback.json        which session it was made of, and how the records of both correspond
-//! <file>.scrollback.original    a copy of that session's file; behind it, the file which that one was made of, and so on
+//! <file>.scrollback.original    a copy of that session's file, followed by the file that it was made of, and so on
 //! ```
 //!
 //! Both are used only while the converted file still begins with the bytes that the conversion wrote.
@@ -37,9 +37,9 @@ use crate::write::fork::Staged;
 /// How much is kept.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
-    /// A larger original is not kept: it is in memory several times on the way.
+    /// A larger original is not kept: it is in memory several times during a conversion.
     original_bytes: u64,
-    /// Larger files are neither written nor read; converting back is a conversion like any other then.
+    /// Larger files are neither written nor read: converting back is then a conversion like any other.
     all_bytes: u64,
 }
 
@@ -59,16 +59,13 @@ pub(super) struct Original {
     pub(super) converted_bytes: u64,
     converted_hash: String,
     /// The last record of the converted branch, if the format has no branches or a head was chosen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) head: Option<String>,
     /// The original's ids of records, by their ids in the converted file, where these differ.
-    #[serde(default)]
     pub(super) ids: BTreeMap<String, String>,
     /// The length and the hash of the copy.
     original_bytes: u64,
     original_hash: String,
     /// The original of the original, if that was converted, too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) before: Option<Box<Original>>,
     /// The copy of the original file.
     #[serde(skip)]
@@ -82,12 +79,9 @@ pub(super) struct Identity {
     dialect: String,
     pub(super) session: String,
     /// Where its file is in its store.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) place: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) cwd: Option<String>,
     /// What it has besides its own lines, and how many of each.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     skipped: Vec<(String, u64)>,
 }
 

@@ -36,7 +36,7 @@ pub(super) enum Way {
     /// The session is one of that dialect: its bytes are copied.
     Copy,
     /// The session was made of this original, and becomes it again.
-    Restore(Original),
+    Restore(Box<Original>),
     /// The records are written in the other format.
     Replay,
 }
@@ -64,7 +64,7 @@ impl Plan {
         // Rows of a database are not a file that could be copied.
         let is_copied = how.to.name() == session.dialect().name() && !session.is_rows();
         let way = match original {
-            Some(original) => Way::Restore(original),
+            Some(original) => Way::Restore(Box::new(original)),
             None if is_copied => Way::Copy,
             None => Way::Replay,
         };
@@ -85,8 +85,8 @@ impl Plan {
             }
             Way::Replay => (derived.clone(), None, None),
         };
-        if let (Some(asked), Some(with)) = (how.with, &known_with)
-            && asked != with
+        if let (Some(wanted), Some(with)) = (how.with, &known_with)
+            && wanted != with
         {
             return Err(Error::WithAnother { with: with.clone() });
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use serde::Serialize;
 
 use super::compare::{BRANCHES_COMPARED, Heads, changed, differences};
@@ -121,14 +121,14 @@ impl<'s> Sessions<'s> {
             let (was, is) = (head.session.state(&before), now.session.state(&after));
             let lost = before.gaps.len().saturating_sub(after.gaps.len());
             let gaps = before.gaps.iter().filter(|gap| self.is_new(gap.child)).take(lost);
-            rows.extend(gaps.map(|gap| LossRow::new(&gap.child.id(), LossKind::Dropped, Lost::Gap)));
+            let mut ends: Vec<_> =
+                gaps.map(|gap| LossRow::new(&gap.child.id(), LossKind::Dropped, Lost::Gap)).collect();
             if matches!(was, State::InterruptedTurn | State::InterruptedPrompt) && is != was {
-                rows.push(LossRow::new(&head.id(), changed(true, is != State::Clean), Lost::Interruption));
+                ends.push(LossRow::new(&head.id(), changed(true, is != State::Clean), Lost::Interruption));
             }
+            // Branches share what comes before them.
+            merge(&mut rows, ends, u64::max);
         }
-        // Branches share what comes before them.
-        let mut seen = HashSet::new();
-        rows.retain(|row| seen.insert(row.clone()));
         rows
     }
 

@@ -1,12 +1,14 @@
-//! What a session has besides its first file: a conversion skips it.
+//! What a session has besides its first file, and a conversion skips.
+
+use std::fs;
+use std::path::PathBuf;
+
 use crate::model::loss::Lost;
 use crate::model::record::Kind;
 use crate::session::Session;
 use crate::write::trash::belongings;
-use std::fs;
-use std::path::PathBuf;
 
-/// At most so many files and folders are counted: anybody can fill a folder.
+/// How many files and folders are counted: any program can fill a folder.
 const FILES_COUNTED: u64 = 10_000;
 
 /// What happens to a session's own lines.
@@ -40,7 +42,7 @@ pub(super) fn found(session: &Session, lines: Lines) -> Vec<(Lost, u64)> {
 fn count(session: &Session) -> (u64, u64) {
     let source = &session.source;
     let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.is_dir());
-    // A folder that holds the session itself holds nothing of others.
+    // A folder with the session itself has only its own files.
     let own = belongings(source).into_iter().filter(|path| is_folder(path) && !source.path.starts_with(path));
     let mut folders: Vec<PathBuf> = own.collect();
     let (mut sub_agents, mut blobs, mut seen) = (0, 0, 0);
@@ -52,7 +54,7 @@ fn count(session: &Session) -> (u64, u64) {
                 _ if seen > FILES_COUNTED => return (sub_agents, blobs),
                 Ok(kind) if kind.is_dir() => folders.push(entry.path()),
                 Ok(_) if name.starts_with("agent-") && name.ends_with(".jsonl") => sub_agents += 1,
-                // What describes a sub-agent's session goes with it.
+                // It describes a sub-agent's session, which is counted.
                 Ok(_) if name.starts_with("agent-") => {}
                 Ok(_) => blobs += 1,
                 Err(_) => {}

@@ -167,7 +167,7 @@ impl<'b> Known<'b> {
     }
 }
 
-/// Whether a value says something: null, false, zero and empty texts do not.
+/// Whether a value is neither null, false, zero, empty, a list nor an object.
 fn is_set(value: &Value) -> bool {
     match value {
         Value::String(text) => !text.is_empty(),

@@ -23,34 +23,20 @@ pub(super) fn plan<'s>(session: &'s Session, branch: &Branch<'s>) -> Result<Vec<
     let (mut before, mut behind) = (HashMap::<usize, Vec<_>>::new(), HashMap::<usize, Vec<_>>::new());
     let mut titles: Vec<(Title, RecordRef<'s>)> = Vec::new();
     for record in session.records() {
-        match record.kind() {
-            Kind::Snapshot if record.is_side() => {
-                let Body::Snapshot(snapshot) = record.body()? else { continue };
-                let of = snapshot.message.and_then(|message| on_branch.get(message.as_str()));
-                let Some(of) = of else { continue };
-                let is_before = record.place().file == of.place().file && record.order() < of.order();
-                let there = if is_before { &mut before } else { &mut behind };
-                there.entry(of.order()).or_default().push((record, CopyAs::Side));
-            }
-            Kind::Title => {
-                let Body::Title(title) = record.body()? else { continue };
-                // A file may hold titles of other sessions.
-                if session.derived.facts.titles.contains(&title) {
-                    titles.retain(|(known, _)| known.source != title.source);
-                    titles.push((title, record));
-                }
-            }
-            Kind::Snapshot
-            | Kind::User
-            | Kind::Assistant
-            | Kind::ToolResult
-            | Kind::Attachment
-            | Kind::System
-            | Kind::Compaction
-            | Kind::Rewind
-            | Kind::Restore
-            | Kind::Header
-            | Kind::Other => {}
+        if record.kind() == Kind::Snapshot && record.is_side() {
+            let Body::Snapshot(snapshot) = record.body()? else { continue };
+            let of = snapshot.message.and_then(|message| on_branch.get(message.as_str()));
+            let Some(of) = of else { continue };
+            let is_before = record.place().file == of.place().file && record.order() < of.order();
+            let there = if is_before { &mut before } else { &mut behind };
+            there.entry(of.order()).or_default().push((record, CopyAs::Side));
+        } else if record.kind() == Kind::Title
+            && let Body::Title(title) = record.body()?
+            && session.derived.facts.titles.contains(&title)
+        {
+            // A file may also hold titles of other sessions.
+            titles.retain(|(known, _)| known.source != title.source);
+            titles.push((title, record));
         }
     }
     let mut plan = Vec::new();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::disk::append::make_folders;
-use crate::disk::replace::{beside, delete, write_all};
+use crate::disk::replace::{beside, delete, sync_parent, write_all};
 use crate::disk::{Disk, OpenLog};
 use crate::model::error::{At, Error, Result};
 
@@ -39,9 +39,8 @@ impl<'a> Staged<'a> {
             std::io::ErrorKind::AlreadyExists => Error::Exists(self.path.to_path_buf()),
             _ => Error::Io { path: self.path.to_path_buf(), source },
         })?;
-        let synced = self.path.parent().map_or(Ok(()), |folder| self.disk.sync_folder(folder).at(folder));
         // After a failure the caller may try again.
-        synced.inspect_err(|_| drop(delete(self.disk, self.path)))
+        sync_parent(self.disk, self.path).inspect_err(|_| drop(delete(self.disk, self.path)))
     }
 
     /// Removes what a failed copy left. What cannot be removed is our own file, with a name that nobody reads.

@@ -42,14 +42,14 @@ fn the_bytes_have_a_name_after_every_crash_and_every_failure() {
     assert_eq!((to.as_path(), whole(&sim)), (Path::new("/home/j/sessions/1000.jsonl"), vec![to.clone()]));
     assert!(sim.read(LOG).is_none());
     for seed in seeds(5, 200) {
-        assert_eq!(whole(&sim.crash(seed)), std::slice::from_ref(&to), "what was told survives: seed {seed}");
+        assert_eq!(whole(&sim.crash(seed)), std::slice::from_ref(&to), "what was reported survives: seed {seed}");
         for step in 0..steps {
             let sim = fresh(seed);
             sim.at(before + step, Event::PowerLoss);
             drop(end(&sim));
             let crashed = sim.crash(seed);
             assert_eq!(whole(&crashed).len(), 1, "seed {seed}, power lost at {step}: {:?}", crashed.names());
-            // Whoever ends it again ends it once.
+            // Ending it again ends it once.
             if crashed.read(LOG).is_some() {
                 end(&crashed).unwrap();
             }

@@ -55,14 +55,14 @@ fn is_a_folder_each(own: &Layout, layouts: &[Layout]) -> bool {
 fn own_folder(own: &Layout, other: &Layout, path: &Path, stem: &str) -> Option<PathBuf> {
     let (own_parts, parts): (Vec<&str>, Vec<&str>) =
         (own.pattern.split('/').collect(), other.pattern.split('/').collect());
-    let called = parts
+    let named = parts
         .iter()
         .rposition(|part| *part == "*")
         .filter(|at| *at > 0 && other.root == own.root && other.pattern != own.pattern)?;
     let root = path.ancestors().nth(own_parts.len())?;
     let names: Vec<_> = path.strip_prefix(root).ok()?.components().collect();
     let mut folder = root.to_path_buf();
-    for (at, part) in parts.iter().enumerate().take(called) {
+    for (at, part) in parts.iter().enumerate().take(named) {
         let is_folder = at + 1 < own_parts.len();
         match (part.contains('*'), own_parts.get(at).zip(names.get(at))) {
             (false, _) => folder.push(part),
@@ -82,7 +82,7 @@ mod tests {
     fn each_dialect_knows_the_files_of_a_session() {
         for (dialect, path, expected) in [
             ("native", "/s/sessions/x/messages.jsonl", &["/s/sessions/x"][..]),
-            // Outside a store the folder may belong to anybody.
+            // Outside a store the folder may hold other files.
             ("native", "/s/messages.jsonl", &["/s/messages.jsonl", "/s/snapshots.jsonl", "/s/metadata.json"]),
             ("native", "/s/copy.jsonl", &["/s/copy.jsonl"]),
             (

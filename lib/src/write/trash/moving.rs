@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::disk::Disk;
-use crate::disk::replace::{beside, delete};
+use crate::disk::replace::{beside, delete, sync_parent};
 use crate::model::error::{At, Error, Result};
 use crate::write::copy::{PIECE_BYTES, copy_file};
 
@@ -34,9 +34,7 @@ fn move_one(disk: &dyn Disk, from: &Path, to: &Path, new_id: &str) -> Result<()>
     match moved {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
             let staged = beside(to, new_id);
-            let copied = copy_tree(disk, from, &staged)
-                .and_then(|()| compare_trees(from, &staged))
-                .and_then(|()| rename_to_free(disk, &staged, to).at(to));
+            let copied = copy_tree(disk, from, &staged).and_then(|()| rename_to_free(disk, &staged, to).at(to));
             if let Err(error) = copied {
                 drop(remove_tree(disk, &staged));
                 return Err(error);
@@ -54,10 +52,6 @@ fn move_one(disk: &dyn Disk, from: &Path, to: &Path, new_id: &str) -> Result<()>
 fn rename_to_free(disk: &dyn Disk, from: &Path, to: &Path) -> io::Result<()> {
     // Renaming a folder replaces at most an empty one.
     if fs::symlink_metadata(from)?.is_dir() { disk.rename(from, to) } else { disk.publish(from, to) }
-}
-
-fn sync_parent(disk: &dyn Disk, path: &Path) -> Result<()> {
-    path.parent().map_or(Ok(()), |folder| disk.sync_folder(folder).at(folder))
 }
 
 /// A folder and everything in it, each folder before its content; or a single file. Fails for links and devices.
@@ -89,29 +83,24 @@ fn rebase(path: &Path, from: &Path, to: &Path) -> PathBuf {
     }
 }
 
+/// Copies a file or a folder with everything in it. Fails if a copy differs from its file.
 fn copy_tree(disk: &dyn Disk, from: &Path, to: &Path) -> Result<()> {
     let found = tree(from)?;
     for (path, is_folder) in &found {
         let there = rebase(path, from, to);
         if *is_folder {
             disk.make_folder(&there).at(&there)?;
-            continue;
-        }
-        copy_file(disk, path, &there)?;
-    }
-    let folders = found.iter().rev().filter(|(_, is_folder)| *is_folder).map(|(path, _)| rebase(path, from, to));
-    folders.into_iter().try_for_each(|folder| disk.sync_folder(&folder).at(&folder))
-}
-
-/// Fails if the files of a copy differ.
-fn compare_trees(from: &Path, to: &Path) -> Result<()> {
-    for (path, is_folder) in tree(from)? {
-        let there = rebase(&path, from, to);
-        if !is_folder && !same_content(&path, &there)? {
-            return Err(Error::Changed(path));
+        } else {
+            copy_file(disk, path, &there)?;
         }
     }
-    Ok(())
+    for (path, _) in found.iter().filter(|(_, is_folder)| !is_folder) {
+        if !same_content(path, &rebase(path, from, to))? {
+            return Err(Error::Changed(path.clone()));
+        }
+    }
+    let mut folders = found.iter().rev().filter(|(_, is_folder)| *is_folder).map(|(path, _)| rebase(path, from, to));
+    folders.try_for_each(|folder| disk.sync_folder(&folder).at(&folder))
 }
 
 fn same_content(a: &Path, b: &Path) -> Result<bool> {
@@ -199,10 +188,10 @@ mod tests {
     /// Every file in a folder, with its content.
     fn content(root: &Path) -> Vec<String> {
         let files = tree(root).unwrap().into_iter().filter(|(_, is_folder)| !is_folder);
-        let told = |path: PathBuf| {
+        let line = |path: PathBuf| {
             format!("{} {}", path.strip_prefix(root).unwrap().display(), fs::read_to_string(&path).unwrap())
         };
-        let mut all: Vec<String> = files.map(|(path, _)| told(path)).collect();
+        let mut all: Vec<String> = files.map(|(path, _)| line(path)).collect();
         all.sort();
         all
     }
