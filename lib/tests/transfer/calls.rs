@@ -20,10 +20,10 @@ fn calls(session: &Session) -> Vec<(String, Value)> {
         assert!(ids.insert(call.call_id.clone()) || session.dialect().name() == "claude-code", "{}", call.call_id);
         (call.name.clone(), call.output().cloned().unwrap_or_default())
     };
-    calls.map(told).collect()
+    calls.map(name_and_output).collect()
 }
 
-/// Answers one after another: the ids of their calls, then ids with results. A prompt stands before each that says so.
+/// Consecutive answers: the ids of their calls, then ids with results, and a prompt before them if there is one.
 type Answer = (&'static str, &'static [&'static str], &'static [(&'static str, &'static str)]);
 
 #[test]
@@ -85,7 +85,7 @@ fn a_result_on_another_branch_is_no_result_of_this_one() {
 }
 
 #[test]
-fn a_result_is_called_as_its_call_is() {
+fn a_result_has_the_name_of_its_call() {
     let lines = [
         r#"{"role":"user","content":"Look.","timestamp":"2026-11-07T18:02:12+0100"}"#,
         r#"{"role":"assistant","content":"","timestamp":"2026-11-07T18:02:19+0100","tool_calls":[{"name":"read","args":{},"result":"ebb"},{"name":"write","args":{},"result":"flow"}]}"#,
@@ -100,7 +100,7 @@ fn a_result_is_called_as_its_call_is() {
 }
 
 #[test]
-fn a_result_that_shares_a_record_with_words_is_its_calls_result() {
+fn a_result_in_a_record_with_text_belongs_to_its_call() {
     let lines = claude_lines(&[
         json!({"role": "user", "content": "How deep?"}),
         json!({"role": "assistant", "id": "m1", "model": "x",
@@ -119,16 +119,16 @@ fn a_result_that_shares_a_record_with_words_is_its_calls_result() {
         };
         assert_eq!(converted.losses.iter().find(is_made_up), None, "{to}");
         let converted = open(named(to), &converted.path);
-        let told = outline(&converted);
-        let calls: Vec<&String> = told.iter().filter(|line| line.starts_with("call ")).collect();
+        let outline = outline(&converted);
+        let calls: Vec<&String> = outline.iter().filter(|line| line.starts_with("call ")).collect();
         assert_eq!(calls, ["call sound: output-available"], "{to}");
-        assert!(told.contains(&"user: Be quick.".to_owned()), "{to}: {told:?}");
+        assert!(outline.contains(&"user: Be quick.".to_owned()), "{to}: {outline:?}");
         valid::check(&converted).unwrap();
     }
 }
 
 #[test]
-fn a_call_that_its_line_gives_no_id_is_said_once() {
+fn a_call_without_an_id_is_written_once() {
     let lines = [
         r#"{"role":"user","content":"Look.","timestamp":"2026-11-07T18:02:12+0100"}"#,
         r#"{"role":"assistant","content":"I look.","timestamp":"2026-11-07T18:02:19+0100","tool_calls":[{"name":"read_file","args":{"path":"a"},"result":"ebb","success":true}]}"#,
@@ -143,7 +143,7 @@ fn a_call_that_its_line_gives_no_id_is_said_once() {
 }
 
 #[test]
-fn an_orphan_gets_a_call_and_a_second_result_stays_behind() {
+fn a_result_without_a_call_gets_one_and_a_second_result_is_dropped() {
     let result = |uuid: &str, parent: &str, call: &str, text: &str| {
         let content = json!([{"type": "tool_result", "tool_use_id": call, "content": text}]);
         let message = json!({"role": "user", "content": content});
@@ -169,10 +169,10 @@ fn an_orphan_gets_a_call_and_a_second_result_stays_behind() {
         let calls = ["call Read: output-available", "call unknown: output-available"];
         let made: Vec<String> = outline(&now).into_iter().filter(|line| line.starts_with("call ")).collect();
         assert_eq!(made, calls, "{to}");
-        let told: Vec<_> =
+        let losses: Vec<_> =
             converted.losses.iter().map(|row| (row.record.as_str(), row.what.name(), row.kind)).collect();
-        assert!(told.contains(&("r2", "duplicate result", LossKind::Dropped)), "{to}: {told:?}");
-        assert!(told.contains(&("r3", "tool call", LossKind::Synthesised)), "{to}: {told:?}");
+        assert!(losses.contains(&("r2", "duplicate result", LossKind::Dropped)), "{to}: {losses:?}");
+        assert!(losses.contains(&("r3", "tool call", LossKind::Synthesised)), "{to}: {losses:?}");
         assert!(fs::read_to_string(&converted.path).unwrap().contains("nobody asked"), "{to}");
     }
 }

@@ -69,10 +69,10 @@ fn calls_stay_calls_and_failures_failures() {
     }
 }
 
-/// The task lists that its messages tell.
+/// The task lists of its messages.
 fn lists(session: &Session) -> Vec<serde_json::Value> {
-    let told = messages(session).into_iter().filter_map(|message| message.metadata?.get("todos").cloned());
-    told.collect()
+    let todos = messages(session).into_iter().filter_map(|message| message.metadata?.get("todos").cloned());
+    todos.collect()
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn claude_gets_no_thinking_that_nobody_signed() {
     }
 }
 
-/// Lines of a Claude session: a prompt, and then each of these as a record that hangs on the one before.
+/// Lines of a Claude session: a prompt, and then each of these as a child of the one before.
 pub(super) fn claude_lines(messages: &[serde_json::Value]) -> Vec<String> {
     let id = |at: usize| format!("{at:08}-1111-4111-8111-111111111111");
     let line = |(at, message): (usize, &serde_json::Value)| {
@@ -139,7 +139,7 @@ pub(super) fn claude_lines(messages: &[serde_json::Value]) -> Vec<String> {
     messages.iter().enumerate().map(line).collect()
 }
 
-/// Claude Code hangs each result on its own call; other agents send what lies on one path to the head, and nothing else.
+/// In Claude Code each result is a child of its call; other agents send only the path to the head.
 #[test]
 fn results_that_hang_side_by_side_come_to_lie_on_one_path() {
     let id = |at: usize| format!("{at:08}-1111-4111-8111-111111111111");
@@ -147,7 +147,7 @@ fn results_that_hang_side_by_side_come_to_lie_on_one_path() {
     let gave = |at: usize| json!({"role": "user", "content": [{"type": "tool_result", "tool_use_id": format!("c{at}"), "content": "four"}]});
     let asked = json!({"role": "user", "content": "How deep?"});
     let answered = json!({"role": "assistant", "id": "m2", "content": [{"type": "text", "text": "Four."}]});
-    // Each with the record that it hangs on; the answer hangs on any of the results.
+    // Each with its parent; the parent of the answer is any of the results.
     for end in [4, 5, 6] {
         let records = [
             (None, &asked),

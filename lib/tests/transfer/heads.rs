@@ -65,7 +65,7 @@ fn a_chosen_head_is_what_the_new_session_opens_on() {
     }
 }
 
-/// A step back to a chosen head is nobody's side work, whatever was said last, and what follows it follows the head.
+/// A rewind to a chosen head is not in a sidechain, and what follows it continues from the head.
 #[test]
 fn what_went_on_from_a_chosen_head_comes_back_to_it() {
     let beside = r#"{"role":"user","uuid":"66666666-6666-4666-8666-666666666666","parentUuid":"55555555-5555-4555-8555-555555555555","isSidechain":true,"content":"Look."}"#;

@@ -1,4 +1,4 @@
-//! What a conversion tells of what it could not hold: neither more nor less than what is so, in words that the page explains.
+//! The losses that a conversion reports: no more and no fewer than there are, under names that docs/converting.md explains.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,18 +33,18 @@ fn tokens(session: &Session) -> [u64; 4] {
 }
 
 #[test]
-fn the_page_lists_every_word() {
-    let listed: Vec<(String, &str)> = table("### The words")
+fn the_page_lists_every_name() {
+    let listed: Vec<(String, &str)> = table("### Names of losses")
         .into_iter()
         .skip(2)
         .map(|row| (row[0].trim_matches('`').to_owned(), row[1]))
         .collect();
     let all: Vec<(String, &str)> = Lost::all().map(|lost| (lost.to_string(), lost.meaning())).collect();
-    assert_eq!(listed, all, "docs/converting.md lists the words of lib/src/model/loss.rs, in their order");
+    assert_eq!(listed, all, "docs/converting.md lists the names of lib/src/model/loss.rs, in their order");
 }
 
 #[test]
-fn what_stands_elsewhere_is_not_lost() {
+fn what_moved_is_not_lost() {
     let logs = [
         ("native", "native/usage/messages.jsonl"),
         ("claude-code", "claude-code/real-full/session.jsonl"),
@@ -80,7 +80,7 @@ fn what_stands_elsewhere_is_not_lost() {
 }
 
 #[test]
-fn each_thing_is_counted_and_each_fact_told_once() {
+fn losses_are_counted_and_each_row_occurs_once() {
     let folder = folder();
     let store = Store::open(named("native"), folder.path(), host()).unwrap();
     let mut recorder = store.create(Path::new("/gone/tides")).unwrap();
@@ -105,8 +105,8 @@ fn each_thing_is_counted_and_each_fact_told_once() {
 }
 
 #[test]
-fn the_table_of_the_page_says_what_happens() {
-    // The row, its words, and a session that has all of them.
+fn the_table_on_the_page_is_true() {
+    // The row, the names of its losses, and a session that could have all of them.
     type Made = fn(&Path) -> Session;
     let branches: Made = |folder| session("native", folder, &BRANCHES);
     let rich_one: Made = |folder| rich(folder);
@@ -124,16 +124,16 @@ fn the_table_of_the_page_says_what_happens() {
         ("sidechains", &["sidechain"], side),
         ("file snapshots", &["snapshot"], documented),
     ];
-    let told = table("## What goes where");
-    for (row, words, made) in rows {
-        let cells = told.iter().find(|cells| cells[0].starts_with(row)).unwrap_or_else(|| panic!("no row {row}"));
+    let table = table("## What goes where");
+    for (row, names, made) in rows {
+        let cells = table.iter().find(|cells| cells[0].starts_with(row)).unwrap_or_else(|| panic!("no row {row}"));
         for (to, cell) in ALL.into_iter().zip(&cells[1..]).filter(|(to, _)| *to != "native") {
             let folder = folder();
             let there = convert(&made(folder.path()), named(to), &folder.path().join("there.jsonl")).unwrap();
-            let lost: u64 = words.iter().map(|word| count(&there.losses, word, LossKind::Dropped)).sum();
+            let lost: u64 = names.iter().map(|name| count(&there.losses, name, LossKind::Dropped)).sum();
             assert_eq!(
                 lost == 0,
-                cell.starts_with("yes") || *cell == "a turn's last words",
+                cell.starts_with("yes") || *cell == "the last text of a turn",
                 "{row} → {to}: {cell:?}, {:?}",
                 there.losses
             );
@@ -141,16 +141,16 @@ fn the_table_of_the_page_says_what_happens() {
     }
 }
 
-/// The rows of some words, as `kind word record`.
-fn told<'l>(losses: &'l [LossRow], words: &'l [&str]) -> Vec<String> {
+/// The rows with some names, as `kind name record`.
+fn reported<'l>(losses: &'l [LossRow], names: &'l [&str]) -> Vec<String> {
     let row = |row: &LossRow| format!("{:?} {} {}", row.kind, row.what, row.record).to_lowercase();
-    losses.iter().filter(|row| words.contains(&row.what.name())).map(row).collect()
+    losses.iter().filter(|row| names.contains(&row.what.name())).map(row).collect()
 }
 
 const DAMAGE: [&str; 5] = ["torn line", "damaged line", "damaged text", "gap", "interruption"];
 
 #[test]
-fn damage_is_told_with_its_place() {
+fn damage_is_reported_with_its_place() {
     let user =
         r#"{"uuid":"u1","type":"user","timestamp":"2026-11-01T10:00:00Z","message":{"role":"user","content":"Hi"}}"#;
     let answer = r#"{"uuid":"a1","parentUuid":"u1","type":"assistant","timestamp":"2026-11-01T10:00:01Z","message":{"role":"assistant","content":"Yes."}}"#;
@@ -179,16 +179,16 @@ fn damage_is_told_with_its_place() {
             std::fs::write(&file, [&whole[..], &damaged].concat()).unwrap();
             let source = open(named("native"), &file);
             let there = convert(&source, named(to), &folder.path().join(to)).unwrap();
-            // The same dialect is the same bytes: nothing of them is lost.
+            // The same dialect gets the same bytes: nothing is lost.
             let expected = if to == "native" { Vec::new() } else { expected.clone() };
             let damaged = String::from_utf8_lossy(&damaged);
-            assert_eq!(told(&there.losses, &DAMAGE[..3]), expected, "{to}: {damaged}");
+            assert_eq!(reported(&there.losses, &DAMAGE[..3]), expected, "{to}: {damaged}");
         }
     }
 }
 
 #[test]
-fn a_gap_and_a_broken_end_are_told_where_they_are_none() {
+fn a_gap_and_an_interruption_are_reported_if_the_new_file_has_none() {
     let user = r#"{"uuid":"u1","type":"user","message":{"role":"user","content":"Hi"}}"#;
     let orphan =
         r#"{"uuid":"a1","parentUuid":"gone","type":"assistant","message":{"role":"assistant","content":"Yes."}}"#;
@@ -206,12 +206,12 @@ fn a_gap_and_a_broken_end_are_told_where_they_are_none() {
         let folder = folder();
         let source = session("native", folder.path(), &lines);
         let there = convert(&source, named(to), &folder.path().join("there.jsonl")).unwrap();
-        assert_eq!(told(&there.losses, &DAMAGE), expected, "{to}: {lines:?}");
+        assert_eq!(reported(&there.losses, &DAMAGE), expected, "{to}: {lines:?}");
     }
 }
 
 #[test]
-fn what_only_one_format_has_a_word_for_is_told_by_its_key() {
+fn fields_of_one_format_are_reported_by_their_keys() {
     let logs: [(&str, &str, &[&str]); 9] = [
         (
             "native",
@@ -249,7 +249,7 @@ fn what_only_one_format_has_a_word_for_is_told_by_its_key() {
             r#"{"role":"user","content":"Hi","timestamp":"2026-01-11T17:00:00Z","usage":{"estimated_cost_usd":2}}"#,
             &["usage"],
         ),
-        // What a call was given is there, however it was written.
+        // The input of a call is not lost, even if it is written as a string.
         (
             "ai-sdk",
             r#"{"id":"a","role":"assistant","content":"","function_call":{"name":"look","arguments":"{\"at\": \"the sea\"}"}}"#,
@@ -270,7 +270,7 @@ fn what_only_one_format_has_a_word_for_is_told_by_its_key() {
 }
 
 #[test]
-fn where_it_was_said_is_neither_made_up_nor_dropped_in_silence() {
+fn a_working_directory_that_is_made_up_or_dropped_is_reported() {
     let bare = r#"{"role":"user","content":"Hi","timestamp":"2026-01-11T17:00:00Z"}"#;
     let placed = r#"{"role":"user","content":"Hi","timestamp":"2026-01-11T17:00:00Z","cwd":"/gone/harbour"}"#;
     let header = r#"{"timestamp":"2026-11-01T10:00:00Z","type":"session_meta","payload":{"id":"01a1e0f0-02d2-7883-ad24-b4bf59fc7c6f","cwd":"/gone/harbour"}}"#;
@@ -301,9 +301,9 @@ fn where_it_was_said_is_neither_made_up_nor_dropped_in_silence() {
     }
 }
 
-/// What a session says, and what is told of it, whatever it becomes: each thing under its own word, as often as it is there.
+/// Each loss has its own name, and counts as often as it occurs.
 #[test]
-fn what_has_no_place_is_told_thing_by_thing_in_words_that_the_page_explains() {
+fn losses_are_counted_under_names_that_the_page_explains() {
     let asked = r#"{"type":"user","uuid":"11111111-1111-4111-8111-111111111111","parentUuid":null,"message":{"content":"Go."}}"#;
     let costly = r#"{"type":"user","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","model":"m","usage":{"inputTokens":3},"message":{"content":"On."}}"#;
     let custom = r#"{"type":"assistant","uuid":"22222222-2222-4222-8222-222222222222","parentUuid":"11111111-1111-4111-8111-111111111111","message":{"content":[{"type":"custom","kind":"a.b"},{"type":"custom","kind":"a.c"},{"type":"custom","kind":"a.d"}]}}"#;

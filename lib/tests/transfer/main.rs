@@ -52,7 +52,7 @@ fn convert(session: &Session, to: &'static dyn Dialect, file: &Path) -> Result<C
 fn convert_head(session: &Session, to: &'static dyn Dialect, file: &Path, head: Option<&str>) -> Result<Converted> {
     let how = Conversion { to, target: Target::File(file), head, with: None };
     match session.convert(&how, &host()) {
-        // What is copied stays whose it is; nobody else's is somebody's.
+        // A new Fluux session needs a person; a copy has one.
         Err(Error::CannotCreate { .. }) => {
             session.convert(&Conversion { with: Some("ada@example.org"), ..how }, &host())
         }
@@ -60,20 +60,20 @@ fn convert_head(session: &Session, to: &'static dyn Dialect, file: &Path, head: 
     }
 }
 
-/// What people see, without the names of records.
+/// The messages of a session, without ids of records.
 fn seen(session: &Session) -> Vec<Value> {
-    let told = |message: &Message| {
-        let mut told = serde_json::to_value(message).unwrap();
-        told["id"] = Value::Null;
+    let plain = |message: &Message| {
+        let mut plain = serde_json::to_value(message).unwrap();
+        plain["id"] = Value::Null;
         for key in ["records", "continues"] {
-            told["metadata"].as_object_mut().unwrap().shift_remove(key);
+            plain["metadata"].as_object_mut().unwrap().shift_remove(key);
         }
-        told
+        plain
     };
     if session.head().is_none() {
         return Vec::new();
     }
-    support::messages(session).iter().map(told).collect()
+    support::messages(session).iter().map(plain).collect()
 }
 
 /// The texts and calls of a session, one line each: `user: text`, `assistant: text`, `call name: state`.
@@ -96,7 +96,7 @@ fn outline(session: &Session) -> Vec<String> {
     lines
 }
 
-/// A folder that goes away, in memory where there is such a place: what is checked here is words, not disks.
+/// A temporary folder, in memory if possible: these tests are not about disks.
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap()
 }

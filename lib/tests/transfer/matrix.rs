@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::support::{self, logs_of};
 use super::{ALL, convert, folder, named, open, seen, valid};
 
-/// At a push each log goes one way, in turn, and every so many go every way; torture sends all everywhere.
+/// In a usual run each log is converted to one dialect, in turn, and some to all; the torture run converts all to all.
 const ALL_WAYS_OF_EACH: usize = 12;
 
 #[test]
@@ -67,7 +67,7 @@ fn there_and_back(from: &'static dyn Dialect, log: &Path, to: &'static dyn Diale
     };
     let converted = open(to, &there.path);
     valid::check(&converted).map_err(|why| format!("not valid: {why}"))?;
-    let (before, after) = (told(&source), told(&converted));
+    let (before, after) = (comparable(&source), comparable(&converted));
     if there.losses.is_empty() && before != after {
         return Err(format!("a difference without a loss\n{before:?}\n{after:?}"));
     }
@@ -114,7 +114,7 @@ fn what_it_cost_what_it_is_called_and_its_branches_stay() {
 /// What a session is besides its messages.
 fn stays(source: &Session, converted: &Session, there: &Converted) -> Result<(), String> {
     let to = converted.dialect().name();
-    let is_told = |what: &str| there.losses.iter().any(|row| row.what.name() == what);
+    let is_reported = |what: &str| there.losses.iter().any(|row| row.what.name() == what);
     let is_tree = ["native", "claude-code", "qwen-code"].contains(&to);
     let (Some(head), Some(now)) = (source.head(), converted.head()) else { return Ok(()) };
     let (before, after) = match is_tree {
@@ -131,16 +131,16 @@ fn stays(source: &Session, converted: &Session, there: &Converted) -> Result<(),
     ] {
         let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
         let may_be_lost = to == "fluux" || what != "usage";
-        if before != after && !(may_be_lost && (is_told(what) || is_told("usage"))) {
+        if before != after && !(may_be_lost && (is_reported(what) || is_reported("usage"))) {
             return Err(format!("{what}: {before} became {after}"));
         }
     }
     let titles = [source, converted].map(|session| session.title().map(|title| title.text.clone()));
     let has_titles = !["sage-el", "fluux", "ai-sdk"].contains(&to);
-    if titles[0] != titles[1] && (has_titles || titles[1].is_some() || !is_told("title")) {
+    if titles[0] != titles[1] && (has_titles || titles[1].is_some() || !is_reported("title")) {
         return Err(format!("the title: {titles:?}"));
     }
-    // A step back that was left again says nothing: not every format makes a branch of it.
+    // A rewind without records after it is not compared: not every format makes a branch of it.
     let heads = [source, converted].map(|session| {
         let is_branch = |head: RecordRef<'_>| head.kind() != Kind::Rewind || session.head() == Some(head);
         session.heads().filter(|head| is_branch(head.record)).count()
@@ -151,9 +151,9 @@ fn stays(source: &Session, converted: &Session, there: &Converted) -> Result<(),
     }
 }
 
-/// What people see, without what says nothing: the step that an answer begins with, and that words are whole. What it cost is
-/// told once, for all messages.
-fn told(session: &Session) -> Vec<Value> {
+/// The messages without what files need not contain: the first step of an answer, and that text is complete. The usage is the
+/// sum of all messages.
+fn comparable(session: &Session) -> Vec<Value> {
     let mut messages = seen(session);
     for message in &mut messages {
         message["metadata"].as_object_mut().unwrap().shift_remove("usage");
@@ -173,16 +173,16 @@ fn told(session: &Session) -> Vec<Value> {
 
 /// Where the messages are as many as before, each that differs has a loss of its own.
 fn untold(source: &Session, converted: &Session, there: &Converted) -> Result<(), String> {
-    let (before, after) = (told(source), told(converted));
+    let (before, after) = (comparable(source), comparable(converted));
     if before.len() != after.len() || source.head().is_none() {
         return Ok(());
     }
-    let told: HashSet<&str> = there.losses.iter().map(|row| row.record.as_str()).collect();
+    let reported: HashSet<&str> = there.losses.iter().map(|row| row.record.as_str()).collect();
     for (message, (was, is)) in support::messages(source).iter().zip(before.iter().zip(&after)) {
         let metadata = message.metadata.as_ref().and_then(|metadata| metadata.get("records")?.as_array());
         let records = metadata.into_iter().flatten().filter_map(|record| record.as_str());
-        let is_told = records.chain([message.id.as_str()]).any(|record| told.contains(record));
-        if was["parts"] != is["parts"] && !is_told && !names_records(was) {
+        let is_reported = records.chain([message.id.as_str()]).any(|record| reported.contains(record));
+        if was["parts"] != is["parts"] && !is_reported && !names_records(was) {
             return Err(format!("a difference without a loss\n{was}\n{is}"));
         }
     }
@@ -235,12 +235,12 @@ fn names_records(message: &Value) -> bool {
     text.contains(r#""record":"#) || text.contains("steering-message")
 }
 
-/// Whether somebody said something in it that any format has words for.
+/// Whether it has a message that every format can store.
 fn has_something(session: &Session) -> bool {
-    let says = |part: &Part| match part {
+    let is_stored = |part: &Part| match part {
         Part::Text(text) => !text.text.trim().is_empty(),
         Part::Tool(_) | Part::File(_) => true,
         _ => false,
     };
-    session.head().is_some() && support::messages(session).iter().any(|message| message.parts.iter().any(says))
+    session.head().is_some() && support::messages(session).iter().any(|message| message.parts.iter().any(is_stored))
 }

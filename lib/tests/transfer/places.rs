@@ -1,4 +1,4 @@
-//! Where a converted session goes, whom it is with, who wrote it, and what it leaves behind.
+//! The place of a converted session, its person and version, and what is skipped.
 
 use std::fs;
 use std::path::Path;
@@ -56,8 +56,8 @@ fn the_file_beside_a_session_tells_whether_it_is_over() {
         let how = Conversion { to: named("native"), target: Target::Store(&store), head: None, with: None };
         let converted = source.convert(&how, &host()).unwrap();
         let beside = fs::read(converted.path.with_file_name("metadata.json")).unwrap();
-        let told: serde_json::Value = serde_json::from_slice(&beside).unwrap();
-        assert_eq!(told["state"], state, "{lines:?}");
+        let sidecar: serde_json::Value = serde_json::from_slice(&beside).unwrap();
+        assert_eq!(sidecar["state"], state, "{lines:?}");
     }
 }
 
@@ -87,8 +87,8 @@ fn the_way_back_leads_to_where_the_original_lay() {
             let at = |store: &str| folder.path().join(store).join(&place);
             write(&at("one"), lines);
             if from == "sage-el" {
-                let told = r#"{"project_dir":"/gone/shore"}"#;
-                write(&folder.path().join("one/projects/-gone-shore/metadata.json"), &[told]);
+                let sidecar = r#"{"project_dir":"/gone/shore"}"#;
+                write(&folder.path().join("one/projects/-gone-shore/metadata.json"), &[sidecar]);
             }
             let source = only(from, &folder.path().join("one"));
             let is_copied = from == to;
@@ -114,8 +114,8 @@ fn the_way_back_leads_to_where_the_original_lay() {
             };
             assert!(matches!(&again, Err(Error::Exists(path)) if *path == at("one")), "{case}: {again:?}");
             if from == "sage-el" {
-                let told = fs::read_to_string(folder.path().join(store).join("projects/-gone-shore/metadata.json"));
-                assert!(told.unwrap().contains("/gone/shore"), "{case}");
+                let sidecar = fs::read_to_string(folder.path().join(store).join("projects/-gone-shore/metadata.json"));
+                assert!(sidecar.unwrap().contains("/gone/shore"), "{case}");
             }
         }
     }
@@ -139,7 +139,7 @@ fn a_chat_stays_with_whom_it_was() {
     }
 }
 
-/// What a sidecar says of places is anybody's word.
+/// The place in a sidecar is untrusted.
 #[test]
 fn a_place_that_is_none_is_not_gone_to() {
     let places = ["../out.jsonl", "/tmp/out.jsonl", "notes/out.jsonl", "projects/-gone/../../../out.jsonl", ""];
@@ -227,8 +227,8 @@ fn what_lies_beside_a_session_and_does_not_go_along_is_told() {
     let source = Session::open(&source, &super::support::reading()).unwrap();
     for to in ["native", "claude-code"] {
         let converted = convert(&source, named(to), &folder.path().join(to)).unwrap();
-        let told: Vec<(&str, u64)> = converted.losses.iter().map(|row| (row.what.name(), row.count)).collect();
-        assert!(told.contains(&("sub-agent session", 1)) && told.contains(&("other files", 1)), "{to}: {told:?}");
+        let losses: Vec<(&str, u64)> = converted.losses.iter().map(|row| (row.what.name(), row.count)).collect();
+        assert!(losses.contains(&("sub-agent session", 1)) && losses.contains(&("other files", 1)), "{to}: {losses:?}");
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn there(folder: &Path, to: &str) -> Converted {
     convert(&open(named("claude-code"), &claude_log()), named(to), &folder.join(format!("{to}.jsonl"))).unwrap()
 }
 
-/// A session goes to another dialect, is gone on with there, comes back, and all that once more.
+/// Converts a session, continues it there, converts it back, and does all that once more.
 fn there_on_and_back(from: &str, log: &Path, to: &str) {
     let (folder, case) = (folder(), format!("{} → {to}", log.display()));
     let mut source = log.to_path_buf();
@@ -40,7 +40,7 @@ fn there_on_and_back(from: &str, log: &Path, to: &str) {
         let mut expected = outline(&before);
         expected.extend([format!("user: {round}"), "assistant: Then it rained.".to_owned()]);
         assert_eq!(outline(&after), expected, "{case}");
-        assert_eq!(after.heads().len(), before.heads().len(), "{case}: it goes on from the head");
+        assert_eq!(after.heads().len(), before.heads().len(), "{case}: it continues from the head");
         assert!(after.has_errors() == before.has_errors(), "{case}: {:?}", after.issues());
         source = back.path;
     }
@@ -84,7 +84,7 @@ fn a_line_that_went_on_comes_back_to_a_line() {
     assert!(is.lines().last().unwrap().contains("And then?"));
 }
 
-/// A session of each dialect that says something.
+/// A session of each dialect with messages.
 pub(super) fn logs() -> Vec<(&'static str, std::path::PathBuf)> {
     [
         ("native", "native/branches/messages.jsonl"),
@@ -99,11 +99,11 @@ pub(super) fn logs() -> Vec<(&'static str, std::path::PathBuf)> {
 }
 
 /// Goes on with a converted session at its head, or at a record.
-pub(super) fn record(to: &str, there: &Path, at: Option<&str>, said: &str) {
+pub(super) fn record(to: &str, there: &Path, at: Option<&str>, prompt: &str) {
     let store = Store::open(named(to), there.parent().unwrap(), host()).unwrap();
     let source = scrollback::session::Source::file(named(to), there);
     let mut recorder = store.resume_source(&source, at).unwrap();
-    recorder.user(said).unwrap();
+    recorder.user(prompt).unwrap();
     recorder.assistant("Then it rained.").unwrap();
     recorder.close().unwrap();
 }
@@ -196,12 +196,12 @@ fn a_branch_that_was_begun_meanwhile_is_the_one_that_comes_back() {
             let there = open(named(to), &there.path);
             let back = convert(&there, named(from), &folder.path().join("back.jsonl")).unwrap();
             let after = open(named(from), &back.path);
-            let said = |session: &scrollback::session::Session| {
-                let mut said = outline(session);
-                said.retain(|line| !line.starts_with("call "));
-                said
+            let texts = |session: &scrollback::session::Session| {
+                let mut texts = outline(session);
+                texts.retain(|line| !line.starts_with("call "));
+                texts
             };
-            assert_eq!(said(&after), said(&there), "{case}");
+            assert_eq!(texts(&after), texts(&there), "{case}");
             let has_branches = ["native", "claude-code", "qwen-code"].contains(&from);
             let is_original = fs::read(&back.path).unwrap().starts_with(&fs::read(&log).unwrap());
             let is_told = back.losses.iter().any(|row| row.what.name() == "other branch") && back.remarks.len() == 1;
@@ -210,9 +210,9 @@ fn a_branch_that_was_begun_meanwhile_is_the_one_that_comes_back() {
     }
 }
 
-/// The lines of the original are not changed: what was added to a message of it is told.
+/// The lines of the original are not changed: what was added to one of its messages is reported.
 #[test]
-fn what_was_added_to_an_old_message_is_told() {
+fn what_was_added_to_an_old_message_is_reported() {
     let folder = folder();
     let there = there(folder.path(), "native");
     let store = Store::open(named("native"), folder.path(), host()).unwrap();
@@ -372,7 +372,7 @@ fn the_way_back_into_a_store_needs_no_name_of_a_file() {
         let back = open(to, &there.path).convert(&how, &host());
         match back {
             Ok(back) => assert_eq!(fs::read(back.path).unwrap(), fs::read(&log).unwrap(), "{from}"),
-            // A file that lies nowhere does not tell whom it was with.
+            // A file outside a store does not name the person.
             Err(Error::CannotCreate { why }) => assert!(from == "fluux", "{from}: {why}"),
             Err(error) => panic!("{from}: {error}"),
         }

@@ -1,4 +1,4 @@
-//! The way back after more was recorded: over several conversions, and what is told of it.
+//! Converting back over several conversions, after more was recorded, and the losses of that.
 
 use std::fs;
 use std::path::Path;
@@ -69,9 +69,9 @@ fn back_over_two((first, log): (&str, &Path), middle: &str, last: &str, [grows_b
     assert!(strays.is_empty(), "{case}: {strays:?}");
 }
 
-/// Nothing of the original is made up, wherever what was recorded meanwhile is told.
+/// Nothing of the original is reported as made up.
 #[test]
-fn what_the_original_has_is_not_told_as_made_up() {
+fn what_the_original_has_is_not_reported_as_made_up() {
     let titled = corpus().join("claude-code/titles/session.jsonl");
     for (from, log) in logs().into_iter().chain([("claude-code", titled)]) {
         for to in super::ALL.into_iter().filter(|to| *to != from) {
@@ -98,9 +98,9 @@ fn what_the_original_has_is_not_told_as_made_up() {
     }
 }
 
-/// A branch that is converted anew is with whom the session was.
+/// A branch that is converted as a new session stays with the same person.
 #[test]
-fn a_branch_of_a_chat_that_is_converted_anew_is_with_the_same_person() {
+fn a_branch_of_a_chat_that_is_converted_as_new_is_with_the_same_person() {
     for way in [&["native"][..], &["codex", "qwen-code"]] {
         let folder = folder();
         let header = r#"{"type":"session","version":1,"created":"2025-02-08T19:00:00Z","jid":"alice@example.com"}"#;
@@ -117,14 +117,14 @@ fn a_branch_of_a_chat_that_is_converted_anew_is_with_the_same_person() {
         let branch = session.branch(session.head().unwrap()).records;
         let first = branch.iter().find(|record| record.kind() == Kind::Assistant).unwrap().id().into_owned();
         record(dialect, &path, Some(&first), "Something else?");
-        let file = folder.path().join("anew.jsonl");
+        let file = folder.path().join("as_new.jsonl");
         let target = scrollback::transfer::convert::Target::File(&file);
         let how = scrollback::transfer::convert::Conversion { to: named("fluux"), target, head: None, with: None };
-        let anew = open(named(dialect), &path).convert(&how, &host()).unwrap();
+        let as_new = open(named(dialect), &path).convert(&how, &host()).unwrap();
         assert!(
-            anew.remarks.len() == 1 && anew.remarks[0].contains("converted as a new session"),
+            as_new.remarks.len() == 1 && as_new.remarks[0].contains("converted as a new session"),
             "{way:?}: {:?}",
-            anew.remarks
+            as_new.remarks
         );
         assert_eq!(open(named("fluux"), &file).with().map(str::to_owned), with, "{way:?}");
     }

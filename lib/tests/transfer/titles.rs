@@ -13,7 +13,7 @@ use super::{convert, folder, host, named, open, outline, session};
 
 const WITH_TITLES: [&str; 4] = ["native", "claude-code", "qwen-code", "codex"];
 
-/// Sessions whose title is "Mine", each with another way to say it.
+/// Sessions with the title "Mine", each written in another way.
 fn called_mine(folder: &Path) -> Vec<Session> {
     let talk = claude_lines(&[json!({"role": "user", "content": "Name it."})]);
     let codex = [
@@ -58,7 +58,7 @@ fn called_mine(folder: &Path) -> Vec<Session> {
 }
 
 #[test]
-fn the_title_that_counts_is_the_one_that_is_kept() {
+fn the_current_title_is_kept() {
     let folder = folder();
     for (case, source) in called_mine(folder.path()).iter().enumerate() {
         assert_eq!(source.title().map(|title| title.text.as_str()), Some("Mine"), "case {case}");
