@@ -26,9 +26,9 @@ fn a_session_becomes_another_agents_where_that_one_finds_it() {
     dropped      3  environment   u1
     dropped      2  other branch  u2
     [exit 0]
-    5 things of the native session are otherwise in codex; --json tells every record.
+    5 differences between the native session and the codex file; --json lists them by record.
     A copy of the original is kept beside it: converting back restores it.
-    `codex resume e52f2165-4db6-5181-b17e-bd798cab674d` in /gone/tide goes on with it.
+    `codex resume e52f2165-4db6-5181-b17e-bd798cab674d` in /gone/tide continues it.
     "#);
     assert_snapshot!(env.run(&["convert", "s1", "--to", "codex"]).all(), @r#"
     [exit 2]
@@ -38,8 +38,8 @@ fn a_session_becomes_another_agents_where_that_one_finds_it() {
     assert_snapshot!(env.run(&["convert", "s1", "--to", "claude-code"]).all(), @r#"
     $HOME/.claude/projects/-gone-tide/85807529-638e-5648-82dd-bab72a62bfbd.jsonl
     [exit 0]
-    Everything that the native session says is in it.
-    `claude --resume 85807529-638e-5648-82dd-bab72a62bfbd` in /gone/tide goes on with it.
+    Nothing of the native session is lost.
+    `claude --resume 85807529-638e-5648-82dd-bab72a62bfbd` in /gone/tide continues it.
     "#);
     assert_snapshot!(env.run(&["list", "--all"]).all(), @r#"
     ID        UPDATED  PROJECT  TITLE                 AGENT        MSGS  STATE
@@ -95,7 +95,7 @@ fn there_and_back_is_the_same_file() {
     assert_snapshot!(env.run(&["convert", "./there.jsonl", "--to", "native", "-o", "back.jsonl"]).all(), @r#"
     $DIR/desk/back.jsonl
     [exit 0]
-    Everything that the qwen-code session says is in it.
+    Nothing of the qwen-code session is lost.
     "#);
     let source = fs::read(env.home().join(".sage/sessions/s1/messages.jsonl")).unwrap();
     assert_eq!(fs::read(env.work().join("back.jsonl")).unwrap(), source);
@@ -135,28 +135,28 @@ fn what_cannot_be_is_refused_and_leaves_nothing() {
     }
     assert!(!env.work().join("gone").exists(), "a mistyped path makes no folders");
     assert_snapshot!(told, @r#"
-    scrollback: no dialect that is written is called "emacs"
+    scrollback: cannot write the dialect "emacs"
     hint: known: native, claude-code, codex, qwen-code, fluux, sage-el, ai-sdk
     scrollback: $DIR/desk/mine.jsonl: already exists
     hint: nothing is overwritten: choose another name, or move the file away first
-    scrollback: $DIR/desk/gone/deep: there is no such folder
-    hint: make it first, or say --store DIR: a store is made where there is none
-    scrollback: a fluux session is with somebody
-    hint: --jid JID names the person or the room
+    scrollback: $DIR/desk/gone/deep: no such folder
+    hint: create it first, or use --store DIR, which creates a store
+    scrollback: a fluux session needs the person or room that it is with
+    hint: name it with --jid JID
     scrollback: invalid JID "../../x": it leads out of the store
     hint: a JID looks like alice@example.com
     scrollback: invalid JID "../x": it leads out of the store
     hint: a JID looks like alice@example.com
-    scrollback: --jid is for sessions of Fluux Agent
-    hint: say --to fluux, or leave --jid out
+    scrollback: --jid is only for fluux
+    hint: use --to fluux, or leave out --jid
     scrollback: a copy in the same format has every branch; one branch cannot be selected
     hint: leave out the record, or run `scrollback fork SESSION#RECORD` to copy one branch
     scrollback: codex cannot store anything in this session
     hint: run `scrollback show SESSION` to see it, or use --to native, which stores everything that scrollback understands
-    scrollback: this is no known agent's format
-    hint: --dialect says whose it is; `scrollback show` shows what can be read of it
+    scrollback: unknown format
+    hint: name its dialect with --dialect; `scrollback show` prints what can be read
     scrollback: the demo is read-only
-    hint: -o FILE or --store DIR says where the converted session goes
+    hint: write the converted session elsewhere with -o FILE or --store DIR
     scrollback: the argument '--output <FILE>' cannot be used with '--store <DIR>'
     hint: run `scrollback convert --help`
     "#);

@@ -21,7 +21,7 @@ fn rows_are_imported_once_and_shown() {
     let env = TestEnv::new();
     database(&env, ROWS);
     let tried = env.run(&["import", "smithers.db", "--dry-run"]);
-    assert_eq!(tried.all(), "2 sessions would be imported, 1 without words\n[exit 0]\n");
+    assert_eq!(tried.all(), "2 sessions would be imported, 1 without messages\n[exit 0]\n");
     assert!(!env.home().join(".local").exists());
     let ran = env.run(&["import", "smithers.db", "--json"]);
     assert_eq!(ran.code, 0, "{}", ran.all());
@@ -34,9 +34,9 @@ fn rows_are_imported_once_and_shown() {
     let messages = shown.json()["messages"].clone();
     assert_eq!(messages.as_array().unwrap().len(), 2, "{}", shown.all());
     let again = env.run(&["import", "smithers.db"]);
-    assert_eq!(again.all(), "0 sessions imported, 2 there already, 1 without words\n[exit 0]\n");
+    assert_eq!(again.all(), "0 sessions imported, 2 imported before, 1 without messages\n[exit 0]\n");
     let elsewhere = env.run(&["import", "smithers.db", "--store", "mine"]);
-    assert_eq!((elsewhere.code, elsewhere.out.as_str()), (0, "2 sessions imported, 1 without words\n"));
+    assert_eq!((elsewhere.code, elsewhere.out.as_str()), (0, "2 sessions imported, 1 without messages\n"));
     assert!(env.work().join("mine/sessions").is_dir());
     let more = "UPDATE agents SET status = 'completed', result = 'Done.', completed_at = '2026-11-03T10:00:00Z' WHERE id = 'a2'; \
                 UPDATE agents SET prompt = 'Another one.' WHERE id = 'a1';";
@@ -44,11 +44,11 @@ fn rows_are_imported_once_and_shown() {
     let changed = env.run(&["import", "smithers.db"]);
     assert_eq!(
         (changed.code, changed.out.as_str()),
-        (1, "0 sessions imported, 1 changed since, 1 without words, 1 whose place is taken\n"),
+        (1, "0 sessions imported, 1 changed since, 1 without messages, 1 whose place is taken\n"),
         "{}",
         changed.all()
     );
-    assert!(changed.err.contains("warning: row a1: another session lies in "), "{}", changed.err);
+    assert!(changed.err.contains("warning: row a1: another session is in "), "{}", changed.err);
     assert!(changed.err.contains("warning: row a2 has changed since it was imported to "), "{}", changed.err);
 }
 
@@ -67,10 +67,10 @@ fn a_row_that_says_something_else_than_before_is_told() {
         assert_eq!(env.run(&["import", "smithers.db"]).code, 0);
         rusqlite::Connection::open(env.work().join("smithers.db")).unwrap().execute_batch(change).unwrap();
         let again = env.run(&["import", "smithers.db"]);
-        let expected = if is_told { "1 there already, 1 changed since" } else { "2 there already" };
+        let expected = if is_told { "1 imported before, 1 changed since" } else { "2 imported before" };
         assert_eq!(
             again.out,
-            format!("0 sessions imported, {expected}, 1 without words\n"),
+            format!("0 sessions imported, {expected}, 1 without messages\n"),
             "{change}: {}",
             again.all()
         );
@@ -96,7 +96,7 @@ fn what_cannot_be_imported_is_told() {
         (&["import", "other.db"], 2, "other.db: not a database of a known agent"),
         (&["import", "lacking.db"], 2, "hint: it needs a table `agents` with the columns id, prompt, status and model"),
         (&["import", "."], 2, "not a regular file"),
-        (&["import", "text.db", "--dialect", "codex"], 2, "what is imported becomes native"),
+        (&["import", "text.db", "--dialect", "codex"], 2, "only native sessions are imported"),
         (&["--demo", "import", "text.db"], 2, "the demo is read-only"),
     ] {
         let ran = env.run(args);
@@ -105,5 +105,5 @@ fn what_cannot_be_imported_is_told() {
     }
     database(&env, "");
     let empty = env.run(&["import", "smithers.db"]);
-    assert_eq!((empty.code, empty.err.as_str()), (1, "scrollback: there are no sessions in this database\n"));
+    assert_eq!((empty.code, empty.err.as_str()), (1, "scrollback: no sessions in this database\n"));
 }

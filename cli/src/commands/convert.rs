@@ -1,4 +1,4 @@
-//! `convert`: a session becomes another agent's, with a report of what that one cannot hold.
+//! `convert`: writes a session in another agent's format, and reports what that format cannot store.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,17 +22,16 @@ use crate::session::writable::{is_with_somebody, usual_store, with_whom};
 use crate::terminal::clean;
 use crate::terminal::paint::Paint;
 
-/// Write a session as another agent's
+/// Write a session in another agent's format
 ///
-/// Says what the session says once more in the other format's words, where that agent finds it, and reports record by record what it could not hold. The
-/// session itself is not changed. A copy of the original is kept beside the new file, so that converting back restores it. --store and -o say where the
-/// new session goes; nothing is ever overwritten. A format without branches gets the newest one, or the one that ends in RECORD.
+/// The new session is where that agent finds it, or where --store or -o puts it; nothing is overwritten, and the session itself is not changed. What the
+/// format cannot store is reported, with --json for each record. A copy of the original is kept beside the new file, so that converting back restores it. A format without branches gets the newest one, or the one that ends in RECORD.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ConvertArgs {
     /// Session id, unique beginning, @, a path or -; #RECORD names the branch that ends there
     #[arg(value_name = "SESSION[#RECORD]")]
     session: SessionName,
-    /// The agent whose session it becomes
+    /// The dialect of the new session
     #[arg(long, value_name = "DIALECT")]
     to: String,
     /// Write to this file; - is standard output
@@ -41,7 +40,7 @@ pub(crate) struct ConvertArgs {
     /// Convert the branch that ends in this record
     #[arg(long, value_name = "RECORD")]
     head: Option<String>,
-    /// Whom the session is with, a person or a room: fluux asks for it
+    /// The person or room that the session is with; fluux requires it
     #[arg(long, value_name = "JID")]
     jid: Option<String>,
 }
@@ -54,16 +53,16 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     }
     if ctx.demo && args.output.is_none() && global.store.is_none() {
         let failure = Failure::new(FailureKind::Usage, "the demo is read-only");
-        return Err(failure.hint("-o FILE or --store DIR says where the converted session goes"));
+        return Err(failure.hint("write the converted session elsewhere with -o FILE or --store DIR"));
     }
-    // --store is where the session goes, not where it comes from.
+    // --store is the store of the new session, not of the source.
     let from = Global { store: None, ..global.clone() };
     let named = name::resolve(&args.session, &from, ctx)?;
     let session = named.located.open(&from, ctx, Bridge::AsTheAgent, None)?;
     let head = args.head.as_deref().or(named.record.as_deref());
     let head = head.map(|record| name::record(&session, record)).transpose()?;
     let head = head.map(|record| record.id().into_owned());
-    let with = whom(to, args.jid.as_deref())?;
+    let with = person_or_room(to, args.jid.as_deref())?;
     let with = with.as_deref();
     let mut host = ctx.host()?;
     host.cwd.clone_from(&ctx.typed_in);
@@ -76,36 +75,36 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     }
     let converted = session.convert(&how, &host).map_err(|error| not_converted(&session, &how, error))?;
     remark(&converted, ctx)?;
-    tell(&session, to, &converted, ctx)?;
+    report(&session, to, &converted, ctx)?;
     if args.output.is_none() && global.store.is_none() && !ctx.json {
-        go_on_hint(to, &converted, &session, ctx)?;
+        continue_hint(to, &converted, &session, ctx)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses a file in a folder that is not there: a mistyped path makes none.
+/// Refuses a file in a missing folder: a mistyped path creates nothing.
 fn check_folder(output: Option<&Path>, ctx: &Ctx) -> Result<(), Failure> {
     let file = output.map(|output| ctx.typed_in.join(output));
     let Some(folder) = file.as_deref().and_then(Path::parent).filter(|folder| !folder.exists()) else { return Ok(()) };
-    let failure = Failure::new(FailureKind::Usage, format!("{}: there is no such folder", folder.display()));
-    Err(failure.hint("make it first, or say --store DIR: a store is made where there is none"))
+    let failure = Failure::new(FailureKind::Usage, format!("{}: no such folder", folder.display()));
+    Err(failure.hint("create it first, or use --store DIR, which creates a store"))
 }
 
 fn remark(converted: &Converted, ctx: &mut Ctx) -> Result<(), Failure> {
     converted.remarks.iter().try_for_each(|remark| ctx.caution("sidecar", remark))
 }
 
-/// Of a file that nobody understands, it is not the target that has no place for it.
+/// Explains errors that have another cause than the library can know.
 fn not_converted(session: &Session, how: &Conversion<'_>, error: Error) -> Failure {
     match error {
         Error::InvalidName { .. } | Error::CannotCreate { .. } if is_with_somebody(how.to) && how.with.is_none() => {
-            let message = format!("a {} session is with somebody", how.to.name());
+            let message = format!("a {} session needs the person or room that it is with", how.to.name());
             let failure = Failure::new(FailureKind::Usage, message);
-            failure.hint("--jid JID names the person or the room")
+            failure.hint("name it with --jid JID")
         }
         Error::NothingToStore(_) if session.dialect().name() == "unknown" => {
-            let failure = Failure::new(FailureKind::Usage, "this is no known agent's format");
-            failure.hint("--dialect says whose it is; `scrollback show` shows what can be read of it")
+            let failure = Failure::new(FailureKind::Usage, "unknown format");
+            failure.hint("name its dialect with --dialect; `scrollback show` prints what can be read")
         }
         error => error.into(),
     }
@@ -119,33 +118,33 @@ fn target_dialect(name: &str) -> Result<&'static dyn Dialect, Failure> {
         .collect();
     let found = dialect::named(name).filter(|dialect| dialect.writer().is_some());
     found.ok_or_else(|| {
-        let failure = Failure::new(FailureKind::Usage, format!("no dialect that is written is called {name:?}"));
+        let failure = Failure::new(FailureKind::Usage, format!("cannot write the dialect {name:?}"));
         failure.hint(format!("known: {}", written.join(", ")))
     })
 }
 
-/// Whom the new session is with. Fluux asks for it, and a session that was one before knows it.
-fn whom(to: &dyn Dialect, jid: Option<&str>) -> Result<Option<String>, Failure> {
+/// The person or room that the new session is with. Fluux requires it, unless the session was one before.
+fn person_or_room(to: &dyn Dialect, jid: Option<&str>) -> Result<Option<String>, Failure> {
     match jid {
         Some(jid) if is_with_somebody(to) => with_whom(to, Some(jid)),
         Some(_) => {
-            let failure = Failure::new(FailureKind::Usage, "--jid is for sessions of Fluux Agent");
-            Err(failure.hint("say --to fluux, or leave --jid out"))
+            let failure = Failure::new(FailureKind::Usage, "--jid is only for fluux");
+            Err(failure.hint("use --to fluux, or leave out --jid"))
         }
         None => Ok(None),
     }
 }
 
-/// A session's lines go to a terminal only cleaned, and then they are no session any more.
+/// Refuses a terminal: text for a terminal is escaped, and would no longer be a session.
 fn check_reader(ctx: &Ctx) -> Result<(), Failure> {
     if !ctx.on_terminal {
         return Ok(());
     }
-    let failure = Failure::new(FailureKind::Usage, "a session's lines are not for a terminal");
-    Err(failure.hint("send them into a file or a program, or say -o FILE"))
+    let failure = Failure::new(FailureKind::Usage, "standard output is a terminal");
+    Err(failure.hint("redirect it to a file or a program, or use -o FILE"))
 }
 
-/// The new session's lines go where a program reads them, and what they do not say beside them.
+/// Writes the new session to standard output, and the losses to standard error.
 fn to_stdout(session: &Session, how: Conversion<'_>, host: &Host, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let scratch = std::env::temp_dir();
     let nowhere = scratch.join((host.new_id)());
@@ -166,27 +165,26 @@ fn to_stdout(session: &Session, how: Conversion<'_>, host: &Host, ctx: &mut Ctx)
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(session: &Session, to: &dyn Dialect, converted: &Converted, ctx: &mut Ctx) -> Result<(), Failure> {
+fn report(session: &Session, to: &dyn Dialect, converted: &Converted, ctx: &mut Ctx) -> Result<(), Failure> {
     if ctx.json {
         return ctx.print_json(converted);
     }
     ctx.line(&clean::line(&converted.path.to_string_lossy()))?;
     let (from, to) = (session.dialect().name(), to.name());
     if converted.losses.is_empty() {
-        return ctx.note(&format!("Everything that the {from} session says is in it."));
+        return ctx.note(&format!("Nothing of the {from} session is lost."));
     }
     let table = table(&converted.losses, ctx.look.width, ctx.paint());
     write!(ctx.out, "{table}")?;
-    let count = plural(converted.losses.iter().map(|row| row.count).sum(), "thing");
-    let are = if count == "1 thing" { "is" } else { "are" };
-    ctx.note(&format!("{count} of the {from} session {are} otherwise in {to}; --json tells every record."))?;
+    let count = plural(converted.losses.iter().map(|row| row.count).sum(), "difference");
+    ctx.note(&format!("{count} between the {from} session and the {to} file; --json lists them by record."))?;
     match &converted.sidecar {
         Some(_) => ctx.note("A copy of the original is kept beside it: converting back restores it."),
         None => Ok(()),
     }
 }
 
-/// Losses by what they are: how many, and the first record.
+/// Losses by name: how many, and the first record.
 fn table(losses: &[LossRow], width: usize, paint: Paint) -> String {
     let mut groups: Vec<(&LossRow, u64)> = Vec::new();
     for row in losses {
@@ -220,8 +218,8 @@ fn table(losses: &[LossRow], width: usize, paint: Paint) -> String {
     table.render(width, paint)
 }
 
-/// How the conversation goes on in the agent itself.
-fn go_on_hint(to: &dyn Dialect, converted: &Converted, session: &Session, ctx: &mut Ctx) -> Result<(), Failure> {
+/// Prints how to continue the conversation in the agent itself.
+fn continue_hint(to: &dyn Dialect, converted: &Converted, session: &Session, ctx: &mut Ctx) -> Result<(), Failure> {
     let id = clean::line(converted.session.as_str());
     let command = match to.name() {
         "claude-code" => format!("claude --resume {id}"),
@@ -230,7 +228,7 @@ fn go_on_hint(to: &dyn Dialect, converted: &Converted, session: &Session, ctx: &
         _ => return Ok(()),
     };
     let place = session.cwd().map(|cwd| format!(" in {}", clean::line(cwd))).unwrap_or_default();
-    ctx.note(&format!("`{command}`{place} goes on with it."))
+    ctx.note(&format!("`{command}`{place} continues it."))
 }
 
 #[cfg(test)]

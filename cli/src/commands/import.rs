@@ -1,4 +1,4 @@
-//! `import`: the sessions of an agent's database become sessions of ours.
+//! `import`: creates a native session for each session of an agent's database.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -18,25 +18,25 @@ use crate::render::plural;
 use crate::session::scope;
 use crate::session::writable;
 
-/// How many rows are done between two looks of a person.
-const ROWS_PER_LOOK: usize = 100;
+/// How many rows are imported between two updates of the progress.
+const ROWS_PER_UPDATE: usize = 100;
 
-/// Bring the sessions of a database into the native store
+/// Import the sessions of a database into the native store
 ///
-/// Takes a database with an `agents` table, in which each row is a prompt and what came of it; a row whose log can be read is imported from the log. The
-/// database is only read. Each row becomes a session in the usual store, or in the one that --store names; a row that was imported before is passed over, so
-/// that running it twice changes nothing.
+/// The database has an `agents` table, in which each row is a prompt and its result; a row that names a readable log is imported from the log. The database
+/// is only read. Each row becomes a session in the usual store, or in the one of --store. Rows that were imported before are skipped: importing twice changes
+/// nothing.
 #[derive(clap::Args, Debug)]
 pub(crate) struct ImportArgs {
     /// The database
     #[arg(value_name = "FILE")]
     database: PathBuf,
-    /// Only tell what would be imported
+    /// Only print what would be imported
     #[arg(long)]
     dry_run: bool,
 }
 
-/// What came of a row.
+/// The result of a row.
 #[derive(Serialize, Debug, Clone, Copy, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 enum Outcome {
@@ -68,21 +68,21 @@ pub(crate) fn run(args: &ImportArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     writable::refuse_demo(ctx)?;
     let native = scope::dialect(global)?.or_else(|| dialect::named("native"));
     let Some(native) = native.filter(|dialect| dialect.name() == "native") else {
-        let failure = Failure::new(FailureKind::Usage, "what is imported becomes native");
-        return Err(failure.hint("leave --dialect out, and `scrollback convert` the sessions that you want elsewhere"));
+        let failure = Failure::new(FailureKind::Usage, "only native sessions are imported");
+        return Err(failure.hint("leave out --dialect; `scrollback convert` writes other dialects"));
     };
     let host = ctx.host()?;
     let given = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
     let store = given.unwrap_or_else(|| writable::usual_store(native, ctx));
     let rows = import::sessions(&ctx.home.cwd.join(&args.database))?;
     if rows.is_empty() {
-        return Err(Failure::new(FailureKind::NotFound, "there are no sessions in this database"));
+        return Err(Failure::new(FailureKind::NotFound, "no sessions in this database"));
     }
     let scratch = std::env::temp_dir();
     let how = if args.dry_run { Run::Rehearsal(&scratch) } else { Run::Import };
     let shows_progress = ctx.err_on_terminal && !ctx.json;
     let mut done = Vec::with_capacity(rows.len());
-    for some in rows.chunks(ROWS_PER_LOOK) {
+    for some in rows.chunks(ROWS_PER_UPDATE) {
         if shows_progress {
             write!(ctx.err, "\r{} of {}", done.len(), rows.len())?;
         }
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &ImportArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     if shows_progress {
         write!(ctx.err, "\r\x1b[K")?;
     }
-    tell(&done, ctx)
+    report(&done, ctx)
 }
 
 fn one(row: String, imported: scrollback::model::Result<Imported>) -> RowDone {
@@ -113,7 +113,7 @@ fn one(row: String, imported: scrollback::model::Result<Imported>) -> RowDone {
     }
 }
 
-fn tell(done: &[RowDone], ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+fn report(done: &[RowDone], ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let count = |outcome| done.iter().filter(|row| row.outcome == outcome).count() as u64;
     done.iter().try_for_each(|row| warn(row, ctx))?;
     if ctx.json {
@@ -124,20 +124,20 @@ fn tell(done: &[RowDone], ctx: &mut Ctx) -> Result<ExitCode, Failure> {
             would => format!("{} would be imported", plural(would, "session")),
         };
         let rest = [
-            (Outcome::Known, "there already"),
+            (Outcome::Known, "imported before"),
             (Outcome::Grown, "changed since"),
-            (Outcome::Empty, "without words"),
+            (Outcome::Empty, "without messages"),
             (Outcome::Taken, "whose place is taken"),
-            (Outcome::Failed, "not readable"),
+            (Outcome::Failed, "failed"),
         ];
         let rest = rest.map(|(outcome, what)| (count(outcome), what)).into_iter().filter(|(count, _)| *count > 0);
-        let told: String = rest.map(|(count, what)| format!(", {count} {what}")).collect();
-        ctx.line(&format!("{first}{told}"))?;
+        let counts: String = rest.map(|(count, what)| format!(", {count} {what}")).collect();
+        ctx.line(&format!("{first}{counts}"))?;
         let is_lost = |row: &&RowDone| row.losses.iter().any(|loss| loss.kind == LossKind::Dropped);
         let lost = done.iter().filter(is_lost).count() as u64;
         if lost > 0 {
             let sessions = plural(lost, "session");
-            ctx.note(&format!("Of {sessions} something has no place in a native session: --json tells what."))?;
+            ctx.note(&format!("A native session cannot store everything of {sessions}; --json lists what is lost."))?;
         }
     }
     let failed = count(Outcome::Failed) + count(Outcome::Taken) > 0;
@@ -152,7 +152,7 @@ fn warn(row: &RowDone, ctx: &mut Ctx) -> Result<(), Failure> {
             let why = row.error.as_deref().unwrap_or_default();
             ctx.warn(&Failure::new(FailureKind::Io, format!("row {name}: {why}")))
         }
-        Outcome::Taken => ctx.caution("taken", &format!("row {name}: another session lies in {path}")),
+        Outcome::Taken => ctx.caution("taken", &format!("row {name}: another session is in {path}")),
         Outcome::Grown => ctx.caution("grown", &format!("row {name} has changed since it was imported to {path}")),
         Outcome::Imported | Outcome::WouldImport | Outcome::Known | Outcome::Empty => Ok(()),
     }
