@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// use scrollback::model::Home;
 ///
 /// let home = Home { dir: "/home/ada".into(), cwd: "/home/ada/tide".into(), vars: Default::default() };
-/// assert_eq!(home.var_or("XDG_DATA_HOME", ".local/share"), std::path::Path::new("/home/ada/.local/share"));
+/// assert_eq!(home.data(), std::path::Path::new("/home/ada/.local/share/scrollback"));
 /// ```
 #[derive(Debug, Clone)]
 pub struct Home {

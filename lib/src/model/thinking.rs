@@ -5,7 +5,7 @@ use crate::model::record::Thinking;
 /// Words that request a thinking mode.
 ///
 /// ```
-/// use scrollback::model::thinking::Triggers;
+/// use scrollback::model::Triggers;
 ///
 /// let thinking = Triggers::usual().of("Think hard about the tides.").expect("it requests thinking");
 /// assert_eq!(thinking.level.as_deref(), Some("medium"));

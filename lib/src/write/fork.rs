@@ -27,7 +27,7 @@ use crate::model::record::{RecordId, SessionId};
 use crate::session::read::sanitize;
 use crate::session::read::source::Source;
 use crate::session::{Branch, RecordRef, Session, State};
-use crate::write::recorder::{Log, Start};
+use crate::write::recorder::{Cursor, Log};
 use crate::write::store::{NewSession, Store, check_name, link_named};
 use backups::Backups;
 use plan::{CopyAs, linear_plan, plan, take_header};
@@ -202,18 +202,18 @@ impl Store {
             return Ok(Vec::new());
         }
         let session = self.read(&source)?;
-        let mut start = Start::at(&session, session.head(), &place, project)?;
+        let mut cursor = Cursor::at(&session, session.head(), &place, project)?;
         if let Some(cwd) = from.cwd() {
-            start.tally.cwd = cwd.to_owned();
+            cursor.tally.cwd = cwd.to_owned();
         }
-        start.tally.git_branch = from.git_branch().map(str::to_owned);
-        start.tally.title = from.title().map(|title| title.text.clone());
+        cursor.tally.git_branch = from.git_branch().map(str::to_owned);
+        cursor.tally.title = from.title().map(|title| title.text.clone());
         // A fork may end earlier than its source. Another format may not record how a session ended.
         let is_copy = from.dialect().name() == self.dialect.name();
-        start.tally.end = end_of_session(if is_copy { &session } else { from });
+        cursor.tally.end = end_of_session(if is_copy { &session } else { from });
         let own = from.source.sidecar().filter(|_| from.dialect().name() == self.dialect.name());
         let before = own.and_then(|path| sidecar::says(&path));
-        let mut log = Log::new(place, Appender::open(self.disk.clone(), path, Vec::new())?, start, before);
+        let mut log = Log::new(place, Appender::open(self.disk.clone(), path, Vec::new())?, cursor, before);
         log.close()?;
         Ok(log.warnings())
     }

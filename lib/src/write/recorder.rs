@@ -7,14 +7,14 @@
 mod answer;
 mod blocks;
 mod delta;
-mod draft;
+mod lines;
 mod entry;
 mod ledger;
 mod log;
 mod open_answer;
 mod pending;
 mod sidecar;
-mod start;
+mod cursor;
 mod status;
 mod text_buffer;
 mod turn;
@@ -33,15 +33,15 @@ use crate::write::rotate::EndedSession;
 use crate::write::store::no_branches;
 pub use answer::Answer;
 use blocks::blocks;
+pub(crate) use cursor::{CALL_SEARCH_RECORDS, Cursor, ParentRecord};
 pub use delta::Delta;
-use draft::{On, Piece};
 pub use entry::{Durability, Entry, Options, Report, Saved};
 use ledger::Ledger;
+use lines::{On, Piece};
 pub(crate) use log::{Log, Mode, Place};
 use open_answer::{OpenAnswer, Target};
 use pending::PendingTurn;
 pub(crate) use sidecar::{first_tally, tell};
-pub(crate) use start::{ParentRecord, RECORDS_ASKED_FOR_CALLS, Start};
 pub use turn::steps;
 use turn::take_result;
 
@@ -104,17 +104,17 @@ impl Recorder {
     }
 
     /// Sets the parent of the next record; `None` begins a conversation.
-    pub(crate) fn go_on_from(&mut self, tip: Option<ParentRecord>, sidechain: bool, branches: bool) {
+    pub(crate) fn set_parent(&mut self, tip: Option<ParentRecord>, sidechain: bool, branches: bool) {
         if let Some(log) = &mut self.log {
-            let chain = &mut log.start.chain;
-            (chain.tip, chain.sidechain, chain.branches) = (tip, sidechain, branches);
+            let chain = &mut log.cursor.chain;
+            (chain.parent, chain.is_sidechain, chain.starts_branch) = (tip, sidechain, branches);
         }
     }
 
     /// Accepts results of a body's calls, though the body was not written here.
     pub(crate) fn expect_results(&mut self, body: &Body) {
         if let (Some(log), Some(content)) = (&mut self.log, body.content()) {
-            log.start.expect_results(content);
+            log.cursor.expect_results(content);
         }
     }
 
@@ -201,18 +201,18 @@ impl Recorder {
             if log.place.writing.shape == Shape::Linear {
                 return Err(no_branches(to.as_str()));
             }
-            let there = log.start_at(to)?;
-            let from = log.start.chain.tip.as_ref().map(|tip| tip.id.clone());
-            let to = there.chain.tip.as_ref().map_or_else(|| to.clone(), |tip| tip.id.clone());
+            let there = log.cursor_at(to)?;
+            let from = log.cursor.chain.parent.as_ref().map(|tip| tip.id.clone());
+            let to = there.chain.parent.as_ref().map_or_else(|| to.clone(), |tip| tip.id.clone());
             let body = body(from);
             let todos = if let Body::Restore(restore) = &body { restore.todos.clone() } else { None };
             let piece = Piece { on: On::Record(to), ..Piece::next(body) };
             // The record belongs to the side of the conversation that it goes back to.
-            let left = std::mem::replace(&mut log.start.chain.sidechain, there.chain.sidechain);
+            let left = std::mem::replace(&mut log.cursor.chain.is_sidechain, there.chain.is_sidechain);
             let saved = log.write(vec![piece], Durability::Sync);
-            let saved = saved.inspect_err(|_| log.start.chain.sidechain = left)?;
-            log.start.stand(there);
-            log.start.todos = todos.or(log.start.todos.take());
+            let saved = saved.inspect_err(|_| log.cursor.chain.is_sidechain = left)?;
+            log.cursor.move_to(there);
+            log.cursor.todos = todos.or(log.cursor.todos.take());
             recorder.ledger.settle(vec![entry], &saved, log.is_in_doubt());
             Ok(())
         })
@@ -283,7 +283,7 @@ impl Recorder {
         let Some(log) = &mut self.log else { return Ok(()) };
         if self.answer.is_none() {
             // A new answer is a new step of its turn.
-            log.start.chain.answer = None;
+            log.cursor.chain.current_answer = None;
         }
         let answer = self.answer.get_or_insert_default();
         answer.add(delta, &mut Target { entry, log, ledger: &mut self.ledger })
@@ -434,7 +434,7 @@ impl Log {
     /// Whether a second line with the id of a record is a further line of it. A record at which a branch starts belongs to
     /// another branch too, and stays as it is.
     fn joins(&self) -> bool {
-        self.place.dialect.traits().repeated_id == RepeatedId::Join && !self.start.chain.branches
+        self.place.dialect.traits().repeated_id == RepeatedId::Join && !self.cursor.chain.starts_branch
     }
 }
 

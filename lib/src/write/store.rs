@@ -31,7 +31,7 @@ use crate::model::record::{Kind, RecordId, SessionId, Title};
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
 use crate::view::answers::SessionRow;
-use crate::write::recorder::{Entry, Log, Mode, Options, Place, Recorder, Start};
+use crate::write::recorder::{Cursor, Entry, Log, Mode, Options, Place, Recorder};
 use crate::write::rotate::When;
 use crate::write::trash::{Removed, Trash};
 
@@ -188,7 +188,7 @@ impl Store {
         let (session, path, header) = self.prepare(&new)?;
         let session = self.called(session, &path);
         let place = self.place(session, &path);
-        let start = Start::fresh(&place, new.project);
+        let cursor = Cursor::fresh(&place, new.project);
         // In formats with one session at a time, the sidecar is that of the session before.
         let sidecar = place.sidecar.as_deref().and_then(sidecar::says);
         let created = Appender::create(self.disk.clone(), &path, header.clone()).and_then(|mut appender| {
@@ -207,8 +207,8 @@ impl Store {
             }
         })?;
         let inside = Inside::store_of(&Source::file(self.dialect, &path));
-        let mut log = Log::new(place, appender.inside(inside), start, sidecar);
-        log.tell_sidecar();
+        let mut log = Log::new(place, appender.inside(inside), cursor, sidecar);
+        log.write_sidecar();
         Ok(Recorder::new(log, self.options.clone()))
     }
 
@@ -329,15 +329,15 @@ impl Store {
         // The session exists, so its id is not checked.
         let header = self.bytes(&(self.writing.header)(&self.unchecked_beginning(&id, &new, session.git_branch())));
         let place = self.place(id, path);
-        let start = Start::at(&session, head, &place, &project)?;
+        let cursor = Cursor::at(&session, head, &place, &project)?;
         let sidecar = place.sidecar.as_deref().and_then(sidecar::says);
         let in_use = is_in_use(path, session.updated(), sidecar.as_ref(), (self.host.now)());
         let appender = Appender::open(self.disk.clone(), path, header)?.inside(Inside::store_of(source));
-        let mut log = Log::new(place, appender, start, sidecar);
+        let mut log = Log::new(place, appender, cursor, sidecar);
         if in_use {
             log.warning(Warning::InUse);
         }
-        log.tell_sidecar();
+        log.write_sidecar();
         Ok(Recorder::new(log, self.options.clone()))
     }
 

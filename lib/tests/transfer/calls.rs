@@ -16,7 +16,7 @@ fn calls(session: &Session) -> Vec<(String, Value)> {
     let messages = support::messages(session);
     let parts = messages.iter().flat_map(|message| &message.parts);
     let calls = parts.filter_map(|part| if let Part::Tool(call) = part { Some(call.as_ref()) } else { None });
-    let told = |call: &scrollback::model::ToolPart| {
+    let name_and_output = |call: &scrollback::model::ToolPart| {
         assert!(ids.insert(call.call_id.clone()) || session.dialect().name() == "claude-code", "{}", call.call_id);
         (call.name.clone(), call.output().cloned().unwrap_or_default())
     };

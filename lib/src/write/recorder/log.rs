@@ -7,9 +7,9 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::draft::{Batch, On, Piece};
+use super::cursor::Cursor;
+use super::lines::{Batch, On, Piece};
 use super::sidecar::Title;
-use super::start::Start;
 use super::{Durability, Saved};
 use crate::dialect::Dialect;
 use crate::dialect::writer::{Names, Writer};
@@ -56,7 +56,7 @@ pub(crate) enum Mode {
 pub(crate) struct Log {
     pub(crate) place: Place,
     pub(super) appender: Appender,
-    pub(crate) start: Start,
+    pub(crate) cursor: Cursor,
     /// The durability of all records, if the options set one.
     pub(crate) durability: Option<Durability>,
     /// The working directory and git branch at the last prompt.
@@ -83,10 +83,10 @@ struct Unsynced {
 }
 
 impl Log {
-    pub(crate) fn new(place: Place, appender: Appender, start: Start, sidecar_before: Option<Value>) -> Log {
+    pub(crate) fn new(place: Place, appender: Appender, cursor: Cursor, sidecar_before: Option<Value>) -> Log {
         let git_branch = match place.mode {
             Mode::Live => git::branch(&place.host.cwd),
-            Mode::Replay => start.tally.git_branch.clone(),
+            Mode::Replay => cursor.tally.git_branch.clone(),
         };
         let context = surroundings(&place.host, git_branch);
         let (writing, is_live) = (place.writing, place.mode == Mode::Live);
@@ -96,7 +96,7 @@ impl Log {
         Log {
             place,
             appender,
-            start,
+            cursor,
             durability: None,
             context,
             unsynced: Vec::new(),
@@ -152,7 +152,7 @@ impl Log {
             Some(_) => session.id(),
             None => SessionId((self.place.host.new_id)()),
         };
-        self.start = Start::at(&session, session.head(), &self.place, Path::new(&self.start.tally.project))?;
+        self.cursor = Cursor::at(&session, session.head(), &self.place, Path::new(&self.cursor.tally.project))?;
         Ok(())
     }
 
@@ -160,7 +160,7 @@ impl Log {
         self.check()?;
         let durability = self.durability.unwrap_or(durability);
         let at = self.clock();
-        let mut chain = self.start.chain.clone();
+        let mut chain = self.cursor.chain.clone();
         let mut batch = Batch { bytes: std::mem::take(&mut self.buffer), ..Batch::default() };
         let mut kind = Kind::Other;
         // A further line of a record does not move the head.
@@ -178,34 +178,34 @@ impl Log {
         let offset = self.appender.append(&batch.bytes)?;
         let warnings = self.appender.take_warnings();
         if warnings.contains(&Warning::Deleted) {
-            self.start.restart_file();
+            self.cursor.restart_file();
         }
         let (mut named, mut aside) = (None, None);
         for (from, names) in &batch.names {
             let place = || RecordId(format!("at-{}", offset + *from as u64));
             match names {
-                Names::Link(id) => named = Some(self.start.call(id, &self.place, kind)),
+                Names::Link(id) => named = Some(self.cursor.call(id, &self.place, kind)),
                 Names::Place => named = Some(place()),
                 Names::Aside(id) => aside = Some(id.clone()),
                 Names::Side => aside = Some(place()),
             }
         }
-        if let (Some(id), Some(tip)) = (&named, chain.tip.as_mut().filter(|_| is_new)) {
+        if let (Some(id), Some(tip)) = (&named, chain.parent.as_mut().filter(|_| is_new)) {
             tip.id = id.clone();
             if batch.answers {
-                chain.answered.clone_from(&chain.tip);
+                chain.last_answer.clone_from(&chain.parent);
             }
         }
         let id = named.or(aside).unwrap_or_else(|| RecordId((self.place.host.new_id)()));
         warnings.into_iter().for_each(|warning| self.warning(warning));
-        self.start.chain = chain;
-        self.start.at = Some(at);
-        self.start.tally.updated = Some(at);
-        self.start.tally.started.get_or_insert(at);
-        self.start.tally.is_open = true;
-        self.start.tally.messages += batch.messages;
+        self.cursor.chain = chain;
+        self.cursor.at = Some(at);
+        self.cursor.tally.updated = Some(at);
+        self.cursor.tally.started.get_or_insert(at);
+        self.cursor.tally.is_open = true;
+        self.cursor.tally.messages += batch.messages;
         for (id, body) in &batch.bodies {
-            self.start.learn(id, body);
+            self.cursor.learn(id, body);
             if let Body::Title(_) = body {
                 (self.title, self.sidecar_at) = (Title::Due, None);
             }
@@ -272,30 +272,30 @@ impl Log {
     /// Reads the current git branch and context.
     pub(crate) fn look_around(&mut self) {
         self.context = surroundings(&self.place.host, git::branch(&self.place.host.cwd));
-        self.start.tally.git_branch.clone_from(&self.context.git_branch);
+        self.cursor.tally.git_branch.clone_from(&self.context.git_branch);
     }
 
     /// The state of a recording that continues from a record of this log.
-    pub(crate) fn start_at(&self, record: &RecordId) -> Result<Start> {
+    pub(crate) fn cursor_at(&self, record: &RecordId) -> Result<Cursor> {
         let source = Source::file(self.place.dialect, self.path());
         let session = self.place.disk.read_session(&source, &ReadOptions::plain((self.place.host.now)()))?;
         let found = link_named(&session, record.as_str())?;
-        Start::at(&session, Some(found), &self.place, Path::new(&self.start.tally.project))
+        Cursor::at(&session, Some(found), &self.place, Path::new(&self.cursor.tally.project))
     }
 
     /// Ends the recording: makes everything safe and writes the sidecar.
     pub(crate) fn close(&mut self) -> Result<()> {
         let synced = if self.unsynced.is_empty() { self.check() } else { self.sync() };
         self.is_shared |= self.appender.is_written_behind();
-        self.start.tally.is_open = synced.is_err() || self.is_shared;
-        self.tell_sidecar();
+        self.cursor.tally.is_open = synced.is_err() || self.is_shared;
+        self.write_sidecar();
         synced
     }
 
     /// Makes everything in the file safe, though more is still to be written.
     pub(crate) fn pause(&mut self) -> Result<()> {
         let synced = if self.unsynced.is_empty() { self.check() } else { self.sync() };
-        self.tell_sidecar();
+        self.write_sidecar();
         synced
     }
 
@@ -303,7 +303,7 @@ impl Log {
     pub(super) fn clock(&self) -> Timestamp {
         let now = (self.place.host.now)();
         match self.place.mode {
-            Mode::Live => self.start.at.map_or(now, |last| now.max(last)),
+            Mode::Live => self.cursor.at.map_or(now, |last| now.max(last)),
             Mode::Replay => now,
         }
     }

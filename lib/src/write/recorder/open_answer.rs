@@ -5,11 +5,11 @@
 
 use serde_json::{Map, Value};
 
+use super::cursor::ParentRecord;
 use super::delta::put;
-use super::draft::{On, Piece};
 use super::ledger::Ledger;
+use super::lines::{On, Piece};
 use super::log::Log;
-use super::start::ParentRecord;
 use super::text_buffer::{TextBuffer, TextKind, Waiting};
 use super::{Delta, Durability, Saved};
 use crate::dialect::writer::{Fragment, WriteUnit};
@@ -132,11 +132,11 @@ impl OpenAnswer {
             self.wait(to);
             return Ok(true);
         }
-        let answer = to.log.start.chain.answer.clone();
+        let answer = to.log.cursor.chain.current_answer.clone();
         let body = Body::ToolResult(result.clone().into());
         let saved = to.log.write(vec![Piece::next(body)], Durability::Flush)?;
         // The next piece still belongs to this answer.
-        to.log.start.chain.answer = answer;
+        to.log.cursor.chain.current_answer = answer;
         to.ledger.settle(to.entry.into_iter().collect(), &saved, to.log.is_in_doubt());
         Ok(true)
     }
@@ -287,7 +287,7 @@ impl OpenAnswer {
         let fragment = |seq| joins.then_some(Fragment { seq, part: self.part });
         let (on, fragment) = match self.record.clone().filter(|_| joins) {
             Some(record) => (On::Append(record.clone()), fragment(record.lines)),
-            None => (On::ParentRecord, fragment(0)),
+            None => (On::Last, fragment(0)),
         };
         let about = self.about.clone();
         (content.todos, content.thinking, content.metadata) = (about.todos, about.thinking, about.metadata);
@@ -301,9 +301,9 @@ impl OpenAnswer {
         };
         self.about = Content::default();
         self.written_model = self.written_model.take().or_else(|| self.model.clone());
-        let chain = &to.log.start.chain;
-        let answered = chain.answered.clone().filter(|answered| answered.id == saved.id);
-        self.record = answered.or(self.record.take()).or_else(|| chain.tip.clone());
+        let chain = &to.log.cursor.chain;
+        let answered = chain.last_answer.clone().filter(|answered| answered.id == saved.id);
+        self.record = answered.or(self.record.take()).or_else(|| chain.parent.clone());
         self.settle(end, &saved, to);
         Ok(Wrote::Line)
     }

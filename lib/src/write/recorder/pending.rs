@@ -1,7 +1,7 @@
 //! What is not written yet: the turn of a format that writes only whole turns, and an answer that ends; and facts that are
 //! added to the message before.
 
-use super::draft::{On, Piece};
+use super::lines::{On, Piece};
 use super::open_answer::{OpenAnswer, Target};
 use super::turn::{More, Turn};
 use super::{Durability, Entry, Mode, Recorder, Saved, Warning};
@@ -193,7 +193,7 @@ impl Recorder {
             pending.entries.extend(entries);
             return Ok(());
         }
-        let answered = self.log.as_ref().and_then(|log| log.start.chain.answered.clone());
+        let answered = self.log.as_ref().and_then(|log| log.cursor.chain.last_answer.clone());
         let (Some(log), Some(answered)) = (&self.log, answered) else {
             return Err(Error::OutOfOrder("the model has not answered yet"));
         };
@@ -215,7 +215,8 @@ impl Recorder {
                 pending.entries.push(entry);
                 return Ok(());
             }
-            let parent = recorder.log.as_ref().filter(|log| log.joins()).and_then(|log| log.start.chain.tip.clone());
+            let parent =
+                recorder.log.as_ref().filter(|log| log.joins()).and_then(|log| log.cursor.chain.parent.clone());
             let piece = match parent.map(|parent| (message_of(parent.kind), parent)) {
                 Some((Some(message), parent)) => {
                     let fragment = Some(Fragment { seq: parent.lines, part: parent.lines });

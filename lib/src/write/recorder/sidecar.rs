@@ -28,12 +28,12 @@ pub(super) enum Title {
 
 impl Log {
     /// Writes the sidecar. It is derived from the log, so a failure is only a warning.
-    pub(crate) fn tell_sidecar(&mut self) {
+    pub(crate) fn write_sidecar(&mut self) {
         if self.place.sidecar.is_none() {
             return;
         }
         self.sidecar_at = Some((self.place.host.now)());
-        let mut tally = self.start.tally.clone();
+        let mut tally = self.cursor.tally.clone();
         tally.size_bytes = self.appender.len().unwrap_or_default();
         let (dialect, is_told, before) = (self.place.dialect, self.title == Title::Written, &mut self.sidecar_before);
         let told = self.appender.check_inside().and_then(|()| {
@@ -53,7 +53,7 @@ impl Log {
     pub(super) fn write_sidecar_if_due(&mut self, at: Timestamp) {
         let is_due = |last: Timestamp| at.as_millisecond().saturating_sub(last.as_millisecond()) >= SIDECAR_EVERY_MS;
         if self.sidecar_at.is_none_or(is_due) {
-            self.tell_sidecar();
+            self.write_sidecar();
         }
     }
 }

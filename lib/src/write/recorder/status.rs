@@ -49,17 +49,17 @@ impl Recorder {
     /// Whether the newest record is more than so many minutes old.
     pub fn is_idle_for(&self, minutes: u32) -> bool {
         let limit = jiff::SignedDuration::from_mins(i64::from(minutes));
-        let last = self.log.as_ref().and_then(|log| log.start.at);
+        let last = self.log.as_ref().and_then(|log| log.cursor.at);
         last.is_some_and(|last| self.now().duration_since(last) > limit)
     }
 
     /// The record that is the parent of the next one.
     pub fn head(&self) -> Option<&RecordId> {
-        self.log.as_ref().and_then(|log| log.start.chain.tip.as_ref()).map(|tip| &tip.id)
+        self.log.as_ref().and_then(|log| log.cursor.chain.parent.as_ref()).map(|tip| &tip.id)
     }
 
     pub(crate) fn tip(&self) -> Option<&ParentRecord> {
-        self.log.as_ref().and_then(|log| log.start.chain.tip.as_ref())
+        self.log.as_ref().and_then(|log| log.cursor.chain.parent.as_ref())
     }
 
     /// Reads the session as it is on disk, without what is pending.
@@ -93,12 +93,12 @@ impl Recorder {
 
     /// The task list at the head.
     pub fn standing_todos(&self) -> Option<&[Todo]> {
-        self.log.as_ref().and_then(|log| log.start.todos.as_deref())
+        self.log.as_ref().and_then(|log| log.cursor.todos.as_deref())
     }
 
     /// The thinking mode at the head.
     pub fn standing_thinking(&self) -> Option<&Thinking> {
-        self.log.as_ref().and_then(|log| log.start.thinking.as_ref())
+        self.log.as_ref().and_then(|log| log.cursor.thinking.as_ref())
     }
 
     /// Whether a streamed answer is not complete.

@@ -20,7 +20,7 @@ use crate::model::message::{Part, ToolPart, ToolState};
 use crate::model::record::{Content, RecordId, SessionId};
 use crate::session::Session;
 use crate::session::read::open::ReadOptions;
-use crate::write::recorder::{Log, Start};
+use crate::write::recorder::{Cursor, Log};
 use crate::write::store::{NewSession, Store};
 
 const STORE: &str = "/home/store";
@@ -92,10 +92,10 @@ impl Machine {
         let (session, log) = (self.session(), self.log());
         let path = Path::new(&log);
         let place = store.place(session.id(), path);
-        let start = Start::at(&session, session.head(), &place, Path::new(PROJECT))?;
+        let cursor = Cursor::at(&session, session.head(), &place, Path::new(PROJECT))?;
         let appender = Appender::open(Arc::new(self.sim.clone()), path, Vec::new())?;
-        let mut log = Log::new(place, appender, start, None);
-        log.tell_sidecar();
+        let mut log = Log::new(place, appender, cursor, None);
+        log.write_sidecar();
         Ok(Recorder::new(log, self.options.clone()))
     }
 }

@@ -16,7 +16,7 @@ use crate::model::record::SessionId;
 use crate::session::Session;
 use crate::transfer::convert::pairing::Pairing;
 use crate::transfer::convert::replay_host::{ReplayHost, derived_id};
-use crate::write::recorder::{Durability, Log, Mode, Options, Place, Recorder, Start};
+use crate::write::recorder::{Cursor, Durability, Log, Mode, Options, Place, Recorder};
 use crate::write::store::{NewSession, Store};
 
 impl<'s> Replay<'s> {
@@ -38,10 +38,10 @@ impl<'s> Replay<'s> {
         }
         let header = store.bytes(&(store.writing.header)(&beginning));
         let (host, place) = replay_place(store, id, session.started(), file);
-        let mut start = Start::fresh(&place, &project::of(&store.host.cwd));
-        start.tally.git_branch = session.git_branch().map(str::to_owned);
+        let mut cursor = Cursor::fresh(&place, &project::of(&store.host.cwd));
+        cursor.tally.git_branch = session.git_branch().map(str::to_owned);
         let appender = Appender::create(store.disk.clone(), file, header)?;
-        Ok(Replay::over(session, host, Log::new(place, appender, start, None)))
+        Ok(Replay::over(session, host, Log::new(place, appender, cursor, None)))
     }
 
     /// Continues a file of these bytes, as a recorder that resumes it does.
@@ -55,11 +55,11 @@ impl<'s> Replay<'s> {
         let log = store.disk.create(file).at(file)?;
         write_all(&*log, bytes, file)?;
         let (host, place) = replay_place(store, id, before.updated(), file);
-        let mut start = Start::at(before, before.head(), &place, &project::of(&store.host.cwd))?;
-        start.tally.git_branch = session.git_branch().or(before.git_branch()).map(str::to_owned);
+        let mut cursor = Cursor::at(before, before.head(), &place, &project::of(&store.host.cwd))?;
+        cursor.tally.git_branch = session.git_branch().or(before.git_branch()).map(str::to_owned);
         let appender = Appender::open(store.disk.clone(), file, Vec::new())?;
         host.know(before.records().map(|record| record.id().into_owned()));
-        Ok(Replay::over(session, host, Log::new(place, appender, start, None)))
+        Ok(Replay::over(session, host, Log::new(place, appender, cursor, None)))
     }
 
     fn over(session: &'s Session, host: ReplayHost, log: Log) -> Replay<'s> {

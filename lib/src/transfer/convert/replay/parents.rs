@@ -18,7 +18,7 @@ impl<'s> Replay<'s> {
             .last_of_conversation
             .as_ref()
             .is_some_and(|last| tip.as_ref().is_none_or(|tip| tip.id != *last));
-        self.recorder.go_on_from(tip, is_sidechain, leads && is_of_conversation);
+        self.recorder.set_parent(tip, is_sidechain, leads && is_of_conversation);
     }
 
     /// Whether a record is in a sidechain of the new file, too.

@@ -13,7 +13,7 @@ use crate::model::record::{Kind, RecordId, SessionId, Title};
 use crate::session::read::open::ReadOptions;
 use crate::session::{RecordRef, Session};
 use crate::transfer::convert::original::Original;
-use crate::write::recorder::{ParentRecord, RECORDS_ASKED_FOR_CALLS};
+use crate::write::recorder::{CALL_SEARCH_RECORDS, ParentRecord};
 use crate::write::store::Store;
 
 /// Writes the original's bytes, and replays what was added to the converted session since.
@@ -35,7 +35,7 @@ pub(in crate::transfer::convert) fn restore(
     replay.out.restored = by_id.keys().map(|id| id.clone().into_owned()).collect();
     replay.out.keeps_title = session.title() == was.title();
     let mut last = None;
-    let asked_for_calls = older.len().saturating_sub(RECORDS_ASKED_FOR_CALLS);
+    let asked_for_calls = older.len().saturating_sub(CALL_SEARCH_RECORDS);
     for (at, record) in older.into_iter().enumerate() {
         replay.pairing.know(record);
         if original.is_added_to_later(record) {

@@ -196,9 +196,9 @@ fn what_is_added_where_a_branch_begins_leaves_the_other_branch_as_it_is() {
     let session = machine.session();
     let (store, log) = (machine.store(), machine.log());
     let place = store.place(session.id(), Path::new(&log));
-    let start = Start::at(&session, session.find(first.as_str()).ok(), &place, Path::new(PROJECT)).unwrap();
+    let cursor = Cursor::at(&session, session.find(first.as_str()).ok(), &place, Path::new(PROJECT)).unwrap();
     let appender = Appender::open(Arc::new(machine.sim.clone()), Path::new(&log), Vec::new()).unwrap();
-    let mut recorder = Recorder::new(Log::new(place, appender, start, None), Options::usual());
+    let mut recorder = Recorder::new(Log::new(place, appender, cursor, None), Options::usual());
     recorder.todos(Vec::new()).unwrap();
     let session = machine.session();
     assert_eq!(session.heads().count(), 2);
@@ -306,7 +306,7 @@ fn a_restore_is_a_child_of_the_record_to_continue_from() {
     let todos = vec![Todo::pending("look")];
     let restore = Restore { target: Some(head.clone()), todos: Some(todos.clone()), ..Restore::default() };
     let back = recorder.restore(&first, restore.clone()).unwrap().id().unwrap().clone();
-    assert_eq!(recorder.log.as_ref().unwrap().start.todos, Some(todos));
+    assert_eq!(recorder.log.as_ref().unwrap().cursor.todos, Some(todos));
     let next = recorder.user("again").unwrap().id().unwrap().clone();
     // Only files: the conversation stays where it is.
     let files_only = recorder.restore(&next, restore.clone()).unwrap().id().unwrap().clone();

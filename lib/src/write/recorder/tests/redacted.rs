@@ -8,7 +8,7 @@ use super::again::{answer_of, text_of};
 use super::bodies;
 use super::*;
 use crate::redact::{Redactor, Rule};
-use crate::write::recorder::draft::call_ids;
+use crate::write::recorder::lines::call_ids;
 use std::borrow::Cow;
 
 /// Every string that was looked at ends in it.

@@ -21,7 +21,7 @@ fn the_sidecar_counts_what_a_reader_counts() {
     // The same answer's cost again, by a process that did not give the answer.
     again.usage(usage).unwrap();
     let counted = |recorder: &Recorder| {
-        let tally = &recorder.log.as_ref().unwrap().start.tally;
+        let tally = &recorder.log.as_ref().unwrap().cursor.tally;
         (tally.messages, tally.usage)
     };
     assert_eq!(counted(&again), counted(&recorder));
@@ -44,7 +44,7 @@ fn the_sidecar_counts_what_a_reader_counts() {
 
 #[test]
 fn a_session_is_open_from_each_write_to_a_good_close() {
-    let state = |recorder: &Recorder| recorder.log.as_ref().unwrap().start.tally.is_open;
+    let state = |recorder: &Recorder| recorder.log.as_ref().unwrap().cursor.tally.is_open;
     let machine = Machine::new(&Native, 0);
     let mut recorder = machine.start().unwrap();
     recorder.system("noticed").unwrap();

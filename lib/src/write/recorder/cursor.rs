@@ -17,13 +17,13 @@ use crate::session::{RecordRef, Session};
 use crate::view::history::standing;
 
 /// How many records before the head are searched for calls without results; few turns are longer.
-pub(crate) const RECORDS_ASKED_FOR_CALLS: usize = 100;
+pub(crate) const CALL_SEARCH_RECORDS: usize = 100;
 
 /// How much of a prompt is repeated in the sidecar.
 const PROMPT_CHARS: usize = 100;
 
 /// The parent of the next record, and the state of the session there.
-pub(crate) struct Start {
+pub(crate) struct Cursor {
     pub(crate) chain: Chain,
     /// The names of called tools, by call.
     pub(crate) calls: HashMap<String, String>,
@@ -42,24 +42,26 @@ pub(crate) struct Start {
 #[derive(Clone, Default)]
 pub(crate) struct Chain {
     /// The parent of the next record.
-    pub(crate) tip: Option<ParentRecord>,
+    pub(crate) parent: Option<ParentRecord>,
     /// The parent is not the head: the next record starts a branch.
-    pub(crate) branches: bool,
+    pub(crate) starts_branch: bool,
     /// The first record of the current answer.
-    pub(crate) answer: Option<RecordId>,
+    pub(crate) current_answer: Option<RecordId>,
     /// The last record that was an answer.
-    pub(crate) answered: Option<ParentRecord>,
+    pub(crate) last_answer: Option<ParentRecord>,
     /// New records belong to a sidechain.
-    pub(crate) sidechain: bool,
+    pub(crate) is_sidechain: bool,
     /// The id of the last line in the file, if it has one.
-    pub(crate) last: Option<RecordId>,
+    pub(crate) last_line: Option<RecordId>,
 }
 
 impl Chain {
     /// Ends the current answer if a record of this kind follows it.
-    pub(crate) fn pass(&mut self, kind: Kind) {
+    pub(crate) fn end_answer_before(&mut self, kind: Kind) {
         match kind {
-            Kind::User | Kind::ToolResult | Kind::Compaction | Kind::Rewind | Kind::Restore => self.answer = None,
+            Kind::User | Kind::ToolResult | Kind::Compaction | Kind::Rewind | Kind::Restore => {
+                self.current_answer = None
+            }
             Kind::Assistant
             | Kind::Attachment
             | Kind::System
@@ -92,10 +94,10 @@ impl ParentRecord {
     }
 }
 
-impl Start {
+impl Cursor {
     /// The cursor of a new session.
-    pub(crate) fn fresh(place: &Place, project: &Path) -> Start {
-        Start {
+    pub(crate) fn fresh(place: &Place, project: &Path) -> Cursor {
+        Cursor {
             chain: Chain::default(),
             calls: HashMap::new(),
             todos: None,
@@ -108,41 +110,41 @@ impl Start {
     }
 
     /// The cursor at a record of an existing session.
-    pub(crate) fn at(session: &Session, head: Option<RecordRef<'_>>, place: &Place, project: &Path) -> Result<Start> {
-        let mut start = Start::fresh(place, project);
-        start.at = session.updated();
-        start.count(session)?;
+    pub(crate) fn at(session: &Session, head: Option<RecordRef<'_>>, place: &Place, project: &Path) -> Result<Cursor> {
+        let mut cursor = Cursor::fresh(place, project);
+        cursor.at = session.updated();
+        cursor.count(session)?;
         if place.dialect.traits().repeated_id == RepeatedId::Distinct {
             let prompts = session.records().filter(|record| record.kind() == Kind::User);
-            prompts.for_each(|prompt| *start.names.entry(RecordId::from(prompt.written_id())).or_default() += 1);
+            prompts.for_each(|prompt| *cursor.names.entry(RecordId::from(prompt.written_id())).or_default() += 1);
         }
-        start.chain.last = session.records().next_back().map(|record| RecordId(record.id().into_owned()));
-        let Some(head) = head else { return Ok(start) };
+        cursor.chain.last_line = session.records().next_back().map(|record| RecordId(record.id().into_owned()));
+        let Some(head) = head else { return Ok(cursor) };
         let branch = session.branch(head);
-        (start.todos, start.thinking) = standing(&branch)?;
-        start.chain.tip = Some(ParentRecord::of(head)?);
-        start.chain.branches = session.head() != Some(head);
-        start.chain.sidechain = head.is_sidechain();
-        for record in branch.records.iter().rev().take(RECORDS_ASKED_FOR_CALLS) {
+        (cursor.todos, cursor.thinking) = standing(&branch)?;
+        cursor.chain.parent = Some(ParentRecord::of(head)?);
+        cursor.chain.starts_branch = session.head() != Some(head);
+        cursor.chain.is_sidechain = head.is_sidechain();
+        for record in branch.records.iter().rev().take(CALL_SEARCH_RECORDS) {
             if record.kind() == Kind::Assistant {
                 let body = record.body()?;
-                if start.chain.answered.is_none() {
+                if cursor.chain.last_answer.is_none() {
                     let tip = ParentRecord::of(*record)?;
-                    start.costed = Some((tip.id.clone(), session.usage_without(*record)));
-                    start.chain.answered = Some(tip);
+                    cursor.costed = Some((tip.id.clone(), session.usage_without(*record)));
+                    cursor.chain.last_answer = Some(tip);
                 }
                 if let Some(content) = body.content() {
-                    start.expect_results(content);
+                    cursor.expect_results(content);
                 }
             }
         }
-        Ok(start)
+        Ok(cursor)
     }
 
     /// Moves to another record of the same session, with the state there.
-    pub(crate) fn stand(&mut self, there: Start) {
+    pub(crate) fn move_to(&mut self, there: Cursor) {
         (self.calls, self.todos, self.thinking) = (there.calls, there.todos, there.thinking);
-        self.chain.answered = there.chain.answered;
+        self.chain.last_answer = there.chain.last_answer;
         (self.tally.usage, self.costed) = (there.tally.usage, there.costed);
     }
 

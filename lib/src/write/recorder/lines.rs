@@ -3,8 +3,8 @@
 use hashbrown::HashMap;
 use jiff::Timestamp;
 
+use super::cursor::{Chain, ParentRecord};
 use super::log::{Log, Mode, Place};
-use super::start::{Chain, ParentRecord};
 use crate::dialect::writer::{Fragment, Line, Names, NewRecord, Response};
 use crate::model::error::{Error, Result};
 use crate::model::loss::{Loss, LossKind, Losses, Lost};
@@ -25,9 +25,9 @@ pub(crate) struct Piece {
 #[derive(Clone)]
 pub(crate) enum On {
     /// The last record.
-    ParentRecord,
+    Last,
     /// The last record, and the piece starts another answer of the model.
-    TipAnew,
+    LastAsNewAnswer,
     /// Any record.
     Record(RecordId),
     /// None: the piece is a further line of this record.
@@ -37,13 +37,13 @@ pub(crate) enum On {
 impl Piece {
     /// A whole record after the last one.
     pub(crate) fn next(body: Body) -> Piece {
-        Piece { body, on: On::ParentRecord, fragment: None, responses: Vec::new() }
+        Piece { body, on: On::Last, fragment: None, responses: Vec::new() }
     }
 
     /// The blocks of one answer or of its results, after the last record.
     pub(crate) fn step(mut blocks: Vec<Body>) -> impl Iterator<Item = Piece> {
         let rest = blocks.split_off(blocks.len().min(1));
-        let first = blocks.into_iter().map(|body| Piece { on: On::TipAnew, ..Piece::next(body) });
+        let first = blocks.into_iter().map(|body| Piece { on: On::LastAsNewAnswer, ..Piece::next(body) });
         first.chain(rest.into_iter().map(Piece::next))
     }
 }
@@ -68,48 +68,51 @@ impl Log {
     pub(super) fn draft(&self, piece: Piece, at: Timestamp, chain: &mut Chain, batch: &mut Batch) -> Result<()> {
         let Piece { mut body, on, fragment, responses } = piece;
         let has_context = body.content().is_some_and(|content| content.context != Context::default());
-        self.fill_in(&mut body, &self.start.calls);
+        self.fill_in(&mut body, &self.cursor.calls);
         let kind = body.kind();
-        let tip_before = chain.tip.as_ref().map(|tip| tip.id.clone());
+        let tip_before = chain.parent.as_ref().map(|tip| tip.id.clone());
         let (id, parent) = match &on {
-            On::ParentRecord | On::TipAnew => (RecordId((self.place.host.new_id)()), tip_before.clone()),
+            On::Last | On::LastAsNewAnswer => (RecordId((self.place.host.new_id)()), tip_before.clone()),
             On::Record(parent) => (RecordId((self.place.host.new_id)()), Some(parent.clone())),
             On::Append(record) => (record.id.clone(), record.parent.clone()),
         };
-        if kind == Kind::Assistant && matches!(on, On::TipAnew) {
-            chain.answer = None;
+        if kind == Kind::Assistant && matches!(on, On::LastAsNewAnswer) {
+            chain.current_answer = None;
         }
         if kind == Kind::Assistant && !matches!(on, On::Append(_)) && fragment.is_none_or(|piece| piece.seq == 0) {
-            chain.answer.get_or_insert_with(|| id.clone());
+            chain.current_answer.get_or_insert_with(|| id.clone());
         }
-        let branches = chain.branches || matches!(&on, On::Record(to) if tip_before.as_ref() != Some(to));
+        let branches = chain.starts_branch || matches!(&on, On::Record(to) if tip_before.as_ref() != Some(to));
         let Place { session, writing, host, forked_from, .. } = &self.place;
         let mut written = (writing.lines)(&NewRecord {
             session,
             id: &id,
             parent: parent.as_ref(),
-            answer: chain.answer.as_ref().unwrap_or(&id),
+            answer: chain.current_answer.as_ref().unwrap_or(&id),
             at,
             version: &host.version,
             body: &body,
             responses: &responses,
             context: &self.context,
             branches,
-            sidechain: chain.sidechain,
+            sidechain: chain.is_sidechain,
             fragment,
             forked_from: forked_from.as_ref().map(|(session, record)| (session, record)),
-            last: chain.last.as_ref(),
-            model_before: self.start.tally.model.as_deref().filter(|_| self.place.mode == Mode::Live),
+            last: chain.last_line.as_ref(),
+            model_before: self.cursor.tally.model.as_deref().filter(|_| self.place.mode == Mode::Live),
             new_id: &*host.new_id,
         });
         if let Some(line) = written.lines.last() {
-            chain.last = match &line.names {
+            chain.last_line = match &line.names {
                 Names::Link(id) | Names::Aside(id) => Some(id.clone()),
                 Names::Place | Names::Side => None,
             };
         }
         if let Some(redactor) = &self.place.redactor {
-            let ids = [Some(&id), parent.as_ref(), chain.answer.as_ref()].into_iter().flatten().map(RecordId::as_str);
+            let ids = [Some(&id), parent.as_ref(), chain.current_answer.as_ref()]
+                .into_iter()
+                .flatten()
+                .map(RecordId::as_str);
             let ids: Vec<String> = ids.chain([session.as_str()]).chain(call_ids(&body)).map(str::to_owned).collect();
             written.lines.iter_mut().for_each(|line| redactor.scrub_json(&mut line.value, &ids));
         }
@@ -128,14 +131,14 @@ impl Log {
         }
         let is_missed = |loss: &Loss| has_context || !matches!(loss.what, Lost::Environment | Lost::Platform);
         batch.losses.extend(written.losses.into_iter().filter(is_missed));
-        chain.branches = branches && !is_link;
+        chain.starts_branch = branches && !is_link;
         if !is_link {
             // A rewind that the format cannot store takes effect with the next record.
             if let (Body::Rewind(_), On::Record(to)) = (&body, on) {
-                chain.tip = Some(ParentRecord { id: to, parent: None, kind: Kind::Other, lines: 1 });
+                chain.parent = Some(ParentRecord { id: to, parent: None, kind: Kind::Other, lines: 1 });
             }
         } else if let On::Append(_) = on {
-            for known in chain.tip.iter_mut().chain(&mut chain.answered).filter(|known| known.id == id) {
+            for known in chain.parent.iter_mut().chain(&mut chain.last_answer).filter(|known| known.id == id) {
                 known.lines += lines;
             }
         } else {
@@ -144,15 +147,15 @@ impl Log {
                 Names::Place | Names::Aside(_) | Names::Side => None,
             });
             let link = link
-                .or_else(|| chain.tip.as_ref().map(|tip| tip.id.clone()))
+                .or_else(|| chain.parent.as_ref().map(|tip| tip.id.clone()))
                 .unwrap_or_else(|| RecordId(String::new()));
-            chain.tip = Some(ParentRecord { id: link, parent, kind, lines });
+            chain.parent = Some(ParentRecord { id: link, parent, kind, lines });
             batch.answers = kind == Kind::Assistant;
             if batch.answers {
-                chain.answered.clone_from(&chain.tip);
+                chain.last_answer.clone_from(&chain.parent);
             }
         }
-        chain.pass(kind);
+        chain.end_answer_before(kind);
         batch.bodies.push((id, body));
         Ok(())
     }
