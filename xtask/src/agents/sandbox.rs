@@ -67,8 +67,8 @@ impl Sandbox<'_> {
         let ids = printed.lines().filter_map(|line| line.split_once("\"id\":\"")?.1.split_once('"'));
         self.ids = ids.map(|(id, _)| id.to_owned()).collect();
         fs::write(self.place.join("printed.txt"), printed)?;
-        // Files written within one tick of the clock cannot be ordered by time.
-        std::thread::sleep(std::time::Duration::from_millis(20));
+        // Codex orders sessions by the second in their file names.
+        std::thread::sleep(std::time::Duration::from_millis(1_100));
         Ok(())
     }
 
