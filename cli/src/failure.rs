@@ -97,6 +97,7 @@ impl From<scrollback::model::Error> for Failure {
                 _ => "check the path",
             },
             Error::NotAFile(_) => "pipe it instead: `… | scrollback show -`",
+            Error::ForeignTrash(_) => "restore it by hand, if you trust it",
             Error::Changed(_) => "another program rewrote it; run the command again",
             Error::NoSessions(_) => {
                 "it needs a table `agents` with the columns id, prompt, status and model; see docs/dialects/ai-sdk.md"
@@ -166,6 +167,7 @@ pub(crate) fn kind_of(error: &scrollback::model::Error) -> FailureKind {
         | Error::Exists(_) => FailureKind::Usage,
         Error::Io { .. }
         | Error::NotAFile(_)
+        | Error::ForeignTrash(_)
         | Error::Changed(_)
         | Error::NoSessions(_)
         | Error::SeveralSessions { .. }

@@ -1,11 +1,42 @@
-//! AI agents' session histories on disk: read any dialect, record crash-safe, branch, convert.
+//! The session histories of AI agents on disk: read any agent's, record your own so that no crash loses it, branch, convert.
 //!
-//! To read: a [`Source`] opens as a [`Session`], whose branches a [`view::Conversation`] turns into [`Message`]s.
-//! To record: a [`Store`] gives a [`Recorder`], and every call that returns is on disk.
-//! To go on: [`History`] is what to send to a model next, in the words of its API ([`View`]).
+//! ```
+//! use scrollback::{Conversation, Store, View};
+//! use serde_json::json;
 //!
-//! The modules are the rooms of the library, in the order in which they build on one another. The library prints nothing and
-//! reads neither the environment nor the clock: it is handed a [`Home`] and a [`Host`].
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let root = folder.path();
+//! let store = Store::native(root)?; // record
+//! let mut session = store.create("/home/ada/tides")?;
+//! session.user("When is high water?")?;
+//! let mut answer = session.answer("model-1")?;
+//! answer.text("Let me look.")?;
+//! let call = answer.tool_call("read_file", json!({"path": "tides.txt"}))?;
+//! answer.finish(None)?;
+//! session.tool_result(&call, Ok(json!("04:12")))?;
+//! let messages = session.history(View::Anthropic)?; // what to send next
+//! session.assistant("At 04:12.")?;
+//! session.close()?;
+//!
+//! for row in store.list(None).rows { // read
+//!     let session = store.load(row.id.as_str())?;
+//!     let branch = session.branch(session.head().ok_or("it is empty")?);
+//!     let conversation = Conversation::new(&branch);
+//!     for message in conversation.messages(0..conversation.len()) {
+//!         println!("{}", json!(message?));
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A *session* is a tree of *records*, each with its parent; a *branch* is the path from a root to a *head*. People see a branch
+//! as *messages*, a model as a [`History`]. A *dialect* is the format of one agent; [`dialect::all`] lists them. A *turn* is a
+//! prompt with everything up to the next one; a *compaction* is a summary that replaces earlier turns for the model.
+//!
+//! [`Recorder`] says what is on disk when, and what to do when a call fails. The library prints nothing and reads neither the
+//! environment nor the clock by itself: it is given a [`Home`] and a [`Host`]; [`Host::system`] is this machine.
 
 // Bodies for properties are written once, for the tests in this crate and for those beside it.
 #[cfg(test)]
@@ -20,19 +51,21 @@ pub(crate) mod disk;
 pub mod write;
 pub mod transfer;
 
+#[doc(inline)]
 pub use dialect::Dialect;
-pub use model::error::{Error, Result};
-pub use model::home::Home;
-pub use model::host::Host;
-pub use model::issue::{Issue, Severity};
-pub use model::message::{Message, Part, Role, ToolPart, ToolState};
-pub use model::record::{Body, Content, Kind, Outcome, RecordId, SessionId, Thinking, Title, Todo, ToolResult, Usage};
-pub use session::read::open::ReadOptions;
-pub use session::read::source::Source;
-pub use session::{RecordRef, Session};
+#[doc(inline)]
+pub use model::{
+    Body, Content, Error, Home, Host, Issue, Kind, Message, Outcome, Part, RecordId, Result, Role, SessionId, Severity,
+    Thinking, Title, Todo, ToolPart, ToolResult, ToolState, Usage, project,
+};
+#[doc(inline)]
+pub use session::{ReadOptions, RecordRef, Session, Source};
+#[doc(inline)]
 pub use view::history::{History, View};
-pub use write::recorder::{Answer, Delta, Durability, Entry, Recorder};
-pub use write::store::{Policy, Store};
+#[doc(inline)]
+pub use view::{Conversation, SessionRow};
+#[doc(inline)]
+pub use write::{Answer, Delta, Durability, Entry, NewSession, Options, Policy, Recorder, Saved, Store, Warning};
 
 #[doc(hidden)]
 pub mod fuzzing;

@@ -6,7 +6,6 @@ mod ingest;
 pub(crate) mod input;
 mod sse;
 
-use std::collections::VecDeque;
 use std::process::ExitCode;
 
 use scrollback::model::Error;
@@ -35,7 +34,7 @@ pub(crate) struct Recording {
     /// The server-sent event that is incomplete.
     events: Events,
     /// Ops that frame the first answer and came before any content.
-    early: VecDeque<Op>,
+    early: Vec<Op>,
     /// Lines whose content is recorded with a later line.
     waiting: Vec<Line>,
     acks: Acks,
@@ -55,7 +54,7 @@ impl Recording {
             is_new: false,
             ingest,
             events: Events::default(),
-            early: VecDeque::new(),
+            early: Vec::new(),
             waiting: Vec::new(),
             acks: Acks::default(),
             has_failed: false,
@@ -155,9 +154,8 @@ impl Recording {
 
     fn apply(&mut self, ops: Vec<Op>, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
-        while let Some(op) = self.early.front() {
+        for op in &self.early {
             line.add(&self.ingest.apply(op, recorder)?);
-            self.early.pop_front();
         }
         for op in ops {
             line.add(&self.ingest.apply(&op, recorder)?);
@@ -172,6 +170,8 @@ impl Recording {
                 }
             }
         }
+        // If the line fails, its session may be discarded, and the next one needs them again.
+        self.early.clear();
         Ok(())
     }
 
@@ -209,7 +209,7 @@ impl Recording {
     /// Records the title; after an I/O error it is tried again with the next line.
     fn set_title(&mut self, ctx: &mut Ctx) {
         let (Some(title), Some(recorder)) = (&self.title, &mut self.recorder) else { return };
-        match recorder.title(title.as_str()) {
+        match recorder.retry(|to| to.title(title.as_str())) {
             Ok(_) => self.title = None,
             Err(error) if is_io(&error) => {}
             Err(error) => {

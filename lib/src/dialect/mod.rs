@@ -1,5 +1,15 @@
 //! What each agent writes: where its sessions are stored and what its records mean.
 //!
+//! | name | agent | root of a store | branches | an answer is written |
+//! | --- | --- | --- | --- | --- |
+//! | `native` | scrollback, Sage Agent | `$XDG_DATA_HOME/scrollback`, `~/.sage` | yes | piece by piece |
+//! | `claude-code` | Claude Code | `~/.claude` | yes | part by part |
+//! | `codex` | Codex | `~/.codex` | no | part by part |
+//! | `qwen-code` | Qwen Code | `~/.qwen` | yes | part by part |
+//! | `fluux` | Fluux Agent | `data/memory` of the agent | no | turn by turn |
+//! | `sage-el` | sage for Emacs | `~/.emacs.d/sage` | no | turn by turn |
+//! | `ai-sdk` | AI SDK | the folder with `chats/` | no | turn by turn |
+//!
 //! A dialect states facts. It opens no file, walks no folder, keeps no state and prints nothing: the reader
 //! ([`crate::session`]) does that once for all dialects.
 
@@ -180,7 +190,7 @@ pub fn all() -> &'static [&'static dyn Dialect] {
     &[&Native, &ClaudeCode, &Codex, &QwenCode, &Fluux, &SageEl, &AiSdk]
 }
 
-/// The dialect with this name.
+/// The dialect with this name; the names are in the table above.
 pub fn named(name: &str) -> Option<&'static dyn Dialect> {
     all().iter().copied().chain([&Unknown as &dyn Dialect]).find(|dialect| dialect.name() == name)
 }

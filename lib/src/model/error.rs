@@ -59,7 +59,12 @@ pub enum Error {
         count: usize,
         /// Why `sync` failed.
         source: Arc<io::Error>,
+        /// Whether the record of the failed call is among them. If not, reopen the recorder and make the call again.
+        is_recorded: bool,
     },
+    /// A removed session in the trash of a store that it does not belong to.
+    #[error("{}: the session is not one of this store", .0.display())]
+    ForeignTrash(PathBuf),
     /// scrollback reads this dialect and does not write it.
     #[error("{0} sessions are read-only")]
     ReadOnly(&'static str),

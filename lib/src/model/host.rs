@@ -1,9 +1,11 @@
 //! What the library does not read by itself: the clock, new ids, and where it runs. [`Host::system`] is the only place that does.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
+
+use crate::model::error::{At, Result};
 
 /// The surroundings of a recorder.
 ///
@@ -29,12 +31,12 @@ pub struct Host {
 
 impl Host {
     /// The machine that this runs on; `version` is the agent's own.
-    pub fn system(version: &str) -> std::io::Result<Host> {
+    pub fn system(version: &str) -> Result<Host> {
         Ok(Host {
             now: Arc::new(Timestamp::now),
             // Random from the first digit on, so that a short prefix is unique; and Qwen Code accepts no version above 5.
             new_id: Arc::new(|| uuid::Uuid::new_v4().to_string()),
-            cwd: std::env::current_dir()?,
+            cwd: std::env::current_dir().at(Path::new("."))?,
             platform: std::env::consts::OS.to_owned(),
             version: version.to_owned(),
         })

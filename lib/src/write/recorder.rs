@@ -1,8 +1,8 @@
 //! The recorder: what an agent says and does is on disk when the call returns. One for each session; [`crate::write::store::Store`]
 //! opens it.
 //!
-//! A failed call leaves the file and the recorder as they were, so that the caller can try again or tell its user; only after a
-//! failed `sync` ([`Error::Unsaved`]) the recorder keeps the records itself until [`Recorder::reopen`] has saved them.
+//! Nothing of a failed call is recorded, so that the caller can try again or tell its user; only after a failed `sync`
+//! ([`Error::Unsaved`]) the recorder keeps the records itself until [`Recorder::reopen`] has saved them.
 
 mod answer;
 mod blocks;
@@ -46,6 +46,15 @@ pub use turn::steps;
 use turn::take_result;
 
 /// Records one session.
+///
+/// **What is on disk**: each call that records something returns an [`Entry`], and everything up to [`Recorder::saved_through`]
+/// is on disk. Some formats write an answer when its part, the answer or the turn is complete; until then its entries are
+/// pending, and [`Recorder::close`] writes them. A recorder that is dropped writes nothing more, as in a crash.
+///
+/// **When a call fails**, nothing of it is recorded and it has no entry; make it again. It may have completed the answer or the
+/// turn before it. The one exception is [`Error::Unsaved`]: a `sync` failed, and every call that writes fails until
+/// [`Recorder::reopen`] succeeds; its field `is_recorded` says whether the record of this call is in the file.
+/// [`Recorder::retry`] does what is needed.
 ///
 /// ```
 /// use scrollback::{Store, Usage, View};
@@ -123,7 +132,7 @@ impl Recorder {
         self.record(Body::User(content.into()))
     }
 
-    /// Starts an answer that is recorded as it is streamed.
+    /// Starts an answer that is recorded as it is streamed; [`Recorder::assistant`] records one that is complete.
     pub fn answer(&mut self, model: impl Into<String>) -> Result<Answer<'_>> {
         self.end_answer()?;
         self.delta(Delta::Model(model.into()))?;
@@ -188,7 +197,7 @@ impl Recorder {
         self.add_to_message(Content { thinking: Some(thinking), ..Content::default() })
     }
 
-    /// Continues from an earlier record; what came after it stays as a branch.
+    /// Continues from an earlier record, which becomes the parent of the next one; what came after it stays as a branch.
     pub fn rewind(&mut self, to: &RecordId, reason: Option<String>) -> Result<Entry> {
         self.go_back(to, |from| Body::Rewind(Rewind { from, reason }))
     }
@@ -270,9 +279,7 @@ impl Recorder {
             Delta::Part(Part::Tool(mut call)) if !call.is_open() && recorder.unit() < Some(WriteUnit::Turn) => {
                 // A call that the provider ran comes with its result, which is a record of its own.
                 let result = take_result(&mut call);
-                let waits = recorder.answer.as_ref().is_some_and(|answer| answer.has_open_calls);
                 recorder.add_delta(Delta::Part(Part::Tool(call)), None)?;
-                recorder.answer.iter_mut().for_each(|answer| answer.has_open_calls = waits);
                 result.map_or(Ok(()), |result| recorder.add_result(result, entry))
             }
             delta => recorder.add_delta(delta, Some(entry)),
@@ -310,6 +317,11 @@ impl Recorder {
     fn add_result(&mut self, result: ToolResult, entry: u64) -> Result<()> {
         let (Some(log), Some(answer)) = (&mut self.log, &mut self.answer) else { return Ok(()) };
         if answer.add_result(&result, &mut Target { entry: Some(entry), log, ledger: &mut self.ledger })? {
+            return Ok(());
+        }
+        // The call of an earlier answer in the turn.
+        if let Some(pending) = self.turn.as_mut().filter(|pending| pending.has_open_call(&result.call_id)) {
+            pending.add_result(result, entry);
             return Ok(());
         }
         self.end_answer()?;
@@ -353,8 +365,8 @@ impl Recorder {
         Ok(())
     }
 
-    /// Writes everything that is pending, and the sidecar, and makes it safe; the recorder can continue. If that fails, what is
-    /// pending can be tried again, and what is in the file is made safe.
+    /// Writes everything that is pending, and the sidecar, and makes it safe. The recorder can continue. If this fails, call it
+    /// again; what is in the file is made safe all the same.
     pub fn close(&mut self) -> Result<()> {
         let ended = self.leave_turn();
         let Some(log) = &mut self.log else { return ended };
@@ -370,9 +382,9 @@ impl Recorder {
         Ok(())
     }
 
-    /// Makes a call and, if its `sync` fails ([`Error::Unsaved`]), saves what was written once more at once. The call itself is
-    /// repeated only if nothing of it is in the file. After an error nothing of it is recorded; after a second
-    /// [`Error::Unsaved`] its record is in the file, may not survive a crash, and is saved before the next call.
+    /// Makes a call and, only if its `sync` fails ([`Error::Unsaved`]), saves what was written once more at once. The call itself
+    /// is repeated only if nothing of it is in the file. After an error nothing of it is recorded. If the second attempt fails
+    /// too, the entry is pending: its record is in the file, may not survive a crash, and is saved before the next call.
     pub fn retry(&mut self, mut call: impl FnMut(&mut Recorder) -> Result<Entry>) -> Result<Entry> {
         if self.is_in_doubt() {
             self.reopen()?;
@@ -382,8 +394,13 @@ impl Recorder {
         let Err(Error::Unsaved { .. }) = result else { return result };
         let number = self.last_entry();
         let saved = self.ledger.doubted(number);
-        self.reopen()?;
-        if number > before { Ok(Entry { number, saved }) } else { call(self) }
+        let reopened = self.reopen();
+        if number > before {
+            // It is in the file. If it is still not safe, it stays pending, and the next call tries again.
+            return Ok(Entry { number, saved: saved.filter(|_| reopened.is_ok()) });
+        }
+        reopened?;
+        call(self)
     }
 
     /// Makes one call: it gets an entry if it recorded something, and fails if a `sync` failed during it.
@@ -401,7 +418,10 @@ impl Recorder {
             || self.turn.as_ref().is_some_and(|turn| turn.entries.last() == Some(&number));
         let is_recorded = is_pending || self.ledger.is_written();
         let entry = if is_recorded { self.ledger.end() } else { self.ledger.cancel() };
-        self.check_sync(was_in_doubt)?;
+        self.check_sync(was_in_doubt).map_err(|error| match error {
+            Error::Unsaved { path, count, source, .. } => Error::Unsaved { path, count, source, is_recorded },
+            error => error,
+        })?;
         self.note_synced();
         Ok(entry)
     }

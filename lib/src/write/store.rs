@@ -102,9 +102,9 @@ impl<'a> NewSession<'a> {
     }
 }
 
-impl<'a> From<&'a Path> for NewSession<'a> {
-    fn from(project: &'a Path) -> NewSession<'a> {
-        NewSession::of(project)
+impl<'a, P: AsRef<Path> + ?Sized> From<&'a P> for NewSession<'a> {
+    fn from(project: &'a P) -> NewSession<'a> {
+        NewSession::of(project.as_ref())
     }
 }
 
@@ -118,13 +118,28 @@ pub struct Amended {
 }
 
 impl Store {
-    /// A store of scrollback's own format at `root`, for an agent that runs on this machine.
+    /// A store of scrollback's own format at `root`, for an agent that runs on this machine. To record the name and version of
+    /// your agent, use [`Store::open`].
     pub fn native(root: impl AsRef<Path>) -> Result<Store> {
-        let host = Host::system(concat!("scrollback ", env!("CARGO_PKG_VERSION"))).at(root.as_ref())?;
+        let host = Host::system(concat!("scrollback ", env!("CARGO_PKG_VERSION")))?;
         Store::open(&Native, root.as_ref(), host)
     }
 
-    /// A store at `root`; nothing is created there before the first session.
+    /// A store at `root`: the folder that the agent's own variable names, such as `~/.claude` for Claude Code. Nothing is
+    /// created there before the first session.
+    ///
+    /// ```
+    /// use scrollback::{Host, Store, dialect};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let root = folder.path();
+    /// let claude_code = dialect::named("claude-code").ok_or("unknown format")?;
+    /// let store = Store::open(claude_code, root, Host::system("my-agent 0.3.1")?)?;
+    /// assert!(store.list(None).rows.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn open(dialect: &'static dyn Dialect, root: &Path, host: Host) -> Result<Store> {
         Store::on(Arc::new(Real), dialect, root, host)
     }
@@ -140,7 +155,7 @@ impl Store {
         Store { options, ..self }
     }
 
-    /// Creates a session of a project.
+    /// Creates a session of a project: an absolute path, the project's root or a directory in it.
     pub fn create(&self, project: impl AsRef<Path>) -> Result<Recorder> {
         self.session(project.as_ref(), Policy::New)
     }

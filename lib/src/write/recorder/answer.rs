@@ -9,15 +9,21 @@ use crate::model::record::{Content, ToolResult, Usage};
 
 /// An answer that is recorded as it is streamed: every piece is on disk as soon as the format allows.
 ///
-/// Made by [`Recorder::answer`]. If it is dropped before [`Answer::finish`], the pieces so far stay recorded as an answer that
-/// was cut off.
+/// Made by [`Recorder::answer`]. If it is dropped before [`Answer::finish`], the answer ends there: the pieces so far are written
+/// as far as the format allows, and stay recorded.
 pub struct Answer<'r> {
     recorder: &'r mut Recorder,
+    is_finished: bool,
 }
 
 impl<'r> Answer<'r> {
     pub(super) fn new(recorder: &'r mut Recorder) -> Answer<'r> {
-        Answer { recorder }
+        Answer { recorder, is_finished: false }
+    }
+
+    /// The recorder: what is on disk by now, for example.
+    pub fn recorder(&self) -> &Recorder {
+        self.recorder
     }
 
     /// Records more text.
@@ -64,7 +70,17 @@ impl<'r> Answer<'r> {
     }
 
     /// Completes the answer. If this fails, the answer stays open, and [`Recorder::finish_answer`] tries again.
-    pub fn finish(self, usage: impl Into<Option<Usage>>) -> Result<Entry> {
+    pub fn finish(mut self, usage: impl Into<Option<Usage>>) -> Result<Entry> {
+        self.is_finished = true;
         self.recorder.finish_answer(usage.into())
+    }
+}
+
+impl Drop for Answer<'_> {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            // If this fails, the answer stays open, and the next call of the recorder tries again.
+            drop(self.recorder.end_answer());
+        }
     }
 }

@@ -78,9 +78,16 @@ impl<'p> Open<'p> {
 /// Adds a part; a call replaces an earlier version of itself.
 pub(super) fn put(parts: &mut Vec<Part>, part: Part) {
     let is_same = |known: &Part| matches!((known, &part), (Part::Tool(a), Part::Tool(b)) if a.call_id == b.call_id);
-    match parts.iter_mut().find(|known| is_same(known)) {
-        Some(known) => *known = part,
-        None => parts.push(part),
+    let known = parts.iter_mut().find(|known| is_same(known));
+    match (known, part) {
+        // An update of a call that has its result changes the input only.
+        (Some(Part::Tool(known)), Part::Tool(update)) if !known.is_open() && update.is_open() => {
+            if let (Some(known), Some(input)) = (known.input_mut(), update.input()) {
+                *known = input.clone();
+            }
+        }
+        (Some(known), part) => *known = part,
+        (None, part) => parts.push(part),
     }
 }
 

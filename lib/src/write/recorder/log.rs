@@ -152,6 +152,8 @@ impl Log {
             Some(_) => session.id(),
             None => SessionId((self.place.host.new_id)()),
         };
+        // Whoever ended the old session has synced it.
+        self.forget_unsynced();
         self.cursor = Cursor::at(&session, session.head(), &self.place, Path::new(&self.cursor.tally.project))?;
         Ok(())
     }
@@ -309,7 +311,7 @@ impl Log {
     }
 
     fn not_saved(&self, source: Arc<io::Error>) -> Error {
-        Error::Unsaved { path: self.path().to_path_buf(), count: self.unsynced.len(), source }
+        Error::Unsaved { path: self.path().to_path_buf(), count: self.unsynced.len(), source, is_recorded: false }
     }
 }
 

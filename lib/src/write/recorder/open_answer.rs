@@ -36,7 +36,8 @@ pub(super) struct OpenAnswer {
     part: u64,
     /// The parts so far, in formats that write whole turns.
     pub(super) parts: Vec<Part>,
-    pub(super) has_open_calls: bool,
+    /// The ids of calls without results.
+    open_calls: Vec<String>,
     /// The id and the tool name of each call.
     calls: Vec<(String, String)>,
     /// Task list, thinking mode and metadata that are not written.
@@ -47,6 +48,8 @@ pub(super) struct OpenAnswer {
     waiting: Waiting,
     /// A text that could not be written; the caller may send it again.
     missing: Option<(TextKind, String)>,
+    /// Some text could not be written, and the caller has not sent it again.
+    has_missing_text: bool,
 }
 
 /// A piece that the format cannot store, and the entries that it came with.
@@ -98,6 +101,11 @@ impl OpenAnswer {
     /// Adds a piece.
     pub(super) fn add(&mut self, delta: Delta, to: &mut Target<'_>) -> Result<()> {
         match delta {
+            // The lines of one record have one model.
+            Delta::Model(model) if self.names_other_model(&model, to) => {
+                self.settle_own(LossKind::Dropped.of(Lost::Model).into(), to);
+                return Ok(());
+            }
             Delta::Model(model) => self.model = Some(model),
             Delta::About(more) => self.about.know(*more),
             Delta::Text(text) => return self.text(&text, TextKind::Text, to),
@@ -122,7 +130,6 @@ impl OpenAnswer {
 
     /// Adds the result of a tool while the answer continues. Returns false if the result belongs to no call of the answer.
     pub(super) fn add_result(&mut self, result: &ToolResult, to: &mut Target<'_>) -> Result<bool> {
-        self.end_part(None, to)?;
         if to.unit() == WriteUnit::Turn {
             let is_its = |call: &ToolPart| call.call_id == result.call_id && call.takes_result();
             let mut calls =
@@ -132,17 +139,19 @@ impl OpenAnswer {
             self.wait(to);
             return Ok(true);
         }
+        self.end_part(None, to)?;
         let answer = to.log.cursor.chain.current_answer.clone();
         let body = Body::ToolResult(result.clone().into());
         let saved = to.log.write(vec![Piece::next(body)], Durability::Flush)?;
         // The next piece still belongs to this answer.
         to.log.cursor.chain.current_answer = answer;
+        self.open_calls.retain(|call| *call != result.call_id);
         to.ledger.settle(to.entry.into_iter().collect(), &saved, to.log.is_in_doubt());
         Ok(true)
     }
 
     /// Ends the last part, in formats that write whole turns.
-    pub(super) fn end_parts(&mut self, to: &mut Target<'_>) -> Result<()> {
+    pub(super) fn end_last_part(&mut self, to: &mut Target<'_>) -> Result<()> {
         self.end_part(None, to).map(|_| ())
     }
 
@@ -151,9 +160,9 @@ impl OpenAnswer {
         self.end_part(None, to)?;
         let Some(id) = self.record.as_ref().map(|record| record.id.clone()) else { return Ok(false) };
         self.waiting_for(to, |answer, to| {
-            let durability = if answer.has_open_calls { Durability::Flush } else { Durability::Sync };
+            let durability = if answer.open_calls.is_empty() { Durability::Sync } else { Durability::Flush };
             let names_model = answer.model.is_some() && answer.written_model.is_none();
-            if usage.is_some() || answer.about != Content::default() || names_model {
+            if usage.is_some() || answer.about != Content::default() || names_model || answer.has_missing_text {
                 let content = Content { usage, ..Content::default() };
                 if answer.write(content, usize::MAX, durability, to)? == Wrote::Line {
                     return Ok(true);
@@ -251,13 +260,15 @@ impl OpenAnswer {
                 self.settle_own(losses, to);
             }
             WriteUnit::Fragment | WriteUnit::Part | WriteUnit::Block => {
-                // Nothing is written behind a line that may be lost.
                 self.write(Content::from(vec![part]), usize::MAX, Durability::Flush, to)?;
                 self.part += 1;
             }
         }
-        self.has_open_calls |= is_open_call;
-        self.calls.extend(call.filter(|_| !is_known));
+        if let Some(call) = call {
+            self.open_calls.retain(|open| *open != call.0);
+            self.open_calls.extend(is_open_call.then(|| call.0.clone()));
+            self.calls.extend((!is_known).then_some(call));
+        }
         Ok(())
     }
 
@@ -291,6 +302,9 @@ impl OpenAnswer {
         };
         let about = self.about.clone();
         (content.todos, content.thinking, content.metadata) = (about.todos, about.thinking, about.metadata);
+        if self.has_missing_text {
+            content.metadata.insert(TEXT_MISSING.to_owned(), true.into());
+        }
         let piece = Piece { on, fragment, ..Piece::next(Body::Assistant(content)) };
         let saved = match to.log.write(vec![piece], durability) {
             Err(Error::CannotStore { losses, .. }) => {
@@ -300,6 +314,7 @@ impl OpenAnswer {
             saved => saved?,
         };
         self.about = Content::default();
+        self.has_missing_text = false;
         self.written_model = self.written_model.take().or_else(|| self.model.clone());
         let chain = &to.log.cursor.chain;
         let answered = chain.last_answer.clone().filter(|answered| answered.id == saved.id);
@@ -321,7 +336,8 @@ impl OpenAnswer {
     fn settle_own(&mut self, losses: Losses, to: &mut Target<'_>) {
         let Some(id) = self.record.as_ref().map(|record| record.id.clone()) else { return };
         to.entry.into_iter().for_each(|entry| self.waiting.remove(entry));
-        let saved = Saved { id, durability: Durability::Flush, losses };
+        let durability = to.log.durability.unwrap_or(Durability::Flush);
+        let saved = Saved { id, durability, losses };
         to.ledger.settle(to.entry.into_iter().collect(), &saved, to.log.is_in_doubt());
     }
 
@@ -340,9 +356,12 @@ impl OpenAnswer {
     }
 
     fn note_missing_text(&mut self) {
-        if self.missing.take().is_some() {
-            self.about.metadata.insert(TEXT_MISSING.to_owned(), true.into());
-        }
+        self.has_missing_text |= self.missing.take().is_some();
+    }
+
+    /// Whether the record names another model already, and its format joins the lines of a record.
+    fn names_other_model(&self, model: &str, to: &Target<'_>) -> bool {
+        to.unit() < WriteUnit::Block && self.written_model.as_deref().is_some_and(|written| written != model)
     }
 }
 

@@ -7,7 +7,7 @@ use super::turn::{More, Turn};
 use super::{Durability, Entry, Mode, Recorder, Saved, Warning};
 use crate::dialect::writer::{Fragment, WriteUnit};
 use crate::model::error::{Error, Result};
-use crate::model::record::{Body, Content, Kind, Usage};
+use crate::model::record::{Body, Content, Kind, ToolResult, Usage};
 
 /// Why entries of an answer without content are not recorded.
 const NO_CONTENT: &str = "an answer without content";
@@ -22,6 +22,15 @@ pub(super) struct PendingTurn {
 impl PendingTurn {
     pub(super) fn content(&self) -> &Content {
         self.turn.content()
+    }
+
+    pub(super) fn has_open_call(&self, id: &str) -> bool {
+        self.content().open_calls().any(|(call, _)| call == id)
+    }
+
+    pub(super) fn add_result(&mut self, result: ToolResult, entry: u64) {
+        self.turn.results(result.into());
+        self.entries.push(entry);
     }
 }
 
@@ -38,7 +47,7 @@ impl Recorder {
     /// The same; that the format cannot store the turn is no reason against what comes next.
     pub(super) fn leave_turn(&mut self) -> Result<()> {
         match self.end_turn() {
-            Ok(_) | Err(Error::CannotStore { .. }) => Ok(()),
+            Ok(_) | Err(Error::CannotStore { .. } | Error::TooLong { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }
@@ -55,6 +64,14 @@ impl Recorder {
             Err(Error::CannotStore { dialect, what, losses }) => {
                 self.refuse(pending.entries.into_iter().filter(|entry| Some(*entry) != own).collect(), &what);
                 Err(Error::CannotStore { dialect, what, losses })
+            }
+            // No retry can write it.
+            Err(error @ Error::TooLong { .. }) => {
+                self.refuse(
+                    pending.entries.into_iter().filter(|entry| Some(*entry) != own).collect(),
+                    &error.to_string(),
+                );
+                Err(error)
             }
             Err(error) => {
                 self.turn = Some(pending);
@@ -112,7 +129,7 @@ impl Recorder {
             return Ok(());
         }
         match self.write_turn(own) {
-            Err(error @ Error::CannotStore { .. }) => Err(error),
+            Err(error @ (Error::CannotStore { .. } | Error::TooLong { .. })) => Err(error),
             Err(error) => {
                 self.turn = before;
                 Err(error)
@@ -125,7 +142,9 @@ impl Recorder {
     pub(super) fn end_answer(&mut self) -> Result<()> {
         let was_in_doubt = self.is_in_doubt();
         match self.complete_answer(None, None) {
-            Ok(()) | Err(Error::CannotStore { .. } | Error::OutOfOrder(_)) => self.check_sync(was_in_doubt),
+            Ok(()) | Err(Error::CannotStore { .. } | Error::OutOfOrder(_) | Error::TooLong { .. }) => {
+                self.check_sync(was_in_doubt)
+            }
             Err(error) => Err(error),
         }
     }
@@ -136,7 +155,7 @@ impl Recorder {
         let unit = log.place.writing.unit;
         let mut to = Target { entry: own, log, ledger: &mut self.ledger };
         let ended = match unit {
-            WriteUnit::Turn => answer.end_parts(&mut to).map(|()| false),
+            WriteUnit::Turn => answer.end_last_part(&mut to).map(|()| false),
             WriteUnit::Fragment | WriteUnit::Part | WriteUnit::Block => answer.finish(usage, &mut to),
         };
         let result = match ended {
@@ -145,7 +164,7 @@ impl Recorder {
             Ok(false) => self.complete_empty_answer(&answer, usage, own),
             Err(error) => Err(error),
         };
-        if !matches!(result, Ok(()) | Err(Error::CannotStore { .. } | Error::OutOfOrder(_))) {
+        if !matches!(result, Ok(()) | Err(Error::CannotStore { .. } | Error::OutOfOrder(_) | Error::TooLong { .. })) {
             self.answer = Some(answer);
         }
         result
@@ -157,7 +176,8 @@ impl Recorder {
         self.add_to_turn(More::Answer(content), answer.entries().chain(own).collect(), own)
     }
 
-    /// An answer without content: what is known of it belongs to the answer before.
+    /// An answer without content. What is known of it belongs to the answer before if nothing came in between, else to a record
+    /// of its own.
     fn complete_empty_answer(&mut self, answer: &OpenAnswer, usage: Option<Usage>, own: Option<u64>) -> Result<()> {
         let entries: Vec<u64> = answer.entries().collect();
         let lost = answer.losses();
@@ -168,14 +188,28 @@ impl Recorder {
         }
         let content = Content { usage, ..answer.about.clone() };
         if content == Content::default() {
-            self.refuse(entries, NO_CONTENT);
+            // Nothing is lost, so nobody is warned.
+            self.ledger.refuse(entries, NO_CONTENT);
             return Ok(());
         }
-        let result = self.add_to_answer(content, entries.iter().copied().chain(own).collect());
+        let all = entries.iter().copied().chain(own).collect();
+        let result = if self.turn.is_some() || self.is_last_an_answer() {
+            self.add_to_answer(content, all)
+        } else {
+            let content = Content { model: answer.model.clone(), ..content };
+            self.write(vec![Piece::next(Body::Assistant(content))], all, Durability::Flush)
+        };
         if let Err(Error::CannotStore { .. } | Error::OutOfOrder(_)) = result {
             self.refuse(entries, NO_CONTENT);
         }
         result
+    }
+
+    /// Whether the last record is an answer.
+    fn is_last_an_answer(&self) -> bool {
+        let chain = self.log.as_ref().map(|log| &log.cursor.chain);
+        let ids = chain.map(|chain| (chain.parent.as_ref(), chain.last_answer.as_ref()));
+        matches!(ids, Some((Some(parent), Some(answer))) if parent.id == answer.id)
     }
 
     /// Records the token counts of the last answer.

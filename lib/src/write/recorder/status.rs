@@ -8,11 +8,11 @@ use super::open_answer::OpenAnswer;
 use super::{Log, ParentRecord, Recorder, Report, Warning, steps};
 use crate::dialect::Dialect;
 use crate::model::error::{Error, Result};
-use crate::model::record::{RecordId, SessionId, Thinking, Todo};
+use crate::model::record::{Body, Outcome, RecordId, SessionId, Thinking, Todo, ToolResult};
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
-use crate::view::history::{History, View};
+use crate::view::history::{History, NO_RESULT, View};
 use crate::write::rotate::EndedSession;
 use crate::write::store::link_named;
 
@@ -79,15 +79,21 @@ impl Recorder {
         Ok(RecordId(link_named(&self.read()?, record)?.id().into_owned()))
     }
 
-    /// What to send to a model next: the conversation up to the head in the form of an API, with what is not written yet.
+    /// What to send to a model next: the conversation up to the head in the form of an API, with complete answers and results that
+    /// are not written yet. Record the results of all calls first: a call without one gets a failed result.
     ///
     /// This reads the branch from disk. An agent with long turns can keep a [`History`] and add to it instead.
     pub fn history(&self, view: View) -> Result<Vec<Value>> {
         let session = self.read()?;
         let Some(head) = self.head_in(&session) else { return Ok(Vec::new()) };
         let mut history = History::of(&session, head)?;
-        let pending = self.turn.iter().flat_map(|pending| steps(pending.content().clone()));
-        pending.for_each(|body| history.add(body));
+        for turn in self.turn.iter().map(|pending| pending.content()) {
+            steps(turn.clone()).into_iter().for_each(|body| history.add(body));
+            let closed = |(id, _): (&str, &str)| {
+                ToolResult::new(id.to_owned(), NO_RESULT.into(), Outcome::Failed(NO_RESULT.to_owned()))
+            };
+            turn.open_calls().map(closed).for_each(|result| history.add(Body::ToolResult(result.into())));
+        }
         view.messages(&history).map(|(messages, _)| messages)
     }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use super::{Machine, PROJECT};
 use crate::dialect::Native;
 use crate::disk::sim::Event;
-use crate::model::error::Result;
+use crate::model::error::{Error, Result};
 use crate::model::record::RecordId;
 use crate::session::Session;
 use crate::session::read::open::ReadOptions;
@@ -151,4 +151,48 @@ fn a_result_after_an_answer_whose_sync_failed_is_written() {
             "step {step}: {entry:?} {text}"
         );
     }
+}
+
+/// Whatever fails twice: a call that is not an error is there once, and one that is an error is not there at all.
+#[test]
+fn no_call_is_doubled_when_its_second_attempt_fails_too() {
+    for (first, second) in (0..30).flat_map(|first| (1..16).map(move |second| (first, first + second))) {
+        let (machine, mut recorder) = start(first);
+        [first, second].into_iter().for_each(|step| fail(&machine, step));
+        for number in 1..4 {
+            // A caller that repeats what failed.
+            let story = format!("failures at {first} and {second}");
+            let mut tries = 0;
+            while recorder.retry(|to| to.user(format!("<{number}>").as_str())).is_err() {
+                tries += 1;
+                assert!(tries < 5, "{story}: it never works again");
+            }
+        }
+        recorder.close().or_else(|_| recorder.reopen()).ok();
+        let text: String = written(&machine).records().map(|record| format!("{:?}", record.body().unwrap())).collect();
+        for number in 1..4 {
+            let times = text.matches(&format!("<{number}>")).count();
+            assert_eq!(times, 1, "failures at {first} and {second}: <{number}>: {text}");
+        }
+    }
+}
+
+/// A failed sync may be that of the answer before, or that of the call itself.
+#[test]
+fn an_error_says_whether_the_record_of_the_call_is_in_the_file() {
+    let mut seen = [false; 2];
+    for step in 0..12 {
+        let (machine, mut recorder) = start(step);
+        recorder.user("<1>").unwrap();
+        recorder.delta(Delta::Text("<2>".to_owned())).unwrap();
+        fail(&machine, step);
+        if let Err(Error::Unsaved { is_recorded, .. }) = recorder.user("<3>") {
+            recorder.reopen().unwrap();
+            let text: String =
+                written(&machine).records().map(|record| format!("{:?}", record.body().unwrap())).collect();
+            assert_eq!(text.contains("<3>"), is_recorded, "step {step}: {text}");
+            seen[usize::from(is_recorded)] = true;
+        }
+    }
+    assert_eq!(seen, [true, true]);
 }

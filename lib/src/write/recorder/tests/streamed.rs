@@ -161,13 +161,22 @@ fn a_handle_records_an_answer_and_history_is_what_to_send_next() {
         answer.text("Let me ").unwrap();
         answer.text("look.").unwrap();
         let call = answer.tool_call("read_file", json!({"path": "tides.txt"})).unwrap();
+        assert!(answer.recorder().last_entry() > 1);
         answer.finish(Usage { input: Some(20), output: Some(5), ..Usage::default() }).unwrap();
+        let sent = json!(recorder.history(View::OpenAi).unwrap()).to_string();
+        assert!(sent.contains("no result was recorded"), "{}: an open call is closed: {sent}", dialect.name());
         recorder.tool_result(&call, Ok(json!("04:12"))).unwrap();
         // Formats that write whole turns have not written the call yet; the model must see it all the same.
         let sent = json!(recorder.history(View::OpenAi).unwrap()).to_string();
         assert!(sent.contains("Let me look.") && sent.contains("04:12"), "{}: {sent}", dialect.name());
         recorder.answer("ocean-1").unwrap().text("At 04:12.").unwrap();
-        // The handle is dropped: the answer was cut off, and what came of it is kept.
+        // The handle is dropped: the answer was cut off, and what came of it is written.
+        assert_eq!(
+            (recorder.is_answering(), recorder.saved_through()),
+            (false, recorder.last_entry()),
+            "{}",
+            dialect.name()
+        );
         recorder.user("And low water?").unwrap();
         assert_eq!(recorder.saved_through(), recorder.last_entry(), "{}", dialect.name());
         let text = text_of(&machine);
@@ -193,4 +202,87 @@ fn a_call_that_comes_with_its_result_is_written_with_it() {
         assert!(is_told || log.contains("<found>"), "{}: {came:?}\n{log}", dialect.name());
         assert!(log.contains("At 4."), "{}: {log}", dialect.name());
     }
+}
+
+#[test]
+fn token_counts_of_an_empty_answer_leave_the_answer_before_as_it_is() {
+    let machine = Machine::new(&Native, 0);
+    let mut recorder = machine.start().unwrap();
+    recorder.user("first").unwrap();
+    let usage = |input| Usage { input: Some(input), ..Usage::default() };
+    recorder.assistant(Content { usage: Some(usage(1000)), ..Content::from("answer") }).unwrap();
+    recorder.user("second").unwrap();
+    recorder.answer("ocean-1").unwrap().finish(usage(7)).unwrap();
+    assert_eq!(super::again::answer_of(&machine).usage, Some(usage(1000)));
+    assert_eq!(machine.session().usage().unwrap().input, Some(1007));
+    assert_eq!(recorder.warnings(), []);
+}
+
+#[test]
+fn text_that_never_reached_the_disk_does_not_mark_the_answer_before() {
+    let machine = Machine::new(&Native, 0);
+    let mut recorder = machine.start().unwrap();
+    recorder.user("first").unwrap();
+    recorder.assistant("answer").unwrap();
+    recorder.user("second").unwrap();
+    machine.sim.leave_room_for(0);
+    recorder.answer("ocean-1").unwrap().text("lost").unwrap_err();
+    machine.sim.forget_events();
+    recorder.user("third").unwrap();
+    assert_eq!(super::again::answer_of(&machine).metadata.get("textMissing"), None);
+    assert_eq!((recorder.saved_through(), recorder.last_entry()), (5, 5));
+}
+
+#[test]
+fn a_second_model_of_one_record_is_a_loss() {
+    for (dialect, is_lost) in [("native", true), ("claude-code", false)] {
+        let machine = Machine::new(dialect::named(dialect).unwrap(), 0);
+        let mut recorder = machine.start().unwrap();
+        recorder.user("first").unwrap();
+        recorder.delta(Delta::Model("alias".to_owned())).unwrap();
+        recorder.delta(Delta::Text("High water.".to_owned())).unwrap();
+        recorder.delta(Delta::End(None)).unwrap();
+        let entry = recorder.delta(Delta::Model("ocean-1".to_owned())).unwrap();
+        let losses = entry.saved.map(|saved| saved.losses).unwrap_or_default();
+        assert_eq!(losses.iter().any(|loss| loss.what.name() == "model"), is_lost, "{dialect}: {losses:?}");
+    }
+}
+
+/// In a turn: an update of an answered call keeps its result, and a late result leaves the answer in one piece.
+#[test]
+fn updates_and_late_results_lose_nothing_in_a_turn() {
+    for dialect in ["ai-sdk", "sage-el"] {
+        let machine = Machine::new(dialect::named(dialect).unwrap(), 0);
+        let mut recorder = machine.start().unwrap();
+        recorder.user("first").unwrap();
+        for id in ["a", "b"] {
+            recorder.delta(Delta::Part(call(id))).unwrap();
+        }
+        let result = |id: &str, text: &str| {
+            crate::model::record::ToolResult::new(id.to_owned(), text.into(), crate::model::record::Outcome::Done)
+        };
+        recorder.early_result(result("a", "<found>")).unwrap();
+        recorder.delta(Delta::Part(call("a"))).unwrap();
+        recorder.finish_answer(None).unwrap();
+        recorder.delta(Delta::Text("At ".to_owned())).unwrap();
+        recorder.early_result(result("b", "<late>")).unwrap();
+        recorder.delta(Delta::Text("04:12.".to_owned())).unwrap();
+        recorder.finish_answer(None).unwrap();
+        recorder.close().unwrap();
+        let text = text_of(&machine);
+        assert!(text.contains("<found>") && text.contains("<late>"), "{dialect}: {text}");
+        assert!(text.contains("At 04:12."), "{dialect}: {text}");
+    }
+}
+
+#[test]
+fn the_last_answer_of_a_turn_is_synced_though_its_calls_were_answered_early() {
+    let machine = Machine::new(&Native, 0);
+    let mut recorder = machine.start().unwrap();
+    recorder.user("first").unwrap();
+    let mut answer = recorder.answer("ocean-1").unwrap();
+    let call = answer.tool_call("read_file", json!({})).unwrap();
+    answer.tool_result(&call, Ok(json!("04:12"))).unwrap();
+    answer.text("At 04:12.").unwrap();
+    assert_eq!(answer.finish(None).unwrap().saved.unwrap().durability, Durability::Sync);
 }
