@@ -1,7 +1,7 @@
 //! `trash`: lists removed sessions and restores them.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use scrollback::dialect;
@@ -110,7 +110,7 @@ fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCod
         };
         return Err(failure.hint("run `scrollback trash` to see every id"));
     };
-    let back = Trash::open(&only.root, ctx.host()?).restore(&only.id)?;
+    let back = trash_at(&only.root, ctx)?.restore(&only.id)?;
     let (session, path) = (back.origin.session, back.origin.path);
     if ctx.json {
         ctx.print_json(&Done { session, record: None, path })?;
@@ -125,7 +125,7 @@ fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCod
 fn removed(global: &Global, ctx: &mut Ctx) -> Result<Vec<Removed>, Failure> {
     let mut all = Vec::new();
     for root in roots(global, ctx) {
-        let listed = Trash::open(&root, ctx.host()?).list();
+        let listed = trash_at(&root, ctx)?.list();
         all.extend(listed.removed);
         for error in listed.errors {
             ctx.warn(&error.into())?;
@@ -133,6 +133,15 @@ fn removed(global: &Global, ctx: &mut Ctx) -> Result<Vec<Removed>, Failure> {
     }
     all.sort_by(|a, b| b.origin.removed.cmp(&a.origin.removed).then_with(|| a.id.cmp(&b.id)));
     Ok(all)
+}
+
+/// Only the trash in our own data folder holds sessions of other agents.
+fn trash_at(root: &Path, ctx: &Ctx) -> Result<Trash, Failure> {
+    let host = ctx.host()?;
+    Ok(match root.parent() {
+        Some(store) if store != ctx.home.data() => Trash::of_store(store, host),
+        _ => Trash::open(root, host),
+    })
 }
 
 fn roots(global: &Global, ctx: &Ctx) -> Vec<PathBuf> {

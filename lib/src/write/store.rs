@@ -377,7 +377,10 @@ impl Store {
     /// The trash for a session: that of its own store if the store is ours, else the one in our data folder.
     pub fn trash_of(&self, source: &Source, data: &Path) -> Trash {
         let own = source.store().filter(|_| source.dialect.name() == "native");
-        Trash::open(&own.unwrap_or_else(|| data.to_path_buf()).join("trash"), self.host.clone())
+        match own.filter(|store| store != data) {
+            Some(store) => Trash::of_store(&store, self.host.clone()),
+            None => Trash::open(&data.join("trash"), self.host.clone()),
+        }
     }
 
     /// Moves a session to the trash; another agent's goes to the one in our data folder.

@@ -5,7 +5,9 @@
 //!                      <name>            its files and folders
 //! ```
 //!
-//! `origin.json` is untrusted: only files that can belong to a session are restored, and only to free places.
+//! `origin.json` is untrusted: only files that can belong to a session are restored, and only to free places. A store may have come
+//! with a cloned repository, so its trash restores only native sessions below that store; only the trash in our own data folder
+//! restores sessions of other agents.
 
 mod belongings;
 mod moving;
@@ -19,8 +21,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::dialect;
 use crate::dialect::layout::Format;
+use crate::dialect::{self, Dialect, Native};
 use crate::disk::append::{lock_log, make_folders};
 use crate::disk::in_use::{is_in_use, is_recording};
 use crate::disk::inside::Inside;
@@ -44,6 +46,8 @@ const SAME_ID_LIMIT: usize = 10_000;
 #[derive(Clone)]
 pub struct Trash {
     root: PathBuf,
+    /// The store that sessions are restored into; `None` in our own data folder, where they are of any agent.
+    store: Option<PathBuf>,
     host: Host,
     disk: Arc<dyn Disk>,
 }
@@ -72,9 +76,25 @@ pub struct TrashListing {
 }
 
 impl Trash {
-    /// The trash at `root`. Nothing is created before a session is removed.
+    /// The trash at `root`, for sessions of any agent: use it only for a folder of our own. Nothing is created before a session
+    /// is removed.
     pub fn open(root: &Path, host: Host) -> Trash {
-        Trash { root: host.cwd.join(root), host, disk: Arc::new(Real) }
+        Trash { root: host.cwd.join(root), store: None, host, disk: Arc::new(Real) }
+    }
+
+    /// The trash of a native store, which restores nothing outside of that store.
+    pub fn of_store(store: &Path, host: Host) -> Trash {
+        let store = host.cwd.join(store);
+        Trash { store: Some(store.clone()), ..Trash::open(&store.join("trash"), host) }
+    }
+
+    /// Reads the note of a removed session. Fails if the session is not one of this trash.
+    fn origin(&self, folder: &Path) -> Result<Origin> {
+        let origin = read_origin(folder)?;
+        let Some(store) = &self.store else { return Ok(origin) };
+        let store = fs::canonicalize(store).at(store)?;
+        let is_own = origin.dialect == Native.name() && origin.files.iter().all(|file| file.path.starts_with(&store));
+        if is_own { Ok(origin) } else { Err(Error::ForeignTrash(folder.join(ORIGIN))) }
     }
 
     /// Whether another program wrote to a session just now, and may continue.
@@ -140,7 +160,7 @@ impl Trash {
         for entry in entries {
             let found = entry.at(&self.root).and_then(|entry| {
                 let id = entry.file_name().to_string_lossy().into_owned();
-                let origin = read_origin(&entry.path());
+                let origin = self.origin(&entry.path());
                 if self.is_leftover(&entry.path(), &origin) {
                     return Ok(None);
                 }
@@ -179,7 +199,7 @@ impl Trash {
         if !is_one_name(id) || !self.disk.exists(&folder) {
             return Err(Error::NoSession(Some(id.to_owned())));
         }
-        let origin = read_origin(&folder)?;
+        let origin = self.origin(&folder)?;
         let source = dialect::named(&origin.dialect).map(|dialect| Source::file(dialect, &origin.path));
         let inside = source.and_then(|source| Inside::store_of(&source));
         let (mut moves, mut twins) = (Vec::new(), Vec::new());

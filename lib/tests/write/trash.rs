@@ -79,6 +79,40 @@ fn the_original_of_a_conversion_is_removed_and_restored_with_it() {
     assert_eq!(place.files(), before);
 }
 
+/// A store may come with a cloned repository, and its trash with it.
+#[test]
+fn the_trash_of_a_store_restores_nothing_outside_of_it() {
+    for (dialect, path) in [
+        ("ai-sdk", "home/.claude/settings.json"),
+        ("ai-sdk", "home/chats/c1.json"),
+        ("claude-code", "home/.claude/projects/-p/s1.jsonl"),
+        ("native", "home/.local/share/scrollback/sessions/s1/messages.jsonl"),
+        ("native", "repo/.sage-2/sessions/s1/messages.jsonl"),
+    ] {
+        let place = place(&[("repo/.sage/trash/x/f", "{}"), ("repo/.sage/trash/x/s1/messages.jsonl", USER)]);
+        let path = place.root.join(path);
+        let (moved, name) = match dialect {
+            "native" => (path.parent().unwrap(), "s1"),
+            _ => (path.as_path(), "f"),
+        };
+        let origin =
+            json!({"dialect": dialect, "session": "s1", "path": path, "files": [{"path": moved, "name": name}]});
+        fs::write(place.root.join("repo/.sage/trash/x/origin.json"), origin.to_string()).unwrap();
+        let before = place.files();
+        let trash = Trash::of_store(&place.root.join("repo/.sage"), host_at(now()));
+        trash.restore("x").unwrap_err();
+        assert_eq!((trash.list().removed.len(), trash.list().errors.len()), (0, 1), "{dialect} {path:?}");
+        assert_eq!(place.files(), before, "{dialect} {path:?}");
+        // The same session of its own store is restored.
+        let own = place.root.join("repo/.sage/sessions/s1");
+        let origin = json!({"dialect": "native", "session": "s1", "path": own.join("messages.jsonl"),
+            "files": [{"path": own, "name": "s1"}]});
+        fs::write(place.root.join("repo/.sage/trash/x/origin.json"), origin.to_string()).unwrap();
+        trash.restore("x").unwrap();
+        assert!(own.join("messages.jsonl").is_file());
+    }
+}
+
 #[test]
 fn a_native_session_is_removed_and_restored_with_its_folder() {
     let place = place(NATIVE);
