@@ -129,6 +129,15 @@ impl Ctx {
         }
     }
 
+    /// Refuses a folder below a home directory that is not known: it would be one below the working directory.
+    pub(crate) fn check_home(&self, folder: PathBuf) -> Result<PathBuf, Failure> {
+        if folder.is_absolute() {
+            return Ok(folder);
+        }
+        Err(Failure::new(FailureKind::Usage, "the home directory is unknown: HOME is not set to an absolute path")
+            .hint("set HOME, XDG_DATA_HOME or SCROLLBACK_HOME, or use --store DIR"))
+    }
+
     /// What writing a session needs; its clock is stopped if ours is.
     pub(crate) fn host(&self) -> Result<Host, Failure> {
         let mut host = Host::system(concat!("scrollback ", env!("CARGO_PKG_VERSION")))?;
@@ -142,7 +151,7 @@ impl Ctx {
 
     /// Uses the demo home instead of the user's.
     pub(crate) fn enter_demo(&mut self) -> Result<(), Failure> {
-        let dir = demo::unpack(&self.home)?;
+        let dir = demo::unpack(&self.home, &self.host()?)?;
         self.home = Home { cwd: dir.clone(), dir, vars: BTreeMap::new() };
         Ok(())
     }

@@ -169,3 +169,43 @@ fn without_colour_no_escape_is_printed_at_all() {
         assert!(!ran.all().contains('\u{1b}'), "{args:?}");
     }
 }
+
+/// The demo is private whatever the umask, and never follows what somebody else put into the temporary directory.
+#[cfg(unix)]
+#[test]
+fn the_demo_is_unpacked_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    let env = TestEnv::new();
+    let (tmp, ours) = (env.work().join("tmp"), env.work().join("ours"));
+    std::fs::create_dir(&tmp).unwrap();
+    for home in [ours.clone(), "/proc/none".into()] {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "umask 000; exec \"$0\" --demo list --all", env!("CARGO_BIN_EXE_scrollback")]);
+        command
+            .env_clear()
+            .env("HOME", env.home())
+            .env("SCROLLBACK_HOME", &home)
+            .env("TMPDIR", &tmp)
+            .current_dir(env.work());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{home:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let mut folders = vec![tmp.clone(), ours];
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let mode = path.symlink_metadata().unwrap().permissions().mode() & 0o777;
+            if path.is_dir() {
+                assert_eq!(mode, 0o700, "{path:?}");
+                folders.push(path);
+            } else {
+                assert_eq!(mode, 0o600, "{path:?}");
+                files += 1;
+            }
+        }
+    }
+    assert!(files > 30, "{files}");
+    let spare: Vec<_> = std::fs::read_dir(&tmp).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(spare.len(), 1, "{spare:?}");
+}

@@ -583,3 +583,26 @@ fn what_a_format_writes_whole_is_acknowledged_when_it_is_on_disk() {
         assert_eq!(doctor.code, 0, "{dialect}: {}", doctor.all());
     }
 }
+
+/// Without a home directory there is no place for sessions: the working directory is not one.
+#[test]
+fn without_a_home_nothing_is_recorded_into_the_working_directory() {
+    let env = TestEnv::new();
+    for home in [None, Some(""), Some("relative")] {
+        let run = |args: &[&str]| {
+            let mut command = env.command(args);
+            match home {
+                Some(home) => command.env("HOME", home),
+                None => command.env_remove("HOME"),
+            };
+            env.ran(command, b"{\"user\": \"When is high water?\"}\n")
+        };
+        let refused = run(&["record"]);
+        assert_eq!(refused.code, 2, "{}", refused.all());
+        assert!(refused.err.contains("HOME") && refused.err.contains("SCROLLBACK_HOME"), "{}", refused.err);
+        assert_eq!(std::fs::read_dir(env.work()).unwrap().count(), 0);
+        let given = run(&["record", "--store", "elsewhere"]);
+        assert_eq!(given.code, 0, "{}", given.all());
+        std::fs::remove_dir_all(env.work().join("elsewhere")).unwrap();
+    }
+}

@@ -86,6 +86,7 @@ fn get(key: &'static Key, ctx: &mut Ctx) -> Result<(), Failure> {
 
 fn set(key: &'static Key, value: &str, ctx: &mut Ctx) -> Result<(), Failure> {
     let host = ctx.host()?;
+    ctx.check_home(ctx.config.path.clone())?;
     ctx.config.set(key, value, &host)?;
     match ctx.json {
         true => ctx.print_json(&row(key, ctx)),

@@ -66,7 +66,7 @@ pub(crate) fn run(args: &ConvertArgs, global: &Global, ctx: &mut Ctx) -> Result<
     let with = with.as_deref();
     let mut host = ctx.host()?;
     host.cwd.clone_from(&ctx.typed_in);
-    let root = global.store.clone().unwrap_or_else(|| usual_store(to, ctx));
+    let root = global.store.clone().map_or_else(|| usual_store(to, ctx), Ok)?;
     let target = args.output.as_deref().map_or(Target::Store(&root), Target::File);
     let how = Conversion { to, target, head: head.as_deref(), with };
     check_folder(args.output.as_deref(), ctx)?;

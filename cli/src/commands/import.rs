@@ -73,7 +73,7 @@ pub(crate) fn run(args: &ImportArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     };
     let host = ctx.host()?;
     let given = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
-    let store = given.unwrap_or_else(|| writable::usual_store(native, ctx));
+    let store = given.map_or_else(|| writable::usual_store(native, ctx), Ok)?;
     let rows = import::sessions(&ctx.home.cwd.join(&args.database))?;
     if rows.is_empty() {
         return Err(Failure::new(FailureKind::NotFound, "no sessions in this database"));

@@ -72,7 +72,8 @@ pub(crate) fn run(args: &RemoveArgs, global: &Global, ctx: &mut Ctx) -> Result<E
 }
 
 fn remove(writable: &Writable, ctx: &mut Ctx) -> Result<RemovedSession, Failure> {
-    let trash = writable.store()?.trash_of(&writable.source, &ctx.home.data());
+    let data = ctx.check_home(ctx.home.data())?;
+    let trash = writable.store()?.trash_of(&writable.source, &data);
     if trash.is_in_use(&writable.session) {
         warnings::print(&[Warning::InUse], ctx)?;
     }

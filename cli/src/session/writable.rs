@@ -69,7 +69,7 @@ impl Writable {
             host.cwd = cwd;
         }
         let given = || global.store.as_ref().map(|store| ctx.home.cwd.join(store));
-        let root = source.store().or_else(given).unwrap_or_else(|| usual_store(source.dialect, ctx));
+        let root = source.store().or_else(given).map_or_else(|| usual_store(source.dialect, ctx), Ok)?;
         Ok(Writable { source, session, record, host, root })
     }
 
@@ -99,16 +99,16 @@ impl Writable {
 }
 
 /// The store of a dialect without `--store`.
-pub(crate) fn usual_store(dialect: &dyn Dialect, ctx: &Ctx) -> PathBuf {
+pub(crate) fn usual_store(dialect: &dyn Dialect, ctx: &Ctx) -> Result<PathBuf, Failure> {
     let below = dialect.layouts_in(std::path::Path::new("")).into_iter().next().map(|layout| layout.root);
     let usual = dialect.layouts(&ctx.home).into_iter().next().map(|layout| layout.root);
-    match (usual, below) {
+    ctx.check_home(match (usual, below) {
         (Some(usual), Some(below)) if usual.ends_with(&below) => {
             let depth = below.components().count();
             usual.ancestors().nth(depth).unwrap_or(&usual).to_path_buf()
         }
         _ => ctx.home.data(),
-    }
+    })
 }
 
 /// The store of a dialect, and the project of new sessions.
@@ -127,7 +127,7 @@ pub(crate) fn place_for(
     }
     let project = project::of(&host.cwd);
     let given = global.store.as_ref().map(|store| ctx.home.cwd.join(store));
-    let root = given.unwrap_or_else(|| usual_store(dialect, ctx));
+    let root = given.map_or_else(|| usual_store(dialect, ctx), Ok)?;
     Ok((Store::open(dialect, &root, host)?, project))
 }
 
