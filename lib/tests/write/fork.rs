@@ -345,8 +345,10 @@ fn whatever_an_agent_wrote_is_forked_to_the_same_conversation() {
                 let same = bodies(&fork) == bodies(&source) && told(&fork) == told(&source);
                 let named = (fork.id().to_string(), fork.heads().count(), fork.forked_from().map(str::to_owned));
                 let origin = Some(source.id().to_string());
-                if !same || named != (id.to_owned(), 1, origin) {
-                    wrong.push(format!("{}: same {same}, {named:?}", log.display()));
+                // Nobody called the fork, even if a sub-agent's session is forked.
+                let parent = fork.row().unwrap().parent_session;
+                if !same || named != (id.to_owned(), 1, origin) || parent.is_some() {
+                    wrong.push(format!("{}: same {same}, {named:?}, {parent:?}", log.display()));
                 }
                 forked_well += 1;
             }

@@ -58,8 +58,11 @@ fn adopt(mut line: Value, to: &Adoption<'_>) -> Value {
     let is_header = line["type"] == "session_meta";
     let Some(Value::Object(payload)) = line.get_mut("payload") else { return line };
     if is_header {
-        let of_parent = ["history_base", "forked_from_ordinal_exclusive", "history_mode"];
-        payload.retain(|key, _| !of_parent.contains(&key.as_str()));
+        let of_parent = ["history_base", "forked_from_ordinal_exclusive", "history_mode", "parent_thread_id"];
+        // The fork of a sub-agent's session is not a sub-agent's.
+        let is_of_parent =
+            |key: &str, value: &Value| of_parent.contains(&key) || (key == "source" && value.get("subagent").is_some());
+        payload.retain(|key, value| !is_of_parent(key, value));
         payload.put("forked_from_id", from);
         payload.put("id", session);
     }

@@ -106,6 +106,10 @@ fn fragments(draft: &NewRecord<'_>, content: &Content) -> Written {
 fn adopt(mut line: Value, adoption: &Adoption<'_>) -> Value {
     if let Value::Object(fields) = &mut line {
         fields.put("sessionId", adoption.session.as_str());
+        // The fork of a sub-agent's session is not a sub-agent's.
+        if let Some(Value::Object(metadata)) = fields.get_mut("metadata") {
+            metadata.retain(|key, _| !matches!(key.as_str(), "parentSessionId" | "parentToolCallId"));
+        }
         if fields.contains_key("uuid") {
             fields.put("parentUuid", json!(adoption.parent));
         }

@@ -146,6 +146,10 @@ fn envelope(draft: &NewRecord<'_>, mut content: Fields) -> Value {
 fn adopt(mut line: Value, adoption: &Adoption<'_>) -> Value {
     let Value::Object(fields) = &mut line else { return line };
     fields.put("sessionId", adoption.session.as_str());
+    // The fork of a sub-agent's session is not a sub-agent's: `list` would hide it, and `--continue` skip it.
+    if let Some(Value::Object(payload)) = fields.get_mut("systemPayload") {
+        payload.shift_remove("parentSessionId");
+    }
     line_builder::adopt_line(fields, "parentUuid", adoption);
     line
 }
