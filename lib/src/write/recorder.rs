@@ -222,7 +222,7 @@ impl Recorder {
             let saved = saved.inspect_err(|_| log.cursor.chain.is_sidechain = left)?;
             log.cursor.move_to(there);
             log.cursor.todos = todos.or(log.cursor.todos.take());
-            recorder.ledger.settle(vec![entry], &saved, log.is_in_doubt());
+            recorder.ledger.settle(vec![entry], saved, log.is_in_doubt());
             Ok(())
         })
     }
@@ -441,7 +441,7 @@ impl Recorder {
     fn write(&mut self, pieces: Vec<Piece>, entries: Vec<u64>, durability: Durability) -> Result<()> {
         let Some(log) = &mut self.log else { return Ok(()) };
         let saved = log.write(pieces, durability)?;
-        self.ledger.settle(entries, &saved, log.is_in_doubt());
+        self.ledger.settle(entries, saved, log.is_in_doubt());
         Ok(())
     }
 

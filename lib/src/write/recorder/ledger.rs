@@ -52,15 +52,13 @@ impl Ledger {
     }
 
     /// Notes that entries are on disk; the last one is reported with the losses.
-    pub(super) fn settle(&mut self, entries: Vec<u64>, saved: &Saved, is_in_doubt: bool) {
-        let last = entries.last().copied();
-        if last.is_none() {
-            self.unreported.extend(saved.losses.iter().cloned());
-        }
+    pub(super) fn settle(&mut self, mut entries: Vec<u64>, saved: Saved, is_in_doubt: bool) {
+        let Some(last) = entries.pop() else { return self.unreported.extend(saved.losses) };
         for entry in entries {
-            let losses = if Some(entry) == last { saved.losses.clone() } else { Losses::default() };
-            self.settle_one(entry, Saved { losses, ..saved.clone() }, is_in_doubt);
+            let (id, durability) = (saved.id.clone(), saved.durability);
+            self.settle_one(entry, Saved { id, durability, losses: Losses::default() }, is_in_doubt);
         }
+        self.settle_one(last, saved, is_in_doubt);
     }
 
     /// Notes that entries are on disk; each is reported with the losses, because any of them may have caused one.
@@ -73,7 +71,13 @@ impl Ledger {
 
     fn settle_one(&mut self, entry: u64, mut saved: Saved, is_in_doubt: bool) {
         saved.losses.extend(std::mem::take(&mut self.unreported));
-        if entry == self.last {
+        let is_current = entry == self.last;
+        if !is_in_doubt && self.reports.is_none() {
+            // Nobody else wants to know: this is the path of most records.
+            self.current = if is_current { Some(saved) } else { self.current.take() };
+            return;
+        }
+        if is_current {
             self.current = Some(saved.clone());
         }
         if is_in_doubt {

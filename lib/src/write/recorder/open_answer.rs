@@ -146,7 +146,7 @@ impl OpenAnswer {
         // The next piece still belongs to this answer.
         to.log.cursor.chain.current_answer = answer;
         self.open_calls.retain(|call| *call != result.call_id);
-        to.ledger.settle(to.entry.into_iter().collect(), &saved, to.log.is_in_doubt());
+        to.ledger.settle(to.entry.into_iter().collect(), saved, to.log.is_in_doubt());
         Ok(true)
     }
 
@@ -174,7 +174,7 @@ impl OpenAnswer {
                 // The recorder reports a failure.
                 drop(to.log.sync());
             }
-            answer.settle(usize::MAX, &Saved { id, durability, losses: Losses::default() }, to);
+            answer.settle(usize::MAX, Saved { id, durability, losses: Losses::default() }, to);
             Ok(true)
         })
     }
@@ -319,12 +319,12 @@ impl OpenAnswer {
         let chain = &to.log.cursor.chain;
         let answered = chain.last_answer.clone().filter(|answered| answered.id == saved.id);
         self.record = answered.or(self.record.take()).or_else(|| chain.parent.clone());
-        self.settle(end, &saved, to);
+        self.settle(end, saved, to);
         Ok(Wrote::Line)
     }
 
     /// Notes that entries are on disk, and those whose pieces the format cannot store.
-    fn settle(&mut self, end: usize, saved: &Saved, to: &mut Target<'_>) {
+    fn settle(&mut self, end: usize, saved: Saved, to: &mut Target<'_>) {
         let is_in_doubt = to.log.is_in_doubt();
         for Unstorable { losses, entries } in std::mem::take(&mut self.unstorable) {
             to.ledger.settle_with_losses(entries, &Saved { losses, ..saved.clone() }, is_in_doubt);
@@ -338,7 +338,7 @@ impl OpenAnswer {
         to.entry.into_iter().for_each(|entry| self.waiting.remove(entry));
         let durability = to.log.durability.unwrap_or(Durability::Flush);
         let saved = Saved { id, durability, losses };
-        to.ledger.settle(to.entry.into_iter().collect(), &saved, to.log.is_in_doubt());
+        to.ledger.settle(to.entry.into_iter().collect(), saved, to.log.is_in_doubt());
     }
 
     /// Lets the entry of the call in progress wait while `work` runs, and takes it back if that fails.
