@@ -61,9 +61,10 @@ pub use model::{
 #[doc(inline)]
 pub use session::{ReadOptions, RecordRef, Session, Source};
 #[doc(inline)]
-pub use view::history::{History, View};
-#[doc(inline)]
-pub use view::{Conversation, SessionRow};
+pub use view::{
+    Conversation, SessionRow,
+    history::{History, View},
+};
 #[doc(inline)]
 pub use write::{Answer, Delta, Durability, Entry, NewSession, Options, Policy, Recorder, Saved, Store, Warning};
 

@@ -418,10 +418,11 @@ impl Recorder {
             || self.turn.as_ref().is_some_and(|turn| turn.entries.last() == Some(&number));
         let is_recorded = is_pending || self.ledger.is_written();
         let entry = if is_recorded { self.ledger.end() } else { self.ledger.cancel() };
-        self.check_sync(was_in_doubt).map_err(|error| match error {
-            Error::Unsaved { path, count, source, .. } => Error::Unsaved { path, count, source, is_recorded },
-            error => error,
-        })?;
+        let mut checked = self.check_sync(was_in_doubt);
+        if let Err(Error::Unsaved { is_recorded: is_in_file, .. }) = &mut checked {
+            *is_in_file = is_recorded;
+        }
+        checked?;
         self.note_synced();
         Ok(entry)
     }

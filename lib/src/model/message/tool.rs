@@ -209,17 +209,6 @@ impl ToolPart {
         }
     }
 
-    pub(crate) fn input_mut(&mut self) -> Option<&mut Value> {
-        match &mut self.state {
-            ToolState::InputStreaming { input } | ToolState::OutputError { input, .. } => input.as_mut(),
-            ToolState::InputAvailable { input }
-            | ToolState::ApprovalRequested { input, .. }
-            | ToolState::ApprovalResponded { input, .. }
-            | ToolState::OutputAvailable { input, .. }
-            | ToolState::OutputDenied { input, .. } => Some(input),
-        }
-    }
-
     /// Returns the result of a call that succeeded.
     pub fn output(&self) -> Option<&Value> {
         if let ToolState::OutputAvailable { output, .. } = &self.state { output.as_ref() } else { None }

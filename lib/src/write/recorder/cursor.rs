@@ -58,17 +58,8 @@ pub(crate) struct Chain {
 impl Chain {
     /// Ends the current answer if a record of this kind follows it.
     pub(crate) fn end_answer_before(&mut self, kind: Kind) {
-        match kind {
-            Kind::User | Kind::ToolResult | Kind::Compaction | Kind::Rewind | Kind::Restore => {
-                self.current_answer = None
-            }
-            Kind::Assistant
-            | Kind::Attachment
-            | Kind::System
-            | Kind::Snapshot
-            | Kind::Title
-            | Kind::Header
-            | Kind::Other => {}
+        if matches!(kind, Kind::User | Kind::ToolResult | Kind::Compaction | Kind::Rewind | Kind::Restore) {
+            self.current_answer = None;
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use serde_json::{Map, Value};
 
+use super::turn::take_result;
 use crate::model::message::{Part, ReasoningPart, StreamState, TextPart};
 use crate::model::record::Content;
+use crate::model::settle::settle_in_turn;
 
 /// A piece of a streamed answer. See [`super::Recorder::delta`].
 #[derive(Debug, Clone, PartialEq)]
@@ -80,11 +82,11 @@ pub(super) fn put(parts: &mut Vec<Part>, part: Part) {
     let is_same = |known: &Part| matches!((known, &part), (Part::Tool(a), Part::Tool(b)) if a.call_id == b.call_id);
     let known = parts.iter_mut().find(|known| is_same(known));
     match (known, part) {
-        // An update of a call that has its result changes the input only.
+        // An update of a call keeps its result.
         (Some(Part::Tool(known)), Part::Tool(update)) if !known.is_open() && update.is_open() => {
-            if let (Some(known), Some(input)) = (known.input_mut(), update.input()) {
-                *known = input.clone();
-            }
+            let result = take_result(known);
+            *known = update;
+            result.into_iter().for_each(|result| settle_in_turn(known, result));
         }
         (Some(known), part) => *known = part,
         (None, part) => parts.push(part),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::model::loss::Losses;
-use crate::model::record::{Body, RecordId};
+use crate::model::record::{Body, Kind, RecordId};
 use crate::model::thinking::Triggers;
 use crate::redact::Redactor;
 
@@ -40,22 +40,15 @@ pub enum Durability {
 impl Durability {
     /// The default for a record.
     pub fn of(body: &Body) -> Durability {
-        match body {
-            Body::User(_)
-            | Body::Title(_)
-            | Body::Compaction(_)
-            | Body::Rewind(_)
-            | Body::Restore(_)
-            | Body::Snapshot(_) => Durability::Sync,
+        let is_synced = match body {
             // The last record of a turn: without a tool call, nothing follows.
-            Body::Assistant(content) if content.open_calls().next().is_none() => Durability::Sync,
-            Body::Assistant(_)
-            | Body::ToolResult(_)
-            | Body::Attachment(_)
-            | Body::System(_)
-            | Body::Header(_)
-            | Body::Other(_) => Durability::Flush,
-        }
+            Body::Assistant(content) => content.open_calls().next().is_none(),
+            body => {
+                let kinds = [Kind::User, Kind::Title, Kind::Compaction, Kind::Rewind, Kind::Restore, Kind::Snapshot];
+                kinds.contains(&body.kind())
+            }
+        };
+        if is_synced { Durability::Sync } else { Durability::Flush }
     }
 }
 

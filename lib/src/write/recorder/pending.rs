@@ -61,16 +61,10 @@ impl Recorder {
                 self.ledger.settle_with_losses(pending.entries, &saved, log.is_in_doubt());
                 Ok(Some(saved))
             }
-            Err(Error::CannotStore { dialect, what, losses }) => {
-                self.refuse(pending.entries.into_iter().filter(|entry| Some(*entry) != own).collect(), &what);
-                Err(Error::CannotStore { dialect, what, losses })
-            }
             // No retry can write it.
-            Err(error @ Error::TooLong { .. }) => {
-                self.refuse(
-                    pending.entries.into_iter().filter(|entry| Some(*entry) != own).collect(),
-                    &error.to_string(),
-                );
+            Err(error @ (Error::CannotStore { .. } | Error::TooLong { .. })) => {
+                let why = if let Error::CannotStore { what, .. } = &error { what.clone() } else { error.to_string() };
+                self.refuse(pending.entries.into_iter().filter(|entry| Some(*entry) != own).collect(), &why);
                 Err(error)
             }
             Err(error) => {
@@ -89,28 +83,17 @@ impl Recorder {
     }
 
     pub(super) fn record_in_turn(&mut self, body: Body, entry: u64) -> Result<()> {
-        let more = match body {
-            Body::Assistant(content) => More::Answer(content),
-            Body::ToolResult(content) => More::Results(content),
-            // They are facts about the session, not part of the conversation.
-            body @ (Body::Title(_) | Body::Snapshot(_) | Body::Header(_)) => return self.write_one(body, entry),
-            body @ (Body::User(_)
-            | Body::Attachment(_)
-            | Body::System(_)
-            | Body::Compaction(_)
-            | Body::Rewind(_)
-            | Body::Restore(_)
-            | Body::Other(_)) => {
-                self.leave_turn()?;
-                return self.write_one(body, entry);
+        match body {
+            Body::Assistant(content) => self.add_to_turn(More::Answer(content), vec![entry], Some(entry)),
+            Body::ToolResult(content) => self.add_to_turn(More::Results(content), vec![entry], Some(entry)),
+            body => {
+                if !body.kind().is_about_session() {
+                    self.leave_turn()?;
+                }
+                let durability = Durability::of(&body);
+                self.write(vec![Piece::next(body)], vec![entry], durability)
             }
-        };
-        self.add_to_turn(more, vec![entry], Some(entry))
-    }
-
-    fn write_one(&mut self, body: Body, entry: u64) -> Result<()> {
-        let durability = Durability::of(&body);
-        self.write(vec![Piece::next(body)], vec![entry], durability)
+        }
     }
 
     /// Adds to the turn, and writes it when it is complete. A failure leaves the turn as it was.
@@ -249,34 +232,17 @@ impl Recorder {
                 pending.entries.push(entry);
                 return Ok(());
             }
-            let parent =
-                recorder.log.as_ref().filter(|log| log.joins()).and_then(|log| log.cursor.chain.parent.clone());
-            let piece = match parent.map(|parent| (message_of(parent.kind), parent)) {
-                Some((Some(message), parent)) => {
-                    let fragment = Some(Fragment { seq: parent.lines, part: parent.lines });
-                    Piece { on: On::Append(parent), fragment, ..Piece::next(message(content)) }
-                }
-                Some((None, _)) | None => Piece::next(Body::System(content)),
-            };
+            let last = recorder.log.as_ref().filter(|log| log.joins()).and_then(|log| log.cursor.chain.parent.clone());
+            let message = last.filter(|last| last.kind.speaker().is_some());
+            let kind = message.as_ref().map_or(Kind::System, |message| message.kind);
+            let mut piece = Piece::next(
+                Body::from_content(kind, content).ok_or(Error::OutOfOrder("the last record is not a message"))?,
+            );
+            if let Some(message) = message {
+                piece.fragment = Some(Fragment { seq: message.lines, part: message.lines });
+                piece.on = On::Append(message);
+            }
             recorder.write(vec![piece], vec![entry], Durability::Flush)
         })
-    }
-}
-
-/// How to make a message of this kind; `None` if records of the kind are not messages.
-fn message_of(kind: Kind) -> Option<fn(Content) -> Body> {
-    match kind {
-        Kind::User => Some(Body::User),
-        Kind::Assistant => Some(Body::Assistant),
-        Kind::ToolResult => Some(Body::ToolResult),
-        Kind::System => Some(Body::System),
-        Kind::Attachment
-        | Kind::Snapshot
-        | Kind::Title
-        | Kind::Compaction
-        | Kind::Rewind
-        | Kind::Restore
-        | Kind::Header
-        | Kind::Other => None,
     }
 }
