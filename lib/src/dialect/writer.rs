@@ -21,7 +21,7 @@ pub struct Writer {
     /// Whether any record can be a parent.
     pub shape: Shape,
     /// Whether the lines of a session with this id state the id; otherwise the path does, and the id follows from it.
-    pub tells_session: fn(&SessionId) -> bool,
+    pub states_session_id: fn(&SessionId) -> bool,
     /// Whether a record can have any id; otherwise the ids in its lines are UUIDs.
     pub takes_any_id: bool,
     /// Whether a session is with a person or a room, and names them.
@@ -53,7 +53,7 @@ impl Writer {
         Writer {
             unit,
             shape,
-            tells_session: |_| true,
+            states_session_id: |_| true,
             takes_any_id: false,
             is_with_somebody: false,
             place,

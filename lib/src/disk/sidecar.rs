@@ -12,18 +12,18 @@ use crate::session::read::source::SIDECAR_LIMIT_BYTES;
 
 /// The current sidecar.
 pub(crate) enum Sidecar {
-    Nothing,
-    Says(Value),
+    Missing,
+    Content(Value),
     /// It cannot be read, or is not a JSON object.
-    Unclear,
+    Unreadable,
 }
 
 /// Reads a sidecar in order to replace it.
 pub(crate) fn read(disk: &dyn Disk, path: &Path) -> Sidecar {
     match read_bytes(disk, path).map(|bytes| serde_json::from_slice(&bytes)) {
-        Ok(Ok(value @ Value::Object(_))) => Sidecar::Says(value),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Sidecar::Nothing,
-        Ok(_) | Err(_) => Sidecar::Unclear,
+        Ok(Ok(value @ Value::Object(_))) => Sidecar::Content(value),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Sidecar::Missing,
+        Ok(_) | Err(_) => Sidecar::Unreadable,
     }
 }
 
@@ -37,7 +37,7 @@ fn read_bytes(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// The content of a sidecar; `None` if it cannot be read.
-pub(crate) fn says(path: &Path) -> Option<Value> {
+pub(crate) fn content(path: &Path) -> Option<Value> {
     serde_json::from_slice(&head_of(path, SIDECAR_LIMIT_BYTES).ok()?).ok()
 }
 

@@ -23,7 +23,7 @@ mod start;
 mod text;
 mod unique;
 
-pub(crate) use resume::standing;
+pub(crate) use resume::todos_and_thinking;
 pub use resume::{Resume, prepare_resume};
 pub(crate) use unique::UniqueIds;
 

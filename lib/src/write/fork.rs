@@ -212,7 +212,7 @@ impl Store {
         let is_copy = from.dialect().name() == self.dialect.name();
         cursor.tally.end = end_of_session(if is_copy { &session } else { from });
         let own = from.source.sidecar().filter(|_| from.dialect().name() == self.dialect.name());
-        let mut before = own.and_then(|path| sidecar::says(&path));
+        let mut before = own.and_then(|path| sidecar::content(&path));
         if let Some(Value::Object(fields)) = &mut before {
             fields.retain(|key, _| !matches!(key.as_str(), "parentSessionId" | "parentToolCallId"));
         }

@@ -41,7 +41,7 @@ use lines::{On, Piece};
 pub(crate) use log::{Log, Mode, Place};
 use open_answer::{OpenAnswer, Target};
 use pending::PendingTurn;
-pub(crate) use sidecar::{first_tally, tell};
+pub(crate) use sidecar::{first_tally, replace_sidecar};
 pub use turn::steps;
 use turn::take_result;
 
@@ -250,7 +250,7 @@ impl Recorder {
             return Err(Error::DuplicateCall { call: call.to_owned() });
         }
         if let (true, Body::User(content)) = (is_live, &mut body) {
-            log.look_around();
+            log.refresh_context();
             if content.thinking.is_none() {
                 let texts = content
                     .parts

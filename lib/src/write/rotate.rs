@@ -21,7 +21,7 @@ use crate::model::project;
 use crate::model::record::{Kind, SessionId};
 use crate::session::Session;
 use crate::session::read::source::Source;
-use crate::write::recorder::{Recorder, first_tally, tell};
+use crate::write::recorder::{Recorder, first_tally, replace_sidecar};
 use crate::write::store::{NewSession, Store};
 
 /// A log that is replaced this often while we lock it cannot be moved.
@@ -197,7 +197,7 @@ impl Store {
         let project = session.cwd().map_or_else(|| self.host.cwd.clone(), |cwd| project::of(Path::new(cwd)));
         let mut tally = first_tally(&place, &project);
         (tally.updated, tally.is_open) = (Some(now), false);
-        let written = tell(&place, |says, tell| tell(says, &tally));
+        let written = replace_sidecar(&place, |old, build| build(old, &tally));
         written.err().map(|_| Warning::NoSidecar).into_iter().collect()
     }
 

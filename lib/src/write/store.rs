@@ -205,7 +205,7 @@ impl Store {
         let place = self.place(session, &path);
         let cursor = Cursor::fresh(&place, new.project);
         // In formats with one session at a time, the sidecar is that of the session before.
-        let sidecar = place.sidecar.as_deref().and_then(sidecar::says);
+        let sidecar = place.sidecar.as_deref().and_then(sidecar::content);
         let created = Appender::create(self.disk.clone(), &path, header.clone()).and_then(|mut appender| {
             // A session that was named exists from now on, even if the machine crashes.
             appender.sync()?;
@@ -229,7 +229,7 @@ impl Store {
 
     /// The id of a new session: the one in its path, in formats whose lines do not store it.
     pub(crate) fn called(&self, session: SessionId, path: &Path) -> SessionId {
-        if (self.writing.tells_session)(&session) {
+        if (self.writing.states_session_id)(&session) {
             return session;
         }
         self.dialect.session_id_from_path(path).map_or(session, SessionId)
@@ -282,7 +282,7 @@ impl Store {
         let session = SessionId(new.id.map_or_else(|| (self.host.new_id)(), str::to_owned));
         let git_branch = git::branch(&self.host.cwd);
         check_name(session.as_str())?;
-        self.check_told(&session)?;
+        self.check_storable_id(&session)?;
         if fs::metadata(&self.root).is_ok_and(|root| !root.is_dir()) {
             return Err(std::io::Error::from(ErrorKind::NotADirectory)).at(&self.root);
         }
@@ -345,7 +345,7 @@ impl Store {
         let header = self.bytes(&(self.writing.header)(&self.unchecked_beginning(&id, &new, session.git_branch())));
         let place = self.place(id, path);
         let cursor = Cursor::at(&session, head, &place, &project)?;
-        let sidecar = place.sidecar.as_deref().and_then(sidecar::says);
+        let sidecar = place.sidecar.as_deref().and_then(sidecar::content);
         let in_use = is_in_use(path, session.updated(), sidecar.as_ref(), (self.host.now)());
         let appender = Appender::open(self.disk.clone(), path, header)?.inside(Inside::store_of(source));
         let mut log = Log::new(place, appender, cursor, sidecar);

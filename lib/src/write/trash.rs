@@ -99,7 +99,7 @@ impl Trash {
 
     /// Whether another program wrote to a session just now, and may continue.
     pub fn is_in_use(&self, session: &Session) -> bool {
-        let sidecar = session.source.sidecar().and_then(|path| sidecar::says(&path));
+        let sidecar = session.source.sidecar().and_then(|path| sidecar::content(&path));
         is_in_use(&session.source.path, session.updated(), sidecar.as_ref(), (self.host.now)())
     }
 
@@ -108,7 +108,7 @@ impl Trash {
     pub fn remove(&self, session: &Session) -> Result<Removed> {
         check_removable(&session.source)?;
         Inside::store_of(&session.source).map_or(Ok(()), |inside| inside.check(&*self.disk, &session.source.path))?;
-        let sidecar = session.source.sidecar().and_then(|path| sidecar::says(&path));
+        let sidecar = session.source.sidecar().and_then(|path| sidecar::content(&path));
         if is_recording(session.updated(), sidecar.as_ref(), (self.host.now)()) {
             return Err(Error::Busy(session.source.path.clone()));
         }

@@ -501,8 +501,8 @@ fn todos_and_the_thinking_mode_are_known_when_the_session_goes_on() {
     pen.hear(ack);
     pen.say(Body::Assistant(Content { parts: vec![Part::text("Planned.")], ..model() }));
     pen.resume();
-    assert_eq!(pen.recorder.standing_todos(), Some(&[todo.clone()][..]));
-    assert_eq!(pen.recorder.standing_thinking(), Some(&thinking));
+    assert_eq!(pen.recorder.todos_at_head(), Some(&[todo.clone()][..]));
+    assert_eq!(pen.recorder.thinking_at_head(), Some(&thinking));
     assert_eq!(pen.lost(), "renamed empty message");
     assert_eq!(pen.history(View::Anthropic).lines().count(), 2);
     // They are told of the message that they were said after, and make none of their own.

@@ -167,10 +167,10 @@ fn a_resume_point_has_the_state_of_its_last_message() {
     let session = recorder.session().unwrap().to_string();
     recorder.close().unwrap();
     let recorder = place.store.resume(&session).unwrap();
-    assert_eq!(recorder.standing_todos(), Some(&[][..]));
-    assert_eq!(recorder.standing_thinking(), Some(&thinking));
+    assert_eq!(recorder.todos_at_head(), Some(&[][..]));
+    assert_eq!(recorder.thinking_at_head(), Some(&thinking));
     let recorder = place.store.resume_at(&session, first.as_str()).unwrap();
-    assert_eq!(recorder.standing_todos(), Some(&[todo("one")][..]));
+    assert_eq!(recorder.todos_at_head(), Some(&[todo("one")][..]));
     assert_eq!(place.session().issues(), []);
 }
 
@@ -186,7 +186,7 @@ fn durability_follows_the_kind_unless_somebody_says_otherwise() {
     let options = Options { durability: Some(Durability::Flush), triggers: Triggers::usual(), redactor: None };
     let mut recorder = place.store.clone().with_options(options).create(Path::new(PROJECT)).unwrap();
     assert_eq!(durability(recorder.user("think about it").unwrap()), Durability::Flush);
-    assert_eq!(recorder.standing_thinking().unwrap().level.as_deref(), Some("low"));
+    assert_eq!(recorder.thinking_at_head().unwrap().level.as_deref(), Some("low"));
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::model::time;
 use crate::model::{metadata, settle};
 
 pub(super) static WRITER: Writer = Writer {
-    tells_session: |_| false,
+    states_session_id: |_| false,
     // A message names neither its session nor another message.
     adopt: Some(|line, _| line),
     ..Writer::new(WriteUnit::Turn, Shape::Linear, place, |draft| resolved_turn::without_fork(draft, lines(draft)))

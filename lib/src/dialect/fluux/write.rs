@@ -18,7 +18,7 @@ use crate::model::record::{Body, Content, Kind, RecordId};
 
 /// There is no `adopt`: a person or a room has one session at a time, so a fork has no place.
 pub(super) static WRITER: Writer = Writer {
-    tells_session: |_| false,
+    states_session_id: |_| false,
     is_with_somebody: true,
     header,
     ended_path: Some(ended_path),

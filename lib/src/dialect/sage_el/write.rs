@@ -22,7 +22,7 @@ use crate::model::record::{Body, Content, Kind, SessionId};
 use message::MessageWriter;
 
 pub(super) static WRITER: Writer = Writer {
-    tells_session,
+    states_session_id,
     sidecar: Some(sidecar),
     adopt: Some(adopt),
     ended_path: Some(ended_path),
@@ -37,7 +37,7 @@ fn place(beginning: &Beginning<'_>) -> Result<PathBuf, String> {
 
 /// `session_id` is a UUID. An id that is made from the folder's name is not written: ended sessions would keep it, and two
 /// sessions would have the same id.
-fn tells_session(session: &SessionId) -> bool {
+fn states_session_id(session: &SessionId) -> bool {
     is_uuid(session.as_str())
 }
 

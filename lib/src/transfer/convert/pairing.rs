@@ -62,9 +62,9 @@ impl Pairing {
     }
 
     /// Adds the calls and results of a record that is in the file already.
-    pub(super) fn know(&mut self, record: RecordRef<'_>) {
+    pub(super) fn add_facts(&mut self, record: RecordRef<'_>) {
         for hash in record.keys(KeyRole::Call) {
-            self.ids.know(hash);
+            self.ids.add_facts(hash);
             self.add((hash, record.is_sidechain()), &[record], Call { id: None, is_answered: false });
         }
         for hash in record.keys(KeyRole::Result) {

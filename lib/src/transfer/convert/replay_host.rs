@@ -66,7 +66,7 @@ impl ReplayHost {
     }
 
     /// Adds ids that are taken.
-    pub(super) fn know(&self, ids: impl Iterator<Item = String>) {
+    pub(super) fn add_facts(&self, ids: impl Iterator<Item = String>) {
         self.current().given.extend(ids);
     }
 

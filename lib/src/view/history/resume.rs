@@ -26,12 +26,12 @@ pub fn prepare_resume<'s>(session: &'s Session, head: RecordRef<'s>) -> Result<R
     let branch = session.branch(head);
     let conversation = Conversation::new(&branch);
     let messages = conversation.messages(0..conversation.len()).collect::<Result<Vec<_>>>()?;
-    let (todos, thinking) = standing(&branch)?;
+    let (todos, thinking) = todos_and_thinking(&branch)?;
     Ok(Resume { history, messages, todos, thinking })
 }
 
 /// The last task list and thinking mode.
-pub(crate) fn standing(branch: &Branch<'_>) -> Result<(Option<Vec<Todo>>, Option<Thinking>)> {
+pub(crate) fn todos_and_thinking(branch: &Branch<'_>) -> Result<(Option<Vec<Todo>>, Option<Thinking>)> {
     let (mut todos, mut thinking) = (None, None);
     for record in branch.records.iter().rev() {
         let mut body = record.body()?;

@@ -29,7 +29,7 @@ impl UniqueIds {
     }
 
     /// Marks the id with this hash as used.
-    pub(crate) fn know(&mut self, hash: u64) {
+    pub(crate) fn add_facts(&mut self, hash: u64) {
         self.taken.insert(hash);
     }
 }

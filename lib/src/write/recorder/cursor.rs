@@ -14,7 +14,7 @@ use crate::model::message::Part;
 use crate::model::record::{Body, Content, Kind, RecordId, Thinking, Todo, Usage};
 use crate::session::record_ref;
 use crate::session::{RecordRef, Session};
-use crate::view::history::standing;
+use crate::view::history::todos_and_thinking;
 
 /// How many records before the head are searched for calls without results; few turns are longer.
 pub(crate) const CALL_SEARCH_RECORDS: usize = 100;
@@ -112,7 +112,7 @@ impl Cursor {
         cursor.chain.last_line = session.records().next_back().map(|record| RecordId(record.id().into_owned()));
         let Some(head) = head else { return Ok(cursor) };
         let branch = session.branch(head);
-        (cursor.todos, cursor.thinking) = standing(&branch)?;
+        (cursor.todos, cursor.thinking) = todos_and_thinking(&branch)?;
         cursor.chain.parent = Some(ParentRecord::of(head)?);
         cursor.chain.starts_branch = session.head() != Some(head);
         cursor.chain.is_sidechain = head.is_sidechain();

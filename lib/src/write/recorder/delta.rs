@@ -49,7 +49,7 @@ impl Delta {
                 put(&mut content.parts, part);
             }
             (Delta::Model(model), _) => content.model = Some(model),
-            (Delta::About(more), _) => content.know(*more),
+            (Delta::About(more), _) => content.add_facts(*more),
         }
     }
 }
@@ -95,7 +95,7 @@ pub(super) fn put(parts: &mut Vec<Part>, part: Part) {
 
 impl Content {
     /// Adds the task list, the thinking mode and the metadata of `more`.
-    pub(super) fn know(&mut self, more: Content) {
+    pub(super) fn add_facts(&mut self, more: Content) {
         self.todos = more.todos.or(self.todos.take());
         self.thinking = more.thinking.or(self.thinking.take());
         self.metadata.extend(more.metadata);

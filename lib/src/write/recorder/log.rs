@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::cursor::Cursor;
 use super::lines::{Batch, On, Piece};
-use super::sidecar::Title;
+use super::sidecar::TitleState;
 use super::{Durability, Saved};
 use crate::dialect::Dialect;
 use crate::dialect::writer::{Names, Writer};
@@ -72,7 +72,7 @@ pub(crate) struct Log {
     /// Another recorder may have the session open, so it is not marked as closed here.
     is_shared: bool,
     /// Whether the sidecar has the log's title.
-    pub(super) title: Title,
+    pub(super) title: TitleState,
     pub(super) warnings: Vec<Warning>,
 }
 
@@ -90,7 +90,7 @@ impl Log {
         };
         let context = surroundings(&place.host, git_branch);
         let (writing, is_live) = (place.writing, place.mode == Mode::Live);
-        let tells = writing.ended_path.is_some() && (writing.tells_session)(&place.session);
+        let tells = writing.ended_path.is_some() && (writing.states_session_id)(&place.session);
         let on_replaced = if is_live && tells { OnReplaced::Fail } else { OnReplaced::Follow };
         let appender = appender.on_replaced(on_replaced);
         Log {
@@ -106,7 +106,7 @@ impl Log {
             sidecar_before,
             sidecar_at: None,
             is_shared: false,
-            title: Title::Due,
+            title: TitleState::Due,
             warnings: Vec::new(),
         }
     }
@@ -209,7 +209,7 @@ impl Log {
         for (id, body) in &batch.bodies {
             self.cursor.learn(id, body);
             if let Body::Title(_) = body {
-                (self.title, self.sidecar_at) = (Title::Due, None);
+                (self.title, self.sidecar_at) = (TitleState::Due, None);
             }
         }
         // With `Flush` for all records, there is nothing to remember for a `sync` that fails.
@@ -272,7 +272,7 @@ impl Log {
     }
 
     /// Reads the current git branch and context.
-    pub(crate) fn look_around(&mut self) {
+    pub(crate) fn refresh_context(&mut self) {
         self.context = surroundings(&self.place.host, git::branch(&self.place.host.cwd));
         self.cursor.tally.git_branch.clone_from(&self.context.git_branch);
     }

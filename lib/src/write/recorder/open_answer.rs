@@ -107,7 +107,7 @@ impl OpenAnswer {
                 return Ok(());
             }
             Delta::Model(model) => self.model = Some(model),
-            Delta::About(more) => self.about.know(*more),
+            Delta::About(more) => self.about.add_facts(*more),
             Delta::Text(text) => return self.text(&text, TextKind::Text, to),
             Delta::Reasoning(text) => return self.text(&text, TextKind::Reasoning, to),
             Delta::End(metadata) => {

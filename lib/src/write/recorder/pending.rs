@@ -206,7 +206,7 @@ impl Recorder {
     /// Adds facts to the last answer: as a further line of it, if the format has those.
     fn add_to_answer(&mut self, content: Content, entries: Vec<u64>) -> Result<()> {
         if let Some(pending) = &mut self.turn {
-            pending.turn.know(content);
+            pending.turn.add_facts(content);
             pending.entries.extend(entries);
             return Ok(());
         }
@@ -228,7 +228,7 @@ impl Recorder {
         self.enter(|recorder, entry| {
             recorder.end_answer()?;
             if let Some(pending) = &mut recorder.turn {
-                pending.turn.know(content);
+                pending.turn.add_facts(content);
                 pending.entries.push(entry);
                 return Ok(());
             }

@@ -19,7 +19,7 @@ const SIDECAR_EVERY_MS: i64 = 1_000;
 
 /// Whether the sidecar's title is behind the log's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Title {
+pub(super) enum TitleState {
     /// The log has a newer title.
     Due,
     /// The sidecar has the title; if another program changes it there, that one is newer.
@@ -35,17 +35,18 @@ impl Log {
         self.sidecar_at = Some((self.place.host.now)());
         let mut tally = self.cursor.tally.clone();
         tally.size_bytes = self.appender.len().unwrap_or_default();
-        let (dialect, is_told, before) = (self.place.dialect, self.title == Title::Written, &mut self.sidecar_before);
-        let told = self.appender.check_inside().and_then(|()| {
-            tell(&self.place, |says, tell| {
-                if let Some(value) = says.as_ref().filter(|_| is_told) {
+        let (dialect, is_written, before) =
+            (self.place.dialect, self.title == TitleState::Written, &mut self.sidecar_before);
+        let written = self.appender.check_inside().and_then(|()| {
+            replace_sidecar(&self.place, |old, build| {
+                if let Some(value) = old.as_ref().filter(|_| is_written) {
                     tally.title = sidecar::title(dialect, value);
                 }
-                tell(says.or_else(|| before.take()), &tally)
+                build(old.or_else(|| before.take()), &tally)
             })
         });
-        match told {
-            Ok(()) => self.title = Title::Written,
+        match written {
+            Ok(()) => self.title = TitleState::Written,
             Err(_) => self.warning(Warning::NoSidecar),
         }
     }
@@ -59,21 +60,22 @@ impl Log {
 }
 
 /// Builds the content of a sidecar from the old one: see [`crate::dialect::writer::Writer::sidecar`].
-type Tell = fn(Option<Value>, &Tally) -> Value;
+type Build = fn(Option<Value>, &Tally) -> Value;
 
-/// Replaces the sidecar of a log by what `build` makes of it. One that cannot be parsed is left for its owner to repair.
-pub(crate) fn tell(place: &Place, telling: impl FnOnce(Option<Value>, Tell) -> Value) -> Result<()> {
-    let (Some(path), Some(tell)) = (&place.sidecar, place.writing.sidecar) else { return Ok(()) };
-    let says = match sidecar::read(&*place.disk, path) {
-        Sidecar::Says(value) => Some(value),
-        Sidecar::Nothing => None,
-        Sidecar::Unclear => return Err(io::Error::from(io::ErrorKind::InvalidData)).at(path),
+/// Replaces the sidecar of a log by what `content` makes of the old one, with the format's own function. One that cannot be parsed
+/// is left for its owner to repair.
+pub(crate) fn replace_sidecar(place: &Place, content: impl FnOnce(Option<Value>, Build) -> Value) -> Result<()> {
+    let (Some(path), Some(build)) = (&place.sidecar, place.writing.sidecar) else { return Ok(()) };
+    let old = match sidecar::read(&*place.disk, path) {
+        Sidecar::Content(value) => Some(value),
+        Sidecar::Missing => None,
+        Sidecar::Unreadable => return Err(io::Error::from(io::ErrorKind::InvalidData)).at(path),
     };
-    let mut told = telling(says, tell);
+    let mut new = content(old, build);
     if let Some(redactor) = &place.redactor {
-        redactor.scrub_json(&mut told, &[]);
+        redactor.scrub_json(&mut new, &[]);
     }
-    let mut bytes = serde_json::to_vec_pretty(&told).map_err(io::Error::from).at(path)?;
+    let mut bytes = serde_json::to_vec_pretty(&new).map_err(io::Error::from).at(path)?;
     bytes.push(b'\n');
     replace(&*place.disk, path, &(place.host.new_id)(), &bytes, Durable::No)
 }

@@ -98,12 +98,12 @@ impl Recorder {
     }
 
     /// The task list at the head.
-    pub fn standing_todos(&self) -> Option<&[Todo]> {
+    pub fn todos_at_head(&self) -> Option<&[Todo]> {
         self.log.as_ref().and_then(|log| log.cursor.todos.as_deref())
     }
 
     /// The thinking mode at the head.
-    pub fn standing_thinking(&self) -> Option<&Thinking> {
+    pub fn thinking_at_head(&self) -> Option<&Thinking> {
         self.log.as_ref().and_then(|log| log.cursor.thinking.as_ref())
     }
 

@@ -148,12 +148,12 @@ impl Process {
         for report in self.recorder.reports() {
             let text = self.texts.remove(&report.entry).unwrap_or_default();
             if let Ok(saved) = report.result {
-                self.know(report.entry, saved, &text, told);
+                self.add_facts(report.entry, saved, &text, told);
             }
         }
     }
 
-    fn know(&mut self, entry: u64, saved: Saved, text: &str, told: &mut Told) {
+    fn add_facts(&mut self, entry: u64, saved: Saved, text: &str, told: &mut Told) {
         // What the format could not store was reported.
         let text = if saved.losses.is_empty() { text } else { "" };
         self.since_sync.push((entry, saved.id.clone(), text.to_owned()));

@@ -61,7 +61,7 @@ impl Turn {
         let response = Response { at, model: answer.model.clone(), usage: None };
         self.responses.extend(std::iter::repeat_n(response, steps));
         self.content.parts.append(&mut answer.parts);
-        self.know(answer);
+        self.add_facts(answer);
         self.results(Content { results, ..Content::default() });
     }
 
@@ -80,11 +80,11 @@ impl Turn {
             let (id, parts) = (format!("steering-{}", self.content.parts.len()), std::mem::take(&mut content.parts));
             self.content.parts.push(Part::Steering(SteeringPart { id, parts, ..SteeringPart::default() }));
         }
-        self.know(content);
+        self.add_facts(content);
     }
 
     /// Adds facts about the message.
-    pub(crate) fn know(&mut self, mut more: Content) {
+    pub(crate) fn add_facts(&mut self, mut more: Content) {
         let content = &mut self.content;
         if let Some(response) = self.responses.last_mut() {
             response.model = more.model.clone().or(response.model.take());

@@ -57,8 +57,8 @@ impl Store {
     }
 
     /// Refuses an id that readers would not find again, because the format stores only ids of another shape.
-    pub(crate) fn check_told(&self, session: &SessionId) -> Result<()> {
-        let tells = self.writing.tells_session;
+    pub(crate) fn check_storable_id(&self, session: &SessionId) -> Result<()> {
+        let tells = self.writing.states_session_id;
         if tells(session) || !tells(&SessionId(ANY_ID.to_owned())) {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl Store {
     /// Refuses a folder that belongs to another project: two projects can have the same folder name.
     pub(crate) fn check_folder(&self, log: &Path, project: &Path) -> Result<()> {
         let source = Source::file(self.dialect, log);
-        let known = source.sidecar().and_then(|path| sidecar::cwd(self.dialect, &sidecar::says(&path)?));
+        let known = source.sidecar().and_then(|path| sidecar::cwd(self.dialect, &sidecar::content(&path)?));
         let known = known.map(|cwd| project::of(Path::new(&cwd)));
         // A path relative to a home directory that we do not know may be this one.
         match known.filter(|known| known.is_absolute() && *known != project::of(project)) {

@@ -3,7 +3,7 @@
 use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
-use super::{call, tells_session};
+use super::{call, states_session_id};
 use crate::dialect::line_builder::Put;
 use crate::dialect::resolved_turn::resolve;
 use crate::dialect::writer::{Line, Names, NewRecord, Response, Written};
@@ -228,7 +228,7 @@ fn value(draft: &NewRecord<'_>, id: &RecordId, message: LineMessage, content: &C
     line.put("content", message.content);
     line.put("timestamp", response.at.to_string());
     line.put("uuid", id.as_str());
-    line.put_some("session_id", tells_session(draft.session).then_some(draft.session.as_str()));
+    line.put_some("session_id", states_session_id(draft.session).then_some(draft.session.as_str()));
     line.put_some("tool_calls", Some(message.calls).filter(|calls| !calls.is_empty()));
     line.put_some("tokens", (message.role == "assistant").then(|| json!({"estimated": estimated})));
     line.put_some("usage", response.usage.map(tokens).filter(|tokens| !tokens.is_empty()));

@@ -58,7 +58,7 @@ impl<'s> Replay<'s> {
         let mut cursor = Cursor::at(before, before.head(), &place, &project::of(&store.host.cwd))?;
         cursor.tally.git_branch = session.git_branch().or(before.git_branch()).map(str::to_owned);
         let appender = Appender::open(store.disk.clone(), file, Vec::new())?;
-        host.know(before.records().map(|record| record.id().into_owned()));
+        host.add_facts(before.records().map(|record| record.id().into_owned()));
         Ok(Replay::over(session, host, Log::new(place, appender, cursor, None)))
     }
 

@@ -37,7 +37,7 @@ pub(in crate::transfer::convert) fn restore(
     let mut last = None;
     let asked_for_calls = older.len().saturating_sub(CALL_SEARCH_RECORDS);
     for (at, record) in older.into_iter().enumerate() {
-        replay.pairing.know(record);
+        replay.pairing.add_facts(record);
         if original.is_added_to_later(record) {
             // The original's own lines are not changed.
             replay.lose(record, LossKind::Dropped, Lost::Metadata);

@@ -182,7 +182,7 @@ fn a_rewind_knows_what_stood_there_and_nothing_of_the_branch_that_was_left() {
     assert!(matches!(error, Error::NoRecord(_)), "{error}");
     assert_eq!(text_of(&machine), before);
     recorder.rewind(&first, None).unwrap();
-    assert_eq!(recorder.standing_todos(), None);
+    assert_eq!(recorder.todos_at_head(), None);
     assert!(recorder.usage(Usage::default()).is_err(), "the answer is on the branch that was left");
 }
 
