@@ -169,6 +169,11 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {
+    /// Whether a retry would not help: the content has no place in the format, is too long, or comes at the wrong time.
+    pub(crate) fn is_unstorable(&self) -> bool {
+        matches!(self, Error::CannotStore { .. } | Error::TooLong { .. } | Error::OutOfOrder(_))
+    }
+
     /// The format cannot store something that is not a record.
     pub(crate) fn cannot_store(dialect: &'static str, what: impl Into<String>) -> Error {
         Error::CannotStore { dialect, what: what.into(), losses: Losses::default() }

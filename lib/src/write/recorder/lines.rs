@@ -40,6 +40,12 @@ impl Piece {
         Piece { body, on: On::Last, fragment: None, responses: Vec::new() }
     }
 
+    /// A further line of a record.
+    pub(crate) fn append(record: ParentRecord, body: Body) -> Piece {
+        let fragment = Some(Fragment { seq: record.lines, part: record.lines });
+        Piece { on: On::Append(record), fragment, ..Piece::next(body) }
+    }
+
     /// The blocks of one answer or of its results, after the last record.
     pub(crate) fn step(mut blocks: Vec<Body>) -> impl Iterator<Item = Piece> {
         let rest = blocks.split_off(blocks.len().min(1));

@@ -1,11 +1,11 @@
 //! What is not written yet: the turn of a format that writes only whole turns, and an answer that ends; and facts that are
 //! added to the message before.
 
-use super::lines::{On, Piece};
+use super::lines::Piece;
 use super::open_answer::{OpenAnswer, Target};
 use super::turn::{More, Turn};
 use super::{Durability, Entry, Mode, Recorder, Saved, Warning};
-use crate::dialect::writer::{Fragment, WriteUnit};
+use crate::dialect::writer::WriteUnit;
 use crate::model::error::{Error, Result};
 use crate::model::record::{Body, Content, Kind, ToolResult, Usage};
 
@@ -47,8 +47,8 @@ impl Recorder {
     /// The same; that the format cannot store the turn is no reason against what comes next.
     pub(super) fn leave_turn(&mut self) -> Result<()> {
         match self.end_turn() {
-            Ok(_) | Err(Error::CannotStore { .. } | Error::TooLong { .. }) => Ok(()),
-            Err(error) => Err(error),
+            Err(error) if !error.is_unstorable() => Err(error),
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 
@@ -62,7 +62,7 @@ impl Recorder {
                 Ok(Some(saved))
             }
             // No retry can write it.
-            Err(error @ (Error::CannotStore { .. } | Error::TooLong { .. })) => {
+            Err(error) if error.is_unstorable() => {
                 let why = if let Error::CannotStore { what, .. } = &error { what.clone() } else { error.to_string() };
                 self.refuse(pending.entries.into_iter().filter(|entry| Some(*entry) != own).collect(), &why);
                 Err(error)
@@ -112,12 +112,11 @@ impl Recorder {
             return Ok(());
         }
         match self.write_turn(own) {
-            Err(error @ (Error::CannotStore { .. } | Error::TooLong { .. })) => Err(error),
-            Err(error) => {
+            Err(error) if !error.is_unstorable() => {
                 self.turn = before;
                 Err(error)
             }
-            Ok(_) => Ok(()),
+            written => written.map(|_| ()),
         }
     }
 
@@ -125,10 +124,8 @@ impl Recorder {
     pub(super) fn end_answer(&mut self) -> Result<()> {
         let was_in_doubt = self.is_in_doubt();
         match self.complete_answer(None, None) {
-            Ok(()) | Err(Error::CannotStore { .. } | Error::OutOfOrder(_) | Error::TooLong { .. }) => {
-                self.check_sync(was_in_doubt)
-            }
-            Err(error) => Err(error),
+            Err(error) if !error.is_unstorable() => Err(error),
+            Ok(()) | Err(_) => self.check_sync(was_in_doubt),
         }
     }
 
@@ -147,7 +144,7 @@ impl Recorder {
             Ok(false) => self.complete_empty_answer(&answer, usage, own),
             Err(error) => Err(error),
         };
-        if !matches!(result, Ok(()) | Err(Error::CannotStore { .. } | Error::OutOfOrder(_) | Error::TooLong { .. })) {
+        if result.as_ref().is_err_and(|error| !error.is_unstorable()) {
             self.answer = Some(answer);
         }
         result
@@ -214,12 +211,8 @@ impl Recorder {
         let (Some(log), Some(answered)) = (&self.log, answered) else {
             return Err(Error::OutOfOrder("the model has not answered yet"));
         };
-        let piece = if log.joins() {
-            let fragment = Some(Fragment { seq: answered.lines, part: answered.lines });
-            Piece { on: On::Append(answered), fragment, ..Piece::next(Body::Assistant(content)) }
-        } else {
-            Piece::next(Body::Assistant(content))
-        };
+        let body = Body::Assistant(content);
+        let piece = if log.joins() { Piece::append(answered, body) } else { Piece::next(body) };
         self.write(vec![piece], entries, Durability::Flush)
     }
 
@@ -235,13 +228,12 @@ impl Recorder {
             let last = recorder.log.as_ref().filter(|log| log.joins()).and_then(|log| log.cursor.chain.parent.clone());
             let message = last.filter(|last| last.kind.speaker().is_some());
             let kind = message.as_ref().map_or(Kind::System, |message| message.kind);
-            let mut piece = Piece::next(
-                Body::from_content(kind, content).ok_or(Error::OutOfOrder("the last record is not a message"))?,
-            );
-            if let Some(message) = message {
-                piece.fragment = Some(Fragment { seq: message.lines, part: message.lines });
-                piece.on = On::Append(message);
-            }
+            let body =
+                Body::from_content(kind, content).ok_or(Error::OutOfOrder("the last record is not a message"))?;
+            let piece = match message {
+                Some(message) => Piece::append(message, body),
+                None => Piece::next(body),
+            };
             recorder.write(vec![piece], vec![entry], Durability::Flush)
         })
     }
