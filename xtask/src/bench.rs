@@ -2,6 +2,8 @@
 //!
 //! A generator (`../shared/corpus/gen.py`, or `--generator FILE`) writes the homes; they stay in the target folder.
 
+mod peers;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -21,6 +23,9 @@ const HISTORY_BYTES: usize = 100 * 1000 * 1000;
 
 pub(crate) fn run(options: &[&str]) -> Outcome {
     let full = options.contains(&"--full");
+    if options.contains(&"--install") {
+        peers::install()?;
+    }
     let generator = match options {
         [.., "--generator", path] => PathBuf::from(path),
         _ => shell::root().join("../shared/corpus/gen.py"),
@@ -89,22 +94,23 @@ fn in_process(home: &Path, measured: &Measured) {
     let [split, value, typed, raw] =
         ["read and split lines", "parse as Value", "borrowed typed parse", "parse as RawValue"]
             .map(|name| measured.seconds(&format!("limit: {name}")));
-    println!("| read all, split lines | {split:.3} s | {} | | | |", peer(home, "rg"));
+    println!("| read all, split lines | {split:.3} s | {} | | | |", peers::cell(&peers::RIPGREP, home));
     let skeleton = measured.row("ours: skeleton of every session");
     println!(
         "| parse all: Value / borrowed typed / RawValue; ours: skeleton of every session | {value:.3} / {typed:.3} / {raw:.3} s | {} | {:.3} s | {:.2} × the typed limit's speed | {} MiB |",
-        peer(home, "jq"),
+        peers::cell(&peers::JQ, home),
         skeleton.seconds,
         typed / skeleton.seconds,
         skeleton.rss_mib
     );
     let (limit, tokens) = (measured.row("limit: token totals"), measured.row("ours: token totals"));
     println!(
-        "| token totals from nothing (exact: {}) | {:.3} s (needle, then typed) | {} | {:.3} s | {:.2} × the limit's time | {} MiB |",
+        "| token totals from nothing (exact: {}) | {:.3} s (needle, then typed) | {} | {:.3} s, {} tokens of Claude Code | {:.2} × the limit's time | {} MiB |",
         measured.row("exact: token totals").remark,
         limit.seconds,
-        peer(home, "ccusage"),
+        peers::cell(&peers::TOKENS, home),
         tokens.seconds,
+        measured.row("claude-code: token total").remark,
         tokens.seconds / limit.seconds,
         tokens.rss_mib
     );
@@ -281,35 +287,9 @@ fn large() -> Outcome {
     Ok(())
 }
 
-/// The time of another program for the same files, if it is installed.
-fn peer(home: &Path, program: &str) -> String {
-    let projects = home.join(".claude/projects").to_string_lossy().into_owned();
-    let args = match program {
-        "rg" => vec!["-c".to_owned(), "zyxquokka7731".to_owned(), projects],
-        "jq" => ["-c", ".type"].map(str::to_owned).into_iter().chain(files_below(Path::new(&projects))).collect(),
-        _ => ["daily", "--json", "--offline"].map(str::to_owned).to_vec(),
-    };
-    let env = vec![("CLAUDE_CONFIG_DIR".to_owned(), home.join(".claude").to_string_lossy().into_owned())];
-    let words = [program.to_owned()].into_iter().chain(args).collect();
-    match timed(&Job { words, env }) {
-        Ok(peer) => format!("{program}: {:.3} s, {} MiB", peer.seconds, peer.rss_mib),
-        Err(_) => format!("{program}: not installed"),
-    }
-}
-
-fn files_below(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    entries
-        .flat_map(|entry| match entry.file_type() {
-            Ok(kind) if kind.is_dir() => files_below(&entry.path()),
-            _ => vec![entry.path().to_string_lossy().into_owned()],
-        })
-        .collect()
-}
-
-struct Job {
-    words: Vec<String>,
-    env: Vec<(String, String)>,
+pub(crate) struct Job {
+    pub(crate) words: Vec<String>,
+    pub(crate) env: Vec<(String, String)>,
 }
 
 fn ours(home: &Path, args: &[&str]) -> Job {
@@ -318,26 +298,35 @@ fn ours(home: &Path, args: &[&str]) -> Job {
     Job { words, env: vec![("HOME".to_owned(), home.to_string_lossy().into_owned())] }
 }
 
-struct Timed {
-    seconds: f64,
-    rss_mib: u64,
+pub(crate) struct Timed {
+    pub(crate) seconds: f64,
+    pub(crate) rss_mib: u64,
+}
+
+/// Measures a program without its output.
+fn timed(job: &Job) -> Result<Timed, Box<dyn std::error::Error>> {
+    timed_into(job, Path::new("/dev/null"))
 }
 
 /// Runs a program three times under GNU time, which measures its memory, and returns the best run.
-fn timed(job: &Job) -> Result<Timed, Box<dyn std::error::Error>> {
+///
+/// A run that fails has no time: a program that stops at once would be the fastest.
+pub(crate) fn timed_into(job: &Job, answer: &Path) -> Result<Timed, Box<dyn std::error::Error>> {
     let mut best = Timed { seconds: f64::MAX, rss_mib: 0 };
     for _ in 0..3 {
         let mut command = Command::new("/usr/bin/time");
-        command.args(["-f", "%M"]).args(&job.words).envs(job.env.iter().cloned());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.args(["-q", "-f", "%M"]).args(&job.words).envs(job.env.iter().cloned());
+        command.stdin(Stdio::null()).stdout(fs::File::create(answer)?).stderr(Stdio::piped());
         let start = Instant::now();
-        let output = command.output()?;
+        let output = command.output().map_err(|error| format!("/usr/bin/time: {error}\nhint: install GNU time"))?;
         let seconds = start.elapsed().as_secs_f64();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        let kib: u64 = stderr.lines().last().unwrap_or_default().trim().parse().map_err(|_| stderr.clone())?;
-        if output.status.code() == Some(127) {
-            return Err("not installed".into());
+        let (said, kib) = stderr.trim_end().rsplit_once('\n').unwrap_or(("", stderr.trim_end()));
+        if !output.status.success() {
+            let why = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+            return Err(format!("failed, {}: {why}", output.status).into());
         }
+        let kib: u64 = kib.trim().parse().map_err(|_| stderr.clone())?;
         if seconds < best.seconds {
             best = Timed { seconds, rss_mib: kib / 1024 };
         }

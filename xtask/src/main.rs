@@ -1,6 +1,6 @@
 //! The project's own commands: `cargo xtask test | torture | bench | agents | corpus | tidy`.
 //!
-//! No dependencies, so that the first `cargo xtask test` on a new machine starts within seconds.
+//! One small dependency (JSON), so that the first `cargo xtask test` on a new machine starts within seconds.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a command line program")]
 
 mod rooms;
@@ -21,7 +21,8 @@ Usage: cargo xtask <COMMAND>
 
   test                               run every check: house rules, format, lints, docs, all tests
   torture [--seed N] [--minutes M]   run the property tests at full size, at most M minutes (default 60)
-  bench [--full] [--generator FILE]  measure limits, scrollback and installed peers; print Markdown
+  bench [OPTION]                     measure limits, scrollback and installed peers; print Markdown
+                                     (--full: a large home; --install: install ccusage first)
   agents [OPTION] [FOLDER]           let the real agents continue sessions that scrollback wrote
                                      (--bless: write the table to the page; --only WORD: only these rows)
   corpus [--bless]                   read every corpus case and compare (--bless: write the pages instead)

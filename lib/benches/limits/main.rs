@@ -61,6 +61,9 @@ fn main() {
     if let Some(truth) = tokens::truth(&named) {
         println!("exact: token totals\t0\t0\tlimit {}, ours {}", limit == truth, ours == truth);
     }
+    for (dialect, [input, output, read, written, _]) in &ours {
+        println!("{dialect}: token total\t0\t0\t{}", input + output + read + written);
+    }
 }
 
 /// A file that comes in pieces of a pipe's size, as chunks of the AI SDK's stream; looked at each time some megabytes have come.
