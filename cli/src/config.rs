@@ -2,16 +2,19 @@
 //!
 //! A mistake in it is a warning and never stops a command: a typing error must not cost a recording.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use scrollback::model::{Home, Host};
+use scrollback::model::regular_file::{self, Links};
+use scrollback::model::{Error, Home, Host};
 use toml_edit::{Document, DocumentMut, Item, TableLike, Value};
 
 use crate::args::ColorChoice;
 use crate::failure::{Failure, FailureKind};
+
+/// The config file is a page of text: a larger file is something else.
+const CONFIG_LIMIT_BYTES: u64 = 1024 * 1024;
 
 /// A key of the config file.
 pub(crate) struct Key {
@@ -56,10 +59,9 @@ impl Config {
     pub(crate) fn read(home: &Home) -> Config {
         let path = home.config().join("config.toml");
         let mut config = Config { path, values: Vec::new(), problems: Vec::new(), broken: None };
-        match fs::read_to_string(&config.path) {
+        match read_text(&config.path) {
             Ok(text) => config.parse(&text),
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-            Err(error) => config.break_at(error.to_string()),
+            Err(why) => config.break_at(why),
         }
         config
     }
@@ -105,7 +107,7 @@ impl Config {
     pub(crate) fn set(&mut self, key: &Key, typed: &str, host: &Host) -> Result<(), Failure> {
         self.check_readable()?;
         let value = key.parse(typed)?;
-        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        let text = read_text(&self.path).map_err(|why| Failure::new(FailureKind::Io, why))?;
         let broken = |_| Failure::new(FailureKind::Usage, format!("{}: invalid TOML", self.path.display()));
         let mut document: DocumentMut = text.parse().map_err(broken)?;
         let mut table: &mut dyn TableLike = document.as_table_mut();
@@ -212,6 +214,20 @@ impl ValueKind {
             ValueKind::Count { least } => format!("use a whole number, at least {least}"),
         }
     }
+}
+
+/// The text of the config file, empty without one; or why it cannot be read. People keep it elsewhere and link to it.
+fn read_text(path: &Path) -> Result<String, String> {
+    let bytes = match regular_file::read(path, CONFIG_LIMIT_BYTES, Links::Follow) {
+        Ok(bytes) => bytes,
+        Err(Error::Io { source, .. }) => match source.kind() {
+            ErrorKind::NotFound if path.is_symlink() => return Err("it is a link to a file that does not exist".into()),
+            ErrorKind::NotFound | ErrorKind::NotADirectory => Vec::new(),
+            _ => return Err(source.to_string()),
+        },
+        Err(_) => return Err("not a regular file".to_owned()),
+    };
+    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }
 
 /// A hint with the most similar key.

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use scrollback::model::{Issue, Severity};
+use scrollback::model::{Issue, IssueKind, Severity};
 use scrollback::session::{Bridge, Session, Source, folder};
 use scrollback::view::Examination;
 use scrollback::view::find::SessionName;
@@ -292,6 +292,9 @@ fn place(issue: &Issue) -> String {
     let file = issue.file.as_ref().map(|file| format!("{file} ")).unwrap_or_default();
     match issue.line {
         Some(line) => format!("{file}line {line}"),
+        None if matches!(issue.kind, IssueKind::UnreadableFile | IssueKind::DamagedSidecar) => {
+            file.trim_end().to_owned()
+        }
         None => format!("{file}byte {}", issue.offset),
     }
 }

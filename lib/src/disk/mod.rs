@@ -13,6 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::model::error::Result;
+use crate::model::regular_file::{Links, without_waiting};
 use crate::session::Session;
 use crate::session::read::files::read_some;
 use crate::session::read::open::ReadOptions;
@@ -124,7 +125,7 @@ impl Disk for Real {
         if !fs::symlink_metadata(path)?.is_file() {
             return Err(not_a_file());
         }
-        let file = OpenOptions::new().read(true).append(true).open(path)?;
+        let file = without_waiting(OpenOptions::new().read(true).append(true), Links::Refuse).open(path)?;
         let log = RealLog::new(file)?;
         match log.is_at(path)? {
             PathTarget::ThisFile { .. } => Ok(Box::new(log)),
@@ -189,7 +190,8 @@ impl Disk for Real {
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
         // Windows has no such call and needs none.
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        if cfg!(unix) { ignore_unsupported(File::open(path)?.sync_all()) } else { Ok(()) }
+        let open = || without_waiting(OpenOptions::new().read(true), Links::Follow).open(path);
+        if cfg!(unix) { ignore_unsupported(open()?.sync_all()) } else { Ok(()) }
     }
 
     fn resolve(&self, path: &Path) -> PathBuf {
@@ -259,7 +261,7 @@ impl OpenLog for RealLog {
 
     fn rewrite(&self, path: &Path, offset: u64, bytes: &[u8]) -> io::Result<()> {
         // A file opened for appending would append.
-        let file = OpenOptions::new().write(true).open(path)?;
+        let file = without_waiting(OpenOptions::new().write(true), Links::Refuse).open(path)?;
         if !same_file(&self.known, &file.metadata()?) {
             return Err(not_a_file());
         }

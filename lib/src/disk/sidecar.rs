@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::dialect::{Dialect, Event};
 use crate::disk::Disk;
-use crate::session::read::files::head_of;
+use crate::model::regular_file::{self, Links};
 use crate::session::read::source::SIDECAR_LIMIT_BYTES;
 
 /// The current sidecar.
@@ -38,7 +38,7 @@ fn read_bytes(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
 
 /// The content of a sidecar; `None` if it cannot be read.
 pub(crate) fn content(path: &Path) -> Option<Value> {
-    serde_json::from_slice(&head_of(path, SIDECAR_LIMIT_BYTES).ok()?).ok()
+    serde_json::from_slice(&regular_file::read(path, SIDECAR_LIMIT_BYTES, Links::Follow).ok()?).ok()
 }
 
 /// The title of the session.

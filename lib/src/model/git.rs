@@ -1,9 +1,9 @@
 //! The branch that is checked out, read from `.git` without running git.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::model::project::git_root;
+use crate::model::regular_file::{self, Links};
 
 /// A `HEAD` or a `.git` file is one line; a larger file is something else.
 const POINTER_LIMIT_BYTES: u64 = 4096;
@@ -40,13 +40,14 @@ fn git_dir(root: &Path) -> Option<PathBuf> {
 
 /// The only line of a small regular file.
 fn pointer(path: &Path) -> Option<String> {
-    let is_small = fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() <= POINTER_LIMIT_BYTES);
-    let text = is_small.then(|| fs::read_to_string(path).ok())??;
+    let text = String::from_utf8(regular_file::read(path, POINTER_LIMIT_BYTES, Links::Follow).ok()?).ok()?;
     Some(text.lines().next()?.trim().to_owned())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn check(files: &[(&str, &str)], dir: &str, expected: Option<&str>) {

@@ -70,6 +70,8 @@ named_enum! {
         InvalidMessage = "invalid-message",
         /// A session's log that is missing.
         LogMissing = "log-missing",
+        /// A file beside the log that cannot be read.
+        UnreadableFile = "unreadable-file",
         /// A tool result without its call.
         OrphanResult = "orphan-result",
         /// A second result for one call.
@@ -84,6 +86,8 @@ named_enum! {
         DuplicateId = "duplicate-id",
         /// A tool call without a result.
         UnansweredCall = "unanswered-call",
+        /// A sidecar that is not what its agent writes; the log counts anyway.
+        DamagedSidecar = "damaged-sidecar",
         /// A gap that was closed by a guess, as the agent does.
         BridgedGap = "bridged-gap",
     }
@@ -98,6 +102,7 @@ impl IssueKind {
                 | IssueKind::DuplicateLine
                 | IssueKind::DuplicateId
                 | IssueKind::UnansweredCall
+                | IssueKind::DamagedSidecar
                 | IssueKind::BridgedGap
         );
         if is_note { Severity::Note } else { Severity::Error }

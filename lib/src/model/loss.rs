@@ -144,6 +144,7 @@ lost! {
 
     TornLine, "torn line", "a line that was cut off";
     DamagedLine, "damaged line", "bytes that are not a record: zeros, invalid JSON, or too long a line";
+    UnreadableFile, "unreadable file", "a file beside the log, such as `snapshots.jsonl`, that could not be read";
     DamagedText, "damaged text", "characters that could not be decoded";
     Gap, "gap", "that earlier records are missing";
     Interruption, "interruption", "that the last turn did not end";

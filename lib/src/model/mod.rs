@@ -32,6 +32,7 @@ pub(crate) mod home;
 pub mod project;
 pub(crate) mod git;
 pub(crate) mod place;
+pub mod regular_file;
 pub(crate) mod metadata;
 pub(crate) mod settle;
 pub(crate) mod wire;

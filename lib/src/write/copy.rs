@@ -1,19 +1,19 @@
 //! Copies one file through the disk.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use crate::disk::Disk;
 use crate::disk::replace::write_all;
 use crate::model::error::{At, Result};
+use crate::model::regular_file::{self, Links};
 
 /// Files are read in pieces of this size.
 pub(crate) const PIECE_BYTES: usize = 256 * 1024;
 
 /// Copies a file to a free place, with its permissions. The content survives a crash; its name does not yet.
 pub(crate) fn copy_file(disk: &dyn Disk, from: &Path, to: &Path) -> Result<()> {
-    copy_bytes(&mut File::open(from).at(from)?, disk, (from, to))?;
+    copy_bytes(&mut regular_file::open(from, Links::Refuse)?.0, disk, (from, to))?;
     disk.copy_mode(from, to).at(to)
 }
 

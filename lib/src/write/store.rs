@@ -28,6 +28,7 @@ use crate::model::git;
 use crate::model::host::Host;
 use crate::model::project;
 use crate::model::record::{Kind, RecordId, SessionId, Title};
+use crate::model::regular_file::{self, Links};
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
 use crate::view::answers::SessionRow;
@@ -215,7 +216,8 @@ impl Store {
             // Another program was faster.
             Error::Io { source, path: file } if source.kind() == ErrorKind::AlreadyExists => Error::Exists(file),
             error => {
-                if fs::read(&path).is_ok_and(|written| header.starts_with(&written)) {
+                let written = regular_file::read(&path, header.len() as u64, Links::Refuse);
+                if written.is_ok_and(|written| header.starts_with(&written)) {
                     drop(self.clear_away(&path, place.sidecar.as_deref()));
                 }
                 error

@@ -32,6 +32,7 @@ use crate::disk::{Disk, Real};
 use crate::model::error::{At, Error, Result};
 use crate::model::host::Host;
 use crate::model::record::TitleSource;
+use crate::model::regular_file::{self, Links};
 use crate::session::Session;
 use crate::session::read::source::Source;
 pub(crate) use belongings::belongings;
@@ -181,10 +182,9 @@ impl Trash {
         let has_more = entries.any(|entry| entry.map_or(true, |entry| entry.file_name() != ORIGIN));
         let note = folder.join(ORIGIN);
         let is_torn = || {
-            let size = fs::symlink_metadata(&note).map_or(0, |note| note.len());
             // A note that is not JSON was torn when the disk was full.
-            size < ORIGIN_LIMIT_BYTES
-                && fs::read(&note).is_ok_and(|text| serde_json::from_slice::<Value>(&text).is_err())
+            regular_file::read(&note, ORIGIN_LIMIT_BYTES, Links::Refuse)
+                .is_ok_and(|text| serde_json::from_slice::<Value>(&text).is_err())
         };
         !has_more
             && match origin {

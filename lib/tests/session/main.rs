@@ -2,6 +2,8 @@
 #![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod bad_input;
+#[cfg(unix)]
+mod companions;
 mod corpus;
 mod damage;
 mod driver;

@@ -7,6 +7,8 @@
 pub(crate) mod apis;
 pub(crate) mod bodies;
 pub(crate) mod drafted;
+#[cfg(unix)]
+pub(crate) mod hostile_files;
 pub(crate) mod native_log;
 pub(crate) mod oracle;
 pub(crate) mod pen;

@@ -9,6 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::error::{At, Error, Result};
 use crate::model::place::Place;
+use crate::model::regular_file::{self, Links};
 use crate::session::read::format::DATABASE_MAGIC;
 use crate::session::read::packed::{Packing, is_called_packed};
 use crate::session::read::rows::Table;
@@ -165,16 +166,13 @@ pub(crate) fn open_file(path: &Path) -> Result<OpenFile> {
 
 /// The first bytes of a file; of a compressed one only those are unpacked.
 pub(crate) fn head_of(path: &Path, length: u64) -> Result<Vec<u8>> {
-    open_limited(path, length)?.read_at(0, length)
+    let file = open_limited(path, length)?;
+    file.read_at(0, length.min(file.len()?))
 }
 
 fn open_limited(path: &Path, inflated_limit: u64) -> Result<OpenFile> {
-    let metadata = fs::metadata(path).at(path)?;
-    if !metadata.is_file() {
-        return Err(Error::NotAFile(path.to_path_buf()));
-    }
-    let file = File::open(path).at(path)?;
-    let mut magic = vec![0; DATABASE_MAGIC.len()];
+    let (file, metadata) = regular_file::open(path, Links::Follow)?;
+    let mut magic = vec![0; DATABASE_MAGIC.len().min(usize::try_from(metadata.len()).unwrap_or(usize::MAX))];
     let read = fill_from(|at, bytes| read_some(&file, at, bytes), 0, &mut magic).at(path)?;
     magic.truncate(read);
     let inflated = match Packing::of(&magic) {

@@ -1,26 +1,27 @@
 //! Opens a session from its source: whole, from its end, or as it grows. All three take the same path.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
 use crate::dialect::Dialect;
 use crate::dialect::layout::{Format, Layout};
-use crate::model::error::{At, Result};
+use crate::model::error::{At, Error, Result};
 use crate::model::issue::{IssueKind, quoted};
 use crate::model::place::Place;
 use crate::model::project;
+use crate::model::regular_file::{self, Links};
 use crate::session::Session;
 use crate::session::derived::Derived;
 use crate::session::read::base::{self, Base};
-use crate::session::read::files::{Contents, Files, OpenFile, head_of, open_file};
+use crate::session::read::files::{Contents, Files, OpenFile, open_file};
 use crate::session::read::format;
 use crate::session::read::packed;
 use crate::session::read::parallel::SPLIT;
 use crate::session::read::parser::{Position, ValueUnit};
 use crate::session::read::sanitize;
-use crate::session::read::source::{SIDECAR_LIMIT_BYTES, Source};
+use crate::session::read::source::{SIDECAR_LIMIT_BYTES, Source, UnreadableFile};
 use crate::session::read::tail::Tail;
 use crate::session::tree::Bridge;
 use crate::session::tree::facts::Facts;
@@ -110,8 +111,11 @@ impl Session {
         if self.value_unit() == ValueUnit::Line {
             self.take_in_parallel(file, SPLIT)?;
         }
-        let mut reader = file.loader(self.tail.at.offset)?;
         let left = file.len()?.saturating_sub(self.tail.at.offset);
+        if left == 0 {
+            return Ok(());
+        }
+        let mut reader = file.loader(self.tail.at.offset)?;
         self.tail.pending.reserve(CHUNK_BYTES.min(usize::try_from(left).unwrap_or(CHUNK_BYTES)) + 1);
         loop {
             let start = self.tail.pending.len();
@@ -120,6 +124,19 @@ impl Session {
                 return Ok(());
             }
             self.take_lines(start);
+        }
+    }
+
+    /// Reports a file beside the log that is there and cannot be read.
+    fn report_unreadable(&mut self, file: &UnreadableFile) {
+        self.skeleton
+            .report_beside(&file.path, IssueKind::UnreadableFile, format!("{}; it is ignored", file.why));
+    }
+
+    fn take_sidecar(&mut self, sidecar: SidecarRead) {
+        self.sidecar = sidecar.facts;
+        if let Some((path, kind, detail)) = sidecar.issue {
+            self.skeleton.report_beside(&path, kind, detail);
         }
     }
 
@@ -143,7 +160,7 @@ pub(crate) struct FileEnds<'a> {
     source: &'a Source,
     reading: &'a ReadOptions<'a>,
     file: OpenFile,
-    sidecar: Facts,
+    sidecar: SidecarRead,
     pub(crate) size_bytes: u64,
 }
 
@@ -160,7 +177,7 @@ impl<'a> FileEnds<'a> {
 
     /// Reads the lines that end in the first `window` bytes.
     pub(crate) fn start(&self, window: u64) -> Result<Session> {
-        let mut bytes = self.file.read_at(0, window)?;
+        let mut bytes = self.file.read_at(0, window.min(self.size_bytes))?;
         bytes.truncate(memchr::memrchr(b'\n', &bytes).map_or(0, |last| last + 1));
         Ok(self.session(bytes, 0))
     }
@@ -178,7 +195,7 @@ impl<'a> FileEnds<'a> {
     fn session(&self, bytes: Vec<u8>, offset: u64) -> Session {
         let files = Files(self.file.shared().into_iter().collect());
         let mut session = Session::empty(self.source.clone(), files, self.reading, false);
-        session.sidecar = self.sidecar.clone();
+        session.take_sidecar(self.sidecar.clone());
         session.tail.at.offset = offset;
         session.tail.pending = bytes;
         session.take_lines(0);
@@ -193,13 +210,15 @@ pub(crate) fn open_within(source: &Source, reading: &ReadOptions<'_>, within: &m
         Some(Err(path)) => Some(path),
         None => None,
     };
-    let mut session = take_files(source, source.open()?, reading)?;
+    let (files, unreadable) = source.open()?;
+    let mut session = take_files(source, files, reading)?;
+    unreadable.iter().for_each(|file| session.report_unreadable(file));
     if let Some(path) = lost_log {
         let detail = format!("its log {} cannot be read; only the row is used", quoted(&path));
         let place = Place { offset: 0, length: 0, line: 1, file: 0 };
         session.skeleton.report(place, IssueKind::LogMissing, detail);
     }
-    session.sidecar = read_sidecar(source, reading.now);
+    session.take_sidecar(read_sidecar(source, reading.now));
     session.finish(reading, within);
     Ok(session)
 }
@@ -210,7 +229,13 @@ fn take_files(source: &Source, files: Files, reading: &ReadOptions<'_>) -> Resul
     let files = std::mem::replace(&mut session.files, Files(Vec::new()));
     // The first file comes last: its unfinished line stays pending.
     for (at, file) in files.0.iter().enumerate().rev() {
-        session.take_file(file, at as u16)?;
+        match session.take_file(file, at as u16) {
+            // What cannot be read beside the log does not hide it.
+            Err(error) if at > 0 => {
+                session.report_unreadable(&UnreadableFile::new(file.path.clone(), &error));
+            }
+            taken => taken?,
+        }
         if let Some(why) = &file.torn {
             let Position { offset, line, file } = session.tail.at;
             session.skeleton.report(Place { offset, length: 0, line, file }, IssueKind::Torn, why.clone());
@@ -223,19 +248,39 @@ fn take_files(source: &Source, files: Files, reading: &ReadOptions<'_>) -> Resul
     Ok(session)
 }
 
-/// Reads the file beside the log. The log has precedence over it, so problems in it are not reported.
-fn read_sidecar(source: &Source, now: Timestamp) -> Facts {
-    let bytes = source.sidecar().and_then(|path| head_of(&path, SIDECAR_LIMIT_BYTES).ok());
-    let Some(bytes) = bytes else { return Facts::default() };
+/// A sidecar as it was read.
+#[derive(Clone, Default)]
+struct SidecarRead {
+    facts: Facts,
+    issue: Option<(PathBuf, IssueKind, String)>,
+}
+
+/// Reads the file beside the log. The log has precedence over it, so only what makes it useless is reported.
+fn read_sidecar(source: &Source, now: Timestamp) -> SidecarRead {
+    let Some(path) = source.sidecar() else { return SidecarRead::default() };
+    let useless = |kind: IssueKind, detail: String| SidecarRead {
+        facts: Facts::default(),
+        issue: Some((path.clone(), kind, detail)),
+    };
+    let bytes = match regular_file::read(&path, SIDECAR_LIMIT_BYTES, Links::Follow) {
+        Ok(bytes) => bytes,
+        // It was there a moment ago: its writer replaces it.
+        Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound && !regular_file::is_there(&path) => {
+            return SidecarRead::default();
+        }
+        Err(error) => return useless(IssueKind::UnreadableFile, format!("{error}; it is ignored")),
+    };
     let mut skeleton = Skeleton::default();
     let place = Place { offset: 0, length: 0, line: 0, file: 0 };
     let span = HashedSpan { place, hash: 0 };
-    // A damaged sidecar is ignored.
-    match source
+    let read = source
         .dialect
-        .sidecar(&sanitize::whole(&bytes), &mut |event| skeleton.apply(event, place, span, now))
-    {
-        Ok(()) => skeleton.facts,
-        Err(_) => Facts::default(),
+        .sidecar(&sanitize::whole(&bytes), &mut |event| skeleton.apply(event, place, span, now));
+    match read {
+        Ok(()) => SidecarRead { facts: skeleton.facts, issue: None },
+        Err(_) => {
+            let detail = format!("{}: not a JSON object; it is ignored", path.display());
+            useless(IssueKind::DamagedSidecar, detail)
+        }
     }
 }

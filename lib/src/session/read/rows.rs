@@ -2,9 +2,9 @@
 //! every query has a time limit.
 
 use std::borrow::Cow;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -16,8 +16,10 @@ use serde_json::Value;
 use crate::dialect::layout::Rows;
 use crate::model::error::{Error, Result};
 use crate::model::place::Place;
+use crate::model::regular_file::{self, Links};
 use crate::session::read::files::with_ending;
 use crate::session::read::parser::VALUE_LIMIT_BYTES;
+use crate::session::read::source::UnreadableFile;
 
 /// A writer holds its lock for milliseconds; one that holds it longer must not stop a list of sessions.
 const LOCK_WAIT: Duration = Duration::from_millis(500);
@@ -25,6 +27,9 @@ const LOCK_WAIT: Duration = Duration::from_millis(500);
 /// How many steps SQLite may take for a query, about ten seconds' worth: a table can compute its columns without end.
 const STEPS_BETWEEN_CHECKS: i32 = 100_000;
 const CHECKS_PER_QUERY: u32 = 5_000;
+
+/// How a database is opened.
+const READING: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_NO_MUTEX);
 
 /// A database with more sessions than this is not a store of sessions.
 const SESSIONS_PER_DATABASE: usize = 200_000;
@@ -35,6 +40,8 @@ pub(crate) struct SessionRows {
     database: Database,
     key: Column,
     has_log_column: bool,
+    /// A file beside the database that SQLite cannot use.
+    unreadable: Option<UnreadableFile>,
 }
 
 #[derive(Clone)]
@@ -51,6 +58,11 @@ pub(crate) struct Table {
 impl Table {
     pub(crate) fn new(rows: &'static Rows, session: SessionRows) -> Table {
         Table { rows, session, positions: OnceLock::new() }
+    }
+
+    /// A file beside the database that was not read.
+    pub(crate) fn unreadable(&self) -> Option<&UnreadableFile> {
+        self.session.unreadable.as_ref()
     }
 
     /// Calls `take` with the offset and the JSON of each row, in order; instead of JSON that is too long, with its length.
@@ -159,9 +171,28 @@ impl Database {
     }
 }
 
-/// Opens a database for reading only, and waits for its writer only briefly.
-fn connect(path: &Path) -> Result<Database> {
-    let opened = open(path).and_then(|connection| {
+/// Opens a database for reading only, and waits for its writer only briefly. A file beside it that SQLite cannot use is left out
+/// and returned.
+fn connect(path: &Path) -> Result<(Database, Option<UnreadableFile>)> {
+    if let Some(unusable) = unusable_beside(path) {
+        return Ok((configure(path, open_alone(path))?, Some(unusable)));
+    }
+    let database = configure(path, open(path))?;
+    let first = database.query(path, |connection| connection.query_row("SELECT 1 FROM sqlite_schema", [], |_| Ok(())));
+    match first {
+        // A transaction was interrupted, and only a writer can roll it back.
+        Err(Error::Database { source, .. }) if source.sqlite_error_code() == Some(ErrorCode::ReadOnly) => {
+            let journal = with_ending(path, "-journal");
+            let why = format!("{}: an interrupted transaction that was not rolled back", journal.display());
+            let unreadable = UnreadableFile { path: journal, why };
+            Ok((configure(path, open_alone(path))?, Some(unreadable)))
+        }
+        _ => Ok((database, None)),
+    }
+}
+
+fn configure(path: &Path, opened: rusqlite::Result<Connection>) -> Result<Database> {
+    let opened = opened.and_then(|connection| {
         connection.busy_timeout(LOCK_WAIT)?;
         // A schema can contain untrusted code.
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
@@ -180,7 +211,7 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     const WITHOUT_LOCKS: &str = "mode=ro&vfs=unix-none";
     #[cfg(windows)]
     const WITHOUT_LOCKS: &str = "mode=ro&vfs=win32-none";
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let flags = READING;
     if !is_write_ahead(path) || with_ending(path, "-shm").exists() {
         return Connection::open_with_flags(path, flags);
     }
@@ -195,11 +226,27 @@ fn open(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Opens a database without the files beside it: SQLite would wait for a pipe's other end.
+fn open_alone(path: &Path) -> rusqlite::Result<Connection> {
+    let uri = uri(path, "immutable=1").ok_or_else(|| rusqlite::Error::InvalidPath(path.to_path_buf()))?;
+    Connection::open_with_flags(uri, READING | OpenFlags::SQLITE_OPEN_URI)
+}
+
+/// A file beside a database that SQLite would open and that is not a regular one. SQLite looks for it where a link leads.
+fn unusable_beside(path: &Path) -> Option<UnreadableFile> {
+    let database = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let beside = ["-journal", "-wal", "-shm"].map(|ending| with_ending(&database, ending));
+    let unusable = |path: &PathBuf| regular_file::is_there(path) && !fs::metadata(path).is_ok_and(|it| it.is_file());
+    let path = beside.into_iter().find(unusable)?;
+    let error = Error::NotAFile(path.clone());
+    Some(UnreadableFile::new(path, &error))
+}
+
 /// Whether the header says that the database is in write-ahead mode: bytes 18 and 19 are 2 then.
 fn is_write_ahead(path: &Path) -> bool {
     let mut header = [0; 20];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
-    read.is_ok() && header[18..] == [2, 2]
+    let opened = regular_file::open(path, Links::Follow).ok();
+    opened.is_some_and(|(mut file, _)| file.read_exact(&mut header).is_ok()) && header[18..] == [2, 2]
 }
 
 fn uri(path: &Path, options: &str) -> Option<String> {
@@ -235,12 +282,12 @@ fn columns(connection: &Connection, rows: &Rows) -> rusqlite::Result<Option<Vec<
 
 /// Whether a database has such a table. One that cannot be queried is an error.
 pub(crate) fn has_rows(path: &Path, rows: &Rows) -> Result<bool> {
-    Ok(connect(path)?.query(path, |connection| columns(connection, rows))?.is_some())
+    Ok(connect(path)?.0.query(path, |connection| columns(connection, rows))?.is_some())
 }
 
 /// Every session of a database with its name. One without a name of its own is named after its key.
 pub(crate) fn sessions(path: &Path, rows: &Rows) -> Result<Vec<(String, SessionRows)>> {
-    let database = connect(path)?;
+    let (database, unreadable) = connect(path)?;
     let Some(names) = database.query(path, |connection| columns(connection, rows))? else {
         return Err(Error::NoSessions(path.to_path_buf()));
     };
@@ -257,7 +304,7 @@ pub(crate) fn sessions(path: &Path, rows: &Rows) -> Result<Vec<(String, SessionR
     let named = |(key, name): (Column, Option<String>)| {
         let free = name.filter(|name| !name.is_empty() && seen.insert(name.clone()));
         let name = free.unwrap_or_else(|| format!("row-{}", text(ValueRef::from(&key)).unwrap_or_default()));
-        (name, SessionRows { database: database.clone(), key, has_log_column })
+        (name, SessionRows { database: database.clone(), key, has_log_column, unreadable: unreadable.clone() })
     };
     Ok(keys.into_iter().map(named).collect())
 }
@@ -291,8 +338,10 @@ mod tests {
             log: None,
         };
         let database = Database(Arc::new(Mutex::new(connection)));
-        let table =
-            Table::new(&ROWS, SessionRows { database, key: Column::Text("s".to_owned()), has_log_column: false });
+        let table = Table::new(
+            &ROWS,
+            SessionRows { database, key: Column::Text("s".to_owned()), has_log_column: false, unreadable: None },
+        );
         let mut found = Vec::new();
         table.each(Path::new("db"), |begins, json| found.push((begins, json.unwrap().to_vec()))).unwrap();
         let expected: [&[u8]; 4] = [b"{\"a\":1}", b"null", b"7", b"\xff{"];

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::dialect::layout::{Format, Layout};
 use crate::model::error::{Error, Result};
+use crate::model::regular_file;
 use crate::session::read::detect;
 use crate::session::read::files::{Contents, Files, OpenFile, head_of, open_file};
 use crate::session::read::format;
@@ -18,6 +19,9 @@ use crate::session::read::rows::{self, SessionRows, Table};
 
 /// A sidecar is a few lines: a larger file is not one.
 pub(crate) const SIDECAR_LIMIT_BYTES: u64 = 4 * 1024 * 1024;
+
+/// A further file of a session, such as `snapshots.jsonl`: it describes files and does not contain them.
+pub(crate) const COMPANION_LIMIT_BYTES: u64 = 1024 * 1024 * 1024;
 
 /// How much of a log is read to detect its dialect.
 const LOG_HEAD_BYTES: u64 = 256 * 1024;
@@ -35,6 +39,20 @@ pub struct Source {
     pub key: Option<String>,
     /// Its rows, once the database was queried.
     pub(crate) rows: Option<SessionRows>,
+}
+
+/// A file beside a log that is there and cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnreadableFile {
+    pub(crate) path: PathBuf,
+    /// Why, with the path.
+    pub(crate) why: String,
+}
+
+impl UnreadableFile {
+    pub(crate) fn new(path: PathBuf, error: &Error) -> UnreadableFile {
+        UnreadableFile { path, why: error.to_string() }
+    }
 }
 
 impl std::fmt::Debug for Source {
@@ -171,11 +189,11 @@ impl Source {
             .map_or_else(|| "stdin".to_owned(), |name| name.to_string_lossy().into_owned())
     }
 
-    /// The file beside the log with facts about the session, if there is one.
+    /// The file beside the log with facts about the session, if anything has its name.
     pub(crate) fn sidecar(&self) -> Option<PathBuf> {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let beside = |name: &str| self.path.with_file_name(name.replace('*', &stem));
-        self.layout.sidecar.map(beside).filter(|path| path.is_file())
+        self.layout.sidecar.map(beside).filter(|path| regular_file::is_there(path))
     }
 
     /// The log that a row of a database refers to; the path itself if there is no readable log.
@@ -213,22 +231,35 @@ impl Source {
         is_log.then_some(log)
     }
 
-    pub(crate) fn open(&self) -> Result<Files> {
+    /// Opens its files. A further file that cannot be opened does not hide the session.
+    pub(crate) fn open(&self) -> Result<(Files, Vec<UnreadableFile>)> {
         if let Format::Rows(_) = self.layout.format {
-            let contents = Contents::Rows(self.table()?);
-            return Ok(Files(vec![OpenFile { path: self.path.clone(), contents, torn: None, is_database: true }]));
+            let table = self.table()?;
+            let unreadable = table.unreadable().cloned().into_iter().collect();
+            let contents = Contents::Rows(table);
+            let file = OpenFile { path: self.path.clone(), contents, torn: None, is_database: true };
+            return Ok((Files(vec![file]), unreadable));
         }
         let first = open_file(&self.path)?;
         if first.is_database {
             return Err(Error::NoSessions(self.path.clone()));
         }
-        let mut files = vec![first];
+        let (mut files, mut unreadable) = (vec![first], Vec::new());
         for name in self.layout.companions {
             let path = self.path.with_file_name(name);
-            if path.is_file() {
-                files.push(open_file(&path)?);
+            if regular_file::is_there(&path) {
+                match open_companion(&path) {
+                    Ok(file) => files.push(file),
+                    Err(error) => unreadable.push(UnreadableFile::new(path, &error)),
+                }
             }
         }
-        Ok(Files(files))
+        Ok((Files(files), unreadable))
     }
+}
+
+fn open_companion(path: &Path) -> Result<OpenFile> {
+    let file = open_file(path)?;
+    regular_file::check_length(path, file.len()?, COMPANION_LIMIT_BYTES)?;
+    Ok(file)
 }

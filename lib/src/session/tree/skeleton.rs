@@ -3,6 +3,8 @@
 //! It grows, and can be truncated to an earlier length; the tree is derived from it (`tree/mod.rs`). So a growing file and a
 //! whole one are read the same way: the unfinished last line is added, the tree derived, and the line removed again.
 
+use std::path::Path;
+
 use jiff::Timestamp;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -212,6 +214,13 @@ impl Skeleton {
 
     pub(crate) fn report(&mut self, place: Place, kind: IssueKind, detail: impl Into<String>) {
         self.report_region(place, 0, kind, detail);
+    }
+
+    /// Reports something about a file beside the log.
+    pub(crate) fn report_beside(&mut self, path: &Path, kind: IssueKind, detail: impl Into<String>) {
+        let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let nowhere = Place { offset: 0, length: 0, line: 0, file: 0 };
+        self.issues.push(Issue::at(nowhere, file, kind, detail.into()));
     }
 
     /// Reports bytes that belong to no record.

@@ -12,7 +12,7 @@ mod restore;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,8 +26,9 @@ use crate::dialect::Dialect;
 pub(super) use crate::dialect::layout::beside_converted as paths;
 use crate::disk::Real;
 use crate::disk::replace::delete;
-use crate::model::error::{At, Result};
+use crate::model::error::{At, Error, Result};
 use crate::model::loss::Lost;
+use crate::model::regular_file::{self, Links};
 use crate::session::Session;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::packed::is_called_packed;
@@ -258,16 +259,14 @@ fn publish(path: &Path, mut bytes: &[u8], new_id: &str) -> Result<()> {
 }
 
 fn read(path: &Path) -> std::result::Result<Vec<u8>, &'static str> {
-    let found = fs::symlink_metadata(path).map_err(|_| "the copy of the original is missing")?;
-    if !found.is_file() {
-        return Err("it is not a regular file");
-    }
-    if found.len() > LIMITS.all_bytes {
-        return Err("it is too large");
-    }
-    let mut bytes = Vec::new();
-    let read = fs::File::open(path).and_then(|file| file.take(LIMITS.all_bytes).read_to_end(&mut bytes));
-    read.map(|_| bytes).map_err(|_| "it cannot be read")
+    regular_file::read(path, LIMITS.all_bytes, Links::Refuse).map_err(|error| {
+        let Error::Io { source, .. } = error else { return "it is not a regular file" };
+        match source.kind() {
+            io::ErrorKind::NotFound => "the copy of the original is missing",
+            io::ErrorKind::InvalidData => "it is too large",
+            _ => "it cannot be read",
+        }
+    })
 }
 
 impl Identity {

@@ -160,6 +160,7 @@ fn damaged(issue: &Issue) -> Option<LossRow> {
         IssueKind::NotJson | IssueKind::NotAnObject | IssueKind::NulBytes | IssueKind::TooLong => {
             (Lost::DamagedLine, LossKind::Dropped)
         }
+        IssueKind::UnreadableFile => (Lost::UnreadableFile, LossKind::Dropped),
         IssueKind::BadUtf8 => (Lost::DamagedText, LossKind::Renamed),
         // What these are about is converted, or reported of its record.
         IssueKind::Glued
@@ -177,8 +178,12 @@ fn damaged(issue: &Issue) -> Option<LossRow> {
         | IssueKind::DuplicateLine
         | IssueKind::DuplicateId
         | IssueKind::UnansweredCall
+        | IssueKind::DamagedSidecar
         | IssueKind::BridgedGap => return None,
     };
+    if issue.kind == IssueKind::UnreadableFile {
+        return Some(LossRow::new(issue.file.as_deref().unwrap_or_default(), kind, what));
+    }
     let place = issue.line.map_or_else(|| format!("at-{}", issue.offset), |line| format!("line {line}"));
     Some(LossRow::new(&place, kind, what))
 }

@@ -57,7 +57,7 @@ pub(super) fn session_in(location: &Location, session: &str, now: Timestamp) -> 
 
 /// `<(command)` of a shell is a pipe with a path. Other pipes and devices may never end.
 fn is_shell_pipe(path: &Path) -> bool {
-    path.starts_with("/dev/fd") || path == Path::new("/dev/stdin")
+    path.parent() == Some(Path::new("/dev/fd")) || path == Path::new("/dev/stdin")
 }
 
 /// The session that a folder is: it holds a file with the name that a dialect gives to a session's file.

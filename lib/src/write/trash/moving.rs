@@ -1,12 +1,13 @@
 //! Moves files and folders to free places: renamed where the disk can, else copied, compared and removed.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use crate::disk::Disk;
 use crate::disk::replace::{beside, delete, sync_parent};
 use crate::model::error::{At, Error, Result};
+use crate::model::regular_file::{self, Links};
 use crate::write::copy::{PIECE_BYTES, copy_file};
 
 /// The folder of a session has fewer files than this.
@@ -104,7 +105,7 @@ fn copy_tree(disk: &dyn Disk, from: &Path, to: &Path) -> Result<()> {
 }
 
 fn same_content(a: &Path, b: &Path) -> Result<bool> {
-    let (mut one, mut other) = (File::open(a).at(a)?, File::open(b).at(b)?);
+    let ((mut one, _), (mut other, _)) = (regular_file::open(a, Links::Refuse)?, regular_file::open(b, Links::Refuse)?);
     let (mut here, mut there) = (vec![0; PIECE_BYTES], vec![0; PIECE_BYTES]);
     loop {
         let read = one.read(&mut here).at(a)?;

@@ -1,7 +1,6 @@
 //! `origin.json`: what a removed session was, and where its files were. It is untrusted.
 
-use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use jiff::Timestamp;
@@ -9,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{belongings, check_removable};
 use crate::dialect;
-use crate::model::error::{At, Error, Result};
+use crate::model::error::{At, Result};
+use crate::model::regular_file::{self, Links};
 use crate::session::read::source::Source;
 
 pub(super) const ORIGIN: &str = "origin.json";
@@ -73,13 +73,7 @@ pub(super) fn safe_name(id: &str) -> String {
 /// Reads the `origin.json` of a folder. Fails if it does not describe a session.
 pub(super) fn read_origin(folder: &Path) -> Result<Origin> {
     let path = folder.join(ORIGIN);
-    if !fs::symlink_metadata(&path).at(&path)?.is_file() {
-        return Err(Error::NotAFile(path));
-    }
-    let mut text = Vec::new();
-    fs::File::open(&path)
-        .and_then(|file| file.take(ORIGIN_LIMIT_BYTES).read_to_end(&mut text))
-        .at(&path)?;
+    let text = regular_file::read(&path, ORIGIN_LIMIT_BYTES, Links::Refuse)?;
     let origin: Origin = serde_json::from_slice(&text).map_err(|_| invalid_origin()).at(&path)?;
     let is_plain = |path: &Path| {
         path.is_absolute() && !path.components().any(|part| matches!(part, Component::ParentDir | Component::CurDir))

@@ -1,0 +1,175 @@
+//! Files beside a log that are not what belongs there: each is an issue of its session, never its end, never silence, never a wait.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::hostile_files::{Hostile, in_time};
+use crate::support::{cases, reading};
+use scrollback::dialect;
+use scrollback::model::{Issue, IssueKind};
+use scrollback::session::{Session, Source};
+use scrollback::view::Page;
+use scrollback::view::listing::{self, Depth};
+use serde_json::json;
+
+/// Each file beside a log that reading opens: the dialect, the log and the file, in a store.
+const COMPANIONS: [(&str, &str, &str); 11] = [
+    ("native", "sessions/s1/messages.jsonl", "sessions/s1/snapshots.jsonl"),
+    ("native", "sessions/s1/messages.jsonl", "sessions/s1/metadata.json"),
+    ("native", "messages.jsonl", "snapshots.jsonl"),
+    ("claude-code", "projects/-x/s1.jsonl", "projects/-x/s1.meta.json"),
+    ("claude-code", "projects/-x/s1/subagents/agent-1.jsonl", "projects/-x/s1/subagents/agent-1.meta.json"),
+    (
+        "qwen-code",
+        "projects/-x/chats/5e551000-0000-4000-8000-000000000001.jsonl",
+        "projects/-x/chats/5e551000-0000-4000-8000-000000000001.meta.json",
+    ),
+    ("sage-el", "projects/x/conversation.jsonl", "projects/x/metadata.json"),
+    ("sage-el", "projects/x/history/20260101-000000.jsonl", "projects/x/metadata.json"),
+    ("ai-sdk", "chats/x.db", "chats/x.db-journal"),
+    ("ai-sdk", "chats/x.db", "chats/x.db-wal"),
+    ("ai-sdk", "chats/x.db", "chats/x.db-shm"),
+];
+
+/// A prompt, as the dialect writes it.
+fn log_of(dialect: &str) -> String {
+    let at = "2026-10-02T09:00:00Z";
+    let line = match dialect {
+        "sage-el" => json!({"role": "user", "content": "One?", "timestamp": at}),
+        "qwen-code" => json!({"uuid": "u1", "parentUuid": null, "sessionId": "s1", "timestamp": at, "type": "user",
+            "cwd": "/x", "version": "0.1.0", "message": {"role": "user", "parts": [{"text": "One?"}]}}),
+        _ => json!({"type": "user", "uuid": "u1", "parentUuid": null, "timestamp": at, "cwd": "/x", "sessionId": "s1",
+            "version": "2.1.325", "message": {"role": "user", "content": "One?"}}),
+    };
+    format!("{line}\n")
+}
+
+/// Writes a log, in a database if it is one.
+fn write_log(dialect: &str, path: &Path) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    if dialect != "ai-sdk" {
+        return fs::write(path, log_of(dialect)).unwrap();
+    }
+    let database = rusqlite::Connection::open(path).unwrap();
+    let sql = "CREATE TABLE agents (id TEXT PRIMARY KEY, prompt TEXT, status TEXT, model TEXT, log_path TEXT); \
+               INSERT INTO agents VALUES ('a1', 'One?', 'completed', 'm', NULL);";
+    database.execute_batch(sql).unwrap();
+}
+
+fn source(dialect: &str, path: &Path) -> Source {
+    Source::in_file(dialect::named(dialect).unwrap(), path).unwrap().remove(0)
+}
+
+/// Opens the session in each way that a command does; returns its issues.
+fn issues(dialect: &'static str, log: PathBuf, what: &str) -> Vec<Issue> {
+    in_time(what, move || {
+        let source = source(dialect, &log);
+        let row = listing::row(&source, &reading(), Depth::Windows).unwrap();
+        assert_eq!(row.title, "One?", "{}", log.display());
+        listing::row(&source, &reading(), Depth::Whole).unwrap();
+        Session::open_page(&source, &reading(), Page { messages: 1, before: None }).unwrap();
+        let session = Session::open(&source, &reading()).unwrap();
+        assert!(session.records().len() > 0, "{}", log.display());
+        session.tree_view().unwrap();
+        session.issues().to_vec()
+    })
+}
+
+#[test]
+fn a_hostile_file_beside_a_log_is_an_issue_of_its_session() {
+    for (dialect, log, beside) in COMPANIONS {
+        for hostile in Hostile::ALL {
+            let what = format!("{hostile:?} as {beside} of {dialect}");
+            let dir = tempfile::tempdir().unwrap();
+            let store = dir.path().canonicalize().unwrap();
+            write_log(dialect, &store.join(log));
+            hostile.put(&store.join(beside));
+            let found = issues(dialect, store.join(log), &what);
+            let name = Path::new(beside).file_name().unwrap().to_str().unwrap();
+            let about: Vec<&Issue> = found.iter().filter(|issue| issue.file.as_deref() == Some(name)).collect();
+            let is_sidecar = name.ends_with(".json");
+            let is_database = name.contains(".db-");
+            let expected = match hostile {
+                // SQLite knows what to make of an empty or damaged file of its own.
+                Hostile::NotText if name.ends_with("-journal") => Some(IssueKind::UnreadableFile),
+                _ if is_database && (hostile.is_readable() || hostile == Hostile::Sparse) => continue,
+                _ if !hostile.is_readable() => Some(IssueKind::UnreadableFile),
+                _ if is_sidecar => Some(IssueKind::DamagedSidecar),
+                Hostile::NotText => Some(IssueKind::NotJson),
+                _ => None,
+            };
+            assert_eq!(about.last().map(|issue| issue.kind), expected, "{what}: {found:?}");
+            if let Some(IssueKind::UnreadableFile | IssueKind::DamagedSidecar) = expected {
+                let path = store.join(beside).display().to_string();
+                assert!(about[0].detail.replace("history/../", "").contains(&path), "{what}: {about:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hostile_file_in_the_place_of_a_log_hides_no_other_session() {
+    for (dialect, log, _) in
+        COMPANIONS.into_iter().filter(|(dialect, log, _)| *dialect != "ai-sdk" && log.contains('/'))
+    {
+        for hostile in Hostile::ALL {
+            let dir = tempfile::tempdir().unwrap();
+            let store = dir.path().canonicalize().unwrap();
+            hostile.put(&store.join(log));
+            let good = log.replacen("s1", "s2", 1).replacen("/x/", "/y/", 1).replacen("0001", "0002", 1);
+            write_log(dialect, &store.join(&good));
+            let what = format!("{hostile:?} as {log} of {dialect}");
+            let titles = in_time(&what, move || {
+                let dialect = dialect::named(dialect).unwrap();
+                let layouts = dialect.layouts_in(&store).into_iter().map(|layout| (dialect, layout));
+                let found = Source::walk_all(&layouts.collect::<Vec<_>>());
+                let row = |source: Source| listing::row(&source, &reading(), Depth::Windows);
+                let rows = found.into_iter().filter_map(|source| source.and_then(row).ok());
+                rows.map(|row| row.title).collect::<Vec<_>>()
+            });
+            assert!(titles.contains(&"One?".to_owned()), "{what}: {titles:?}");
+        }
+    }
+}
+
+#[test]
+fn a_row_that_names_a_hostile_file_as_its_log_is_read_without_it() {
+    let special = ["/proc/kmsg", "/dev/zero", "/dev/tty", "/proc/self/mem", "/proc/kcore", "/dev", "x.db", "log"];
+    for (name, hostile) in special.into_iter().map(|name| (name, None)).chain(Hostile::ALL.map(|it| ("log", Some(it))))
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.db");
+        write_log("ai-sdk", &path);
+        let database = rusqlite::Connection::open(&path).unwrap();
+        database.execute("UPDATE agents SET log_path = ?1", [name]).unwrap();
+        drop(database);
+        if let Some(hostile) = hostile {
+            hostile.put(&dir.path().join("log"));
+        }
+        let what = format!("{name} {hostile:?}");
+        let found = issues("ai-sdk", path, &what);
+        assert!(found.iter().any(|issue| issue.kind == IssueKind::LogMissing), "{what}: {found:?}");
+    }
+}
+
+/// Several files at once, each chosen at random; the issues are those of each file alone.
+#[test]
+fn any_mixture_of_hostile_files_leaves_the_session_readable() {
+    use proptest::prelude::*;
+    let config = ProptestConfig { cases: cases(16, 2000), failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |(snapshots in 0..Hostile::ALL.len(), sidecar in 0..Hostile::ALL.len(), log in 0..3usize)| {
+        let dir = tempfile::tempdir().unwrap();
+        let store = dir.path().canonicalize().unwrap();
+        let path = store.join("sessions/s1/messages.jsonl");
+        write_log("native", &path);
+        if log == 1 {
+            fs::write(&path, format!("{}{{\"type\":\"us", log_of("native"))).unwrap();
+        }
+        Hostile::ALL[snapshots].put(&path.with_file_name("snapshots.jsonl"));
+        Hostile::ALL[sidecar].put(&path.with_file_name("metadata.json"));
+        let found = issues("native", path, &format!("{snapshots} {sidecar}"));
+        let unreadable = found.iter().filter(|issue| issue.kind == IssueKind::UnreadableFile).count();
+        let expected = [snapshots, sidecar].into_iter().filter(|at| !Hostile::ALL[*at].is_readable()).count();
+        prop_assert_eq!(unreadable, expected);
+    });
+}
