@@ -19,8 +19,8 @@ use crate::failure::{Failure, FailureKind};
 ///
 /// Reads the session files of AI agents where they are. Only a command that names a session changes it.
 ///
-/// To name a session, use its id or a unique prefix, @ (the newest of this project), @~1 (the one before it), DIALECT:ID, a path, or -
-/// (standard input). SESSION#ID names one message of it.
+/// To name a session, use its id or a unique prefix, @ (the newest of this project), @~1 (the one before it), DIALECT:ID, a path
+/// (with a slash or an ending such as .jsonl), or - (standard input). SESSION#ID names one message of it.
 #[derive(Parser, Debug)]
 #[command(
     name = "scrollback",

@@ -1,5 +1,7 @@
 //! Why a command stopped: what failed, and a hint. The kind picks the exit code.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
 /// The exit code when nothing was found, or something is wrong with it.
@@ -80,7 +82,11 @@ impl From<serde_json::Error> for Failure {
 impl From<scrollback::model::Error> for Failure {
     fn from(error: scrollback::model::Error) -> Failure {
         use scrollback::model::Error;
+        if let Error::AmbiguousSession { paths, .. } = &error {
+            return Failure::new(FailureKind::Usage, error.to_string()).hint(use_a_path(paths));
+        }
         let hint = match &error {
+            Error::AmbiguousSession { .. } => "use its path",
             Error::Io { source, .. } => match source.kind() {
                 std::io::ErrorKind::NotFound => "check the path, or run `scrollback list --all` to see every session",
                 std::io::ErrorKind::PermissionDenied => "check its owner and permissions",
@@ -144,10 +150,20 @@ impl From<scrollback::model::Error> for Failure {
     }
 }
 
+/// How to name one of several sessions with the same id.
+pub(crate) fn use_a_path<'a>(paths: impl IntoIterator<Item = &'a PathBuf>) -> String {
+    const LISTED: usize = 6;
+    let mut names = paths.into_iter().map(|path| path.display().to_string());
+    let listed: Vec<String> = names.by_ref().take(LISTED).collect();
+    let more = if names.next().is_some() { ", …" } else { "" };
+    format!("use its path: {}{more}", listed.join(", "))
+}
+
 /// Whether the system failed, or the request is invalid.
 pub(crate) fn kind_of(error: &scrollback::model::Error) -> FailureKind {
     use scrollback::model::Error;
     match error {
+        Error::NoSession(_) | Error::NoRecord(_) => FailureKind::NotFound,
         Error::ReadOnly(_)
         | Error::CannotStore { .. }
         | Error::NothingToStore(_)
@@ -156,8 +172,7 @@ pub(crate) fn kind_of(error: &scrollback::model::Error) -> FailureKind {
         | Error::CannotCreate { .. }
         | Error::Ended(_)
         | Error::TooLong { .. }
-        | Error::NoSession(_)
-        | Error::NoRecord(_)
+        | Error::AmbiguousSession { .. }
         | Error::AmbiguousRecord { .. }
         | Error::OutOfOrder(_)
         | Error::CannotContinue { .. }

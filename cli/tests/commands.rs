@@ -330,7 +330,7 @@ fn any_folder_is_walked_and_each_file_is_whose_it_is() {
     write("mix/c/home/.codex/history.jsonl", r#"{"session_id":"c1","ts":1,"text":"Hi"}"#);
     write("mix/torn.json", r#"{"nobody": [1, "#);
     write("mix/README.md", "Hi");
-    let ran = env.run(&["doctor", "mix", "--json"]);
+    let ran = env.run(&["doctor", "./mix", "--json"]);
     let found = ran.json();
     let found = found.as_array().unwrap().iter().map(|one| {
         let path = one["path"].as_str().unwrap().rsplit_once("/mix/").unwrap().1;
@@ -346,9 +346,9 @@ fn any_folder_is_walked_and_each_file_is_whose_it_is() {
         ]
     );
     assert_eq!(ran.code, 1);
-    assert!(env.run(&["doctor", "mix"]).err.contains("belong to no session."));
+    assert!(env.run(&["doctor", "./mix"]).err.contains("belong to no session."));
     write("empty/README.md", "Hi");
-    assert_eq!(env.run(&["doctor", "empty"]).code, 1);
+    assert_eq!(env.run(&["doctor", "./empty"]).code, 1);
 }
 
 #[cfg(unix)]
@@ -417,7 +417,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
         &["show", "@~9"],
         &["show", "@x"],
         &["show", "empty.jsonl"],
-        &["show", "binary.bin"],
+        &["show", "./binary.bin"],
         &["show", "/dev/null"],
         &["show", "."],
         &["show", "missing/file.jsonl"],
@@ -459,7 +459,7 @@ fn what_cannot_be_meant_is_said_in_a_line_with_a_hint() {
     $ scrollback show empty.jsonl  [exit 1]
     scrollback: $DIR/desk/empty.jsonl: the file is empty
     hint: nothing has been recorded in it yet
-    $ scrollback show binary.bin  [exit 1]
+    $ scrollback show ./binary.bin  [exit 1]
     scrollback: $DIR/desk/binary.bin: no records
     hint: run `scrollback doctor FILE` for details
     $ scrollback show /dev/null  [exit 2]

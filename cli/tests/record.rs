@@ -126,8 +126,6 @@ fn what_is_not_there_cannot_be_gone_on_with() {
     let none = record(&env, &["--continue", "--id", "x"], "");
     assert_eq!(none.code, 2, "they exclude each other");
     for (args, why) in [
-        (["--resume", "nope"], "no session matches"),
-        (["--checkpoint", "nope#x"], "no session matches"),
         (["--dialect", "nope"], "unknown dialect"),
         (["--id", "../x"], "invalid session name"),
         (["--id=-x", "--json"], "it starts with a -"),
@@ -143,13 +141,17 @@ fn what_is_not_there_cannot_be_gone_on_with() {
         // It is told before anything is said.
         assert!(record(&env, &args, "").all().contains(why), "{args:?}");
     }
+    for args in [["--resume", "nope"], ["--checkpoint", "nope#x"], ["--resume", "@"]] {
+        let ran = record(&env, &args, "");
+        assert_eq!(ran.code, 1, "nothing was found: {args:?} {}", ran.all());
+    }
     let ran = record(&env, &["--continue"], "{\"user\": \"q\"}\n");
     assert_eq!(ran.code, 0);
     assert!(ran.err.starts_with("warning: no session of this project to continue; a new one is created\n"));
     let named = session_of(&ran);
-    for record_name in ["", "#nope"] {
+    for (record_name, code) in [("", 2), ("#nope", 1)] {
         let ran = record(&env, &["--checkpoint", &format!("{named}{record_name}")], "{\"user\": \"q\"}\n");
-        assert_eq!(ran.code, 2, "{}", ran.all());
+        assert_eq!(ran.code, code, "{}", ran.all());
     }
     assert_eq!(branch(&env, &named), ["user: q"]);
 }

@@ -113,7 +113,7 @@ fn folder(
 ) -> Result<Option<Vec<Source>>, Failure> {
     // Without `.` in the middle.
     let path: PathBuf = ctx.home.cwd.join(session.typed()).components().collect();
-    if !path.is_dir() {
+    if !session.is_path() || !path.is_dir() {
         return Ok(None);
     }
     let found = folder::sessions(&path, &ctx.home, scope::dialect(global)?);

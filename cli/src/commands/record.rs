@@ -125,7 +125,7 @@ fn named(
     global: &Global,
     ctx: &mut Ctx,
 ) -> Result<Destination, Failure> {
-    let session = Writable::find(name, global, ctx).map_err(misused)?;
+    let session = Writable::find(name, global, ctx)?;
     let store = session.store_for(args.agent.as_deref())?.with_options(options);
     store.check_source(&session.source)?;
     let record = match (&session.record, &args.checkpoint) {
@@ -133,7 +133,7 @@ fn named(
             let failure = Failure::new(FailureKind::Usage, "--checkpoint needs a record");
             return Err(failure.hint(format!("use {0}#RECORD; `scrollback tree {0}` lists the records", session.id())));
         }
-        (Some(record), _) => Some(name::record(&session.session, record).map_err(misused)?.id().into_owned()),
+        (Some(record), _) => Some(name::record(&session.session, record)?.id().into_owned()),
         (None, None) => None,
     };
     if let Some(record) = &record {
@@ -173,14 +173,9 @@ fn newest(store: &Store, project: &Path, global: &Global, ctx: &mut Ctx) -> Resu
         ctx.warn(&failure)?;
     }
     let Some(newest) = newest else { return Ok(None) };
-    Ok(Some(Writable::of(store.source(newest.id.as_str())?, None, global, ctx)?))
+    Ok(Some(Writable::of(store.source_of(newest)?, None, global, ctx)?))
 }
 
 fn checked_title(text: &str) -> Result<String, Failure> {
     Title::checked(text).map_err(|why| Failure::new(FailureKind::Usage, "invalid title").hint(why))
-}
-
-/// Reports a missing session as a wrong argument, not as an empty result.
-fn misused(failure: Failure) -> Failure {
-    Failure { kind: if failure.kind == FailureKind::NotFound { FailureKind::Usage } else { failure.kind }, ..failure }
 }

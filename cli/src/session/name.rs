@@ -8,7 +8,7 @@ use super::located::Located;
 use super::scope;
 use crate::args::Global;
 use crate::ctx::Ctx;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::{Failure, FailureKind, use_a_path};
 use crate::render::plural;
 
 /// A session, and the record in it that was named.
@@ -51,6 +51,9 @@ impl From<NameError> for Failure {
         let (kind, hint) = match error {
             NameError::Read(error) => return error.into(),
             NameError::NotFound(_) => (FailureKind::NotFound, "run `scrollback list --all` to see every id".to_owned()),
+            NameError::NeedsSlash(name) => {
+                (FailureKind::NotFound, format!("use ./{name} for the file or folder of that name in this directory"))
+            }
             NameError::Ambiguous { matches, .. } => (FailureKind::Usage, longer_names(&matches)),
             NameError::Malformed(_) => (
                 FailureKind::Usage,
@@ -78,13 +81,16 @@ impl From<NameError> for Failure {
 /// How to name one of the matches.
 fn longer_names(matches: &[Match]) -> String {
     const LISTED: usize = 6;
-    let same_id = matches.iter().all(|other| other.id == matches[0].id);
-    let name = |one: &Match| match same_id {
-        true => one.path.display().to_string(),
-        false => format!("{}:{}", one.dialect, one.id),
+    if matches.iter().all(|other| other.id == matches[0].id) {
+        return use_a_path(matches.iter().map(|one| &one.path));
+    }
+    let is_unique =
+        |one: &Match| matches.iter().filter(|other| (other.dialect, &other.id) == (one.dialect, &one.id)).count() == 1;
+    let name = |one: &Match| match is_unique(one) {
+        true => format!("{}:{}", one.dialect, one.id),
+        false => one.path.display().to_string(),
     };
     let names: Vec<String> = matches.iter().take(LISTED).map(name).collect();
     let more = if matches.len() > LISTED { ", …" } else { "" };
-    let how = if same_id { "use its path" } else { "use a longer prefix" };
-    format!("{how}: {}{more}", names.join(", "))
+    format!("use a longer prefix: {}{more}", names.join(", "))
 }

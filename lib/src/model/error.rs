@@ -110,6 +110,14 @@ pub enum Error {
     /// No session has this name; or, without one, the project has none.
     #[error("no session {}", .0.as_deref().map_or_else(|| "of this project".to_owned(), quoted))]
     NoSession(Option<String>),
+    /// Several sessions have this id, or ids that begin so.
+    #[error("{} is ambiguous: {} sessions match", quoted(name), paths.len())]
+    AmbiguousSession {
+        /// What was asked for.
+        name: String,
+        /// The files of the sessions.
+        paths: Vec<PathBuf>,
+    },
     /// No record of the session has this id.
     #[error("no record {}", quoted(.0))]
     NoRecord(String),

@@ -120,7 +120,7 @@ impl Store {
         let companions = layout.companions.iter().map(|name| path.with_file_name(name));
         let taken = std::iter::once(path.to_path_buf()).chain(companions).find(|path| self.disk.exists(path));
         // File names may contain the time: the same id can have another path.
-        let known = || chosen.and_then(|id| self.source(id).ok()).map(|known| known.path);
+        let known = || chosen.and_then(|id| self.with_id(id).0.into_iter().next()).map(|known| known.path);
         if taken.is_some() && self.writing.ended_path.is_some() {
             let what = "a fork, because there is only one session at a time".to_owned();
             return Err(Error::cannot_store(self.dialect.name(), what));

@@ -148,7 +148,7 @@ fn files(folder: &Path) -> Vec<Result<PathBuf>> {
             match entry {
                 Ok((path, kind)) if kind.is_dir() => folders.push((path, depth + 1)),
                 // A broken link or a device is reported when it is opened.
-                Ok((path, _)) if has_an_ending(&path) && !path.is_dir() => files.push(path),
+                Ok((path, _)) if may_be_session(&path) && !path.is_dir() => files.push(path),
                 Ok(_) => {}
                 Err(error) => errors.push(error),
             }
@@ -157,12 +157,17 @@ fn files(folder: &Path) -> Vec<Result<PathBuf>> {
     sorted(files, errors)
 }
 
+fn may_be_session(path: &Path) -> bool {
+    has_ending(path) && !is_beside_converted(&path.to_string_lossy())
+}
+
 fn sorted(mut files: Vec<PathBuf>, errors: Vec<Error>) -> Vec<Result<PathBuf>> {
     files.sort();
     files.into_iter().map(Ok).chain(errors.into_iter().map(Err)).collect()
 }
 
-fn has_an_ending(path: &Path) -> bool {
+/// Whether a file has the ending of a session file.
+pub(crate) fn has_ending(path: &Path) -> bool {
     let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
-    ENDINGS.contains(&ending.as_str()) && !is_beside_converted(&path.to_string_lossy())
+    ENDINGS.contains(&ending.as_str())
 }

@@ -105,7 +105,7 @@ impl Plan {
                 };
                 // The session may be in the store at another place; so may one without a time, if the place depends on the time.
                 if (!matches!(way, Way::Replay) || session.started().is_none())
-                    && let Ok(known) = store.source(id.as_str())
+                    && let Some(known) = store.with_id(id.as_str()).0.into_iter().next()
                 {
                     return Err(Error::Exists(known.path));
                 }

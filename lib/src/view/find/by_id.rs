@@ -2,17 +2,28 @@
 //!
 //! Most agents name a session's file after the session. So the files are opened whose names match, and those of dialects whose
 //! file names have no id. Only when none of them has a matching id, the other files are opened, each just far enough to show its id.
+//! The session that was found may have a copy under any name: the beginnings of the other files are searched for its id.
+
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use hashbrown::HashSet;
+use jiff::Timestamp;
+use memchr::memmem;
 use rayon::prelude::*;
 
 use super::{Lookup, Match, NameError};
 use crate::dialect;
 use crate::model::error::{Error, Result};
 use crate::model::record::SessionId;
+use crate::session::read::files::head_of;
 use crate::session::read::open::ReadOptions;
+use crate::session::read::packed::is_called_packed;
 use crate::session::read::source::Source;
 use crate::view::listing;
+
+/// How far into a file its id is searched: agents state it in the first lines.
+const SEARCHED_BYTES: u64 = 32 * 1024;
 
 /// A session that was found.
 pub(super) struct Found {
@@ -37,14 +48,31 @@ pub(super) fn find(
     let wanted = Wanted::parse(typed, name);
     let sources = readable(lookup.places.sources(), unreadable);
     let (likely, others): (Vec<Source>, Vec<Source>) = sources.into_iter().partition(|source| wanted.may_be(source));
-    let likely = identify(likely, lookup, unreadable);
-    if let Some(found) = wanted.by_ids(&likely) {
-        return found;
+    let identify = |sources, unreadable: &mut Vec<Error>| identify(sources, &|source| lookup.id(source), unreadable);
+    let mut known = identify(likely, unreadable);
+    let mut matches = wanted.by_ids(&known);
+    if let Some(first) = matches.only_id(&known) {
+        // What cannot be read is no reason to doubt what was found.
+        known.extend(identify(mentioning(others, first.as_str(), false), &mut Vec::new()));
+        // Only a session of the same id counts now: one whose id only begins alike is not what its file's name says.
+        let of_others = (matches.searched..known.len()).filter(|at| known[*at].id == first);
+        matches.sessions.extend(of_others.filter(|at| wanted.is_dialect(&known[*at].source)));
+    } else if matches.sessions.is_empty() {
+        known.extend(identify(others, unreadable));
+        matches = wanted.by_ids(&known);
+        if matches.sessions.is_empty() {
+            matches = wanted.by_file_names(&known);
+        }
     }
-    let mut all = identify(others, lookup, unreadable);
-    all.splice(0..0, likely);
-    let found = wanted.by_ids(&all).or_else(|| wanted.by_file_names(&all));
-    found.unwrap_or_else(|| Err(NameError::NotFound(name.to_owned())))
+    wanted.only(matches, &known)
+}
+
+/// The sessions with exactly this id. Files that could not be read are added to `unreadable`.
+pub(crate) fn with_id(sources: Vec<Source>, session: &str, now: Timestamp, unreadable: &mut Vec<Error>) -> Vec<Source> {
+    let id = |source: &Source| listing::id(source, &ReadOptions::plain(now));
+    let identified = identify(mentioning(sources, session, true), &id, unreadable);
+    let matches = identified.into_iter().filter(|one| one.id.as_str() == session).map(|one| one.source);
+    distinct(matches.collect())
 }
 
 /// Separates the sources from the errors. Several layouts share a folder: its error is kept once.
@@ -89,52 +117,125 @@ impl<'a> Wanted<'a> {
         !source.dialect.traits().has_ids_in_names || file_names(source).iter().any(is_likely)
     }
 
-    fn by_ids(&self, sessions: &[Identified]) -> Option<std::result::Result<Found, NameError>> {
+    fn by_ids(&self, sessions: &[Identified]) -> Matches {
         // Ids are other programs' strings: one may contain a #.
-        if let Some(session) = sessions.iter().find(|session| session.id.as_str() == self.typed) {
-            return Some(Ok(Found { source: session.source.clone(), is_whole_name: true }));
+        let whole: Vec<usize> = positions(sessions, |session| session.id.as_str() == self.typed);
+        if !whole.is_empty() {
+            return Matches { sessions: whole, searched: sessions.len(), is_whole_name: true };
         }
-        self.choose(sessions, |session| vec![session.id.as_str().to_owned()])
+        self.by(sessions, |session| vec![session.id.as_str().to_owned()])
     }
 
-    fn by_file_names(&self, sessions: &[Identified]) -> Option<std::result::Result<Found, NameError>> {
-        self.choose(sessions, |session| file_names(&session.source))
+    fn by_file_names(&self, sessions: &[Identified]) -> Matches {
+        self.by(sessions, |session| file_names(&session.source))
     }
 
-    /// The session that has the prefix as its name; else the only one with a name that begins so.
-    fn choose(
-        &self,
-        sessions: &[Identified],
-        names: impl Fn(&Identified) -> Vec<String>,
-    ) -> Option<std::result::Result<Found, NameError>> {
-        let matching = |is_match: &dyn Fn(&String) -> bool| -> Vec<&Identified> {
-            let of_dialect = sessions.iter().filter(|session| self.is_dialect(&session.source));
-            of_dialect.filter(|session| names(session).iter().any(is_match)).collect()
+    /// The sessions that have the prefix as their name; else those with a name that begins so.
+    fn by(&self, sessions: &[Identified], names: impl Fn(&Identified) -> Vec<String>) -> Matches {
+        let matching = |is_match: &dyn Fn(&String) -> bool| {
+            positions(sessions, |session| self.is_dialect(&session.source) && names(session).iter().any(is_match))
         };
-        let mut matches = matching(&|name| name == self.prefix);
-        if matches.is_empty() {
-            matches = matching(&|name| name.starts_with(self.prefix));
+        let mut found = matching(&|name| name == self.prefix);
+        if found.is_empty() {
+            found = matching(&|name| name.starts_with(self.prefix));
         }
-        match matches[..] {
-            [] => None,
-            [only] => Some(Ok(Found { source: only.source.clone(), is_whole_name: false })),
-            _ => {
-                let matches = matches.into_iter().map(|session| Match {
-                    dialect: session.source.dialect.name(),
-                    id: session.id.clone(),
-                    path: session.source.path.clone(),
-                });
-                Some(Err(NameError::Ambiguous { name: self.name.to_owned(), matches: matches.collect() }))
-            }
+        Matches { sessions: found, searched: sessions.len(), is_whole_name: false }
+    }
+
+    /// The only match, or why there is none.
+    fn only(&self, matches: Matches, sessions: &[Identified]) -> std::result::Result<Found, NameError> {
+        let mut found = distinct(matches.sessions.iter().map(|at| sessions[*at].source.clone()).collect());
+        if found.len() < 2 {
+            let only = found.pop().ok_or_else(|| NameError::NotFound(self.name.to_owned()));
+            return only.map(|source| Found { source, is_whole_name: matches.is_whole_name });
         }
+        let ids = found.into_iter().filter_map(|source| {
+            let id = &sessions.iter().find(|known| known.source.is_same_place(&source))?.id;
+            Some(Match { dialect: source.dialect.name(), id: id.clone(), path: typed_path(&source) })
+        });
+        Err(NameError::Ambiguous { name: self.name.to_owned(), matches: ids.collect() })
     }
 }
 
-fn identify(sources: Vec<Source>, lookup: Lookup<'_>, unreadable: &mut Vec<Error>) -> Vec<Identified> {
-    let id = |source: &Source| {
-        let find = lookup.places.finder(source);
-        listing::id(source, &ReadOptions { find: &find, ..ReadOptions::plain(lookup.now) })
+/// The sessions that a name matches, by their positions.
+struct Matches {
+    sessions: Vec<usize>,
+    /// How many sessions were searched.
+    searched: usize,
+    is_whole_name: bool,
+}
+
+impl Matches {
+    /// The id of all matches, if they have the same.
+    fn only_id(&self, sessions: &[Identified]) -> Option<SessionId> {
+        let mut ids = self.sessions.iter().map(|at| &sessions[*at].id);
+        let first = ids.next()?;
+        ids.all(|id| id == first).then(|| first.clone())
+    }
+}
+
+fn positions(sessions: &[Identified], is_match: impl Fn(&Identified) -> bool) -> Vec<usize> {
+    (0..sessions.len()).filter(|at| is_match(&sessions[*at])).collect()
+}
+
+/// The sources that may be of a session: the id is in the file's name or near its beginning, or cannot be seen without reading it.
+fn mentioning(sources: Vec<Source>, id: &str, with_unreadable: bool) -> Vec<Source> {
+    let finder = memmem::Finder::new(id);
+    let may_be = |source: &Source| {
+        let is_opaque = !source.dialect.traits().has_ids_in_names || source.key.is_some();
+        is_opaque
+            || file_names(source).iter().any(|name| name == id)
+            || head_of(&source.path, SEARCHED_BYTES).map_or(with_unreadable, |head| finder.find(&head).is_some())
     };
+    let kept: Vec<bool> = sources.par_iter().map(may_be).collect();
+    sources.into_iter().zip(kept).filter_map(|(source, kept)| kept.then_some(source)).collect()
+}
+
+/// Leaves out what belongs to another one of these: the same file by a link, the compressed copy of a log, a row that refers to a
+/// log, a sub-agent's file that states the id of the session it worked for.
+fn distinct(found: Vec<Source>) -> Vec<Source> {
+    let real: Vec<(PathBuf, Option<String>)> = found.iter().map(real_place).collect();
+    let is_another = |at: usize| {
+        let (path, key) = &real[at];
+        let is_copy = |other: &PathBuf| is_called_packed(path) && path.with_extension("") == *other;
+        let is_row = |other: usize| found[at].key.is_some() && found[other].key.is_none() && *path == real[other].0;
+        let is_part = |other: usize| is_of_sub_agent(path) && !is_of_sub_agent(&real[other].0);
+        (0..found.len()).any(|other| {
+            let is_twin = other < at && real[other] == (path.clone(), key.clone());
+            is_twin || is_copy(&real[other].0) || is_row(other) || is_part(other)
+        })
+    };
+    let kept: Vec<bool> = (0..found.len()).map(|at| !is_another(at)).collect();
+    found.into_iter().zip(kept).filter_map(|(source, kept)| kept.then_some(source)).collect()
+}
+
+/// Whether an agent named a file as those of its sub-agents.
+fn is_of_sub_agent(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
+}
+
+/// A path that names a session: its file, in a database with its key.
+fn typed_path(source: &Source) -> PathBuf {
+    match &source.key {
+        Some(key) => format!("{}#{key}", source.path.display()).into(),
+        None => source.path.clone(),
+    }
+}
+
+/// The file of a session without links, and its key in a database; of a row that refers to a log, the log.
+fn real_place(source: &Source) -> (PathBuf, Option<String>) {
+    let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    match source.log() {
+        Ok(Some(Ok(log))) => (real(&log.path), None),
+        _ => (real(&source.path), source.key.clone()),
+    }
+}
+
+fn identify(
+    sources: Vec<Source>,
+    id: &(dyn Fn(&Source) -> Result<SessionId> + Sync),
+    unreadable: &mut Vec<Error>,
+) -> Vec<Identified> {
     let ids: Vec<Result<SessionId>> = sources.par_iter().map(id).collect();
     let mut identified = Vec::with_capacity(ids.len());
     for (id, source) in ids.into_iter().zip(sources) {

@@ -5,7 +5,7 @@
 //!    └────────────── SessionName::resolve ─────────────────▶ one Source, and a record in it
 //! ```
 
-mod by_id;
+pub(crate) mod by_id;
 mod name;
 mod path;
 mod places;

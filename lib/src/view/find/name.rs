@@ -8,8 +8,9 @@ use jiff::Timestamp;
 use super::{Places, Scope, by_id, path};
 use crate::model::error::Error;
 use crate::model::record::SessionId;
+use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
-use crate::view::listing::Depth;
+use crate::view::listing::{self, Depth};
 
 /// The name of a session as it was typed.
 ///
@@ -33,6 +34,14 @@ pub struct Lookup<'a> {
     pub scope: &'a Scope,
     /// The clock.
     pub now: Timestamp,
+}
+
+impl Lookup<'_> {
+    /// A session's id, from as little of its file as shows it.
+    pub(super) fn id(&self, source: &Source) -> crate::model::error::Result<SessionId> {
+        let find = self.places.finder(source);
+        listing::id(source, &ReadOptions { find: &find, ..ReadOptions::plain(self.now) })
+    }
 }
 
 /// The session that a name means, and the record in it.
@@ -62,7 +71,7 @@ pub struct Match {
     pub dialect: &'static str,
     /// Its id.
     pub id: SessionId,
-    /// Its first file.
+    /// Its first file; in a database with `#` and its key.
     pub path: PathBuf,
 }
 
@@ -72,6 +81,9 @@ pub enum NameError {
     /// No session has such an id, and no file such a name.
     #[error("no session matches {0:?}")]
     NotFound(String),
+    /// No session has such an id, and a file or folder of that name is in the working directory: its path needs a `./`.
+    #[error("no session matches {0:?}")]
+    NeedsSlash(String),
     /// Several sessions match.
     #[error("{name:?} is ambiguous: {} sessions match", matches.len())]
     Ambiguous {
@@ -117,6 +129,11 @@ impl SessionName {
         &self.typed
     }
 
+    /// Whether it is written as a path: with a slash or the ending of a session file.
+    pub fn is_path(&self) -> bool {
+        path::is_path(&self.typed)
+    }
+
     /// Whether it is the path of a file, with or without `#RECORD`.
     pub fn is_file(&self, cwd: &Path) -> bool {
         let name = self.typed.rsplit_once('#').map_or(self.typed.as_str(), |(name, _)| name);
@@ -157,6 +174,7 @@ impl SessionName {
             Err(NameError::NotFound(_)) if name.contains(['/', '\\']) => {
                 Ok(Named { location: path::locate(name, lookup.places)?, record })
             }
+            Err(NameError::NotFound(name)) if cwd.join(&name).exists() => Err(NameError::NeedsSlash(name)),
             Err(error) => Err(error),
         }
     }

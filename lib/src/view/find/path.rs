@@ -9,13 +9,21 @@ use super::{Location, NameError, Places};
 use crate::dialect::{self, Dialect};
 use crate::model::error::{At, Error};
 use crate::session::read::detect;
+use crate::session::read::folder;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
 use crate::view::listing;
 
-/// Whether a name is the path of something that exists. `-` and `@` always mean something else.
+/// Whether a name is written as a path: with a slash or the ending of a session file. Any other name is an id, so that no file
+/// in the working directory hides a session.
+pub(super) fn is_path(name: &str) -> bool {
+    let has_slash = name.contains('/') || (cfg!(windows) && name.contains('\\'));
+    !name.starts_with('@') && (has_slash || matches!(name, "." | "..") || folder::has_ending(Path::new(name)))
+}
+
+/// Whether a name is the path of something that exists.
 pub(super) fn exists(name: &str, cwd: &Path) -> bool {
-    name != "-" && !name.starts_with('@') && cwd.join(name).exists()
+    is_path(name) && cwd.join(name).exists()
 }
 
 /// The session at a path.

@@ -9,6 +9,7 @@ use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
 use crate::view::answers::SessionRow;
+use crate::view::find::by_id;
 use crate::view::listing::{self, Depth};
 
 /// Sessions, and the files that could not be read.
@@ -50,41 +51,45 @@ impl Store {
 
     /// Whether there is a session with this id.
     pub fn exists(&self, session: &str) -> bool {
-        self.source(session).is_ok()
+        !self.with_id(session).0.is_empty()
     }
 
-    /// The session with this id.
+    /// The session with this id. Several are [`Error::AmbiguousSession`].
     pub fn source(&self, session: &str) -> Result<Source> {
-        let (mut sources, mut errors) = (Vec::new(), Vec::new());
+        let (found, errors) = self.with_id(session);
+        // One of the unreadable files may be the session.
+        only(session, found)?.ok_or_else(|| errors.into_iter().next().unwrap_or_else(|| none(session)))
+    }
+
+    /// The session of a row: another one may have the same id.
+    pub fn source_of(&self, row: &SessionRow) -> Result<Source> {
+        let mut sources = self.sources().into_iter().filter_map(Result::ok);
+        let in_file = sources.find(|source| source.key.is_none() && source.path == row.path);
+        in_file.map_or_else(|| self.source(row.id.as_str()), Ok)
+    }
+
+    /// Every session with this id, and what could not be read: what may be the session comes first.
+    pub(crate) fn with_id(&self, session: &str) -> (Vec<Source>, Vec<Error>) {
+        let (mut sources, mut unreachable, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         for source in self.sources() {
             match source {
                 Ok(source) => sources.push(source),
-                Err(error) => errors.push(error),
+                Err(error) => unreachable.push(error),
             }
         }
-        // Most file names contain the session id; the others are opened only if none does.
         sources.sort_by_key(|source| !source.name().ends_with(session));
-        let reading = ReadOptions::plain((self.host.now)());
-        for source in sources {
-            match listing::row(&source, &reading, Depth::Windows) {
-                Ok(row) if row.id.as_str() == session => return Ok(source),
-                Ok(_) => {}
-                // It exists and cannot be read.
-                Err(error) if source.name() == session => return Err(error),
-                Err(error) => errors.push(error),
-            }
-        }
-        // One of the unreadable files may be the session.
-        Err(errors.into_iter().next().unwrap_or_else(|| Error::NoSession(Some(session.to_owned()))))
+        let found = by_id::with_id(sources, session, (self.host.now)(), &mut errors);
+        errors.append(&mut unreachable);
+        (found, errors)
     }
 
     /// The session with this id, or else the only one whose id starts with it.
     pub(super) fn source_named(&self, name: &str) -> Result<Source> {
-        self.source(name).or_else(|error| {
-            let mut found = self.rows(&mut Vec::new()).filter(|(_, row)| row.id.as_str().starts_with(name));
-            match (found.next(), found.next()) {
-                (Some((source, _)), None) => Ok(source),
-                _ => Err(error),
+        self.source(name).or_else(|error| match error {
+            Error::AmbiguousSession { .. } => Err(error),
+            error => {
+                let rows = self.rows(&mut Vec::new()).filter(|(_, row)| row.id.as_str().starts_with(name));
+                only(name, rows.map(|(source, _)| source).collect())?.ok_or(error)
             }
         })
     }
@@ -119,6 +124,19 @@ impl Store {
     pub(crate) fn read(&self, source: &Source) -> Result<Session> {
         Session::open(source, &ReadOptions::plain((self.host.now)()))
     }
+}
+
+/// The only one of the sessions that match, if any does.
+fn only(name: &str, mut found: Vec<Source>) -> Result<Option<Source>> {
+    if found.len() < 2 {
+        return Ok(found.pop());
+    }
+    let paths = found.into_iter().map(|source| source.path).collect();
+    Err(Error::AmbiguousSession { name: name.to_owned(), paths })
+}
+
+fn none(session: &str) -> Error {
+    Error::NoSession(Some(session.to_owned()))
 }
 
 /// Finds a record by its id or a unique prefix, if it can be the parent of others.

@@ -1,0 +1,172 @@
+//! Which session a name means, in every command that takes one: ids and files of the same name, several sessions of one id.
+#![expect(clippy::unwrap_used, reason = "a test may stop where it stands")]
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+
+use support::{Ran, TestEnv, talk};
+
+const ID: &str = "11111111-2222-4333-8444-555555555555";
+
+/// Every command that takes the name of a session. `#` is added where it needs a record.
+const READING: [&[&str]; 6] = [
+    &["show"],
+    &["tree"],
+    &["history", "--for", "openai"],
+    &["extract-tools"],
+    &["doctor"],
+    &["convert", "--to", "codex"],
+];
+const WRITING: [&[&str]; 6] =
+    [&["rename"], &["remove"], &["fork"], &["rewind"], &["record", "--resume"], &["record", "--checkpoint"]];
+
+/// The arguments of a command about a session.
+fn about<'a>(command: &[&'a str], name: &'a str) -> Vec<String> {
+    let mut args: Vec<String> = command.iter().map(ToString::to_string).collect();
+    let needs_record = command.contains(&"rewind") || command.contains(&"--checkpoint");
+    args.push(if needs_record { format!("{name}#u1") } else { name.to_owned() });
+    args.extend(command.contains(&"rename").then(|| "Title".to_owned()));
+    args
+}
+
+fn run(env: &TestEnv, args: &[String]) -> Ran {
+    env.run_with(&args.iter().map(String::as_str).collect::<Vec<_>>(), b"{\"user\": \"When?\"}\n")
+}
+
+#[test]
+fn a_file_or_a_folder_hides_no_session() {
+    for make in [|path: PathBuf| fs::write(path, "notes\n").unwrap(), |path: PathBuf| fs::create_dir(path).unwrap()] {
+        for command in READING.into_iter().chain(WRITING) {
+            let env = TestEnv::new();
+            env.session("tides", &talk().replace("\"s1\"", "\"tides\""));
+            make(env.work().join("tides"));
+            let ran = run(&env, &about(command, "tides"));
+            let found = if command.contains(&"extract-tools") { 1 } else { 0 };
+            assert_eq!(ran.code, found, "{command:?}: {}", ran.all());
+            assert!(!ran.err.contains("no session"), "{command:?}: {}", ran.all());
+        }
+    }
+}
+
+#[test]
+fn a_file_without_an_ending_is_named_with_a_slash() {
+    for command in READING.into_iter().chain(WRITING).chain([&["tail"][..]]) {
+        let env = TestEnv::new();
+        fs::write(env.work().join("tides"), talk()).unwrap();
+        let ran = run(&env, &about(command, "tides"));
+        assert_eq!(ran.code, 1, "{command:?}: {}", ran.all());
+        assert!(ran.err.contains("no session matches \"tides\"") && ran.err.contains("use ./tides"), "{}", ran.all());
+    }
+    let env = TestEnv::new();
+    for name in ["tides", "tides.jsonl", "tides.json.zst"] {
+        fs::write(env.work().join(name), talk()).unwrap();
+    }
+    for name in ["./tides", "../desk/tides", "tides.jsonl", "./tides#u1", "tides.jsonl#u1"] {
+        assert_eq!(env.run(&["show", name]).code, 0, "{name}");
+    }
+    fs::create_dir(env.work().join("store")).unwrap();
+    fs::write(env.work().join("store/messages.jsonl"), talk()).unwrap();
+    assert_eq!(env.run(&["doctor", "."]).code, 0);
+    assert_eq!(env.run(&["doctor", "./store"]).code, 0);
+    assert!(env.run(&["doctor", "store"]).err.contains("use ./store"));
+}
+
+#[test]
+fn a_recorded_session_is_resumed_as_the_hint_says() {
+    let env = TestEnv::new();
+    let recorded = env.run_with(&["record", "--id", "tides"], b"{\"user\": \"When?\"}\n");
+    fs::create_dir(env.work().join("tides")).unwrap();
+    let hint = recorded.err.lines().find_map(|line| line.strip_prefix("Continue later with: scrollback ")).unwrap();
+    let ran = run(&env, &hint.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    assert_eq!(ran.code, 0, "{}", ran.all());
+}
+
+/// Two sessions of one id: the copy is in another project's folder.
+fn twins(env: &TestEnv, dialect: &str) -> Vec<PathBuf> {
+    let recorded = env.run_with(
+        &["record", "--dialect", dialect, "--id", ID],
+        b"{\"user\": \"When?\"}\n{\"assistant\": \"At noon.\"}\n",
+    );
+    assert_eq!(recorded.code, 0, "{}", recorded.all());
+    let path = recorded.err.lines().find_map(|line| line.strip_prefix("Recording to ")).unwrap().to_owned();
+    let path = PathBuf::from(path.replace("$HOME", &env.home().display().to_string()));
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let copy = match dialect {
+        "native" => path.parent().unwrap().with_file_name("copy").join(name),
+        "codex" => path.with_file_name(format!("rollout-2026-11-15T13-00-00-{ID}.jsonl")),
+        "ai-sdk" => path.with_file_name("copy.jsonl"),
+        "qwen-code" => path.parent().unwrap().parent().unwrap().with_file_name("-copy").join("chats").join(name),
+        _ => path.parent().unwrap().with_file_name("-copy").join(name),
+    };
+    fs::create_dir_all(copy.parent().unwrap()).unwrap();
+    fs::copy(&path, &copy).unwrap();
+    vec![path, copy]
+}
+
+/// The text of every file of a home.
+fn files(env: &TestEnv) -> Vec<(PathBuf, Vec<u8>)> {
+    let (mut folders, mut files) = (vec![env.home()], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() { folders.push(path) } else { files.push((path.clone(), fs::read(path).unwrap())) }
+        }
+    }
+    files.sort();
+    files
+}
+
+#[test]
+fn a_full_id_of_two_sessions_is_ambiguous_in_every_command() {
+    for dialect in ["native", "claude-code", "codex", "qwen-code"] {
+        let env = TestEnv::new();
+        let paths = twins(&env, dialect);
+        let before = files(&env);
+        for command in READING.into_iter().chain(WRITING).chain([&["tail"][..], &["new"]]) {
+            for name in [ID.to_owned(), ID[..8].to_owned(), format!("{dialect}:{ID}")] {
+                let ran = run(&env, &about(command, &name));
+                assert_eq!(ran.code, 2, "{dialect} {command:?}: {}", ran.all());
+                assert!(ran.err.contains("is ambiguous: 2 sessions match"), "{dialect} {command:?}: {}", ran.all());
+                for path in &paths {
+                    let path = path.display().to_string().replace(&env.home().display().to_string(), "$HOME");
+                    assert!(ran.err.contains(&path), "{dialect} {command:?}: {}", ran.all());
+                }
+            }
+        }
+        assert!(files(&env) == before, "{dialect}: something was written");
+        for path in &paths {
+            assert_eq!(env.run(&["show", path.to_str().unwrap()]).code, 0, "{dialect}");
+            let ran = env.run(&["rename", path.to_str().unwrap(), "Tides"]);
+            assert_eq!(ran.code, 0, "{dialect}: {}", ran.all());
+        }
+    }
+}
+
+#[test]
+fn copies_that_are_the_same_session_are_not_ambiguous() {
+    let env = TestEnv::new();
+    let paths = twins(&env, "codex");
+    fs::remove_file(&paths[1]).unwrap();
+    // What is compressed is known by its content: the name alone says what it is a copy of.
+    fs::copy(&paths[0], paths[0].with_extension("jsonl.zst")).unwrap();
+    let ran = env.run(&["rename", ID, "Tides"]);
+    assert_eq!(ran.code, 0, "a compressed copy beside the log: {}", ran.all());
+
+    let env = TestEnv::new();
+    let paths = twins(&env, "claude-code");
+    fs::remove_file(&paths[1]).unwrap();
+    let (project, link) = (paths[0].parent().unwrap(), paths[1].parent().unwrap());
+    fs::remove_dir(link).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(project, link).unwrap();
+    let agent = project.join(ID).join("subagents/agent-1.jsonl");
+    fs::create_dir_all(agent.parent().unwrap()).unwrap();
+    let line = fs::read_to_string(&paths[0]).unwrap().lines().next().unwrap().to_owned();
+    fs::write(agent, line + "\n").unwrap();
+    for args in [["show", ID], ["remove", ID]] {
+        let ran = env.run(&args);
+        assert_eq!(ran.code, 0, "a linked folder, and a sub-agent's session: {}", ran.all());
+    }
+}
