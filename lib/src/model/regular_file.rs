@@ -73,7 +73,7 @@ pub(crate) fn without_waiting(how: &mut OpenOptions, _: Links) -> &mut OpenOptio
     how
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -87,6 +87,7 @@ mod tests {
         assert!(error.ends_with("x: larger than 4 bytes"), "{error}");
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_link_is_followed_only_where_that_is_asked_for() {
         let dir = tempfile::tempdir().unwrap();
@@ -97,6 +98,7 @@ mod tests {
         assert!(matches!(read(&link, 5, Links::Refuse), Err(Error::NotAFile(_))));
     }
 
+    #[cfg(unix)]
     #[test]
     fn a_device_behind_a_link_is_refused() {
         let dir = tempfile::tempdir().unwrap();

@@ -28,11 +28,12 @@ use serde::Serialize;
 use crate::dialect::Dialect;
 use crate::dialect::layout::Format;
 use crate::disk::Real;
-use crate::model::error::{At, Error, Result};
+use crate::model::error::{Error, Result};
 use crate::model::host::Host;
 use crate::model::loss::{LossKind, Lost};
 use crate::model::project;
 use crate::model::record::SessionId;
+use crate::model::regular_file::{self, Links};
 use crate::session::read::open::ReadOptions;
 use crate::session::read::source::Source;
 use crate::session::{RecordRef, Session};
@@ -129,9 +130,9 @@ impl Session {
         let plan = Plan::find(self, how, host, Target::Store(scratch))?;
         let path = scratch.join((host.new_id)());
         let staged = Staged::make(&Real, &path, &(host.new_id)())?;
-        let written = self
-            .write_planned(how, &plan, staged.file(), limits)
-            .and_then(|(losses, _)| Ok((self.converted(&plan, losses), std::fs::read(staged.file()).at(&path)?)));
+        let written = self.write_planned(how, &plan, staged.file(), limits).and_then(|(losses, _)| {
+            Ok((self.converted(&plan, losses), regular_file::read(staged.file(), u64::MAX, Links::Refuse)?))
+        });
         staged.clean_up();
         written
     }

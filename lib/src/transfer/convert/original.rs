@@ -26,7 +26,7 @@ use crate::dialect::Dialect;
 pub(super) use crate::dialect::layout::beside_converted as paths;
 use crate::disk::Real;
 use crate::disk::replace::delete;
-use crate::model::error::{At, Error, Result};
+use crate::model::error::{Error, Result};
 use crate::model::loss::Lost;
 use crate::model::regular_file::{self, Links};
 use crate::session::Session;
@@ -121,7 +121,7 @@ impl Original {
             return Ok(None);
         }
         let bytes: Arc<[u8]> = file.read_at(0, length)?.into();
-        let converted = fs::read(converted).at(converted)?;
+        let converted = regular_file::read(converted, u64::MAX, Links::Refuse)?;
         Ok(Some(Original {
             version: VERSION,
             from: Identity::of(source),

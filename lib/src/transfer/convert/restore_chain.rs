@@ -7,8 +7,9 @@ use super::plan::Plan;
 use super::{Conversion, LossRow, Target};
 use crate::dialect::Dialect;
 use crate::disk::Real;
-use crate::model::error::{At, Result};
+use crate::model::error::Result;
 use crate::model::host::Host;
+use crate::model::regular_file::{self, Links};
 use crate::session::Session;
 use crate::session::read::open::ReadOptions;
 use crate::write::fork::Staged;
@@ -40,7 +41,7 @@ impl Step {
         let staged = Staged::make(&Real, &path, &(host.new_id)())?;
         let written = from
             .write_as(&how, &plan, staged.file())
-            .and_then(|written| Ok((written, std::fs::read(staged.file()).at(staged.file())?)));
+            .and_then(|written| Ok((written, regular_file::read(staged.file(), u64::MAX, Links::Refuse)?)));
         staged.clean_up();
         let ((replayed, mut losses), bytes) = written?;
         ids.extend(replayed.ids);
