@@ -374,7 +374,7 @@ fn a_profile_judges_each_line() {
     std::fs::write(folder.join("conversation.jsonl"), lines.join("\n") + "\n").unwrap();
     assert_snapshot!(env.run(&["doctor", "gone-tide", "--profile", "sage-el"]).all(), @r#"
     $HOME/.emacs.d/sage/projects/-gone-tide/conversation.jsonl  sage-el · 3 lines · 3 records
-      line 2         orphan-result      a tool result without a call in the session; it is shown alone
+      line 2         orphan-result      a tool result without its call "c" in the session; it is shown alone
       line 2         role               "tool" is not user, assistant or system
       line 2         content            it is empty
       line 3         content            it is empty

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 
 use crate::args::Global;
 use crate::ctx::Ctx;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::Failure;
 use crate::render::json;
-use crate::session::name;
+use crate::session::{located, name};
 use crate::terminal::clean;
 
 /// Print what to send to a model to continue a session
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &HistoryArgs, global: &Global, ctx: &mut Ctx) -> Result<
         Some(record) => Some(name::record(&session, record)?),
         None => session.head(),
     };
-    let head = head.ok_or_else(|| no_records(&session))?;
+    let Some(head) = head else { return no_records(&session, args.view, ctx) };
     let mut history =
         if args.with_context { History::with_context(&session, head)? } else { History::of(&session, head)? };
     let (count, notes) = print(&mut history, args, ctx)?;
@@ -74,9 +74,16 @@ pub(crate) fn run(args: &HistoryArgs, global: &Global, ctx: &mut Ctx) -> Result<
     Ok(if count == 0 { ExitCode::from(super::FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
 }
 
-fn no_records(session: &Session) -> Failure {
-    Failure::new(FailureKind::NotFound, format!("{}: no records", session.path().display()))
-        .hint("run `scrollback doctor FILE` for details")
+/// Prints an empty history: what reads it gets the document that it expects.
+fn no_records(session: &Session, view: View, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    match view {
+        View::Text if ctx.json => writeln!(ctx.out, "\"\"")?,
+        View::Text => {}
+        _ => writeln!(ctx.out, "[]")?,
+    }
+    ctx.out.flush()?;
+    ctx.warn(&located::no_records(session))?;
+    Ok(ExitCode::from(super::FOUND_PROBLEMS))
 }
 
 /// Prints message by message: a long history is never in memory as a whole.
@@ -85,7 +92,8 @@ fn print(history: &mut History<'_>, args: &HistoryArgs, ctx: &mut Ctx) -> Result
     let is_text = view == View::Text;
     let (mut count, mut failed, mut whole) = (0, None, String::new());
     let in_json = ctx.json;
-    let on_terminal = ctx.on_terminal;
+    // Colours in a pipe are for a terminal at its other end.
+    let for_terminal = ctx.on_terminal || ctx.look.colour;
     let out = &mut ctx.out;
     let mut print = |message: &Value| -> Result<(), Failure> {
         if let (true, Some(text)) = (is_text, message.as_str()) {
@@ -95,8 +103,8 @@ fn print(history: &mut History<'_>, args: &HistoryArgs, ctx: &mut Ctx) -> Result
                 count += 1;
                 return Ok(());
             }
-            // Piped text goes to a model: it is not cleaned.
-            let text = if on_terminal { clean::text(text) } else { text.into() };
+            // Other piped text goes to a model: it is not cleaned.
+            let text = if for_terminal { clean::text(text) } else { text.into() };
             writeln!(out, "{space}{text}")?;
         } else {
             out.write_all(if count > 0 { b",\n" } else { b"[\n" })?;

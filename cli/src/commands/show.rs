@@ -15,7 +15,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::render::message::Detail;
 use crate::render::transcript::Transcript;
 use crate::render::{json, plural};
-use crate::session::name;
+use crate::session::{located, name};
 
 /// Show a session
 ///
@@ -30,7 +30,7 @@ pub(crate) struct ShowArgs {
     /// Show the branch that ends in this record
     #[arg(long, value_name = "RECORD")]
     head: Option<String>,
-    /// Show only the last N messages, without reading all of a large file
+    /// Show only the last N messages, without reading all of a large file; 0 shows only the header
     #[arg(long, value_name = "N")]
     last: Option<usize>,
     /// Show the 20 messages before this record, or N with --last N
@@ -166,14 +166,7 @@ fn no_records(session: &Session, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         ctx.print_json(&session.page(&branch, None, Vec::<Message>::new(), true)?)?;
         return Ok(ExitCode::from(super::FOUND_PROBLEMS));
     }
-    let path = session.path().display();
-    Err(if session.issues().is_empty() {
-        Failure::new(FailureKind::NotFound, format!("{path}: the file is empty"))
-            .hint("nothing has been recorded in it yet")
-    } else {
-        Failure::new(FailureKind::NotFound, format!("{path}: no records"))
-            .hint("run `scrollback doctor FILE` for details")
-    })
+    Err(located::no_records(session))
 }
 
 fn raw(

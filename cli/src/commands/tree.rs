@@ -7,9 +7,9 @@ use scrollback::view::find::SessionName;
 
 use crate::args::Global;
 use crate::ctx::Ctx;
-use crate::failure::{Failure, FailureKind};
+use crate::failure::Failure;
 use crate::render::outline;
-use crate::session::name;
+use crate::session::{located, name};
 
 /// Draw the tree of a session
 ///
@@ -39,8 +39,7 @@ pub(crate) fn run(args: &TreeArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         return Ok(if view.records.is_empty() { ExitCode::from(super::FOUND_PROBLEMS) } else { ExitCode::SUCCESS });
     }
     if session.records().len() == 0 {
-        let failure = Failure::new(FailureKind::NotFound, format!("{}: no records", session.path().display()));
-        return Err(failure.hint("run `scrollback doctor FILE` for details"));
+        return Err(located::no_records(&session));
     }
     ctx.page(0);
     ctx.writing(|ctx, out| outline::draw(&session, ctx, out))?;

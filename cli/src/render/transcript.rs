@@ -45,7 +45,9 @@ impl Transcript<'_> {
         let look = ctx.prose();
         if range.start > 0 || !self.session.whole() {
             let first = self.conversation.records(range.start).next().map(|record| record.id().into_owned());
-            let earlier = format!("earlier messages: --before {}", clean::line(&first.unwrap_or_default()));
+            // Without a message to begin before, `--last 0` says how to see some.
+            let option = first.map_or("--last 20".to_owned(), |first| format!("--before {}", clean::line(&first)));
+            let earlier = format!("earlier messages: {option}");
             writeln!(out, "{}\n", divider::rule(&earlier, &look))?;
         }
         let mut gaps: BTreeMap<usize, Vec<&Gap<'_>>> = BTreeMap::new();

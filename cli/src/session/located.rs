@@ -73,3 +73,15 @@ fn read_all(from: impl Read) -> Result<Vec<u8>, Failure> {
     }
     Ok(bytes)
 }
+
+/// Why a session without records cannot be shown.
+pub(crate) fn no_records(session: &Session) -> Failure {
+    let path = session.path().display();
+    if session.issues().is_empty() {
+        Failure::new(FailureKind::NotFound, format!("{path}: the file is empty"))
+            .hint("nothing has been recorded in it yet")
+    } else {
+        Failure::new(FailureKind::NotFound, format!("{path}: no records"))
+            .hint("run `scrollback doctor FILE` for details")
+    }
+}

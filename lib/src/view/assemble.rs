@@ -82,8 +82,9 @@ impl MessageBuilder {
     }
 
     fn answer(&mut self, record: RecordRef<'_>, mut content: Content) {
+        // An imported answer states the kind of its failure; only the record of a failure alone has a kind of its own.
+        self.about.error |= record.is_failure() || content.error.is_some();
         if record.is_message() {
-            self.about.error |= record.is_failure();
             return self.add_content(record, content);
         }
         let group = record.keys(KeyRole::Group).next();
@@ -103,7 +104,6 @@ impl MessageBuilder {
         }
         self.notes.append(&mut content.notes);
         self.keep(std::mem::take(&mut content.results));
-        self.about.error |= record.is_failure();
         self.about.add(record.at(), content);
     }
 

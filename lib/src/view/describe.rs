@@ -129,7 +129,7 @@ impl Session {
             branch.iter().flat_map(|branch| &branch.records).map(|record| record.node).collect();
         let records = self.records().map(|record| record.row(on_branch.contains(&record.node)));
         let records = records.collect::<Result<_>>()?;
-        Ok(TreeView { session: self.row()?, records, heads: self.head_rows()?, issues: self.issues().to_vec() })
+        Ok(TreeView { session: self.row()?, records, heads: self.head_rows()?, issues: self.named_issues() })
     }
 
     /// One branch with these messages of it. `whole` is false when they are only a part.
@@ -146,7 +146,7 @@ impl Session {
             branch: self.branch_row(branch, head),
             heads: self.head_rows()?,
             messages,
-            issues: self.issues().to_vec(),
+            issues: self.named_issues(),
         })
     }
 
@@ -159,7 +159,7 @@ impl Session {
             dialect: self.dialect().name().to_owned(),
             lines: self.line_count(),
             records: self.records().len(),
-            issues: self.issues().to_vec(),
+            issues: self.named_issues(),
             verdicts: None,
         }
     }

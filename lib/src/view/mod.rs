@@ -10,6 +10,7 @@ pub mod listing;
 pub mod find;
 pub(crate) mod answers;
 pub(crate) mod describe;
+pub(crate) mod issues;
 pub mod profile;
 
 pub use answers::{

@@ -196,7 +196,7 @@ impl Store {
         let place = self.place(session.id(), &source.path);
         let project = session.cwd().map_or_else(|| self.host.cwd.clone(), |cwd| project::of(Path::new(cwd)));
         let mut tally = first_tally(&place, &project);
-        (tally.updated, tally.is_open) = (Some(now), false);
+        (tally.started, tally.updated, tally.is_open) = (session.started().or(Some(now)), Some(now), false);
         let written = replace_sidecar(&place, |old, build| build(old, &tally));
         written.err().map(|_| Warning::NoSidecar).into_iter().collect()
     }

@@ -100,11 +100,11 @@ fn each_row_is_a_session_and_a_failure_is_no_empty_text() {
     done user [{"type":"text","text":"Go."}] null
     done assistant [{"type":"text","text":"Gone."},{"type":"data-result-structured","data":{"ok":true}}] null
     failed user [{"type":"text","text":"Go."}] null
-    failed assistant [{"type":"data-error","data":{"text":"rate limit"}}] "rate limit"
+    failed assistant [{"type":"data-error","data":{"text":"rate limit"}}] true
     empty user [{"type":"text","text":"Go."}] null
-    empty assistant [{"type":"data-error","data":{"text":"failed"}}] "failed"
+    empty assistant [{"type":"data-error","data":{"text":"failed"}}] true
     cancelled user [{"type":"text","text":"Go."}] null
-    cancelled assistant [{"type":"data-error","data":{"text":"cancelled"}}] "cancelled"
+    cancelled assistant [{"type":"data-error","data":{"text":"cancelled"}}] true
     "#);
 }
 

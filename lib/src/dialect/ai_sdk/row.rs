@@ -93,9 +93,6 @@ pub(super) fn body(row: Value) -> Body {
     // A column that is not a number of tokens stays metadata.
     let is_count = |key: &str, value: &Value| COUNTS.contains(&key) && count(value).is_some();
     row.retain(|key, value| !value.is_null() && !is_count(key, value));
-    if let Some(reason) = &reason {
-        row.insert("error".to_owned(), reason.clone().into());
-    }
     Body::Assistant(Content { parts, model, usage, error: kind, metadata: row, ..Content::default() })
 }
 

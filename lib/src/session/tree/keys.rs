@@ -89,6 +89,17 @@ impl SharedKeys {
         self.sorted[start..].iter().take_while(move |(known, _)| *known == key).map(|(_, node)| *node)
     }
 
+    /// How many records have this key.
+    pub(crate) fn count(&self, key: SharedKey) -> usize {
+        self.sorted.partition_point(|(known, _)| *known <= key) - self.sorted.partition_point(|(known, _)| *known < key)
+    }
+
+    /// How many of them are before this record.
+    pub(crate) fn count_before(&self, key: SharedKey, node: NodeIx) -> usize {
+        let start = self.sorted.partition_point(|(known, _)| *known < key);
+        self.sorted.partition_point(|known| *known < (key, node)) - start
+    }
+
     /// Whether a record answers calls.
     pub(crate) fn answers(&self, node: NodeIx) -> bool {
         self.callers.contains_key(&node)

@@ -211,7 +211,7 @@ impl Tree {
                 self.nodes[cycle[0] as usize].parent = NONE;
                 let ids: Vec<String> = cycle.iter().take(8).map(|node| quoted(self.id_text(skeleton, *node))).collect();
                 let detail = match cycle.len() {
-                    1 => "the record is its own parent; it is kept as a root".to_owned(),
+                    1 => format!("record {} is its own parent; it is kept as a root", ids.join("")),
                     many => format!("{many} records are their own ancestors ({}); each is kept once", ids.join(", ")),
                 };
                 // The last record of the cycle closed it.

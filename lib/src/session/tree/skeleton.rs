@@ -10,6 +10,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::dialect::{Event, Key, Link, Parent, SessionFacts};
 use crate::model::issue::{Issue, IssueKind, Issues, quoted};
+use crate::model::lenient::Moment;
 use crate::model::place::Place;
 use crate::model::record::{Cost, Kind, Title, Usage};
 use crate::model::time::{self, Micros};
@@ -351,7 +352,12 @@ impl Skeleton {
             Parent::Id(parent) => self.ids.intern(&parent),
         };
         let at = time::read(&link.at, now).unwrap_or_else(|problem| {
-            self.report(place, IssueKind::BadTime, problem);
+            let written = match &link.at {
+                Moment::Text(text) => quoted(text),
+                Moment::Millis(millis) => millis.to_string(),
+                Moment::Absent => String::new(),
+            };
+            self.report(place, IssueKind::BadTime, format!("{problem}: {written}"));
             None
         });
         let at = at.unwrap_or(NO_TIME);

@@ -1,0 +1,108 @@
+//! Issues for people: those of tool calls name the call and its tool, which only the record's body knows.
+
+use hashbrown::{HashMap, HashSet};
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::model::issue::{Issue, IssueKind, quoted};
+use crate::model::message::Part;
+use crate::model::record::Body;
+use crate::session::tree::keys::SharedKey;
+use crate::session::tree::skeleton::KeyRole;
+use crate::session::{RecordRef, Session};
+
+/// The place of an issue: its file, and the first byte of its record.
+type IssuePlace<'s> = (Option<&'s str>, u64);
+
+impl Session {
+    /// What is wrong, in file order, with the calls and tools that it is about.
+    pub fn named_issues(&self) -> Vec<Issue> {
+        let mut issues = self.issues().to_vec();
+        if !issues.iter().any(|issue| is_of_call(issue.kind)) {
+            return issues;
+        }
+        let name = |record: RecordRef<'_>| self.skeleton.file_names.get(usize::from(record.place().file));
+        let file = |record| name(record).and_then(Option::as_deref);
+        let records: HashMap<IssuePlace<'_>, RecordRef<'_>> =
+            self.records().map(|record| ((file(record), record.place().offset), record)).collect();
+        // A record is read once, however many of its calls are named.
+        let mut known: Option<(u64, CallNames)> = None;
+        for issue in issues.iter_mut().filter(|issue| is_of_call(issue.kind)) {
+            let Some(record) = records.get(&(issue.file.as_deref(), issue.offset)) else { continue };
+            let order = record.order() as u64;
+            if known.as_ref().is_none_or(|(read, _)| *read != order) {
+                known = Some((order, CallNames::of(*record)));
+            }
+            let names = known.as_mut().and_then(|(_, names)| names.next(issue.kind));
+            issue.detail = names.map_or_else(|| std::mem::take(&mut issue.detail), |name| sentence(issue.kind, &name));
+        }
+        issues
+    }
+}
+
+fn is_of_call(kind: IssueKind) -> bool {
+    matches!(kind, IssueKind::UnansweredCall | IssueKind::OrphanResult | IssueKind::DuplicateResult)
+}
+
+fn sentence(kind: IssueKind, call: &str) -> String {
+    match kind {
+        IssueKind::OrphanResult => format!("a tool result without its {call} in the session; it is shown alone"),
+        IssueKind::DuplicateResult => format!("another result of the {call}; the first one counts"),
+        _ => format!("the {call} has no result"),
+    }
+}
+
+/// The calls of one record that have an issue: `call "c1" of "bash"`.
+struct CallNames {
+    unanswered: std::vec::IntoIter<String>,
+    orphans: std::vec::IntoIter<String>,
+    duplicates: std::vec::IntoIter<String>,
+}
+
+impl CallNames {
+    fn of(record: RecordRef<'_>) -> CallNames {
+        let (mut unanswered, mut orphans, mut duplicates) = (Vec::new(), Vec::new(), Vec::new());
+        let keys = &record.session.derived.keys;
+        let key =
+            |role, call: &str| SharedKey { role, hash: xxh3_64(call.as_bytes()), sidechain: record.is_sidechain() };
+        let body = record.body();
+        for content in body.iter().filter_map(Body::content) {
+            let (mut calls, mut results) = (HashSet::new(), HashSet::new());
+            for call in content.parts.iter().filter_map(Part::as_call) {
+                let is_answered = keys.count(key(KeyRole::Result, &call.call_id)) > 0;
+                if !is_answered && calls.insert(call.call_id.as_str()) {
+                    unanswered.push(name(&call.call_id, Some(&call.name)));
+                }
+            }
+            for result in &content.results {
+                let id = result.call_id.as_str();
+                if !results.insert(id) {
+                    continue;
+                }
+                let calls = keys.count(key(KeyRole::Call, id));
+                if calls == 0 {
+                    orphans.push(name(id, result.name.as_deref()));
+                }
+                if keys.count_before(key(KeyRole::Result, id), record.node) >= calls.max(1) {
+                    duplicates.push(name(id, result.name.as_deref()));
+                }
+            }
+        }
+        let [unanswered, orphans, duplicates] = [unanswered, orphans, duplicates].map(Vec::into_iter);
+        CallNames { unanswered, orphans, duplicates }
+    }
+
+    fn next(&mut self, kind: IssueKind) -> Option<String> {
+        match kind {
+            IssueKind::OrphanResult => self.orphans.next(),
+            IssueKind::DuplicateResult => self.duplicates.next(),
+            _ => self.unanswered.next(),
+        }
+    }
+}
+
+fn name(call: &str, tool: Option<&str>) -> String {
+    match tool.filter(|tool| !tool.is_empty()) {
+        Some(tool) => format!("call {} of {}", quoted(call), quoted(tool)),
+        None => format!("call {}", quoted(call)),
+    }
+}
