@@ -45,7 +45,7 @@ fn a_history_is_one_document_and_its_repairs_are_told_beside_it() {
     {"role":"tool","tool_call_id":"c1","content":"[no result was recorded: the session ended before this call finished]"}
     ]
     [exit 0]
-    interrupted-turn: The last answer was interrupted: one call has no result. It is not run again.
+    interrupted-turn: Resumed session from 2026-11-15T10:00:00Z: 4 messages, the last answer was interrupted: one call has no result, and it is not run again.
     note: a3: call c1 has no result; a failed result is added
     "#);
     assert_snapshot!(env.run(&["history", "s1#a2", "--for", "text", "--last", "2"]).all(), @r"
@@ -53,7 +53,7 @@ fn a_history_is_one_document_and_its_repairs_are_told_beside_it() {
 
     Assistant: **Yes.**
     [exit 0]
-    clean: The session continues after its last answer.
+    clean: Resumed session from 2026-11-15T10:00:00Z: 4 messages, it continues after its last answer.
     ");
     let told = env.run(&["history", "s1#u1", "--for", "anthropic", "--json"]);
     assert_eq!(
@@ -62,7 +62,7 @@ fn a_history_is_one_document_and_its_repairs_are_told_beside_it() {
     );
     assert_eq!(
         told.err,
-        "{\"state\":\"interrupted-prompt\",\"notice\":\"The last prompt has no answer yet.\",\"notes\":[]}\n"
+        "{\"state\":\"interrupted-prompt\",\"notice\":\"Resumed session from 2026-11-15T10:00:00Z: 1 message, the last prompt has no answer yet.\",\"notes\":[]}\n"
     );
     // Of text the document is the text itself.
     let (plain, told) = (["history", "s1", "--for", "text"], ["history", "s1", "--for", "text", "--json"]);
@@ -78,7 +78,7 @@ fn a_history_is_one_document_and_its_repairs_are_told_beside_it() {
     );
     assert_snapshot!(env.run(&["history", "s2", "--for", "text"]).all(), @r"
     [exit 1]
-    clean: There is no content for a model in it.
+    clean: Resumed session: 0 messages, there is no content for a model in it.
     Nothing to send; run `scrollback show` to see the session.
     ");
 }

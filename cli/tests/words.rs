@@ -83,7 +83,8 @@ fn an_issue_of_a_call_names_the_call_and_its_tool() {
         ("orphan-result", "a tool result without its call \"c9\" in the session; it is shown alone"),
     ];
     let expected = expected.map(|(kind, detail)| (kind.to_owned(), detail.to_owned()));
-    assert_eq!(named(&env.run(&["doctor", "s1", "--json"]).json()[0]["issues"]), expected);
+    // `doctor` begins with the working directory.
+    assert_eq!(named(&env.run(&["doctor", "s1", "--json"]).json()[0]["issues"])[1..], expected);
     assert_eq!(named(&env.run(&["show", "s1", "--json"]).json()["issues"]), expected);
     assert_eq!(named(&env.run(&["tree", "s1", "--json"]).json()["issues"]), expected);
 }
@@ -187,4 +188,136 @@ fn ending_a_session_without_metadata_writes_when_it_began() {
     let about: Value = serde_json::from_slice(&std::fs::read(folder.join("metadata.json")).unwrap()).unwrap();
     assert_eq!(about["created_at"], "2026-11-14T09:00:00Z", "{about}");
     assert_eq!(about["project_dir"], "/gone/engine");
+}
+
+/// What every record of a session states about its place.
+fn in_place(cwd: &str, log: &str) -> String {
+    let context = json!({"cwd": cwd, "gitBranch": "main", "platform": "macos", "userType": "internal"});
+    log.replace(&json!({"cwd": "/gone/tide", "gitBranch": "main"}).to_string(), &context.to_string())
+}
+
+#[test]
+fn a_session_says_on_what_platform_and_by_what_kind_of_user_it_was_recorded() {
+    let env = TestEnv::new();
+    env.session("s1", &in_place("/gone/tide", &talk()));
+    let page = env.run(&["show", "s1", "--json"]).json();
+    assert_eq!((&page["session"]["platform"], &page["session"]["userType"]), (&json!("macos"), &json!("internal")));
+    let list = env.run(&["list", "--all", "--json"]).json();
+    assert_eq!((&list[0]["platform"], &list[0]["userType"]), (&json!("macos"), &json!("internal")));
+}
+
+#[test]
+fn a_recorder_states_the_kind_of_user_where_the_format_can() {
+    let env = TestEnv::new();
+    for (dialect, log) in [("native", ".local/share/scrollback"), ("claude-code", ".claude")] {
+        let args = ["record", "--dialect", dialect, "--user-type", "internal", "--json"];
+        let ran = env.run_with(&args, b"{\"user\": \"Hello\"}\n{\"assistant\": \"Hi.\"}\n");
+        assert_eq!(ran.code, 0, "{log}: {}", ran.all());
+        let ack: Value = serde_json::from_str(ran.out.lines().next().unwrap()).unwrap();
+        let session = ack["session"].as_str().unwrap();
+        let shown = env.run(&["show", session, "--json"]).json();
+        assert_eq!(shown["session"]["userType"], "internal", "{shown}");
+        let args = ["record", "--resume", session, "--user-type", "external", "--json"];
+        assert_eq!(env.run_with(&args, b"{\"user\": \"More\"}\n").code, 0);
+        let raw = env.run(&["show", session, "--raw"]).out;
+        let types: Vec<Value> = raw.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let of = |line: &Value| line["userType"].as_str().or(line["context"]["userType"].as_str()).map(str::to_owned);
+        assert_eq!(of(&types[0]).as_deref(), Some("internal"), "{raw}");
+        assert_eq!(of(types.last().unwrap()).as_deref(), Some("external"), "{raw}");
+    }
+    for dialect in ["codex", "qwen-code", "sage-el", "ai-sdk"] {
+        let ran =
+            env.run_with(&["record", "--dialect", dialect, "--user-type", "internal"], b"{\"user\": \"Hello\"}\n");
+        assert_eq!((ran.code, ran.out.as_str()), (2, ""), "{}", ran.all());
+        assert!(ran.err.contains("cannot store the kind of user\nhint: "), "{}", ran.err);
+    }
+    assert_eq!(env.run(&["record", "--user-type", ""]).code, 2);
+}
+
+#[test]
+fn the_thinking_mode_of_a_prompt_is_shown() {
+    let env = TestEnv::new();
+    let with = |mode: Value| {
+        let mut prompt: Value = serde_json::from_str(&line("user", "u1", None, "Go.")).unwrap();
+        prompt["thinkingMetadata"] = mode;
+        format!("{prompt}\n")
+    };
+    env.session("s1", &with(json!({"level": "high", "disabled": false, "triggers": ["think hard"]})));
+    env.session("s2", &with(json!({"level": "high", "disabled": true, "triggers": []})));
+    env.session("s3", &with(json!({"level": "\u{1b}[31m\n", "disabled": false, "triggers": []})));
+    assert!(env.run(&["show", "s1"]).out.contains(" · u1 · thinking high\n"), "{}", env.run(&["show", "s1"]).out);
+    assert!(env.run(&["show", "s2"]).out.contains(" · u1 · thinking off\n"));
+    assert!(!env.run(&["show", "s3"]).out.contains('\u{1b}'));
+}
+
+#[test]
+fn doctor_notes_a_working_directory_that_is_gone() {
+    let env = TestEnv::new();
+    let here = env.work().join("project");
+    std::fs::create_dir_all(&here).unwrap();
+    env.session("s1", &in_place("/gone/tide", &talk()));
+    env.session("s2", &in_place(&here.to_string_lossy(), &talk().replace("s1", "s2")));
+    // A path of another system is not looked for.
+    env.session("s3", &in_place("C:\\\\gone\\\\tide", &talk().replace("s1", "s3")));
+    let gone = env.run(&["doctor", "s1", "--json"]);
+    let issue = &gone.json()[0]["issues"][0];
+    assert_eq!((gone.code, &issue["kind"], &issue["severity"]), (0, &json!("missing-cwd"), &json!("note")));
+    assert!(issue["detail"].as_str().unwrap().contains("\"/gone/tide\" does not exist"), "{issue}");
+    let text = env.run(&["doctor", "s1"]);
+    assert!(text.code == 0 && text.out.contains("missing-cwd") && text.out.contains("no problems"), "{}", text.all());
+    for session in ["s2", "s3"] {
+        assert_eq!(env.run(&["doctor", session, "--json"]).json()[0]["issues"], json!([]), "{session}");
+    }
+    // It is none of the files' problems: among many it is not printed, and no other command counts it.
+    assert!(!env.run(&["doctor", "--all"]).out.contains("missing-cwd"));
+    assert_eq!(env.run(&["show", "s1", "--json"]).json()["issues"], json!([]));
+    assert!(!env.run(&["--demo", "doctor", "--json"]).out.contains("missing-cwd"));
+}
+
+#[test]
+fn another_branch_than_the_recorded_one_is_told() {
+    let env = TestEnv::new();
+    let here = env.work().join("project");
+    std::fs::create_dir_all(here.join(".git")).unwrap();
+    let check_out =
+        |branch: &str| std::fs::write(here.join(".git/HEAD"), format!("ref: refs/heads/{branch}\n")).unwrap();
+    env.session("s1", &in_place(&here.to_string_lossy(), &talk()));
+    let told = "The branch tides is checked out now; the session recorded main.\n";
+    for branch in ["main", "tides"] {
+        check_out(branch);
+        let is_other = branch == "tides";
+        assert_eq!(env.run(&["show", "s1"]).err.contains(told), is_other);
+        let page = env.run(&["show", "s1", "--json"]);
+        let now = if is_other { json!("tides") } else { Value::Null };
+        assert_eq!((&page.json()["gitBranchNow"], page.err.as_str()), (&now, ""));
+        assert_eq!(env.run(&["history", "s1", "--for", "text"]).err.contains(told), is_other);
+        let report = env.run(&["history", "s1", "--for", "text", "--json"]).err;
+        assert_eq!(serde_json::from_str::<Value>(&report).unwrap()["gitBranchNow"], now, "{report}");
+    }
+    let ran = env.run_with(&["record", "--resume", "s1"], b"{\"user\": \"More\"}\n");
+    assert!(ran.code == 0 && ran.err.contains(told), "{}", ran.all());
+}
+
+#[test]
+fn resuming_says_since_when_how_much_and_how_it_ended() {
+    let env = TestEnv::new();
+    env.session("s1", &talk());
+    let from = "Resumed session from 2026-11-15T10:00:00Z: ";
+    let notice = |session: &str| {
+        let ran = env.run(&["history", session, "--for", "openai", "--json"]);
+        serde_json::from_str::<Value>(&ran.err).unwrap()["notice"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(notice("s1"), format!("{from}4 messages, it continues after its last answer."));
+    assert_eq!(notice("s1#u1"), format!("{from}1 message, the last prompt has no answer yet."));
+    let calls = json!([{"id": "c1", "name": "bash", "arguments": {}}, {"id": "c2", "name": "read", "arguments": {}}]);
+    env.session("s2", &format!("{}{}", line("user", "u1", None, "Go."), call("a1", "u1", &calls)));
+    let how = "the last answer was interrupted: 2 calls have no result, and they are not run again.";
+    assert!(notice("s2").ends_with(how), "{}", notice("s2"));
+    let ran = env.run_with(&["record", "--resume", "s1"], b"{\"user\": \"More\"}\n");
+    let expected = format!("{from}4 messages, it continues after its last answer.\nRecording to ");
+    assert!(ran.code == 0 && ran.err.contains(&expected), "{}", ran.all());
+    let ran = env.run_with(&["record", "--checkpoint", "s1#a1"], b"{\"user\": \"Else\"}\n");
+    assert!(ran.err.contains(&format!("{from}2 messages, it continues after its last answer.\n")), "{}", ran.all());
+    let ran = env.run_with(&["record"], b"{\"user\": \"New\"}\n");
+    assert!(!ran.err.contains("Resumed"), "{}", ran.all());
 }

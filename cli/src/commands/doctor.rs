@@ -162,8 +162,11 @@ impl Report {
                 None
             }
         };
-        let examined = Examination { verdicts, ..session.examine() };
-        let beyond = session.issue_count() - examined.issues.len() as u64;
+        let mut examined = Examination { verdicts, ..session.examine() };
+        if ctx.demo {
+            examined.issues.retain(|issue| issue.kind != IssueKind::MissingCwd);
+        }
+        let beyond = session.issue_count() - session.issues().len() as u64;
         self.has_errors |= session.has_errors() || invalid(&examined).next().is_some();
         let (sessions, records, damaged) = self.dialects.entry(examined.dialect.clone()).or_default();
         *sessions += 1;
@@ -179,10 +182,12 @@ impl Report {
     }
 
     fn print(&self, args: &DoctorArgs, ctx: &mut Ctx) -> Result<(), Failure> {
+        let is_only = self.examined.len() == 1;
         for (examined, beyond) in self.examined.iter().zip(&self.beyond) {
-            let is_faulty = !examined.issues.is_empty() || invalid(examined).next().is_some();
-            if is_faulty || self.examined.len() == 1 {
-                print_file(examined, *beyond, args, ctx)?;
+            if is_only || problems(examined).next().is_some() || invalid(examined).next().is_some() {
+                // Of many sessions, it only matters what is wrong in the files.
+                let issues = examined.issues.iter().filter(|issue| is_only || is_in_file(issue)).collect::<Vec<_>>();
+                print_file(examined, &issues, *beyond, args, ctx)?;
             }
         }
         let paint = ctx.paint();
@@ -221,21 +226,36 @@ fn invalid(examined: &Examination) -> impl Iterator<Item = &Verdict> {
     examined.verdicts.iter().flatten().filter(|verdict| !verdict.valid)
 }
 
-fn print_file(examined: &Examination, beyond: u64, args: &DoctorArgs, ctx: &mut Ctx) -> Result<(), Failure> {
+/// Whether it is a problem of the files: a working directory that is gone is not.
+fn is_in_file(issue: &Issue) -> bool {
+    issue.kind != IssueKind::MissingCwd
+}
+
+fn problems(examined: &Examination) -> impl Iterator<Item = &Issue> {
+    examined.issues.iter().filter(|issue| is_in_file(issue))
+}
+
+fn print_file(
+    examined: &Examination,
+    issues: &[&Issue],
+    beyond: u64,
+    args: &DoctorArgs,
+    ctx: &mut Ctx,
+) -> Result<(), Failure> {
     let paint = ctx.paint();
     let lines = plural(examined.lines, "line");
     let about = format!("{} · {lines} · {}", examined.dialect, plural(examined.records as u64, "record"));
     ctx.line(&format!("{}  {}", paint.bold(&examined.path), paint.dim(&about)))?;
-    let shown = if args.full { examined.issues.len() } else { ISSUES_SHOWN };
-    for issue in examined.issues.iter().take(shown) {
+    let shown = if args.full { issues.len() } else { ISSUES_SHOWN };
+    for issue in issues.iter().take(shown) {
         let brush = if issue.severity == Severity::Error { Paint::red } else { Paint::yellow };
         print_problem(&place(issue), issue.kind.name(), brush, &issue.detail, ctx)?;
     }
-    let left = examined.issues.len().saturating_sub(shown) as u64 + beyond;
+    let left = issues.len().saturating_sub(shown) as u64 + beyond;
     if left > 0 {
         ctx.line(&format!("  … and {left} more{}", if beyond < left { " (--full)" } else { "" }))?;
     }
-    if examined.issues.is_empty() {
+    if problems(examined).next().is_none() {
         let verdict = if examined.records == 0 { "no problems: the file is empty" } else { "no problems" };
         ctx.line(&format!("  {}", paint.green(verdict)))?;
     }

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
+use crate::record::destination::report_branch;
 use crate::render::json;
 use crate::session::{located, name};
 use crate::terminal::clean;
@@ -67,7 +68,7 @@ pub(crate) fn run(args: &HistoryArgs, global: &Global, ctx: &mut Ctx) -> Result<
         if args.with_context { History::with_context(&session, head)? } else { History::of(&session, head)? };
     let (count, notes) = print(&mut history, args, ctx)?;
     history.notes.extend(notes);
-    report(&history, ctx)?;
+    report(&history, &session, ctx)?;
     if count == 0 && !ctx.json {
         ctx.note("Nothing to send; run `scrollback show` to see the session.")?;
     }
@@ -142,16 +143,20 @@ fn print(history: &mut History<'_>, args: &HistoryArgs, ctx: &mut Ctx) -> Result
 }
 
 /// Reports how the branch ends, and what differs from the session. With `--json` it is one line of JSON.
-fn report(history: &History<'_>, ctx: &mut Ctx) -> Result<(), Failure> {
+fn report(history: &History<'_>, session: &Session, ctx: &mut Ctx) -> Result<(), Failure> {
     if ctx.json {
         let notes = history.notes.iter().map(|note| json!({"record": note.record, "what": note.what}));
-        let report =
+        let mut report =
             json!({"state": history.state.name(), "notice": history.notice, "notes": notes.collect::<Value>()});
+        if let Some(now) = session.git_branch_now() {
+            report["gitBranchNow"] = now.into();
+        }
         json::compact(&mut ctx.err, &report)?;
         writeln!(ctx.err)?;
         return Ok(());
     }
     ctx.note(&format!("{}: {}", history.state.name(), history.notice))?;
+    report_branch(session, ctx)?;
     let (mut groups, mut places) = (Vec::<(&str, Vec<&str>)>::new(), HashMap::new());
     for note in &history.notes {
         let at = *places.entry(note.what.as_str()).or_insert(groups.len());

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use scrollback::dialect;
+use scrollback::dialect::{self, Dialect};
 use scrollback::model::{Title, Triggers};
 use scrollback::view::find::SessionName;
 use scrollback::write::{Durability, Listed, NewSession, Options, Store};
@@ -59,6 +59,9 @@ pub(crate) struct RecordArgs {
     /// Set the name and version of the recording agent
     #[arg(long, value_name = "NAME/VERSION")]
     agent: Option<String>,
+    /// Set the kind of user in new records, such as external (native and claude-code)
+    #[arg(long, value_name = "TYPE", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    user_type: Option<String>,
 }
 
 const EXAMPLES: &str = "\
@@ -87,7 +90,7 @@ fn destination(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Dest
         DurabilityArg::Flush => Durability::Flush,
     });
     let triggers = if args.thinking_words { Triggers::usual() } else { Triggers::default() };
-    let options = Options { durability, triggers, redactor: None };
+    let options = Options { durability, triggers, user_type: args.user_type.clone(), ..Options::usual() };
     if let Some(name) = args.resume.as_ref().or(args.checkpoint.as_ref()) {
         return named(name, options, args, global, ctx);
     }
@@ -97,6 +100,7 @@ fn destination(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Dest
         let message = format!("{} sessions do not end when idle", dialect.name());
         return Err(Failure::new(FailureKind::Usage, message).hint("use --idle-minutes with --dialect fluux"));
     }
+    check_user_type(dialect, args)?;
     let with = writable::with_whom(dialect, args.jid.as_deref())?;
     let (store, project) = writable::place_for(dialect, args.agent.as_deref(), global, ctx)?;
     let store = store.with_options(options);
@@ -128,6 +132,7 @@ fn named(
     let session = Writable::find(name, global, ctx)?;
     let store = session.store_for(args.agent.as_deref())?.with_options(options);
     store.check_source(&session.source)?;
+    check_user_type(session.source.dialect, args)?;
     let record = match (&session.record, &args.checkpoint) {
         (None, Some(_)) => {
             let failure = Failure::new(FailureKind::Usage, "--checkpoint needs a record");
@@ -174,6 +179,15 @@ fn newest(store: &Store, project: &Path, global: &Global, ctx: &mut Ctx) -> Resu
     }
     let Some(newest) = newest else { return Ok(None) };
     Ok(Some(Writable::of(store.source_of(newest)?, None, global, ctx)?))
+}
+
+/// Fails if the format has no place for the kind of user.
+fn check_user_type(dialect: &dyn Dialect, args: &RecordArgs) -> Result<(), Failure> {
+    if args.user_type.is_none() || dialect.writer().is_none_or(|writing| writing.has_user_type) {
+        return Ok(());
+    }
+    let message = format!("{} cannot store the kind of user", dialect.name());
+    Err(Failure::new(FailureKind::Usage, message).hint("leave out --user-type"))
 }
 
 fn checked_title(text: &str) -> Result<String, Failure> {

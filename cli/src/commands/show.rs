@@ -12,6 +12,7 @@ use scrollback::view::{Conversation, Page, listing};
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::record::destination::report_branch;
 use crate::render::message::Detail;
 use crate::render::transcript::Transcript;
 use crate::render::{json, plural};
@@ -213,6 +214,7 @@ fn print(transcript: &Transcript<'_>, at: Option<usize>, ctx: &mut Ctx) -> Resul
 /// Notes about other branches and damage, on standard error.
 fn footer(session: &Session, ctx: &mut Ctx) -> Result<(), Failure> {
     ctx.end_page()?;
+    report_branch(session, ctx)?;
     let others = session.heads().len().saturating_sub(1) as u64;
     if others > 0 {
         ctx.note(&format!("{}; run `scrollback tree SESSION` to see all.", plural(others, "more branch")))?;

@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use scrollback::model::Error;
+use scrollback::session::Session;
+use scrollback::view::history::resume_notice;
 use scrollback::write::{EndedSession, NewSession, Policy, Recorder, Store};
 
 use crate::ctx::Ctx;
@@ -58,6 +60,24 @@ impl Destination {
         }
     }
 
+    /// Reports which session continues, and how it ended.
+    pub(crate) fn report_resumed(&self, recorder: &Recorder, is_new: bool, ctx: &mut Ctx) -> Result<(), Failure> {
+        if is_new || ctx.json {
+            return Ok(());
+        }
+        let read;
+        let (session, record) = match &self.start {
+            Start::Resume { session, record } => (&session.session, record.as_deref()),
+            Start::New { .. } | Start::Current { .. } => {
+                read = recorder.read()?;
+                (&read, None)
+            }
+        };
+        let head = record.map_or_else(|| Ok(session.head()), |record| session.find(record).map(Some))?;
+        head.map_or(Ok(()), |head| ctx.note(&resume_notice(session, head)))?;
+        report_branch(session, ctx)
+    }
+
     /// Opens the session; one that was idle for this many minutes is ended first.
     pub(crate) fn open(&self, idle_minutes: Option<u32>, ctx: &mut Ctx) -> Result<Opened, Error> {
         let store = &self.store;
@@ -81,6 +101,16 @@ impl Destination {
                 Ok(Opened { recorder, is_new })
             }
         }
+    }
+}
+
+/// Warns that another branch is checked out than the one that was recorded last.
+pub(crate) fn report_branch(session: &Session, ctx: &mut Ctx) -> Result<(), Failure> {
+    match (session.git_branch_now(), session.git_branch()) {
+        (Some(now), Some(recorded)) => {
+            ctx.note(&format!("The branch {now} is checked out now; the session recorded {recorded}."))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -199,6 +199,7 @@ impl Recording {
         let session = recorder.session().map(ToString::to_string).unwrap_or_default();
         self.acks.set_session(&session);
         if let Some(path) = recorder.path() {
+            let_fail(self.destination.report_resumed(&recorder, is_new, ctx));
             let_fail(ctx.note(&format!("Recording to {}", path.display())));
             let_fail(ctx.note(&format!("Continue later with: scrollback record --resume {session}")));
         }

@@ -86,7 +86,7 @@ impl<'a> Renderer<'a> {
         };
         let when = metadata("timestamp").and_then(|at| at.parse().ok()).map(|at| clock::stamp(at, &self.ctx.zone));
         let id = divider::short(&message.id);
-        let about: Vec<String> = when.into_iter().chain([id]).collect();
+        let about: Vec<String> = when.into_iter().chain([id]).chain(thinking_mode(message)).collect();
         format!("{author}  {}\n", paint.dim(&about.join(" · ")))
     }
 
@@ -207,4 +207,14 @@ fn indent(text: &str) -> String {
     text.lines()
         .map(|line| if line.is_empty() { "\n".to_owned() } else { format!("  {line}\n") })
         .collect()
+}
+
+/// The thinking mode that the message sets.
+fn thinking_mode(message: &Message) -> Option<String> {
+    let thinking = message.metadata.as_ref()?.get("thinking")?;
+    let level = thinking.get("level").and_then(Value::as_str).filter(|level| !level.is_empty());
+    match (thinking.get("disabled").and_then(Value::as_bool), level) {
+        (Some(true), _) => Some("thinking off".to_owned()),
+        (_, level) => level.map(|level| format!("thinking {}", clean::line(level))),
+    }
 }

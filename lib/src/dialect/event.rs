@@ -152,6 +152,10 @@ pub struct SessionFacts<'a> {
     pub cwd: Option<Cow<'a, str>>,
     /// The git branch.
     pub git_branch: Option<Cow<'a, str>>,
+    /// The operating system.
+    pub platform: Option<Cow<'a, str>>,
+    /// The kind of user.
+    pub user_type: Option<Cow<'a, str>>,
     /// The agent's version.
     pub version: Option<Cow<'a, str>>,
     /// A model that answered.
@@ -218,6 +222,8 @@ impl Event<'_> {
                 session: facts.session.map(own),
                 cwd: facts.cwd.map(own),
                 git_branch: facts.git_branch.map(own),
+                platform: facts.platform.map(own),
+                user_type: facts.user_type.map(own),
                 version: facts.version.map(own),
                 model: facts.model.map(own),
                 parent_session: facts.parent_session.map(own),

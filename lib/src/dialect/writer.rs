@@ -24,6 +24,8 @@ pub struct Writer {
     pub states_session_id: fn(&SessionId) -> bool,
     /// Whether a record can have any id; otherwise the ids in its lines are UUIDs.
     pub takes_any_id: bool,
+    /// Whether its records have a field for the kind of user.
+    pub has_user_type: bool,
     /// Whether a session is with a person or a room, and names them.
     pub is_with_somebody: bool,
     /// The path of a new session's file, below the store; or why the session cannot be stored.
@@ -55,6 +57,7 @@ impl Writer {
             shape,
             states_session_id: |_| true,
             takes_any_id: false,
+            has_user_type: false,
             is_with_somebody: false,
             place,
             header: |_| Vec::new(),

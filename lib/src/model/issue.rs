@@ -90,6 +90,8 @@ named_enum! {
         DamagedSidecar = "damaged-sidecar",
         /// A gap that was closed by a guess, as the agent does.
         BridgedGap = "bridged-gap",
+        /// The working directory does not exist on this machine. Only `doctor` looks.
+        MissingCwd = "missing-cwd",
     }
 }
 
@@ -104,6 +106,7 @@ impl IssueKind {
                 | IssueKind::UnansweredCall
                 | IssueKind::DamagedSidecar
                 | IssueKind::BridgedGap
+                | IssueKind::MissingCwd
         );
         if is_note { Severity::Note } else { Severity::Error }
     }

@@ -19,6 +19,7 @@ use jiff::Timestamp;
 
 use crate::dialect::Dialect;
 use crate::model::error::{Error, Result};
+use crate::model::git;
 use crate::model::issue::{Issue, Severity};
 use crate::model::message::Part;
 use crate::model::named_enum;
@@ -245,6 +246,22 @@ impl Session {
     /// The git branch of the last record that has one.
     pub fn git_branch(&self) -> Option<&str> {
         self.derived.facts.git_branch.as_deref()
+    }
+
+    /// The operating system in the last record that has one.
+    pub fn platform(&self) -> Option<&str> {
+        self.derived.facts.platform.as_deref()
+    }
+
+    /// The kind of user in the last record that has one.
+    pub fn user_type(&self) -> Option<&str> {
+        self.derived.facts.user_type.as_deref()
+    }
+
+    /// The branch that is checked out now where the session began, if the session recorded another one last.
+    pub fn git_branch_now(&self) -> Option<String> {
+        let (recorded, cwd) = (self.git_branch()?, Path::new(self.cwd()?));
+        git::branch(cwd).filter(|now| cwd.is_absolute() && now != recorded)
     }
 
     /// The models that answered, in the order of their first answer.

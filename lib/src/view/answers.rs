@@ -67,6 +67,12 @@ pub struct SessionRow {
     /// The git branch of the last record that has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_branch: Option<String>,
+    /// The operating system in the last record that has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+    /// The kind of user in the last record that has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_type: Option<String>,
     /// The agent's version in the last record that has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_version: Option<String>,
@@ -91,9 +97,13 @@ pub struct SessionRow {
 ///
 /// `Messages` is a list, except where a long session is written message by message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct SessionPage<Messages = Vec<Message>> {
     /// The session.
     pub session: SessionRow,
+    /// The branch that is checked out now where it began, if it recorded another one last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub git_branch_now: Option<String>,
     /// False when this is only a part of the branch.
     pub whole: bool,
     /// The branch.

@@ -73,6 +73,8 @@ impl Session {
             usage: self.usage().filter(|_| self.whole()),
             branch_usage: whole.and_then(|branch| self.usage_of(branch)),
             git_branch: self.git_branch().map(str::to_owned),
+            platform: self.platform().map(str::to_owned),
+            user_type: self.user_type().map(str::to_owned),
             agent_version: self.agent_version().map(str::to_owned),
             parent_session: parent.map(|(session, _)| SessionId::from(session)),
             parent_call: parent.and_then(|(_, call)| call.map(str::to_owned)),
@@ -142,6 +144,7 @@ impl Session {
     ) -> Result<SessionPage<Messages>> {
         Ok(SessionPage {
             session: self.row()?,
+            git_branch_now: self.git_branch_now(),
             whole: whole && self.whole(),
             branch: self.branch_row(branch, head),
             heads: self.head_rows()?,
@@ -159,7 +162,7 @@ impl Session {
             dialect: self.dialect().name().to_owned(),
             lines: self.line_count(),
             records: self.records().len(),
-            issues: self.named_issues(),
+            issues: self.missing_cwd().into_iter().chain(self.named_issues()).collect(),
             verdicts: None,
         }
     }

@@ -24,7 +24,7 @@ mod text;
 mod unique;
 
 pub(crate) use resume::todos_and_thinking;
-pub use resume::{Resume, prepare_resume};
+pub use resume::{Resume, prepare_resume, resume_notice};
 pub(crate) use unique::UniqueIds;
 
 use std::borrow::Cow;

@@ -1,5 +1,7 @@
 //! Issues for people: those of tool calls name the call and its tool, which only the record's body knows.
 
+use std::path::Path;
+
 use hashbrown::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -36,6 +38,17 @@ impl Session {
             issue.detail = names.map_or_else(|| std::mem::take(&mut issue.detail), |name| sentence(issue.kind, &name));
         }
         issues
+    }
+}
+
+impl Session {
+    /// Notes that the session's working directory is gone. The path of another system is not looked for.
+    pub(crate) fn missing_cwd(&self) -> Option<Issue> {
+        let cwd = Path::new(self.cwd()?);
+        let is_gone = cwd.is_absolute() && cwd.try_exists().is_ok_and(|exists| !exists);
+        let detail = || format!("its working directory {} does not exist", quoted(&cwd.to_string_lossy()));
+        let first = self.skeleton.entries.first().filter(|_| is_gone)?;
+        Some(Issue::at(first.place, None, IssueKind::MissingCwd, detail()))
     }
 }
 

@@ -105,6 +105,7 @@ impl Recorder {
 
     pub(crate) fn new(mut log: Log, options: Options) -> Recorder {
         log.durability = options.durability;
+        log.context.user_type.clone_from(&options.user_type);
         Recorder { log: Some(log), options, ..Recorder::disabled() }
     }
 

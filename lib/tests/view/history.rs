@@ -280,7 +280,10 @@ fn reasoning_that_led_to_nothing_does_not_end_a_history() {
     let session = of_agent("codex", log);
     let history = History::with_context(&session, session.head().unwrap()).unwrap();
     assert_eq!(history.state, State::InterruptedTurn);
-    assert_eq!(history.notice, "The last answer was interrupted: nothing follows its thinking.");
+    assert_eq!(
+        history.notice,
+        "Resumed session: 2 messages, the last answer was interrupted: nothing follows its thinking."
+    );
     let (items, notes) = View::OpenAiResponses.messages(&history).unwrap();
     assert_eq!(items.last().unwrap()["type"], "function_call_output");
     assert_eq!(notes[0].what, "reasoning without an answer is not sent");
@@ -293,7 +296,7 @@ fn reasoning_that_led_to_nothing_does_not_end_a_history() {
 fn a_session_that_nobody_answered_does_not_go_on_after_an_answer() {
     let session = from_notation("u user: Go.\na < u assistant: Done.\nc < a compaction: Sum.");
     let history = History::of(&session, session.head().unwrap()).unwrap();
-    assert_eq!(history.notice, "The session continues after the summary of what came before.");
+    assert_eq!(history.notice, "Resumed session: 2 messages, it continues after the summary of what came before.");
 }
 
 #[test]
@@ -402,7 +405,10 @@ fn everything_that_a_resume_needs_comes_at_once() {
     );
     let resume = prepare_resume(&session, session.head().unwrap()).unwrap();
     assert_eq!(resume.history.state, State::InterruptedTurn);
-    assert_eq!(resume.history.notice, "The last answer was interrupted: one call has no result. It is not run again.");
+    assert_eq!(
+        resume.history.notice,
+        "Resumed session: 2 messages, the last answer was interrupted: one call has no result, and it is not run again."
+    );
     assert_eq!(resume.todos.unwrap()[0].content, "Look");
     assert_eq!(resume.thinking.unwrap().level.as_deref(), Some("high"));
     assert_eq!((resume.messages.len(), resume.history.turns.len()), (2, 3));

@@ -134,6 +134,8 @@ impl<'a> Line<'a> {
             session,
             cwd: self.cwd.some(),
             git_branch: self.git_branch.some(),
+            platform: None,
+            user_type: self.user_type.some(),
             version: self.version.some(),
             model,
             parent_session,

@@ -20,7 +20,7 @@ use crate::model::record::{Body, Kind, RecordId, Rewind, Snapshot, Title, TitleS
 use crate::model::time;
 
 pub(super) static WRITER: Writer =
-    Writer { adopt: Some(adopt), ..Writer::new(WriteUnit::Block, Shape::Tree, place, lines) };
+    Writer { has_user_type: true, adopt: Some(adopt), ..Writer::new(WriteUnit::Block, Shape::Tree, place, lines) };
 
 /// The agent lists prompts, cut to this length.
 const LAST_PROMPT_CHARS: usize = 200;

@@ -98,6 +98,7 @@ impl<'a> Record<'a> {
             parent_session: meta.parent_thread_id.some().or(spawned_by),
             parent_call: None,
             forked_from: meta.forked_from_id.clone().some(),
+            ..SessionFacts::default()
         }));
         // Older forks have `forked_from_id` too, and a copy of the history: only an ordinal makes it a reference.
         let base = meta.history_base.0.unwrap_or_default();

@@ -162,6 +162,8 @@ impl<'a> Line<'a> {
             session: self.session_id.some(),
             cwd: context.cwd.some(),
             git_branch: context.git_branch.some(),
+            platform: context.platform.some(),
+            user_type: context.user_type.some(),
             version: self.version.some(),
             model,
             parent_session: metadata.text("parentSessionId"),

@@ -131,6 +131,7 @@ impl<'a> Line<'a> {
             parent_session: parent_session.or(spawned_by),
             parent_call: None,
             forked_from: self.forked_from.0.and_then(|origin| origin.text("sessionId")),
+            ..SessionFacts::default()
         }));
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::dialect::SessionFacts;
 use crate::model::record::{Cost, Title};
 
-/// Facts about the session: the first working directory and parent, the last git branch and version.
+/// Facts about the session: the first working directory and parent, the last git branch, platform, kind of user and version.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Facts {
     pub(crate) session: Option<String>,
@@ -14,6 +14,8 @@ pub(crate) struct Facts {
     pub(crate) with: Option<String>,
     pub(crate) cwd: Option<String>,
     pub(crate) git_branch: Option<String>,
+    pub(crate) platform: Option<String>,
+    pub(crate) user_type: Option<String>,
     pub(crate) version: Option<String>,
     pub(crate) models: Vec<String>,
     /// What all requests to each model cost so far, by the agent's own count; without a name, those to all models.
@@ -61,6 +63,8 @@ impl Facts {
         }
         first(&mut self.cwd, about.cwd);
         last(&mut self.git_branch, about.git_branch);
+        last(&mut self.platform, about.platform);
+        last(&mut self.user_type, about.user_type);
         last(&mut self.version, about.version);
         first(&mut self.parent_session, about.parent_session);
         first(&mut self.parent_call, about.parent_call);

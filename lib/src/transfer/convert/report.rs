@@ -179,7 +179,8 @@ fn damaged(issue: &Issue) -> Option<LossRow> {
         | IssueKind::DuplicateId
         | IssueKind::UnansweredCall
         | IssueKind::DamagedSidecar
-        | IssueKind::BridgedGap => return None,
+        | IssueKind::BridgedGap
+        | IssueKind::MissingCwd => return None,
     };
     if issue.kind == IssueKind::UnreadableFile {
         return Some(LossRow::new(issue.file.as_deref().unwrap_or_default(), kind, what));

@@ -1,9 +1,12 @@
 //! Everything that an agent needs to continue a session, in one call.
 
-use super::{History, NO_RESULT, Turn, TurnItem, TurnOrigin};
+use hashbrown::HashSet;
+
+use super::History;
 use crate::model::error::Result;
 use crate::model::message::Message;
-use crate::model::record::{Body, Outcome, Thinking, Todo};
+use crate::model::record::{Body, Kind, Thinking, Todo};
+use crate::session::tree::skeleton::KeyRole;
 use crate::session::{Branch, RecordRef, Session, State};
 use crate::view::conversation::Conversation;
 
@@ -48,35 +51,68 @@ pub(crate) fn todos_and_thinking(branch: &Branch<'_>) -> Result<(Option<Vec<Todo
     Ok((todos, thinking))
 }
 
-/// A notice for the person who resumes.
-pub(super) fn notice(state: State, turns: &[Turn<'_>]) -> String {
-    let closed = |item: &&TurnItem| matches!(item, TurnItem::Result(result) if matches!(&result.outcome, Outcome::Failed(why) if why == NO_RESULT));
-    // Only the last results count: the conversation continued without earlier ones.
-    let last = turns.iter().rev().find(|turn| turn.origin == TurnOrigin::Results);
-    let open = last.map_or(0, |turn| turn.items.iter().filter(closed).count());
-    let last = turns.last();
-    match (state, open) {
-        (State::Clean, _) => match last.map(|turn| turn.origin) {
-            Some(TurnOrigin::Answer) => "The session continues after its last answer.".to_owned(),
-            Some(TurnOrigin::Summary) => "The session continues after the summary of what came before.".to_owned(),
-            Some(_) => "The session continues after its last message.".to_owned(),
-            None => "There is no content for a model in it.".to_owned(),
+/// A sentence for the person who resumes from a head: since when, how much, and how it ended.
+pub fn resume_notice(session: &Session, head: RecordRef<'_>) -> String {
+    let branch = session.branch(head);
+    notice(session, head, &branch, session.state(&branch))
+}
+
+pub(super) fn notice(session: &Session, head: RecordRef<'_>, branch: &Branch<'_>, state: State) -> String {
+    let last = head.at().or_else(|| session.updated());
+    let from = last.map(|at| format!(" from {at:.0}")).unwrap_or_default();
+    let count = Conversation::new(branch).len();
+    let plural = if count == 1 { "" } else { "s" };
+    format!("Resumed session{from}: {count} message{plural}, {}.", how_it_ended(branch, state))
+}
+
+fn how_it_ended(branch: &Branch<'_>, state: State) -> String {
+    let spoken = |record: &&RecordRef<'_>| record.kind().is_dialogue() || record.kind() == Kind::Compaction;
+    let last = branch.records.iter().rev().find(spoken).map(|record| record.kind());
+    match (state, open_calls(branch)) {
+        (State::Clean, _) => match last {
+            Some(Kind::Assistant) => "it continues after its last answer".to_owned(),
+            Some(Kind::Compaction) => "it continues after the summary of what came before".to_owned(),
+            Some(_) => "it continues after its last message".to_owned(),
+            None => "there is no content for a model in it".to_owned(),
         },
-        (State::InterruptedPrompt, _) => "The last prompt has no answer yet.".to_owned(),
-        (State::InterruptedTurn, _) if last.is_some_and(|turn| turn.origin == TurnOrigin::Answer) => {
-            "The last answer was interrupted: nothing follows its thinking.".to_owned()
+        (State::InterruptedPrompt, _) => "the last prompt has no answer yet".to_owned(),
+        (State::InterruptedTurn, 0) if last == Some(Kind::Assistant) => {
+            "the last answer was interrupted: nothing follows its thinking".to_owned()
         }
         (State::InterruptedTurn, 0) => {
-            "The last answer was interrupted: the model has not seen the tool results.".to_owned()
+            "the last answer was interrupted: the model has not seen the tool results".to_owned()
         }
         (State::InterruptedTurn, 1) => {
-            "The last answer was interrupted: one call has no result. It is not run again.".to_owned()
+            "the last answer was interrupted: one call has no result, and it is not run again".to_owned()
         }
         (State::InterruptedTurn, open) => {
-            format!("The last answer was interrupted: {open} calls have no result. They are not run again.")
+            format!("the last answer was interrupted: {open} calls have no result, and they are not run again")
         }
         (State::Degraded, _) => {
-            "A record of this conversation is missing: the model may not see what came before it.".to_owned()
+            "a record of this conversation is missing: the model may not see what came before it".to_owned()
         }
     }
+}
+
+/// The calls of the last answer without a result. Earlier ones do not count: the conversation continued without them.
+fn open_calls(branch: &Branch<'_>) -> usize {
+    let (mut results, mut open, mut answer) = (HashSet::new(), HashSet::new(), None);
+    for record in branch.records.iter().rev() {
+        results.extend(record.keys(KeyRole::Result));
+        match record.kind() {
+            Kind::User | Kind::Compaction if !record.is_reaction() => break,
+            Kind::Assistant => {
+                // Blocks of one answer have its key; in a format of items, all of them are one answer.
+                let group = (record.keys(KeyRole::Group).next(), record.is_item());
+                let is_same = answer.is_none_or(|known| known == group && known != (None, false));
+                if !is_same {
+                    break;
+                }
+                answer = Some(group);
+                open.extend(record.keys(KeyRole::Call).filter(|call| !results.contains(call)));
+            }
+            _ => {}
+        }
+    }
+    open.len()
 }

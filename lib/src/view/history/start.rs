@@ -53,7 +53,7 @@ pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: Co
     find_results(session, &branch, &mut drafts)?;
     sanitized(session, &mut drafts);
     let (turns, notes) = drafts.finish();
-    let notice = resume::notice(state, &turns);
+    let notice = resume::notice(session, head, &branch, state);
     Ok(History { dialect: session.dialect().name(), turns, state, notice, notes })
 }
 

@@ -18,12 +18,15 @@ pub struct Options {
     pub triggers: Triggers,
     /// Removes secrets before anything is written.
     pub redactor: Option<Arc<Redactor>>,
+    /// The kind of user of new records, such as `external`. Formats without such a field do not store it: see
+    /// [`crate::dialect::Writer::has_user_type`].
+    pub user_type: Option<String>,
 }
 
 impl Options {
     /// Durability by kind, no trigger words, nothing redacted.
     pub fn usual() -> Options {
-        Options { durability: None, triggers: Triggers::default(), redactor: None }
+        Options { durability: None, triggers: Triggers::default(), redactor: None, user_type: None }
     }
 }
 

@@ -273,7 +273,8 @@ impl Log {
 
     /// Reads the current git branch and context.
     pub(crate) fn refresh_context(&mut self) {
-        self.context = surroundings(&self.place.host, git::branch(&self.place.host.cwd));
+        let user_type = self.context.user_type.take();
+        self.context = Context { user_type, ..surroundings(&self.place.host, git::branch(&self.place.host.cwd)) };
         self.cursor.tally.git_branch.clone_from(&self.context.git_branch);
     }
 
