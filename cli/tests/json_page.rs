@@ -73,7 +73,7 @@ fn every_key_that_is_printed_is_on_the_page() {
     let env = TestEnv::new();
     everything(&env);
     env.session("s1", &talk().replacen("Sure?\"", "Su", 1));
-    env.session("cycle", &line("user", "u9", Some("u9"), "Round."));
+    env.session("cycle", &line("user", "u9", Some("u9"), "Round.").replace("s1", "cycle"));
     let rows: [(&[&str], &[&str]); 12] = [
         (&["list", "--all", "--full", "--sidechains", "--json"], &["list"]),
         (&["--demo", "list", "--full", "--sidechains", "--json"], &["list"]),

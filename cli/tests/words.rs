@@ -237,14 +237,14 @@ fn a_recorder_states_the_kind_of_user_where_the_format_can() {
 #[test]
 fn the_thinking_mode_of_a_prompt_is_shown() {
     let env = TestEnv::new();
-    let with = |mode: Value| {
+    let with = |session: &str, mode: Value| {
         let mut prompt: Value = serde_json::from_str(&line("user", "u1", None, "Go.")).unwrap();
-        prompt["thinkingMetadata"] = mode;
+        (prompt["thinkingMetadata"], prompt["sessionId"]) = (mode, session.into());
         format!("{prompt}\n")
     };
-    env.session("s1", &with(json!({"level": "high", "disabled": false, "triggers": ["think hard"]})));
-    env.session("s2", &with(json!({"level": "high", "disabled": true, "triggers": []})));
-    env.session("s3", &with(json!({"level": "\u{1b}[31m\n", "disabled": false, "triggers": []})));
+    env.session("s1", &with("s1", json!({"level": "high", "disabled": false, "triggers": ["think hard"]})));
+    env.session("s2", &with("s2", json!({"level": "high", "disabled": true, "triggers": []})));
+    env.session("s3", &with("s3", json!({"level": "\u{1b}[31m\n", "disabled": false, "triggers": []})));
     assert!(env.run(&["show", "s1"]).out.contains(" · u1 · thinking high\n"), "{}", env.run(&["show", "s1"]).out);
     assert!(env.run(&["show", "s2"]).out.contains(" · u1 · thinking off\n"));
     assert!(!env.run(&["show", "s3"]).out.contains('\u{1b}'));
@@ -310,7 +310,8 @@ fn resuming_says_since_when_how_much_and_how_it_ended() {
     assert_eq!(notice("s1"), format!("{from}4 messages, it continues after its last answer."));
     assert_eq!(notice("s1#u1"), format!("{from}1 message, the last prompt has no answer yet."));
     let calls = json!([{"id": "c1", "name": "bash", "arguments": {}}, {"id": "c2", "name": "read", "arguments": {}}]);
-    env.session("s2", &format!("{}{}", line("user", "u1", None, "Go."), call("a1", "u1", &calls)));
+    let prompt = line("user", "u1", None, "Go.").replace("s1", "s2");
+    env.session("s2", &format!("{prompt}{}", call("a1", "u1", &calls)));
     let how = "the last answer was interrupted: 2 calls have no result, and they are not run again.";
     assert!(notice("s2").ends_with(how), "{}", notice("s2"));
     let ran = env.run_with(&["record", "--resume", "s1"], b"{\"user\": \"More\"}\n");
