@@ -32,6 +32,7 @@ pub(crate) const SPLIT: Split = Split { piece_bytes: 512 * 1024, pieces: 16, lin
 const LINE_END_BYTES: usize = 16 * 1024;
 
 /// One result of parsing a piece.
+#[expect(clippy::large_enum_variant, reason = "almost all of them are events")]
 pub(crate) enum Parsed<'b> {
     Event { event: Event<'b>, value: Place, record: HashedSpan },
     Region { place: Place, length: u64, kind: IssueKind, detail: String },
