@@ -142,6 +142,7 @@ impl Ctx {
     pub(crate) fn host(&self) -> Result<Host, Failure> {
         let mut host = Host::system(concat!("scrollback ", env!("CARGO_PKG_VERSION")))?;
         host.cwd.clone_from(&self.home.cwd);
+        host.data = self.check_home(self.home.data()).ok();
         if self.is_clock_stopped() {
             let now = self.now;
             host.now = Arc::new(move || now);

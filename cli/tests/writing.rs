@@ -538,3 +538,80 @@ fn names_that_other_systems_trip_over_are_refused() {
         assert_eq!(ran.code, 0, "{name}: {}", ran.all());
     }
 }
+
+#[test]
+fn emptying_the_trash_asks_or_needs_yes_and_deletes_only_what_is_in_it() {
+    let env = TestEnv::new();
+    for id in ["s1", "s2", "s3"] {
+        env.session(id, &talk().replace("\"s1\"", &format!("\"{id}\"")));
+    }
+    assert_eq!(env.run(&["remove", "s1", "s2"]).code, 0);
+    let trash = env.home().join(".sage/trash");
+    let refused = env.run(&["trash", "empty"]);
+    assert_eq!(refused.code, 2, "{}", refused.all());
+    assert!(refused.err.contains("2 removed sessions would be deleted for good") && refused.err.contains("--yes"));
+    let refused = env.run(&["trash", "empty", "--json"]);
+    assert_eq!(refused.code, 2, "{}", refused.all());
+    let planned = env.run(&["trash", "empty", "--dry-run", "--json"]);
+    assert_eq!((planned.code, planned.json().as_array().unwrap().len()), (0, 2), "{}", planned.all());
+    assert!(planned.json()[0]["deleted"] == false && planned.json()[0]["sizeBytes"].as_u64() > Some(100));
+    assert!(trash.join("s1").is_dir() && trash.join("s2").is_dir());
+    // Both were removed just now.
+    assert_eq!(env.run(&["trash", "empty", "--older-than", "1d", "--yes"]).code, 1);
+    assert_eq!(env.run(&["trash", "empty", "--older-than", "soon", "--yes"]).code, 2);
+    assert_eq!(env.run(&["trash", "empty", "s3", "--yes"]).code, 1, "it was not removed");
+    let deleted = env.run(&["trash", "empty", "s1", "--yes"]);
+    assert!(deleted.code == 0 && deleted.out.starts_with("deleted s1  "), "{}", deleted.all());
+    assert!(!trash.join("s1").exists() && trash.join("s2").is_dir());
+    assert_eq!(env.run(&["trash", "restore", "s1"]).code, 1);
+    let deleted = env.run(&["trash", "empty", "--yes", "--json"]);
+    assert_eq!((deleted.code, &deleted.json()[0]["deleted"]), (0, &true.into()), "{}", deleted.all());
+    assert_eq!(std::fs::read_dir(&trash).unwrap().count(), 0);
+    assert_eq!(env.run(&["trash", "empty", "--yes"]).code, 1);
+    assert!(env.run(&["show", "s3"]).out.contains("Sure?"));
+}
+
+#[cfg(unix)]
+#[test]
+fn emptying_the_trash_follows_no_link_and_touches_no_foreign_folder() {
+    use std::os::unix::fs::symlink;
+    let env = TestEnv::new();
+    let precious = env.work().join("precious");
+    std::fs::create_dir_all(&precious).unwrap();
+    std::fs::write(precious.join("file"), "mine").unwrap();
+    let log = env.session("s1", &talk());
+    symlink(&precious, log.with_file_name("link")).unwrap();
+    assert_eq!(env.run(&["remove", "s1"]).code, 0);
+    let trash = env.home().join(".sage/trash");
+    std::fs::create_dir_all(trash.join("notes")).unwrap();
+    std::fs::write(trash.join("notes/file"), "mine").unwrap();
+    let note = std::fs::read_to_string(trash.join("s1/origin.json")).unwrap();
+    symlink(&precious, trash.join("linked")).unwrap();
+    std::fs::write(precious.join("origin.json"), note).unwrap();
+    let emptied = env.run(&["trash", "empty", "--yes"]);
+    assert!(!trash.join("s1").exists(), "{}", emptied.all());
+    assert_eq!(std::fs::read_to_string(precious.join("file")).unwrap(), "mine");
+    assert_eq!(std::fs::read_to_string(trash.join("notes/file")).unwrap(), "mine");
+    assert!(trash.join("linked").exists());
+    // A trash that is a link is not ours.
+    std::fs::rename(&trash, env.work().join("elsewhere")).unwrap();
+    symlink(&precious, &trash).unwrap();
+    std::fs::create_dir_all(precious.join("s1")).unwrap();
+    std::fs::rename(precious.join("origin.json"), precious.join("s1/origin.json")).unwrap();
+    assert_ne!(env.run(&["trash", "empty", "--yes"]).code, 0);
+    assert!(precious.join("s1/origin.json").exists());
+}
+
+#[test]
+fn a_deletion_that_was_killed_is_not_listed_and_is_finished_later() {
+    let env = TestEnv::new();
+    env.session("s1", &talk());
+    env.session("s2", &talk().replace("\"s1\"", "\"s2\""));
+    assert_eq!(env.run(&["remove", "s1", "s2"]).code, 0);
+    let trash = env.home().join(".sage/trash");
+    std::fs::rename(trash.join("s1"), trash.join(".s1.deleting")).unwrap();
+    let listed = env.run(&["trash"]);
+    assert!(!listed.all().contains("deleting") && listed.out.contains("s2"), "{}", listed.all());
+    assert_eq!(env.run(&["trash", "empty", "--yes"]).code, 0);
+    assert_eq!(std::fs::read_dir(&trash).unwrap().count(), 0);
+}

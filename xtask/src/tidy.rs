@@ -32,10 +32,12 @@ const DELETING: &[(&str, &str)] = &[
     ("remove_file", "only `disk/` deletes files"),
     ("remove_dir", "only `disk/` deletes files"),
     ("remove_dir_all", "only `disk/` deletes files"),
+    (".remove_all", "only `trash empty` deletes sessions"),
     (".unlink", "only our own temporary files are deleted; everything else goes to the trash"),
 ];
-/// The disk, and what deletes its own unfinished files.
-const DELETERS: &[&str] = &["lib/src/disk/mod.rs", "lib/src/disk/replace.rs", "lib/src/write/fork.rs"];
+/// The disk, what deletes its own unfinished files, and what empties the trash.
+const DELETERS: &[&str] =
+    &["lib/src/disk/mod.rs", "lib/src/disk/replace.rs", "lib/src/write/fork.rs", "lib/src/write/trash/empty.rs"];
 
 /// Calls that write to disk. `disk/` creates files that only their owner can read.
 const WRITING: &[(&str, &str)] = &[

@@ -17,8 +17,9 @@ use crate::terminal::clean;
 /// Move sessions to the trash
 ///
 /// Moves the files of each session to the trash, with its sidecar, its file history and its sub-agents' sessions. `trash` lists removed
-/// sessions, `trash restore` restores one; nothing in the trash expires. Close the agent first: if it has the session open but has been
-/// idle for more than a minute, scrollback does not notice, and the agent's next line creates the session again.
+/// sessions, `trash restore` restores one; nothing in the trash expires. A session that `scrollback record` has open is refused. Close
+/// other agents first: if one has the session open but has been idle for more than a minute, scrollback does not notice, and the
+/// agent's next line creates the session again.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RemoveArgs {

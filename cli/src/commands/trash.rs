@@ -1,18 +1,20 @@
-//! `trash`: lists removed sessions and restores them.
+//! `trash`: lists removed sessions, restores them, and deletes them for good.
 
-use std::io::Write;
+use std::io::{BufRead, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use scrollback::dialect;
 use scrollback::write::{Removed, Trash};
+use serde::Serialize;
 
 use super::FOUND_PROBLEMS;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::render::clock;
 use crate::render::table::{Cell, Column, Table};
+use crate::render::{clock, plural};
+use crate::session::scope;
 use crate::session::writable::Done;
 use crate::terminal::clean;
 use crate::terminal::markdown::plain_preview;
@@ -21,10 +23,12 @@ use crate::terminal::paint::Paint;
 /// Titles are cut to this length before layout: more than any terminal is wide.
 const TITLE_CHARS: usize = 200;
 
-/// List removed sessions, or restore one
+/// An answer to a question is a word.
+const ANSWER_LIMIT_BYTES: u64 = 1024;
+
+/// List removed sessions, restore one, or delete them for good
 ///
-/// Lists the sessions that `remove` moved to the trash, last removed first. Nothing in the trash expires: to delete a session for good,
-/// delete its folder in the trash.
+/// Lists the sessions that `remove` moved to the trash, last removed first. Nothing in the trash expires; only `trash empty` deletes.
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct TrashArgs {
@@ -35,12 +39,40 @@ pub(crate) struct TrashArgs {
 const EXAMPLES: &str = "\
 Examples:
   scrollback trash
-  scrollback trash restore 3f8a";
+  scrollback trash restore 3f8a
+  scrollback trash empty --older-than 4w";
 
 #[derive(clap::Subcommand, Debug)]
 enum TrashCommand {
     Restore(RestoreArgs),
+    Empty(EmptyArgs),
 }
+
+/// Delete removed sessions for good
+///
+/// Deletes the named sessions, or all of them, from the trash; they cannot be restored afterwards. On a terminal it shows what will be
+/// deleted and asks; elsewhere it needs --yes.
+#[derive(clap::Args, Debug)]
+#[command(after_long_help = EMPTY_EXAMPLES)]
+struct EmptyArgs {
+    /// Id in the trash, session id, or a unique prefix of either (can be repeated; default: every removed session)
+    #[arg(value_name = "ID")]
+    ids: Vec<String>,
+    /// Delete only sessions that were removed longer ago than this, such as 30m, 12h, 3d or 2w
+    #[arg(long, value_name = "AGE")]
+    older_than: Option<String>,
+    /// Show what would be deleted
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long, conflicts_with = "dry_run")]
+    yes: bool,
+}
+
+const EMPTY_EXAMPLES: &str = "\
+Examples:
+  scrollback trash empty --dry-run
+  scrollback trash empty 3f8a --yes";
 
 /// Restore a removed session
 ///
@@ -56,6 +88,7 @@ pub(crate) fn run(args: &TrashArgs, global: &Global, ctx: &mut Ctx) -> Result<Ex
     match &args.command {
         None => list(global, ctx),
         Some(TrashCommand::Restore(args)) => restore(args, global, ctx),
+        Some(TrashCommand::Empty(args)) => empty(args, global, ctx),
     }
 }
 
@@ -69,6 +102,12 @@ fn list(global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         return Err(Failure::new(FailureKind::NotFound, "the trash is empty")
             .hint("run `scrollback remove SESSION` to move a session there"));
     }
+    print_table(&removed, ctx)?;
+    ctx.note("Run `scrollback trash restore ID` to restore a session.")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_table(removed: &[Removed], ctx: &mut Ctx) -> Result<(), Failure> {
     let mut table = Table::new(vec![
         Column::fixed("ID"),
         Column::fixed("REMOVED").spare(1),
@@ -76,7 +115,7 @@ fn list(global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
         Column::fixed("AGENT").spare(2),
         Column::shrinking("PATH", 16).spare(3),
     ]);
-    for Removed { id, origin, .. } in &removed {
+    for Removed { id, origin, .. } in removed {
         table.push(vec![
             Cell::new(clean::line(id), Paint::cyan),
             Cell::new(origin.removed.map(|at| clock::ago(at, ctx.now)).unwrap_or_default(), Paint::dim),
@@ -87,29 +126,12 @@ fn list(global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     }
     let table = table.render(ctx.look.width, ctx.paint());
     write!(ctx.out, "{table}")?;
-    ctx.out.flush()?;
-    ctx.note("Run `scrollback trash restore ID` to restore a session.")?;
-    Ok(ExitCode::SUCCESS)
+    Ok(ctx.out.flush()?)
 }
 
 fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let all = removed(global, ctx)?;
-    let find = |matches: &dyn Fn(&Removed) -> bool| -> Vec<&Removed> {
-        all.iter().filter(|removed| matches(removed)).collect()
-    };
-    let named = [
-        find(&|removed| removed.id == args.id),
-        find(&|removed| removed.origin.session == args.id),
-        find(&|removed| removed.id.starts_with(&args.id) || removed.origin.session.starts_with(&args.id)),
-    ];
-    let found = named.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
-    let [only] = found[..] else {
-        let failure = match found.len() {
-            0 => Failure::new(FailureKind::NotFound, format!("nothing in the trash matches {:?}", args.id)),
-            count => Failure::new(FailureKind::Usage, format!("{count} removed sessions match {:?}", args.id)),
-        };
-        return Err(failure.hint("run `scrollback trash` to see every id"));
-    };
+    let only = named(&args.id, &all)?;
     let back = trash_at(&only.root, ctx)?.restore(&only.id)?;
     let (session, path) = (back.origin.session, back.origin.path);
     if ctx.json {
@@ -119,6 +141,125 @@ fn restore(args: &RestoreArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCod
     ctx.line(&format!("restored {}", clean::line(&session)))?;
     ctx.note(&path.display().to_string())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The removed session that somebody named.
+fn named<'r>(id: &str, all: &'r [Removed]) -> Result<&'r Removed, Failure> {
+    let find = |matches: &dyn Fn(&Removed) -> bool| -> Vec<&'r Removed> {
+        all.iter().filter(|removed| matches(removed)).collect()
+    };
+    let named = [
+        find(&|removed| removed.id == id),
+        find(&|removed| removed.origin.session == id),
+        find(&|removed| removed.id.starts_with(id) || removed.origin.session.starts_with(id)),
+    ];
+    let found = named.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
+    if let [only] = found[..] {
+        return Ok(only);
+    }
+    let failure = match found.len() {
+        0 => Failure::new(FailureKind::NotFound, format!("nothing in the trash matches {id:?}")),
+        count => Failure::new(FailureKind::Usage, format!("{count} removed sessions match {id:?}")),
+    };
+    Err(failure.hint("run `scrollback trash` to see every id"))
+}
+
+/// A session that is deleted, as `--json` prints it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Deletion {
+    #[serde(flatten)]
+    removed: Removed,
+    size_bytes: u64,
+    /// Whether it is gone.
+    deleted: bool,
+}
+
+fn empty(args: &EmptyArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
+    let before = scope::time(args.older_than.as_deref(), "--older-than", ctx)?;
+    let all = removed(global, ctx)?;
+    let mut chosen: Vec<Removed> = match &args.ids[..] {
+        [] => all,
+        ids => ids.iter().map(|id| named(id, &all).cloned()).collect::<Result<_, _>>()?,
+    };
+    let mut seen = std::collections::HashSet::new();
+    chosen.retain(|one| seen.insert((one.root.clone(), one.id.clone())));
+    if let Some(before) = before {
+        // When a session was removed may be unknown: then it is not old.
+        chosen.retain(|one| one.origin.removed.is_some_and(|removed| removed < before));
+    }
+    let size = |one: &Removed| Ok::<u64, Failure>(trash_at(&one.root, ctx)?.size_bytes(&one.id));
+    let sizes: Vec<u64> = chosen.iter().map(size).collect::<Result<_, _>>()?;
+    if chosen.is_empty() && !ctx.json {
+        return Err(Failure::new(FailureKind::NotFound, "nothing in the trash to delete")
+            .hint("run `scrollback trash` to see every removed session"));
+    }
+    if !args.dry_run && !chosen.is_empty() && !may_delete(args, &chosen, &sizes, ctx)? {
+        return Err(Failure::new(FailureKind::Usage, "nothing was deleted").hint("answer y, or add --yes"));
+    }
+    let (mut done, mut failed) = (Vec::new(), false);
+    if !args.dry_run {
+        for root in roots(global, ctx) {
+            if let Err(error) = trash_at(&root, ctx)?.finish_deletions() {
+                failed = true;
+                ctx.warn(&error.into())?;
+            }
+        }
+    }
+    for (removed, size_bytes) in chosen.into_iter().zip(sizes) {
+        let deleted = match args.dry_run {
+            true => Ok(false),
+            false => trash_at(&removed.root, ctx)?.delete(&removed.id).map(|_| true),
+        };
+        let deleted = deleted.or_else(|error| {
+            failed = true;
+            ctx.warn(&error.into()).map(|()| false)
+        })?;
+        done.push(Deletion { removed, size_bytes, deleted });
+    }
+    print_deletions(args, &done, ctx)?;
+    Ok(if failed || done.is_empty() { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
+}
+
+/// Asks on a terminal; elsewhere `--yes` is needed.
+fn may_delete(args: &EmptyArgs, chosen: &[Removed], sizes: &[u64], ctx: &mut Ctx) -> Result<bool, Failure> {
+    if args.yes {
+        return Ok(true);
+    }
+    if ctx.json || !ctx.on_terminal || !std::io::stdin().is_terminal() {
+        let message = format!("{} would be deleted for good", plural(chosen.len() as u64, "removed session"));
+        return Err(Failure::new(FailureKind::Usage, message).hint("add --yes, or --dry-run to see them"));
+    }
+    print_table(chosen, ctx)?;
+    let size = bytes(sizes.iter().sum());
+    write!(ctx.out, "Delete {} ({size}) for good? [y/N] ", plural(chosen.len() as u64, "session"))?;
+    ctx.out.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().take(ANSWER_LIMIT_BYTES).read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+fn print_deletions(args: &EmptyArgs, done: &[Deletion], ctx: &mut Ctx) -> Result<(), Failure> {
+    if ctx.json {
+        return ctx.print_json(&done);
+    }
+    let word = if args.dry_run { "would delete" } else { "deleted" };
+    for one in done.iter().filter(|one| one.deleted || args.dry_run) {
+        let (id, size) = (clean::line(&one.removed.id), bytes(one.size_bytes));
+        let title = plain_preview(one.removed.origin.title.as_deref().unwrap_or_default(), TITLE_CHARS);
+        ctx.line(&format!("{word} {id}  {size}  {title}"))?;
+    }
+    Ok(())
+}
+
+/// A number of bytes for people.
+fn bytes(count: u64) -> String {
+    match count {
+        0..1_000 => format!("{count} bytes"),
+        1_000..1_000_000 => format!("{} kB", count / 1_000),
+        1_000_000..1_000_000_000 => format!("{} MB", count / 1_000_000),
+        _ => format!("{:.1} GB", count as f64 / 1e9),
+    }
 }
 
 /// The removed sessions of every trash. What cannot be read is reported.

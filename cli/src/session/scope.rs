@@ -92,7 +92,8 @@ pub(crate) fn readable(found: Vec<Result<Source, Error>>, ctx: &mut Ctx) -> Resu
     Ok((sources, warned.len()))
 }
 
-fn time(text: Option<&str>, flag: &str, ctx: &Ctx) -> Result<Option<Timestamp>, Failure> {
+/// The instant that an option names.
+pub(crate) fn time(text: Option<&str>, flag: &str, ctx: &Ctx) -> Result<Option<Timestamp>, Failure> {
     let Some(text) = text else { return Ok(None) };
     parse_time(text, ctx.now, &ctx.zone).map(Some).ok_or_else(|| {
         Failure::new(FailureKind::Usage, format!("{flag}: invalid time {:?}", clean::line(text)))

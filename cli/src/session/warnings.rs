@@ -22,6 +22,7 @@ pub(crate) fn print(warnings: &[Warning], ctx: &mut Ctx) -> Result<(), Failure> 
 fn kind(warning: Warning) -> &'static str {
     match warning {
         Warning::InUse => "in-use",
+        Warning::Unguarded => "unguarded",
         Warning::Unread => "unread",
         Warning::TornTail => "torn-tail",
         Warning::NoLineEnd => "no-line-end",

@@ -177,12 +177,20 @@ pub(crate) fn beside_converted(converted: &Path) -> [PathBuf; 2] {
     })
 }
 
+/// The end of the name of a copy that is not complete: its session is still elsewhere.
+pub(crate) const MOVING: &str = ".moving";
+
+/// Whether a file or folder of this name is a copy that is not complete.
+pub(crate) fn is_moving(name: &str) -> bool {
+    name.starts_with('.') && name.ends_with(MOVING)
+}
+
 /// What may follow the extension of a log: its compression. Backup copies do not match.
 const PACKED_ENDINGS: [&str; 3] = ["", ".zst", ".gz"];
 
 /// Matches a name against a pattern with any number of `*`. A `*` after `.jsonl` matches the extension of a compressed log.
 fn name_matches(pattern: &str, name: &str) -> bool {
-    if is_beside_converted(name) {
+    if is_beside_converted(name) || is_moving(name) {
         return false;
     }
     if let Some(log) = pattern.strip_suffix('*').filter(|log| log.ends_with(".jsonl")) {
@@ -214,6 +222,7 @@ mod tests {
             ("messages.jsonl", "messages.jsonl", true),
             ("messages.jsonl", "messages.jsonl.bak", false),
             ("*.json*", "chat.json.scrollback.json", false),
+            ("*", ".s1.0123456789abcdef.moving", false),
             ("rollout-*.jsonl", "rollout-1-2.jsonl", true),
             ("rollout-*.jsonl", "rollout-.json", false),
             ("a*a", "a", false),

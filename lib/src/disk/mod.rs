@@ -6,6 +6,7 @@ pub(crate) mod append;
 pub(crate) mod replace;
 pub(crate) mod in_use;
 pub(crate) mod inside;
+pub(crate) mod live;
 pub(crate) mod sidecar;
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -46,6 +47,10 @@ pub(crate) trait Disk: Send + Sync {
     fn remove_folder(&self, _path: &Path) -> io::Result<()> {
         Ok(())
     }
+    /// Removes a folder and everything in it, without following links. A simulated disk may keep it.
+    fn remove_all(&self, _path: &Path) -> io::Result<()> {
+        Ok(())
+    }
     /// Makes the names in a folder survive a crash.
     fn sync_folder(&self, path: &Path) -> io::Result<()>;
     /// The path with links resolved, as far as it exists. A simulated disk has no links.
@@ -82,6 +87,10 @@ pub(crate) trait OpenLog: Send {
     /// Makes the content survive a crash.
     fn sync(&self) -> io::Result<()>;
     fn lock(&self) -> io::Result<Locked>;
+    /// A lock that several programs can hold at once. A simulated disk has none.
+    fn lock_shared(&self) -> io::Result<Locked> {
+        Ok(Locked::Unsupported)
+    }
     fn unlock(&self) -> io::Result<()>;
     /// What the path names now, compared with this file.
     fn is_at(&self, path: &Path) -> io::Result<PathTarget>;
@@ -187,6 +196,10 @@ impl Disk for Real {
         fs::remove_dir(path)
     }
 
+    fn remove_all(&self, path: &Path) -> io::Result<()> {
+        fs::remove_dir_all(path)
+    }
+
     fn sync_folder(&self, path: &Path) -> io::Result<()> {
         // Windows has no such call and needs none.
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
@@ -276,12 +289,11 @@ impl OpenLog for RealLog {
     }
 
     fn lock(&self) -> io::Result<Locked> {
-        match self.file.try_lock() {
-            Ok(()) => Ok(Locked::Yes),
-            Err(TryLockError::WouldBlock) => Ok(Locked::Busy),
-            Err(TryLockError::Error(error)) if has_no_locks(&error) => Ok(Locked::Unsupported),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+        locked(self.file.try_lock())
+    }
+
+    fn lock_shared(&self) -> io::Result<Locked> {
+        locked(self.file.try_lock_shared())
     }
 
     fn unlock(&self) -> io::Result<()> {
@@ -321,6 +333,15 @@ fn same_file(a: &fs::Metadata, b: &fs::Metadata) -> bool {
 #[cfg(not(unix))]
 fn same_file(_: &fs::Metadata, there: &fs::Metadata) -> bool {
     there.is_file()
+}
+
+fn locked(tried: std::result::Result<(), TryLockError>) -> io::Result<Locked> {
+    match tried {
+        Ok(()) => Ok(Locked::Yes),
+        Err(TryLockError::WouldBlock) => Ok(Locked::Busy),
+        Err(TryLockError::Error(error)) if has_no_locks(&error) => Ok(Locked::Unsupported),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
 }
 
 fn has_no_locks(error: &io::Error) -> bool {

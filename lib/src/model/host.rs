@@ -23,6 +23,9 @@ pub struct Host {
     pub new_id: Arc<dyn Fn() -> String + Send + Sync>,
     /// Where the agent works, absolute.
     pub cwd: PathBuf,
+    /// Our own data folder ([`Home::data`](crate::model::Home::data)): recorders note there which sessions they have open, so that
+    /// none is moved away under them. `None`: they do not.
+    pub data: Option<PathBuf>,
     /// macos, linux, windows.
     pub platform: String,
     /// The agent's own version.
@@ -37,6 +40,7 @@ impl Host {
             // Random from the first digit on, so that a short prefix is unique; and Qwen Code accepts no version above 5.
             new_id: Arc::new(|| uuid::Uuid::new_v4().to_string()),
             cwd: std::env::current_dir().at(Path::new("."))?,
+            data: None,
             platform: std::env::consts::OS.to_owned(),
             version: version.to_owned(),
         })

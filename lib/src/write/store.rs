@@ -20,6 +20,7 @@ use crate::dialect::{Dialect, Native};
 use crate::disk::append::{Appender, Warning};
 use crate::disk::in_use::is_in_use;
 use crate::disk::inside::Inside;
+use crate::disk::live::LiveLock;
 use crate::disk::replace::delete;
 use crate::disk::sidecar;
 use crate::disk::{Disk, Real};
@@ -107,6 +108,13 @@ impl<'a, P: AsRef<Path> + ?Sized> From<&'a P> for NewSession<'a> {
     fn from(project: &'a P) -> NewSession<'a> {
         NewSession::of(project.as_ref())
     }
+}
+
+/// The lock of a recorder, or why there is none.
+#[derive(Default)]
+struct Guard {
+    lock: Option<LiveLock>,
+    warning: Option<Warning>,
 }
 
 /// A record that was added to a session by itself.
@@ -205,6 +213,7 @@ impl Store {
         let session = self.called(session, &path);
         let place = self.place(session, &path);
         let cursor = Cursor::fresh(&place, new.project);
+        let guard = self.guard(&path)?;
         // In formats with one session at a time, the sidecar is that of the session before.
         let sidecar = place.sidecar.as_deref().and_then(sidecar::content);
         let created = Appender::create(self.disk.clone(), &path, header.clone()).and_then(|mut appender| {
@@ -224,7 +233,8 @@ impl Store {
             }
         })?;
         let inside = Inside::store_of(&Source::file(self.dialect, &path));
-        let mut log = Log::new(place, appender.inside(inside), cursor, sidecar);
+        let mut log = Log::new(place, appender.inside(inside), cursor, sidecar).guarded_by(guard.lock);
+        guard.warning.into_iter().for_each(|warning| log.warning(warning));
         log.write_sidecar();
         Ok(Recorder::new(log, self.options.clone()))
     }
@@ -333,6 +343,7 @@ impl Store {
     /// Resumes a session that was found; one without a project belongs to this one.
     pub(crate) fn resume_in(&self, project: &Path, source: &Source, record: Option<&str>) -> Result<Recorder> {
         self.check_source(source)?;
+        let guard = self.guard(&source.path)?;
         let session = self.read(source)?;
         let head = match record {
             Some(name) => Some(self.record_to_continue(&session, name)?),
@@ -350,12 +361,23 @@ impl Store {
         let sidecar = place.sidecar.as_deref().and_then(sidecar::content);
         let in_use = is_in_use(path, session.updated(), sidecar.as_ref(), (self.host.now)());
         let appender = Appender::open(self.disk.clone(), path, header)?.inside(Inside::store_of(source));
-        let mut log = Log::new(place, appender, cursor, sidecar);
+        let mut log = Log::new(place, appender, cursor, sidecar).guarded_by(guard.lock);
+        guard.warning.into_iter().for_each(|warning| log.warning(warning));
         if in_use {
             log.warning(Warning::InUse);
         }
         log.write_sidecar();
         Ok(Recorder::new(log, self.options.clone()))
+    }
+
+    /// Notes that a log is being recorded. A recording must not fail because that cannot be noted.
+    fn guard(&self, log: &Path) -> Result<Guard> {
+        let Some(data) = &self.host.data else { return Ok(Guard::default()) };
+        match LiveLock::of_recorder(&self.disk, data, log) {
+            Ok(Some(lock)) => Ok(Guard { lock: Some(lock), warning: None }),
+            Err(error @ Error::Busy(_)) => Err(error),
+            Ok(None) | Err(_) => Ok(Guard { lock: None, warning: Some(Warning::Unguarded) }),
+        }
     }
 
     /// Adds a title to a session.

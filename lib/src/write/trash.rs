@@ -1,4 +1,4 @@
-//! The trash: removed sessions, with a note of where each file was, until they are restored. Nothing expires.
+//! The trash: removed sessions, with a note of where each file was, until they are restored or deleted for good. Nothing expires.
 //!
 //! ```text
 //! <root>/<session>[~2]/origin.json       what the session was and where each file was, written before the first is moved
@@ -10,6 +10,7 @@
 //! restores sessions of other agents.
 
 mod belongings;
+mod empty;
 mod moving;
 mod origin;
 
@@ -21,11 +22,12 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::dialect::layout::Format;
+use crate::dialect::layout::{Format, MOVING, is_moving};
 use crate::dialect::{self, Dialect, Native};
 use crate::disk::append::{lock_log, make_folders};
 use crate::disk::in_use::{is_in_use, is_recording};
 use crate::disk::inside::Inside;
+use crate::disk::live::LiveLock;
 use crate::disk::replace::{delete, write_all};
 use crate::disk::sidecar;
 use crate::disk::{Disk, Real};
@@ -36,7 +38,8 @@ use crate::model::regular_file::{self, Links};
 use crate::session::Session;
 use crate::session::read::source::Source;
 pub(crate) use belongings::belongings;
-use moving::move_all;
+use empty::is_being_deleted;
+use moving::{is_copied, move_all, remove_incomplete, remove_tree};
 pub use origin::{MovedFile, Origin};
 use origin::{ORIGIN, ORIGIN_LIMIT_BYTES, is_one_name, name_in_trash, read_origin, safe_name};
 
@@ -109,11 +112,14 @@ impl Trash {
     pub fn remove(&self, session: &Session) -> Result<Removed> {
         check_removable(&session.source)?;
         Inside::store_of(&session.source).map_or(Ok(()), |inside| inside.check(&*self.disk, &session.source.path))?;
+        let source = Source::file(session.dialect(), &resolve_folder(&session.source.path)?);
+        let live = self.lock_alone(&source.path)?;
         let sidecar = session.source.sidecar().and_then(|path| sidecar::content(&path));
-        if is_recording(session.updated(), sidecar.as_ref(), (self.host.now)()) {
+        // A recorder whose lock is free has ended, even if it could not say so.
+        let has_ended = live.as_ref().is_some_and(|live| live.was_left_over);
+        if !has_ended && is_recording(session.updated(), sidecar.as_ref(), (self.host.now)()) {
             return Err(Error::Busy(session.source.path.clone()));
         }
-        let source = Source::file(session.dialect(), &resolve_folder(&session.source.path)?);
         let inside = Inside::store_of(&source);
         // A folder behind a link out of the store stays where it is: it could not be restored.
         let is_own = |path: &PathBuf| {
@@ -121,6 +127,9 @@ impl Trash {
         };
         let files: Vec<PathBuf> = belongings(&source).into_iter().filter(is_own).collect();
         files.iter().try_for_each(|path| check_file_or_folder(path))?;
+        if let Some(removed) = self.finish_removal(&source, session)? {
+            return Ok(removed);
+        }
         // A recorder locks the log only for a moment.
         let log = self.disk.open(&source.path).at(&source.path)?;
         lock_log(&*self.disk, &*log, &source.path)?;
@@ -136,15 +145,23 @@ impl Trash {
         let folder = self.root.join(&id);
         let to_trash = |file: &MovedFile| (file.path.clone(), folder.join(&file.name));
         let moves: Vec<_> = origin.files.iter().map(to_trash).collect();
-        if let Err(error) = move_all(&*self.disk, &moves, &(self.host.new_id)()) {
-            // If something could not be moved back, the note of it stays.
-            if moves.iter().all(|(from, _)| self.disk.exists(from)) {
-                drop(delete(&*self.disk, &folder.join(ORIGIN)));
+        let moved = self.mark(&folder).and_then(|()| move_all(&*self.disk, &moves, &id));
+        if let Err(error) = moved {
+            // If something could not be moved back, the note of it stays, and the next call finishes.
+            if moves.iter().all(|(from, to)| self.disk.exists(from) && !self.disk.exists(to)) {
+                drop(self.clear_leftover(&folder, &id, &origin.files));
             }
-            drop(self.disk.remove_folder(&folder));
             return Err(error);
         }
+        // If the mark stays, the next call finds that nothing is left to do.
+        drop(self.unmark(&folder));
         Ok(Removed { id, root: self.root.clone(), origin })
+    }
+
+    /// Makes sure that no recorder has a log open while it is moved.
+    fn lock_alone(&self, log: &Path) -> Result<Option<LiveLock>> {
+        let data = self.host.data.as_deref();
+        data.map_or(Ok(None), |data| LiveLock::alone(&self.disk, data, log))
     }
 
     /// Every removed session.
@@ -161,6 +178,9 @@ impl Trash {
         for entry in entries {
             let found = entry.at(&self.root).and_then(|entry| {
                 let id = entry.file_name().to_string_lossy().into_owned();
+                if is_being_deleted(&id) {
+                    return Ok(None);
+                }
                 let origin = self.origin(&entry.path());
                 if self.is_leftover(&entry.path(), &origin) {
                     return Ok(None);
@@ -179,7 +199,8 @@ impl Trash {
     /// Whether a folder is left from a removal that failed: it has a note at most, and the files are in their old places.
     fn is_leftover(&self, folder: &Path, origin: &Result<Origin>) -> bool {
         let Ok(mut entries) = fs::read_dir(folder) else { return false };
-        let has_more = entries.any(|entry| entry.map_or(true, |entry| entry.file_name() != ORIGIN));
+        let is_more = |name: &str| name != ORIGIN && !is_moving(name);
+        let has_more = entries.any(|entry| entry.map_or(true, |entry| is_more(&entry.file_name().to_string_lossy())));
         let note = folder.join(ORIGIN);
         let is_torn = || {
             // A note that is not JSON was torn when the disk was full.
@@ -200,19 +221,25 @@ impl Trash {
             return Err(Error::NoSession(Some(id.to_owned())));
         }
         let origin = self.origin(&folder)?;
+        let _live = self.lock_alone(&origin.path)?;
         let source = dialect::named(&origin.dialect).map(|dialect| Source::file(dialect, &origin.path));
         let inside = source.and_then(|source| Inside::store_of(&source));
-        let (mut moves, mut twins) = (Vec::new(), Vec::new());
+        let (mut moves, mut copies) = (Vec::new(), Vec::new());
         for file in &origin.files {
-            let here = folder.join(&file.name);
+            let (here, path) = (folder.join(&file.name), &file.path);
             if let Some(inside) = &inside {
-                inside.check(&*self.disk, &file.path)?;
+                inside.check(&*self.disk, path)?;
             }
-            match (self.disk.exists(&here), self.disk.exists(&file.path)) {
-                // The machine crashed while the file had both names.
-                (true, true) if self.disk.is_same_file(&here, &file.path) => twins.push(here),
-                (true, true) => return Err(Error::Exists(file.path.clone())),
-                (true, false) => moves.push((here, file.path.clone())),
+            match (self.disk.exists(&here), self.disk.exists(path)) {
+                (true, true) => match self.interrupted(&folder, &here, path)? {
+                    Interrupted::Restoring => copies.push(here),
+                    Interrupted::Removing => {
+                        copies.push(path.clone());
+                        moves.push((here, path.clone()));
+                    }
+                    Interrupted::Neither => return Err(Error::Exists(path.clone())),
+                },
+                (true, false) => moves.push((here, path.clone())),
                 // The machine crashed before this one was moved.
                 (false, true) => {}
                 (false, false) => return Err(io::Error::from(io::ErrorKind::NotFound)).at(&here),
@@ -222,20 +249,114 @@ impl Trash {
             check_file_or_folder(here)?;
             make_folders(&*self.disk, path)?;
         }
-        move_all(&*self.disk, &moves, &(self.host.new_id)())?;
-        twins.iter().try_for_each(|twin| delete(&*self.disk, twin))?;
+        for file in &origin.files {
+            remove_incomplete(&*self.disk, &file.path, id)?;
+            remove_incomplete(&*self.disk, &folder.join(&file.name), id)?;
+        }
+        copies.iter().try_for_each(|copy| remove_tree(&*self.disk, copy))?;
+        self.mark(&folder)?;
+        move_all(&*self.disk, &moves, id)?;
         delete(&*self.disk, &folder.join(ORIGIN))?;
+        drop(self.unmark(&folder));
         // Other files in the folder stay.
         drop(self.disk.remove_folder(&folder));
         Ok(Removed { id: id.to_owned(), root: self.root.clone(), origin })
+    }
+
+    /// Notes that files of a removed session are being moved: if one of them is in both places then, a crash was the reason.
+    fn mark(&self, folder: &Path) -> Result<()> {
+        let mark = folder.join(MOVING);
+        if !self.disk.exists(&mark) {
+            drop(self.disk.create(&mark).at(&mark)?);
+        }
+        self.disk.sync_folder(folder).at(folder)
+    }
+
+    fn unmark(&self, folder: &Path) -> Result<()> {
+        let mark = folder.join(MOVING);
+        if self.disk.exists(&mark) { delete(&*self.disk, &mark) } else { Ok(()) }
+    }
+
+    /// What was interrupted, if a file is in the trash and in its old place.
+    fn interrupted(&self, folder: &Path, here: &Path, path: &Path) -> Result<Interrupted> {
+        let both = [here, path].map(check_file_or_folder);
+        if both.iter().any(Result::is_err) {
+            return Ok(Interrupted::Neither);
+        }
+        Ok(match () {
+            // The machine crashed while the file had both names.
+            () if self.disk.is_same_file(here, path) => Interrupted::Restoring,
+            () if !self.disk.exists(&folder.join(MOVING)) => Interrupted::Neither,
+            () if is_copied(here, path)? => Interrupted::Restoring,
+            () if is_copied(path, here)? => Interrupted::Removing,
+            () => Interrupted::Neither,
+        })
+    }
+
+    /// Finishes a removal of this session that was interrupted after its log was copied; what was interrupted before is undone.
+    fn finish_removal(&self, source: &Source, session: &Session) -> Result<Option<Removed>> {
+        for id in names_in_trash(&safe_name(session.id().as_str())) {
+            let folder = self.root.join(&id);
+            if !self.disk.exists(&folder) {
+                break;
+            }
+            let origin = self.origin(&folder);
+            if origin.is_err() && self.is_leftover(&folder, &origin) {
+                self.clear_leftover(&folder, &id, &[])?;
+            }
+            let Ok(origin) = origin else { continue };
+            if origin.path != source.path || origin.dialect != source.dialect.name() {
+                continue;
+            }
+            if self.is_leftover(&folder, &Ok(origin.clone())) {
+                self.clear_leftover(&folder, &id, &origin.files)?;
+                continue;
+            }
+            let (mut moves, mut copies) = (Vec::new(), Vec::new());
+            let mut is_its = self.disk.exists(&folder.join(MOVING));
+            for MovedFile { path, name } in &origin.files {
+                let here = folder.join(name);
+                match (self.disk.exists(&here), self.disk.exists(path)) {
+                    (true, true) => {
+                        is_its &= is_copied(path, &here).unwrap_or(false);
+                        copies.push(path.clone());
+                    }
+                    (true, false) => {}
+                    (false, true) => moves.push((path.clone(), here)),
+                    (false, false) => is_its = false,
+                }
+            }
+            if !is_its || copies.is_empty() {
+                continue;
+            }
+            origin
+                .files
+                .iter()
+                .try_for_each(|file| remove_incomplete(&*self.disk, &folder.join(&file.name), &id))?;
+            copies.iter().try_for_each(|copy| remove_tree(&*self.disk, copy))?;
+            move_all(&*self.disk, &moves, &id)?;
+            drop(self.unmark(&folder));
+            return Ok(Some(Removed { id, root: self.root.clone(), origin }));
+        }
+        Ok(None)
+    }
+
+    /// Removes what a removal left that was interrupted before anything was moved.
+    fn clear_leftover(&self, folder: &Path, id: &str, files: &[MovedFile]) -> Result<()> {
+        files.iter().try_for_each(|file| remove_incomplete(&*self.disk, &folder.join(&file.name), id))?;
+        let note = folder.join(ORIGIN);
+        if self.disk.exists(&note) {
+            delete(&*self.disk, &note)?;
+        }
+        self.unmark(folder)?;
+        self.disk.remove_folder(folder).at(folder)
     }
 
     /// Creates the folder of a removed session, with its note, and returns its id.
     fn create_entry(&self, origin: &Origin) -> Result<String> {
         let name = safe_name(&origin.session);
         let note = serde_json::to_vec_pretty(origin).map_err(io::Error::from).at(&self.root)?;
-        for count in 1..=SAME_ID_LIMIT {
-            let id = if count == 1 { name.clone() } else { format!("{name}~{count}") };
+        for id in names_in_trash(&name) {
             let path = self.root.join(&id).join(ORIGIN);
             if self.disk.exists(&self.root.join(&id)) {
                 continue;
@@ -258,6 +379,22 @@ impl Trash {
         }
         Err(Error::Exists(self.root.join(name)))
     }
+}
+
+/// What a crash interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Interrupted {
+    /// The file in the old place is complete.
+    Restoring,
+    /// The file in the trash is complete.
+    Removing,
+    /// They are two different files.
+    Neither,
+}
+
+/// The ids that removed sessions of one name can have.
+fn names_in_trash(name: &str) -> impl Iterator<Item = String> {
+    (1..=SAME_ID_LIMIT).map(move |count| if count == 1 { name.to_owned() } else { format!("{name}~{count}") })
 }
 
 /// Fails for sessions that are not files of an agent.

@@ -33,6 +33,7 @@ pub(crate) fn host() -> Host {
         now: Arc::new(now),
         new_id: Arc::new(new_id),
         cwd: CWD.into(),
+        data: None,
         platform: "linux".to_owned(),
         version: VERSION.to_owned(),
     }

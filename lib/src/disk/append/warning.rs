@@ -23,6 +23,8 @@ pub enum Warning {
     NoSidecar,
     /// The session was written to in the last minute: another program may still be writing.
     InUse,
+    /// Nothing says that this session is being recorded: the data folder cannot be written.
+    Unguarded,
     /// Some sessions could not be read: a newer one may be among them.
     Unread,
     /// The format cannot store part of an answer.
@@ -33,6 +35,9 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Warning::InUse => "this session was written to in the last minute; another program may still be writing",
+            Warning::Unguarded => {
+                "scrollback's data folder cannot be written; close this recording before you remove the session"
+            }
             Warning::Unread => "some sessions could not be read; a newer one may be among them",
             Warning::TornTail => "the file ended inside a record; a line end was added, nothing else changed",
             Warning::NoLineEnd => "the last record had no line end; one was added, nothing else changed",

@@ -15,6 +15,7 @@ use crate::dialect::Dialect;
 use crate::dialect::writer::{Names, Writer};
 use crate::disk::Disk;
 use crate::disk::append::{Appender, OnReplaced, Warning};
+use crate::disk::live::LiveLock;
 use crate::model::error::{Error, Result};
 use crate::model::git;
 use crate::model::host::Host;
@@ -74,6 +75,9 @@ pub(crate) struct Log {
     /// Whether the sidecar has the log's title.
     pub(super) title: TitleState,
     pub(super) warnings: Vec<Warning>,
+    /// Says that this session is being recorded.
+    #[expect(dead_code, reason = "it is held, and released when it is dropped")]
+    live: Option<LiveLock>,
 }
 
 /// Lines that were appended since the last good `sync`.
@@ -108,7 +112,13 @@ impl Log {
             is_shared: false,
             title: TitleState::Due,
             warnings: Vec::new(),
+            live: None,
         }
+    }
+
+    /// Keeps a lock as long as this log is open.
+    pub(crate) fn guarded_by(self, live: Option<LiveLock>) -> Log {
+        Log { live, ..self }
     }
 
     pub(crate) fn path(&self) -> &std::path::Path {

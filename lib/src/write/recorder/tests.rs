@@ -49,6 +49,7 @@ impl Machine {
             now: Arc::new(move || Timestamp::from_millisecond(millis.fetch_add(300, Ordering::Relaxed)).unwrap()),
             new_id: Arc::new(move || format!("0199a3f0-0000-4000-9000-{:012}", ids.fetch_add(1, Ordering::Relaxed))),
             cwd: PROJECT.into(),
+            data: None,
             platform: "linux".to_owned(),
             version: "test 1".to_owned(),
         };

@@ -1,9 +1,16 @@
 //! Moves files and folders to free places: renamed where the disk can, else copied, compared and removed.
+//!
+//! A copy grows under a name that depends only on its entry in the trash and on its place, so that after a crash the next call finds
+//! and removes it. It gets its own name when it is complete, and only then the original is removed: of two that are there, one is
+//! complete, and everything in the other one is in it too ([`is_copied`]).
 
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::dialect::layout::MOVING;
 use crate::disk::Disk;
 use crate::disk::replace::{beside, delete, sync_parent};
 use crate::model::error::{At, Error, Result};
@@ -14,12 +21,12 @@ use crate::write::copy::{PIECE_BYTES, copy_file};
 const ENTRIES_LIMIT: usize = 100_000;
 
 /// Moves each to its new place: all of them, or none.
-pub(super) fn move_all(disk: &dyn Disk, moves: &[(PathBuf, PathBuf)], new_id: &str) -> Result<()> {
+pub(super) fn move_all(disk: &dyn Disk, moves: &[(PathBuf, PathBuf)], entry: &str) -> Result<()> {
     for (done, (from, to)) in moves.iter().enumerate() {
-        if let Err(error) = move_one(disk, from, to, new_id) {
+        if let Err(error) = move_one(disk, from, to, entry) {
             for (from, to) in moves[..done].iter().rev() {
                 // What cannot be moved back is in the origin file of the trash.
-                drop(move_one(disk, to, from, new_id));
+                drop(move_one(disk, to, from, entry));
             }
             return Err(error);
         }
@@ -27,14 +34,39 @@ pub(super) fn move_all(disk: &dyn Disk, moves: &[(PathBuf, PathBuf)], new_id: &s
     Ok(())
 }
 
-fn move_one(disk: &dyn Disk, from: &Path, to: &Path, new_id: &str) -> Result<()> {
+/// The name of an incomplete copy that becomes `to`.
+fn incomplete(to: &Path, entry: &str) -> PathBuf {
+    beside(to, &format!("{:016x}{MOVING}", xxh3_64(entry.as_bytes())))
+}
+
+/// Removes an incomplete copy that a crash left.
+pub(super) fn remove_incomplete(disk: &dyn Disk, to: &Path, entry: &str) -> Result<()> {
+    let copy = incomplete(to, entry);
+    if disk.exists(&copy) { remove_tree(disk, &copy) } else { Ok(()) }
+}
+
+/// Whether everything in `part` is also in `whole`: a file with the same content, or a folder of which the same is true.
+pub(super) fn is_copied(part: &Path, whole: &Path) -> Result<bool> {
+    for (path, is_folder) in tree(part)? {
+        let other = rebase(&path, part, whole);
+        let Ok(kind) = fs::symlink_metadata(&other).map(|found| found.file_type()) else { return Ok(false) };
+        let is_same = if is_folder { kind.is_dir() } else { kind.is_file() && same_content(&path, &other)? };
+        if !is_same {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn move_one(disk: &dyn Disk, from: &Path, to: &Path, entry: &str) -> Result<()> {
     if disk.exists(to) {
         return Err(Error::Exists(to.to_path_buf()));
     }
     let moved = rename_to_free(disk, from, to);
     match moved {
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            let staged = beside(to, new_id);
+            remove_incomplete(disk, to, entry)?;
+            let staged = incomplete(to, entry);
             let copied = copy_tree(disk, from, &staged).and_then(|()| rename_to_free(disk, &staged, to).at(to));
             if let Err(error) = copied {
                 drop(remove_tree(disk, &staged));
@@ -121,7 +153,7 @@ fn same_content(a: &Path, b: &Path) -> Result<bool> {
     }
 }
 
-fn remove_tree(disk: &dyn Disk, root: &Path) -> Result<()> {
+pub(super) fn remove_tree(disk: &dyn Disk, root: &Path) -> Result<()> {
     for (path, is_folder) in tree(root)?.iter().rev() {
         if *is_folder { disk.remove_folder(path).at(path)? } else { delete(disk, path)? }
     }

@@ -1,5 +1,7 @@
 //! A removal that fails halfway, on a machine whose disk is full at any step.
 
+mod interrupted;
+
 use std::sync::Mutex;
 
 use jiff::Timestamp;

@@ -1,0 +1,183 @@
+//! Which logs are being recorded: a lock for each, in our own data folder.
+//!
+//! ```text
+//! <data>/live/<hash of the log's path>      held shared by each recorder, exclusively by what moves the session
+//! ```
+//!
+//! The system releases the lock of a process that dies, so a file that is left over says nothing; it is deleted by whoever gets its
+//! lock. Nothing is put beside the log: that folder may be another agent's.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::disk::append::make_folders;
+use crate::disk::replace::delete;
+use crate::disk::{Disk, Locked, OpenLog, PathTarget};
+use crate::model::error::{At, Error, Result};
+
+/// The folder of the locks.
+const LIVE: &str = "live";
+
+/// Whoever deletes a file that is left over holds its lock for a moment; a recorder holds one for longer than this.
+const PAUSE_MS: u64 = 5;
+const PAUSES: usize = 100;
+
+/// How many files a recorder looks at to find those that are left over.
+const FILES_SWEPT: usize = 64;
+
+/// A file that is replaced this often while we lock it cannot be locked.
+const FILES_FOLLOWED: usize = 100;
+
+/// A lock on a log's path, released when it is dropped.
+pub(crate) struct LiveLock {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    file: Box<dyn OpenLog>,
+    /// Whether the file was there before: then a recorder held it, and has ended.
+    pub(crate) was_left_over: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Share {
+    /// Other recorders may hold it too.
+    Shared,
+    /// Nobody else may.
+    Alone,
+}
+
+impl LiveLock {
+    /// Says that a recorder has this log open. `None` where the file system has no locks.
+    pub(crate) fn of_recorder(disk: &Arc<dyn Disk>, data: &Path, log: &Path) -> Result<Option<LiveLock>> {
+        sweep(disk, data);
+        LiveLock::take(disk, data, log, Share::Shared)
+    }
+
+    /// Makes sure that no recorder has this log open while it is moved. Fails with [`Error::Busy`] if one has; `None` where there
+    /// cannot be one.
+    pub(crate) fn alone(disk: &Arc<dyn Disk>, data: &Path, log: &Path) -> Result<Option<LiveLock>> {
+        match LiveLock::take(disk, data, log, Share::Alone) {
+            // No recorder could have created it either.
+            Err(Error::Io { path, .. }) if !disk.exists(&path) => Ok(None),
+            taken => taken,
+        }
+    }
+
+    fn take(disk: &Arc<dyn Disk>, data: &Path, log: &Path, share: Share) -> Result<Option<LiveLock>> {
+        let real = disk.resolve(log);
+        let name = format!("{:032x}", xxh3_128(real.as_os_str().as_encoded_bytes()));
+        let path = data.join(LIVE).join(name);
+        for _ in 0..FILES_FOLLOWED {
+            let was_left_over = disk.exists(&path);
+            let file = open_or_create(&**disk, &path)?;
+            match wait_for(&**disk, &*file, &path, share)? {
+                Locked::Yes => {}
+                Locked::Busy => return Err(Error::Busy(log.to_path_buf())),
+                Locked::Unsupported => return Ok(None),
+            }
+            // Whoever had the lock before may have deleted the file.
+            if let PathTarget::ThisFile { .. } = file.is_at(&path).at(&path)? {
+                return Ok(Some(LiveLock { disk: disk.clone(), path, file, was_left_over }));
+            }
+        }
+        Err(Error::Busy(log.to_path_buf()))
+    }
+}
+
+impl Drop for LiveLock {
+    fn drop(&mut self) {
+        drop(self.file.unlock());
+        delete_unheld(&*self.disk, &*self.file, &self.path);
+    }
+}
+
+fn open_or_create(disk: &dyn Disk, path: &Path) -> Result<Box<dyn OpenLog>> {
+    for _ in 0..FILES_FOLLOWED {
+        match disk.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            opened => return opened.at(path),
+        }
+        match disk.create(path) {
+            // Another program was faster.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => make_folders(disk, path)?,
+            created => return created.at(path),
+        }
+    }
+    Err(Error::Busy(path.to_path_buf()))
+}
+
+fn wait_for(disk: &dyn Disk, file: &dyn OpenLog, path: &Path, share: Share) -> Result<Locked> {
+    for _ in 0..PAUSES {
+        let locked = match share {
+            Share::Shared => file.lock_shared(),
+            Share::Alone => file.lock(),
+        };
+        match locked.at(path)? {
+            Locked::Busy => disk.pause(PAUSE_MS),
+            locked => return Ok(locked),
+        }
+    }
+    Ok(Locked::Busy)
+}
+
+/// Deletes the file of a lock that nobody holds. A program that opened it before notices that its name is gone.
+fn delete_unheld(disk: &dyn Disk, file: &dyn OpenLog, path: &Path) {
+    if matches!(file.lock(), Ok(Locked::Yes)) {
+        if matches!(file.is_at(path), Ok(PathTarget::ThisFile { .. })) {
+            drop(delete(disk, path));
+        }
+        drop(file.unlock());
+    }
+}
+
+/// Deletes files of processes that died.
+fn sweep(disk: &Arc<dyn Disk>, data: &Path) {
+    let entries = fs::read_dir(data.join(LIVE)).into_iter().flatten().flatten();
+    for path in entries.take(FILES_SWEPT).map(|entry| entry.path()) {
+        if let Ok(file) = disk.open(&path) {
+            delete_unheld(&**disk, &*file, &path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Real;
+
+    #[test]
+    fn recorders_share_a_log_and_nobody_moves_it_meanwhile() {
+        let dir = tempfile::tempdir().unwrap();
+        let (data, log) = (dir.path().join("data"), dir.path().join("x.jsonl"));
+        let disk: Arc<dyn Disk> = Arc::new(Real);
+        let locks = || fs::read_dir(data.join(LIVE)).unwrap().count();
+        let one = LiveLock::of_recorder(&disk, &data, &log).unwrap();
+        let other = LiveLock::of_recorder(&disk, &data, &log).unwrap();
+        assert!(one.is_some() && other.is_some() && locks() == 1);
+        assert!(matches!(LiveLock::alone(&disk, &data, &log), Err(Error::Busy(_))));
+        drop(one);
+        assert!(matches!(LiveLock::alone(&disk, &data, &log), Err(Error::Busy(_))));
+        drop(other);
+        assert_eq!(locks(), 0);
+        let mover = LiveLock::alone(&disk, &data, &log).unwrap().unwrap();
+        assert!(!mover.was_left_over);
+        assert!(matches!(LiveLock::of_recorder(&disk, &data, &log), Err(Error::Busy(_))));
+        drop(mover);
+        assert_eq!(locks(), 0);
+    }
+
+    #[test]
+    fn what_a_dead_process_left_is_deleted() {
+        let dir = tempfile::tempdir().unwrap();
+        let (data, log) = (dir.path().join("data"), dir.path().join("x.jsonl"));
+        let disk: Arc<dyn Disk> = Arc::new(Real);
+        fs::create_dir_all(data.join(LIVE)).unwrap();
+        fs::write(data.join(LIVE).join("of-another-log"), "").unwrap();
+        drop(LiveLock::of_recorder(&disk, &data, &log).unwrap());
+        assert_eq!(fs::read_dir(data.join(LIVE)).unwrap().count(), 0);
+    }
+}
