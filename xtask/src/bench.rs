@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: measures limits, scrollback and installed peers in one run, and prints a Markdown table.
 //!
-//! A generator (`../shared/corpus/gen.py`, or `--generator FILE`) writes the homes; they stay in the target folder.
+//! The homes and sessions that it reads are written by `homes` and stay in the target folder.
 
 mod peers;
 
@@ -9,11 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{Outcome, shell};
+use serde_json::Value;
 
-/// The generator's arguments: S by default, M with `--full`.
-const SMALL: &str = "--size-mb 50 --sessions 200 --seed 1 --huge 8";
-const FULL: &str = "--size-mb 930 --sessions 3000 --seed 2 --huge 100,75,55";
+use crate::{Outcome, homes, shell};
 
 /// The large session of the last rows: 1 GiB in the native format.
 const LARGE_BYTES: usize = 1024 * 1024 * 1024;
@@ -22,15 +20,13 @@ const LARGE_BYTES: usize = 1024 * 1024 * 1024;
 const HISTORY_BYTES: usize = 100 * 1000 * 1000;
 
 pub(crate) fn run(options: &[&str]) -> Outcome {
-    let full = options.contains(&"--full");
+    if let Some(unknown) = options.iter().find(|option| !["--full", "--install"].contains(option)) {
+        return Err(format!("unknown option `{unknown}`; use --full and --install").into());
+    }
     if options.contains(&"--install") {
         peers::install()?;
     }
-    let generator = match options {
-        [.., "--generator", path] => PathBuf::from(path),
-        _ => shell::root().join("../shared/corpus/gen.py"),
-    };
-    let home = corpus(&generator, if full { "M" } else { "S" }, if full { FULL } else { SMALL })?;
+    let home = if options.contains(&"--full") { home("M", &homes::FULL)? } else { home("S", &homes::SMALL)? };
     shell::run(&mut shell::command("cargo build --release --quiet --package scrollback"))?;
     let measured = Measured::of(&home)?;
     if measured.seconds("files") < 1.0 {
@@ -47,9 +43,11 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
         list.rss_mib
     );
     let typed = measured.seconds("limit: borrowed typed parse");
-    let whole = timed(&ours(&home, &["list", "--all", "--full", "--json"]))?;
+    let printed = shell::root().join("target/bench/answer.txt");
+    let whole = timed_into(&ours(&home, &["list", "--all", "--full", "--json"]), &printed)?;
     println!(
-        "| the same with --full (counts, states, usage) | {typed:.3} s (borrowed typed) | | {:.3} s | {:.2} × the limit's speed | {} MiB |",
+        "| the same with --full (counts, states, usage; all sessions: {}) | {typed:.3} s (borrowed typed) | | {:.3} s | {:.2} × the limit's speed | {} MiB |",
+        are_all(&home, &printed)?,
         whole.seconds,
         typed / whole.seconds,
         whole.rss_mib
@@ -58,6 +56,15 @@ pub(crate) fn run(options: &[&str]) -> Outcome {
     stream()?;
     recording()?;
     large()
+}
+
+/// Whether `list --json` printed as many sessions as the home has, of each agent.
+fn are_all(home: &Path, printed: &Path) -> Result<bool, Box<dyn std::error::Error>> {
+    let truth: Value = serde_json::from_slice(&fs::read(home.join("TRUTH.json"))?)?;
+    let rows: Vec<Value> = serde_json::from_slice(&fs::read(printed)?)?;
+    let dialects = truth["dialects"].as_object().ok_or("TRUTH.json has no dialects")?;
+    let listed = |dialect: &str| rows.iter().filter(|row| row["dialect"] == dialect).count();
+    Ok(dialects.iter().all(|(dialect, counts)| counts["sessions"] == listed(dialect)))
 }
 
 /// What `lib/benches/recording` measures: the recorder against the system calls.
@@ -116,17 +123,16 @@ fn in_process(home: &Path, measured: &Measured) {
     );
 }
 
-/// The generated home; it is generated once.
-fn corpus(generator: &Path, name: &str, size: &str) -> Result<PathBuf, Box<dyn std::error::Error>> {
-    let home = shell::root().join("target/bench").join(name);
+/// A home; it is written once.
+fn home(name: &str, size: &homes::Size) -> Result<PathBuf, Box<dyn std::error::Error>> {
+    // The seed is part of the name: another home has another one.
+    let home = shell::root().join(format!("target/bench/{name}-{}", size.seed));
     if !home.join("TRUTH.json").is_file() {
-        if !generator.is_file() {
-            return Err(format!("{}: no generator found\nhint: use --generator FILE", generator.display()).into());
+        println!("writing home {name} …");
+        if home.exists() {
+            fs::remove_dir_all(&home)?;
         }
-        println!("generating corpus {name} …");
-        let mut command = Command::new("python3");
-        command.arg(generator).arg("--out").arg(&home).args(size.split_whitespace()).stdout(Stdio::null());
-        shell::run(&mut command).map_err(|error| format!("{error}\nhint: the generator needs python3 with numpy"))?;
+        homes::write(&home, size)?;
     }
     Ok(home)
 }
@@ -245,21 +251,7 @@ fn latency() -> Result<f64, Box<dyn std::error::Error>> {
 fn session(name: &str, bytes: usize) -> Result<PathBuf, Box<dyn std::error::Error>> {
     let path = shell::root().join("target/bench").join(name).join("sessions").join(name).join("messages.jsonl");
     if !fs::metadata(&path).is_ok_and(|known| known.len() as usize >= bytes) {
-        fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-        let text = "The tide comes in and the tide goes out, and nobody asks the moon. ".repeat(20);
-        let mut file = std::io::BufWriter::new(fs::File::create(&path)?);
-        let (mut written, mut n) = (0, 0_u64);
-        while written < bytes {
-            let (kind, parent) = (
-                ["user", "assistant"][(n % 2) as usize],
-                if n == 0 { "null".to_owned() } else { format!("\"r{}\"", n - 1) },
-            );
-            let line = format!(
-                "{{\"type\":\"{kind}\",\"uuid\":\"r{n}\",\"parentUuid\":{parent},\"timestamp\":\"2026-10-05T08:30:00Z\",\"sessionId\":\"{name}\",\"message\":{{\"role\":\"{kind}\",\"content\":\"{text}\"}}}}\n"
-            );
-            std::io::Write::write_all(&mut file, line.as_bytes())?;
-            (written, n) = (written + line.len(), n + 1);
-        }
+        homes::write_native_session(&path, bytes)?;
     }
     Ok(path)
 }

@@ -9,6 +9,7 @@ mod test;
 mod torture;
 mod bench;
 mod agents;
+mod homes;
 mod corpus;
 mod tidy;
 mod source;
@@ -23,8 +24,10 @@ Usage: cargo xtask <COMMAND>
   torture [--seed N] [--minutes M]   run the property tests at full size, at most M minutes (default 60)
   bench [OPTION]                     measure limits, scrollback and installed peers; print Markdown
                                      (--full: a large home; --install: install ccusage first)
+  homes FOLDER [OPTION]              write a home with sessions and its true totals (--mb N, --sessions N, --seed N)
   agents [OPTION] [FOLDER]           let the real agents continue sessions that scrollback wrote
-                                     (--bless: write the table to the page; --only WORD: only these rows)
+                                     (--install: install them by npm; --bless: write the table to the page;
+                                     --only WORD: only these rows)
   corpus [--bless]                   read every corpus case and compare (--bless: write the pages instead)
   tidy                               check the house rules only";
 
@@ -37,6 +40,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["torture", options @ ..] => torture::run(options),
         ["bench", options @ ..] => bench::run(options),
+        ["homes", options @ ..] => homes::run(options),
         ["agents", options @ ..] => agents::run(options),
         ["corpus"] => corpus::check(),
         ["corpus", "--bless"] => corpus::bless(),

@@ -18,14 +18,11 @@ pub(crate) type Totals = BTreeMap<&'static str, [u64; 5]>;
 /// The totals that were written down when the corpus was made.
 pub(crate) fn truth(home: &Path) -> Option<Totals> {
     let truth: serde_json::Value = serde_json::from_slice(&std::fs::read(home.join("TRUTH.json")).ok()?).ok()?;
-    let count = |of: &serde_json::Value, name: &str| of[name].as_u64().unwrap_or(0);
-    let (claude, codex) = (&truth["claude"]["max"], &truth["codex"]);
-    let of_claude = ["input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"]
-        .map(|name| count(claude, name));
-    let [input, output, read, written] = of_claude;
-    let cached = count(codex, "cached");
-    let of_codex = [count(codex, "input") - cached, count(codex, "output"), cached, 0, count(codex, "reasoning")];
-    Some(Totals::from([("claude-code", [input, output, read, written, 0]), ("codex", of_codex)]))
+    let of = |dialect: &str| {
+        ["input", "output", "cacheRead", "cacheWrite", "reasoning"]
+            .map(|name| truth["dialects"][dialect]["tokens"][name].as_u64().unwrap_or(0))
+    };
+    Some(["claude-code", "codex"].map(|dialect| (dialect, of(dialect))).into())
 }
 
 /// Through the library: each request once, however many sessions hold a copy of it.

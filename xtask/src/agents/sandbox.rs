@@ -9,7 +9,7 @@ use super::scenario::Step;
 use super::{Agent, Bench};
 
 /// The prompt of a step in which the agent answers.
-const STEP_PROMPT: &str = "Hello? [[play:hello]]";
+const STEP_PROMPT: &str = "Hello?";
 
 /// The length of a session id at the end of a file name.
 const UUID_CHARS: usize = 36;
@@ -84,10 +84,10 @@ impl Sandbox<'_> {
         let recorded = text.split_once("\"cwd\":\"").and_then(|(_, rest)| rest.split_once('"'));
         let cwd = recorded.map_or(self.cwd.clone(), |(cwd, _)| PathBuf::from(cwd));
         fs::create_dir_all(&cwd)?;
-        let mut agents = Command::new("python3");
-        agents.arg(self.bench.folder.join("harness/run.py")).arg(self.agent.name).args(["--timeout", "120"]);
-        agents.arg("--home").arg(&self.home).arg("--cwd").arg(&cwd);
-        agents.arg("--log").arg(self.place.join("requests.jsonl")).arg("--");
+        let (program, flags) = self.bench.without_network.split_first().ok_or("no way to start without a network")?;
+        let mut agents = Command::new(program);
+        agents.args(flags).arg(std::env::current_exe()?).args(["agents", "--inside", self.agent.name]);
+        agents.arg(&self.bench.folder).arg(&self.home).arg(&cwd).arg(self.place.join("requests.jsonl"));
         let output = agents.args(filled(arguments, &id_of(log), prompt)).output()?;
         fs::write(self.place.join("agent.txt"), [output.stdout, output.stderr].concat())?;
         Ok(())

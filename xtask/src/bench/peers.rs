@@ -10,13 +10,11 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use super::{Job, timed_into};
+use crate::homes::NEEDLE;
 use crate::{Outcome, shell};
 
 /// The last version of ccusage that is one package; later ones need a program of their own for each system.
 const CCUSAGE: &str = "ccusage@18.0.11";
-
-/// A word that a home contains a few times.
-pub(crate) const NEEDLE: &str = "zyxquokka7731";
 
 /// One program, and how to ask it.
 pub(super) struct Peer {

@@ -1,0 +1,131 @@
+//! Starts one agent beside the scripted model, in a network namespace of its own: it reaches nothing but that model.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::{Agent, PROVIDER, install, model};
+use crate::Outcome;
+use crate::shell::{command, run};
+
+const LIMIT: Duration = Duration::from_secs(120);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Nothing checks them: the model is ours.
+const KEY: &str = "not-a-key";
+
+/// One start of an agent.
+pub(super) struct Run {
+    pub(super) folder: PathBuf,
+    pub(super) home: PathBuf,
+    pub(super) cwd: PathBuf,
+    pub(super) log: PathBuf,
+}
+
+/// The command that starts this program again without a network; root needs no user namespace for that.
+pub(super) fn without_network() -> Option<Vec<&'static str>> {
+    let ways = [vec!["unshare", "-n"], vec!["unshare", "-r", "-n"]];
+    ways.into_iter().find(|way| {
+        let mut test = Command::new(way[0]);
+        test.args(&way[1..]).args(["ip", "link", "set", "lo", "up"]);
+        test.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+    })
+}
+
+/// The other side of [`without_network`]: only the loopback is there.
+pub(super) fn start(agent: &Agent, place: &Run, arguments: &[&str]) -> Outcome {
+    run(&mut command("ip link set lo up"))?;
+    let address = model::start(&place.log)?;
+    for folder in [&place.home, &place.cwd, &place.home.join("tmp")] {
+        fs::create_dir_all(folder)?;
+    }
+    configure(agent, &place.home, &address)?;
+    let mut started = Command::new(install::program(&place.folder, agent.name));
+    started.args(arguments).current_dir(&place.cwd).stdin(Stdio::null());
+    #[cfg(unix)]
+    std::os::unix::process::CommandExt::process_group(&mut started, 0);
+    started.env_clear().envs(environment(agent, place, &address));
+    let mut child = started.spawn()?;
+    let ended = wait(&mut child)?;
+    // What the agent has left running.
+    let group = format!("-{}", child.id());
+    Command::new("kill").args(["-KILL", "--", &group]).stderr(Stdio::null()).status()?;
+    match ended {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err(format!("{}: {status}", agent.name).into()),
+        None => Err(format!("{}: no end after {} s", agent.name, LIMIT.as_secs()).into()),
+    }
+}
+
+fn wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
+    let start = Instant::now();
+    while start.elapsed() < LIMIT {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    child.kill()?;
+    Ok(None)
+}
+
+fn environment(agent: &Agent, place: &Run, address: &str) -> Vec<(String, String)> {
+    let home = place.home.to_string_lossy();
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", install::node(&place.folder).display());
+    let mut variables = vec![
+        ("HOME", home.to_string()),
+        ("PATH", path),
+        ("TMPDIR", format!("{home}/tmp")),
+        ("LANG", "C.UTF-8".to_owned()),
+        ("TERM", "dumb".to_owned()),
+        ("TZ", "UTC".to_owned()),
+    ];
+    variables.extend(match agent.name {
+        "claude" => vec![
+            ("ANTHROPIC_BASE_URL", address.to_owned()),
+            ("ANTHROPIC_API_KEY", KEY.to_owned()),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+            ("DISABLE_AUTOUPDATER", "1".to_owned()),
+            ("IS_SANDBOX", "1".to_owned()),
+        ],
+        "codex" => vec![("CODEX_HOME", format!("{home}/.codex")), ("SCRIPTED_KEY", KEY.to_owned())],
+        _ => vec![
+            ("OPENAI_BASE_URL", format!("{address}/v1")),
+            ("OPENAI_API_KEY", KEY.to_owned()),
+            ("OPENAI_MODEL", "scripted-1".to_owned()),
+            ("QWEN_CODE_NO_RELAUNCH", "1".to_owned()),
+        ],
+    });
+    variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Writes the settings that an agent reads from a file. The address changes with each start.
+fn configure(agent: &Agent, home: &Path, address: &str) -> io::Result<()> {
+    let (name, text) = match agent.name {
+        "codex" => ("config.toml", codex_settings(address)),
+        "qwen" => (
+            "settings.json",
+            json!({
+                "general": {"enableAutoUpdate": false}, "privacy": {"usageStatisticsEnabled": false},
+                "telemetry": {"enabled": false},
+                "security": {"auth": {"selectedType": "openai"}, "folderTrust": {"enabled": false}},
+            })
+            .to_string(),
+        ),
+        _ => return Ok(()),
+    };
+    fs::create_dir_all(home.join(agent.store))?;
+    fs::write(home.join(agent.store).join(name), text)
+}
+
+fn codex_settings(address: &str) -> String {
+    format!(
+        "model = \"gpt-5.5\"\nmodel_provider = \"{PROVIDER}\"\ncheck_for_update_on_startup = false\n\n\
+         [analytics]\nenabled = false\n\n\
+         [model_providers.{PROVIDER}]\nname = \"{PROVIDER}\"\nbase_url = \"{address}/v1\"\nenv_key = \"SCRIPTED_KEY\"\n\
+         wire_api = \"responses\"\nrequest_max_retries = 0\nstream_max_retries = 0\n"
+    )
+}
