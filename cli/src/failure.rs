@@ -140,6 +140,7 @@ impl From<scrollback::model::Error> for Failure {
             }
             Error::OutOfOrder(_) => "record the model's answer first",
             Error::DuplicateCall { .. } => "give each call its own id, so that each result belongs to one call",
+            Error::InvalidTitle(_) => "use a short text without line breaks",
             Error::OtherProject { .. } => {
                 "both projects get the same folder name: use another --store DIR for one of them"
             }
@@ -177,6 +178,7 @@ pub(crate) fn kind_of(error: &scrollback::model::Error) -> FailureKind {
         | Error::OutOfOrder(_)
         | Error::CannotContinue { .. }
         | Error::DuplicateCall { .. }
+        | Error::InvalidTitle(_)
         | Error::OtherProject { .. }
         | Error::WithAnother { .. }
         | Error::Exists(_) => FailureKind::Usage,

@@ -608,3 +608,61 @@ fn without_a_home_nothing_is_recorded_into_the_working_directory() {
         std::fs::remove_dir_all(env.work().join("elsewhere")).unwrap();
     }
 }
+
+/// Token counts that come with `finish`, after the step, belong to the turn in formats that write whole turns, too.
+#[test]
+fn token_counts_after_the_last_step_are_in_the_turn() {
+    let lines = r#"{"user": "When is high water?"}
+{"type": "start"}
+{"type": "start-step"}
+{"type": "text-start", "id": "t"}
+{"type": "text-delta", "id": "t", "delta": "At four."}
+{"type": "text-end", "id": "t"}
+{"type": "finish-step"}
+{"type": "finish", "messageMetadata": {"usage": {"inputTokens": 3, "outputTokens": 4}}}
+"#;
+    let with_another = lines.replace("{\"type\": \"finish\",", "{\"type\": \"start-step\"}\n{\"type\": \"text-start\", \"id\": \"u\"}\n{\"type\": \"text-delta\", \"id\": \"u\", \"delta\": \"Or five.\"}\n{\"type\": \"text-end\", \"id\": \"u\"}\n{\"type\": \"finish-step\"}\n{\"type\": \"finish\",");
+    let without_finish = lines.lines().take(7).map(|line| format!("{line}\n")).collect::<String>();
+    let then_prompt = format!("{without_finish}{{\"user\": \"Sure?\"}}\n");
+    for (dialect, more) in
+        [("sage-el", &[][..]), ("ai-sdk", &[]), ("fluux", &["--jid", "ada@example.org"]), ("native", &[])]
+    {
+        for lines in [lines, &with_another, &without_finish, &then_prompt] {
+            let env = TestEnv::new();
+            let ran = record(&env, &[&["--dialect", dialect, "--json"], more].concat(), lines);
+            assert_eq!(ran.code, 0, "{dialect}: {}", ran.all());
+            let acked = acks(&ran);
+            assert_eq!(acked.len(), lines.lines().count(), "{dialect}: {}", ran.all());
+            assert!(acked.iter().all(|ack| ack.get("error").is_none()), "{dialect}: {}", ran.all());
+            let shown = env.run(&["list", "--all", "--full", "--json"]).json();
+            let usage = &shown[0]["usage"];
+            if lines.contains("inputTokens") && dialect != "fluux" {
+                assert_eq!((&usage["input"], &usage["output"]), (&3.into(), &4.into()), "{dialect}: {shown}");
+            }
+            let ids: Vec<&Value> = acked.iter().filter_map(|ack| ack.get("durability")).collect();
+            assert!(ids.len() >= 2, "{dialect}: {}", ran.all());
+        }
+    }
+}
+
+#[test]
+fn a_session_is_rewound_to_its_start() {
+    let env = TestEnv::new();
+    let ran = record(&env, &["--id", "tides"], "{\"user\": \"First.\"}\n{\"assistant\": \"One.\"}\n");
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let rewound = env.run(&["rewind", "tides", "--to", "start", "--json"]);
+    assert_eq!(rewound.code, 0, "{}", rewound.all());
+    assert_eq!(record(&env, &["--resume", "tides"], "{\"user\": \"Second.\"}\n").code, 0);
+    assert_eq!(branch(&env, "tides"), ["rewind: ", "user: Second."]);
+    let shown = env.run(&["show", "tides"]);
+    assert!(shown.out.contains(" to the start ") && !shown.out.contains("One."), "{}", shown.out);
+    assert_eq!(env.run(&["doctor", "tides"]).code, 0);
+    let history = env.run(&["history", "tides", "--for", "openai"]);
+    assert!(history.out.contains("Second.") && !history.out.contains("First."), "{}", history.all());
+    let both = env.run(&["rewind", "tides#x", "--to", "start"]);
+    assert_eq!(both.code, 2, "{}", both.all());
+    assert_eq!(env.run(&["rewind", "tides", "--to", "nowhere"]).code, 1);
+    let codex = record(&env, &["--dialect", "codex"], "{\"user\": \"First.\"}\n");
+    let refused = env.run(&["rewind", &session_of(&codex), "--to", "start"]);
+    assert!(refused.code == 2 && refused.err.contains("a second beginning"), "{}", refused.all());
+}

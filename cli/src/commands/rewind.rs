@@ -19,9 +19,12 @@ use crate::terminal::clean;
 #[derive(clap::Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
 pub(crate) struct RewindArgs {
-    /// Record to continue from
+    /// Record to continue from, or with --to its session
     #[arg(value_name = "SESSION#RECORD")]
     session: SessionName,
+    /// Continue from this record, or from the `start`, before the first prompt (only native)
+    #[arg(long, value_name = "RECORD")]
+    to: Option<String>,
     /// Record the reason
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
@@ -30,7 +33,11 @@ pub(crate) struct RewindArgs {
 const EXAMPLES: &str = "\
 Examples:
   scrollback rewind @#a1
-  scrollback rewind 3f8a#u2 --reason 'wrong file'";
+  scrollback rewind 3f8a#u2 --reason 'wrong file'
+  scrollback rewind 3f8a --to start";
+
+/// The name of the place before the first record.
+const START: &str = "start";
 
 pub(crate) fn run(args: &RewindArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let unnamed = |session: &str| {
@@ -41,10 +48,22 @@ pub(crate) fn run(args: &RewindArgs, global: &Global, ctx: &mut Ctx) -> Result<E
         return Err(unnamed(session));
     }
     let writable = Writable::find(&args.session, global, ctx)?;
-    let Some(to) = &writable.record else { return Err(unnamed(&writable.id())) };
-    let to = name::record(&writable.session, to)?.id().into_owned();
+    let to = match (&writable.record, &args.to) {
+        (Some(_), Some(_)) => {
+            let failure = Failure::new(FailureKind::Usage, "two records named");
+            return Err(failure.hint("use either SESSION#RECORD or --to RECORD"));
+        }
+        (Some(to), None) | (None, Some(to)) => to,
+        (None, None) => return Err(unnamed(&writable.id())),
+    };
+    let to_start = args.to.as_deref() == Some(START) && writable.session.find(START).is_err();
+    let to = if to_start { START.to_owned() } else { name::record(&writable.session, to)?.id().into_owned() };
     let left = writable.session.head().map(|head| head.id().into_owned());
-    let rewound = writable.store()?.rewind(&writable.source, &to, args.reason.clone())?;
+    let (store, reason) = (writable.store()?, args.reason.clone());
+    let rewound = match to_start {
+        true => store.rewind_to_start(&writable.source, reason)?,
+        false => store.rewind(&writable.source, &to, reason)?,
+    };
     warnings::print(&rewound.warnings, ctx)?;
     if ctx.json {
         ctx.print_json(&writable.done(rewound.entry.id().map(ToString::to_string)))?;

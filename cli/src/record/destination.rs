@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use scrollback::dialect::WriteUnit;
 use scrollback::model::Error;
 use scrollback::session::Session;
 use scrollback::view::history::resume_notice;
@@ -50,6 +51,11 @@ impl Destination {
             Start::Resume { session, .. } => session.session.with(),
             Start::New { .. } => None,
         }
+    }
+
+    /// Whether the format writes whole turns.
+    pub(crate) fn writes_whole_turns(&self) -> bool {
+        self.store.dialect().writer().is_some_and(|writing| writing.unit == WriteUnit::Turn)
     }
 
     /// After how many minutes without a message the session ends.

@@ -47,6 +47,7 @@ pub(crate) struct Recording {
 impl Recording {
     pub(crate) fn new(destination: Destination, title: Option<String>) -> Recording {
         let ingest = destination.with().map_or_else(Ingest::default, Ingest::with);
+        let ingest = ingest.of_whole_turns(destination.writes_whole_turns());
         Recording {
             destination,
             title,
@@ -107,21 +108,23 @@ impl Recording {
         } else {
             result = self.record(ops, &mut line, ctx);
         }
-        let mut earlier = if releases { std::mem::take(&mut self.waiting) } else { Vec::new() };
         let of_event = numbers.into_iter().map(|seq| Line::new(seq, Vec::new()));
-        if waits {
-            self.waiting.extend(of_event)
-        } else {
-            earlier.extend(of_event)
-        }
         match result {
             Ok(()) => {
+                let mut earlier = if releases { std::mem::take(&mut self.waiting) } else { Vec::new() };
+                if waits {
+                    self.waiting.extend(of_event)
+                } else {
+                    earlier.extend(of_event)
+                }
                 earlier.into_iter().for_each(|earlier| self.acks.add(line.apply_to(earlier), &mut ctx.out));
                 if waits { self.waiting.push(line) } else { self.acks.add(line, &mut ctx.out) }
             }
             Err(error) => {
                 self.has_failed |= is_io(&error);
-                let lost = earlier.into_iter().chain([line]);
+                // Lines that wait for it wait on: it can be sent again.
+                self.ingest.undo();
+                let lost = of_event.chain([line]);
                 lost.for_each(|lost| self.acks.reject(lost.seq(), &error.to_string(), &mut ctx.out));
                 self.remove_new_session(ctx);
             }
@@ -156,6 +159,15 @@ impl Recording {
         let Some(recorder) = &mut self.recorder else { return Ok(()) };
         for op in &self.early {
             line.add(&self.ingest.apply(op, recorder)?);
+        }
+        if ops.len() > 1 && ops.iter().all(Op::can_be_together) {
+            let ingest = &mut self.ingest;
+            let entries = recorder.together(|recorder| {
+                ops.iter().map(|op| ingest.apply(op, recorder)).collect::<Result<Vec<_>, Error>>()
+            })?;
+            entries.iter().for_each(|entry| line.add(entry));
+            self.early.clear();
+            return Ok(());
         }
         for op in ops {
             line.add(&self.ingest.apply(&op, recorder)?);

@@ -36,7 +36,8 @@ pub(crate) fn of_part(kind: &str, data: &Value, look: &Look) -> Option<String> {
         "rewind" => {
             let from = if text("from").is_empty() { String::new() } else { format!(" from {}", short(text("from"))) };
             let reason = if text("reason").is_empty() { String::new() } else { format!(": {}", text("reason")) };
-            format!("{}\n", rule(&format!("rewound{from} to {}{reason}", short(text("to"))), look))
+            let to = if text("to").is_empty() { "the start".to_owned() } else { short(text("to")) };
+            format!("{}\n", rule(&format!("rewound{from} to {to}{reason}"), look))
         }
         "restore" => {
             let files = data.get("files").and_then(Value::as_array).map_or(0, Vec::len);

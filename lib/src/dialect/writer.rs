@@ -24,6 +24,8 @@ pub struct Writer {
     pub states_session_id: fn(&SessionId) -> bool,
     /// Whether a record can have any id; otherwise the ids in its lines are UUIDs.
     pub takes_any_id: bool,
+    /// Whether a record without a parent can follow others: then a conversation can go back to its start.
+    pub can_restart: bool,
     /// Whether its records have a field for the kind of user.
     pub has_user_type: bool,
     /// Whether a session is with a person or a room, and names them.
@@ -57,6 +59,7 @@ impl Writer {
             shape,
             states_session_id: |_| true,
             takes_any_id: false,
+            can_restart: false,
             has_user_type: false,
             is_with_somebody: false,
             place,

@@ -146,6 +146,9 @@ pub enum Error {
         /// The id.
         call: String,
     },
+    /// A title that would not be one: see [`crate::model::Title::checked`].
+    #[error("invalid title: {0}")]
+    InvalidTitle(String),
     /// The folder of the session belongs to another project.
     #[error("{}: the folder belongs to another project, {}", path.parent().unwrap_or(path).display(), project.display())]
     OtherProject {

@@ -27,7 +27,7 @@ pub use crate::disk::append::Warning;
 use crate::model::error::{Error, Result};
 use crate::model::message::{Part, ToolPart};
 use crate::model::record::{
-    Body, Compaction, Content, RecordId, Restore, Rewind, Snapshot, Thinking, Title, Todo, ToolResult, Usage,
+    Body, Compaction, Content, Kind, RecordId, Restore, Rewind, Snapshot, Thinking, Title, Todo, ToolResult, Usage,
 };
 use crate::write::rotate::EndedSession;
 use crate::write::store::no_branches;
@@ -37,7 +37,7 @@ pub(crate) use cursor::{CALL_SEARCH_RECORDS, Cursor, ParentRecord};
 pub use delta::Delta;
 pub use entry::{Durability, Entry, Options, Report, Saved};
 use ledger::Ledger;
-use lines::{On, Piece};
+use lines::{Batch, On, Piece};
 pub(crate) use log::{Log, Mode, Place};
 use open_answer::{OpenAnswer, Target};
 use pending::PendingTurn;
@@ -203,6 +203,27 @@ impl Recorder {
         self.go_back(to, |from| Body::Rewind(Rewind { from, reason }))
     }
 
+    /// Continues from the start of the session, before its first prompt: the next record begins another conversation in the same
+    /// file. Fails if the format has one beginning only: see [`crate::dialect::Writer::can_restart`].
+    pub fn rewind_to_start(&mut self, reason: Option<String>) -> Result<Entry> {
+        self.enter(|recorder, entry| {
+            let Some(log) = &recorder.log else { return Ok(()) };
+            if !log.place.writing.can_restart {
+                return Err(Error::cannot_store(log.place.dialect.name(), "a second beginning".to_owned()));
+            }
+            recorder.leave_turn()?;
+            let Some(log) = &mut recorder.log else { return Ok(()) };
+            let from = log.cursor.chain.parent.as_ref().map(|tip| tip.id.clone());
+            let piece = Piece { on: On::Start, ..Piece::next(Body::Rewind(Rewind { from, reason })) };
+            let left = std::mem::take(&mut log.cursor.chain.is_sidechain);
+            let saved = log.write(vec![piece], Durability::Sync);
+            let saved = saved.inspect_err(|_| log.cursor.chain.is_sidechain = left)?;
+            log.cursor.move_to_start();
+            recorder.ledger.settle(vec![entry], saved, log.is_in_doubt());
+            Ok(())
+        })
+    }
+
     /// Writes a record whose parent is an earlier one; `body` gets the head that is left.
     fn go_back(&mut self, to: &RecordId, body: impl FnOnce(Option<RecordId>) -> Body) -> Result<Entry> {
         self.enter(|recorder, entry| {
@@ -238,18 +259,33 @@ impl Recorder {
             let why = "its parent must be an earlier record: use `rewind` or `restore`";
             return Err(Error::CannotContinue { record: from.to_string(), why });
         }
+        let body = self.checked(body)?;
         self.enter(|recorder, entry| {
             recorder.end_answer()?;
             recorder.record_body(body, entry)
         })
     }
 
+    /// Fails if a body can never be recorded, before it ends an answer or a turn that continues.
+    fn checked(&self, mut body: Body) -> Result<Body> {
+        let Some(log) = self.log.as_ref().filter(|log| log.place.mode == Mode::Live) else { return Ok(body) };
+        if let Body::Title(title) = &mut body {
+            title.text = Title::checked(&title.text).map_err(Error::InvalidTitle)?;
+        }
+        if let Some(call) = body.content().and_then(Content::ambiguous_call) {
+            return Err(Error::DuplicateCall { call: call.to_owned() });
+        }
+        let is_of_turn =
+            self.unit() == Some(WriteUnit::Turn) && matches!(body.kind(), Kind::Assistant | Kind::ToolResult);
+        if !is_of_turn && (self.answer.is_some() || self.turn.is_some()) {
+            log.check_storable(&body)?;
+        }
+        Ok(body)
+    }
+
     fn record_body(&mut self, mut body: Body, entry: u64) -> Result<()> {
         let Some(log) = &mut self.log else { return Ok(()) };
         let is_live = log.place.mode == Mode::Live;
-        if is_live && let Some(call) = body.content().and_then(Content::ambiguous_call) {
-            return Err(Error::DuplicateCall { call: call.to_owned() });
-        }
         if let (true, Body::User(content)) = (is_live, &mut body) {
             log.refresh_context();
             if content.thinking.is_none() {
@@ -261,14 +297,10 @@ impl Recorder {
             }
         }
         let durability = Durability::of(&body);
-        let pieces = match (log.place.writing.unit, body) {
-            (WriteUnit::Turn, body) => return self.record_in_turn(body, entry),
-            (unit, Body::Assistant(content)) => {
-                steps(content).into_iter().flat_map(|body| Piece::step(blocks(unit, body))).collect()
-            }
-            (unit, body) => blocks(unit, body).into_iter().map(Piece::next).collect(),
-        };
-        self.write(pieces, vec![entry], durability)
+        match log.place.writing.unit {
+            WriteUnit::Turn => self.record_in_turn(body, entry),
+            unit => self.write(pieces(unit, body), vec![entry], durability),
+        }
     }
 
     /// Records a piece of a streamed answer; [`Recorder::answer`] is the convenient way to do that.
@@ -404,6 +436,36 @@ impl Recorder {
         call(self)
     }
 
+    /// Makes several calls that belong together: after an error nothing of them is recorded, and they can be made again. As in
+    /// [`Recorder::retry`], a `sync` that fails is tried once more, and what is still not safe then is pending. In formats that write
+    /// whole turns, only the last call may complete one: make it with [`Recorder::retry`].
+    ///
+    /// Calls that read the session, such as [`Recorder::rewind`], do not see what the others recorded.
+    pub fn together<T>(&mut self, calls: impl FnOnce(&mut Recorder) -> Result<T>) -> Result<T> {
+        if self.is_in_doubt() {
+            self.reopen()?;
+        }
+        let Some(log) = &mut self.log else { return calls(self) };
+        let held = log.hold()?;
+        let before = (self.ledger.clone(), self.turn.clone(), self.answer.clone());
+        let made = calls(self);
+        let Some(log) = &mut self.log else { return made };
+        let made = match made {
+            Ok(value) => log.append_held(&held).map(|()| value),
+            Err(error) => Err(error),
+        };
+        if made.is_err() {
+            if log.forget_held(held) {
+                (self.ledger, self.turn, self.answer) = before;
+            }
+        } else if log.is_in_doubt() {
+            self.ledger.doubt_since(&before.0);
+            // What is still not safe then is saved before the next call.
+            drop(self.reopen());
+        }
+        made
+    }
+
     /// Makes one call: it gets an entry if it recorded something, and fails if a `sync` failed during it.
     fn enter(&mut self, call: impl FnOnce(&mut Recorder, u64) -> Result<()>) -> Result<Entry> {
         if self.log.is_none() {
@@ -452,7 +514,30 @@ impl Recorder {
     }
 }
 
+/// A whole body as the pieces that a format writes.
+fn pieces(unit: WriteUnit, body: Body) -> Vec<Piece> {
+    match (unit, body) {
+        (WriteUnit::Turn, body) => vec![Piece::next(body)],
+        (unit, Body::Assistant(content)) => {
+            steps(content).into_iter().flat_map(|body| Piece::step(blocks(unit, body))).collect()
+        }
+        (unit, body) => blocks(unit, body).into_iter().map(Piece::next).collect(),
+    }
+}
+
 impl Log {
+    /// Fails if the format can store nothing of a body.
+    fn check_storable(&self, body: &Body) -> Result<()> {
+        let (mut chain, mut batch) = (self.cursor.chain.clone(), Batch::default());
+        for piece in pieces(self.place.writing.unit, body.clone()) {
+            self.draft(piece, self.clock(), &mut chain, &mut batch)?;
+        }
+        match batch.names.is_empty() {
+            true => Err(Error::record_lost(self.place.dialect.name(), batch.losses)),
+            false => Ok(()),
+        }
+    }
+
     /// Whether a second line with the id of a record is a further line of it. A record at which a branch starts belongs to
     /// another branch too, and stays as it is.
     fn joins(&self) -> bool {

@@ -159,6 +159,11 @@ impl Store {
         Ok(Store { dialect, writing, root, host, disk, options: Options::usual() })
     }
 
+    /// The dialect of its sessions.
+    pub fn dialect(&self) -> &'static dyn Dialect {
+        self.dialect
+    }
+
     /// The same store with other options for its recorders.
     pub fn with_options(self, options: Options) -> Store {
         Store { options, ..self }
@@ -389,6 +394,11 @@ impl Store {
     pub fn rewind(&self, source: &Source, to: &str, reason: Option<String>) -> Result<Amended> {
         let to = RecordId(self.record_to_continue(&self.read(source)?, to)?.id().into_owned());
         self.amend(source, |recorder| recorder.rewind(&to, reason))
+    }
+
+    /// The same, from the start of the session: see [`Recorder::rewind_to_start`].
+    pub fn rewind_to_start(&self, source: &Source, reason: Option<String>) -> Result<Amended> {
+        self.amend(source, |recorder| recorder.rewind_to_start(reason))
     }
 
     fn amend(&self, source: &Source, change: impl FnOnce(&mut Recorder) -> Result<Entry>) -> Result<Amended> {

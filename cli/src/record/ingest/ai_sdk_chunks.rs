@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::fields::Fields;
 use super::open_texts::Texts;
 use super::{Op, Parsed, Refused, content};
-use tool_calls::Call;
+use tool_calls::{Call, Calls};
 
 /// The types of chunks, besides `data-*`.
 const KINDS: [&str; 29] = [
@@ -52,6 +52,17 @@ const KINDS: [&str; 29] = [
     "error",
 ];
 
+/// Chunks that may follow `finish-step` and are still about that step, or about all steps.
+const OF_STEP_BEFORE: [&str; 7] = [
+    "finish-step",
+    "message-metadata",
+    "finish",
+    "reset-step",
+    "tool-output-available",
+    "tool-output-error",
+    "tool-output-denied",
+];
+
 pub(super) fn is_known(kind: &str) -> bool {
     KINDS.contains(&kind) || kind.starts_with("data-")
 }
@@ -60,7 +71,7 @@ pub(super) fn is_known(kind: &str) -> bool {
 #[derive(Default)]
 pub(super) struct Stream {
     texts: Texts,
-    calls: HashMap<String, Call>,
+    calls: Calls,
     /// How many calls have begun.
     call_count: u64,
     /// The call of each approval request.
@@ -68,6 +79,10 @@ pub(super) struct Stream {
     /// The ids of whole messages that were recorded.
     messages: HashSet<String>,
     in_step: bool,
+    /// The step is complete, but its end is not recorded before the next chunk: token counts may follow.
+    is_step_held: bool,
+    /// Steps are held: the format writes whole turns, and cannot add token counts to one.
+    pub(super) holds_steps: bool,
     /// The metadata of the message so far.
     known_metadata: Map<String, Value>,
     /// The token counts of the message, recorded when it ends.
@@ -75,9 +90,57 @@ pub(super) struct Stream {
     /// Content of earlier chunks waits for later ones.
     has_waiting: bool,
     hasher: RandomState,
+    /// What the last line changed.
+    before: Before,
+}
+
+/// The state before the last line, as far as the line changed it. Calls remember their own changes.
+#[derive(Default)]
+struct Before {
+    approval: Option<String>,
+    message: Option<String>,
+    flags: Flags,
+    metadata: Option<Map<String, Value>>,
+    /// All of it: the line started another message.
+    stream: Option<Box<Stream>>,
+}
+
+/// The small state of a stream.
+#[derive(Default, Clone, Copy)]
+struct Flags {
+    call_count: u64,
+    in_step: bool,
+    is_step_held: bool,
+    has_waiting: bool,
+    usage: Option<Usage>,
 }
 
 impl Stream {
+    /// Forgets what is needed to undo the line before.
+    pub(super) fn begin_line(&mut self) {
+        self.calls.keep();
+        self.texts.begin_line();
+        let Stream { call_count, in_step, is_step_held, has_waiting, usage, .. } = *self;
+        let flags = Flags { call_count, in_step, is_step_held, has_waiting, usage };
+        self.before = Before { flags, ..Before::default() };
+    }
+
+    /// Undoes the last line.
+    pub(super) fn undo(&mut self) {
+        let mut before = std::mem::take(&mut self.before);
+        if let Some(stream) = before.stream.take() {
+            *self = *stream;
+        }
+        self.calls.undo();
+        self.texts.undo();
+        before.approval.into_iter().for_each(|approval| _ = self.approvals.remove(&approval));
+        before.message.into_iter().for_each(|message| _ = self.messages.remove(&message));
+        self.known_metadata = before.metadata.unwrap_or_else(|| std::mem::take(&mut self.known_metadata));
+        let Flags { call_count, in_step, is_step_held, has_waiting, usage } = before.flags;
+        (self.call_count, self.in_step, self.is_step_held) = (call_count, in_step, is_step_held);
+        (self.has_waiting, self.usage) = (has_waiting, usage);
+    }
+
     pub(super) fn parse(&mut self, chunk: Map<String, Value>, parsed: &mut Parsed) -> Result<(), Refused> {
         let mut fields = Fields(chunk);
         let kind = fields.needed(&["type"])?;
@@ -88,9 +151,11 @@ impl Stream {
 
     /// Ends the stream, complete or not.
     pub(super) fn end(&mut self, parsed: &mut Parsed) {
-        self.end_step(parsed);
-        if let Some(usage) = self.usage.take() {
-            parsed.push(Op::EndStep(Some(usage)));
+        let usage = self.usage.take();
+        self.complete_parts(parsed);
+        self.is_step_held = false;
+        if std::mem::take(&mut self.in_step) || usage.is_some() {
+            parsed.push(Op::EndStep(usage));
         }
         self.release_when_complete(parsed);
     }
@@ -98,19 +163,24 @@ impl Stream {
     /// Releases waiting lines once nothing waits any more.
     fn release_when_complete(&mut self, parsed: &mut Parsed) {
         if self.has_waiting || parsed.waits {
-            let waits = self.texts.has_waiting() || self.calls.values().any(Call::is_unfinished);
+            let waits = self.texts.has_waiting() || self.is_step_held || self.calls.has_unfinished();
             parsed.releases = self.has_waiting && !waits;
             self.has_waiting = waits;
         }
     }
 
     fn chunk(&mut self, kind: &str, mut fields: Fields, parsed: &mut Parsed) -> Result<(), Refused> {
+        if !OF_STEP_BEFORE.contains(&kind) {
+            self.end_held_step(parsed);
+        }
         match kind {
             "start" => {
                 self.end_step(parsed);
                 // A new message has new calls, even under the same ids.
-                let (messages, has_waiting) = (std::mem::take(&mut self.messages), self.has_waiting);
-                *self = Stream { messages, has_waiting, ..Stream::default() };
+                let (messages, has_waiting, holds_steps) = (self.messages.clone(), self.has_waiting, self.holds_steps);
+                let before = std::mem::take(&mut self.before);
+                let old = std::mem::replace(self, Stream { messages, has_waiting, holds_steps, ..Stream::default() });
+                self.before = Before { stream: Some(Box::new(old)), ..before };
                 self.metadata(fields.object(&["messageMetadata"])?, parsed);
                 if fields.any(&["messageId"]).is_some() {
                     parsed.lose("messageId");
@@ -121,15 +191,23 @@ impl Stream {
                 self.end_step(parsed);
                 self.begin_step(parsed);
             }
+            "finish-step" if self.holds_steps && self.in_step => {
+                self.complete_parts(parsed);
+                (self.is_step_held, parsed.waits) = (true, true);
+            }
             "finish-step" => self.end_step(parsed),
             "finish" => {
                 self.metadata(fields.object(&["messageMetadata"])?, parsed);
-                self.end_step(parsed);
+                // The token counts come with the end of the last step, where a format can still add them.
+                self.complete_parts(parsed);
+                (self.in_step, self.is_step_held) = (false, false);
+                self.calls.end_answer();
                 parsed.push(Op::EndStep(self.usage.take()));
             }
             "reset-step" => {
-                self.texts = Texts::default();
-                self.calls.retain(|_, call| !call.in_answer && !call.is_unfinished());
+                self.texts.discard();
+                self.calls.remove_unfinished();
+                self.is_step_held = false;
                 parsed.push(Op::Reset);
             }
             "abort" | "error" => {
@@ -144,14 +222,15 @@ impl Stream {
                 let (id, name) = (fields.needed(&["toolCallId"])?, fields.needed(&["toolName"])?);
                 if self.calls.get(&id).is_none_or(|call| call.part.is_none()) {
                     self.call_count += 1;
-                    self.calls.insert(id, Call { number: self.call_count, name: Some(name), ..Call::default() });
+                    *self.calls.change(&id) = Call { number: self.call_count, name: Some(name), ..Call::default() };
                     parsed.waits = true;
                 }
             }
             "tool-input-delta" => {
                 let (id, delta) = (fields.needed(&["toolCallId"])?, fields.needed(&["inputTextDelta"])?);
-                let call = self.calls.get_mut(&id).ok_or_else(|| without_start(&id))?;
-                call.input_text.push_str(&delta);
+                if !self.calls.add_input(&id, &delta) {
+                    return Err(without_start(&id));
+                }
                 parsed.waits = true;
             }
             "tool-input-available" | "tool-input-error" => self.call(fields, parsed)?,
@@ -185,27 +264,41 @@ impl Stream {
         self.in_step = true;
     }
 
-    fn end_step(&mut self, parsed: &mut Parsed) {
-        self.texts.end_all(parsed);
-        // Their arguments never became complete.
-        let mut unfinished: Vec<_> = self.calls.iter_mut().filter(|(_, call)| call.is_unfinished()).collect();
-        unfinished.sort_by_key(|(_, call)| call.number);
-        for (id, call) in unfinished {
-            let name = call.name.clone().unwrap_or_else(|| "unknown".to_owned());
-            let input = Some(call.input_text.as_str()).filter(|text| !text.is_empty()).map(Value::from);
-            let part = ToolPart::dynamic(name, id, ToolState::InputStreaming { input });
-            parsed.push(Op::Delta(Delta::Part(part.clone().into())));
-            call.part = Some(part);
+    /// Ends a step that is held: no token counts follow it.
+    pub(super) fn end_held_step(&mut self, parsed: &mut Parsed) {
+        if self.is_step_held {
+            self.end_step(parsed);
+            self.release_when_complete(parsed);
         }
+    }
+
+    fn end_step(&mut self, parsed: &mut Parsed) {
+        self.complete_parts(parsed);
+        self.is_step_held = false;
         if std::mem::take(&mut self.in_step) {
             parsed.push(Op::EndStep(None));
         }
-        self.calls.values_mut().for_each(|call| call.in_answer = false);
+        self.calls.end_answer();
+    }
+
+    /// Completes the texts and calls of a step.
+    fn complete_parts(&mut self, parsed: &mut Parsed) {
+        self.texts.end_all(parsed);
+        // Their arguments never became complete.
+        for id in self.calls.unfinished() {
+            let call = self.calls.change(&id);
+            let name = call.name.clone().unwrap_or_else(|| "unknown".to_owned());
+            let input = Some(call.input_text.as_str()).filter(|text| !text.is_empty()).map(Value::from);
+            let part = ToolPart::dynamic(name, &id, ToolState::InputStreaming { input });
+            parsed.push(Op::Delta(Delta::Part(part.clone().into())));
+            call.part = Some(part);
+        }
     }
 
     fn metadata(&mut self, metadata: Option<Map<String, Value>>, parsed: &mut Parsed) {
         let mut new = metadata.unwrap_or_default();
         new.retain(|key, value| self.known_metadata.get(key) != Some(value));
+        self.before.metadata.get_or_insert_with(|| self.known_metadata.clone());
         self.known_metadata.extend(new.clone());
         let mut content = Content::default();
         content::add_metadata(new, &mut content, parsed);
@@ -223,6 +316,7 @@ impl Stream {
             let data = fields.any(&["data"]).unwrap_or_default();
             let Some(message) = message_in(kind, data) else { return Ok(()) };
             if self.messages.insert(message.id.clone()) {
+                self.before.message = Some(message.id.clone());
                 self.end_step(parsed);
                 content::message(message, parsed);
             } else {

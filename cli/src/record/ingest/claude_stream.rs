@@ -31,7 +31,7 @@ const NOTICES: [&str; 8] = [
 /// Fields of every line of a session.
 const SESSION_FIELDS: [&str; 2] = ["session_id", "uuid"];
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Stream {
     /// The id of the current message.
     message: Option<String>,
@@ -40,8 +40,11 @@ pub(super) struct Stream {
     turn_usage: Usage,
     /// Blocks whose text came before them; the last may still be open.
     partial: VecDeque<Partial>,
+    /// The state before the last line.
+    before: Option<Box<Stream>>,
 }
 
+#[derive(Clone)]
 struct Partial {
     is_reasoning: bool,
     text: String,
@@ -49,6 +52,18 @@ struct Partial {
 }
 
 impl Stream {
+    /// Forgets what is needed to undo the line before.
+    pub(super) fn begin_line(&mut self) {
+        self.before = None;
+    }
+
+    /// Undoes the last line.
+    pub(super) fn undo(&mut self) {
+        if let Some(before) = self.before.take() {
+            *self = *before;
+        }
+    }
+
     /// Whether a line belongs to this stream.
     pub(super) fn knows(&self, kind: &str, line: &Map<String, Value>) -> bool {
         let has_session = || SESSION_FIELDS.iter().any(|field| line.get(*field).is_some_and(Value::is_string));
@@ -56,6 +71,7 @@ impl Stream {
     }
 
     pub(super) fn parse(&mut self, mut line: Map<String, Value>, parsed: &mut Parsed) -> Result<(), Refused> {
+        self.before = Some(Box::new(self.clone()));
         let kind = line.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         if line.get("parent_tool_use_id").is_some_and(Value::is_string) {
             parsed.notes.push("Messages of sub-agents are not recorded.".to_owned());

@@ -104,6 +104,11 @@ impl Op {
         }
     }
 
+    /// Whether it can be recorded with others, all or nothing: it does not read the session.
+    pub(crate) fn can_be_together(&self) -> bool {
+        !matches!(self, Op::Rewind { .. } | Op::Restore { .. } | Op::Reset)
+    }
+
     /// Whether somebody asks the agent something.
     pub(crate) fn is_prompt(&self) -> bool {
         matches!(self, Op::Body(body) if matches!(**body, Body::User(_)))
@@ -132,13 +137,34 @@ impl Ingest {
         Ingest { with: Some(jid.to_owned()), ..Ingest::default() }
     }
 
-    /// Parses a line, with or without its LF.
+    /// For a format that writes whole turns: a step ends when it is known that its token counts do not follow.
+    pub(crate) fn of_whole_turns(mut self, writes_whole_turns: bool) -> Ingest {
+        self.chunks.holds_steps = writes_whole_turns;
+        self
+    }
+
+    /// Forgets the last line, which was refused: it can be sent again.
+    pub(crate) fn undo(&mut self) {
+        self.chunks.undo();
+        self.claude.undo();
+    }
+
+    /// Parses a line, with or without its LF. What the line changes here stays until [`Ingest::undo`].
     pub(crate) fn parse(&mut self, line: &[u8]) -> std::result::Result<Parsed, Refused> {
+        self.chunks.begin_line();
+        self.claude.begin_line();
+        self.parse_line(line).inspect_err(|_| self.undo())
+    }
+
+    fn parse_line(&mut self, line: &[u8]) -> std::result::Result<Parsed, Refused> {
         if line.len() > LINE_LIMIT_BYTES {
             return Err(Refused(format!("a line of {} bytes is too long to be read back", line.len())));
         }
         let mut parsed = Parsed::default();
         let Some(mut object) = json_line::object(line, &mut parsed)? else { return Ok(parsed) };
+        if !object.get("type").and_then(Value::as_str).is_some_and(ai_sdk_chunks::is_known) {
+            self.chunks.end_held_step(&mut parsed);
+        }
         match object.get("type").and_then(Value::as_str) {
             Some(kind) if ai_sdk_chunks::is_known(kind) => self.chunks.parse(object, &mut parsed)?,
             Some(kind) if self.claude.knows(kind, &object) => self.claude.parse(object, &mut parsed)?,

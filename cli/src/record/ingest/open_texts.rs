@@ -15,8 +15,22 @@ const OPEN_LIMIT: usize = 1_000;
 #[derive(Default)]
 pub(super) struct Texts {
     open: Vec<Open>,
+    before: Before,
 }
 
+/// How the texts were before the last line.
+#[derive(Default)]
+enum Before {
+    /// The line did not change them.
+    #[default]
+    Same,
+    /// It continued one of them. What waits of it may be long, and is not copied for each piece.
+    Continued { at: usize, waiting: usize, has_begun: bool, metadata: Option<Map<String, Value>> },
+    /// It began or ended some.
+    Others(Vec<Open>),
+}
+
+#[derive(Clone)]
 struct Open {
     id: String,
     is_reasoning: bool,
@@ -28,7 +42,33 @@ struct Open {
 }
 
 impl Texts {
+    /// Forgets what is needed to undo the line before.
+    pub(super) fn begin_line(&mut self) {
+        self.before = Before::Same;
+    }
+
+    /// Undoes the last line.
+    pub(super) fn undo(&mut self) {
+        std::mem::take(&mut self.before).restore(&mut self.open);
+    }
+
+    /// Remembers all texts, unless the line changed them already.
+    fn remember(&mut self) {
+        if !matches!(self.before, Before::Others(_)) {
+            let mut open = self.open.clone();
+            std::mem::take(&mut self.before).restore(&mut open);
+            self.before = Before::Others(open);
+        }
+    }
+
+    /// Forgets all texts.
+    pub(super) fn discard(&mut self) {
+        self.remember();
+        self.open.clear();
+    }
+
     pub(super) fn begin(&mut self, is_reasoning: bool, mut fields: Fields) -> Result<(), Refused> {
+        self.remember();
         let id = fields.needed(&["id"])?;
         if self.open.len() >= OPEN_LIMIT {
             return Err(Refused(format!("{OPEN_LIMIT} texts are open already")));
@@ -49,9 +89,16 @@ impl Texts {
         if !self.open.iter().any(|open| open.is(is_reasoning, &id)) {
             return Err(without_start(&id));
         }
+        if self.open.first().is_some_and(|open| open.has_ended) {
+            self.remember();
+        }
         self.release_ended(parsed);
         let mut open = self.open.iter_mut().enumerate();
         let Some((at, open)) = open.find(|(_, open)| open.is(is_reasoning, &id)) else { return Ok(()) };
+        if let Before::Same = self.before {
+            let (waiting, metadata) = (open.waiting.len(), open.metadata.clone());
+            self.before = Before::Continued { at, waiting, has_begun: open.has_begun, metadata };
+        }
         open.metadata = metadata.or(open.metadata.take());
         if at > 0 {
             open.waiting.push_str(&delta);
@@ -68,6 +115,7 @@ impl Texts {
     pub(super) fn end(&mut self, is_reasoning: bool, mut fields: Fields, parsed: &mut Parsed) -> Result<(), Refused> {
         let id = fields.needed(&["id"])?;
         let metadata = fields.object(&["providerMetadata"])?;
+        self.remember();
         let open = self.open.iter_mut().find(|open| open.is(is_reasoning, &id)).ok_or_else(|| without_start(&id))?;
         open.metadata = metadata.or(open.metadata.take());
         open.has_ended = true;
@@ -91,12 +139,28 @@ impl Texts {
 
     /// Ends every text.
     pub(super) fn end_all(&mut self, parsed: &mut Parsed) {
+        self.remember();
         std::mem::take(&mut self.open).into_iter().for_each(|text| text.record(parsed));
     }
 
     /// Whether a text waits for another one to end.
     pub(super) fn has_waiting(&self) -> bool {
         self.open.iter().any(|open| !open.waiting.is_empty())
+    }
+}
+
+impl Before {
+    fn restore(self, texts: &mut Vec<Open>) {
+        match self {
+            Before::Same => {}
+            Before::Continued { at, waiting, has_begun, metadata } => {
+                if let Some(open) = texts.get_mut(at) {
+                    open.waiting.truncate(waiting);
+                    (open.has_begun, open.metadata) = (has_begun, metadata);
+                }
+            }
+            Before::Others(open) => *texts = open,
+        }
     }
 }
 

@@ -662,3 +662,88 @@ fn a_restore_goes_back_only_where_it_names_a_record() {
     let nowhere = record(&[lines[0], br#"{"restore": {"to": "nowhere", "files": []}}"#]);
     assert_eq!(nowhere.reports.len(), 1, "{:?}", nowhere.reports);
 }
+
+/// Chunks of every kind that changes the state between lines.
+const EVERY_CHUNK: &str = r#"
+    {"type": "start", "messageId": "m1", "messageMetadata": {"model": "m"}}
+    {"type": "start-step"}
+    {"type": "reasoning-start", "id": "r"}
+    {"type": "reasoning-delta", "id": "r", "delta": "Hm."}
+    {"type": "text-start", "id": "t"}
+    {"type": "text-delta", "id": "t", "delta": "Waits "}
+    {"type": "text-delta", "id": "t", "delta": "for it."}
+    {"type": "reasoning-end", "id": "r", "providerMetadata": {"p": {"signature": "s"}}}
+    {"type": "text-delta", "id": "t", "delta": " Not."}
+    {"type": "text-end", "id": "t"}
+    {"type": "tool-input-start", "toolCallId": "c1", "toolName": "read"}
+    {"type": "tool-input-delta", "toolCallId": "c1", "inputTextDelta": "{\"path\":"}
+    {"type": "tool-input-delta", "toolCallId": "c1", "inputTextDelta": "1}"}
+    {"type": "tool-input-available", "toolCallId": "c1", "toolName": "read", "input": {"path": 1}}
+    {"type": "tool-approval-request", "approvalId": "q", "toolCallId": "c1"}
+    {"type": "tool-approval-response", "approvalId": "q", "approved": true}
+    {"type": "tool-output-available", "toolCallId": "c1", "output": "04:12"}
+    {"type": "finish-step"}
+    {"type": "message-metadata", "messageMetadata": {"mood": "fine"}}
+    {"type": "start-step"}
+    {"type": "tool-input-start", "toolCallId": "c2", "toolName": "read"}
+    {"type": "reset-step"}
+    {"type": "data-message", "transient": true, "data": {"id": "w", "role": "user", "parts": [{"type": "text", "text": "Else?"}]}}
+    {"type": "text-start", "id": "t2"}
+    {"type": "text-delta", "id": "t2", "delta": "Yes."}
+    {"type": "text-end", "id": "t2"}
+    {"type": "finish-step"}
+    {"type": "finish", "messageMetadata": {"usage": {"inputTokens": 3, "outputTokens": 4}}}
+    {"type": "start"}
+    {"type": "text-start", "id": "t"}
+    {"type": "text-delta", "id": "t", "delta": "Again."}
+    {"type": "tool-input-start", "toolCallId": "c3", "toolName": "read"}
+    {"type": "abort"}
+"#;
+
+/// A line that could not be recorded is undone: sent again, it means the same, whatever came before.
+#[test]
+fn a_line_that_is_undone_means_the_same_again() {
+    let claude = r#"
+        {"type": "stream_event", "session_id": "s", "event": {"type": "message_start", "message": {"id": "m", "usage": {"input_tokens": 1}}}}
+        {"type": "stream_event", "session_id": "s", "event": {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}}
+        {"type": "stream_event", "session_id": "s", "event": {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Hello"}}}
+        {"type": "assistant", "session_id": "s", "message": {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "Hello there."}]}}
+        {"type": "result", "session_id": "s", "usage": {"input_tokens": 1, "output_tokens": 2}}
+    "#;
+    for (lines, whole_turns) in [(EVERY_CHUNK, false), (EVERY_CHUNK, true), (claude, false)] {
+        let [mut once, mut twice] = [(); 2].map(|()| Ingest::default().of_whole_turns(whole_turns));
+        for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
+            let parsed = once.parse(line.as_bytes());
+            for _ in 0..2 {
+                drop(twice.parse(line.as_bytes()));
+                twice.undo();
+            }
+            let again = twice.parse(line.as_bytes());
+            assert_eq!(format!("{parsed:?}"), format!("{again:?}"), "{line}");
+        }
+        assert_eq!(format!("{:?}", once.end()), format!("{:?}", twice.end()));
+    }
+}
+
+/// A chunk that is refused changes nothing: without it, the stream means the same.
+#[test]
+fn a_chunk_that_is_refused_changes_nothing() {
+    let bad = [
+        r#"{"type": "tool-input-available", "toolCallId": "c9"}"#,
+        r#"{"type": "tool-approval-request", "approvalId": "q9", "toolCallId": "none"}"#,
+        r#"{"type": "text-delta", "id": "none", "delta": "x"}"#,
+        r#"{"type": "text-start", "id": 7}"#,
+        r#"{"type": "start", "messageMetadata": 7}"#,
+    ];
+    let [mut good, mut mixed] = [(); 2].map(|()| Ingest::default());
+    for line in EVERY_CHUNK.lines().map(str::trim).filter(|line| !line.is_empty()) {
+        for bad in bad {
+            assert!(mixed.parse(bad.as_bytes()).is_err(), "{bad}");
+        }
+        assert_eq!(
+            format!("{:?}", good.parse(line.as_bytes())),
+            format!("{:?}", mixed.parse(line.as_bytes())),
+            "{line}"
+        );
+    }
+}

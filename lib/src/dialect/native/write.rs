@@ -20,6 +20,7 @@ pub(super) static WRITER: Writer = Writer {
     takes_any_id: true,
     sidecar: Some(sidecar::sidecar),
     adopt: Some(adopt),
+    can_restart: true,
     has_user_type: true,
     ..Writer::new(WriteUnit::Fragment, Shape::Tree, place, lines)
 };

@@ -23,6 +23,7 @@ pub(crate) const CALL_SEARCH_RECORDS: usize = 100;
 const PROMPT_CHARS: usize = 100;
 
 /// The parent of the next record, and the state of the session there.
+#[derive(Clone)]
 pub(crate) struct Cursor {
     pub(crate) chain: Chain,
     /// The names of called tools, by call.
@@ -137,6 +138,12 @@ impl Cursor {
         (self.calls, self.todos, self.thinking) = (there.calls, there.todos, there.thinking);
         self.chain.last_answer = there.chain.last_answer;
         (self.tally.usage, self.costed) = (there.tally.usage, there.costed);
+    }
+
+    /// The state before the first record.
+    pub(crate) fn move_to_start(&mut self) {
+        self.calls.clear();
+        (self.todos, self.thinking, self.chain.last_answer) = (None, None, None);
     }
 
     /// The id that a reader gives to a record that was just written with this id.

@@ -4,7 +4,7 @@ use super::{Durability, Entry, Report, Saved};
 use crate::model::loss::Losses;
 
 /// Counts the entries. Those that wait for more of their answer or turn are listed there; the ledger knows all others.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Ledger {
     last: u64,
     /// Everything up to here was on disk when the last `sync` succeeded.
@@ -90,6 +90,22 @@ impl Ledger {
     /// Notes that entries can never be written.
     pub(super) fn refuse(&mut self, entries: Vec<u64>, why: &str) {
         entries.into_iter().for_each(|entry| self.report(entry, Err(why.to_owned())));
+    }
+
+    /// Notes that a `sync` failed after these entries were settled: those that are reported since `before` are in doubt.
+    pub(super) fn doubt_since(&mut self, before: &Ledger) {
+        let reported = before.reports.as_ref().map_or(0, Vec::len);
+        let since = self.reports.iter_mut().flat_map(|reports| reports.split_off(reported.min(reports.len())));
+        let (saved, refused): (Vec<_>, Vec<_>) = since.partition(|report| report.result.is_ok());
+        self.reports.iter_mut().for_each(|reports| reports.extend(refused.iter().cloned()));
+        for Report { entry, result } in saved {
+            self.in_doubt.extend(result.ok().map(|saved| (entry, saved)));
+        }
+        if self.reports.is_none()
+            && let (true, Some(saved)) = (self.last > before.last, self.current.clone())
+        {
+            self.in_doubt.push((before.last + 1, saved));
+        }
     }
 
     /// Notes that everything in doubt is safe.

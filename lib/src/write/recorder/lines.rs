@@ -30,6 +30,8 @@ pub(crate) enum On {
     LastAsNewAnswer,
     /// Any record.
     Record(RecordId),
+    /// None: the piece begins a conversation.
+    Start,
     /// None: the piece is a further line of this record.
     Append(ParentRecord),
 }
@@ -80,6 +82,7 @@ impl Log {
         let (id, parent) = match &on {
             On::Last | On::LastAsNewAnswer => (RecordId((self.place.host.new_id)()), tip_before.clone()),
             On::Record(parent) => (RecordId((self.place.host.new_id)()), Some(parent.clone())),
+            On::Start => (RecordId((self.place.host.new_id)()), None),
             On::Append(record) => (record.id.clone(), record.parent.clone()),
         };
         if kind == Kind::Assistant && matches!(on, On::LastAsNewAnswer) {
@@ -88,7 +91,12 @@ impl Log {
         if kind == Kind::Assistant && !matches!(on, On::Append(_)) && fragment.is_none_or(|piece| piece.seq == 0) {
             chain.current_answer.get_or_insert_with(|| id.clone());
         }
-        let branches = chain.starts_branch || matches!(&on, On::Record(to) if tip_before.as_ref() != Some(to));
+        let branches = chain.starts_branch
+            || match &on {
+                On::Record(to) => tip_before.as_ref() != Some(to),
+                On::Start => tip_before.is_some(),
+                On::Last | On::LastAsNewAnswer | On::Append(_) => false,
+            };
         let Place { session, writing, host, forked_from, .. } = &self.place;
         let mut written = (writing.lines)(&NewRecord {
             session,

@@ -64,6 +64,10 @@ pub(crate) struct Log {
     pub(super) context: Context,
     unsynced: Vec<Unsynced>,
     unsynced_bytes: usize,
+    /// Lines that are appended together when the last of them is known: see [`Log::hold`].
+    held: Option<HeldLines>,
+    /// How many times something was appended.
+    appended: u64,
     /// The buffer in which lines are built.
     buffer: Vec<u8>,
     /// A `sync` failed: what is in `unsynced` may be lost.
@@ -78,6 +82,24 @@ pub(crate) struct Log {
     /// Says that this session is being recorded.
     #[expect(dead_code, reason = "it is held, and released when it is dropped")]
     live: Option<LiveLock>,
+}
+
+/// Lines that are not appended yet.
+struct HeldLines {
+    /// Where they begin, unless another program appends something before.
+    offset: u64,
+    bytes: Vec<u8>,
+    wants_sync: bool,
+}
+
+/// The state of a log before calls that belong together.
+pub(super) struct LogBefore {
+    cursor: Cursor,
+    unsynced: usize,
+    unsynced_bytes: usize,
+    appended: u64,
+    title: TitleState,
+    sidecar_at: Option<Timestamp>,
 }
 
 /// Lines that were appended since the last good `sync`.
@@ -105,6 +127,8 @@ impl Log {
             context,
             unsynced: Vec::new(),
             unsynced_bytes: 0,
+            held: None,
+            appended: 0,
             buffer: Vec::new(),
             failed: None,
             sidecar_before,
@@ -187,11 +211,7 @@ impl Log {
         if batch.names.is_empty() {
             return Err(Error::record_lost(self.place.dialect.name(), batch.losses));
         }
-        let offset = self.appender.append(&batch.bytes)?;
-        let warnings = self.appender.take_warnings();
-        if warnings.contains(&Warning::Deleted) {
-            self.cursor.restart_file();
-        }
+        let offset = self.append(&batch.bytes)?;
         let (mut named, mut aside) = (None, None);
         for (from, names) in &batch.names {
             let place = || RecordId(format!("at-{}", offset + *from as u64));
@@ -209,7 +229,6 @@ impl Log {
             }
         }
         let id = named.or(aside).unwrap_or_else(|| RecordId((self.place.host.new_id)()));
-        warnings.into_iter().for_each(|warning| self.warning(warning));
         self.cursor.chain = chain;
         self.cursor.at = Some(at);
         self.cursor.tally.updated = Some(at);
@@ -238,9 +257,75 @@ impl Log {
         Ok(Saved { id, durability, losses: batch.losses })
     }
 
+    /// Appends lines, or adds them to those that are held. Returns where they begin.
+    fn append(&mut self, bytes: &[u8]) -> Result<u64> {
+        if let Some(held) = &mut self.held {
+            let offset = held.offset + held.bytes.len() as u64;
+            held.bytes.extend_from_slice(bytes);
+            return Ok(offset);
+        }
+        let offset = self.appender.append(bytes)?;
+        self.appended += 1;
+        let warnings = self.appender.take_warnings();
+        if warnings.contains(&Warning::Deleted) {
+            self.cursor.restart_file();
+        }
+        warnings.into_iter().for_each(|warning| self.warning(warning));
+        Ok(offset)
+    }
+
+    /// Holds all lines until [`Log::append_held`], so that they are in the file together or not at all. A session that another
+    /// program may end meanwhile is written at once: only its format's whole turns are lines.
+    pub(super) fn hold(&mut self) -> Result<LogBefore> {
+        if self.place.writing.ended_path.is_none() {
+            let offset = self.appender.len()?;
+            self.held = Some(HeldLines { offset, bytes: Vec::new(), wants_sync: false });
+        }
+        Ok(LogBefore {
+            cursor: self.cursor.clone(),
+            unsynced: self.unsynced.len(),
+            unsynced_bytes: self.unsynced_bytes,
+            appended: self.appended,
+            title: self.title,
+            sidecar_at: self.sidecar_at,
+        })
+    }
+
+    /// Appends the lines that are held. A `sync` that fails afterwards is no error here: see [`Log::is_in_doubt`].
+    pub(super) fn append_held(&mut self, before: &LogBefore) -> Result<()> {
+        let Some(held) = self.held.take() else { return Ok(()) };
+        if !held.bytes.is_empty() {
+            let offset = self.append(&held.bytes)?;
+            for lines in self.unsynced.iter_mut().skip(before.unsynced) {
+                lines.offset = lines.offset - held.offset + offset;
+            }
+        }
+        if held.wants_sync {
+            // The recorder reports a failure.
+            drop(self.sync());
+        }
+        Ok(())
+    }
+
+    /// Returns to the state before. Returns whether it could: lines in the file stay.
+    pub(super) fn forget_held(&mut self, before: LogBefore) -> bool {
+        self.held = None;
+        if self.appended != before.appended {
+            return false;
+        }
+        self.cursor = before.cursor;
+        self.unsynced.truncate(before.unsynced);
+        (self.unsynced_bytes, self.title, self.sidecar_at) = (before.unsynced_bytes, before.title, before.sidecar_at);
+        true
+    }
+
     /// Makes everything so far survive a crash.
     pub(crate) fn sync(&mut self) -> Result<()> {
         self.check()?;
+        if let Some(held) = &mut self.held {
+            held.wants_sync = true;
+            return Ok(());
+        }
         if let Err(error) = self.appender.sync() {
             let why = Arc::new(if let Error::Io { source, .. } = error { source } else { io::Error::other(error) });
             self.failed = Some(why.clone());

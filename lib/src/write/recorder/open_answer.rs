@@ -23,7 +23,7 @@ use crate::model::settle::settle_in_turn;
 const TEXT_MISSING: &str = "textMissing";
 
 /// An answer that is not complete.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct OpenAnswer {
     /// The record, once a line of it is on disk.
     record: Option<ParentRecord>,
@@ -53,6 +53,7 @@ pub(super) struct OpenAnswer {
 }
 
 /// A piece that the format cannot store, and the entries that it came with.
+#[derive(Clone)]
 struct Unstorable {
     losses: Losses,
     entries: Vec<u64>,

@@ -71,9 +71,10 @@ impl TextBuffer {
 }
 
 /// Entries that wait for their text to be written, in order.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Waiting(Vec<WaitingEntry>);
 
+#[derive(Clone, Copy)]
 struct WaitingEntry {
     entry: u64,
     /// Where its text ends in the buffer.

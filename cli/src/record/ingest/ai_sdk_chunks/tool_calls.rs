@@ -1,5 +1,6 @@
 //! Tool calls in a stream of chunks: their arguments, approvals and results.
 
+use std::collections::HashMap;
 use std::hash::BuildHasher;
 
 use scrollback::model::{Approval, Outcome, ToolKind, ToolPart, ToolResult, ToolState};
@@ -11,7 +12,7 @@ use super::super::{Op, Parsed, Refused};
 use super::{Stream, without_start};
 
 /// A tool call so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Call {
     /// Counts the calls in the order in which they began.
     pub(super) number: u64,
@@ -32,10 +33,90 @@ impl Call {
     }
 }
 
+/// The calls of a message by their ids, and how each was before the last line.
+#[derive(Default)]
+pub(super) struct Calls {
+    by_id: HashMap<String, Call>,
+    /// `None` for a call that the line began.
+    changed: HashMap<String, Option<Call>>,
+    /// The call whose arguments the line continued, and their length before: they are too long to be copied for each piece.
+    continued: Option<(String, usize)>,
+}
+
+impl Calls {
+    /// Keeps the changes of the last line.
+    pub(super) fn keep(&mut self) {
+        self.changed.clear();
+        self.continued = None;
+    }
+
+    /// Undoes the changes of the last line.
+    pub(super) fn undo(&mut self) {
+        if let Some((id, length)) = self.continued.take()
+            && let Some(call) = self.by_id.get_mut(&id)
+        {
+            call.input_text.truncate(length);
+        }
+        for (id, before) in std::mem::take(&mut self.changed) {
+            match before {
+                Some(call) => self.by_id.insert(id, call),
+                None => self.by_id.remove(&id),
+            };
+        }
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<&Call> {
+        self.by_id.get(id)
+    }
+
+    /// A call, to change it; a new one if there is none.
+    pub(super) fn change(&mut self, id: &str) -> &mut Call {
+        let before = self.by_id.get(id);
+        self.changed.entry(id.to_owned()).or_insert_with(|| before.cloned());
+        self.by_id.entry(id.to_owned()).or_default()
+    }
+
+    /// Continues the arguments of a call. Returns false if there is no such call.
+    pub(super) fn add_input(&mut self, id: &str, more: &str) -> bool {
+        let Some(call) = self.by_id.get_mut(id) else { return false };
+        self.continued = Some((id.to_owned(), call.input_text.len()));
+        call.input_text.push_str(more);
+        true
+    }
+
+    pub(super) fn has_unfinished(&self) -> bool {
+        self.by_id.values().any(Call::is_unfinished)
+    }
+
+    /// The calls whose arguments are not complete, in the order in which they began.
+    pub(super) fn unfinished(&self) -> Vec<String> {
+        let mut unfinished: Vec<_> = self.by_id.iter().filter(|(_, call)| call.is_unfinished()).collect();
+        unfinished.sort_by_key(|(_, call)| call.number);
+        unfinished.into_iter().map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Forgets the calls of an answer that is discarded.
+    pub(super) fn remove_unfinished(&mut self) {
+        let is_discarded = |call: &Call| call.in_answer || call.is_unfinished();
+        let ids: Vec<String> =
+            self.by_id.iter().filter(|(_, call)| is_discarded(call)).map(|(id, _)| id.clone()).collect();
+        for id in ids {
+            let call = self.by_id.remove(&id);
+            self.changed.entry(id).or_insert(call);
+        }
+    }
+
+    /// The answer of all calls is complete.
+    pub(super) fn end_answer(&mut self) {
+        let ids: Vec<String> = self.by_id.iter().filter(|(_, call)| call.in_answer).map(|(id, _)| id.clone()).collect();
+        ids.iter().for_each(|id| self.change(id).in_answer = false);
+    }
+}
+
 impl Stream {
     pub(super) fn call(&mut self, mut fields: Fields, parsed: &mut Parsed) -> Result<(), Refused> {
         let (id, name) = (fields.needed(&["toolCallId"])?, fields.text(&["toolName"])?);
-        let known = self.calls.entry(id.clone()).or_default();
+        let known = self.calls.change(&id);
         let name = name.or_else(|| known.name.clone()).ok_or_else(|| Refused::because("toolName is missing"))?;
         let input = fields.any(&["input"]).unwrap_or_default();
         let part = ToolPart {
@@ -61,7 +142,7 @@ impl Stream {
 
     /// Records a call, or a change of it while its answer is not complete.
     fn push_call(&mut self, id: &str, part: ToolPart, parsed: &mut Parsed) {
-        let Some(call) = self.calls.get_mut(id) else { return };
+        let call = self.calls.change(id);
         if call.part.is_some() && !call.in_answer {
             parsed.lose("a change of a call whose answer is complete");
             return;
@@ -82,7 +163,9 @@ impl Stream {
             input_schema_input: fields.any(&["inputSchemaInput"]),
             ..Approval::default()
         };
-        self.approvals.insert(question, id.clone());
+        if self.approvals.insert(question.clone(), id.clone()).is_none() {
+            self.before.approval = Some(question);
+        }
         let mut part = self.part(&id)?;
         let input = part.input().cloned().unwrap_or_default();
         part.state = ToolState::ApprovalRequested { input, approval };
@@ -129,7 +212,7 @@ impl Stream {
     }
 
     fn push_result(&mut self, result: ToolResult, parsed: &mut Parsed) {
-        let call = self.calls.entry(result.call_id.clone()).or_default();
+        let call = self.calls.change(&result.call_id);
         // A stream that is sent again repeats its results.
         let hash = Some(self.hasher.hash_one(format!("{result:?}")));
         if call.result == hash {

@@ -1,0 +1,133 @@
+//! Calls that belong together, calls that can never be recorded, and going back to the start.
+
+use std::io;
+
+use serde_json::json;
+
+use super::{Event, Machine};
+use crate::dialect::{self, Native};
+use crate::model::error::{Error, Result};
+use crate::model::message::{Part, ToolPart, ToolState};
+use crate::model::record::{Body, Compaction, Kind, Rewind, ToolResult};
+use crate::session::Session;
+use crate::write::recorder::{Delta, Entry, Recorder};
+
+/// What the session says; Codex repeats it for its own screen.
+fn texts(session: &Session) -> String {
+    let spoken = session.records().filter(|record| record.kind() != Kind::Header);
+    spoken.map(|record| format!("{:?}", record.body().unwrap())).collect()
+}
+
+fn both(recorder: &mut Recorder) -> Result<Entry> {
+    recorder.together(|recorder| {
+        recorder.delta(Delta::Reasoning("<1>".to_owned()))?;
+        recorder.delta(Delta::Text("<2>".to_owned()))?;
+        recorder.retry(|recorder| recorder.finish_answer(None))
+    })
+}
+
+/// Whichever operation fails: after an error nothing is in the file, and a second attempt records everything once.
+#[test]
+fn calls_that_belong_together_are_recorded_all_or_none() {
+    for name in ["native", "claude-code", "codex", "qwen-code", "sage-el", "fluux"] {
+        for step in 0..30 {
+            let machine = Machine::new(dialect::named(name).unwrap(), step);
+            let mut recorder = machine.start().unwrap();
+            recorder.keep_reports();
+            recorder.user("Go.").unwrap();
+            machine.sim.at(machine.sim.steps() + step, Event::Fails(io::ErrorKind::StorageFull));
+            if both(&mut recorder).is_err() {
+                let found = texts(&machine.session());
+                assert!(!found.contains("<1>") && !found.contains("<2>"), "{name} {step}: {found}");
+                machine.sim.forget_events();
+                both(&mut recorder).unwrap();
+            }
+            recorder.close().unwrap();
+            let found = texts(&machine.session());
+            assert_eq!(found.matches("<2>").count(), 1, "{name} {step}: {found}");
+            assert!(found.matches("<1>").count() <= 1, "{name} {step}: {found}");
+            let reports = recorder.reports();
+            assert!(reports.iter().filter(|report| report.result.is_ok()).count() >= 3, "{name} {step}: {reports:?}");
+        }
+    }
+}
+
+#[test]
+fn an_invalid_title_is_refused_and_ends_no_answer() {
+    for name in ["native", "claude-code", "codex", "qwen-code"] {
+        let machine = Machine::new(dialect::named(name).unwrap(), 0);
+        let mut recorder = machine.start().unwrap();
+        recorder.user("Go.").unwrap();
+        recorder.delta(Delta::Text("One ".to_owned())).unwrap();
+        for title in ["", "  ", "two\nlines", "\u{1b}[31m", &"x".repeat(501)] {
+            assert!(matches!(recorder.title(title), Err(Error::InvalidTitle(_))), "{name}: {title:?}");
+            assert!(recorder.is_answering(), "{name}: {title:?}");
+        }
+        recorder.delta(Delta::Text("two.".to_owned())).unwrap();
+        recorder.finish_answer(None).unwrap();
+        recorder.title("  A title ").unwrap();
+        recorder.close().unwrap();
+        assert_eq!(machine.session().title().unwrap().text, "A title", "{name}");
+    }
+}
+
+/// What a format cannot store is refused; the answer or the turn that it came in continues.
+#[test]
+fn a_body_that_cannot_be_stored_ends_nothing() {
+    for name in ["codex", "sage-el", "fluux", "ai-sdk"] {
+        let machine = Machine::new(dialect::named(name).unwrap(), 0);
+        let mut recorder = machine.start().unwrap();
+        recorder.user("Go.").unwrap();
+        let unstorable = || Body::Compaction(Compaction::default());
+        let refused = |recorder: &mut Recorder| {
+            let results = [recorder.record(Body::Rewind(Rewind::default())), recorder.record(unstorable())];
+            results.into_iter().filter(Result::is_err).count()
+        };
+        let call = ToolPart::dynamic("read", "c1", ToolState::called(json!({})));
+        recorder.delta(Delta::Text("One ".to_owned())).unwrap();
+        if refused(&mut recorder) < 2 {
+            continue;
+        }
+        assert!(recorder.is_answering(), "{name}");
+        recorder.delta(Delta::Part(Part::Tool(Box::new(call.clone())))).unwrap();
+        recorder.finish_answer(None).unwrap();
+        assert_eq!(refused(&mut recorder), 2);
+        recorder.tool_results(ToolResult::of(&call, Ok(json!("done")))).unwrap();
+        recorder.assistant("Two.").unwrap();
+        recorder.close().unwrap();
+        let session = machine.session();
+        let unanswered = session.issues().iter().map(|issue| issue.kind.name()).collect::<Vec<_>>();
+        assert_eq!(unanswered, Vec::<&str>::new(), "{name}");
+    }
+}
+
+#[test]
+fn a_session_goes_back_to_before_its_first_prompt() {
+    let machine = Machine::new(&Native, 0);
+    let mut recorder = machine.start().unwrap();
+    recorder.user("First.").unwrap();
+    recorder.assistant("One.").unwrap();
+    recorder.rewind_to_start(Some("wrong question".to_owned())).unwrap();
+    recorder.user("Second.").unwrap();
+    recorder.assistant("Two.").unwrap();
+    recorder.close().unwrap();
+    let session = machine.session();
+    let branch = session.branch(session.head().unwrap());
+    let kinds: Vec<Kind> = branch.records.iter().map(|record| record.kind()).collect();
+    assert_eq!(kinds, [Kind::Rewind, Kind::User, Kind::Assistant]);
+    assert!(
+        !format!("{:?}", branch.records.iter().map(|record| record.body().unwrap()).collect::<Vec<_>>())
+            .contains("First.")
+    );
+    assert_eq!((session.heads().len(), session.issues().len()), (2, 0));
+    let formats = ["claude-code", "codex", "qwen-code", "sage-el", "fluux", "ai-sdk"];
+    for name in formats {
+        let machine = Machine::new(dialect::named(name).unwrap(), 0);
+        let mut recorder = machine.start().unwrap();
+        recorder.user("First.").unwrap();
+        recorder.delta(Delta::Text("One".to_owned())).unwrap();
+        let refused = recorder.rewind_to_start(None);
+        assert!(matches!(refused, Err(Error::CannotStore { .. })), "{name}: {refused:?}");
+        assert!(recorder.is_answering(), "{name}");
+    }
+}
