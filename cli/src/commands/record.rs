@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::ValueEnum;
 use scrollback::dialect::{self, Dialect};
-use scrollback::model::{Title, Triggers};
-use scrollback::view::find::SessionName;
+use scrollback::model::{Error, Title, Triggers};
+use scrollback::view::find::{Places, SessionName};
 use scrollback::write::{Durability, Listed, NewSession, Options, Store};
 
 use crate::args::Global;
@@ -117,8 +117,29 @@ fn destination(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Dest
         }
         ctx.caution("new-session", "no session of this project to continue; a new one is created")?;
     }
-    store.check(NewSession { id: args.id.as_deref(), ..NewSession::of(&project) })?;
+    check_new(&store, args.id.as_deref(), &project, dialect, global, ctx)?;
     Ok(Destination { store, start: Start::New { id: args.id.clone(), project } })
+}
+
+/// Fails if a session cannot be created, or its id is taken: in the store, or where else the dialect keeps sessions.
+fn check_new(
+    store: &Store,
+    id: Option<&str>,
+    project: &Path,
+    dialect: &'static dyn Dialect,
+    global: &Global,
+    ctx: &Ctx,
+) -> Result<(), Failure> {
+    let places = Places { home: ctx.home.clone(), store: global.store.clone(), dialect: Some(dialect) };
+    let elsewhere = || id.and_then(|id| places.with_id(id, ctx.now).into_iter().next());
+    let checked = store.check(NewSession { id, ..NewSession::of(project) });
+    let checked = checked.and_then(|()| elsewhere().map_or(Ok(()), |known| Err(Error::Exists(known.path))));
+    checked.map_err(|error| match (&error, id) {
+        (Error::Exists(_), Some(id)) => {
+            Failure::from(error).hint(format!("use --resume {id} to continue it, or choose another id"))
+        }
+        _ => error.into(),
+    })
 }
 
 /// A named session, at its head or at a record.
@@ -157,7 +178,11 @@ fn current(
 ) -> Result<Destination, Failure> {
     let new = NewSession { with: with.as_deref(), ..NewSession::of(&project) };
     if store.current(&new)?.is_none() {
-        store.check(new)?;
+        match store.check(new) {
+            // Another program has begun it since.
+            Ok(()) | Err(Error::Exists(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
         if args.is_continued {
             ctx.caution("new-session", "no session to continue; a new one is created")?;
         }

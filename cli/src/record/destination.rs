@@ -89,9 +89,14 @@ impl Destination {
         let store = &self.store;
         match &self.start {
             Start::New { id, project } => {
-                let recorder =
-                    store.session(NewSession { id: id.as_deref(), ..NewSession::of(project) }, Policy::New)?;
-                Ok(Opened { recorder, is_new: true })
+                let new = NewSession { id: id.as_deref(), ..NewSession::of(project) };
+                match store.session(new, Policy::New) {
+                    // It was free when this program started: another one started at the same moment and was faster.
+                    Err(Error::Exists(_)) if id.is_some() => {
+                        Ok(Opened { recorder: store.session(new, Policy::NewOrSame)?, is_new: false })
+                    }
+                    recorder => Ok(Opened { recorder: recorder?, is_new: true }),
+                }
             }
             Start::Resume { session, record } => {
                 let recorder = store.resume_source(&session.source, record.as_deref())?;

@@ -53,6 +53,8 @@ pub(crate) struct Appender {
     inside: Option<Inside>,
     /// What to do when another file has taken the log's name.
     on_replaced: OnReplaced,
+    /// The length at which nobody had begun the session: at any other, the next lines are refused.
+    begins_at: Option<u64>,
     warnings: Vec<Warning>,
 }
 
@@ -102,6 +104,7 @@ impl Appender {
             name,
             inside: None,
             on_replaced: OnReplaced::Follow,
+            begins_at: None,
             warnings: Vec::new(),
         }
     }
@@ -109,6 +112,12 @@ impl Appender {
     /// Sets what to do when another file has taken the log's name.
     pub(crate) fn on_replaced(self, on_replaced: OnReplaced) -> Appender {
         Appender { on_replaced, ..self }
+    }
+
+    /// The next lines begin the session, if the file still has this length: else another program has begun it, and they fail
+    /// with [`Error::Ended`].
+    pub(crate) fn begin_at(&mut self, length: Option<u64>) {
+        self.begins_at = length;
     }
 
     /// Never follows the log out of this store.
@@ -141,7 +150,14 @@ impl Appender {
 
     /// Appends whole lines, all or none. Returns the offset of the first.
     pub(crate) fn append(&mut self, lines: &[u8]) -> Result<u64> {
-        self.locked(|appender, length| appender.write(length, lines))
+        self.locked(|appender, length| {
+            if appender.begins_at.is_some_and(|expected| expected != length) {
+                return Err(Error::Ended(appender.path.display().to_string()));
+            }
+            let offset = appender.write(length, lines)?;
+            appender.begins_at = None;
+            Ok(offset)
+        })
     }
 
     /// Makes everything appended so far survive a crash.

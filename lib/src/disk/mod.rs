@@ -25,12 +25,19 @@ pub(crate) mod sim;
 #[cfg(test)]
 mod tests;
 
+/// A path whose file is replaced this often while we open it is not opened.
+const FILES_FOLLOWED: usize = 100;
+
 /// A disk: the real one, or a simulated one.
 pub(crate) trait Disk: Send + Sync {
     /// Opens an existing regular file for reading and appending; not a link, a folder or a device.
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenLog>>;
     /// Creates a file. Fails if it exists.
     fn create(&self, path: &Path) -> io::Result<Box<dyn OpenLog>>;
+    /// Opens a folder to lock it; `None` if folders have no locks.
+    fn open_folder(&self, _path: &Path) -> io::Result<Option<Box<dyn OpenLog>>> {
+        Ok(None)
+    }
     /// Creates a folder, not its parents. An existing one is fine.
     fn make_folder(&self, path: &Path) -> io::Result<()>;
     /// Whether the path exists.
@@ -130,16 +137,21 @@ pub(crate) struct Real;
 
 impl Disk for Real {
     fn open(&self, path: &Path) -> io::Result<Box<dyn OpenLog>> {
-        // Checked first: opening a pipe would wait for its other end.
-        if !fs::symlink_metadata(path)?.is_file() {
-            return Err(not_a_file());
+        for _ in 0..FILES_FOLLOWED {
+            // Checked first: opening a pipe would wait for its other end.
+            if !fs::symlink_metadata(path)?.is_file() {
+                return Err(not_a_file());
+            }
+            let file = without_waiting(OpenOptions::new().read(true).append(true), Links::Refuse).open(path)?;
+            let log = RealLog::new(file)?;
+            match log.is_at(path)? {
+                PathTarget::ThisFile { .. } => return Ok(Box::new(log)),
+                // Another program moved it away since.
+                PathTarget::Nothing => return Err(io::ErrorKind::NotFound.into()),
+                PathTarget::AnotherFile => {}
+            }
         }
-        let file = without_waiting(OpenOptions::new().read(true).append(true), Links::Refuse).open(path)?;
-        let log = RealLog::new(file)?;
-        match log.is_at(path)? {
-            PathTarget::ThisFile { .. } => Ok(Box::new(log)),
-            PathTarget::AnotherFile | PathTarget::Nothing => Err(not_a_file()),
-        }
+        Err(not_a_file())
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn OpenLog>> {
@@ -151,6 +163,11 @@ impl Disk for Real {
         #[cfg(unix)]
         file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
         Ok(Box::new(RealLog::new(file)?))
+    }
+
+    #[cfg(unix)]
+    fn open_folder(&self, path: &Path) -> io::Result<Option<Box<dyn OpenLog>>> {
+        Ok(Some(Box::new(RealLog::new(File::open(path)?)?)))
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {

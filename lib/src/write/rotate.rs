@@ -202,7 +202,7 @@ impl Store {
     }
 
     /// Locks the file that the path names now; `None` if there is none.
-    fn lock_current(&self, path: &Path) -> Result<Option<(Box<dyn OpenLog>, Locked)>> {
+    pub(super) fn lock_current(&self, path: &Path) -> Result<Option<(Box<dyn OpenLog>, Locked)>> {
         for _ in 0..FILES_FOLLOWED {
             let log = match self.disk.open(path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),

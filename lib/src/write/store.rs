@@ -8,7 +8,7 @@ mod place;
 pub use find::Listed;
 
 pub(crate) use find::link_named;
-pub(crate) use place::check_name;
+pub(crate) use place::{ANY_ID, check_name};
 
 use std::fs;
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::dialect::writer::{Beginning, Line, Shape, Writer};
 use crate::dialect::{Dialect, Native};
-use crate::disk::append::{Appender, Warning};
+use crate::disk::append::{Appender, Warning, lock_log, make_folders};
 use crate::disk::in_use::is_in_use;
 use crate::disk::inside::Inside;
 use crate::disk::live::LiveLock;
@@ -73,6 +73,8 @@ pub struct Store {
 pub enum Policy {
     /// A new one; an id that is taken is refused.
     New,
+    /// A new one; if its id is taken by a session of the same project, that one. For programs that start at the same moment.
+    NewOrSame,
     /// The newest one, or [`Error::NoSession`].
     Latest,
     /// The newest one, or a new one if there is none.
@@ -178,7 +180,11 @@ impl Store {
     pub fn session<'a>(&self, new: impl Into<NewSession<'a>>, policy: Policy) -> Result<Recorder> {
         let new = new.into();
         match policy {
-            Policy::New => self.begin(new),
+            Policy::New => self.begin_as_named(new),
+            Policy::NewOrSame => match (self.begin_as_named(new), new.id) {
+                (Err(Error::Exists(path)), Some(id)) => self.join(id, new.project, path),
+                (begun, _) => begun,
+            },
             Policy::Latest => match self.latest(|known, wanted| known.is_some_and(|known| known == wanted), &new)? {
                 (Some(recorder), _) => Ok(recorder),
                 // If no session was found, an unreadable one may be the reason.
@@ -203,6 +209,38 @@ impl Store {
                 self.current_or_new(new, 0)
             }
         }
+    }
+
+    /// Creates a session. An id that was chosen may be taken anywhere in the store, under a name that contains another time or
+    /// project: one program at a time looks for it and creates the file.
+    fn begin_as_named(&self, new: NewSession<'_>) -> Result<Recorder> {
+        let Some(id) = new.id else { return self.begin(new) };
+        self.in_project(&new).as_ref().unwrap_or(self).prepare(&new)?;
+        make_folders(&*self.disk, &self.root.join(id))?;
+        let folder = match self.disk.open_folder(&self.root) {
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => None,
+            folder => folder.at(&self.root)?,
+        };
+        if let Some(folder) = &folder {
+            // Where there are no locks, two programs can still be too fast for each other.
+            lock_log(&*self.disk, &**folder, &self.root)?;
+        }
+        // The lock ends with the handle.
+        self.check_id_is_free(id).and_then(|()| self.begin(new))
+    }
+
+    /// Continues in the session that another program has just begun with this id.
+    fn join(&self, id: &str, project: &Path, taken: PathBuf) -> Result<Recorder> {
+        let source = self.source(id)?;
+        let is_elsewhere = |cwd: &str| project::of(Path::new(cwd)) != project::of(project);
+        if self.read(&source)?.cwd().is_some_and(is_elsewhere) {
+            return Err(Error::Exists(taken));
+        }
+        self.resume_source(&source, None)
+    }
+
+    fn check_id_is_free(&self, id: &str) -> Result<()> {
+        self.with_id(id).0.into_iter().next().map_or(Ok(()), |known| Err(Error::Exists(known.path)))
     }
 
     /// Creates a session, all or nothing. One that exists is refused.
@@ -230,15 +268,18 @@ impl Store {
             // Another program was faster.
             Error::Io { source, path: file } if source.kind() == ErrorKind::AlreadyExists => Error::Exists(file),
             error => {
-                let written = regular_file::read(&path, header.len() as u64, Links::Refuse);
-                if written.is_ok_and(|written| header.starts_with(&written)) {
-                    drop(self.clear_away(&path, place.sidecar.as_deref()));
-                }
+                let is_header = || {
+                    let written = regular_file::read(&path, header.len() as u64, Links::Refuse);
+                    written.is_ok_and(|written| header.starts_with(&written))
+                };
+                drop(self.clear_away(&path, place.sidecar.as_deref(), is_header));
                 error
             }
         })?;
         let inside = Inside::store_of(&Source::file(self.dialect, &path));
-        let mut log = Log::new(place, appender.inside(inside), cursor, sidecar).guarded_by(guard.lock);
+        let mut appender = appender.inside(inside);
+        appender.begin_at(place.may_change_session().then_some(header.len() as u64));
+        let mut log = Log::new(place, appender, cursor, sidecar).guarded_by(guard.lock);
         guard.warning.into_iter().for_each(|warning| log.warning(warning));
         log.write_sidecar();
         Ok(Recorder::new(log, self.options.clone()))
@@ -254,7 +295,8 @@ impl Store {
 
     /// Checks that a session can be created; writes nothing.
     pub fn check(&self, new: NewSession<'_>) -> Result<()> {
-        self.in_project(&new).as_ref().unwrap_or(self).prepare(&new).map(|_| ())
+        self.in_project(&new).as_ref().unwrap_or(self).prepare(&new)?;
+        new.id.map_or(Ok(()), |id| self.check_id_is_free(id))
     }
 
     /// Deletes a session that was created and has no records. One with records stays, and its recorder is returned.
@@ -262,19 +304,23 @@ impl Store {
         let (Some(path), Some(session)) = (recorder.path().map(Path::to_path_buf), recorder.session().cloned()) else {
             return Ok(Some(recorder));
         };
-        let read = self.read(&Source::file(self.dialect, &path))?;
-        if read.records().any(|record| record.kind() != Kind::Header) {
-            return Ok(Some(recorder));
-        }
-        drop(recorder);
-        self.clear_away(&path, self.place(session, &path).sidecar.as_deref())?;
-        Ok(None)
+        let read = || self.read(&Source::file(self.dialect, &path));
+        let is_empty = || read().is_ok_and(|session| session.records().all(|record| record.kind() == Kind::Header));
+        let is_gone = self.clear_away(&path, self.place(session, &path).sidecar.as_deref(), is_empty)?;
+        Ok((!is_gone).then_some(recorder))
     }
 
-    /// Deletes a log without records, and its folder if that is empty then.
-    fn clear_away(&self, path: &Path, sidecar: Option<&Path>) -> Result<()> {
-        delete(&*self.disk, path)?;
-        let Some(folder) = path.parent() else { return Ok(()) };
+    /// Deletes a log that still has no records, and its folder if that is empty then. Returns whether the log is gone.
+    fn clear_away(&self, path: &Path, sidecar: Option<&Path>, is_empty: impl Fn() -> bool) -> Result<bool> {
+        // Another program may have begun to write: what it writes later goes to a new file.
+        if let Some((log, _)) = self.lock_current(path)? {
+            let deleted = if is_empty() { delete(&*self.disk, path).map(|()| true) } else { Ok(false) };
+            drop(log.unlock());
+            if !deleted? {
+                return Ok(false);
+            }
+        }
+        let Some(folder) = path.parent() else { return Ok(true) };
         let mut rest = fs::read_dir(folder).at(folder)?.flatten().map(|entry| entry.path());
         let only = (rest.next(), rest.next());
         if let ((Some(left), None), Some(sidecar)) = (only, sidecar)
@@ -284,7 +330,7 @@ impl Store {
         }
         // A folder that is not empty stays.
         drop(self.disk.remove_folder(folder));
-        Ok(())
+        Ok(true)
     }
 
     /// The store with the project as working directory: readers derive a session's project from its working directory.
@@ -349,6 +395,8 @@ impl Store {
     pub(crate) fn resume_in(&self, project: &Path, source: &Source, record: Option<&str>) -> Result<Recorder> {
         self.check_source(source)?;
         let guard = self.guard(&source.path)?;
+        // Before it is read: whoever writes in between is noticed by the length.
+        let length = if self.writing.ended_path.is_some() { self.length(&source.path)? } else { 0 };
         let session = self.read(source)?;
         let head = match record {
             Some(name) => Some(self.record_to_continue(&session, name)?),
@@ -365,7 +413,9 @@ impl Store {
         let cursor = Cursor::at(&session, head, &place, &project)?;
         let sidecar = place.sidecar.as_deref().and_then(sidecar::content);
         let in_use = is_in_use(path, session.updated(), sidecar.as_ref(), (self.host.now)());
-        let appender = Appender::open(self.disk.clone(), path, header)?.inside(Inside::store_of(source));
+        let mut appender = Appender::open(self.disk.clone(), path, header)?.inside(Inside::store_of(source));
+        let is_begun = session.head().is_some();
+        appender.begin_at((!is_begun && place.may_change_session()).then_some(length));
         let mut log = Log::new(place, appender, cursor, sidecar).guarded_by(guard.lock);
         guard.warning.into_iter().for_each(|warning| log.warning(warning));
         if in_use {
@@ -383,6 +433,10 @@ impl Store {
             Err(error @ Error::Busy(_)) => Err(error),
             Ok(None) | Err(_) => Ok(Guard { lock: None, warning: Some(Warning::Unguarded) }),
         }
+    }
+
+    fn length(&self, path: &Path) -> Result<u64> {
+        self.disk.open(path).and_then(|log| log.len()).at(path)
     }
 
     /// Adds a title to a session.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use rayon::prelude::*;
 
+use super::by_id;
 use crate::dialect::layout::Layout;
 use crate::dialect::{self, Dialect};
 use crate::model::error::{Error, Result};
@@ -45,6 +46,12 @@ impl Places {
             return each(self.dialect.map_or_else(of_file, Ok).and_then(|dialect| Source::in_file(dialect, file)));
         }
         Source::walk_all(&self.layouts())
+    }
+
+    /// The sessions with exactly this id.
+    pub fn with_id(&self, session: &str, now: Timestamp) -> Vec<Source> {
+        let sources = self.sources().into_iter().filter_map(Result::ok).collect();
+        by_id::with_id(sources, session, now, &mut Vec::new())
     }
 
     /// The folders that hold sessions, whether they exist or not.

@@ -24,13 +24,16 @@ use crate::redact::Redactor;
 use crate::session::read::open::ReadOptions;
 use crate::session::read::parser::VALUE_LIMIT_BYTES;
 use crate::session::read::source::Source;
-use crate::write::store::link_named;
+use crate::write::store::{ANY_ID, link_named};
 
 /// Records since the last good `sync` are kept in memory; at this size, a `sync` is forced.
 const UNSYNCED_LIMIT_BYTES: usize = 8 * 1024 * 1024;
 
 /// The lines of a call are built in a reused buffer; one that grew larger than this is freed.
 const BUFFER_LIMIT_BYTES: usize = 64 * 1024;
+
+/// A file whose session ends this often while we write to it cannot be written to.
+const SESSIONS_FOLLOWED: usize = 100;
 
 /// Where a log is, and how it is written.
 pub(crate) struct Place {
@@ -43,6 +46,14 @@ pub(crate) struct Place {
     pub(crate) forked_from: Option<(SessionId, RecordId)>,
     pub(crate) mode: Mode,
     pub(crate) redactor: Option<Arc<Redactor>>,
+}
+
+impl Place {
+    /// Whether the lines state which session they are of, and another program can begin the next one in the same file.
+    pub(crate) fn may_change_session(&self) -> bool {
+        let states_ids = (self.writing.states_session_id)(&SessionId(ANY_ID.to_owned()));
+        self.mode == Mode::Live && self.writing.ended_path.is_some() && states_ids
+    }
 }
 
 /// Whether what is recorded happens now.
@@ -115,9 +126,7 @@ impl Log {
             Mode::Replay => cursor.tally.git_branch.clone(),
         };
         let context = surroundings(&place.host, git_branch);
-        let (writing, is_live) = (place.writing, place.mode == Mode::Live);
-        let tells = writing.ended_path.is_some() && (writing.states_session_id)(&place.session);
-        let on_replaced = if is_live && tells { OnReplaced::Fail } else { OnReplaced::Follow };
+        let on_replaced = if place.may_change_session() { OnReplaced::Fail } else { OnReplaced::Follow };
         let appender = appender.on_replaced(on_replaced);
         Log {
             place,
@@ -167,25 +176,31 @@ impl Log {
     /// Writes pieces that belong together with one append, all or nothing, and moves the head behind them. If the session was
     /// ended meanwhile, they start the next one. A `sync` that fails afterwards is no error here: see [`Log::is_in_doubt`].
     pub(crate) fn write(&mut self, pieces: Vec<Piece>, durability: Durability) -> Result<Saved> {
-        let ends = self.place.writing.ended_path.is_some() && self.place.mode == Mode::Live;
-        let again = if ends { pieces.clone() } else { Vec::new() };
-        match self.write_here(pieces, durability) {
-            Err(Error::Ended(_)) => {
-                self.continue_in_successor()?;
-                self.write_here(again, durability)
-            }
-            saved => saved,
+        if !self.place.may_change_session() {
+            return self.write_here(pieces, durability);
         }
+        for _ in 0..SESSIONS_FOLLOWED {
+            match self.write_here(pieces.clone(), durability) {
+                Err(Error::Ended(_)) => self.continue_in_successor()?,
+                saved => return saved,
+            }
+        }
+        Err(Error::Busy(self.path().to_path_buf()))
     }
 
-    /// Continues in the session whose file has the log's name now.
+    /// Continues in the session whose file has the log's name now. If nobody has begun it, the next lines do.
     fn continue_in_successor(&mut self) -> Result<()> {
         let source = Source::file(self.place.dialect, self.path());
-        let session = self.place.disk.read_session(&source, &ReadOptions::plain((self.place.host.now)()))?;
-        self.place.session = match session.head() {
-            Some(_) => session.id(),
-            None => SessionId((self.place.host.new_id)()),
+        // Before it is read: whoever writes in between is noticed by the length.
+        let length = self.appender.len()?;
+        let session = match self.place.disk.read_session(&source, &ReadOptions::plain((self.place.host.now)())) {
+            // It has ended too; the next write starts the file again.
+            Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(()),
+            session => session?,
         };
+        let is_begun = session.head().is_some();
+        self.place.session = if is_begun { session.id() } else { SessionId((self.place.host.new_id)()) };
+        self.appender.begin_at((!is_begun).then_some(length));
         // Whoever ended the old session has synced it.
         self.forget_unsynced();
         self.cursor = Cursor::at(&session, session.head(), &self.place, Path::new(&self.cursor.tally.project))?;

@@ -18,7 +18,7 @@ use crate::session::read::source::Source;
 const NAME_LIMIT_BYTES: usize = 128;
 
 /// An id that every format accepts: if this one has no path either, the id is not the reason.
-const ANY_ID: &str = "00000000-0000-4000-8000-000000000000";
+pub(crate) const ANY_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 impl Store {
     /// The path of a new session, which is always inside the store.
