@@ -127,6 +127,12 @@ pub(crate) fn text_or_json(raw: &RawValue) -> String {
     to_text(&value(raw))
 }
 
+/// Whether an object has a field that is not null.
+pub(crate) fn has_field(object: &str, key: &str) -> bool {
+    let fields = serde_json::from_str::<RawObject<'_>>(object).unwrap_or_default();
+    fields.raw(key).is_some()
+}
+
 /// How a type reads each shape of JSON value; the shapes that it does not define read as absent.
 trait Shape<'de>: Default {
     fn text(_: Cow<'de, str>) -> Self {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::support::{messages, parts};
+use crate::support::{messages, parts, reading};
 use scrollback::dialect::QwenCode;
 use scrollback::model::{Body, Home, Role, TitleSource, Usage};
 use scrollback::session::{Session, Source};
@@ -72,6 +72,30 @@ fn usage_counts_once_a_request() {
     let mut both = copy.requests();
     both.extend(fork.requests());
     assert_eq!(both.len(), 2, "a copy repeats the names of its requests");
+}
+
+#[test]
+fn a_model_that_joining_drops_is_not_a_model_of_the_session() {
+    let line = |id: &str, model: &str, tokens: u64| {
+        format!(
+            r#"{{"type":"assistant","uuid":"{id}","parentUuid":null,"sessionId":"s","cwd":"/x","timestamp":"2026-10-01T09:00:00Z","model":"{model}","message":{{"role":"model","parts":[{{"text":"{model}"}}]}},"usageMetadata":{{"promptTokenCount":{tokens}}}}}"#
+        )
+    };
+    let models = |lines: &[String]| {
+        let session = Session::from_bytes(&QwenCode, lines.join("\n").into_bytes(), &reading());
+        let shown = serde_json::to_value(messages(&session)).unwrap();
+        let shown: Vec<String> =
+            shown.as_array().unwrap().iter().map(|message| message["metadata"]["model"].to_string()).collect();
+        let by_model: Vec<String> =
+            session.requests().values().filter_map(|request| request.model.map(str::to_owned)).collect();
+        (session.models().join(" "), shown.join(" "), by_model.join(" "))
+    };
+    let (of_session, shown, by_model) = models(&[line("a", "m1", 1), line("a", "m2", 2)]);
+    assert_eq!((of_session.as_str(), shown.as_str(), by_model.as_str()), ("m1", "\"m1\"", "m1"));
+    let (of_session, _, _) = models(&[line("a", "", 1), line("a", "m2", 2)]);
+    assert_eq!(of_session, "m2");
+    let (of_session, _, _) = models(&[line("a", "m1", 1), line("a", "m2", 2), line("b", "m2", 2)]);
+    assert_eq!(of_session, "m1 m2");
 }
 
 #[test]

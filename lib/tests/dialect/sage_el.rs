@@ -161,6 +161,20 @@ fn a_token_count_is_usage_and_an_estimate_is_not() {
 }
 
 #[test]
+fn an_estimate_of_tokens_is_shown_and_kept() {
+    let line = |tokens: &str| {
+        let line = format!(r#"{{"role":"assistant","content":"12345678","uuid":"a","tokens":{tokens}}}"#);
+        let session = Session::from_bytes(sage(), line.into_bytes(), &reading());
+        let message = serde_json::to_value(&crate::support::messages(&session)[0]).unwrap();
+        message["metadata"]["tokens"].clone()
+    };
+    assert_eq!(line(r#"{"estimated":150}"#), serde_json::json!({"estimated": 150}));
+    assert_eq!(line(r#"{"estimated":2,"exact":3}"#), serde_json::json!({"estimated": 2, "exact": 3}));
+    // A quarter of the characters says no more than the text.
+    assert_eq!(line(r#"{"estimated":2}"#), serde_json::Value::Null);
+}
+
+#[test]
 fn tokens_in_other_words_are_tokens_and_none_are_none() {
     let usage = |usage: &str| {
         let line = format!(r#"{{"role":"assistant","content":"x","uuid":"a","usage":{usage}}}"#);

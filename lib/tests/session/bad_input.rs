@@ -7,11 +7,76 @@ use std::path::{Path, PathBuf};
 use crate::support::reading;
 use scrollback::dialect::{self, Dialect};
 use scrollback::model::{Home, Issue, Severity};
-use scrollback::session::{Session, Source};
+use scrollback::session::{ReadOptions, Session, Source};
 use scrollback::view::Page;
 use scrollback::view::find::Places;
 use scrollback::view::listing::{self, Depth};
 use serde_json::json;
+
+#[test]
+fn a_message_without_a_message_is_reported() {
+    let native = |more: &str| format!(r#"{{"type":"user","uuid":"a","parentUuid":null,"format":1{more}}}"#);
+    let claude = |kind: &str, more: &str| {
+        format!(
+            r#"{{"type":"{kind}","uuid":"a","parentUuid":null,"sessionId":"s","timestamp":"2026-10-02T09:00:00Z"{more}}}"#
+        )
+    };
+    let qwen = |kind: &str, more: &str| claude(kind, &format!(r#","cwd":"/x"{more}"#));
+    let codex = |more: &str| {
+        format!(
+            r#"{{"timestamp":"2026-10-02T09:00:00Z","type":"response_item","payload":{{"type":"message","role":"user"{more}}}}}"#
+        )
+    };
+    for (dialect, line, is_reported) in [
+        ("native", native(""), true),
+        ("native", native("").replace("user", "assistant"), true),
+        ("native", native(r#","message":null"#), true),
+        ("native", native(r#","message":{"role":"user","content":""}"#), false),
+        ("native", native(r#","reaction":{"emoji":"x"}"#), false),
+        ("claude-code", claude("user", ""), true),
+        ("claude-code", claude("assistant", ""), true),
+        ("claude-code", claude("assistant", r#","message":null"#), true),
+        ("claude-code", claude("user", r#","message":{"role":"user","content":"x"}"#), false),
+        ("claude-code", claude("user", r#","message":"x""#), false),
+        ("qwen-code", qwen("user", ""), true),
+        ("qwen-code", qwen("assistant", ""), true),
+        ("qwen-code", qwen("user", r#","message":{"role":"user","parts":[]}"#), false),
+        ("codex", codex(""), true),
+        ("codex", codex(r#","content":[]"#), false),
+        ("sage-el", r#"{"role":"user","uuid":"a"}"#.to_owned(), true),
+        ("fluux", r#"{"type":"message","role":"user"}"#.to_owned(), true),
+        ("ai-sdk", r#"{"id":"a","role":"user"}"#.to_owned(), true),
+    ] {
+        let dialect = dialect::named(dialect).unwrap();
+        let session = Session::from_bytes(dialect, line.clone().into_bytes(), &reading());
+        let kinds: Vec<&str> = session.issues().iter().map(|issue| issue.kind.name()).collect();
+        let reported = kinds.iter().any(|kind| matches!(*kind, "missing-field" | "invalid-message"));
+        assert_eq!(reported, is_reported, "{}: {line} {kinds:?}", dialect.name());
+    }
+}
+
+#[test]
+fn usage_as_a_field_of_the_line_counts() {
+    let usage = r#""usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":7}"#;
+    let head = r#""uuid":"a","parentUuid":null,"sessionId":"s","timestamp":"2026-10-02T09:00:00Z""#;
+    let message = |usage: &str| format!(r#""message":{{"role":"assistant","model":"m","content":"x"{usage}}}"#);
+    let (plain, inside) = (message(""), message(&format!(",{usage}")));
+    for (dialect, line) in [
+        ("claude-code", format!(r#"{{"type":"assistant",{head},{plain},{usage}}}"#)),
+        ("claude-code", format!(r#"{{"type":"assistant",{head},{inside}}}"#)),
+        // In both places it is the same request.
+        ("claude-code", format!(r#"{{"type":"assistant",{head},{inside},{usage}}}"#)),
+        ("native", format!(r#"{{"type":"assistant",{head},{plain},{usage}}}"#)),
+        ("native", format!(r#"{{"type":"assistant",{head},{inside}}}"#)),
+        ("sage-el", format!(r#"{{"role":"assistant","content":"x","timestamp":"2026-10-02T09:00:00Z",{usage}}}"#)),
+    ] {
+        let session = Session::from_bytes(dialect::named(dialect).unwrap(), line.clone().into_bytes(), &reading());
+        let counted = session.usage().map(|usage| (usage.input, usage.output, usage.cache_read));
+        assert_eq!(counted, Some((Some(10), Some(5), Some(7))), "{dialect}: {line}");
+        let shown = serde_json::to_value(&crate::support::messages(&session)[0]).unwrap();
+        assert_eq!(shown["metadata"]["usage"]["output"], 5, "{dialect}: {shown}");
+    }
+}
 
 /// Each dialect, where its files lie in a home, and the name of one.
 const AGENTS: [(&str, &str, &str); 2] = [
@@ -155,7 +220,9 @@ fn real_sessions_are_reported_for_their_damage_and_for_nothing_else() {
         for log in logs_below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle").join(agent)) {
             let case = log.ancestors().find(|folder| folder.join("expected.json").is_file()).unwrap();
             let case = format!("{agent}/{}", case.file_name().unwrap().to_string_lossy());
-            let session = Session::open(&Source::file(dialect::named(name).unwrap(), &log), &reading()).unwrap();
+            // The files are of later days than the noon that the other tests have.
+            let reading = ReadOptions { now: "2026-11-17T12:00:00Z".parse().unwrap(), ..reading() };
+            let session = Session::open(&Source::file(dialect::named(name).unwrap(), &log), &reading).unwrap();
             let (errors, notes): (Vec<&Issue>, Vec<&Issue>) =
                 session.issues().iter().partition(|issue| issue.severity == Severity::Error);
             let names = |issues: Vec<&Issue>| issues.iter().map(|issue| issue.kind.name()).collect::<Vec<_>>();

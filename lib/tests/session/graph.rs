@@ -101,16 +101,29 @@ fn the_last_link_of_the_file_is_the_head_whatever_its_time() {
 }
 
 #[test]
-fn a_file_in_reverse_order_ends_in_its_root() {
+fn a_file_in_reverse_order_ends_where_its_conversation_does() {
     insta::assert_snapshot!(check("
         b < a      user:      Thanks
         a < q      assistant: Hello
         q          user:      Hello
     "), @"
-    q user: Hello  <- main
+    q user: Hello
       a assistant: Hello
-        b user: Thanks  <- branch
-    branch q (interrupted-prompt)
+        b user: Thanks  <- main
+    branch q a b (interrupted-prompt)
+    ");
+    // Of two ends below the last line, the newer one.
+    insta::assert_snapshot!(check("
+        c < a      user:      Written first
+        b < a      user:      Written second
+        a < q      assistant: Hello
+        q          user:      Hello
+    "), @"
+    q user: Hello
+      a assistant: Hello
+        c user: Written first  <- branch
+        b user: Written second  <- main
+    branch q a b (interrupted-prompt)
     ");
 }
 
@@ -269,9 +282,9 @@ fn an_orphan_is_never_bridged_to_its_own_child() {
         p < gone   user:      Its parent
     "), @"
     gap gone
-      p user: Its parent  <- main
-        c assistant: Came first  <- branch
-    branch p (degraded)
+      p user: Its parent
+        c assistant: Came first  <- main
+    branch p c (degraded)
     issue 2: orphan
     ");
 }

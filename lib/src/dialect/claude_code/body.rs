@@ -44,7 +44,7 @@ fn content(fields: &RawObject<'_>, line: &Line<'_>) -> Content {
     let error = fields.raw("error");
     let mut content = Content {
         model: message.and_then(|message| message.model.clone().owned()).filter(|model| model != NO_MODEL),
-        usage: message.and_then(|message| message.usage()).filter(|_| line.is_answer()),
+        usage: message.and_then(|message| message.usage(&line.usage)).filter(|_| line.is_answer()),
         context: Context {
             cwd: line.cwd.clone().owned(),
             git_branch: line.git_branch.clone().owned(),

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::{NO_MODEL, part};
 use crate::dialect::{Event, Key, Link, SessionFacts};
-use crate::model::lenient::{Amount, Count, Flag, List, Moment, Object, RawObject, Text};
+use crate::model::lenient::{self, Amount, Count, Flag, List, Moment, Object, RawObject, Text};
 use crate::model::record::{Cost, Kind, TitleSource, Usage};
 
 /// A line; the fields that only a body needs are skipped.
@@ -39,6 +39,8 @@ pub(super) struct Line<'a> {
     pub(super) attachment: Object<Attachment<'a>>,
     // In notices.
     pub(super) content: Text<'a>,
+    // In answers, as documented; the agent itself puts it into the message.
+    pub(super) usage: Object<Tokens<'a>>,
     // In answers of old versions.
     #[serde(rename = "costUSD")]
     pub(super) cost_usd: Amount,
@@ -58,7 +60,11 @@ impl<'a> Line<'a> {
         // A compaction starts a tree of its own and names the record that it follows.
         let parent = self.parent_uuid.clone().some().or_else(|| self.logical_parent_uuid.clone().some());
         let (id, at, is_sidechain) = (self.uuid.clone().some(), self.timestamp.clone(), self.is_sidechain.0);
-        class.emit(Link { id, at, is_sidechain, ..Link::new(text, class.kind) }, parent, emit);
+        let is_whole = class.emit(Link { id, at, is_sidechain, ..Link::new(text, class.kind) }, parent, emit);
+        let is_dialogue = matches!(self.name.0.as_deref(), Some("user" | "assistant"));
+        if is_whole && is_dialogue && self.message.0.is_none() && !lenient::has_field(text, "message") {
+            emit(Event::MissingField("message"));
+        }
         if self.is_state_only() {
             emit(Event::StateOnly);
         }
@@ -102,7 +108,7 @@ impl<'a> Line<'a> {
         }
         let mut model = None;
         if let Some(message) = self.message.0.filter(|_| kind.is_dialogue()) {
-            let usage = message.usage().filter(|_| kind == Kind::Assistant);
+            let usage = message.usage(&self.usage).filter(|_| kind == Kind::Assistant);
             model = message.model.some().filter(|model| model != NO_MODEL);
             let id = message.id.some().filter(|_| kind == Kind::Assistant);
             if let Some(usage) = usage {
@@ -146,9 +152,10 @@ impl<'a> Line<'a> {
 }
 
 impl Message<'_> {
-    /// The usage of the request; the agent's own messages have none.
-    pub(super) fn usage(&self) -> Option<Usage> {
-        let tokens = self.usage.0.as_ref().filter(|_| self.model.0.as_deref() != Some(NO_MODEL))?;
+    /// The usage of the request, in the message or in its line; the agent's own messages have none.
+    pub(super) fn usage(&self, of_line: &Object<Tokens<'_>>) -> Option<Usage> {
+        let tokens = self.usage.0.as_ref().or(of_line.0.as_ref());
+        let tokens = tokens.filter(|_| self.model.0.as_deref() != Some(NO_MODEL))?;
         Some(Usage {
             input: tokens.input_tokens.0,
             output: tokens.output_tokens.0,

@@ -131,6 +131,9 @@ impl<'a> Record<'a> {
             Item::Snapshot => Kind::Snapshot,
         };
         self.emit_record(kind, item == Item::Snapshot, emit);
+        if name.as_deref() == Some("message") && self.payload.content.is_none() {
+            emit(Event::MissingField("payload.content"));
+        }
         if kind == Kind::Assistant {
             emit(Event::AnswerItem);
         }

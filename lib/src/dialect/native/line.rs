@@ -76,7 +76,9 @@ impl<'a> Line<'a> {
             is_numbered: self.fragment.0.is_some(),
             ..Link::new(text, class.kind)
         };
-        class.emit(link, self.parent_uuid.clone().some(), emit);
+        if class.emit(link, self.parent_uuid.clone().some(), emit) && self.lacks_message(text) {
+            emit(Event::MissingField("message"));
+        }
         if class.kind == Kind::User && self.only_reacts() {
             emit(Event::Reaction);
         }
@@ -114,7 +116,8 @@ impl<'a> Line<'a> {
     }
 
     pub(super) fn usage(&self) -> Option<Usage> {
-        let tokens = self.usage.0.as_ref()?;
+        let of_message = || self.message().and_then(|message| message.usage.0.as_ref());
+        let tokens = self.usage.0.as_ref().or_else(of_message)?;
         Some(Usage {
             input: tokens.input_tokens.0,
             output: tokens.output_tokens.0,
@@ -127,6 +130,17 @@ impl<'a> Line<'a> {
     /// The message, if it is an object.
     pub(super) fn message(&self) -> Option<&Message<'a>> {
         if let ObjectOrText::Object(message) = &self.message { Some(message) } else { None }
+    }
+
+    /// Whether it is a message with nothing in it. A further line of an answer may have only its tokens.
+    fn lacks_message(&self, text: &str) -> bool {
+        let is_dialogue = matches!(self.type_name.0.as_deref(), Some("user" | "assistant"));
+        let has_more = [self.content, self.attachments, self.reaction].iter().flatten().next().is_some()
+            || !self.tool_results.0.is_empty()
+            || self.fragment.0.is_some()
+            || self.usage.0.is_some();
+        let is_absent = matches!(self.message, ObjectOrText::Absent) && !lenient::has_field(text, "message");
+        is_dialogue && !has_more && is_absent
     }
 
     /// Whether it is only a reaction.
@@ -196,15 +210,22 @@ pub(super) struct Message<'a> {
     pub(super) model: Text<'a>,
     pub(super) tool_calls: List<RawObject<'a>>,
     pub(super) tool_results: List<RawObject<'a>>,
+    /// Where other agents have it.
+    pub(super) usage: Object<Tokens>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Tokens {
+    #[serde(alias = "input_tokens")]
     pub(super) input_tokens: Count,
+    #[serde(alias = "output_tokens")]
     pub(super) output_tokens: Count,
+    #[serde(alias = "cache_read_input_tokens")]
     pub(super) cache_read_tokens: Count,
+    #[serde(alias = "cache_creation_input_tokens")]
     pub(super) cache_write_tokens: Count,
+    #[serde(alias = "reasoning_tokens")]
     pub(super) reasoning_tokens: Count,
     pub(super) cost_estimate: Amount,
 }

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::dialect::{Event, Key, Link, SessionFacts};
-use crate::model::lenient::{Count, Flag, List, Moment, Object, ObjectOrText, RawObject, Text};
+use crate::model::lenient::{self, Count, Flag, List, Moment, Object, ObjectOrText, RawObject, Text};
 use crate::model::record::{Kind, TitleSource, Usage};
 
 /// A record; the fields that only a body needs are skipped.
@@ -47,8 +47,13 @@ impl<'a> Line<'a> {
         let id = self.uuid.clone().some();
         let (at, is_sidechain) = (self.timestamp.clone(), self.is_sidechain.0);
         let link = Link { id: id.clone(), at, is_sidechain, ..Link::new(text, class.kind) };
-        if class.emit(link, self.parent(), emit) && self.has_odd_parent() {
-            emit(Event::MissingField("readable parentUuid"));
+        if class.emit(link, self.parent(), emit) {
+            if self.has_odd_parent() {
+                emit(Event::MissingField("readable parentUuid"));
+            }
+            if self.lacks_message(text) {
+                emit(Event::MissingField("message"));
+            }
         }
         if let Some(usage) = self.usage().filter(|_| class.kind == Kind::Assistant) {
             // A fork copies answers with their ids: by the id, the request is counted once.
@@ -91,6 +96,14 @@ impl<'a> Line<'a> {
 
     fn parent(&self) -> Option<Cow<'a, str>> {
         serde_json::from_str::<Text<'a>>(self.parent_uuid?.get()).ok()?.some()
+    }
+
+    /// Whether it is a message with nothing in it. A notice has its text elsewhere, and a piece may have only tokens.
+    fn lacks_message(&self, text: &str) -> bool {
+        let is_dialogue = matches!(self.name.0.as_deref(), Some("user" | "assistant"));
+        let has_more = self.system_payload.0.is_some() || self.thoughts.is_some() || self.usage().is_some();
+        let is_absent = matches!(self.message, ObjectOrText::Absent) && !lenient::has_field(text, "message");
+        is_dialogue && !has_more && is_absent
     }
 
     /// Whether its parent is neither an id nor null.

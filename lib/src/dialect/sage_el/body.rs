@@ -2,12 +2,21 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::line::{Line, has_result, made_up_call_id};
 use crate::model::lenient::{self, RawObject};
 use crate::model::message::{Part, ToolPart, ToolState, parts_from};
 use crate::model::record::{Body, Content, Context, Kind, Outcome, ToolResult};
+
+/// The key of sage's estimate, in a line and in a message's metadata.
+pub(super) const TOKENS: &str = "tokens";
+
+/// About how many tokens a text has: a token has about four characters.
+pub(super) fn estimated_tokens(text: &str) -> u64 {
+    text.chars().count().div_ceil(4) as u64
+}
 
 pub(super) fn parse(text: &str) -> Body {
     let Ok(line) = serde_json::from_str::<Line<'_>>(text) else { return Body::Other(text.into()) };
@@ -33,6 +42,7 @@ impl Line<'_> {
                 git_branch: self.git_branch().map(Cow::into_owned),
                 ..Context::default()
             },
+            metadata: self.estimate().map(|estimate| (TOKENS.to_owned(), estimate)).into_iter().collect(),
             ..Content::default()
         };
         for (at, call) in self.tool_calls.0.iter().enumerate() {
@@ -43,6 +53,14 @@ impl Line<'_> {
             content.results.extend(has_result(call).then(|| inline_result(call, id)));
         }
         content
+    }
+
+    /// What sage noted about the length of the text. A quarter of its characters says nothing that the text does not.
+    fn estimate(&self) -> Option<Value> {
+        let tokens = self.tokens.0.as_ref()?;
+        let text = self.content.map(lenient::text_or_json).unwrap_or_default();
+        let is_ours = tokens.count("estimated") == Some(estimated_tokens(&text)) && tokens.values().count() == 1;
+        Some(Value::Object(tokens.values().collect())).filter(|_| !is_ours)
     }
 
     /// The output of a tool as a line of its own.

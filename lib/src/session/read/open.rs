@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use crate::dialect::Dialect;
 use crate::dialect::layout::{Format, Layout};
+use crate::dialect::{Dialect, RepeatedId};
 use crate::model::error::{At, Error, Result};
 use crate::model::issue::{IssueKind, quoted};
 use crate::model::place::Place;
@@ -75,7 +75,11 @@ impl Session {
         let name = |(at, file): (usize, &OpenFile)| {
             (at > 0).then(|| file.path.file_name().unwrap_or_default().to_string_lossy().into_owned())
         };
-        let skeleton = Skeleton { file_names: files.0.iter().enumerate().map(name).collect(), ..Skeleton::default() };
+        let skeleton = Skeleton {
+            file_names: files.0.iter().enumerate().map(name).collect(),
+            joins_fragments: source.dialect.traits().repeated_id == RepeatedId::Join,
+            ..Skeleton::default()
+        };
         let tail = Tail {
             at: Position { offset: 0, line: u32::from(whole), file: 0 },
             pending: Vec::new(),

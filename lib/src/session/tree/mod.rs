@@ -86,7 +86,7 @@ pub(crate) struct Tree {
     pub(crate) leaf: Option<NodeIx>,
     /// Children of the leaf before this entry do not count.
     pub(crate) rewound_at: Option<u32>,
-    /// The last record in the file, whatever its children are.
+    /// The last record in the file or, if the conversation continues after it, the newest leaf below it.
     pub(crate) newest: Option<NodeIx>,
     pub(crate) issues: Vec<TreeIssue>,
 }
@@ -113,6 +113,9 @@ impl Tree {
             tree.report_gaps(skeleton);
         }
         tree.index_children();
+        if !current.shortened {
+            tree.newest = tree.newest.map(|newest| tree.newest_leaf(skeleton, newest));
+        }
         tree
     }
 
@@ -159,14 +162,7 @@ impl Tree {
 
     /// The last record of the conversation in file order; sidechains and side records only in a file of nothing else.
     fn find_newest(&self, skeleton: &Skeleton, current: &LinearConversation, rules: TreeRules) -> Option<NodeIx> {
-        let rank = |node: NodeIx| {
-            let flags = self.entry(skeleton, node).flags;
-            match (flags.has(Flags::SIDE), flags.has(Flags::SIDECHAIN)) {
-                (false, false) => 2,
-                (false, true) => 1,
-                (true, _) => 0,
-            }
-        };
+        let rank = |node: NodeIx| self.rank(skeleton, node);
         let mut has_child = vec![false; self.nodes.len()];
         for (at, node) in self.nodes.iter().enumerate() {
             if node.parent != NONE && rank(at as NodeIx) >= rank(node.parent) {
@@ -185,6 +181,32 @@ impl Tree {
             2 => current.tip().or(rules.whole.then_some(newest)),
             _ => rules.whole.then_some(newest),
         }
+    }
+
+    /// How much a record is part of the conversation: a link, one of a sidechain, or one beside it.
+    fn rank(&self, skeleton: &Skeleton, node: NodeIx) -> u8 {
+        let flags = self.entry(skeleton, node).flags;
+        match (flags.has(Flags::SIDE), flags.has(Flags::SIDECHAIN)) {
+            (false, false) => 2,
+            (false, true) => 1,
+            (true, _) => 0,
+        }
+    }
+
+    /// The newest record without children below a record: in a file whose lines were shuffled, the last line may be the
+    /// beginning of the conversation.
+    fn newest_leaf(&self, skeleton: &Skeleton, top: NodeIx) -> NodeIx {
+        let rank = self.rank(skeleton, top);
+        let (mut open, mut newest) = (vec![top], None);
+        while let Some(node) = open.pop() {
+            let before = open.len();
+            let continues = |child: &&NodeIx| rank > 0 && self.rank(skeleton, **child) >= rank;
+            open.extend(self.children(node).iter().filter(continues));
+            if open.len() == before {
+                newest = newest.max(Some((self.nodes[node as usize].last, node)));
+            }
+        }
+        newest.map_or(top, |(_, leaf)| leaf)
     }
 
     /// Breaks each cycle where a walk from the newest record closes it.

@@ -142,6 +142,10 @@ pub(crate) enum BaseGap {
 pub(crate) struct Skeleton {
     /// The name of each file in issues; the first file has none.
     pub(crate) file_names: Vec<Option<String>>,
+    /// A repeated id is a further fragment of a record.
+    pub(crate) joins_fragments: bool,
+    /// The last records that name a model, each with that model: further fragments of a record do not change it.
+    pub(crate) named_models: Vec<(IdIndex, IdIndex)>,
     pub(crate) ids: Ids,
     pub(crate) entries: Vec<Entry>,
     pub(crate) keys: Vec<KeyEntry>,
@@ -159,6 +163,9 @@ pub(crate) struct Skeleton {
     pub(crate) facts: Facts,
 }
 
+/// How many records that name a model are remembered: fragments of one record are close to each other.
+const NAMED_MODELS_KEPT: usize = 16;
+
 /// How many entries at the front can be headers of a copied session.
 const COPIED_HEADERS: usize = 64;
 
@@ -170,6 +177,7 @@ pub(crate) struct SkeletonMark {
     keys: usize,
     usages: usize,
     models: usize,
+    named_models: Vec<(IdIndex, IdIndex)>,
     model: Option<IdIndex>,
     total: Option<Usage>,
     growth: usize,
@@ -188,6 +196,7 @@ impl Skeleton {
             keys: self.keys.len(),
             usages: self.usages.len(),
             models: self.models.len(),
+            named_models: self.named_models.clone(),
             model: self.model,
             total: self.total,
             growth: self.growth.len(),
@@ -205,7 +214,7 @@ impl Skeleton {
         self.keys.truncate(mark.keys);
         self.usages.truncate(mark.usages);
         self.models.truncate(mark.models);
-        (self.model, self.total) = (mark.model, mark.total);
+        (self.named_models, self.model, self.total) = (mark.named_models, mark.model, mark.total);
         self.growth.truncate(mark.growth);
         self.controls.truncate(mark.controls);
         self.issues.kept.truncate(mark.issues);
@@ -246,7 +255,8 @@ impl Skeleton {
             }
             Event::Usage { request, usage, model, cost } => {
                 let request = request.map(|name| xxh3_64(name.as_bytes()));
-                let model = model.map(|model| self.models.intern(&model)).or(self.model);
+                let model = self.model_of_record().or_else(|| model.map(|model| self.models.intern(&model)));
+                let model = model.or(self.model);
                 self.usages.push(UsageEntry { entry, request, usage, model, cost });
             }
             Event::CostSoFar { model, cost } => self.facts.set_cost_so_far(model, cost),
@@ -278,7 +288,8 @@ impl Skeleton {
             Event::Facts(about) if self.is_copied_header(&about) => {}
             // Facts in files beside the log do not count.
             Event::Facts(_) | Event::Title { .. } | Event::Summary { .. } if value.file > 0 => {}
-            Event::Facts(about) => {
+            Event::Facts(mut about) => {
+                about.model = about.model.filter(|model| self.names_model(model));
                 let is_beside = |entry: &Entry| entry.kind == Kind::Attachment && entry.flags.has(Flags::SIDE);
                 if let Some(model) = &about.model
                     && self.entries.last().is_some_and(is_beside)
@@ -318,6 +329,28 @@ impl Skeleton {
                 self.report(value, IssueKind::MissingField, format!("the record has no {field}"))
             }
         }
+    }
+
+    /// The model that an earlier fragment of the last record names.
+    fn model_of_record(&self) -> Option<IdIndex> {
+        let id = self.entries.last().filter(|_| self.joins_fragments)?.id;
+        self.named_models.iter().find(|(record, _)| *record == id).map(|(_, model)| *model)
+    }
+
+    /// Whether the last record is of the model that it names, and not of that of an earlier fragment.
+    fn names_model(&mut self, model: &str) -> bool {
+        if let Some(known) = self.model_of_record() {
+            return self.models.get(known) == model;
+        }
+        if let Some(id) =
+            self.entries.last().filter(|_| self.joins_fragments && !model.is_empty()).map(|entry| entry.id)
+        {
+            let full = self.named_models.len() == NAMED_MODELS_KEPT;
+            self.named_models.drain(..usize::from(full));
+            let model = self.models.intern(model);
+            self.named_models.push((id, model));
+        }
+        true
     }
 
     fn flag_last(&mut self, flag: Flags) {

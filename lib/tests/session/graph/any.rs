@@ -176,6 +176,18 @@ impl Oracle {
         let came = |known: &Known| if goes_on(known) { known.first_line } else { known.last_line };
         self.records.iter().max_by_key(|known| (Self::rank(known), came(known)))
     }
+
+    /// The newest record without children below this one, by the tree that the session became.
+    fn newest_leaf<'o>(&'o self, session: &Session, top: &'o Known) -> &'o Known {
+        let continues = |record: &RecordRef<'_>| !top.side && Self::rank(self.get(&record.id())) >= Self::rank(top);
+        let (mut open, mut leaves) = (vec![session.find(&top.name).unwrap()], Vec::new());
+        while let Some(record) = open.pop() {
+            let children: Vec<RecordRef<'_>> = record.children().filter(continues).collect();
+            leaves.extend(children.is_empty().then(|| self.get(&record.id())));
+            open.extend(children);
+        }
+        leaves.into_iter().max_by_key(|known| known.last_line).unwrap()
+    }
 }
 
 fn names<'s>(records: impl IntoIterator<Item = RecordRef<'s>>) -> Vec<String> {
@@ -261,11 +273,44 @@ proptest! {
         let session = read(lines.clone());
         every_record_has_its_place(&session, &oracle);
         every_head_is_listed(&session, &oracle);
-        prop_assert_eq!(session.head().map(|head| head.id().into_owned()), oracle.newest().map(|known| known.name.clone()));
+        let newest = oracle.newest().map(|known| oracle.newest_leaf(&session, known).name.clone());
+        prop_assert_eq!(session.head().map(|head| head.id().into_owned()), newest);
         prop_assert!(session.records().all(|record| record.missing_parent().is_none() || record.parent().is_none()));
         let bridged = read_bridged(lines);
         every_record_has_its_place(&bridged, &oracle);
         every_head_is_listed(&bridged, &oracle);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(300, 30_000), failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever a program did to the order of the lines, the head is the end of a conversation.
+    #[test]
+    fn the_head_has_no_descendants_however_lines_are_shuffled(
+        log in 0..crate::support::logs_of_all().len(),
+        keys in prop::collection::vec(any::<u64>(), 1..64),
+        reversed in any::<bool>(),
+    ) {
+        let (dialect, path) = crate::support::logs_of_all().swap_remove(log);
+        let text = std::fs::read(path).unwrap();
+        prop_assume!(text.len() < 64 * 1024);
+        let mut lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
+        if reversed {
+            lines.reverse();
+        } else {
+            let mut at = keys.iter().cycle();
+            lines.sort_by_cached_key(|_| at.next().copied());
+        }
+        let session = Session::from_bytes(dialect, lines.join(&b'\n'), &crate::support::reading());
+        let names_its_head = lines.iter().any(|line| {
+            ["last-prompt", "thread_rolled_back"].iter().any(|name| String::from_utf8_lossy(line).contains(name))
+        });
+        if let Some(head) = session.head().filter(|head| !names_its_head && !head.is_side()) {
+            let continues = |child: &RecordRef<'_>| !child.is_side() && (head.is_sidechain() || !child.is_sidechain());
+            let children = names(head.children().filter(continues));
+            prop_assert!(children.is_empty(), "{} goes on with {children:?}", head.id());
+        }
     }
 }
 

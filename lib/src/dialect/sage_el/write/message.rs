@@ -3,6 +3,7 @@
 use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
+use super::super::body::{TOKENS, estimated_tokens};
 use super::{call, states_session_id};
 use crate::dialect::line_builder::Put;
 use crate::dialect::resolved_turn::resolve;
@@ -91,7 +92,9 @@ impl<'a> MessageWriter<'a> {
         self.end_message(self.role);
         self.name_sender();
         let (is_empty, usage) = (self.messages.is_empty(), self.content.usage);
-        self.losses.dropped_besides_parts(self.content, &HELD);
+        self.losses.dropped_besides_parts(self.content, &[&HELD[..], &[Lost::Metadata]].concat());
+        let held = usize::from(self.holds_estimate());
+        self.losses.dropped_if(self.content.metadata.len() > held, Lost::Metadata);
         let has_reasoning = usage.is_some_and(|usage| usage.reasoning.is_some());
         self.losses.dropped_if(has_reasoning, Lost::ReasoningTokens);
         self.losses.dropped_if(self.content.error.is_some(), Lost::ErrorKind);
@@ -190,6 +193,7 @@ impl<'a> MessageWriter<'a> {
         let (draft, usages) = (self.draft, self.usages());
         let own = self.messages.iter().position(|message| message.role == self.role).unwrap_or(0);
         let mut lines = Vec::new();
+        let estimate = self.content.metadata.get(TOKENS).filter(|_| self.holds_estimate());
         for (at, (message, usage)) in self.messages.into_iter().zip(usages).enumerate() {
             let id = if at == own { draft.id.clone() } else { RecordId((draft.new_id)()) };
             let model = (message.role == self.role).then_some(&self.content.model);
@@ -197,10 +201,15 @@ impl<'a> MessageWriter<'a> {
                 Some(response) => Response { model: model.and(response.model.clone()), at: response.at, usage },
                 None => Response { model: model.cloned().flatten(), at: draft.at, usage },
             };
-            let value = value(draft, &id, message, self.content, response);
+            let value = value(draft, &id, message, self.content, response, estimate);
             lines.push(Line { value, names: Names::Link(id) });
         }
         Written { lines, losses: self.losses }
+    }
+
+    /// Whether the only line can have the estimate that the message came with.
+    fn holds_estimate(&self) -> bool {
+        self.messages.len() == 1 && self.content.metadata.get(TOKENS).is_some_and(Value::is_object)
     }
 
     /// The tokens of each line: those of its response, and of responses without a line.
@@ -220,17 +229,25 @@ impl<'a> MessageWriter<'a> {
     }
 }
 
-fn value(draft: &NewRecord<'_>, id: &RecordId, message: LineMessage, content: &Content, response: Response) -> Value {
+fn value(
+    draft: &NewRecord<'_>,
+    id: &RecordId,
+    message: LineMessage,
+    content: &Content,
+    response: Response,
+    estimate: Option<&Value>,
+) -> Value {
     let mut line = Map::new();
-    // A token has about four characters.
-    let estimated = message.content.chars().count().div_ceil(4);
+    let estimated = || json!({"estimated": estimated_tokens(&message.content)});
+    let tokens_noted = Some(message.role).filter(|role| *role == "assistant").map(|_| estimated());
+    let tokens_noted = estimate.cloned().or(tokens_noted);
     line.put("role", message.role);
     line.put("content", message.content);
     line.put("timestamp", response.at.to_string());
     line.put("uuid", id.as_str());
     line.put_some("session_id", states_session_id(draft.session).then_some(draft.session.as_str()));
     line.put_some("tool_calls", Some(message.calls).filter(|calls| !calls.is_empty()));
-    line.put_some("tokens", (message.role == "assistant").then(|| json!({"estimated": estimated})));
+    line.put_some(TOKENS, tokens_noted);
     line.put_some("usage", response.usage.map(tokens).filter(|tokens| !tokens.is_empty()));
     line.put_text("model", response.model.as_deref());
     line.put_text("cwd", content.context.cwd.as_deref());
