@@ -254,7 +254,7 @@ fn the_model_sees_the_recorded_contents_unchanged_and_in_order() {
         ("join", "u1 a1+a1+a1 r1"),
         ("rewind", "u1 a1 u3 a3"),
         ("shipped", "u1 a1 r1 a2"),
-        ("tool-failed-and-refused", "u1 a1 r1 r2 a2"),
+        ("tool-failed-and-refused", "u1 a1 r1+r2 a2"),
         ("result-without-call", "u1 a1"),
         ("duplicate-line", "u1 a1 a2"),
         ("sub-agent", "u1 a1 a2 r1 e1 e2 a3"),

@@ -4,7 +4,7 @@ use crate::support::drafted::draft;
 use crate::support::place::writing;
 use crate::support::{logs_of_all, native, read, reading};
 use scrollback::dialect::{End, Tally};
-use scrollback::model::{Body, RecordId, SessionId, Usage};
+use scrollback::model::{Body, Part, RecordId, SessionId, Usage};
 use scrollback::session::Session;
 use serde_json::json;
 
@@ -23,9 +23,16 @@ fn round(body: &Body) -> Option<(String, Body)> {
     Some((text, body))
 }
 
-/// Which piece of a stream a record was is no longer told once it is whole.
+/// Which piece of a stream a record was is no longer told once it is whole, nor how the model spelled its arguments.
 fn whole(mut body: Body) -> Body {
-    body.content_mut().into_iter().for_each(|said| said.fragment = None);
+    if let Some(said) = body.content_mut() {
+        said.fragment = None;
+        for part in &mut said.parts {
+            if let Part::Tool(call) = part {
+                call.input_text = None;
+            }
+        }
+    }
     body
 }
 

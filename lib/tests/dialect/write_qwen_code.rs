@@ -167,14 +167,11 @@ fn the_model_sees_what_was_said() {
     insta::assert_snapshot!(pen.history(View::Gemini), @r#"
     {"role":"user","parts":[{"text":"When is high water?"}]}
     {"role":"model","parts":[{"text":"Two files.","thought":true,"thoughtSignature":"c2ln"},{"text":"Let me look."},{"functionCall":{"id":"c1","name":"read_file","args":{"path":"a.txt"}}},{"functionCall":{"id":"c2","name":"run_shell_command","args":{"command":"ls"}},"thoughtSignature":"c2ln"}]}
-    {"role":"user","parts":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"06:12\n18:40"}}}]}
-    {"role":"user","parts":[{"functionResponse":{"id":"c2","name":"read_file","response":{"error":"no such file"}}}]}
+    {"role":"user","parts":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"06:12\n18:40"}}},{"functionResponse":{"id":"c2","name":"read_file","response":{"error":"no such file"}}}]}
     {"role":"model","parts":[{"functionCall":{"id":"c3","name":"write_file","args":{"path":"a.txt"}}}]}
     {"role":"user","parts":[{"functionResponse":{"id":"c3","name":"read_file","response":{"error":"not now"}}}]}
     {"role":"model","parts":[{"functionCall":{"id":"c4","name":"look","args":{"path":"a.txt"}}},{"functionCall":{"id":"c5","name":"count","args":{"path":"a.txt"}}},{"functionCall":{"id":"c6","name":"half","args":{"path":"a.txt"}}}]}
-    {"role":"user","parts":[{"functionResponse":{"id":"c4","name":"read_file","response":{"output":"a map"},"parts":[{"inlineData":{"mimeType":"image/png","data":"iVBORw=="}}]}}]}
-    {"role":"user","parts":[{"functionResponse":{"id":"c5","name":"read_file","response":{"rows":[1,2]}}}]}
-    {"role":"user","parts":[{"functionResponse":{"id":"c6","name":"read_file","response":{"error":"torn","output":"one of two"}}}]}
+    {"role":"user","parts":[{"functionResponse":{"id":"c4","name":"read_file","response":{"output":"a map"},"parts":[{"inlineData":{"mimeType":"image/png","data":"iVBORw=="}}]}},{"functionResponse":{"id":"c5","name":"read_file","response":{"rows":[1,2]}}},{"functionResponse":{"id":"c6","name":"read_file","response":{"error":"torn","output":"one of two"}}}]}
     {"role":"model","parts":[{"text":"ha"},{"text":"ha"}]}
     {"role":"user","parts":[{"text":"And this?"},{"inlineData":{"mimeType":"image/png","data":"iVBORw=="}},{"fileData":{"mimeType":"application/pdf","fileUri":"https://example.org/t.pdf","displayName":"t.pdf"}}]}
     {"role":"model","parts":[{"text":"A tide table."}]}
@@ -329,8 +326,7 @@ fn a_call_that_carries_its_result_is_a_call_and_a_result() {
     insta::assert_snapshot!(pen.history(View::Gemini), @r#"
     {"role":"user","parts":[{"text":"When?"}]}
     {"role":"model","parts":[{"functionCall":{"id":"c1","name":"read_file","args":{}}},{"functionCall":{"id":"c2","name":"read_file","args":{}}}]}
-    {"role":"user","parts":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"06:12"}}}]}
-    {"role":"user","parts":[{"functionResponse":{"id":"c2","name":"read_file","response":{"error":"gone"}}}]}
+    {"role":"user","parts":[{"functionResponse":{"id":"c1","name":"read_file","response":{"output":"06:12"}}},{"functionResponse":{"id":"c2","name":"read_file","response":{"error":"gone"}}}]}
     {"role":"model","parts":[{"text":"At 06:12."}]}
     {"role":"user","parts":[{"text":"Thanks."}]}
     "#);

@@ -186,8 +186,7 @@ impl Judge {
                 ("message" | "", "user" | "assistant" | "system" | "developer") => self.responses_content(item),
                 ("function_call", _) => {
                     self.call(&item["call_id"], &item["name"], 128);
-                    let arguments = serde_json::from_str::<Value>(text(&item["arguments"]));
-                    self.check(arguments.is_ok(), "arguments are JSON", item);
+                    self.check(item["arguments"].is_string(), "arguments are a text", item);
                     open.push(text(&item["call_id"]));
                 }
                 ("custom_tool_call", _) => {

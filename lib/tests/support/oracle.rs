@@ -84,7 +84,7 @@ pub(crate) fn difference(theirs: &[String], ours: &[String]) -> Option<String> {
 /// Every agent has its own words for a result that was never written, and vendors' words are cut out of the files.
 fn same_line(theirs: &str, ours: &str) -> bool {
     let made_up =
-        |head: &str, text: &str| head.contains(".result ") && (text == NO_RESULT || text.starts_with("<<cut"));
+        |head: &str, text: &str| (head.contains(".result ") && text == NO_RESULT) || text.starts_with("<<cut");
     match (theirs.split_once(": "), ours.split_once(": ")) {
         (Some((theirs, _)), Some((ours, text))) if made_up(ours, text) => theirs == ours,
         // The notation cuts signatures without a mark.

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use scrollback::model::{Kind, LossKind};
+use scrollback::view::history::View;
 
 use super::sidecar::{claude_log, logs, record, there};
-use super::support::corpus;
+use super::support::{corpus, sent};
 use super::{convert, folder, host, named, open, outline};
 
 #[test]
@@ -22,6 +23,21 @@ fn three_formats_in_a_row_lead_back_to_the_first() {
     assert_eq!(fs::read(&middle.path).unwrap(), fs::read(&codex.path).unwrap());
     let last = convert(&open(named("codex"), &middle.path), named("claude-code"), &folder.path().join("last.jsonl"));
     assert_eq!(fs::read(last.unwrap().path).unwrap(), fs::read(claude_log()).unwrap());
+}
+
+#[test]
+fn the_summary_of_a_compaction_goes_to_every_agent_that_has_one() {
+    let log = corpus().join("codex/compaction-summary-kind/rollout.jsonl");
+    for (to, view) in [("native", View::Anthropic), ("claude-code", View::Anthropic), ("qwen-code", View::OpenAi)] {
+        let folder = folder();
+        let there = convert(&open(named("codex"), &log), named(to), &folder.path().join("there.jsonl")).unwrap();
+        let sent = serde_json::to_string(&sent(&open(named(to), &there.path), view)).unwrap();
+        for (text, times) in [("One?", 1), ("They counted.", 1), ("Three?", 1), ("environment", 0), ("brief", 0)] {
+            assert_eq!(sent.matches(text).count(), times, "{to}: {text} in {sent}");
+        }
+        let shown = outline(&open(named(to), &there.path));
+        assert!(shown.contains(&"user: One?".to_owned()), "{to}: {shown:?}");
+    }
 }
 
 /// Two conversions in a row, gone on with after the first, the second, or both: one step back gives what two give.

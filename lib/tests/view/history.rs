@@ -119,6 +119,232 @@ fn an_older_compaction_of_codex_keeps_the_prompts() {
     assert_eq!(said, "\"User: One.\"\n\"User: Two.\"\n\"User: Sum two.\"\n\"User: Three.\"");
 }
 
+/// A message of Codex whose pieces are of this kind.
+fn of_kind(role: &str, kind: &str, text: &str) -> String {
+    format!(
+        r#"{{"type":"message","role":"{role}","content":[{{"type":"input_text","text":"{text}"}}],"internal_chat_message_metadata_passthrough":{{"content_item_kinds":["{kind}"]}}}}"#
+    )
+}
+
+#[test]
+fn the_summary_in_a_replacement_of_codex_reaches_every_model() {
+    let environment = of_kind("user", "environments.environment_context", "The folder is /x.");
+    let skills = of_kind("developer", "host_skills.instructions", "Be brief.");
+    let prompt = of_kind("user", "user.text", "One?");
+    for (how, summary) in [
+        ("kind", of_kind("user", "compaction.summary", "They counted.")),
+        ("developer", of_kind("developer", "compaction.summary", "They counted.")),
+        ("another kind", of_kind("user", "compaction.handoff", "They counted.")),
+        ("unknown kind", of_kind("user", "unknown", "They counted.")),
+        ("new kind", of_kind("user", "memory.recalled", "They counted.")),
+        ("no kind", of_kind("user", "user.text", "They counted.")),
+        (
+            "item",
+            r#"{"type":"compaction_summary","summary":[{"type":"summary_text","text":"They counted."}]}"#.to_owned(),
+        ),
+        ("text item", r#"{"type":"context_compaction","text":"They counted."}"#.to_owned()),
+    ] {
+        for message in ["They counted.", ""] {
+            let log = format!(
+                r#"{{"type":"session_meta","payload":{{"id":"t","timestamp":"2026-10-02T09:00:00.000Z","cwd":"/x"}}}}
+{{"type":"response_item","payload":{prompt}}}
+{{"type":"compacted","payload":{{"message":"{message}","replacement_history":[{prompt},{skills},{environment},{summary}]}}}}
+{{"type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"Three?"}}]}}}}"#
+            );
+            let session = of_agent("codex", &log);
+            for view in View::ALL {
+                let said = said(&session, view);
+                let count = |text: &str| said.matches(text).count();
+                let expected = [("One?", 1), ("They counted.", 1), ("Three?", 1), ("folder", 0), ("brief", 0)];
+                for (text, times) in expected {
+                    assert_eq!(count(text), times, "{how}, {}: {text} in {said}", view.name());
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn arguments_are_sent_as_the_model_wrote_them() {
+    for written in [
+        r#"{ "b" : 1,  "a":2 }"#,
+        r#"{"n":1.0e3,"m":123456789012345678901234567890,"o":-0}"#,
+        r#"{"a":1,"a":2}"#,
+        r#"{"text":"\u00e9\/"}"#,
+        r#"{"cmd":"ls"#,
+        r#""text""#,
+        "[1]",
+        "",
+        "{}",
+    ] {
+        let arguments = serde_json::Value::from(written);
+        let log = format!(
+            r#"{{"type":"session_meta","payload":{{"id":"t","timestamp":"2026-10-02T09:00:00.000Z","cwd":"/x"}}}}
+{{"type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"One?"}}]}}}}
+{{"type":"response_item","payload":{{"type":"function_call","name":"run","call_id":"c1","arguments":{arguments}}}}}
+{{"type":"response_item","payload":{{"type":"function_call_output","call_id":"c1","output":"1"}}}}
+{{"type":"response_item","payload":{{"type":"custom_tool_call","name":"patch","call_id":"c2","input":{arguments}}}}}"#
+        );
+        let session = of_agent("codex", &log);
+        let items = crate::support::sent(&session, View::OpenAiResponses);
+        assert_eq!(items[1]["type"], "function_call", "{written}");
+        assert_eq!(items[1]["arguments"], written);
+        assert_eq!(items[2]["type"], "function_call_output", "{written}");
+        assert_eq!((&items[3]["type"], &items[3]["input"]), (&"custom_tool_call".into(), &arguments));
+        let chat = crate::support::sent(&session, View::OpenAi);
+        let sent = chat[1]["tool_calls"][0]["function"]["arguments"].as_str().unwrap();
+        match serde_json::from_str::<serde_json::Value>(written) {
+            Ok(serde_json::Value::Object(_)) => assert_eq!(sent, written),
+            // Some programs behind this API parse arguments, and expect an object.
+            _ => assert!(serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(sent).is_ok(), "{sent}"),
+        }
+    }
+}
+
+/// A record of Claude Code: (id, parent), the blocks, and for an answer its message.
+fn block(id: &str, parent: &str, message: Option<&str>, content: &str) -> String {
+    let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
+    let (kind, message) = match message {
+        Some(message) => ("assistant", format!(r#""id":"{message}","role":"assistant""#)),
+        None => ("user", r#""role":"user""#.to_owned()),
+    };
+    format!(
+        r#"{{"type":"{kind}","uuid":"{id}","parentUuid":{parent},"sessionId":"s","timestamp":"2026-11-01T10:00:00.000Z","message":{{{message},"content":{content}}}}}"#
+    )
+}
+
+#[test]
+fn the_blocks_of_a_branched_answer_follow_its_last_block_on_the_branch() {
+    let prompt = |id: &str, parent: &str, text: &str| block(id, parent, None, &format!("\"{text}\""));
+    let call = |id: &str, parent: &str| {
+        let content = format!(r#"[{{"type":"tool_use","id":"{id}","name":"Read","input":{{}}}}]"#);
+        block(&format!("b-{id}"), parent, Some("m1"), &content)
+    };
+    let result = |id: &str, parent: &str| {
+        let content = format!(r#"[{{"type":"tool_result","tool_use_id":"{id}","content":"is {id}"}}]"#);
+        block(&format!("r-{id}"), parent, None, &content)
+    };
+    let head = [prompt("u1", "", "One?"), block("t1", "u1", Some("m1"), r#"[{"type":"text","text":"I look."}]"#)];
+    let tail = |parent: &str| [prompt("u2", parent, "Two?")];
+    let order = |lines: &[String]| {
+        let sent = crate::support::sent(&of_agent("claude-code", &lines.join("\n")), View::Anthropic);
+        let blocks = sent[1]["content"].as_array().unwrap().iter();
+        let ids: Vec<String> = blocks.filter_map(|block| block["id"].as_str().map(str::to_owned)).collect();
+        assert_eq!(sent.len(), 3, "{sent:?}");
+        ids.join(" ")
+    };
+    let log = |middle: &[String], end: &str| [&head[..], middle, &tail(end)[..]].concat();
+    // A chain, and results that hang off it.
+    let chain = [call("c1", "t1"), call("c2", "b-c1"), call("c3", "b-c2")];
+    let chained = [&chain[..], &[result("c1", "b-c1"), result("c2", "b-c2"), result("c3", "b-c3")]].concat();
+    assert_eq!(order(&log(&chained, "r-c3")), "c1 c2 c3");
+    // Siblings: the block on the branch first, then the others in file order.
+    let forked = [call("c1", "t1"), call("c2", "t1"), call("c3", "t1")];
+    let results = [result("c1", "b-c1"), result("c2", "b-c2"), result("c3", "b-c3")];
+    let forked = [&forked[..], &results].concat();
+    assert_eq!(order(&log(&forked, "r-c1")), "c1 c2 c3");
+    assert_eq!(order(&log(&forked, "r-c2")), "c2 c1 c3");
+    assert_eq!(order(&log(&forked, "r-c3")), "c3 c1 c2");
+    // A block that was written after the conversation went on.
+    let late = [log(&forked[..1], "b-c1"), vec![call("c2", "t1"), prompt("u3", "u2", "Three?")]].concat();
+    assert_eq!(order(&late), "c1 c2");
+}
+
+#[test]
+fn the_texts_of_one_result_stay_apart_where_the_api_allows_it() {
+    let content = r#"[{"type":"tool_result","tool_use_id":"c1","is_error":true,"content":[{"type":"text","text":"first"},{"type":"text","text":"second"}]}]"#;
+    let log = [
+        block("u1", "", None, "\"One?\""),
+        block("a1", "u1", Some("m1"), r#"[{"type":"tool_use","id":"c1","name":"Read","input":{}}]"#),
+        block("u2", "a1", None, content),
+    ];
+    let session = of_agent("claude-code", &log.join("\n"));
+    let sent = |view| crate::support::sent(&session, view);
+    let pieces = |kind: &str| serde_json::json!([{"type": kind, "text": "first"}, {"type": kind, "text": "second"}]);
+    assert_eq!(sent(View::Anthropic)[2]["content"][0]["content"], pieces("text"));
+    assert_eq!(sent(View::OpenAiResponses)[2]["output"], pieces("input_text"));
+    assert_eq!(sent(View::OpenAi)[2]["content"], "first\nsecond");
+    let response = &sent(View::Gemini)[2]["parts"][0]["functionResponse"];
+    assert_eq!(response["response"]["error"], "first\nsecond");
+    let shown = crate::support::messages(&session);
+    let shown = serde_json::to_value(&shown[1]).unwrap();
+    let call = shown["parts"].as_array().unwrap().iter().find(|part| part["type"] == "dynamic-tool").unwrap();
+    assert_eq!(call["errorText"], "first\nsecond");
+}
+
+/// A record of Qwen Code.
+fn content(id: &str, parent: &str, kind: &str, parts: &str) -> String {
+    let parent = if parent.is_empty() { "null".to_owned() } else { format!("\"{parent}\"") };
+    let role = if kind == "assistant" { "model" } else { "user" };
+    format!(
+        r#"{{"type":"{kind}","uuid":"{id}","parentUuid":{parent},"sessionId":"s","cwd":"/x","timestamp":"2026-11-01T10:00:00.000Z","message":{{"role":"{role}","parts":{parts}}}}}"#
+    )
+}
+
+#[test]
+fn qwen_code_sends_the_texts_of_an_answer_and_adjacent_answers_as_one() {
+    let log = [
+        content("u1", "", "user", r#"[{"text":"One?"},{"text":" Two?"}]"#),
+        content("a1", "u1", "assistant", r#"[{"text":"I th","thought":true},{"text":"A"},{"text":"B"}]"#),
+        content(
+            "a2",
+            "a1",
+            "assistant",
+            r#"[{"text":"ink.","thought":true},{"text":"C"},{"functionCall":{"id":"c1","name":"f","args":{}}}]"#,
+        ),
+        content(
+            "r1",
+            "a2",
+            "tool_result",
+            r#"[{"functionResponse":{"id":"c1","name":"f","response":{"output":"1"}}}]"#,
+        ),
+        content("a3", "r1", "assistant", r#"[{"text":"Hm.","thought":true}]"#),
+        content("u2", "a3", "user", r#"[{"text":"Three?"}]"#),
+    ];
+    let session = of_agent("qwen-code", &log.join("\n"));
+    let sent = crate::support::sent(&session, View::OpenAi);
+    assert_eq!(sent.len(), 5, "{sent:?}");
+    assert_eq!(sent[0]["content"].as_array().unwrap().len(), 2);
+    assert_eq!((&sent[1]["content"], &sent[1]["reasoning_content"]), (&"ABC".into(), &"I think.".into()));
+    assert_eq!(sent[1]["tool_calls"].as_array().unwrap().len(), 1);
+    assert_eq!((&sent[3]["content"], &sent[3]["reasoning_content"]), (&"".into(), &"Hm.".into()));
+    // The other views keep what was recorded.
+    assert_eq!(crate::support::sent(&session, View::Gemini).len(), log.len());
+}
+
+#[test]
+fn results_of_one_answer_are_one_content_and_nothing_else_is_joined() {
+    let response =
+        |id: &str| format!(r#"{{"functionResponse":{{"id":"{id}","name":"f","response":{{"output":"{id}"}}}}}}"#);
+    let call = |id: &str| format!(r#"{{"functionCall":{{"id":"{id}","name":"f","args":{{}}}}}}"#);
+    let log = [
+        content("u1", "", "user", r#"[{"text":"One?"}]"#),
+        content("u2", "u1", "user", r#"[{"text":"Two?"}]"#),
+        content("a1", "u2", "assistant", &format!("[{},{},{}]", call("c1"), call("c2"), call("c3"))),
+        content("r1", "a1", "tool_result", &format!("[{}]", response("c1"))),
+        content("r2", "r1", "tool_result", &format!("[{}]", response("c2"))),
+        content("r3", "r2", "tool_result", &format!("[{}]", response("c3"))),
+        content("a2", "r3", "assistant", &format!("[{}]", call("c4"))),
+        content("r4", "a2", "tool_result", &format!("[{}]", response("c4"))),
+        content("a3", "r4", "assistant", r#"[{"text":"Done."}]"#),
+        content("a4", "a3", "assistant", r#"[{"text":"Really."}]"#),
+    ];
+    let session = of_agent("qwen-code", &log.join("\n"));
+    let history = History::of(&session, session.head().unwrap()).unwrap();
+    let (contents, notes) = View::Gemini.messages(&history).unwrap();
+    let counts: Vec<usize> = contents.iter().map(|content| content["parts"].as_array().unwrap().len()).collect();
+    assert_eq!(counts, [1, 1, 3, 3, 1, 1, 1, 1]);
+    let ids: Vec<&str> = contents[3]["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|part| part["functionResponse"]["id"].as_str().unwrap())
+        .collect();
+    assert_eq!(ids, ["c1", "c2", "c3"]);
+    let told: Vec<(&str, &str)> = notes.iter().map(|note| (note.record.as_str(), note.what.as_str())).collect();
+    assert_eq!(told, [("r1", "the results of one answer are sent as one content")]);
+}
+
 #[test]
 fn a_compaction_in_the_midst_of_a_turn_does_not_lose_its_result() {
     let log = r#"{"uuid":"u","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"Go."}]}}

@@ -79,7 +79,11 @@ fn our_chat_messages_are_what_qwen_code_sends() {
 }
 
 fn chat_lines(message: &Value) -> Vec<String> {
-    let text = message["content"].as_str().unwrap_or_default().replace('\n', "\\n");
+    let plain = |text: &Value| text.as_str().unwrap_or_default().replace('\n', "\\n");
+    let text = plain(&message["content"]);
+    if let Some(pieces) = message["content"].as_array() {
+        return pieces.iter().map(|piece| format!("U: {}", plain(&piece["text"]))).collect();
+    }
     let calls = message["tool_calls"].as_array().into_iter().flatten().map(|call| {
         let told = |value: &Value| value.as_str().unwrap().to_owned();
         let function = &call["function"];

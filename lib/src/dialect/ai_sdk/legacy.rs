@@ -59,11 +59,10 @@ pub(super) fn parts(message: &mut Map<String, Value>) -> Vec<Part> {
 fn api_calls(message: &mut Map<String, Value>) -> Vec<Part> {
     let call = |id: &str, function: &Value| {
         let name = function["name"].as_str()?;
-        let input = match function["arguments"].as_str() {
-            Some(text) => serde_json::from_str(text).unwrap_or_else(|_| text.into()),
-            None => function["arguments"].clone(),
-        };
-        Some(Part::from(ToolPart::dynamic(name.to_owned(), id.to_owned(), ToolState::called(input))))
+        Some(Part::from(match function["arguments"].as_str() {
+            Some(text) => ToolPart::from_input_text(name, id, text.to_owned()),
+            None => ToolPart::dynamic(name, id, ToolState::called(function["arguments"].clone())),
+        }))
     };
     let mut parts = Vec::new();
     let listed = message.get("tool_calls").and_then(Value::as_array);

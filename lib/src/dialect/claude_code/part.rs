@@ -98,7 +98,7 @@ fn file(block: &RawObject<'_>) -> Option<FilePart> {
 
 fn result(block: &RawObject<'_>, run: &ToolRun<'_>) -> ToolResult {
     let output = block.raw("content").map(output).unwrap_or_default();
-    let text = lenient::to_text(&output);
+    let text = output_text(&output);
     let outcome = match (block.flag("is_error"), run.was_refused()) {
         (false, _) => Outcome::Done,
         (true, true) => Outcome::Denied(Some(text).filter(|text| !text.is_empty())),
@@ -116,18 +116,27 @@ fn reasoning(block: &RawObject<'_>, key: &str, field: &str) -> Part {
     Part::Reasoning(ReasoningPart { text, provider_metadata, ..ReasoningPart::default() })
 }
 
-/// The output of a tool: its text, or the list of its blocks with files as file parts.
+/// The output of a tool: its text, or the list of its blocks with files as file parts. A single text needs no list.
 fn output(content: &RawValue) -> Value {
     let blocks: Vec<Value> = match lenient::value(content) {
         Value::Array(blocks) => blocks,
         other => return other,
     };
-    let text = |block: &Value| (block["type"] == "text").then(|| block["text"].as_str().map(str::to_owned)).flatten();
-    let texts: Option<Vec<String>> = blocks.iter().map(text).collect();
-    match texts {
-        Some(texts) => texts.join("\n").into(),
-        None => blocks_of(content).into_iter().map(output_piece).collect(),
+    match blocks.as_slice() {
+        [] => "".into(),
+        [only] if block_text(only).is_some() => only["text"].clone(),
+        _ => blocks_of(content).into_iter().map(output_piece).collect(),
     }
+}
+
+fn block_text(block: &Value) -> Option<&str> {
+    block["text"].as_str().filter(|_| block["type"] == "text")
+}
+
+/// The texts of an output, one per line; its JSON if it is something else.
+fn output_text(output: &Value) -> String {
+    let texts = output.as_array().and_then(|blocks| blocks.iter().map(block_text).collect::<Option<Vec<&str>>>());
+    texts.map_or_else(|| lenient::to_text(output), |texts| texts.join("\n"))
 }
 
 fn output_piece(raw: &RawValue) -> Value {

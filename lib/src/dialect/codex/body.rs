@@ -46,9 +46,20 @@ fn turn_context(json: &str, payload: &RawObject<'_>) -> Body {
 fn compaction(payload: &RawObject<'_>) -> Compaction {
     let history = payload.raw("replacement_history");
     let history = history.and_then(|raw| serde_json::from_str::<Vec<&RawValue>>(raw.get()).ok());
-    let body = |raw: &RawValue| item(raw.get(), raw.get(), &RawObject::from_raw(raw).unwrap_or_default());
+    let is_summary = |raw: &RawValue| {
+        serde_json::from_str::<Payload<'_>>(raw.get()).is_ok_and(|message| context::is_summary(&message))
+    };
+    // In the place of the conversation, its summary is what the user says.
+    let body = |raw: &RawValue| match item(raw.get(), raw.get(), &RawObject::from_raw(raw).unwrap_or_default()) {
+        Body::Attachment(content) if is_summary(raw) => {
+            Body::User(Content { to_model: false, instructs: false, ..content })
+        }
+        body => body,
+    };
+    let in_history = history.iter().flatten().find(|raw| is_summary(raw)).map(|raw| body(raw));
+    let in_history = in_history.and_then(|body| body.content().map(Content::text));
     Compaction {
-        summary: payload.string("message"),
+        summary: payload.string("message").filter(|text| !text.is_empty()).or(in_history),
         replacement: history.map(|items| items.into_iter().map(body).collect()),
         cuts: true,
         keeps_prompts: true,
@@ -69,16 +80,30 @@ fn item(text: &str, json: &str, payload: &RawObject<'_>) -> Body {
             Body::ToolResult(tool_output::result(call_id, payload.raw("output").or(payload.raw("tools"))).into())
         }
         Some(Item::Context) => {
-            // A compaction that only the model can read is sent again; the tools are listed anew.
+            // A compaction is sent again, even if only the model can read it; the tools are listed anew.
             let to_model = kind.as_deref() != Some("additional_tools");
-            let parts = vec![Part::data("context", lenient::parse(json))];
-            Body::Attachment(Content { parts, to_model, ..Content::default() })
+            let text = compaction_text(payload).filter(|_| to_model);
+            let part = text.map_or_else(|| Part::data("context", lenient::parse(json)), Part::text);
+            Body::Attachment(Content { parts: vec![part], to_model, ..Content::default() })
         }
         Some(Item::Snapshot) => {
             Body::Snapshot(Snapshot { extra: serde_json::from_str(json).unwrap_or_default(), ..Snapshot::default() })
         }
         None => Body::from_json(Kind::Other, text),
     }
+}
+
+/// The text of a compaction that people can read.
+fn compaction_text(payload: &RawObject<'_>) -> Option<String> {
+    if payload.raw("encrypted_content").is_some_and(|raw| raw.get() != "null") {
+        return None;
+    }
+    let text = |key| {
+        let parts = parts_from(payload.value(key).unwrap_or_default(), part::content_part);
+        let text = Content::from(parts).text();
+        Some(text).filter(|text| !text.trim().is_empty())
+    };
+    ["summary", "content", "message", "text"].into_iter().find_map(text)
 }
 
 fn message(json: &str, payload: &RawObject<'_>) -> Body {
@@ -88,6 +113,9 @@ fn message(json: &str, payload: &RawObject<'_>) -> Body {
         Some("assistant") => Body::Assistant(content),
         Some("user") if context::is_prompt(&message) => Body::User(content),
         Some("user") => Body::Attachment(Content { to_model: context::is_kept(&message), ..content }),
-        role => Body::Attachment(Content { instructs: matches!(role, Some("developer" | "system")), ..content }),
+        role => {
+            let instructs = matches!(role, Some("developer" | "system"));
+            Body::Attachment(Content { instructs, to_model: context::is_summary(&message), ..content })
+        }
     }
 }

@@ -29,24 +29,46 @@ const KEPT_TAGS: &[&str] = &["<subagent_notification>", "<turn_aborted>", "<user
 /// The kinds of pieces that a person wrote: `user.text`, `user.image`.
 const TYPED: &str = "user.";
 
+/// The kinds of pieces in which a compaction says what it replaced: `compaction.summary`.
+const SUMMARY: &str = "compaction.";
+
+/// The start or the end of the kinds that Codex generates anew: `environments.environment_context`, `permissions.instructions`.
+const GENERATED: (&str, &str) = ("environments.", ".instructions");
+
 /// The kind of a piece without one.
 const UNKNOWN: &str = "unknown";
 
 /// Whether a message in the role `user` is a prompt.
 pub(super) fn is_prompt(message: &Payload<'_>) -> bool {
-    let passthrough = message.passthrough.0.as_ref();
-    let kinds = passthrough.and_then(|passthrough| passthrough.parsed::<Vec<String>>("content_item_kinds"));
-    let kinds = kinds.unwrap_or_default();
-    if kinds.iter().any(|kind| kind != UNKNOWN) {
+    let kinds = known_kinds(message);
+    if !kinds.is_empty() {
         return kinds.iter().any(|kind| kind.starts_with(TYPED));
     }
     message.content.is_none_or(|content| !is_context(content))
 }
 
-/// Whether context is part of the conversation and sent again.
+/// Whether context is part of the conversation and sent again. A kind that we do not know is, as Codex sends it too.
 pub(super) fn is_kept(message: &Payload<'_>) -> bool {
     let is_kept = |text: &str| KEPT_TAGS.iter().any(|start| text.trim_start().starts_with(start));
-    message.content.is_some_and(|content| all_texts(content, is_kept))
+    let is_generated = |kind: &String| kind.starts_with(GENERATED.0) || kind.ends_with(GENERATED.1);
+    let kinds = known_kinds(message);
+    let has_own_kind = !kinds.is_empty() && !kinds.iter().any(is_generated);
+    let content = message.content;
+    is_summary(message)
+        || content.is_some_and(|content| all_texts(content, is_kept))
+        || (has_own_kind && content.is_some_and(|content| !is_context(content)))
+}
+
+/// Whether a message is the summary of a compaction, in whichever role.
+pub(super) fn is_summary(message: &Payload<'_>) -> bool {
+    known_kinds(message).iter().any(|kind| kind.starts_with(SUMMARY))
+}
+
+/// What Codex says that the pieces of a message are.
+fn known_kinds(message: &Payload<'_>) -> Vec<String> {
+    let passthrough = message.passthrough.0.as_ref();
+    let kinds = passthrough.and_then(|passthrough| passthrough.parsed::<Vec<String>>("content_item_kinds"));
+    kinds.unwrap_or_default().into_iter().filter(|kind| kind != UNKNOWN).collect()
 }
 
 /// Whether a content is only context.

@@ -11,7 +11,9 @@ use crate::model::wire::media_type_of;
 pub(super) fn content_part(piece: Value) -> Part {
     let text = |key| piece.get(key).and_then(Value::as_str);
     match (text("type"), text("text").or(text("refusal")), text("image_url").or(text("file_url"))) {
-        (Some("input_text" | "output_text" | "text" | "refusal"), Some(content), _) => Part::text(content),
+        (Some("input_text" | "output_text" | "summary_text" | "text" | "refusal"), Some(content), _) => {
+            Part::text(content)
+        }
         (Some("input_image" | "image" | "input_file"), _, Some(url)) => file(url, text("filename")),
         (Some("input_file"), _, None) => match text("file_data") {
             Some(url) => file(url, text("filename")),
@@ -47,18 +49,19 @@ pub(super) fn reasoning(item: &RawObject<'_>) -> Part {
 }
 
 pub(super) fn call(item: &RawObject<'_>) -> Part {
-    let input = match item.value("arguments") {
-        // Arguments are JSON in a string; malformed JSON stays a string.
-        Some(Value::String(text)) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-        Some(other) => other,
-        None => item.value("input").or_else(|| item.value("action")).unwrap_or_default(),
-    };
     let name = item.string("name").unwrap_or_else(|| tool_name(item));
     let id = item.string("call_id").or_else(|| item.string("id")).unwrap_or_default();
     let mut openai = Map::new();
     openai.put_some("itemId", item.string("id"));
     openai.put_some("namespace", item.string("namespace"));
-    let mut part = ToolPart::dynamic(name, id, ToolState::called(input));
+    let mut part = match item.value("arguments") {
+        Some(Value::String(text)) => ToolPart::from_input_text(name, id, text),
+        Some(other) => ToolPart::dynamic(name, id, ToolState::called(other)),
+        None => {
+            let input = item.value("input").or_else(|| item.value("action")).unwrap_or_default();
+            ToolPart::dynamic(name, id, ToolState::called(input))
+        }
+    };
     part.call_provider_metadata = provider_metadata("openai", openai);
     part.into()
 }

@@ -51,6 +51,7 @@ fn tool(keys: &mut Keys, kind: ToolKind) -> Option<ToolPart> {
         call_provider_metadata: keys.take("callProviderMetadata"),
         result_provider_metadata: keys.take("resultProviderMetadata"),
         tool_metadata: keys.take("toolMetadata"),
+        input_text: None,
         extra: keys.rest(),
     })
 }

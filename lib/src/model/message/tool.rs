@@ -28,6 +28,9 @@ pub struct ToolPart {
     pub result_provider_metadata: Option<Map<String, Value>>,
     /// Metadata of the tool's definition.
     pub tool_metadata: Option<Map<String, Value>>,
+    /// The arguments as the model wrote them, where the agent recorded that text and the input is not the same when it is
+    /// written again; not a part of the message.
+    pub input_text: Option<Box<str>>,
     /// All other keys; must not repeat a field or a key of the state.
     pub extra: Map<String, Value>,
 }
@@ -193,8 +196,18 @@ impl ToolPart {
             call_provider_metadata: None,
             result_provider_metadata: None,
             tool_metadata: None,
+            input_text: None,
             extra: Map::new(),
         }
+    }
+
+    /// A call whose arguments are JSON in a text. Malformed JSON stays a string.
+    pub(crate) fn from_input_text(name: impl Into<String>, call_id: impl Into<String>, text: String) -> ToolPart {
+        let input = serde_json::from_str(&text).unwrap_or_else(|_| Value::String(text.clone()));
+        let written = input.to_string();
+        let is_canonical = matches!(&input, Value::Object(_)) && written == text;
+        let call = ToolPart::dynamic(name, call_id, ToolState::called(input));
+        ToolPart { input_text: (!is_canonical).then(|| text.into_boxed_str()), ..call }
     }
 
     /// Returns the arguments, if they are known.

@@ -181,44 +181,47 @@ pub(crate) fn walk(skeleton: &Skeleton, tree: &Tree, keys: &SharedKeys, head: No
     path.reverse();
     let mut on: HashSet<NodeIx> = path.iter().copied().collect();
     // The position on the path after which each record belongs: first the blocks, then the results of all calls.
-    let mut pulled: Vec<(usize, NodeIx)> = Vec::new();
+    let mut blocks: Vec<(usize, NodeIx)> = Vec::new();
+    let mut results: Vec<(usize, NodeIx)> = Vec::new();
     let mut answers = HashSet::new();
-    for (at, &node) in path.iter().enumerate() {
+    for (at, &node) in path.iter().enumerate().rev() {
         for answer in groups(skeleton, tree, keys, node).filter(|answer| answers.insert(*answer)) {
-            let blocks = keys.nodes(answer).filter(|block| on.insert(*block));
-            pulled.extend(blocks.map(|block| (at, block)));
+            let pulled = keys.nodes(answer).filter(|block| on.insert(*block));
+            blocks.extend(pulled.map(|block| (at, block)));
         }
     }
-    let callers = path.iter().copied().enumerate().chain(pulled.iter().copied());
+    let callers = path.iter().copied().enumerate().chain(blocks.iter().copied());
     for (at, node) in callers.collect::<Vec<_>>() {
-        let Some(results) = keys.answers.get(&node) else { continue };
-        let answered = results.iter().any(|result| on.contains(result));
+        let Some(answers) = keys.answers.get(&node) else { continue };
+        let answered = answers.iter().any(|result| on.contains(result));
         // A result with children belongs to another branch, unless it is the only one.
         let ends = |result: &NodeIx| tree.children(*result).is_empty();
-        let ending: Vec<NodeIx> = results.iter().copied().filter(ends).collect();
-        let instead = results.first().filter(|_| !answered && ending.is_empty()).copied();
-        pulled.extend(ending.into_iter().chain(instead).filter(|result| on.insert(*result)).map(|result| (at, result)));
+        let ending: Vec<NodeIx> = answers.iter().copied().filter(ends).collect();
+        let instead = answers.first().filter(|_| !answered && ending.is_empty()).copied();
+        results
+            .extend(ending.into_iter().chain(instead).filter(|result| on.insert(*result)).map(|result| (at, result)));
     }
-    merge(path, pulled)
+    merge(path, blocks, results)
 }
 
-/// Inserts each pulled record after the one it belongs to, in file order.
-fn merge(path: Vec<NodeIx>, mut pulled: Vec<(usize, NodeIx)>) -> Vec<NodeIx> {
-    if pulled.is_empty() {
+/// Inserts each pulled record after the one it belongs to: a block directly after the last block of its answer on the path,
+/// as the agent does, and a result in file order.
+fn merge(path: Vec<NodeIx>, blocks: Vec<(usize, NodeIx)>, mut results: Vec<(usize, NodeIx)>) -> Vec<NodeIx> {
+    if blocks.is_empty() && results.is_empty() {
         return path;
     }
     let in_file_order = path.is_sorted();
-    for (at, node) in &mut pulled {
-        *at += 1;
-        if in_file_order {
-            *at += path[*at..].partition_point(|on_path| on_path < node);
-        }
+    for (at, node) in results.iter_mut().filter(|_| in_file_order) {
+        *at += path[*at + 1..].partition_point(|on_path| on_path < node);
     }
+    let of_kind =
+        |pulled: Vec<(usize, NodeIx)>, is_result| pulled.into_iter().map(move |(at, node)| (at + 1, is_result, node));
+    let mut pulled: Vec<(usize, bool, NodeIx)> = of_kind(blocks, false).chain(of_kind(results, true)).collect();
     pulled.sort_unstable();
     let mut merged = Vec::with_capacity(path.len() + pulled.len());
     let mut pulled = pulled.into_iter().peekable();
     for at in 0..=path.len() {
-        while let Some((_, node)) = pulled.next_if(|(before, _)| *before <= at) {
+        while let Some((_, _, node)) = pulled.next_if(|(before, ..)| *before <= at) {
             merged.push(node);
         }
         merged.extend(path.get(at));

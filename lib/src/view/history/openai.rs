@@ -8,29 +8,34 @@ use serde_json::{Map, Value, json};
 use super::model_part::{ModelPart, model_part};
 use super::{History, Turn, TurnItem, TurnOrigin, ViewOutput};
 use crate::model::error::Result;
-use crate::model::message::{FilePart, Part, Role};
+use crate::model::message::{FilePart, Part, Role, ToolPart};
 use crate::model::wire::{IMAGES, data_url, file_words, given, id, is_web_address, name_sender};
 
 /// The limits of the API.
 const ID_CHARS: usize = 40;
 const NAME_CHARS: usize = 64;
 
-/// The dialect of the agent whose API has `reasoning_content` in answers.
-const WITH_REASONING: &str = "qwen-code";
+/// The dialect of the agent that uses this API, with `reasoning_content` in answers.
+const OWN: &str = "qwen-code";
 
 pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<()> {
-    let has_reasoning = history.dialect == WITH_REASONING;
+    let is_own = history.dialect == OWN;
+    // The agent sends consecutive answers as one.
+    let mut open = Answer::default();
     for turn in &history.turns {
-        let (mut content, mut calls, mut reasoning) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut content, mut calls, mut reasoning) = (Vec::new(), Vec::new(), String::new());
+        if turn.role != Role::Assistant {
+            std::mem::take(&mut open).send(is_own, out);
+        }
         for item in &turn.items {
             match item {
-                TurnItem::Part(Part::Reasoning(part)) if has_reasoning && turn.role == Role::Assistant => {
-                    reasoning.push(part.text.as_str());
+                TurnItem::Part(Part::Reasoning(part)) if is_own && turn.role == Role::Assistant => {
+                    reasoning.push_str(&part.text);
                 }
                 TurnItem::Part(part) => content.extend(piece(part, turn, out)),
                 TurnItem::Call(call) => {
                     let name = out.tool_name(&call.name, NAME_CHARS, turn);
-                    let function = json!({"name": name, "arguments": call.arguments().to_string()});
+                    let function = json!({"name": name, "arguments": arguments(call)});
                     calls.push(json!({"id": id(&call.call_id, ID_CHARS), "type": "function", "function": function}));
                 }
                 TurnItem::Result(result) => {
@@ -43,34 +48,72 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
         }
         name_sender(turn.sender.as_deref(), &mut content);
         match turn.role {
-            _ if content.is_empty() && calls.is_empty() => {
+            _ if content.is_empty() && calls.is_empty() && reasoning.is_empty() => {
                 if turn.origin != TurnOrigin::Results {
                     out.note(turn, "it has no content that can be sent");
                 }
             }
-            Role::Assistant => out.message(answer(content, calls, &reasoning.concat())),
+            Role::Assistant => {
+                open.add(Answer { content, calls, reasoning });
+                if !is_own {
+                    std::mem::take(&mut open).send(is_own, out);
+                }
+            }
             Role::User => out.message(json!({"role": "user", "content": together(content)})),
             Role::System => out.message(json!({"role": instructor(turn), "content": together(content)})),
         }
     }
+    open.send(is_own, out);
     Ok(())
+}
+
+/// An answer that may continue.
+#[derive(Default)]
+struct Answer {
+    content: Vec<Value>,
+    calls: Vec<Value>,
+    reasoning: String,
+}
+
+impl Answer {
+    fn add(&mut self, mut more: Answer) {
+        self.content.append(&mut more.content);
+        self.calls.append(&mut more.calls);
+        self.reasoning.push_str(&more.reasoning);
+    }
+
+    /// Qwen Code joins the texts of an answer, and an answer of reasoning only has an empty text.
+    fn send(self, is_own: bool, out: &mut ViewOutput<'_>) {
+        let Answer { content, calls, reasoning } = self;
+        if content.is_empty() && calls.is_empty() && reasoning.is_empty() {
+            return;
+        }
+        let content = match content.is_empty() {
+            true if reasoning.is_empty() => Value::Null,
+            _ if is_own => content.iter().filter_map(|piece| piece["text"].as_str()).collect::<String>().into(),
+            _ => together(content),
+        };
+        let mut message =
+            Map::from_iter([("role".to_owned(), Value::from("assistant")), ("content".to_owned(), content)]);
+        if !calls.is_empty() {
+            message.insert("tool_calls".to_owned(), calls.into());
+        }
+        if !reasoning.is_empty() {
+            message.insert("reasoning_content".to_owned(), reasoning.into());
+        }
+        out.message(message.into());
+    }
+}
+
+/// The arguments as the model wrote them, or as the JSON object that every API of this form accepts.
+fn arguments(call: &ToolPart) -> String {
+    let recorded = call.input_text.as_deref().filter(|_| call.input().is_some_and(Value::is_object));
+    recorded.map_or_else(|| call.arguments().to_string(), str::to_owned)
 }
 
 /// The role of an instruction: an agent's own context is the developer's.
 pub(super) fn instructor(turn: &Turn<'_>) -> &'static str {
     if turn.origin == TurnOrigin::Context { "developer" } else { "system" }
-}
-
-fn answer(content: Vec<Value>, calls: Vec<Value>, reasoning: &str) -> Value {
-    let mut message = Map::from_iter([("role".to_owned(), Value::from("assistant"))]);
-    message.insert("content".to_owned(), if content.is_empty() { Value::Null } else { together(content) });
-    if !calls.is_empty() {
-        message.insert("tool_calls".to_owned(), calls.into());
-    }
-    if !reasoning.is_empty() {
-        message.insert("reasoning_content".to_owned(), reasoning.into());
-    }
-    message.into()
 }
 
 /// A single text is sent without a list.
@@ -105,8 +148,7 @@ fn of_file(file: &FilePart, turn: &Turn<'_>, out: &mut ViewOutput<'_>) -> Value 
         }
         _ => {
             let text = out.file_as_text(file, turn);
-            let is_of_agent =
-                turn.records.first().is_some_and(|record| record.session.dialect().name() == WITH_REASONING);
+            let is_of_agent = turn.records.first().is_some_and(|record| record.session.dialect().name() == OWN);
             let text = if is_of_agent && !is_image { format!("[document: {}]", file.media_type) } else { text };
             json!({"type": "text", "text": text})
         }

@@ -154,14 +154,16 @@ impl ItemWriter<'_> {
         Some(item)
     }
 
-    /// A call with free text is a custom one.
+    /// A call with free text, and no text of arguments, is a custom one.
     fn call(&self, call: &ToolPart, out: &mut ViewOutput<'_>) -> Value {
         let (id, name) = (id(&call.call_id, ID_CHARS), out.tool_name(&call.name, NAME_CHARS, self.turn));
-        if let Some(Value::String(input)) = call.input() {
+        let recorded = call.input_text.as_deref();
+        if let (Some(Value::String(input)), None) = (call.input(), recorded) {
             return json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": input});
         }
-        let mut item =
-            json!({"type": "function_call", "call_id": id, "name": name, "arguments": call.arguments().to_string()});
+        // As the model wrote them, whether they are JSON or not.
+        let arguments = recorded.map_or_else(|| call.arguments().to_string(), str::to_owned);
+        let mut item = json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments});
         let openai = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("openai"));
         if let Some(namespace) = openai.and_then(|ours| ours.get("namespace")).filter(|_| self.own) {
             item["namespace"] = namespace.clone();
@@ -173,7 +175,8 @@ impl ItemWriter<'_> {
         let kind = if custom { "custom_tool_call_output" } else { "function_call_output" };
         let output = match given(result).as_slice() {
             [] => "".into(),
-            [Part::Text(text)] => Value::from(text.text.clone()),
+            // A list that the agent recorded stays one.
+            [Part::Text(text)] if !self.own || !result.output.is_array() => Value::from(text.text.clone()),
             parts => parts
                 .iter()
                 .filter_map(|part| match part {

@@ -62,6 +62,8 @@ impl Record<'_> {
         for (index, body) in bodies.iter().enumerate() {
             match (body, body.content()) {
                 (Body::Assistant(content), _) => self.answer(content),
+                // Context that the agent generates anew was not sent to the model again.
+                (Body::Attachment(context), _) if !context.to_model => self.losses().dropped(Kind::Attachment),
                 (Body::System(_), _) | (_, None) => self.losses().dropped(Lost::ReplacedHistory),
                 (_, Some(content)) if Some(index) == at => {
                     let summary = self.message_content(content);

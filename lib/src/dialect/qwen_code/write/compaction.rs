@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Author, Record};
 use crate::dialect::line_builder::{Put, fields};
 use crate::model::loss::Lost;
-use crate::model::record::{Body, Compaction};
+use crate::model::record::{Body, Compaction, Kind};
 
 /// The agent's code for a compression that succeeded.
 const COMPRESSED: u64 = 1;
@@ -36,6 +36,8 @@ impl Record {
         let mut record = Record::default();
         match (body, body.content()) {
             (Body::Assistant(content), _) => record.answer(content),
+            // Context that the agent generates anew was not sent to the model again.
+            (Body::Attachment(context), _) if !context.to_model => record.losses().dropped(Kind::Attachment),
             (Body::System(_), _) | (_, None) => record.losses().dropped(Lost::ReplacedHistory),
             (_, Some(content)) => record.prompt(content, Author::Person),
         }

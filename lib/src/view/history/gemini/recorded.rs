@@ -1,4 +1,5 @@
-//! The contents that an agent recorded, unchanged and in order; only what the API would refuse is repaired.
+//! The contents that an agent recorded, unchanged and in order; only what the API would refuse is repaired: the results of
+//! one answer become one content.
 //!
 //! The history has noted the repairs already: calls without a result, results without a call, repeated ids.
 
@@ -15,8 +16,8 @@ use crate::view::history::unique::UniqueIds;
 pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<()> {
     let results = history.turns.iter().flat_map(|turn| &turn.items).filter_map(TurnItem::as_result);
     let results = results.map(|result| (result.call_id.as_str(), result)).collect();
-    let mut sender =
-        ContentSender { results, open: Calls::default(), ids: UniqueIds::default(), last: None, has_begun: false, out };
+    let (open, ids) = (Calls::default(), UniqueIds::default());
+    let mut sender = ContentSender { results, open, ids, last: None, has_joined: false, has_begun: false, out };
     let mut seen = HashSet::new();
     for turn in &history.turns {
         for record in turn.records.iter().filter(|record| seen.insert(record.order())) {
@@ -36,8 +37,10 @@ struct ContentSender<'h, 'o, 'e> {
     open: Calls,
     /// The ids of all calls so far.
     ids: UniqueIds,
-    /// The content before: a message in mid-turn is added to it.
+    /// The content before: a message in mid-turn is added to it, and further results of the same answer.
     last: Option<Map<String, Value>>,
+    /// Results were added to the content before.
+    has_joined: bool,
     has_begun: bool,
     out: &'o mut ViewOutput<'e>,
 }
@@ -93,7 +96,7 @@ impl ContentSender<'_, '_, '_> {
             self.close();
         }
         let parts: Vec<Value> = parts.into_iter().filter_map(|part| self.part(part, is_model)).collect();
-        if parts.is_empty() {
+        if parts.is_empty() || (responds && self.join_results(&parts, turn)) {
             return;
         }
         if !content.contains_key("role") {
@@ -109,6 +112,21 @@ impl ContentSender<'_, '_, '_> {
         }
         content.insert("parts".to_owned(), parts.into());
         self.send(content);
+    }
+
+    /// Adds results to the content with the first results of the same answer, because the API wants them in one.
+    fn join_results(&mut self, parts: &[Value], turn: &Turn<'_>) -> bool {
+        let before = self.last.as_mut().and_then(|last| last.get_mut("parts")).and_then(Value::as_array_mut);
+        let is_response = |part: &Value| part.get("functionResponse").is_some();
+        let Some(known) = before.filter(|known| known.iter().any(is_response)) else { return false };
+        // A message in mid-turn follows the results.
+        let is_result = |part: &Value| part.get("text").is_none();
+        let end = known.iter().rposition(is_result).map_or(0, |last| last + 1);
+        known.splice(end..end, parts.iter().cloned());
+        if !std::mem::replace(&mut self.has_joined, true) {
+            self.out.note(turn, "the results of one answer are sent as one content");
+        }
+        true
     }
 
     /// A part as it is, or `None` where there is nothing to send.
@@ -191,7 +209,7 @@ impl ContentSender<'_, '_, '_> {
 
     fn send(&mut self, content: Map<String, Value>) {
         self.send_last();
-        (self.last, self.has_begun) = (Some(content), true);
+        (self.last, self.has_joined, self.has_begun) = (Some(content), false, true);
     }
 
     fn send_last(&mut self) {
