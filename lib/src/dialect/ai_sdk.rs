@@ -50,7 +50,7 @@ impl Dialect for AiSdk {
             return Ok(());
         }
         let document: Document<'a> = serde_json::from_str(text)?;
-        match document.messages() {
+        match document.messages().filter(|_| !document.is_row()) {
             Some(messages) => {
                 emit(Event::Facts(SessionFacts { session: document.id.some(), ..SessionFacts::default() }));
                 if let Some(text) = document.title.some() {

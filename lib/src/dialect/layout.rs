@@ -55,6 +55,8 @@ pub struct Rows {
     pub rows: &'static str,
     /// Selects row `?1`, as JSON text or as columns.
     pub row: &'static str,
+    /// Columns with JSON lists as text: a row as JSON has the lists themselves.
+    pub lists: &'static [&'static str],
     /// If the session is in a log file: the column with its path, and the query for the session with key `?1`.
     pub log: Option<(&'static str, &'static str)>,
 }

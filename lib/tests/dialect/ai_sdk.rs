@@ -6,6 +6,7 @@ use crate::support::{messages, reading};
 use scrollback::dialect::{self, Dialect};
 use scrollback::model::{Error, Home, Sdk, takes};
 use scrollback::session::{Session, Source, detect};
+use scrollback::view::history::View;
 use serde_json::{Value, json};
 
 fn ai_sdk() -> &'static dyn Dialect {
@@ -105,6 +106,82 @@ fn each_row_is_a_session_and_a_failure_is_no_empty_text() {
     empty assistant [{"type":"data-error","data":{"text":"failed"}}] true
     cancelled user [{"type":"text","text":"Go."}] null
     cancelled assistant [{"type":"data-error","data":{"text":"cancelled"}}] true
+    "#);
+}
+
+#[test]
+fn a_system_prompt_leads_the_history_of_its_row() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = [
+        insert("done", "completed", "'Gone.', NULL, NULL"),
+        "UPDATE agents SET system_prompt = 'Be \"brief\".';".to_owned(),
+        insert("without", "completed", "'Gone.', NULL, NULL"),
+    ];
+    let path = database(dir.path(), &rows.concat());
+    let sent = |at: usize| {
+        let session = Session::open(&Source::in_file(ai_sdk(), &path).unwrap()[at], &reading()).unwrap();
+        assert!(session.issues().is_empty(), "{:?}", session.issues());
+        crate::support::sent(&session, View::OpenAi)
+    };
+    assert_eq!(sent(0)[0], json!({"role": "system", "content": "Be \"brief\"."}));
+    assert_eq!(sent(0).len(), 3);
+    assert_eq!(sent(1).len(), 2);
+    let session = Session::open(&Source::in_file(ai_sdk(), &path).unwrap()[0], &reading()).unwrap();
+    let shown: Vec<Value> = messages(&session).iter().map(|message| serde_json::to_value(message).unwrap()).collect();
+    assert_eq!((&shown[0]["role"], &shown[0]["id"]), (&json!("system"), &json!("done-system")));
+    assert!(shown.iter().all(|message| message["metadata"].get("system_prompt").is_none()));
+}
+
+/// Option A of the proposal: a column with UIMessages.
+#[test]
+fn the_messages_of_a_row_are_its_conversation() {
+    let messages_of = r#"[ {"id":"m1","role":"user","parts":[{"type":"text","text":"Go."}]},
+        {"id":"m2","role":"assistant","parts":[{"type":"tool-read","toolCallId":"c1","title":"Read a file","state":"output-available","input":{"n":123456789012345678901234567890},"output":"x"},{"type":"text","text":"Gone."}]} ]"#;
+    let dir = tempfile::tempdir().unwrap();
+    let table = "ALTER TABLE agents ADD COLUMN messages TEXT;";
+    let rows = [
+        insert("done", "completed", "'Gone.', NULL, NULL"),
+        insert("failed", "failed", "NULL, NULL, 'rate limit'"),
+        insert("system", "completed", "'Gone.', NULL, NULL"),
+        format!(
+            "UPDATE agents SET messages = '{messages_of}', tokens_input = 7, tokens_output = 3, system_prompt = 'Brief.';"
+        ),
+        format!(
+            "UPDATE agents SET messages = '{}' WHERE id = 'system';",
+            messages_of.replacen("[ ", r#"[{"id":"m0","role":"system","parts":[{"type":"text","text":"Long."}]},"#, 1)
+        ),
+        insert("bad", "completed", "'Gone.', NULL, NULL"),
+        "UPDATE agents SET messages = '[{' WHERE id = 'bad';".to_owned(),
+        insert("empty", "completed", "'Gone.', NULL, NULL"),
+        "UPDATE agents SET messages = '[]' WHERE id = 'empty';".to_owned(),
+    ];
+    let path = database(dir.path(), &format!("{table}{}", rows.concat()));
+    let sources = Source::in_file(ai_sdk(), &path).unwrap();
+    let mut told = String::new();
+    for source in &sources {
+        let session = Session::open(source, &reading()).unwrap();
+        let shown: Vec<String> = messages(&session)
+            .iter()
+            .map(|message| {
+                let types: Vec<String> =
+                    message.parts.iter().map(|part| serde_json::to_value(part).unwrap()["type"].to_string()).collect();
+                format!(
+                    "{}[{}]",
+                    serde_json::to_value(message).unwrap()["role"].as_str().unwrap(),
+                    types.join(" ").replace('"', "")
+                )
+            })
+            .collect();
+        let issues: Vec<&str> = session.issues().iter().map(|issue| issue.kind.name()).collect();
+        let output = session.usage().and_then(|usage| usage.output);
+        told += &format!("{} {} {output:?} {issues:?}\n", session.id(), shown.join(" "));
+    }
+    insta::assert_snapshot!(told, @r#"
+    done system[text] user[text] assistant[tool-read text] Some(3) []
+    failed system[text] user[text] assistant[tool-read text] assistant[data-error] Some(3) []
+    system system[text] user[text] assistant[tool-read text] Some(3) []
+    bad user[text] assistant[text] None ["invalid-message"]
+    empty user[text] assistant[text] None []
     "#);
 }
 

@@ -11,10 +11,13 @@ use crate::model::lenient;
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Thinking};
 
-/// The body of a record: a message, a row, or the prompt of a row, which is a JSON string.
+/// The body of a record: a message, a row, the prompt of a row, which is a JSON string, or its system prompt, with its key.
 pub(super) fn parse(text: &str) -> Body {
     if let Ok(prompt) = serde_json::from_str::<String>(text) {
         return Body::User(Content { parts: vec![Part::text(prompt)], ..Content::default() });
+    }
+    if let Some(prompt) = row::system_prompt(text) {
+        return Body::System(Content { to_model: true, ..Content::from(prompt) });
     }
     if serde_json::from_str(text).is_ok_and(|document: Document<'_>| document.is_row()) {
         return row::body(value(text));

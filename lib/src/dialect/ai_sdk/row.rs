@@ -1,6 +1,9 @@
 //! A row of Smithers' `agents` table: a prompt and its result. Each row is a session.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::super::{Event, Link, Moment, SessionFacts};
@@ -17,8 +20,15 @@ pub(super) static AGENTS: Rows = Rows {
     sessions: "SELECT rowid, id FROM agents ORDER BY rowid",
     rows: "SELECT rowid, * FROM agents WHERE rowid = ?1",
     row: "SELECT * FROM agents WHERE rowid = ?1",
+    lists: &[MESSAGES],
     log: Some(("log_path", "SELECT log_path FROM agents WHERE rowid = ?1")),
 };
+
+/// The column with UIMessages: the whole conversation, where the program stores it.
+const MESSAGES: &str = "messages";
+
+/// The column with the instructions for the model.
+const SYSTEM_PROMPT: &str = "system_prompt";
 
 /// The columns of tokens, in and out.
 const COUNTS: [&str; 2] = ["tokens_input", "tokens_output"];
@@ -26,7 +36,8 @@ const COUNTS: [&str; 2] = ["tokens_input", "tokens_output"];
 /// The statuses of a row; others are reported.
 const STATUSES: &[&str] = &["pending", "running", "completed", "failed", "cancelled"];
 
-/// The prompt is a record, and so is the row itself once it has a result.
+/// The system prompt and the prompt are records, and so is the row itself once it has a result. If the row has messages,
+/// they are the conversation.
 pub(super) fn link<'a>(text: &'a str, row: &RawObject<'a>, emit: &mut dyn FnMut(Event<'a>)) {
     let first = |columns: [&str; 2]| {
         let mut moments = columns.into_iter().map(|column| row.get::<Moment<'a>>(column));
@@ -38,6 +49,35 @@ pub(super) fn link<'a>(text: &'a str, row: &RawObject<'a>, emit: &mut dyn FnMut(
     let has_result = row.text("result").is_some() || row.text("result_structured").is_some();
     let failed = matches!(&*status, "failed" | "cancelled") || row.text("error").is_some();
     let answered = has_result || failed || status == "completed";
+    let messages = row.raw(MESSAGES).and_then(|list| serde_json::from_str::<Vec<&'a RawValue>>(list.get()).ok());
+    let is_system = |message: &&RawValue| {
+        let role = RawObject::from_raw(message).and_then(|message| message.text("role"));
+        role.as_deref() == Some("system")
+    };
+    let system = system_member(text, row).filter(|_| !messages.iter().flatten().any(is_system));
+    if let Some(system) = system {
+        let id = id.as_deref().map(|id| format!("{id}-system").into());
+        emit(record(system, id, Kind::System, first(["created_at", "started_at"]), false));
+        emit(Event::WholeMessage);
+    }
+    if messages.is_none() && row.text(MESSAGES).is_some_and(|text| !text.is_empty()) {
+        emit(Event::Rejected("the column messages is not a list of messages; the other columns are read".to_owned()));
+    }
+    if let Some(messages) = messages.filter(|messages| !messages.is_empty()) {
+        super::link_all(messages, emit);
+        let kind = if failed { Kind::Assistant } else { Kind::Header };
+        let at = first(["completed_at", "started_at"]);
+        emit(Event::Record(Link { id: id.clone(), at, is_failure: failed, is_side: !failed, ..Link::new(text, kind) }));
+        if failed {
+            emit(Event::WholeMessage);
+        }
+        let [input, output] = COUNTS.map(|column| row.count(column));
+        if let Some(total) = (Usage { input, output, ..Usage::default() }).known() {
+            // The messages may have the usage of each request.
+            emit(Event::TotalUsage { total, last: None });
+        }
+        return link_facts(id, &status, model, emit);
+    }
     if let Some(prompt) = prompt {
         let id = id.as_deref().map(|id| format!("{id}-prompt").into());
         // Without a result the prompt is the only record of the row: it shows the other columns, too.
@@ -55,10 +95,37 @@ pub(super) fn link<'a>(text: &'a str, row: &RawObject<'a>, emit: &mut dyn FnMut(
     } else if prompt.is_none() {
         emit(record(text, id.clone(), Kind::Header, Moment::Absent, false));
     }
-    if !STATUSES.contains(&&*status) {
+    link_facts(id, &status, model, emit);
+}
+
+fn link_facts<'a>(
+    session: Option<Cow<'a, str>>,
+    status: &str,
+    model: Option<Cow<'a, str>>,
+    emit: &mut dyn FnMut(Event<'a>),
+) {
+    if !STATUSES.contains(&status) {
         emit(Event::UnknownKind(format!("status {status}").into()));
     }
-    emit(Event::Facts(SessionFacts { session: id, model, ..SessionFacts::default() }));
+    emit(Event::Facts(SessionFacts { session, model, ..SessionFacts::default() }));
+}
+
+/// The system prompt of a row with its key, which distinguishes it from a prompt.
+fn system_member<'a>(row_text: &'a str, row: &RawObject<'a>) -> Option<&'a str> {
+    let value = row
+        .raw(SYSTEM_PROMPT)
+        .map(RawValue::get)
+        .filter(|value| value.starts_with('"') && *value != "\"\"")?;
+    // The value is a piece of the row's text.
+    let start = (value.as_ptr() as usize).checked_sub(row_text.as_ptr() as usize)?;
+    let key = row_text.get(..start)?.rfind(&format!("\"{SYSTEM_PROMPT}\""))?;
+    row_text.get(key..start + value.len())
+}
+
+/// The system prompt in a piece of a row that [`system_member`] found.
+pub(super) fn system_prompt(piece: &str) -> Option<String> {
+    let value = piece.strip_prefix('"')?.strip_prefix(SYSTEM_PROMPT)?.strip_prefix('"')?;
+    serde_json::from_str(value.trim_start().strip_prefix(':')?).ok()
 }
 
 /// The result of the prompt, or the prompt while there is none. Other columns become metadata.
@@ -67,12 +134,21 @@ pub(super) fn body(row: Value) -> Body {
     let text = |row: &Map<String, Value>, key: &str| {
         row.get(key).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
     };
+    // They are records of their own.
+    row.shift_remove(SYSTEM_PROMPT);
+    let has_messages = row.get(MESSAGES).and_then(Value::as_array).is_some_and(|messages| !messages.is_empty());
+    if has_messages {
+        ["messages", "prompt", "result"].iter().for_each(|column| _ = row.shift_remove(*column));
+    }
     let (result, error, status) = (text(&row, "result"), text(&row, "error"), text(&row, "status"));
     let structured = text(&row, "result_structured");
     let (model, usage) = (text(&row, "model"), usage(&row));
     let mut parts: Vec<Part> = result.map(Part::text).into_iter().collect();
     parts.extend(structured.map(|json| Part::data("result-structured", lenient::parse(&json))));
     let failed = matches!(status.as_deref(), Some("failed" | "cancelled")) || error.is_some();
+    if has_messages && !failed {
+        return Body::Header(row);
+    }
     let open_prompt =
         text(&row, "prompt").filter(|_| parts.is_empty() && !failed && status.as_deref() != Some("completed"));
     if let Some(prompt) = open_prompt {

@@ -73,7 +73,7 @@ impl Table {
             let (mut positions, mut begins) = (Vec::new(), 0);
             while let Some(row) = rows.next()? {
                 positions.push((begins, row.get(0)?));
-                let content = content(row, 1)?;
+                let content = content(row, 1, self.rows.lists)?;
                 take(begins, content.as_deref().map_err(|length| *length));
                 begins += content.map_or_else(|length| length, |json| json.len() as u64) + 1;
             }
@@ -95,7 +95,9 @@ impl Table {
 
     fn row(&self, rowid: i64, path: &Path) -> Result<Option<Vec<u8>>> {
         let found = |connection: &Connection| {
-            connection.query_row(self.rows.row, [rowid], |row| Ok(content(row, 0)?.ok())).optional()
+            connection
+                .query_row(self.rows.row, [rowid], |row| Ok(content(row, 0, self.rows.lists)?.ok()))
+                .optional()
         };
         Ok(self.session.database.query(path, found)?.flatten())
     }
@@ -111,7 +113,7 @@ impl Table {
 }
 
 /// A row as JSON: its only column, or an object of all its columns; or its length, if that is over the limit.
-fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<std::result::Result<Vec<u8>, u64>> {
+fn content(row: &Row<'_>, first: usize, lists: &[&str]) -> rusqlite::Result<std::result::Result<Vec<u8>, u64>> {
     let statement = row.as_ref();
     let mut length = 0;
     for column in first..statement.column_count() {
@@ -123,18 +125,29 @@ fn content(row: &Row<'_>, first: usize) -> rusqlite::Result<std::result::Result<
     if statement.column_count() == first + 1 {
         return Ok(Ok(json(row.get_ref(first)?).into_owned()));
     }
-    let mut object = serde_json::Map::new();
+    let mut json = String::from("{");
     for column in first..statement.column_count() {
+        let name = statement.column_name(column)?;
         let value = match row.get_ref(column)? {
-            ValueRef::Null => Value::Null,
-            ValueRef::Integer(number) => number.into(),
-            ValueRef::Real(number) => number.into(),
-            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => String::from_utf8_lossy(bytes).into(),
+            ValueRef::Null => Cow::Borrowed("null"),
+            ValueRef::Integer(number) => Cow::Owned(number.to_string()),
+            ValueRef::Real(number) => Cow::Owned(Value::from(number).to_string()),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                let text = String::from_utf8_lossy(bytes);
+                if lists.contains(&name) && is_list(&text) { text } else { Value::from(text).to_string().into() }
+            }
         };
-        object.insert(statement.column_name(column)?.to_owned(), value);
+        let comma = if column > first { "," } else { "" };
+        json += &format!("{comma}{}:{value}", Value::from(name));
     }
-    let json = Value::Object(object).to_string().into_bytes();
+    json.push('}');
+    let json = json.into_bytes();
     Ok(if json.len() > VALUE_LIMIT_BYTES { Err(json.len() as u64) } else { Ok(json) })
+}
+
+/// Whether a text is a JSON list.
+fn is_list(text: &str) -> bool {
+    serde_json::from_str::<Vec<&serde_json::value::RawValue>>(text).is_ok()
 }
 
 /// A column as text, whatever its type.
@@ -335,6 +348,7 @@ mod tests {
             sessions: "SELECT DISTINCT s, s FROM t",
             rows: "SELECT rowid, j FROM t WHERE s = ?1 ORDER BY rowid",
             row: "SELECT j FROM t WHERE rowid = ?1",
+            lists: &[],
             log: None,
         };
         let database = Database(Arc::new(Mutex::new(connection)));

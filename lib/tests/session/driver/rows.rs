@@ -16,6 +16,7 @@ static MESSAGES: Rows = Rows {
     sessions: "select distinct session, session from message order by session",
     rows: "select rowid, data from message where session = ?1 order by rowid",
     row: "select data from message where rowid = ?1",
+    lists: &[],
     log: None,
 };
 dialect!(Table, "*.db", Format::Rows(&MESSAGES), LastWins, None, link_message);
