@@ -4,7 +4,7 @@ use scrollback::model::{ToolPart, ToolState};
 use serde_json::Value;
 
 use crate::terminal::paint::Paint;
-use crate::terminal::{Look, clean, width};
+use crate::terminal::{Look, clean, markdown, width};
 
 /// The arguments that identify a call best, the best first.
 const KEY_ARGUMENTS: [&str; 11] =
@@ -16,7 +16,9 @@ const OUTPUT_LIMIT_CHARS: usize = 100_000;
 /// One line: outcome, tool, input.
 pub(crate) fn folded(call: &ToolPart, look: &Look) -> String {
     let (mark, note) = outcome(call);
-    line(call, mark, &note, look) + &child(call, look)
+    let shown = shown_result(call).filter(|_| mark == '✓' && note.is_empty());
+    let note = shown.and_then(|shown| shown.lines().find(|line| !line.trim().is_empty())).unwrap_or(&note);
+    line(call, mark, note, look) + &child(call, look)
 }
 
 /// One line for a call whose result may still come.
@@ -26,9 +28,11 @@ pub(crate) fn running(call: &ToolPart, look: &Look) -> String {
 
 fn line(call: &ToolPart, mark: char, note: &str, look: &Look) -> String {
     let paint = Paint { colour: look.colour };
-    let name = clean::line(&call.name).into_owned();
+    let name = clean::line(&label(call)).into_owned();
     let note = clean::line(note).into_owned();
-    let input = clean::line(&input_summary(call.input())).into_owned();
+    let input = Some(input_summary(call.input())).filter(|input| !input.trim().is_empty());
+    let input = input.or_else(|| about(call, "description").map(str::to_owned)).unwrap_or_default();
+    let input = clean::line(&input).into_owned();
     let for_note = width::of(&note).min(look.width / 3);
     let room = look.width.saturating_sub(4 + width::of(&name) + 2 + if note.is_empty() { 0 } else { for_note + 3 });
     let input = width::fit(&input, room.min(width::of(&input)));
@@ -46,16 +50,58 @@ fn line(call: &ToolPart, mark: char, note: &str, look: &Look) -> String {
 pub(crate) fn open(call: &ToolPart, look: &Look) -> String {
     let paint = Paint { colour: look.colour };
     let (mark, note) = outcome(call);
-    let mut out = format!("  {} {}", mark_painted(mark, paint), paint.bold(&call.name));
+    let mut out = format!("  {} {}", mark_painted(mark, paint), paint.bold(&clean::line(&label(call))));
     out += &format!("  {}\n{}", paint.dim(&call.call_id), child(call, look));
+    if let Some(description) = about(call, "description") {
+        out += &block(description, paint);
+    }
     if let Some(input) = call.input().filter(|input| !input.is_null()) {
         out += &block(&pretty(input), paint);
     }
     match call.output() {
-        Some(output) => out + &format!("  {}\n", paint.dim("→")) + &block(&pretty(output), paint),
+        Some(output) => out + &format!("  {}\n", paint.dim("→")) + &result(call, output, look),
         None if note.is_empty() => out,
         None => out + &block(&format!("→ {note}"), paint),
     }
+}
+
+/// The tool's name for people, and its own.
+fn label(call: &ToolPart) -> String {
+    let title = call
+        .title
+        .as_deref()
+        .filter(|title| !title.trim().is_empty())
+        .or_else(|| about(call, "displayName"));
+    match title.filter(|title| *title != call.name) {
+        Some(title) => format!("{title} ({})", call.name),
+        None => call.name.clone(),
+    }
+}
+
+/// A text that the agent noted about the run of a tool.
+fn about<'c>(call: &'c ToolPart, key: &str) -> Option<&'c str> {
+    noted(call, key)?.as_str().filter(|text| !text.trim().is_empty())
+}
+
+fn noted<'c>(call: &'c ToolPart, key: &str) -> Option<&'c Value> {
+    call.call_provider_metadata.as_ref()?.get("scrollback")?.get(key)
+}
+
+/// What the agent showed of the result: a text, or the change of a file.
+fn shown_result(call: &ToolPart) -> Option<&str> {
+    let change = || noted(call, "resultDisplay")?.get("fileDiff")?.as_str();
+    about(call, "resultDisplay").or_else(change)
+}
+
+/// The result as the agent showed it, else as the tool returned it; as Markdown where the agent asks for it.
+fn result(call: &ToolPart, output: &Value, look: &Look) -> String {
+    let text = shown_result(call).map_or_else(|| pretty(output), str::to_owned);
+    let is_markdown = noted(call, "renderOutputAsMarkdown").and_then(Value::as_bool) == Some(true);
+    if is_markdown && text.len() <= OUTPUT_LIMIT_CHARS {
+        let narrower = Look { width: look.width.saturating_sub(4).max(1), ..*look };
+        return markdown::render(&text, &narrower).lines().map(|line| format!("    {line}\n")).collect();
+    }
+    block(&text, Paint { colour: look.colour })
 }
 
 /// The session that a call started.
@@ -115,8 +161,13 @@ fn compact(value: &Value) -> String {
 }
 
 fn pretty(value: &Value) -> String {
+    let text = |piece: &Value| piece.get("text")?.as_str().filter(|_| piece["type"] == "text").map(str::to_owned);
     match value {
         Value::String(text) => text.clone(),
+        // Several texts of one result.
+        Value::Array(pieces) if !pieces.is_empty() && pieces.iter().all(|piece| text(piece).is_some()) => {
+            pieces.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+        }
         other => serde_json::to_string_pretty(other).unwrap_or_else(|_| other.to_string()),
     }
 }
@@ -130,4 +181,60 @@ fn block(text: &str, paint: Paint) -> String {
     };
     let lines = clean::text(&shown).lines().map(|line| format!("    {}\n", paint.dim(line))).collect::<String>();
     lines + &paint.dim(cut.trim_end_matches('\n')) + if cut.is_empty() { "" } else { "\n" }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const LOOK: Look = Look { width: 80, colour: false };
+
+    fn call(note: Value) -> ToolPart {
+        let state = ToolState::done(json!({"path": "a.rs"}), json!("raw"));
+        let mut call = ToolPart::dynamic("read_file", "c1", state);
+        call.call_provider_metadata = json!({"scrollback": note}).as_object().cloned();
+        call
+    }
+
+    #[test]
+    fn a_tool_has_its_name_for_people_and_its_own() {
+        assert_eq!(folded(&call(json!({})), &LOOK), "  ✓ read_file  a.rs\n");
+        assert_eq!(folded(&call(json!({"displayName": "ReadFile"})), &LOOK), "  ✓ ReadFile (read_file)  a.rs\n");
+        let titled = ToolPart { title: Some("Read a file".to_owned()), ..call(json!({"displayName": "ReadFile"})) };
+        assert_eq!(folded(&titled, &LOOK), "  ✓ Read a file (read_file)  a.rs\n");
+        assert!(open(&titled, &LOOK).starts_with("  ✓ Read a file (read_file)  c1\n"));
+        let hostile = ToolPart { title: Some("a\u{1b}[2Jb".to_owned()), ..call(json!({})) };
+        assert!(!folded(&hostile, &LOOK).contains('\u{1b}') && !open(&hostile, &LOOK).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn a_result_is_shown_as_the_agent_showed_it() {
+        let noted = call(json!({"description": "Reads a file", "resultDisplay": "\n3 lines\nmore"}));
+        assert_eq!(folded(&noted, &LOOK), "  ✓ read_file  a.rs → 3 lines\n");
+        let shown = open(&noted, &LOOK);
+        assert!(
+            shown.contains("    Reads a file\n") && shown.contains("    3 lines\n") && !shown.contains("raw"),
+            "{shown}"
+        );
+        let change = call(json!({"resultDisplay": {"fileDiff": "-old\n+new", "fileName": "a.rs"}}));
+        assert!(open(&change, &LOOK).contains("    +new\n"));
+        let other = call(json!({"resultDisplay": {"todos": []}}));
+        assert!(open(&other, &LOOK).contains("    raw\n"));
+        let plain = call(json!({"resultDisplay": "# Title\n\n- **one**"}));
+        assert!(open(&plain, &LOOK).contains("- **one**"));
+        let markdown = call(json!({"resultDisplay": "# Title\n\n- **one**", "renderOutputAsMarkdown": true}));
+        assert!(!open(&markdown, &LOOK).contains("**"), "{}", open(&markdown, &LOOK));
+        let mut without_input = call(json!({"description": "Lists files"}));
+        without_input.state = ToolState::done(json!({}), json!("raw"));
+        assert_eq!(folded(&without_input, &LOOK), "  ✓ read_file  Lists files\n");
+    }
+
+    #[test]
+    fn several_texts_of_a_result_are_lines() {
+        let mut texts = call(json!({}));
+        texts.state = ToolState::done(json!({}), json!([{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]));
+        assert!(open(&texts, &LOOK).ends_with("    a\n    b\n"), "{}", open(&texts, &LOOK));
+    }
 }
