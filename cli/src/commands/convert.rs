@@ -91,6 +91,7 @@ fn check_folder(output: Option<&Path>, ctx: &Ctx) -> Result<(), Failure> {
 }
 
 fn remark(converted: &Converted, ctx: &mut Ctx) -> Result<(), Failure> {
+    converted.renamed.iter().try_for_each(|renamed| ctx.caution("renamed", renamed))?;
     converted.remarks.iter().try_for_each(|remark| ctx.caution("sidecar", remark))
 }
 

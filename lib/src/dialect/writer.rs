@@ -273,8 +273,11 @@ pub struct Adoption<'a> {
 /// The longest name of a file or a folder that file systems accept.
 pub(crate) const FILE_NAME_LIMIT_BYTES: usize = 255;
 
-/// Checks that file systems accept the name of a file or folder that a session needs.
+/// Checks that file systems accept the name of a file or folder that a session needs, and that a terminal can show it.
 pub(crate) fn file_name(name: String) -> Result<String, String> {
+    if name.contains(char::is_control) {
+        return Err(format!("the name {} has a control character", quoted(&name)));
+    }
     match name.len() {
         0..=FILE_NAME_LIMIT_BYTES => Ok(name),
         length => {

@@ -84,6 +84,9 @@ pub struct Converted {
     /// Warnings, for example that a sidecar was ignored.
     #[serde(skip)]
     pub remarks: Vec<String>,
+    /// Why it does not have the id of the source: that cannot be the name of a file.
+    #[serde(skip)]
+    pub renamed: Option<String>,
 }
 
 impl Session {
@@ -145,8 +148,8 @@ impl Session {
         let skipped = skipped.map(|(what, count)| self.session_loss(what, count));
         let mut rows = Vec::new();
         merge(&mut rows, losses.into_iter().chain(skipped).collect(), |a, b| a + b);
-        let remarks = plan.warning.iter().cloned().collect();
-        Converted { session: plan.id.clone(), path: plan.path.clone(), sidecar: None, losses: rows, remarks }
+        let (remarks, renamed) = (plan.warning.iter().cloned().collect(), plan.renamed.clone());
+        Converted { session: plan.id.clone(), path: plan.path.clone(), sidecar: None, losses: rows, remarks, renamed }
     }
 
     /// A loss of the session, reported of its head.

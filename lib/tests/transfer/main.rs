@@ -7,6 +7,7 @@ mod further;
 mod heads;
 mod losses;
 mod matrix;
+mod names;
 mod places;
 mod sidecar;
 mod steps;

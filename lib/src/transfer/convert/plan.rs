@@ -24,6 +24,8 @@ pub(super) struct Plan {
     pub(super) other: Option<Original>,
     /// Why the files beside the session were ignored.
     pub(super) warning: Option<String>,
+    /// Why the new session is called something else.
+    pub(super) renamed: Option<String>,
     /// The person or room that the session is with.
     pub(super) with: Option<String>,
     pub(super) id: SessionId,
@@ -92,6 +94,7 @@ impl Plan {
         }
         let with = known_with.or_else(|| how.with.map(str::to_owned)).or_else(|| other.as_ref()?.with(how.to));
         let store = store_for(session, how, host, way.original())?;
+        let (mut name, mut renamed) = (id.clone(), None);
         let path = match how.target {
             Target::File(file) => store.root.join(file.file_name().unwrap_or_default()),
             Target::Store(_) => {
@@ -100,8 +103,15 @@ impl Plan {
                 let place = |id: &SessionId| store.path_of(&store.beginning(id, &new, session.git_branch())?);
                 let path = match known_place.and_then(|known| place_below(session, &store, &known)) {
                     Some(path) => path,
-                    // The id in a file may be no valid name for one.
-                    None => place(&id).or_else(|_| place(&derived))?,
+                    None => match place(&id) {
+                        // The id in a file may be no valid name for one.
+                        Err(error @ Error::InvalidName { .. }) => {
+                            name = derived.clone();
+                            renamed = Some(format!("{error}; the new session is called {name}"));
+                            place(&derived)?
+                        }
+                        path => path?,
+                    },
                 };
                 // The session may be in the store at another place; so may one without a time, if the place depends on the time.
                 if (!matches!(way, Way::Replay) || session.started().is_none())
@@ -116,8 +126,8 @@ impl Plan {
         check_free(&store, &path)?;
         // A format that names a session after its place does so from the beginning.
         let is_named_after_place = matches!((&way, how.target), (Way::Replay, Target::Store(_)));
-        let id = if is_named_after_place { store.called(id, &path) } else { id };
-        Ok(Plan { way, steps: Vec::new(), other, warning, with, id, store, path })
+        let id = if is_named_after_place { store.called(name, &path) } else { name };
+        Ok(Plan { way, steps: Vec::new(), other, warning, renamed, with, id, store, path })
     }
 }
 

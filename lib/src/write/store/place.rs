@@ -21,8 +21,9 @@ const NAME_LIMIT_BYTES: usize = 128;
 pub(crate) const ANY_ID: &str = "00000000-0000-4000-8000-000000000000";
 
 impl Store {
-    /// The path of a new session, which is always inside the store.
+    /// The path of a new session, which is always inside the store. Every id that becomes part of a path is checked here.
     pub(crate) fn path_of(&self, beginning: &Beginning<'_>) -> Result<PathBuf> {
+        check_name(beginning.session.as_str())?;
         let bad = |why: String| Error::InvalidName { name: beginning.session.to_string(), why };
         let below = (self.writing.place)(beginning).map_err(|why| {
             let any = SessionId(ANY_ID.to_owned());
