@@ -125,7 +125,9 @@ impl Trash {
         let is_own = |path: &PathBuf| {
             self.disk.exists(path) && inside.as_ref().is_none_or(|inside| inside.check(&*self.disk, path).is_ok())
         };
-        let files: Vec<PathBuf> = belongings(&source).into_iter().filter(is_own).collect();
+        // What is neither a file nor a folder is not the session's: only the log itself must be one.
+        let is_kept = |path: &PathBuf| *path == source.path || check_file_or_folder(path).is_ok();
+        let files: Vec<PathBuf> = belongings(&source).into_iter().filter(is_own).filter(is_kept).collect();
         files.iter().try_for_each(|path| check_file_or_folder(path))?;
         if let Some(removed) = self.finish_removal(&source, session)? {
             return Ok(removed);

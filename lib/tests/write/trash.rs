@@ -340,6 +340,21 @@ fn a_link_is_not_followed() {
 
 #[cfg(unix)]
 #[test]
+fn a_hostile_sidecar_does_not_keep_a_session_from_the_trash() {
+    use crate::support::hostile_files::Hostile;
+    let hostile = Hostile::ALL.into_iter().filter(|hostile| *hostile != Hostile::Sparse);
+    for hostile in hostile {
+        let place = place(&[("projects/p/s1.jsonl", USER)]);
+        hostile.put(&place.root.join("projects/p/s1.meta.json"));
+        let removed = place.remove("claude-code", "projects/p/s1.jsonl").unwrap();
+        assert!(!place.root.join("projects/p/s1.jsonl").exists(), "{hostile:?}");
+        place.trash.restore(&removed.id).unwrap();
+        assert_eq!(fs::read_to_string(place.root.join("projects/p/s1.jsonl")).unwrap(), USER, "{hostile:?}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
 fn nothing_is_moved_if_the_trash_cannot_be_created() {
     let place = place(NATIVE);
     fs::write(place.root.join("trash"), "a file").unwrap();
