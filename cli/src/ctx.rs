@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use jiff::{Timestamp, tz::TimeZone};
-use scrollback::model::{Home, Host};
+use scrollback::model::{Error, Home, Host};
 use serde::Serialize;
 
 use crate::args::{ColorChoice, Global};
@@ -140,7 +140,14 @@ impl Ctx {
 
     /// What writing a session needs; its clock is stopped if ours is.
     pub(crate) fn host(&self) -> Result<Host, Failure> {
-        let mut host = Host::system(concat!("scrollback ", env!("CARGO_PKG_VERSION")))?;
+        let mut host =
+            Host::system(concat!("scrollback ", env!("CARGO_PKG_VERSION"))).map_err(|error| match error {
+                Error::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                    Failure::new(FailureKind::Io, "the working directory no longer exists")
+                        .hint("change to another directory with `cd`, then run the command again")
+                }
+                error => error.into(),
+            })?;
         host.cwd.clone_from(&self.home.cwd);
         host.data = self.check_home(self.home.data()).ok();
         if self.is_clock_stopped() {

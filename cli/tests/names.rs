@@ -170,3 +170,87 @@ fn copies_that_are_the_same_session_are_not_ambiguous() {
         assert_eq!(ran.code, 0, "a linked folder, and a sub-agent's session: {}", ran.all());
     }
 }
+
+#[test]
+fn a_title_stays_when_the_session_grows() {
+    for dialect in ["claude-code", "codex", "qwen-code"] {
+        let env = TestEnv::new();
+        let record = |args: &[&str], input: &str| {
+            let ran = env.run_with(&[&["record", "--dialect", dialect][..], args].concat(), input.as_bytes());
+            assert_eq!(ran.code, 0, "{dialect}: {}", ran.all());
+        };
+        record(&["--id", ID], "{\"user\": \"When?\"}\n{\"assistant\": \"At noon.\"}\n");
+        assert_eq!(env.run(&["rename", ID, "High water"]).code, 0, "{dialect}");
+        let large = "word ".repeat(2000);
+        let grown: String =
+            (0..30).map(|_| format!("{{\"user\": \"{large}\"}}\n{{\"assistant\": \"{large}\"}}\n")).collect();
+        record(&["--resume", ID], &grown);
+        let listed = env.run(&["list", "--all", "--json"]).json();
+        assert_eq!(listed[0]["title"], "High water", "{dialect}: {}", listed[0]);
+        assert!(listed[0]["sizeBytes"].as_u64().unwrap() > 500_000, "{dialect}");
+    }
+}
+
+#[test]
+fn a_checkpoint_alone_finds_its_session_in_the_project() {
+    let env = TestEnv::new();
+    let path = env
+        .session("tides", &talk().replace("\"s1\"", "\"tides\"").replace("/gone/tide", env.work().to_str().unwrap()));
+    env.session("other", &talk().replace("\"s1\"", "\"other\"").replace("\"u", "\"x").replace("\"a", "\"y"));
+    let ran = env.run_with(&["record", "--checkpoint", "a1"], b"{\"user\": \"Why?\"}\n");
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let last = fs::read_to_string(&path).unwrap().lines().last().unwrap().to_owned();
+    assert!(last.contains("\"parentUuid\":\"a1\""), "{last}");
+    let none = env.run_with(&["record", "--checkpoint", "nope"], b"{\"user\": \"Why?\"}\n");
+    assert_eq!(none.code, 1, "{}", none.all());
+    assert_eq!(env.run(&["fork", "tides", "--id", "copy"]).code, 0);
+    let several = env.run_with(&["record", "--checkpoint", "a1"], b"{\"user\": \"Why?\"}\n");
+    assert_eq!(several.code, 2, "{}", several.all());
+    assert!(several.err.contains("tides#a1") && several.err.contains("copy#a1"), "{}", several.all());
+}
+
+#[test]
+fn a_session_with_a_torn_first_line_belongs_to_the_project_that_is_named() {
+    let env = TestEnv::new();
+    let path = env.session("torn", "{\"type\":\"user\",\"uuid\":\"u1\",\"sess");
+    let ran = env.run_with(&["record", "--resume", "torn", "--project", "/gone/tides"], b"{\"user\": \"When?\"}\n");
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    let log = fs::read_to_string(path).unwrap();
+    assert!(log.contains("/gone/tides") && !log.contains(env.work().to_str().unwrap()), "{log}");
+}
+
+#[test]
+fn a_directory_that_is_gone_is_said() {
+    for args in [
+        &["record"][..],
+        &["record", "--resume", "s1"],
+        &["record", "--continue"],
+        &["record", "--dialect", "fluux", "--jid", "ada@example.org"],
+        &["rename", "s1", "Title"],
+        &["fork", "s1"],
+        &["rewind", "s1#u1"],
+        &["convert", "s1", "--to", "codex"],
+        &["new", "--dialect", "sage-el"],
+        &["trash"],
+        &["remove", "s1"],
+    ] {
+        let env = TestEnv::new();
+        env.session("s1", &talk());
+        let gone = env.work().join("gone");
+        fs::create_dir(&gone).unwrap();
+        let inner = env.command(args);
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "cd \"$0\" && rmdir \"$0\" && exec \"$@\""]).arg(&gone).arg(inner.get_program());
+        command.args(inner.get_args()).env_clear().env("HOME", env.home()).env("PATH", "/usr/bin:/bin");
+        command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+        let ran = env.ran(
+            {
+                command.stderr(std::process::Stdio::piped());
+                command
+            },
+            b"{\"user\": \"When?\"}\n",
+        );
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.all());
+        assert!(ran.err.contains("the working directory no longer exists\nhint: change to another"), "{}", ran.all());
+    }
+}

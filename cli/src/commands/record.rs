@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use scrollback::dialect::{self, Dialect};
 use scrollback::model::{Error, Title, Triggers};
 use scrollback::view::find::{Places, SessionName};
+use scrollback::view::listing::Depth;
 use scrollback::write::{Durability, Listed, NewSession, Options, Store};
 
 use crate::args::Global;
@@ -35,8 +36,8 @@ pub(crate) struct RecordArgs {
     /// Continue this session
     #[arg(long, value_name = "SESSION", group = "where")]
     resume: Option<SessionName>,
-    /// Continue from this record; later records stay as a branch
-    #[arg(long, value_name = "SESSION#RECORD", group = "where")]
+    /// Continue from this record; later records stay as a branch. RECORD alone finds the session in this project
+    #[arg(long, value_name = "[SESSION#]RECORD", group = "where")]
     checkpoint: Option<SessionName>,
     /// Create a session with this id
     #[arg(long, value_name = "ID", group = "where")]
@@ -150,7 +151,12 @@ fn named(
     global: &Global,
     ctx: &mut Ctx,
 ) -> Result<Destination, Failure> {
-    let session = Writable::find(name, global, ctx)?;
+    let session = match Writable::find(name, global, ctx) {
+        Err(failure) if failure.kind == FailureKind::NotFound && args.checkpoint.is_some() => {
+            with_record(name.typed(), failure, global, ctx)?
+        }
+        session => session?,
+    };
     let store = session.store_for(args.agent.as_deref())?.with_options(options);
     store.check_source(&session.source)?;
     check_user_type(session.source.dialect, args)?;
@@ -166,6 +172,24 @@ fn named(
         store.check_place(&session.session, record)?;
     }
     Ok(Destination { store, start: Start::Resume { session: Box::new(session), record } })
+}
+
+/// The session of this project that has a record of this name. A fork has the records of its original: then several do.
+fn with_record(record: &str, missing: Failure, global: &Global, ctx: &mut Ctx) -> Result<Writable, Failure> {
+    let mut found = Vec::new();
+    for (row, source) in scope::found(global, ctx, Depth::Windows)?.rows {
+        match Writable::of(source, Some(record.to_owned()), global, ctx) {
+            Ok(session) if session.session.find(record).is_ok() => found.push((row, session)),
+            Ok(_) => {}
+            Err(failure) => ctx.warn(&failure)?,
+        }
+    }
+    if found.len() > 1 {
+        let names: Vec<String> = found.iter().map(|(row, _)| format!("{}#{record}", row.id)).collect();
+        let message = format!("{record:?} is ambiguous: {} sessions have such a record", found.len());
+        return Err(Failure::new(FailureKind::Usage, message).hint(format!("use one of: {}", names.join(", "))));
+    }
+    found.pop().map_or(Err(missing), |(_, session)| Ok(session))
 }
 
 /// The current session of a project or a person, existing or not.

@@ -67,6 +67,9 @@ impl Writable {
         if let Some(cwd) = session.cwd().map(PathBuf::from).filter(|cwd| cwd.is_absolute()) {
             // New records belong to the directory of the session, wherever the command was typed.
             host.cwd = cwd;
+        } else if let Some(project) = &global.project {
+            // The first line may be torn: then the session does not say.
+            host.cwd = project::settled(&ctx.home.cwd, project);
         }
         let given = || global.store.as_ref().map(|store| ctx.home.cwd.join(store));
         let root = source.store().or_else(given).map_or_else(|| usual_store(source.dialect, ctx), Ok)?;

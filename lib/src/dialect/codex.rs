@@ -46,7 +46,11 @@ impl Dialect for Codex {
     }
 
     fn traits(&self) -> Traits {
-        Traits { result_order: ResultOrder::AsReceived, ..Traits::new(RepeatedId::Distinct) }
+        Traits {
+            result_order: ResultOrder::AsReceived,
+            title_mark: Some("thread_name_updated"),
+            ..Traits::new(RepeatedId::Distinct)
+        }
     }
 
     fn link<'a>(&self, text: &'a str, emit: &mut dyn FnMut(Event<'a>)) -> Result<(), serde_json::Error> {

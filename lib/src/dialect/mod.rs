@@ -141,6 +141,8 @@ pub struct Traits {
     pub bridged_gap_ms: Option<i64>,
     /// The agent repeats the title so that it is within this distance of the end of the file; 0 if it does not.
     pub title_window_bytes: u64,
+    /// A text that is in every line with a title that somebody gave, if the agent writes such lines anywhere in the file.
+    pub title_mark: Option<&'static str>,
     /// In which order the agent sends the results of one answer's calls.
     pub result_order: ResultOrder,
     /// The name of a file is the id of its session: files with other names need not be opened in search of an id.
@@ -156,6 +158,7 @@ impl Traits {
             repeated_id,
             bridged_gap_ms: None,
             title_window_bytes: 0,
+            title_mark: None,
             result_order: ResultOrder::AsCalled,
             has_ids_in_names: true,
             has_foreign_summaries: false,

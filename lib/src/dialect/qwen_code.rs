@@ -53,6 +53,7 @@ impl Dialect for QwenCode {
     fn traits(&self) -> Traits {
         Traits {
             title_window_bytes: TITLE_WINDOW_BYTES,
+            title_mark: Some("custom_title"),
             result_order: ResultOrder::FirstRecordThenMissing,
             ..Traits::new(RepeatedId::Join)
         }

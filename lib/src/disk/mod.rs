@@ -167,7 +167,8 @@ impl Disk for Real {
 
     #[cfg(unix)]
     fn open_folder(&self, path: &Path) -> io::Result<Option<Box<dyn OpenLog>>> {
-        Ok(Some(Box::new(RealLog::new(File::open(path)?)?)))
+        let folder = without_waiting(OpenOptions::new().read(true), Links::Follow).open(path)?;
+        Ok(Some(Box::new(RealLog::new(folder)?)))
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {

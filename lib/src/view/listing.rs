@@ -21,6 +21,9 @@ const WINDOW_LIMIT_BYTES: u64 = 1024 * 1024;
 /// A file no larger than the windows after one step is read whole: that costs no more and shows everything.
 const WHOLE_BYTES: u64 = WINDOW_BYTES * WINDOW_GROWTH;
 
+/// Agents that repeat the title do so at least this often: most titles are found here.
+const NEAR_TITLE_BYTES: u64 = 64 * 1024;
+
 /// How much of each file to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
@@ -64,7 +67,15 @@ pub fn row(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> Result<S
         }
     }
     row.summaries.extend(end.summaries_of_others().iter().cloned());
-    if let Some(last) = end.title().filter(|last| last.source >= row.title_source) {
+    // A title that was given long ago is between the windows.
+    let mark = source.dialect.traits().title_mark.filter(|_| end.title().is_none());
+    let mut between = None;
+    for window in [NEAR_TITLE_BYTES, WINDOW_LIMIT_BYTES] {
+        if let (Some(mark), None) = (mark, &between) {
+            between = ends.last_title(mark, window)?;
+        }
+    }
+    if let Some(last) = end.title().cloned().or(between).filter(|last| last.source >= row.title_source) {
         (row.title, row.title_source) = (title(&last.text), last.source);
     }
     Ok(row)

@@ -11,6 +11,7 @@ use crate::model::error::{At, Error, Result};
 use crate::model::issue::{IssueKind, quoted};
 use crate::model::place::Place;
 use crate::model::project;
+use crate::model::record::{Title, TitleSource};
 use crate::model::regular_file::{self, Links};
 use crate::session::Session;
 use crate::session::derived::Derived;
@@ -159,6 +160,16 @@ impl Session {
     }
 }
 
+/// How many lines that look like titles are parsed: a conversation can be about them.
+const TITLE_LINES: usize = 32;
+
+/// The line that contains a position, with its LF.
+fn line_around(bytes: &[u8], at: usize) -> &[u8] {
+    let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |before| before + 1);
+    let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |after| at + after + 1);
+    &bytes[start..end]
+}
+
 /// The two ends of a file of lines. The file is opened once, even if more and more of it is read.
 pub(crate) struct FileEnds<'a> {
     source: &'a Source,
@@ -194,6 +205,23 @@ impl<'a> FileEnds<'a> {
         let skipped = if from == 0 { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1) };
         bytes.drain(..skipped);
         Ok(self.session(bytes, from.saturating_sub(1) + skipped as u64))
+    }
+
+    /// The last title in the last `window` bytes, by a text that is in every line with one. A title that a person gave wins.
+    pub(crate) fn last_title(&self, mark: &str, window: u64) -> Result<Option<Title>> {
+        let from = self.size_bytes.saturating_sub(window);
+        let bytes = self.file.read_at(from, window)?;
+        let mut best: Option<Title> = None;
+        for at in memchr::memmem::rfind_iter(&bytes, mark).take(TITLE_LINES) {
+            let title = self.session(line_around(&bytes, at).to_vec(), from).title().cloned();
+            if title.as_ref().map(|title| title.source) > best.as_ref().map(|best| best.source) {
+                best = title;
+            }
+            if best.as_ref().is_some_and(|best| best.source == TitleSource::Manual) {
+                break;
+            }
+        }
+        Ok(best)
     }
 
     fn session(&self, bytes: Vec<u8>, offset: u64) -> Session {
