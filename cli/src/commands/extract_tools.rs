@@ -131,7 +131,7 @@ fn table(rows: &[ToolCallRow]) -> Table {
             (Some(error), _) => error.clone(),
             (None, Some(Value::String(text))) => text.clone(),
             (None, Some(Value::Null) | None) => String::new(),
-            (None, Some(output)) => output.to_string(),
+            (None, Some(output)) => scrollback::model::json::to_string(output),
         };
         table.push(vec![
             Cell::new(cell(&short(&row.message)), Paint::dim),

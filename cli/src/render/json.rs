@@ -2,6 +2,7 @@
 
 use std::io;
 
+use scrollback::model::json::ExactNumbers;
 use serde::Serialize;
 use serde::ser::{Error as _, SerializeSeq as _};
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
@@ -10,12 +11,12 @@ use crate::terminal::clean;
 
 /// Writes a value over many lines.
 pub(crate) fn pretty(out: &mut dyn io::Write, value: &impl Serialize) -> serde_json::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(out, Escaping(PrettyFormatter::new())))
+    value.serialize(&mut Serializer::with_formatter(out, ExactNumbers::new(Escaping(PrettyFormatter::new()))))
 }
 
 /// Writes a value in one line.
 pub(crate) fn compact(out: &mut dyn io::Write, value: &impl Serialize) -> serde_json::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(out, Escaping(CompactFormatter)))
+    value.serialize(&mut Serializer::with_formatter(out, ExactNumbers::new(Escaping(CompactFormatter))))
 }
 
 /// A list whose elements are produced while they are written: it is never in memory as a whole.
@@ -50,13 +51,17 @@ macro_rules! delegate {
 
 impl<F: Formatter> Formatter for Escaping<F> {
     fn write_string_fragment<W: ?Sized + io::Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
-        let mut written = 0;
-        for (at, c) in fragment.char_indices().filter(|(_, c)| clean::is_active(*c)) {
-            out.write_all(&fragment.as_bytes()[written..at])?;
-            for unit in c.encode_utf16(&mut [0; 2]) {
-                write!(out, "\\u{unit:04x}")?;
+        let (mut written, mut at) = (0, plain_length(fragment.as_bytes()));
+        while let Some(c) = fragment[at..].chars().next() {
+            let next = at + c.len_utf8();
+            if clean::is_active(c) {
+                out.write_all(&fragment.as_bytes()[written..at])?;
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    write!(out, "\\u{unit:04x}")?;
+                }
+                written = next;
             }
-            written = at + c.len_utf8();
+            at = next + plain_length(&fragment.as_bytes()[next..]);
         }
         out.write_all(&fragment.as_bytes()[written..])
     }
@@ -75,9 +80,35 @@ impl<F: Formatter> Formatter for Escaping<F> {
     }
 }
 
+/// The number of bytes at the start that are visible ASCII or blanks: most of any text. They are checked many at a time.
+///
+/// The serializer has escaped what is below a blank; every other character has a byte from 0x7f on.
+fn plain_length(bytes: &[u8]) -> usize {
+    const AT_ONCE: usize = 64;
+    let is_plain = |bytes: &[u8]| bytes.iter().fold(0, |all, byte| all | byte.wrapping_add(1)) < 0x80;
+    let whole = bytes.chunks_exact(AT_ONCE).take_while(|chunk| is_plain(chunk)).count() * AT_ONCE;
+    let rest = bytes[whole..].iter().take(AT_ONCE);
+    whole + rest.take_while(|byte| **byte < 0x7f).count()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_character_is_escaped_wherever_it_is_in_a_long_text() {
+        for before in 0..200 {
+            for (c, escaped) in
+                [('\u{7f}', "\\u007f"), ('\u{202e}', "\\u202e"), ('é', "é"), ('\u{e0041}', "\\udb40\\udc41")]
+            {
+                let (before, after) = ("a".repeat(before), "~ ".repeat(100));
+                let mut out = Vec::new();
+                compact(&mut out, &format!("{before}{c}{after}{c}{c}")).unwrap();
+                let json = String::from_utf8(out).unwrap();
+                assert_eq!(json, format!("\"{before}{escaped}{after}{escaped}{escaped}\""));
+            }
+        }
+    }
 
     #[test]
     fn control_characters_are_escaped_and_mean_the_same() {

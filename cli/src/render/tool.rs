@@ -1,5 +1,6 @@
 //! A tool call: one line, or all of it with `--full`.
 
+use scrollback::model::json;
 use scrollback::model::{ToolPart, ToolState};
 use serde_json::Value;
 
@@ -156,7 +157,7 @@ pub(crate) fn input_summary(input: Option<&Value>) -> String {
 }
 
 fn compact(value: &Value) -> String {
-    let text = value.to_string();
+    let text = json::to_string(value);
     if text == "{}" { String::new() } else { text }
 }
 
@@ -168,7 +169,7 @@ fn pretty(value: &Value) -> String {
         Value::Array(pieces) if !pieces.is_empty() && pieces.iter().all(|piece| text(piece).is_some()) => {
             pieces.iter().filter_map(text).collect::<Vec<_>>().join("\n")
         }
-        other => serde_json::to_string_pretty(other).unwrap_or_else(|_| other.to_string()),
+        other => json::to_string_pretty(other),
     }
 }
 

@@ -63,7 +63,7 @@ impl Stream {
         if choice["finish_reason"].is_string() {
             pieces.extend(self.calls.drain(..).map(|(_, id, name, arguments)| {
                 let arguments = if arguments.is_empty() { "{}".to_owned() } else { arguments };
-                let input = serde_json::from_str(&arguments).unwrap_or_else(|_| Value::from(arguments));
+                let input = scrollback::model::json::parse(&arguments).unwrap_or_else(|_| Value::from(arguments));
                 Delta::Part(ToolPart::dynamic(name, id, ToolState::called(input)).into())
             }));
             self.is_complete = true;

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::dialect::writer::{Adoption, Line, Names, NewRecord, Written};
 use crate::model::divider;
+use crate::model::json;
 use crate::model::loss::{Losses, Lost};
 use crate::model::message::{FilePart, Part, ToolPart, ToolState};
 use crate::model::record::{Content, RecordId, ToolResult};
@@ -74,7 +75,7 @@ impl Losses {
         self.dropped_if(call.is_open() && call.approval().is_some(), Lost::Approval);
         self.renamed_if(call.provider_executed == Some(true), Lost::ProviderCall);
         let raw = if let ToolState::OutputError { raw_input, .. } = &call.state { raw_input.as_ref() } else { None };
-        let is_other = |input: &Value| !input.is_object() && !input.is_null();
+        let is_other = |input: &Value| !json::is_object(input) && !input.is_null();
         self.renamed_if(call.input().or(raw).is_some_and(is_other), Lost::ToolInput);
     }
 

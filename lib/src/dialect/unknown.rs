@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::{Dialect, Event, Link, Parent, RepeatedId, Traits};
 use crate::dialect::layout::Layout;
 use crate::model::home::Home;
+use crate::model::json;
 use crate::model::lenient::Text;
 use crate::model::record::{Body, Kind};
 
@@ -45,6 +46,6 @@ impl Dialect for Unknown {
     }
 
     fn body(&self, text: &str) -> Body {
-        Body::Other(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
+        Body::Other(json::parse(text).unwrap_or_else(|_| text.into()))
     }
 }

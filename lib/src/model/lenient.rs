@@ -12,6 +12,8 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, IgnoredAny, MapAcce
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::model::json;
+
 /// A string, or nothing.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Text<'a>(pub(crate) Option<Cow<'a, str>>);
@@ -99,8 +101,8 @@ impl<'a> Text<'a> {
 }
 
 /// The value of a JSON text, of any depth: a value that is nested too deeply is kept as a string.
-pub(crate) fn parse(json: &str) -> Value {
-    serde_json::from_str(json).unwrap_or_else(|_| Value::String(json.to_owned()))
+pub(crate) fn parse(text: &str) -> Value {
+    json::parse(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
 /// The value of a raw field. See [`parse`].
@@ -118,7 +120,7 @@ pub(crate) fn to_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Null => String::new(),
-        other => other.to_string(),
+        other => json::to_string(other),
     }
 }
 

@@ -38,6 +38,7 @@ pub(crate) mod settle;
 pub(crate) mod wire;
 pub(crate) mod time;
 pub(crate) mod lenient;
+pub mod json;
 
 pub use error::{Error, Result};
 pub use home::Home;

@@ -6,6 +6,7 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::issue::one_line;
+use crate::model::json;
 use crate::model::message::{FilePart, Part, ToolPart, ToolState};
 use crate::model::record::{Outcome, ToolResult};
 
@@ -65,9 +66,9 @@ pub(crate) fn given(result: &ToolResult) -> Vec<Part> {
         Value::String(text) => vec![Part::text(text.clone())],
         Value::Array(pieces) if !pieces.is_empty() => match pieces.iter().map(piece).collect() {
             Some(parts) => parts,
-            None => vec![Part::text(result.output.to_string())],
+            None => vec![Part::text(json::to_string(&result.output))],
         },
-        other => vec![Part::text(other.to_string())],
+        other => vec![Part::text(json::to_string(other))],
     };
     let output: Vec<Part> = output.into_iter().filter(|part| part.as_text() != Some("")).collect();
     match &result.outcome {

@@ -7,6 +7,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::model::json;
+
 /// One kind of secret.
 ///
 /// ```
@@ -63,6 +65,9 @@ impl Redactor {
     pub fn scrub_json(&self, value: &mut Value, ids: &[String]) {
         let mut open: Vec<(Option<String>, &mut Value)> = vec![(None, value)];
         while let Some((key, value)) = open.pop() {
+            if json::number_text(value).is_some() {
+                continue;
+            }
             match value {
                 Value::String(text) if ids.contains(text) => {}
                 Value::String(text) => {

@@ -9,6 +9,7 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::model::error::Result;
+use crate::model::json;
 use crate::model::message::{Part, ToolPart, ToolState};
 use crate::model::named_enum;
 use crate::session::tree::skeleton::KeyRole;
@@ -114,7 +115,7 @@ pub fn of<'a>(conversation: &'a Conversation<'_, '_>) -> impl Iterator<Item = Re
 /// The row of one call, from its part.
 pub fn row(message: &str, call: &ToolPart) -> ToolCallRow {
     let ours = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("scrollback"));
-    let duration_ms = ours.and_then(|ours| ours.get("durationMs")).and_then(Value::as_f64);
+    let duration_ms = ours.and_then(|ours| ours.get("durationMs")).and_then(json::as_f64);
     let duration_ms = duration_ms.filter(|ms| *ms >= 0.0).map(|ms| ms.round() as u64);
     let (state, error_text) = match &call.state {
         ToolState::InputStreaming { .. } => (CallState::InputStreaming, None),

@@ -27,6 +27,7 @@ use crate::disk::{Disk, Real};
 use crate::model::error::{At, Error, Result};
 use crate::model::git;
 use crate::model::host::Host;
+use crate::model::json;
 use crate::model::project;
 use crate::model::record::{Kind, RecordId, SessionId, Title};
 use crate::model::regular_file::{self, Links};
@@ -546,7 +547,7 @@ impl Store {
             }
             value
         });
-        scrubbed.flat_map(|value| format!("{value}\n").into_bytes()).collect()
+        scrubbed.flat_map(|value| (json::to_string(&value) + "\n").into_bytes()).collect()
     }
 
     fn record_to_continue<'s>(&self, session: &'s Session, name: &str) -> Result<RecordRef<'s>> {

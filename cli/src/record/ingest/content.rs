@@ -1,6 +1,7 @@
 //! What the formats have in common: content, tool calls and results, whole messages.
 
 use scrollback::dialect;
+use scrollback::model::json;
 use scrollback::model::{
     Body, Content, FilePart, Message, Outcome, Part, Role, Thinking, Todo, ToolPart, ToolResult, ToolState, quoted,
 };
@@ -88,7 +89,7 @@ pub(super) fn calls(value: Value, content: &mut Content, parsed: &mut Parsed) ->
         let id = fields.needed(&["id", "callId", "toolCallId"])?;
         let name = fields.needed(&["name", "toolName"])?;
         let input = match fields.any(&["input", "arguments", "args"]) {
-            Some(Value::String(text)) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            Some(Value::String(text)) => json::parse(&text).unwrap_or(Value::String(text)),
             Some(input) => input,
             None => Map::new().into(),
         };
@@ -138,7 +139,7 @@ fn text_of(value: Value) -> String {
     match value {
         Value::String(text) => text,
         Value::Null => String::new(),
-        other => other.to_string(),
+        other => json::to_string(&other),
     }
 }
 

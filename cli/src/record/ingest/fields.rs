@@ -1,5 +1,6 @@
 //! Takes the fields of a JSON object one by one; the rest is reported as lost.
 
+use scrollback::model::json;
 use scrollback::model::quoted;
 use serde_json::{Map, Value};
 
@@ -27,7 +28,7 @@ impl Fields {
     pub(super) fn count(&mut self, names: &[&str]) -> Result<Option<u64>, Refused> {
         match self.any(names) {
             None => Ok(None),
-            Some(value) => match value.as_u64().or_else(|| whole(value.as_f64()?)) {
+            Some(value) => match value.as_u64().or_else(|| whole(json::as_f64(&value)?)) {
                 Some(count) => Ok(Some(count)),
                 None => Err(wrong(names, "a whole number, not negative", &value)),
             },
@@ -71,6 +72,7 @@ fn first<'n>(names: &[&'n str]) -> &'n str {
 /// The error for a field of the wrong type.
 pub(super) fn wrong(names: &[&str], wanted: &str, found: &Value) -> Refused {
     let found = match found {
+        number if let Some(text) = json::number_text(number) => text.to_owned(),
         Value::Null => "nothing".to_owned(),
         Value::Bool(flag) => flag.to_string(),
         Value::Number(number) => number.to_string(),

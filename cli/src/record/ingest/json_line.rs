@@ -3,15 +3,12 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use scrollback::model::quoted;
+use scrollback::model::{json, quoted};
 use scrollback::session::sanitize;
-use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::{Parsed, Refused};
-
-/// A number with no more digits than this is read exactly.
-const EXACT_DIGITS: usize = 15;
 
 /// Returns nothing for blank lines and for the mark that ends a stream of server-sent events.
 pub(super) fn object(line: &[u8], parsed: &mut Parsed) -> Result<Option<Map<String, Value>>, Refused> {
@@ -26,20 +23,17 @@ pub(super) fn object(line: &[u8], parsed: &mut Parsed) -> Result<Option<Map<Stri
     if matches!(text, Cow::Owned(_)) {
         parsed.sanitized("bad UTF-8");
     }
-    let Unique(value) = match serde_json::from_str(&text) {
+    let Unique(value) = match unique(&text) {
         Ok(value) => value,
         Err(error) => {
             let clean = sanitize::strings(&text).filter(|_| !error.is_data());
             let clean = clean.ok_or_else(|| Refused(not_json(&error)))?;
-            let value = serde_json::from_str(&clean).map_err(|error| Refused(not_json(&error)))?;
+            let value = unique(&clean).map_err(|error| Refused(not_json(&error)))?;
             let has_halves = sanitize::has_lone_surrogates(&text);
             parsed.sanitized(if has_halves { "half a surrogate pair" } else { "a control character" });
             value
         }
     };
-    if has_inexact_numbers(&text) {
-        parsed.sanitized("digits of a number");
-    }
     match value {
         Value::Object(object) => Ok(Some(object)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
@@ -52,6 +46,12 @@ fn not_json(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let what = text.split(" at line ").next().unwrap_or_default();
     if error.is_data() { what.to_owned() } else { format!("not JSON at column {}: {what}", error.column()) }
+}
+
+/// The value of a text, with its numbers as they are written. An error's column is that in the text.
+fn unique(text: &str) -> serde_json::Result<Unique> {
+    serde_json::from_str(&json::marked(text))
+        .map_err(|error| serde_json::from_str::<IgnoredAny>(text).err().unwrap_or(error))
 }
 
 /// A value without duplicate keys.
@@ -118,70 +118,5 @@ impl<'de> Visitor<'de> for UniqueKeys {
             object.insert(key, value);
         }
         Ok(object.into())
-    }
-}
-
-/// Whether JSON has a number that changes when it is read.
-fn has_inexact_numbers(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let is_number_byte = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-');
-    let mut at = 0;
-    while let Some(byte) = bytes.get(at) {
-        let rest = bytes.get(at..).unwrap_or_default();
-        at += match byte {
-            b'"' => 1 + string_length(rest.get(1..).unwrap_or_default()),
-            b'-' | b'0'..=b'9' => {
-                let length = rest.iter().position(|byte| !is_number_byte(byte)).unwrap_or(rest.len());
-                if text.get(at..at + length).is_some_and(is_inexact) {
-                    return true;
-                }
-                length
-            }
-            _ => 1,
-        };
-    }
-    false
-}
-
-/// The length of a string up to and including its closing quotation mark.
-fn string_length(rest: &[u8]) -> usize {
-    let mut at = 0;
-    while let Some(byte) = rest.get(at) {
-        at += if *byte == b'\\' { 2 } else { 1 };
-        if *byte == b'"' {
-            break;
-        }
-    }
-    at
-}
-
-fn is_inexact(number: &str) -> bool {
-    let digits = significant_digits(number);
-    if digits.len() <= EXACT_DIGITS || number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
-        return false;
-    }
-    number.parse::<f64>().is_ok_and(|read| significant_digits(&format!("{read:e}")) != digits)
-}
-
-/// The digits of a number without its exponent and without leading and trailing zeros.
-fn significant_digits(number: &str) -> String {
-    let mantissa = number.split(['e', 'E']).next().unwrap_or_default();
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-    digits.trim_matches('0').to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn inexact_numbers_are_found() {
-        for exact in ["1", "-0.5", "1e300", "9007199254740993", "18446744073709551615", "0.1", "1.50000000000000000000"]
-        {
-            assert!(!has_inexact_numbers(&format!("{{\"a\":[{exact}],\"b\":\"1.00000000000000000001\"}}")), "{exact}");
-        }
-        for inexact in ["18446744073709551617123", "1.0000000000000000001", "-0.12345678901234567890123"] {
-            assert!(has_inexact_numbers(&format!("{{\"a \\\" 1\":[{inexact}]}}")), "{inexact}");
-        }
     }
 }

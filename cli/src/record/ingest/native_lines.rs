@@ -1,5 +1,6 @@
 //! Our own lines: one key each, as in `{"user": "…"}`.
 
+use scrollback::model::json;
 use scrollback::model::{Body, Compaction, Content, Part, RecordId, Restore, Snapshot, Title, TitleSource, quoted};
 use scrollback::write::Delta;
 use serde_json::{Map, Value};
@@ -56,6 +57,9 @@ pub(super) fn parse(mut object: Map<String, Value>, parsed: &mut Parsed) -> Resu
         return Err(Refused(format!("{key} and {other} need a line each")));
     }
     let value = object.shift_remove(*key).unwrap_or_default();
+    if json::number_text(&value).is_some() {
+        return Err(wrong(&[key], "a text, a list or an object", &value));
+    }
     // Fields beside the key of a message belong to the message.
     let has_fields = matches!(*key, "user" | "assistant" | "system");
     let value = match value {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::line::{Document, Line};
 use super::{legacy, row};
 use crate::model::divider;
+use crate::model::json;
 use crate::model::lenient;
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Thinking};
@@ -81,13 +82,13 @@ fn parts(message: &mut Map<String, Value>) -> Vec<Part> {
 ///
 /// Three levels are searched for such a piece, because the inputs and outputs of tools are there: message, parts, part.
 pub(super) fn value(text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|_| partly_parsed(text, 3))
+    json::parse(text).unwrap_or_else(|_| partly_parsed(text, 3))
 }
 
 fn partly_parsed(text: &str, levels: usize) -> Value {
     let inside = |raw: &RawValue| match levels {
         0 => lenient::value(raw),
-        _ => serde_json::from_str(raw.get()).unwrap_or_else(|_| partly_parsed(raw.get(), levels - 1)),
+        _ => json::parse(raw.get()).unwrap_or_else(|_| partly_parsed(raw.get(), levels - 1)),
     };
     if let Ok(object) = serde_json::from_str::<std::collections::BTreeMap<String, &RawValue>>(text) {
         return object.into_iter().map(|(key, raw)| (key, inside(raw))).collect();

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::line::{Line, id_of_function};
 use crate::dialect::line_builder::fields;
+use crate::model::json;
 use crate::model::message::{FilePart, Part, ToolPart, ToolState};
 use crate::model::record::{Body, Content, Outcome, ToolResult};
 use crate::model::wire::media_type_of;

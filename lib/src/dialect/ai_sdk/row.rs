@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::super::{Event, Link, Moment, SessionFacts};
 use super::moment;
 use crate::dialect::layout::Rows;
+use crate::model::json;
 use crate::model::lenient::{self, Count, RawObject};
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Kind, Usage};
@@ -178,5 +179,5 @@ fn usage(row: &Map<String, Value>) -> Option<Usage> {
 }
 
 fn count(value: &Value) -> Option<u64> {
-    Count::deserialize(value).ok()?.0
+    Count::deserialize(json::plain(value.clone())).ok()?.0
 }

@@ -13,6 +13,7 @@ use crate::dialect::line_builder::Put;
 use crate::dialect::resolved_turn::{self, ResolvedTurn};
 use crate::dialect::writer::{Beginning, Line, Names, NewRecord, Shape, WriteUnit, Writer, Written, file_name};
 use crate::model::divider;
+use crate::model::json;
 use crate::model::lenient::Moment;
 use crate::model::loss::{Losses, Lost};
 use crate::model::message::{Message, Part, RESPONSES_PER_MESSAGE, Role, Sdk, SteeringPart};
@@ -170,7 +171,7 @@ impl Record<'_> {
     fn metadata(&mut self, content: &Content) -> Map<String, Value> {
         let has_platform = content.context.platform.is_some() || content.context.user_type.is_some();
         self.losses().dropped_if(has_platform, Lost::Platform);
-        let own = Value::Object(content.metadata.clone());
+        let own = json::plain(Value::Object(content.metadata.clone()));
         let read = Metadata::deserialize(&own).ok();
         let at = read.as_ref().map_or(Moment::Absent, Metadata::at);
         let (model, usage) = read.map_or((None, None), |read| (read.model.clone().owned(), read.usage()));

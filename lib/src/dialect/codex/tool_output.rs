@@ -3,6 +3,7 @@
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::model::json;
 use crate::model::lenient;
 use crate::model::record::{Outcome, ToolResult};
 
@@ -66,11 +67,11 @@ fn unwrap(text: &str) -> Option<(Value, Ended)> {
     if !text.starts_with('{') {
         return None;
     }
-    let Ok(Value::Object(mut fields)) = serde_json::from_str(text) else { return None };
+    let Ok(Value::Object(mut fields)) = json::parse(text) else { return None };
     let metadata = fields.remove("metadata")?;
     let output = fields.remove("output")?;
     let exit_code = metadata.get("exit_code").and_then(Value::as_i64);
-    let seconds = metadata.get("duration_seconds").and_then(Value::as_f64);
+    let seconds = metadata.get("duration_seconds").and_then(json::as_f64);
     fields
         .is_empty()
         .then_some((output, Ended { exit_code, duration_ms: seconds.and_then(millis), ..Ended::default() }))

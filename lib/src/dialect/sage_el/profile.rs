@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::dialect::profile::Fault;
+use crate::model::json;
 use crate::model::lenient::Moment;
 use crate::model::time::is_iso_8601;
 
@@ -17,7 +18,7 @@ use crate::model::time::is_iso_8601;
 /// ```
 pub fn faults(line: &str) -> Vec<Fault> {
     let fault = |field: Option<&str>, reason| Fault { field: field.map(str::to_owned), reason };
-    match serde_json::from_str::<Value>(line) {
+    match json::parse(line) {
         Ok(Value::Object(message)) => {
             let of = |field: &'static str, check: fn(Option<&Value>) -> Option<String>| {
                 check(message.get(field)).map(|reason| fault(Some(field), reason))

@@ -6,6 +6,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use super::keys::{Field, Keys, json_structs};
+use crate::model::json::{self, is_object};
 
 /// A tool call with its result.
 #[derive(Clone, Debug, PartialEq)]
@@ -178,7 +179,7 @@ impl ToolPart {
     pub(crate) fn arguments(&self) -> Value {
         let raw = if let ToolState::OutputError { raw_input, .. } = &self.state { raw_input.as_ref() } else { None };
         match self.input().or(raw) {
-            Some(input @ Value::Object(_)) => input.clone(),
+            Some(input) if is_object(input) => input.clone(),
             None | Some(Value::Null) => Map::new().into(),
             Some(other) => json!({"input": other}),
         }
@@ -203,9 +204,9 @@ impl ToolPart {
 
     /// A call whose arguments are JSON in a text. Malformed JSON stays a string.
     pub(crate) fn from_input_text(name: impl Into<String>, call_id: impl Into<String>, text: String) -> ToolPart {
-        let input = serde_json::from_str(&text).unwrap_or_else(|_| Value::String(text.clone()));
-        let written = input.to_string();
-        let is_canonical = matches!(&input, Value::Object(_)) && written == text;
+        let input = json::parse(&text).unwrap_or_else(|_| Value::String(text.clone()));
+        let written = json::to_string(&input);
+        let is_canonical = is_object(&input) && written == text;
         let call = ToolPart::dynamic(name, call_id, ToolState::called(input));
         ToolPart { input_text: (!is_canonical).then(|| text.into_boxed_str()), ..call }
     }

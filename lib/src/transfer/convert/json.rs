@@ -3,14 +3,16 @@
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::model::json::number_text;
+
 /// Calls `each` for every value that is not a list or an object: with its path, such as `a.b[].c`, and the nearest key above it.
 pub(super) fn each_leaf<'v>(value: &'v Value, each: &mut impl FnMut(&str, &'v str, &'v Value)) {
     walk(&mut String::new(), "", value, each);
 }
 
 fn walk<'v>(path: &mut String, key: &'v str, value: &'v Value, each: &mut impl FnMut(&str, &'v str, &'v Value)) {
-    if !matches!(value, Value::Array(_) | Value::Object(_)) {
-        each(path, key, value);
+    if !matches!(value, Value::Array(_) | Value::Object(_)) || number_text(value).is_some() {
+        return each(path, key, value);
     }
     for (field, child) in children(value) {
         let length = push(path, field);
@@ -21,7 +23,12 @@ fn walk<'v>(path: &mut String, key: &'v str, value: &'v Value, each: &mut impl F
 
 /// The values of an object with their keys, or the items of a list.
 pub(super) fn children(value: &Value) -> impl Iterator<Item = (Option<&str>, &Value)> {
-    let fields = value.as_object().into_iter().flatten().map(|(key, value)| (Some(key.as_str()), value));
+    let fields = value
+        .as_object()
+        .filter(|_| number_text(value).is_none())
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (Some(key.as_str()), value));
     fields.chain(value.as_array().into_iter().flatten().map(|item| (None, item)))
 }
 

@@ -14,6 +14,7 @@ use super::json::{children, each_leaf, push};
 use super::original::Original;
 use crate::dialect::writer::NewRecord;
 use crate::model::error::Result;
+use crate::model::json;
 use crate::model::loss::LossKind;
 use crate::model::message::Part;
 use crate::model::record::{Body, Context, RecordId};
@@ -55,7 +56,7 @@ fn unmapped(record: RecordRef<'_>, text: &str) -> Vec<String> {
     let body = record.session.dialect().body(text);
     let mut names = Vec::new();
     // The model holds headers and unknown records as a whole.
-    if let (false, Ok(value)) = (matches!(body, Body::Header(_) | Body::Other(_)), serde_json::from_str(text)) {
+    if let (false, Ok(value)) = (matches!(body, Body::Header(_) | Body::Other(_)), json::parse(text)) {
         let json = serde_json::to_value(&body).unwrap_or_default();
         let mut known = Known::default();
         known.add_lines(&written(record, &body));
@@ -160,7 +161,7 @@ impl<'b> Known<'b> {
         if text.len() < QUOTED_BYTES {
             return false;
         }
-        let input = serde_json::from_str::<Value>(text).ok().filter(Value::is_object);
+        let input = json::parse(text).ok().filter(Value::is_object);
         self.searches += 1;
         input.is_some_and(|input| self.hashes.contains(&hash("input", &input)))
             || (self.searches <= TEXTS_SEARCHED_FOR && self.texts.iter().any(|longer| longer.contains(text)))
@@ -170,6 +171,7 @@ impl<'b> Known<'b> {
 /// Whether a value is neither null, false, zero, empty, a list nor an object.
 fn is_set(value: &Value) -> bool {
     match value {
+        value if json::number_text(value).is_some() => true,
         Value::String(text) => !text.is_empty(),
         Value::Number(number) => number.as_f64() != Some(0.0),
         Value::Bool(is_true) => *is_true,

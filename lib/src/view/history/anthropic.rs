@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::model_part::{ModelPart, is_of_api, model_part};
 use super::{BEGINNING, History, Turn, TurnItem, TurnOrigin, ViewOutput};
 use crate::model::error::Result;
+use crate::model::json;
 use crate::model::message::{FilePart, Part, ReasoningPart, Role, ToolPart};
 use crate::model::record::{Outcome, ToolResult};
 use crate::model::wire::{IMAGES, data_url, given, id, is_web_address, name_sender};
@@ -249,7 +250,7 @@ impl BlockWriter<'_> {
 /// A call that the provider ran and its result, as the API wrote them.
 fn pair_of_hosted(call: &ToolPart, results: &Turn<'_>) -> Option<Vec<Value>> {
     let is_its =
-        |item: &&ToolResult| item.call_id == call.call_id && (item.output.is_array() || item.output.is_object());
+        |item: &&ToolResult| item.call_id == call.call_id && (item.output.is_array() || json::is_object(&item.output));
     let result = results.items.iter().filter_map(TurnItem::as_result).find(is_its)?;
     Some(vec![
         json!({"type": "server_tool_use", "id": call.call_id, "name": call.name, "input": call.arguments()}),

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::{History, TurnItem, ViewOutput};
 use crate::model::error::Result;
+use crate::model::json;
 use crate::model::message::{Part, Role};
 use crate::model::wire::in_a_room;
 
@@ -65,5 +66,5 @@ fn display(items: &[TurnItem]) -> String {
 /// These keys of an object, as JSON in one line.
 fn only(value: &Value, keys: &[&str]) -> String {
     let kept = keys.iter().filter_map(|key| Some(((*key).to_owned(), value.get(key)?.clone())));
-    Value::Object(kept.collect::<Map<_, _>>()).to_string()
+    json::to_string(&kept.collect::<Map<_, _>>())
 }

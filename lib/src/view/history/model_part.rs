@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use crate::model::json;
 use crate::model::message::{DataPart, FilePart, Part, ReasoningPart};
 use crate::model::wire::document;
 
@@ -26,7 +27,7 @@ pub(super) fn model_part(part: &Part) -> ModelPart<'_> {
         Part::File(file) => return ModelPart::File(file),
         Part::Data(data) => match data.kind.as_str() {
             // The model sees a room's attachments and reactions as JSON.
-            "attachment" | "reaction" => return ModelPart::Text(Cow::Owned(data.data.to_string())),
+            "attachment" | "reaction" => return ModelPart::Text(Cow::Owned(json::to_string(&data.data))),
             "block" | "content" | "context" | "part" => {
                 let text = document(&data.data).filter(|_| data.kind == "block");
                 let other = ModelPart::Other { name: "a part that only another API supports", data: Some(data) };

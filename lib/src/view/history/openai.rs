@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use super::model_part::{ModelPart, model_part};
 use super::{History, Turn, TurnItem, TurnOrigin, ViewOutput};
 use crate::model::error::Result;
+use crate::model::json;
 use crate::model::message::{FilePart, Part, Role, ToolPart};
 use crate::model::wire::{IMAGES, data_url, file_words, given, id, is_web_address, name_sender};
 
@@ -107,8 +108,8 @@ impl Answer {
 
 /// The arguments as the model wrote them, or as the JSON object that every API of this form accepts.
 fn arguments(call: &ToolPart) -> String {
-    let recorded = call.input_text.as_deref().filter(|_| call.input().is_some_and(Value::is_object));
-    recorded.map_or_else(|| call.arguments().to_string(), str::to_owned)
+    let recorded = call.input_text.as_deref().filter(|_| call.input().is_some_and(json::is_object));
+    recorded.map_or_else(|| json::to_string(&call.arguments()), str::to_owned)
 }
 
 /// The role of an instruction: an agent's own context is the developer's.

@@ -7,6 +7,7 @@ use super::model_part::{ModelPart, is_of_api, model_part};
 use super::openai::instructor;
 use super::{History, Turn, TurnItem, ViewOutput};
 use crate::model::error::Result;
+use crate::model::json;
 use crate::model::message::{FilePart, Part, ReasoningPart, Role, ToolPart};
 use crate::model::record::ToolResult;
 use crate::model::wire::{IMAGES, data_url, given, id, is_web_address, name_sender};
@@ -162,7 +163,7 @@ impl ItemWriter<'_> {
             return json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": input});
         }
         // As the model wrote them, whether they are JSON or not.
-        let arguments = recorded.map_or_else(|| call.arguments().to_string(), str::to_owned);
+        let arguments = recorded.map_or_else(|| json::to_string(&call.arguments()), str::to_owned);
         let mut item = json!({"type": "function_call", "call_id": id, "name": name, "arguments": arguments});
         let openai = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("openai"));
         if let Some(namespace) = openai.and_then(|ours| ours.get("namespace")).filter(|_| self.own) {
@@ -221,7 +222,7 @@ fn hosted_call(call: &ToolPart) -> Value {
             item.extend(output.map(|output| ("result".to_owned(), output.clone())));
         }
         (_, input, _) => {
-            item.extend(input.filter(|input| input.is_object()).map(|input| ("action".to_owned(), input.clone())))
+            item.extend(input.filter(|input| json::is_object(input)).map(|input| ("action".to_owned(), input.clone())))
         }
     }
     item.into()

@@ -7,6 +7,7 @@ use super::cursor::{Chain, ParentRecord};
 use super::log::{Log, Mode, Place};
 use crate::dialect::writer::{Fragment, Line, Names, NewRecord, Response};
 use crate::model::error::{Error, Result};
+use crate::model::json;
 use crate::model::loss::{Loss, LossKind, Losses, Lost};
 use crate::model::message::Part;
 use crate::model::record::{Body, Context, Kind, RecordId};
@@ -140,7 +141,7 @@ impl Log {
         }
         for line in &written.lines {
             batch.names.push((batch.bytes.len(), line.names.clone()));
-            serde_json::to_writer(&mut batch.bytes, &line.value).map_err(|_| self.cannot_encode())?;
+            json::write(&mut batch.bytes, &line.value).map_err(|_| self.cannot_encode())?;
             batch.bytes.push(b'\n');
         }
         let is_missed = |loss: &Loss| has_context || !matches!(loss.what, Lost::Environment | Lost::Platform);

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::dialect::line_builder::{Fields, Put, fields};
+use crate::model::json;
 use crate::model::loss::{Losses, Lost};
 use crate::model::message::{FilePart, Part, ReasoningPart, TextPart, ToolPart};
 use crate::model::record::{Outcome, ToolResult};
@@ -32,7 +33,7 @@ pub(super) fn from_part(part: &Part, author: Author, losses: &mut Losses) -> Opt
         // The model sees the files and reactions of a room.
         (Part::Data(data), Author::User) if matches!(data.kind.as_str(), "attachment" | "reaction") => {
             losses.renamed(part);
-            Some(json!({"type": "text", "text": data.data.to_string()}))
+            Some(json!({"type": "text", "text": json::to_string(&data.data)}))
         }
         (Part::StepStart, _) => None,
         (

@@ -6,6 +6,7 @@ use super::super::context;
 use super::super::line::Payload;
 use super::record::Record;
 use crate::dialect::line_builder::{Put, fields};
+use crate::model::json;
 use crate::model::loss::Lost;
 use crate::model::message::{Approval, FilePart, Part, ReasoningPart, TextPart, ToolKind, ToolPart, ToolState};
 use crate::model::record::{Content, Kind};
@@ -68,7 +69,7 @@ impl Record<'_> {
                 // Files of a room have no content, and a reaction is part of the conversation.
                 Part::Data(data) if matches!(data.kind.as_str(), "attachment" | "reaction") => {
                     self.losses().renamed(part);
-                    pieces.push(text_piece(&data.data.to_string()));
+                    pieces.push(text_piece(&json::to_string(&data.data)));
                 }
                 Part::File(file) => {
                     self.losses().dropped(part);
@@ -148,10 +149,10 @@ impl Record<'_> {
                 self.losses().synthesised(Lost::ToolInput);
                 "{}".to_owned()
             }
-            (Some(input), None) => input.to_string(),
+            (Some(input), None) => json::to_string(input),
             // Malformed input stays as the model wrote it.
             (_, Some(Value::String(raw))) => raw.clone(),
-            (_, Some(raw)) => raw.to_string(),
+            (_, Some(raw)) => json::to_string(raw),
         };
         let mut item = fields(json!({"type": "function_call", "name": tool, "arguments": arguments, "call_id": id}));
         let openai = call.call_provider_metadata.as_ref().and_then(|metadata| metadata.get("openai"));
@@ -193,6 +194,6 @@ impl Record<'_> {
 
 /// Whether our reader classifies a message so.
 fn is(message: &Value, class: fn(&Payload<'_>) -> bool) -> bool {
-    let text = message.to_string();
+    let text = json::to_string(message);
     serde_json::from_str::<Payload<'_>>(&text).is_ok_and(|payload| class(&payload))
 }

@@ -9,6 +9,7 @@ use super::super::tool_output;
 use super::item::NAME_CHARS;
 use super::record::Record;
 use crate::dialect::line_builder::{Put, fields};
+use crate::model::json;
 use crate::model::lenient;
 use crate::model::loss::Lost;
 use crate::model::record::{Kind, Outcome, ToolResult};
@@ -44,7 +45,7 @@ impl Record<'_> {
         let output = match &result.output {
             Value::Array(pieces) if !pieces.is_empty() => match pieces.iter().map(piece).collect::<Option<Vec<_>>>() {
                 Some(pieces) => Value::Array(pieces),
-                None => result.output.to_string().into(),
+                None => json::to_string(&result.output).into(),
             },
             other => lenient::to_text(other).into(),
         };
@@ -86,7 +87,7 @@ fn ended(text: &str, exit_code: i64, duration_ms: Option<u64>) -> Value {
 }
 
 fn read(output: &Value) -> Option<ToolResult> {
-    let text = output.to_string();
+    let text = json::to_string(output);
     let raw: &RawValue = serde_json::from_str(&text).ok()?;
     Some(tool_output::result(String::new(), Some(raw)))
 }

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::dialect::line_builder::{Put, fields};
+use crate::model::json;
 use crate::model::lenient;
 use crate::model::loss::{Losses, Lost};
 use crate::model::message::{FilePart, Part, ToolPart};
@@ -48,7 +49,7 @@ pub(super) fn from_part(part: &Part, author: Author, losses: &mut Losses) -> Opt
         // The model sees the files and reactions of a room.
         Part::Data(data) if author == Author::User && matches!(data.kind.as_str(), "attachment" | "reaction") => {
             losses.renamed(part);
-            Some(json!({"text": data.data.to_string()}))
+            Some(json!({"text": json::to_string(&data.data)}))
         }
         Part::StepStart => None,
         Part::Reasoning(_)
@@ -144,9 +145,10 @@ fn done(output: Value, losses: &mut Losses) -> Value {
     let is_plain = |fields: &Map<String, Value>| {
         !["output", "error"].iter().any(|key| fields.contains_key(*key)) && !fields.values().all(Value::is_null)
     };
+    let is_number = json::number_text(&output).is_some();
     match output {
         // The whole response is the output if it has no such field.
-        Value::Object(fields) if is_plain(&fields) => fields.into(),
+        Value::Object(fields) if is_plain(&fields) && !is_number => fields.into(),
         other => json!({"output": output_text(other, losses)}),
     }
 }

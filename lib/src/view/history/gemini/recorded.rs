@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::{History, NO_RESULT, Turn, TurnItem, ViewOutput};
 use crate::model::error::Result;
+use crate::model::json;
 use crate::model::record::ToolResult;
 use crate::view::history::unique::UniqueIds;
 
@@ -139,7 +140,7 @@ impl ContentSender<'_, '_, '_> {
             self.response(response.as_object_mut()?)?;
         } else if let Some(text) = part.get_mut("text") {
             if !text.is_string() {
-                *text = text.to_string().into();
+                *text = json::to_string(text).into();
             }
             if text == "" && !signed {
                 return None;
@@ -155,7 +156,7 @@ impl ContentSender<'_, '_, '_> {
             name = "unknown".to_owned();
             call.insert("name".to_owned(), name.clone().into());
         }
-        if let Some(args) = call.get_mut("args").filter(|args| !args.is_object() && !args.is_null()) {
+        if let Some(args) = call.get_mut("args").filter(|args| !json::is_object(args) && !args.is_null()) {
             *args = json!({"input": args.take()});
         }
         let own = if id.is_empty() { String::new() } else { self.ids.take(&id, &id) };
@@ -176,7 +177,7 @@ impl ContentSender<'_, '_, '_> {
             response.insert("id".to_owned(), open.own.into());
         }
         let given = response.entry("response").or_insert(Value::Null);
-        if !given.is_object() {
+        if !json::is_object(given) {
             *given = json!({"output": given.take()});
         }
         Some(())
