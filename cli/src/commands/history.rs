@@ -5,9 +5,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use scrollback::session::{Bridge, Session};
+use scrollback::session::{Bridge, RecordRef, Session};
 use scrollback::view::find::SessionName;
-use scrollback::view::history::{History, Note, View};
+use scrollback::view::history::{History, View};
 use serde_json::{Value, json};
 
 use crate::args::Global;
@@ -64,10 +64,7 @@ pub(crate) fn run(args: &HistoryArgs, global: &Global, ctx: &mut Ctx) -> Result<
         None => session.head(),
     };
     let Some(head) = head else { return no_records(&session, args.view, ctx) };
-    let mut history =
-        if args.with_context { History::with_context(&session, head)? } else { History::of(&session, head)? };
-    let (count, notes) = print(&mut history, args, ctx)?;
-    history.notes.extend(notes);
+    let (history, count) = print(&session, head, args, ctx)?;
     report(&history, &session, ctx)?;
     if count == 0 && !ctx.json {
         ctx.note("Nothing to send; run `scrollback show` to see the session.")?;
@@ -87,8 +84,13 @@ fn no_records(session: &Session, view: View, ctx: &mut Ctx) -> Result<ExitCode, 
     Ok(ExitCode::from(super::FOUND_PROBLEMS))
 }
 
-/// Prints message by message: a long history is never in memory as a whole.
-fn print(history: &mut History<'_>, args: &HistoryArgs, ctx: &mut Ctx) -> Result<(usize, Vec<Note>), Failure> {
+/// Prints message by message: a long history is never in memory as a whole. Returns the history without its turns.
+fn print<'s>(
+    session: &'s Session,
+    head: RecordRef<'s>,
+    args: &HistoryArgs,
+    ctx: &mut Ctx,
+) -> Result<(History<'s>, usize), Failure> {
     let view = args.view;
     let is_text = view == View::Text;
     let (mut count, mut failed, mut whole) = (0, None, String::new());
@@ -119,14 +121,17 @@ fn print(history: &mut History<'_>, args: &HistoryArgs, ctx: &mut Ctx) -> Result
             failed = print(&message).err();
         }
     };
-    let notes = match args.last {
+    let (mut history, notes) = match args.last {
         Some(last) => {
+            let mut history =
+                if args.with_context { History::with_context(session, head)? } else { History::of(session, head)? };
             let (messages, notes) = history.last_messages(last, view)?;
             messages.into_iter().for_each(emit);
-            notes
+            (history, notes)
         }
-        None => view.write(history, &mut emit)?,
+        None => view.write_while_reading(session, head, args.with_context, &mut emit)?,
     };
+    history.notes.extend(notes);
     match failed {
         Some(failure) => return Err(failure),
         // The same text as without `--json`, as one string.
@@ -139,7 +144,7 @@ fn print(history: &mut History<'_>, args: &HistoryArgs, ctx: &mut Ctx) -> Result
         None => writeln!(ctx.out, "\n]")?,
     }
     ctx.out.flush()?;
-    Ok((count, notes))
+    Ok((history, count))
 }
 
 /// Reports how the branch ends, and what differs from the session. With `--json` it is one line of JSON.

@@ -8,7 +8,7 @@ use scrollback::view::find::SessionName;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
-use crate::render::outline;
+use crate::render::{json, outline};
 use crate::session::{located, name};
 
 /// Draw the tree of a session
@@ -34,9 +34,10 @@ pub(crate) fn run(args: &TreeArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let bridge = if args.bridge { Bridge::Always } else { Bridge::AsTheAgent };
     let session = named.located.open(global, ctx, bridge, None)?;
     if ctx.json {
-        let view = session.tree_view()?;
-        ctx.print_json(&view)?;
-        return Ok(if view.records.is_empty() { ExitCode::from(super::FOUND_PROBLEMS) } else { ExitCode::SUCCESS });
+        // Each record is read when it is printed: a long session is never in memory as a whole.
+        ctx.print_json(&session.tree_view_of(json::Streamed(|| session.tree_rows()))?)?;
+        let is_empty = session.records().len() == 0;
+        return Ok(if is_empty { ExitCode::from(super::FOUND_PROBLEMS) } else { ExitCode::SUCCESS });
     }
     if session.records().len() == 0 {
         return Err(located::no_records(&session));

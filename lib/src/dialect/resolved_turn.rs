@@ -1,5 +1,7 @@
 //! A turn whose calls contain their results, for formats that write whole turns.
 
+use std::collections::VecDeque;
+
 use hashbrown::{HashMap, HashSet};
 
 use crate::dialect::writer::{NewRecord, Written};
@@ -19,9 +21,9 @@ pub(crate) struct ResolvedTurn {
 /// Adds the results and notes of a record to its calls.
 pub(crate) fn resolve(content: &Content, losses: &mut Losses) -> ResolvedTurn {
     let mut parts = content.parts.clone();
-    let mut results: HashMap<String, Vec<(usize, ToolResult)>> = HashMap::new();
+    let mut results: HashMap<String, VecDeque<(usize, ToolResult)>> = HashMap::new();
     for (order, result) in content.results.iter().cloned().enumerate() {
-        results.entry(result.call_id.clone()).or_default().push((order, result));
+        results.entry(result.call_id.clone()).or_default().push_back((order, result));
     }
     let mut called = HashSet::new();
     for part in &mut parts {

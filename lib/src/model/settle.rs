@@ -1,5 +1,7 @@
 //! A tool call and its results as one part of a message.
 
+use std::collections::VecDeque;
+
 use hashbrown::HashMap;
 use serde_json::{Map, Value};
 
@@ -24,7 +26,7 @@ pub(crate) fn annotate(of_runs: Vec<ToolNote>, parts: &mut [Part]) {
 }
 
 /// Takes the first final result, or else the last preliminary one. Those before it are removed.
-pub(crate) fn take_first_final(results: &mut Vec<(usize, ToolResult)>) -> Option<ToolResult> {
+pub(crate) fn take_first_final(results: &mut VecDeque<(usize, ToolResult)>) -> Option<ToolResult> {
     let last = results.len().checked_sub(1)?;
     let at = results.iter().position(|(_, result)| !result.preliminary).unwrap_or(last);
     results.drain(..=at).next_back().map(|(_, result)| result)

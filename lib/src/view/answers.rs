@@ -166,12 +166,14 @@ pub struct HeadRow {
 }
 
 /// Every record of a session.
+///
+/// `Records` is a list, except where a long session is written record by record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TreeView {
+pub struct TreeView<Records = Vec<TreeRow>> {
     /// The session.
     pub session: SessionRow,
     /// In file order.
-    pub records: Vec<TreeRow>,
+    pub records: Records,
     /// Every head.
     pub heads: Vec<HeadRow>,
     /// What is wrong.

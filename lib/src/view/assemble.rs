@@ -1,5 +1,7 @@
 //! Builds one message from the bodies of its records.
 
+use std::collections::VecDeque;
+
 use hashbrown::HashMap;
 
 use crate::model::divider;
@@ -41,7 +43,7 @@ pub(crate) fn message(
 struct MessageBuilder {
     parts: Vec<Part>,
     /// Results by call id, each with its order on the branch.
-    results: HashMap<String, Vec<(usize, ToolResult)>>,
+    results: HashMap<String, VecDeque<(usize, ToolResult)>>,
     results_seen: usize,
     notes: Vec<ToolNote>,
     about: MessageMetadata,
@@ -140,7 +142,7 @@ impl MessageBuilder {
     fn keep(&mut self, results: Vec<ToolResult>) {
         for result in results {
             self.results_seen += 1;
-            self.results.entry(result.call_id.clone()).or_default().push((self.results_seen, result));
+            self.results.entry(result.call_id.clone()).or_default().push_back((self.results_seen, result));
         }
     }
 

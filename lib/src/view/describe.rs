@@ -126,11 +126,20 @@ impl Session {
 
     /// Every record, for a drawing of the tree.
     pub fn tree_view(&self) -> Result<TreeView> {
+        let records = self.tree_rows().collect::<Result<_>>()?;
+        self.tree_view_of(records)
+    }
+
+    /// The rows of all records, each read when it is needed.
+    pub fn tree_rows(&self) -> impl Iterator<Item = Result<TreeRow>> {
         let branch = self.head().map(|head| self.branch(head));
         let on_branch: HashSet<u32> =
             branch.iter().flat_map(|branch| &branch.records).map(|record| record.node).collect();
-        let records = self.records().map(|record| record.row(on_branch.contains(&record.node)));
-        let records = records.collect::<Result<_>>()?;
+        self.records().map(move |record| record.row(on_branch.contains(&record.node)))
+    }
+
+    /// The tree with these records.
+    pub fn tree_view_of<Records>(&self, records: Records) -> Result<TreeView<Records>> {
         Ok(TreeView { session: self.row()?, records, heads: self.head_rows()?, issues: self.named_issues() })
     }
 

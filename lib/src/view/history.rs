@@ -22,6 +22,7 @@ mod resume;
 mod start;
 mod text;
 mod unique;
+mod window;
 
 pub(crate) use resume::todos_and_thinking;
 pub use resume::{Resume, prepare_resume, resume_notice};
@@ -61,6 +62,8 @@ pub const NO_RESULT: &str = "[no result was recorded: the session ended before t
 pub struct History<'s> {
     /// The name of the dialect that the session is written in.
     pub dialect: &'static str,
+    /// The model that continues the session, if the turns are only a window.
+    model: Option<String>,
     /// The turns, the oldest first. Results directly follow the answer with their calls; every call has one.
     pub turns: Vec<Turn<'s>>,
     /// How the branch ends, before anything was repaired.
@@ -231,6 +234,40 @@ impl View {
             View::AiSdk => ai_sdk::write(history, &mut out)?,
         }
         Ok(out)
+    }
+
+    /// Writes what a model would see at a head while it is read, with a few megabytes of it in memory. Returns the history
+    /// without the turns that are written, and what this view changed or left out.
+    pub fn write_while_reading<'s>(
+        self,
+        session: &'s Session,
+        head: RecordRef<'s>,
+        with_context: bool,
+        emit: &mut dyn FnMut(Value),
+    ) -> Result<(History<'s>, Vec<Note>)> {
+        // The contents that an agent has recorded are numbered from the first to the last.
+        let is_whole = self == View::Gemini && session.dialect().name() == gemini::RECORDED;
+        let window_bytes = if is_whole { u64::MAX } else { window::BYTES };
+        self.write_in_windows(session, head, with_context, window_bytes, emit)
+    }
+
+    fn write_in_windows<'s>(
+        self,
+        session: &'s Session,
+        head: RecordRef<'s>,
+        with_context: bool,
+        window_bytes: u64,
+        emit: &mut dyn FnMut(Value),
+    ) -> Result<(History<'s>, Vec<Note>)> {
+        let context = if with_context { start::ContextPolicy::Include } else { start::ContextPolicy::Omit };
+        let mut notes = Vec::new();
+        let mut history = start::in_windows(session, head, context, window_bytes, &mut |window| {
+            notes.extend(self.write(window, emit)?);
+            Ok(())
+        })?;
+        notes.extend(self.write(&history, emit)?);
+        history.turns = Vec::new();
+        Ok((history, notes))
     }
 
     /// All messages of a history, and the notes of this view.

@@ -1,6 +1,7 @@
 //! Messages of SDK 3 and 4: text in `content`, calls in `toolInvocations`, files in `experimental_attachments`; since 4.2
 //! also as parts, with other names than today.
 
+use hashbrown::HashSet;
 use serde_json::{Map, Value, json};
 
 use super::line::{Line, id_of_function};
@@ -46,9 +47,10 @@ pub(super) fn parts(message: &mut Map<String, Value>) -> Vec<Part> {
     } else {
         // The fields beside the parts repeat them; what is only in the fields is added.
         let texts: String = own.iter().filter_map(|part| part["text"].as_str()).collect();
-        let made: Vec<Value> = own.iter().map(|part| part["toolInvocation"]["toolCallId"].clone()).collect();
+        let id = |call: &Value| json::to_string(&call["toolCallId"]);
+        let made: HashSet<String> = own.iter().map(|part| id(&part["toolInvocation"])).collect();
         parts.extend(own.into_iter().map(part));
-        parts.extend(calls.into_iter().filter(|call| !made.contains(&call["toolCallId"])).map(invocation));
+        parts.extend(calls.into_iter().filter(|call| !made.contains(&id(call))).map(invocation));
         parts.extend(api_calls(message));
         parts.extend(Some(content).filter(|text| !texts.contains(text.as_str())).map(Part::text));
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use hashbrown::HashSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -174,8 +175,9 @@ impl<'a> Line<'a> {
         });
         let mut calls: Vec<(Text<'a>, Text<'a>)> = of_parts.collect();
         // The list beside the parts repeats them.
+        let mut known: HashSet<Option<Cow<'a, str>>> = calls.iter().map(|(_, id)| id.0.clone()).collect();
         for invocation in self.tool_invocations.0 {
-            if !calls.iter().any(|(_, id)| id.0 == invocation.tool_call_id.0) {
+            if known.insert(invocation.tool_call_id.0.clone()) {
                 calls.push((invocation.state, invocation.tool_call_id));
             }
         }

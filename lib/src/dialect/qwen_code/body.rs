@@ -1,5 +1,6 @@
 //! The body of a Qwen Code record.
 
+use hashbrown::HashMap;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
@@ -85,11 +86,15 @@ impl Record<'_, '_> {
         if content.results.is_empty() {
             content.results = noted_results(&mut content.parts, &runs);
         }
+        // Of several runs of a call, the first counts.
+        let run_of: HashMap<&str, &ToolRun> =
+            runs.iter().rev().filter_map(|run| Some((run.call_id.as_deref()?, run))).collect();
         for result in &mut content.results {
-            if let Some(run) = runs.iter().find(|run| run.call_id.as_deref() == Some(result.call_id.as_str())) {
+            if let Some(run) = run_of.get(result.call_id.as_str()) {
                 run.settle(result);
             }
         }
+        drop(run_of);
         Content { notes: runs.into_iter().filter_map(ToolRun::into_note).collect(), ..content }
     }
 

@@ -3,7 +3,7 @@
 //! The user is first and roles alternate; results come first in the message after their calls; thinking is sent with its
 //! signature, and only to the model that produced it.
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 use serde_json::{Value, json};
 
 use super::model_part::{ModelPart, is_of_api, model_part};
@@ -33,17 +33,18 @@ pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<(
     // The agent's own messages are not from a model.
     let of_model =
         |turn: &'_ Turn<'_>| turn.model.as_deref().filter(|model| !model.starts_with('<')).map(str::to_owned);
-    let model = history.turns.iter().rev().find_map(of_model);
+    let model = history.model.clone().or_else(|| history.turns.iter().rev().find_map(of_model));
     let mut messages = MessageQueue { joins_texts: history.dialect == OWN, ..MessageQueue::default() };
     let mut hosted = HashSet::new();
     for (at, turn) in history.turns.iter().enumerate() {
+        let results = history.turns.get(at + 1).filter(|next| next.origin == TurnOrigin::Results);
+        let results = results.filter(|_| history.dialect == OWN).map(hosted_results).unwrap_or_default();
         let writer = BlockWriter { dialect: history.dialect, model: model.as_deref(), turn };
         let mut blocks = Vec::new();
         for item in &turn.items {
             match item {
                 TurnItem::Call(call) if writer.is_hosted(call) => {
-                    let results = history.turns.get(at + 1).filter(|next| next.origin == TurnOrigin::Results);
-                    let pair = results.and_then(|results| pair_of_hosted(call, results));
+                    let pair = results.get(call.call_id.as_str()).map(|result| pair_of_hosted(call, result));
                     hosted.extend(pair.is_some().then_some(call.call_id.as_str()));
                     blocks.extend(pair.unwrap_or_else(|| vec![writer.call(call, out)]));
                 }
@@ -247,13 +248,17 @@ impl BlockWriter<'_> {
     }
 }
 
+/// The results that the API itself can have written, by call.
+fn hosted_results<'h>(turn: &'h Turn<'_>) -> HashMap<&'h str, &'h ToolResult> {
+    let results = turn.items.iter().filter_map(TurnItem::as_result);
+    let written = results.filter(|result| result.output.is_array() || json::is_object(&result.output));
+    written.map(|result| (result.call_id.as_str(), result)).collect()
+}
+
 /// A call that the provider ran and its result, as the API wrote them.
-fn pair_of_hosted(call: &ToolPart, results: &Turn<'_>) -> Option<Vec<Value>> {
-    let is_its =
-        |item: &&ToolResult| item.call_id == call.call_id && (item.output.is_array() || json::is_object(&item.output));
-    let result = results.items.iter().filter_map(TurnItem::as_result).find(is_its)?;
-    Some(vec![
+fn pair_of_hosted(call: &ToolPart, result: &ToolResult) -> Vec<Value> {
+    vec![
         json!({"type": "server_tool_use", "id": call.call_id, "name": call.name, "input": call.arguments()}),
         json!({"type": format!("{}_tool_result", call.name), "tool_use_id": call.call_id, "content": result.output}),
-    ])
+    ]
 }

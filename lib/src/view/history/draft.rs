@@ -12,12 +12,32 @@ use crate::model::wire::own_result;
 use crate::session::RecordRef;
 use crate::session::tree::skeleton::KeyRole;
 
+/// Whether a part has no content for a model.
+pub(super) fn is_empty(part: &Part) -> bool {
+    match part {
+        Part::Text(text) => text.text.is_empty(),
+        Part::Reasoning(part) => part.text.is_empty() && part.provider_metadata.is_none(),
+        Part::StepStart => true,
+        _ => false,
+    }
+}
+
+/// The calls of one answer that share an id, which is usually one.
+#[derive(Default)]
+struct CallsOfId {
+    draft: usize,
+    /// Their places among the items.
+    items: Vec<usize>,
+    /// All items before this one have a final result.
+    first_open: usize,
+}
+
 #[derive(Default)]
 pub(super) struct TurnDrafts<'s> {
     context: ContextPolicy,
     drafts: Vec<TurnDraft<'s>>,
-    /// The calls with each id in the latest answer that has any: the draft, and the items.
-    calls: HashMap<String, (usize, Vec<usize>)>,
+    /// The calls with each id in the latest answer that has any.
+    calls: HashMap<String, CallsOfId>,
     /// The ids that calls have now.
     ids: UniqueIds,
     /// Results whose call has not been seen.
@@ -139,12 +159,7 @@ impl<'s> TurnDrafts<'s> {
     }
 
     fn push_part(&mut self, turn: &mut Turn<'s>, record: RecordRef<'s>, part: Part) {
-        let is_empty = match &part {
-            Part::Text(text) => text.text.is_empty(),
-            Part::Reasoning(part) => part.text.is_empty() && part.provider_metadata.is_none(),
-            _ => false,
-        };
-        if is_empty {
+        if is_empty(&part) {
             self.notes.push(Note::new(record, "an empty part is not sent"));
         } else {
             turn.items.push(TurnItem::Part(part));
@@ -226,11 +241,11 @@ impl<'s> TurnDrafts<'s> {
         let item = self.drafts[at].turn.items.len();
         self.drafts[at].turn.items.push(TurnItem::Call(call));
         let waiting = self.early.remove(&id).unwrap_or_default();
-        let (draft, places) = self.calls.entry(id).or_default();
-        if std::mem::replace(draft, at) != at {
-            places.clear();
+        let calls = self.calls.entry(id).or_default();
+        if calls.draft != at {
+            *calls = CallsOfId { draft: at, ..CallsOfId::default() };
         }
-        places.push(item);
+        calls.items.push(item);
         waiting.into_iter().for_each(|(record, result)| self.result(record, result));
         if let Some(result) = result {
             self.give((at, item), record, result);
@@ -243,23 +258,29 @@ impl<'s> TurnDrafts<'s> {
 
     /// Calls of one answer that share an id get their results in order.
     pub(super) fn result(&mut self, record: RecordRef<'s>, result: ToolResult) {
-        let Some((at, places)) = self.calls.get(&result.call_id) else {
+        let Some(CallsOfId { draft, items, first_open }) = self.calls.get_mut(&result.call_id) else {
             self.early.entry(result.call_id.clone()).or_default().push((record, result));
             return;
         };
-        let is_open = |item: &&usize| self.given(*at, **item).is_none_or(|(_, known)| known.preliminary);
-        let place = places.iter().find(is_open).or(places.last()).map(|item| (*at, *item));
-        place.into_iter().for_each(|place| self.give(place, record, result.clone()));
+        let results = &self.drafts[*draft].results;
+        let is_open =
+            |item: &usize| results.get(*item).and_then(Option::as_deref).is_none_or(|(_, known)| known.preliminary);
+        *first_open += items[*first_open..].iter().take_while(|item| !is_open(item)).count();
+        let place = items.get(*first_open).or(items.last()).map(|item| (*draft, *item));
+        if let Some(place) = place {
+            self.give(place, record, result);
+        }
     }
 
     fn given(&self, at: usize, item: usize) -> Option<&(RecordRef<'s>, ToolResult)> {
         self.drafts[at].results.get(item)?.as_deref()
     }
 
-    /// Whether the result of a call with this id came from this record already.
-    pub(super) fn has_given(&self, record: RecordRef<'s>, call: &str) -> bool {
-        let places = self.calls.get(call).into_iter().flat_map(|(at, items)| items.iter().map(|item| (*at, *item)));
-        places.filter_map(|(at, item)| self.given(at, item)).any(|(known, _)| *known == record)
+    /// The records that results of calls with this id came from.
+    pub(super) fn sources(&self, call: &str) -> impl Iterator<Item = RecordRef<'s>> {
+        let calls = self.calls.get(call).into_iter();
+        let given = calls.flat_map(|calls| calls.items.iter().filter_map(|item| self.given(calls.draft, *item)));
+        given.map(|(record, _)| *record)
     }
 
     /// The first final result of a call counts, of preliminary ones the last. A result before the call counts only if there is
@@ -278,7 +299,15 @@ impl<'s> TurnDrafts<'s> {
                     self.notes.push(Note::new(record, what));
                 }
             }
-            _ => results[item] = Some(Box::new((record, result))),
+            _ => {
+                if let Some(calls) = self.calls.get_mut(&result.call_id).filter(|calls| calls.draft == at)
+                    && result.preliminary
+                {
+                    let place = calls.items.binary_search(&item).unwrap_or(0);
+                    calls.first_open = calls.first_open.min(place);
+                }
+                results[item] = Some(Box::new((record, result)));
+            }
         }
     }
 
@@ -287,7 +316,7 @@ impl<'s> TurnDrafts<'s> {
         let open = self
             .calls
             .iter()
-            .filter(|(_, (at, items))| items.iter().any(|item| self.given(*at, *item).is_none()));
+            .filter(|(_, calls)| calls.items.iter().any(|item| self.given(calls.draft, *item).is_none()));
         open.map(|(id, _)| id.clone()).collect()
     }
 
@@ -298,20 +327,32 @@ impl<'s> TurnDrafts<'s> {
         })
     }
 
-    pub(super) fn finish(mut self) -> (Vec<Turn<'s>>, Vec<Note>) {
+    /// Whether the last turn is an answer that ends in a text and makes no call: what follows is another message in every view.
+    pub(super) fn ends_with_text(&self) -> bool {
+        let Some(Turn { origin: TurnOrigin::Answer, items, .. }) = self.drafts.last().map(|draft| &draft.turn) else {
+            return false;
+        };
+        let makes_call = items.iter().any(|item| matches!(item, TurnItem::Call(_)));
+        matches!(items.last(), Some(TurnItem::Part(Part::Text(text))) if !makes_call && !text.text.trim().is_empty())
+    }
+
+    /// The turns so far, and the notes on them. What follows begins anew; only the ids of calls stay taken.
+    pub(super) fn finish(&mut self) -> (Vec<Turn<'s>>, Vec<Note>) {
+        self.calls.clear();
+        (self.answer, self.in_items) = (None, false);
+        let mut notes = std::mem::take(&mut self.notes);
         let mut orphans: Vec<(RecordRef<'s>, ToolResult)> =
             self.early.drain().flat_map(|(_, results)| results).collect();
         orphans.sort_by_key(|(record, _)| record.order());
         for (record, result) in orphans {
             let what = format!("the result of call {} is not sent: its call is missing", result.call_id);
-            self.notes.push(Note::new(record, what));
+            notes.push(Note::new(record, what));
         }
         let mut turns = Vec::new();
-        for mut draft in self.drafts {
-            let results = draft.close(&mut self.notes);
+        for mut draft in std::mem::take(&mut self.drafts) {
+            let results = draft.close(&mut notes);
             if draft.turn.items.is_empty() {
-                self.notes
-                    .extend(draft.turn.records.iter().map(|record| Note::new(*record, "it is empty; it is not sent")));
+                notes.extend(draft.turn.records.iter().map(|record| Note::new(*record, "it is empty; it is not sent")));
                 continue;
             }
             let follows_results = turns
@@ -323,6 +364,6 @@ impl<'s> TurnDrafts<'s> {
             turns.push(draft.turn);
             turns.extend(results);
         }
-        (turns, self.notes)
+        (turns, notes)
     }
 }

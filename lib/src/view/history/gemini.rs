@@ -14,6 +14,9 @@ use crate::model::message::{FilePart, Part, Role, ToolPart};
 use crate::model::record::{Outcome, ToolResult};
 use crate::model::wire::{data_url, given, is_web_address, name_sender};
 
+/// The dialect of the agent that records what it sends to this API.
+pub(super) const RECORDED: &str = "qwen-code";
+
 /// The limits of the API.
 const NAME_CHARS: usize = 64;
 const IMAGES: &[&str] = &["image/jpeg", "image/png", "image/gif", "image/webp", "image/heic", "image/heif"];

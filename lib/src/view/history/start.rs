@@ -14,7 +14,7 @@ use hashbrown::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::draft::TurnDrafts;
-use super::{History, Note, resume};
+use super::{History, Note, Turn, resume, window};
 use crate::model::error::Result;
 use crate::model::issue::IssueKind;
 use crate::model::record::{Body, Compaction, Kind, RecordId};
@@ -32,29 +32,78 @@ pub(super) enum ContextPolicy {
 
 /// Reads the bodies that the model would see, one by one.
 pub(super) fn history<'s>(session: &'s Session, head: RecordRef<'s>, context: ContextPolicy) -> Result<History<'s>> {
+    in_windows(session, head, context, u64::MAX, &mut |_| Ok(()))
+}
+
+/// Reads the same in windows of about so many bytes of the file: `take` gets each but the last, which is returned, with the
+/// notes of all. A window ends only where no view joins anything across its end (`window.rs`).
+pub(super) fn in_windows<'s>(
+    session: &'s Session,
+    head: RecordRef<'s>,
+    context: ContextPolicy,
+    window_bytes: u64,
+    take: &mut dyn FnMut(&History<'s>) -> Result<()>,
+) -> Result<History<'s>> {
     let branch = session.branch(head);
-    let state = session.state(&branch);
     let mut drafts = TurnDrafts::new(context);
     missing(&branch, &mut drafts);
-    let records = &branch.records;
-    match last_cut(records, &mut drafts)? {
-        None => take_all(records.iter().copied(), &mut drafts)?,
-        Some((at, compaction)) => {
-            let (before, after) = (&records[..at], &records[at + 1..]);
-            let preserved = preserved(session, &compaction, before);
-            begin(records[at], compaction, before, &mut drafts)?;
-            // The summary may be in a record of its own: preserved records follow it.
-            let summary = after.iter().position(|record| record.kind() == Kind::Compaction).map_or(0, |at| at + 1);
-            let (summary, rest) = after.split_at(summary);
-            let sent = summary.iter().copied().chain(preserved).chain(rest.iter().copied());
-            take_all(sent, &mut drafts)?;
+    let sent = sent(session, &branch, &mut drafts)?;
+    let is_whole = window_bytes == u64::MAX;
+    let (settled, model) = if is_whole { Default::default() } else { (window::settled(&sent), window::model(&sent)?) };
+    let (state, bad) = (session.state(&branch), bad_places(session));
+    let mut history = History {
+        dialect: session.dialect().name(),
+        model,
+        turns: Vec::new(),
+        state,
+        notice: String::new(),
+        notes: Vec::new(),
+    };
+    let (mut first, mut bytes) = (0, 0);
+    for (at, record) in sent.iter().enumerate() {
+        let body = record.body()?;
+        if bytes >= window_bytes && settled[at] && window::begins(&body) && drafts.ends_with_text() {
+            // Records before the first window may have made a call that it preserves.
+            let callers = if first == 0 { &branch.records } else { &sent[first..at] };
+            history.turns = close(session, callers, &bad, &mut drafts, &mut history.notes)?;
+            take(&history)?;
+            (first, bytes) = (at, 0);
         }
+        bytes += u64::from(record.place().length);
+        drafts.take(*record, body);
     }
-    find_results(session, &branch, &mut drafts)?;
-    sanitized(session, &mut drafts);
-    let (turns, notes) = drafts.finish();
-    let notice = resume::notice(session, head, &branch, state);
-    Ok(History { dialect: session.dialect().name(), turns, state, notice, notes })
+    let callers = if first == 0 { &branch.records } else { &sent[first..] };
+    history.turns = close(session, callers, &bad, &mut drafts, &mut history.notes)?;
+    history.notice = resume::notice(session, head, &branch, state);
+    Ok(history)
+}
+
+/// The records that are sent: the branch from its last compaction on. What the compaction itself says is added to the drafts.
+fn sent<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut TurnDrafts<'s>) -> Result<Vec<RecordRef<'s>>> {
+    let records = &branch.records;
+    let Some((at, compaction)) = last_cut(records, drafts)? else { return Ok(records.clone()) };
+    let (before, after) = (&records[..at], &records[at + 1..]);
+    let preserved = preserved(session, &compaction, before);
+    begin(records[at], compaction, before, drafts)?;
+    // The summary may be in a record of its own: preserved records follow it.
+    let summary = after.iter().position(|record| record.kind() == Kind::Compaction).map_or(0, |at| at + 1);
+    let (summary, rest) = after.split_at(summary);
+    Ok(summary.iter().copied().chain(preserved).chain(rest.iter().copied()).collect())
+}
+
+/// Ends the turns so far. `callers` are the records that may have made a call without a result.
+fn close<'s>(
+    session: &'s Session,
+    callers: &[RecordRef<'s>],
+    bad: &HashSet<u64>,
+    drafts: &mut TurnDrafts<'s>,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<Turn<'s>>> {
+    find_results(session, callers, drafts)?;
+    sanitized(bad, drafts);
+    let (turns, found) = drafts.finish();
+    notes.extend(found);
+    Ok(turns)
 }
 
 fn take_all<'s>(records: impl Iterator<Item = RecordRef<'s>>, drafts: &mut TurnDrafts<'s>) -> Result<()> {
@@ -145,10 +194,16 @@ fn begin<'s>(
 
 /// Finds results of open calls elsewhere: after a head in the middle of an answer, or before a compaction that preserved
 /// only the call.
-fn find_results<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut TurnDrafts<'s>) -> Result<()> {
-    let open = drafts.open_calls().into_iter();
-    let mut open: HashMap<u64, String> = open.map(|call| (xxh3_64(call.as_bytes()), call)).collect();
-    for caller in branch.records.iter().rev() {
+fn find_results<'s>(session: &'s Session, callers: &[RecordRef<'s>], drafts: &mut TurnDrafts<'s>) -> Result<()> {
+    let mut open: HashMap<u64, String> = HashMap::new();
+    // Which record has given a result to which call.
+    let mut given = HashSet::new();
+    for call in drafts.open_calls() {
+        let hash = xxh3_64(call.as_bytes());
+        given.extend(drafts.sources(&call).map(|record| (hash, record.order())));
+        open.insert(hash, call);
+    }
+    for caller in callers.iter().rev() {
         if open.is_empty() {
             break;
         }
@@ -156,14 +211,14 @@ fn find_results<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut Turn
             caller.keys(KeyRole::Call).filter_map(|call| open.remove_entry(&call)).collect();
         let answers = session.derived.keys.answers.get(&caller.node).into_iter().flatten();
         for record in answers.map(|node| session.at(*node)) {
-            let mut given = record.keys(KeyRole::Result).filter_map(|key| made.get(&key));
-            if !given.any(|call| !drafts.has_given(record, call)) {
+            let is_new = |key: &u64| made.contains_key(key) && !given.contains(&(*key, record.order()));
+            if !record.keys(KeyRole::Result).any(|key| is_new(&key)) {
                 continue;
             }
             for result in record.body()?.content().into_iter().flat_map(|content| &content.results) {
                 let hash = xxh3_64(result.call_id.as_bytes());
                 let is_open = made.get(&hash).is_some_and(|call| *call == result.call_id);
-                if is_open && !drafts.has_given(record, &result.call_id) {
+                if is_open && given.insert((hash, record.order())) {
                     made.remove(&hash);
                     drafts.result(record, result.clone());
                 }
@@ -173,10 +228,14 @@ fn find_results<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut Turn
     Ok(())
 }
 
-/// Notes where reading has replaced characters.
-fn sanitized(session: &Session, drafts: &mut TurnDrafts<'_>) {
+/// Where reading has replaced characters.
+fn bad_places(session: &Session) -> HashSet<u64> {
     let bad = session.issues().iter().filter(|issue| issue.kind == IssueKind::BadUtf8);
-    let bad: HashSet<u64> = bad.map(|issue| issue.offset).collect();
+    bad.map(|issue| issue.offset).collect()
+}
+
+/// Notes where reading has replaced characters.
+fn sanitized(bad: &HashSet<u64>, drafts: &mut TurnDrafts<'_>) {
     if bad.is_empty() {
         return;
     }

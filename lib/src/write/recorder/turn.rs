@@ -4,7 +4,7 @@
 //! answer [text, call a, call b] · results [a, b] · answer [text]   ⇄   [step, text, a done, b done, step, text]
 //! ```
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use jiff::Timestamp;
 
 use crate::dialect::writer::Response;
@@ -18,6 +18,10 @@ pub(crate) struct Turn {
     content: Content,
     /// One for each step.
     responses: Vec<Response>,
+    /// The calls of each id that take a result, by their places among the parts.
+    calls: HashMap<String, Vec<usize>>,
+    /// How many calls are open.
+    open_calls: usize,
 }
 
 /// What is added to a turn.
@@ -47,9 +51,14 @@ impl Turn {
                 (content, &[][..], self.content.parts.last().filter(|_| content.parts.is_empty()))
             }
         };
-        let is_answered = |call: &ToolPart| content.results.iter().any(|result| result.call_id == call.call_id);
+        if matches!(last, Some(Part::Tool(_))) || self.open_calls > content.results.len() {
+            return false;
+        }
+        let answered: HashSet<&str> = content.results.iter().map(|result| result.call_id.as_str()).collect();
+        let is_answered = |call: &ToolPart| answered.contains(call.call_id.as_str());
         let waits = |part: &Part| matches!(part, Part::Tool(call) if call.is_open() && !is_answered(call));
-        !matches!(last, Some(Part::Tool(_))) && !self.content.parts.iter().chain(parts).any(waits)
+        let own = self.content.parts.iter().filter(|_| self.open_calls > 0);
+        !own.chain(parts).any(waits)
     }
 
     /// Adds an answer of the model, and the results in it.
@@ -60,7 +69,15 @@ impl Turn {
         let steps = 1 + answer.parts.iter().filter(|part| **part == Part::StepStart).count();
         let response = Response { at, model: answer.model.clone(), usage: None };
         self.responses.extend(std::iter::repeat_n(response, steps));
-        self.content.parts.append(&mut answer.parts);
+        for part in std::mem::take(&mut answer.parts) {
+            if let Part::Tool(call) = &part {
+                self.open_calls += usize::from(call.is_open());
+                if call.takes_result() {
+                    self.calls.entry(call.call_id.clone()).or_default().push(self.content.parts.len());
+                }
+            }
+            self.content.parts.push(part);
+        }
         self.add_facts(answer);
         self.results(Content { results, ..Content::default() });
     }
@@ -68,11 +85,17 @@ impl Turn {
     /// Adds tool results.
     pub(crate) fn results(&mut self, mut content: Content) {
         for result in std::mem::take(&mut content.results) {
-            let calls = self.content.parts.iter_mut().rev();
-            let called = calls.filter_map(|part| if let Part::Tool(call) = part { Some(call) } else { None });
-            match called.filter(|call| call.takes_result()).find(|call| call.call_id == result.call_id) {
-                Some(call) => settle_in_turn(call, result),
-                None => self.content.results.push(result),
+            let calls = self.calls.get_mut(&result.call_id);
+            let last = calls.as_ref().and_then(|calls| self.content.parts.get_mut(*calls.last()?));
+            let (Some(calls), Some(Part::Tool(call))) = (calls, last) else {
+                self.content.results.push(result);
+                continue;
+            };
+            let was_open = call.is_open();
+            settle_in_turn(call, result);
+            self.open_calls -= usize::from(was_open && !call.is_open());
+            if !call.takes_result() {
+                calls.pop();
             }
         }
         if !content.parts.is_empty() {
@@ -102,8 +125,7 @@ impl Turn {
 
     /// Whether every call has its result and the model has answered them.
     pub(crate) fn is_over(&self) -> bool {
-        let open = |part: &Part| matches!(part, Part::Tool(call) if call.is_open());
-        !self.content.parts.iter().any(open) && !matches!(self.content.parts.last(), Some(Part::Tool(_)))
+        self.open_calls == 0 && !matches!(self.content.parts.last(), Some(Part::Tool(_)))
     }
 
     pub(super) fn content(&self) -> &Content {
