@@ -71,8 +71,7 @@ fn are_all(home: &Path, printed: &Path) -> Result<bool, Box<dyn std::error::Erro
 fn recording() -> Outcome {
     let folder = shell::root().join("target/bench");
     let mut command = shell::command("cargo bench --quiet --package scrollback-lib --bench recording --");
-    let output = command.arg(&folder).stderr(Stdio::inherit()).output()?;
-    let text = String::from_utf8(output.stdout)?;
+    let text = printed(command.arg(&folder))?;
     let row = |name: &str| {
         let cells: Vec<&str> =
             text.lines().map(|line| line.split('\t').collect()).find(|cells: &Vec<&str>| cells[0] == name)?;
@@ -137,6 +136,15 @@ fn home(name: &str, size: &homes::Size) -> Result<PathBuf, Box<dyn std::error::E
     Ok(home)
 }
 
+/// What a command printed; one that failed has measured nothing.
+fn printed(command: &mut Command) -> Result<String, Box<dyn std::error::Error>> {
+    let output = command.stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err(format!("`{}` failed: {}", shell::shown(command), output.status).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}
+
 /// What `lib/benches/limits` measures, by name.
 struct Measured(Vec<(String, Row)>);
 
@@ -151,8 +159,7 @@ impl Measured {
     /// Measures a home, or one file.
     fn of(path: &Path) -> Result<Measured, Box<dyn std::error::Error>> {
         let mut command = shell::command("cargo bench --quiet --package scrollback-lib --bench limits --");
-        let output = command.arg(path).stderr(Stdio::inherit()).output()?;
-        let text = String::from_utf8(output.stdout)?;
+        let text = printed(command.arg(path))?;
         let row = |line: &str| {
             let mut cells = line.split('\t');
             let name = cells.next()?.to_owned();
