@@ -230,7 +230,10 @@ fn may_delete(args: &EmptyArgs, chosen: &[Removed], sizes: &[u64], ctx: &mut Ctx
         let message = format!("{} would be deleted for good", plural(chosen.len() as u64, "removed session"));
         return Err(Failure::new(FailureKind::Usage, message).hint("add --yes, or --dry-run to see them"));
     }
-    print_table(chosen, ctx)?;
+    for (one, size) in chosen.iter().zip(sizes) {
+        let line = deletion_line(one, *size);
+        ctx.line(&line)?;
+    }
     let size = bytes(sizes.iter().sum());
     write!(ctx.out, "Delete {} ({size}) for good? [y/N] ", plural(chosen.len() as u64, "session"))?;
     ctx.out.flush()?;
@@ -245,11 +248,15 @@ fn print_deletions(args: &EmptyArgs, done: &[Deletion], ctx: &mut Ctx) -> Result
     }
     let word = if args.dry_run { "would delete" } else { "deleted" };
     for one in done.iter().filter(|one| one.deleted || args.dry_run) {
-        let (id, size) = (clean::line(&one.removed.id), bytes(one.size_bytes));
-        let title = plain_preview(one.removed.origin.title.as_deref().unwrap_or_default(), TITLE_CHARS);
-        ctx.line(&format!("{word} {id}  {size}  {title}"))?;
+        ctx.line(&format!("{word} {}", deletion_line(&one.removed, one.size_bytes)))?;
     }
     Ok(())
+}
+
+/// What is deleted, and how large it is.
+fn deletion_line(one: &Removed, size_bytes: u64) -> String {
+    let title = plain_preview(one.origin.title.as_deref().unwrap_or_default(), TITLE_CHARS);
+    format!("{}  {}  {title}", clean::line(&one.id), bytes(size_bytes))
 }
 
 /// A number of bytes for people.
