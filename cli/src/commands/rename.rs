@@ -8,6 +8,7 @@ use scrollback::view::find::SessionName;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::session::name;
 use crate::session::warnings;
 use crate::session::writable::Writable;
 use crate::terminal::clean;
@@ -33,6 +34,9 @@ pub(crate) fn run(args: &RenameArgs, global: &Global, ctx: &mut Ctx) -> Result<E
     let invalid = |why| Failure::new(FailureKind::Usage, "invalid title").hint(why);
     let title = &Title::checked(&args.title).map_err(invalid)?;
     let writable = Writable::find(&args.session, global, ctx)?;
+    if let Some(record) = &writable.record {
+        name::record(&writable.session, record)?;
+    }
     let before = writable.session.title().filter(|title| title.source == TitleSource::Manual).cloned();
     let new = Title { text: title.to_owned(), source: TitleSource::Manual };
     let renamed = writable.store()?.rename(&writable.source, new)?;

@@ -33,6 +33,9 @@ pub(crate) fn run(args: &TreeArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     let named = name::resolve(&args.session, global, ctx)?;
     let bridge = if args.bridge { Bridge::Always } else { Bridge::AsTheAgent };
     let session = named.located.open(global, ctx, bridge, None)?;
+    if let Some(record) = &named.record {
+        name::record(&session, record)?;
+    }
     if ctx.json {
         // Each record is read when it is printed: a long session is never in memory as a whole.
         ctx.print_json(&session.tree_view_of(json::Streamed(|| session.tree_rows()))?)?;

@@ -40,6 +40,8 @@ pub(crate) struct Recording {
     acks: Acks,
     /// An I/O error occurred.
     has_failed: bool,
+    /// It was reported that the session cannot be opened.
+    is_reported: bool,
     /// Something other than a line could not be recorded.
     has_problems: bool,
 }
@@ -59,6 +61,7 @@ impl Recording {
             waiting: Vec::new(),
             acks: Acks::default(),
             has_failed: false,
+            is_reported: false,
             has_problems: false,
         }
     }
@@ -126,7 +129,13 @@ impl Recording {
                 self.ingest.undo();
                 let lost = of_event.chain([line]);
                 lost.for_each(|lost| self.acks.reject(lost.seq(), &error.to_string(), &mut ctx.out));
+                let cannot_open = self.recorder.is_none() && is_io(&error);
                 self.remove_new_session(ctx);
+                if cannot_open && !self.is_reported {
+                    // Every line will say so; one hint is enough.
+                    self.is_reported = true;
+                    let_fail(ctx.warn(&error.into()));
+                }
             }
         }
         self.settle(ctx);
