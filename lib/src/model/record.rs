@@ -415,6 +415,8 @@ pub struct Compaction {
     pub preserved: Vec<RecordId>,
     /// `preserved` names only the first and the last of them.
     pub preserves_between: bool,
+    /// The model sees the preserved records before the summary, and not after it.
+    pub preserved_first: bool,
     /// The model still sees every prompt, where no `replacement` was written down.
     pub keeps_prompts: bool,
     /// All that the model sees instead of what came before, in order, where the agent wrote that down.

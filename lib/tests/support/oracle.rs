@@ -37,6 +37,7 @@ pub(crate) fn of_anthropic(messages: &[Value]) -> Vec<String> {
                     let failed = if block["is_error"] == true { " ERR" } else { "" };
                     format!("{who}.result {}{failed}: {}", text("tool_use_id"), text("content"))
                 }
+                "image" => format!("{who}.image"),
                 other => panic!("{other}"),
             });
         }

@@ -251,6 +251,22 @@ fn the_blocks_of_a_branched_answer_follow_its_last_block_on_the_branch() {
 }
 
 #[test]
+fn what_claude_code_keeps_or_mentions_is_sent_where_the_agent_sends_it() {
+    let read = |case: &str| {
+        let log = crate::support::corpus().join("claude-code").join(case).join("session.jsonl");
+        of_agent("claude-code", &std::fs::read_to_string(log).unwrap())
+    };
+    let compacted = read("compaction-from-here");
+    let sent = crate::support::sent(&compacted, View::OpenAi);
+    let texts: Vec<&str> = sent.iter().map(|message| message["content"].as_str().unwrap()).collect();
+    assert_eq!(texts, ["One?", "Two.", "They counted on.", "Five?", "Six."]);
+    let sent = crate::support::sent(&read("mentioned-picture"), View::Anthropic);
+    let types: Vec<&str> =
+        sent[0]["content"].as_array().unwrap().iter().map(|block| block["type"].as_str().unwrap()).collect();
+    assert_eq!((types, sent.len()), (vec!["image", "text"], 2));
+}
+
+#[test]
 fn the_texts_of_one_result_stay_apart_where_the_api_allows_it() {
     let content = r#"[{"type":"tool_result","tool_use_id":"c1","is_error":true,"content":[{"type":"text","text":"first"},{"type":"text","text":"second"}]}]"#;
     let log = [

@@ -19,8 +19,10 @@ pub(super) fn parse(text: &str) -> Body {
     let fields: RawObject<'_> = fields;
     match line.record_class().kind {
         Kind::Attachment => {
-            let to_model = line.is_meta.0 || line.was_queued();
-            Body::Attachment(Content { to_model, ..content(&fields, &line) })
+            let content = content(&fields, &line);
+            // The agent sends a picture that was mentioned again; it renders nothing for it.
+            let is_picture = matches!(content.parts.as_slice(), [Part::File(_)]);
+            Body::Attachment(Content { to_model: line.is_meta.0 || line.was_queued() || is_picture, ..content })
         }
         Kind::Compaction => Body::Compaction(compaction(&fields, &line)),
         Kind::Snapshot => Body::Snapshot(snapshot(&fields)),
@@ -62,7 +64,13 @@ fn content(fields: &RawObject<'_>, line: &Line<'_>) -> Content {
     content.todos = written.filter_map(|todos| serde_json::from_value(todos).ok()).next().or(content.todos);
     // An attachment as the model sees it.
     let rendered = fields.objects("rendered").into_iter().filter_map(|rendered| rendered.raw("content"));
-    content.parts.extend(rendered.map(lenient::text_or_json).map(Part::text));
+    let rendered = rendered.map(lenient::text_or_json);
+    // The agent sends what a person typed while it worked without its tags.
+    let as_sent = |text: String| if line.was_queued() { without_reminder_tags(text) } else { text };
+    content.parts.extend(rendered.map(as_sent).map(Part::text));
+    if content.parts.is_empty() {
+        content.parts.extend(part::mentioned_picture(&attachment));
+    }
     if let Some(raw) = fields.raw("attachment").filter(|_| content.parts.is_empty()) {
         let prompt = attachment.raw("prompt").filter(|_| line.was_queued());
         content.parts = prompt.map(|prompt| part::content_from(prompt, &ToolRun::default()).parts).unwrap_or_default();
@@ -77,6 +85,11 @@ fn content(fields: &RawObject<'_>, line: &Line<'_>) -> Content {
     content
 }
 
+fn without_reminder_tags(text: String) -> String {
+    let inner = text.strip_prefix("<system-reminder>\n").and_then(|text| text.strip_suffix("\n</system-reminder>"));
+    inner.map(str::to_owned).unwrap_or(text)
+}
+
 /// The boundary cuts what the model sees; the summary is in the line after it.
 fn compaction(fields: &RawObject<'_>, line: &Line<'_>) -> Compaction {
     let cuts = !line.is_compact_summary.0;
@@ -88,6 +101,9 @@ fn compaction(fields: &RawObject<'_>, line: &Line<'_>) -> Compaction {
     let listed: Option<Vec<String>> = metadata.object("preservedMessages").parsed("uuids");
     let preserves_between = is_described && listed.is_none();
     let ends = metadata.object("preservedSegment");
+    // The preserved records follow the record that is named as their anchor.
+    let anchor = metadata.object("preservedMessages").string("anchorUuid").or_else(|| ends.string("anchorUuid"));
+    let preserved_first = anchor.is_some() && anchor == line.uuid.clone().owned();
     let ends = || ["headUuid", "tailUuid"].into_iter().filter_map(|end| ends.string(end)).collect();
     Compaction {
         summary,
@@ -96,6 +112,7 @@ fn compaction(fields: &RawObject<'_>, line: &Line<'_>) -> Compaction {
         tokens_after: metadata.count("postTokens"),
         preserved: listed.unwrap_or_else(ends).into_iter().map(RecordId).collect(),
         preserves_between,
+        preserved_first,
         cuts,
         ..Compaction::default()
     }

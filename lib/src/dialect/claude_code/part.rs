@@ -78,6 +78,19 @@ fn part(block: &RawObject<'_>, raw: &RawValue) -> Part {
     }
 }
 
+/// The picture of an attachment that a person mentioned, `@red.png`.
+pub(super) fn mentioned_picture(attachment: &RawObject<'_>) -> Option<Part> {
+    let content = attachment.object("content");
+    let file = content.object("file");
+    if content.text("type").as_deref() != Some("image") {
+        return None;
+    }
+    let (media_type, data) = (file.string("type")?, file.text("base64").filter(|data| !data.is_empty())?);
+    let url = format!("data:{media_type};base64,{data}");
+    let filename = attachment.string("displayPath").or_else(|| attachment.string("filename"));
+    Some(Part::File(FilePart { media_type, url, filename, ..FilePart::default() }))
+}
+
 /// The image or document in a block.
 fn file(block: &RawObject<'_>) -> Option<FilePart> {
     let source = block.object("source");

@@ -116,6 +116,7 @@ impl Line<'_> {
             tokens_after: self.tokens_after.0,
             preserved: preserved.iter().filter_map(Value::as_str).map(RecordId::from).collect(),
             preserves_between: self.preserves_between.0,
+            preserved_first: self.preserved_first.0,
             keeps_prompts: self.keeps_prompts.0,
             replacement: self.replacement.and_then(replacement),
             cuts: self.cuts.is_none_or(|cuts| cuts.get() != "false"),

@@ -62,6 +62,7 @@ pub(super) struct Line<'a> {
     pub(super) tool_notes: List<RawObject<'a>>,
     pub(super) replacement: Option<&'a RawValue>,
     pub(super) preserves_between: Flag,
+    pub(super) preserved_first: Flag,
     pub(super) keeps_prompts: Flag,
     pub(super) cuts: Option<&'a RawValue>,
 }

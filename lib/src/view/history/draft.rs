@@ -92,6 +92,10 @@ impl<'s> TurnDrafts<'s> {
             }
             Body::Attachment(mut content) => {
                 self.results(record, std::mem::take(&mut content.results));
+                // A picture that a person mentioned is sent before the prompt.
+                if content.to_model && self.before_prompt(record, &content.parts) {
+                    return;
+                }
                 match (content.to_model, self.context) {
                     (true, _) => self.add_turn(record, Role::User, TurnOrigin::Injected, content),
                     (false, ContextPolicy::Include) => {
@@ -125,6 +129,17 @@ impl<'s> TurnDrafts<'s> {
             | Body::Restore(_)
             | Body::Header(_) => {}
         }
+    }
+
+    /// Puts pictures before the text of the prompt that they follow; false if there is none, or if they are something else.
+    fn before_prompt(&mut self, record: RecordRef<'s>, parts: &[Part]) -> bool {
+        let are_files = !parts.is_empty() && parts.iter().all(|part| matches!(part, Part::File(_)));
+        let last = self.drafts.last_mut().filter(|draft| are_files && draft.turn.origin == TurnOrigin::Prompt);
+        let Some(TurnDraft { turn, .. }) = last else { return false };
+        let files = turn.items.iter().take_while(|item| matches!(item, TurnItem::Part(Part::File(_)))).count();
+        turn.items.splice(files..files, parts.iter().cloned().map(TurnItem::Part));
+        turn.records.push(record);
+        true
     }
 
     /// Adds a turn that is not the model's.

@@ -6,6 +6,7 @@
 //! codex, older  every prompt, the summary                           what follows
 //! claude-code   the summary of the record after the cut, preserved  what follows
 //! native        the summary, preserved                              what follows
+//!               or first the preserved records, then the summary
 //! ```
 
 use std::collections::BTreeSet;
@@ -83,7 +84,10 @@ fn sent<'s>(session: &'s Session, branch: &Branch<'s>, drafts: &mut TurnDrafts<'
     let records = &branch.records;
     let Some((at, compaction)) = last_cut(records, drafts)? else { return Ok(records.clone()) };
     let (before, after) = (&records[..at], &records[at + 1..]);
-    let preserved = preserved(session, &compaction, before);
+    let mut preserved = preserved(session, &compaction, before);
+    if compaction.preserved_first {
+        take_all(std::mem::take(&mut preserved).into_iter(), drafts)?;
+    }
     begin(records[at], compaction, before, drafts)?;
     // The summary may be in a record of its own: preserved records follow it.
     let summary = after.iter().position(|record| record.kind() == Kind::Compaction).map_or(0, |at| at + 1);

@@ -11,6 +11,8 @@ impl Record<'_> {
     pub(super) fn compaction(&mut self, compaction: &Compaction) {
         let loses_prompts = compaction.keeps_prompts && compaction.replacement.is_none();
         self.losses().dropped_if(loses_prompts, Lost::KeptRecords);
+        // The preserved records follow the summary here.
+        self.losses().renamed_if(compaction.preserved_first, Lost::CompactionDetails);
         if compaction.cuts {
             let line = self.boundary(compaction);
             self.chain.own([line]);

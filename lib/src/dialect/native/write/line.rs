@@ -126,6 +126,7 @@ impl<'d> LineWriter<'d> {
         fields.put_counts([("tokensBefore", compaction.tokens_before), ("tokensAfter", compaction.tokens_after)]);
         fields.put_some("preserved", (!compaction.preserved.is_empty()).then(|| json!(compaction.preserved)));
         fields.put_some("preservesBetween", compaction.preserves_between.then_some(true));
+        fields.put_some("preservedFirst", compaction.preserved_first.then_some(true));
         fields.put_some("keepsPrompts", compaction.keeps_prompts.then_some(true));
         fields.put_some("cuts", (!compaction.cuts).then_some(false));
         fields.put_some("replacement", replacement);
