@@ -666,3 +666,32 @@ fn a_session_is_rewound_to_its_start() {
     let refused = env.run(&["rewind", &session_of(&codex), "--to", "start"]);
     assert!(refused.code == 2 && refused.err.contains("a second beginning"), "{}", refused.all());
 }
+
+/// A stream that breaks off is marked, where the format can: `show` says so, and the session is interrupted.
+#[test]
+fn an_answer_that_breaks_off_is_marked() {
+    let chunks = r#"{"type": "start-step"}
+{"type": "text-start", "id": "t"}
+{"type": "text-delta", "id": "t", "delta": "At fo"}
+"#;
+    for lines in [chunks, "{\"delta\": \"At fo\"}\n"] {
+        let env = TestEnv::new();
+        let ran = record(&env, &["--id", "tides"], &format!("{{\"user\": \"When?\"}}\n{lines}"));
+        assert_eq!(ran.code, 0, "{}", ran.all());
+        assert!(acks(&ran).iter().all(|ack| ack.get("error").is_none()), "{}", ran.all());
+        let page = env.run(&["show", "tides", "--json"]).json();
+        assert_eq!(page["messages"][1]["metadata"]["interrupted"], true, "{page}");
+        assert_eq!(page["session"]["state"], "interrupted-turn");
+        assert!(env.run(&["show", "tides"]).out.contains(" · interrupted\n"), "{}", env.run(&["show", "tides"]).out);
+        let notice = env.run(&["history", "tides", "--for", "openai"]).err;
+        assert!(notice.contains("the last answer was interrupted: it is cut off."), "{notice}");
+        let more =
+            record(&env, &["--resume", "tides"], "{\"user\": \"Sure?\"}\n{\"delta\": \"Yes.\"}\n{\"finish\": true}\n");
+        assert_eq!(more.code, 0, "{}", more.all());
+        let page = env.run(&["show", "tides", "--json"]).json();
+        assert_eq!(
+            (&page["session"]["state"], &page["messages"][3]["metadata"]["interrupted"]),
+            (&"clean".into(), &Value::Null)
+        );
+    }
+}

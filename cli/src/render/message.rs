@@ -86,7 +86,8 @@ impl<'a> Renderer<'a> {
         };
         let when = metadata("timestamp").and_then(|at| at.parse().ok()).map(|at| clock::stamp(at, &self.ctx.zone));
         let id = divider::short(&message.id);
-        let about: Vec<String> = when.into_iter().chain([id]).chain(thinking_mode(message)).collect();
+        let about: Vec<String> =
+            when.into_iter().chain([id]).chain(thinking_mode(message)).chain(cut_off(message)).collect();
         format!("{author}  {}\n", paint.dim(&about.join(" · ")))
     }
 
@@ -217,4 +218,10 @@ fn thinking_mode(message: &Message) -> Option<String> {
         (Some(true), _) => Some("thinking off".to_owned()),
         (_, level) => level.map(|level| format!("thinking {}", clean::line(level))),
     }
+}
+
+/// Whether the model did not complete the message.
+fn cut_off(message: &Message) -> Option<String> {
+    let is_marked = message.metadata.as_ref()?.get("interrupted")? == &Value::Bool(true);
+    is_marked.then(|| "interrupted".to_owned())
 }

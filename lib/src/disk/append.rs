@@ -55,6 +55,8 @@ pub(crate) struct Appender {
     on_replaced: OnReplaced,
     /// The length at which nobody had begun the session: at any other, the next lines are refused.
     begins_at: Option<u64>,
+    /// The session ends when its file is moved.
+    may_end: bool,
     warnings: Vec<Warning>,
 }
 
@@ -105,6 +107,7 @@ impl Appender {
             inside: None,
             on_replaced: OnReplaced::Follow,
             begins_at: None,
+            may_end: false,
             warnings: Vec::new(),
         }
     }
@@ -118,6 +121,11 @@ impl Appender {
     /// with [`Error::Ended`].
     pub(crate) fn begin_at(&mut self, length: Option<u64>) {
         self.begins_at = length;
+    }
+
+    /// The format ends sessions by moving their files: what is in a file that was moved stays there.
+    pub(crate) fn may_end(self, may_end: bool) -> Appender {
+        Appender { may_end, ..self }
     }
 
     /// Never follows the log out of this store.
@@ -177,6 +185,12 @@ impl Appender {
     /// again are part of the next one. That includes headers and line ends.
     pub(crate) fn rewrite_lines(&mut self, lines: &mut [(u64, Vec<u8>)]) -> Result<()> {
         self.ended_at = None;
+        if self.may_end && self.is_elsewhere()? && self.has_lines(lines)? {
+            // The session was ended. Its lines are in the file that was moved, and whoever moved it has synced it: appended to
+            // the file that has the name now, they would be in two sessions.
+            self.unsynced_from = None;
+            return Ok(());
+        }
         if !matches!(self.log.is_at(&self.path), Ok(PathTarget::ThisFile { .. })) {
             self.unsynced_from = None;
         }
@@ -205,6 +219,23 @@ impl Appender {
             }
             Ok(())
         })
+    }
+
+    /// Whether the path no longer names this file.
+    fn is_elsewhere(&self) -> Result<bool> {
+        Ok(!matches!(self.log.is_at(&self.path).at(&self.path)?, PathTarget::ThisFile { .. }))
+    }
+
+    /// Whether all lines are in their places in this file, whatever its name is now.
+    fn has_lines(&self, lines: &[(u64, Vec<u8>)]) -> Result<bool> {
+        for (offset, line) in lines {
+            let mut there = vec![0; line.len()];
+            let read = fill(&*self.log, *offset, &mut there).at(&self.path)?;
+            if there[..read] != line[..] {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Writes everything since the last successful `sync` again.

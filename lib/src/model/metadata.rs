@@ -5,6 +5,9 @@ use serde_json::{Map, Value, json};
 use crate::model::message::keys::object;
 use crate::model::record::{Content, Todo, Usage};
 
+/// The key that marks an answer which the model did not complete.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
 /// The metadata of a message that is one record.
 pub(crate) fn metadata(at: jiff::Timestamp, content: Content) -> Map<String, Value> {
     let mut about = MessageMetadata { error: content.error.is_some(), ..MessageMetadata::default() };

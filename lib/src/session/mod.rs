@@ -22,6 +22,7 @@ use crate::model::error::{Error, Result};
 use crate::model::git;
 use crate::model::issue::{Issue, Severity};
 use crate::model::message::Part;
+use crate::model::metadata::INTERRUPTED;
 use crate::model::named_enum;
 pub use crate::model::place::Place;
 use crate::model::record::{Body, Kind, RecordId, SessionId, Title, TitleSource};
@@ -208,7 +209,7 @@ impl Session {
             return State::Degraded;
         }
         match branch::end(&self.derived.keys, &branch.records) {
-            State::Clean if ends_in_thinking(branch) => State::InterruptedTurn,
+            State::Clean if is_unfinished(branch) => State::InterruptedTurn,
             state => state,
         }
     }
@@ -323,8 +324,8 @@ impl Session {
     }
 }
 
-/// Whether the last answer ends with thinking.
-fn ends_in_thinking(branch: &Branch<'_>) -> bool {
+/// Whether the last answer ends with thinking, or is marked as cut off.
+fn is_unfinished(branch: &Branch<'_>) -> bool {
     let spoke = |record: &&RecordRef<'_>| matches!(record.kind(), Kind::Assistant | Kind::User | Kind::Compaction);
     let Some(last) = branch.records.iter().rev().find(spoke).filter(|record| record.kind() == Kind::Assistant) else {
         return false;
@@ -334,6 +335,10 @@ fn ends_in_thinking(branch: &Branch<'_>) -> bool {
         part => matches!(part, Part::StepStart),
     };
     let body = last.body();
+    let mut contents = body.iter().filter_map(Body::content);
+    if contents.any(|content| content.metadata.get(INTERRUPTED) == Some(&true.into())) {
+        return true;
+    }
     let mut parts = body.iter().filter_map(Body::content).flat_map(|content| &content.parts);
     parts.rfind(|part| !is_empty(part)).is_some_and(|part| matches!(part, Part::Reasoning(_)))
 }

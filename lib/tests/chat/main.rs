@@ -262,7 +262,7 @@ fn a_unique_beginning_of_an_id_is_enough() {
     }
     assert_eq!(place.chat(&["--resume", "tide-1"], "").well().session(), "tide-1", "a whole id is no beginning");
     let several = place.chat(&["--resume", "tide-"], "one\n");
-    assert!(!several.is_well && several.err.contains("no session \"tide-\""), "{}", several.err);
+    assert!(!several.is_well && several.err.contains("\"tide-\" is ambiguous"), "{}", several.err);
 }
 
 #[test]

@@ -153,8 +153,10 @@ impl Stream {
     pub(super) fn end(&mut self, parsed: &mut Parsed) {
         let usage = self.usage.take();
         self.complete_parts(parsed);
-        self.is_step_held = false;
-        if std::mem::take(&mut self.in_step) || usage.is_some() {
+        let is_complete = std::mem::take(&mut self.is_step_held);
+        if std::mem::take(&mut self.in_step) && !is_complete && usage.is_none() {
+            parsed.push(Op::CutOff);
+        } else if is_complete || usage.is_some() {
             parsed.push(Op::EndStep(usage));
         }
         self.release_when_complete(parsed);

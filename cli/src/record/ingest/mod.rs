@@ -83,6 +83,8 @@ pub(crate) enum Op {
     Finish(Option<Usage>),
     /// The answer is complete, if there is one.
     EndStep(Option<Usage>),
+    /// The answer breaks off, if there is one.
+    CutOff,
 }
 
 impl Op {
@@ -98,9 +100,11 @@ impl Op {
             | Op::Delta(Delta::Text(_) | Delta::Reasoning(_) | Delta::Part(_))
             | Op::Result(_)
             | Op::Finish(_) => true,
-            Op::Delta(Delta::Model(_) | Delta::About(_) | Delta::End(_)) | Op::Step | Op::Reset | Op::EndStep(_) => {
-                false
-            }
+            Op::Delta(Delta::Model(_) | Delta::About(_) | Delta::End(_))
+            | Op::Step
+            | Op::Reset
+            | Op::EndStep(_)
+            | Op::CutOff => false,
         }
     }
 
@@ -228,6 +232,7 @@ impl Ingest {
             Op::Reset => self.reset(recorder),
             Op::EndStep(None) if !recorder.is_answering() => Ok(Entry::default()),
             Op::Finish(usage) | Op::EndStep(usage) => recorder.finish_answer(usage),
+            Op::CutOff => recorder.cut_off_answer().map(|()| Entry::default()),
             Op::Step => Ok(Entry::default()),
         }
     }

@@ -5,6 +5,7 @@ use hashbrown::HashSet;
 use super::History;
 use crate::model::error::Result;
 use crate::model::message::Message;
+use crate::model::metadata::INTERRUPTED;
 use crate::model::record::{Body, Kind, Thinking, Todo};
 use crate::session::tree::skeleton::KeyRole;
 use crate::session::{Branch, RecordRef, Session, State};
@@ -76,6 +77,9 @@ fn how_it_ended(branch: &Branch<'_>, state: State) -> String {
             None => "there is no content for a model in it".to_owned(),
         },
         (State::InterruptedPrompt, _) => "the last prompt has no answer yet".to_owned(),
+        (State::InterruptedTurn, 0) if last == Some(Kind::Assistant) && is_cut_off(branch) => {
+            "the last answer was interrupted: it is cut off".to_owned()
+        }
         (State::InterruptedTurn, 0) if last == Some(Kind::Assistant) => {
             "the last answer was interrupted: nothing follows its thinking".to_owned()
         }
@@ -92,6 +96,14 @@ fn how_it_ended(branch: &Branch<'_>, state: State) -> String {
             "a record of this conversation is missing: the model may not see what came before it".to_owned()
         }
     }
+}
+
+/// Whether the last answer is marked as cut off.
+fn is_cut_off(branch: &Branch<'_>) -> bool {
+    let last = branch.records.iter().rev().find(|record| record.kind() == Kind::Assistant);
+    let body = last.and_then(|last| last.body().ok());
+    let content = body.as_ref().and_then(Body::content);
+    content.is_some_and(|content| content.metadata.get(INTERRUPTED) == Some(&true.into()))
 }
 
 /// The calls of the last answer without a result. Earlier ones do not count: the conversation continued without them.

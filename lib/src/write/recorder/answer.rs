@@ -10,7 +10,7 @@ use crate::model::record::{Content, ToolResult, Usage};
 /// An answer that is recorded as it is streamed: every piece is on disk as soon as the format allows.
 ///
 /// Made by [`Recorder::answer`]. If it is dropped before [`Answer::finish`], the answer ends there: the pieces so far are written
-/// as far as the format allows, and stay recorded.
+/// as far as the format allows, and stay recorded. Where the format can say so (native), the answer is marked as interrupted.
 pub struct Answer<'r> {
     recorder: &'r mut Recorder,
     is_finished: bool,
@@ -80,7 +80,7 @@ impl Drop for Answer<'_> {
     fn drop(&mut self) {
         if !self.is_finished {
             // If this fails, the answer stays open, and the next call of the recorder tries again.
-            drop(self.recorder.end_answer());
+            drop(self.recorder.cut_off_answer());
         }
     }
 }

@@ -127,7 +127,8 @@ impl Log {
         };
         let context = surroundings(&place.host, git_branch);
         let on_replaced = if place.may_change_session() { OnReplaced::Fail } else { OnReplaced::Follow };
-        let appender = appender.on_replaced(on_replaced);
+        let may_end = place.mode == Mode::Live && place.writing.ended_path.is_some();
+        let appender = appender.on_replaced(on_replaced).may_end(may_end);
         Log {
             place,
             appender,

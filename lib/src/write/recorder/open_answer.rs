@@ -94,6 +94,11 @@ impl OpenAnswer {
         [unstorable, self.waiting.last()].contains(&Some(entry))
     }
 
+    /// Whether it has any content.
+    pub(super) fn is_begun(&self) -> bool {
+        self.record.is_some() || self.buffer.is_some()
+    }
+
     /// Everything so far that the format cannot store.
     pub(super) fn losses(&self) -> Losses {
         self.unstorable.iter().flat_map(|piece| piece.losses.iter().cloned()).collect()

@@ -7,6 +7,7 @@ use super::turn::{More, Turn};
 use super::{Durability, Entry, Mode, Recorder, Saved, Warning};
 use crate::dialect::writer::WriteUnit;
 use crate::model::error::{Error, Result};
+use crate::model::metadata::INTERRUPTED;
 use crate::model::record::{Body, Content, Kind, ToolResult, Usage};
 
 /// Why entries of an answer without content are not recorded.
@@ -38,7 +39,7 @@ impl Recorder {
     /// Writes an answer or a turn that will not be completed. Returns the record of the turn, in formats that write whole turns.
     pub fn end_turn(&mut self) -> Result<Option<Saved>> {
         let was_in_doubt = self.is_in_doubt();
-        self.end_answer()?;
+        self.cut_off_answer()?;
         let saved = self.write_turn(None)?;
         self.check_sync(was_in_doubt)?;
         Ok(saved)
@@ -118,6 +119,16 @@ impl Recorder {
             }
             written => written.map(|_| ()),
         }
+    }
+
+    /// Ends an answer that the model did not complete: in our own format, it is marked.
+    pub fn cut_off_answer(&mut self) -> Result<()> {
+        if self.unit() == Some(WriteUnit::Fragment)
+            && let Some(answer) = self.answer.as_mut().filter(|answer| answer.is_begun())
+        {
+            answer.about.metadata.insert(INTERRUPTED.to_owned(), true.into());
+        }
+        self.end_answer()
     }
 
     /// Ends the answer before whatever comes next. That the format cannot store it is no reason against that.

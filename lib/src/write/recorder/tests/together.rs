@@ -1,11 +1,13 @@
 //! Calls that belong together, calls that can never be recorded, and going back to the start.
 
 use std::io;
+use std::path::Path;
 
 use serde_json::json;
 
-use super::{Event, Machine};
+use super::{Event, Machine, STORE, new};
 use crate::dialect::{self, Native};
+use crate::disk::claim;
 use crate::model::error::{Error, Result};
 use crate::model::message::{Part, ToolPart, ToolState};
 use crate::model::record::{Body, Compaction, Kind, Rewind, ToolResult};
@@ -129,5 +131,35 @@ fn a_session_goes_back_to_before_its_first_prompt() {
         let refused = recorder.rewind_to_start(None);
         assert!(matches!(refused, Err(Error::CannotStore { .. })), "{name}: {refused:?}");
         assert!(recorder.is_answering(), "{name}");
+    }
+}
+
+/// A session that is ended while a `sync` is in doubt keeps its records: none of them is written to the next session too.
+#[test]
+fn a_record_in_doubt_stays_in_the_session_that_was_ended() {
+    for (name, has_successor) in [("sage-el", true), ("sage-el", false), ("fluux", true), ("fluux", false)] {
+        let in_doubt = (0..12).filter(|step| {
+            let machine = Machine::new(dialect::named(name).unwrap(), *step);
+            let mut recorder = machine.start().unwrap();
+            recorder.user("Zero.").unwrap();
+            machine.sim.at(machine.sim.steps() + step, Event::Fails(io::ErrorKind::Other));
+            drop(recorder.user("First."));
+            machine.sim.forget_events();
+            if !recorder.is_in_doubt() {
+                return false;
+            }
+            let (log, ended) = (machine.log.clone(), format!("{STORE}/ended.jsonl"));
+            claim(&machine.sim, Path::new(&log), Path::new(&ended)).unwrap();
+            if has_successor {
+                machine.store().begin(new()).unwrap().user("Other.").unwrap();
+            }
+            recorder.retry(|recorder| recorder.user("Second.")).unwrap();
+            recorder.close().unwrap();
+            let text = |path: &str| String::from_utf8(machine.sim.read(path).unwrap()).unwrap();
+            let counts = |path: &str| ["First.", "Second."].map(|record| text(path).matches(record).count());
+            assert_eq!((counts(&ended), counts(&log)), ([1, 0], [0, 1]), "{name} {step}: {}", text(&log));
+            true
+        });
+        assert!(in_doubt.count() > 0, "{name}");
     }
 }
