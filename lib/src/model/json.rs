@@ -1,9 +1,9 @@
-//! JSON whose numbers keep their text.
+//! JSON whose numbers stay the same numbers.
 //!
-//! A [`Value`] holds a number in 64 bits, so `1e400`, `0.10` or a whole number of thirty digits would be written as another text, or
-//! as another number. [`parse`] reads each number that would change as an object with one key, and [`to_string`], [`write`] and
-//! [`ExactNumbers`] write such an object as the number again. The key is random and drawn once per process, so no file can hold it.
-//! A program that calculates with numbers asks [`plain`] for ordinary ones.
+//! A [`Value`] holds a number in 64 bits: `1e400` is an error, and thirty digits are rounded. [`parse`] reads each number that would
+//! become another one as an object with one key, and [`to_string`], [`write`] and [`ExactNumbers`] write such an object as the
+//! number again. The key is random and drawn once per process, so no file can hold it.
+//! A program that calculates with numbers, or prints with serde_json, asks [`plain`] for ordinary ones.
 
 use std::borrow::Cow;
 use std::hash::{BuildHasher, RandomState};
@@ -24,14 +24,14 @@ static NUMBER: LazyLock<String> = LazyLock::new(|| {
 /// A whole number of up to this many digits fits in 64 bits.
 const SAFE_DIGITS: usize = 18;
 
-/// The value of a JSON text, with its numbers as they are written.
+/// The value of a JSON text; a number that a [`Value`] would round keeps its text.
 ///
 /// ```
 /// use scrollback::model::json;
 ///
-/// let value = json::parse(r#"{"price": 0.10, "atoms": 1e400, "count": 3}"#)?;
-/// assert_eq!(json::to_string(&value), r#"{"price":0.10,"atoms":1e400,"count":3}"#);
-/// assert_eq!(json::plain(value)["price"], 0.1);
+/// let value = json::parse(r#"{"price": 0.10, "atoms": 1e400, "id": 12345678901234567890123}"#)?;
+/// assert_eq!(json::to_string(&value), r#"{"price":0.1,"atoms":1e400,"id":12345678901234567890123}"#);
+/// assert_eq!(json::plain(value)["id"], 1.2345678901234568e22);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 pub fn parse(text: &str) -> serde_json::Result<Value> {
@@ -129,14 +129,45 @@ fn is_number_byte(byte: u8) -> bool {
     byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-')
 }
 
-/// Whether this is a number that a [`Value`] writes as another text.
+/// Whether this is a number that a [`Value`] would turn into another one.
 fn changes(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     if digits.len() <= SAFE_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return text == "-0";
+        return false;
     }
-    let same = text.parse::<Number>().is_ok_and(|number| number.to_string() == text);
-    !same && is_number(text)
+    let is_same = |number: Number| {
+        let written = number.to_string();
+        written == text || Decimal::parse(&written).is_some_and(|written| Some(written) == Decimal::parse(text))
+    };
+    !text.parse().is_ok_and(is_same) && is_number(text)
+}
+
+/// A number by its value, however it is spelled.
+#[derive(PartialEq)]
+struct Decimal {
+    is_negative: bool,
+    /// Without zeros at either end; none for zero.
+    digits: String,
+    /// The power of ten of the last digit.
+    exponent: i64,
+}
+
+impl Decimal {
+    fn parse(text: &str) -> Option<Decimal> {
+        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{}{fraction}", whole.trim_start_matches('-'));
+        let significant = digits.trim_end_matches('0');
+        let zeros = i64::try_from(digits.len() - significant.len()).ok()?;
+        let fraction = i64::try_from(fraction.len()).ok()?;
+        let significant = significant.trim_start_matches('0');
+        if significant.is_empty() {
+            return Some(Decimal { is_negative: false, digits: String::new(), exponent: 0 });
+        }
+        let exponent = exponent.strip_prefix('+').unwrap_or(exponent).parse::<i64>().ok()?;
+        let exponent = exponent.checked_sub(fraction)?.checked_add(zeros)?;
+        Some(Decimal { is_negative: text.starts_with('-'), digits: significant.to_owned(), exponent })
+    }
 }
 
 /// Whether a text is a number in JSON's grammar.

@@ -36,7 +36,7 @@ use serde_json::Value;
 use crate::model::error::Result;
 use crate::model::message::{FilePart, Part, Role, ToolPart};
 use crate::model::record::{Body, Content, Kind, RecordId, ToolResult};
-use crate::model::{named_enum, wire};
+use crate::model::{json, named_enum, wire};
 use crate::session::{RecordRef, Session, State};
 
 /// The result that closes a call without one (reading rule 8).
@@ -273,7 +273,7 @@ impl View {
     /// All messages of a history, and the notes of this view.
     pub fn messages(self, history: &History<'_>) -> Result<(Vec<Value>, Vec<Note>)> {
         let mut messages = Vec::new();
-        let notes = self.write(history, &mut |message| messages.push(message))?;
+        let notes = self.write(history, &mut |message| messages.push(json::plain(message)))?;
         Ok((messages, notes))
     }
 }

@@ -82,7 +82,8 @@ impl Recorder {
     /// What to send to a model next: the conversation up to the head in the form of an API, with complete answers and results that
     /// are not written yet. Record the results of all calls first: a call without one gets a failed result.
     ///
-    /// Its numbers keep their text: print or send it with [`json::write`](crate::model::json::write).
+    /// A number that 64 bits cannot hold is rounded, as in any `Value`; [`View::write`] and
+    /// [`json::write`](crate::model::json::write) keep it.
     /// This reads the branch from disk. An agent with long turns can keep a [`History`] and add to it instead.
     pub fn history(&self, view: View) -> Result<Vec<Value>> {
         let session = self.read()?;

@@ -22,7 +22,7 @@ fn compare(session: &Session, what: &str) -> usize {
             }
             let (messages, notes) = view.messages(&whole).unwrap();
             let mut streamed = Vec::new();
-            let mut emit = |message: Value| streamed.push(message);
+            let mut emit = |message: Value| streamed.push(crate::model::json::plain(message));
             let (history, more) = view.write_in_windows(session, head, with_context, 0, &mut emit).unwrap();
             assert_eq!(streamed, messages, "{what} for {}", view.name());
             assert_eq!(sorted(&history.notes, &more), sorted(&whole.notes, &notes), "{what} for {}", view.name());
