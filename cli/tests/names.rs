@@ -191,6 +191,53 @@ fn a_title_stays_when_the_session_grows() {
     }
 }
 
+/// Prompts and answers of so many kilobytes, as `record` reads them.
+fn long_talk(kilobytes: usize) -> String {
+    let text = "word ".repeat(1024);
+    let turn = format!("{{\"user\": \"{text}\"}}\n{{\"assistant\": \"{text}\"}}\n");
+    turn.repeat(kilobytes / 10)
+}
+
+#[test]
+fn a_recorder_writes_the_title_again_near_the_end() {
+    for dialect in ["claude-code", "codex", "qwen-code"] {
+        let env = TestEnv::new();
+        let record = |args: &[&str], input: &str| {
+            let ran = env.run_with(&[&["record", "--dialect", dialect][..], args].concat(), input.as_bytes());
+            assert_eq!(ran.code, 0, "{dialect}: {}", ran.all());
+        };
+        let titles = || {
+            let listed = env.run(&["list", "--all", "--json"]).json();
+            let path = listed[0]["path"].as_str().unwrap().replace("$HOME", env.home().to_str().unwrap());
+            let log = fs::read_to_string(path).unwrap();
+            let is_title: Vec<bool> = log.lines().map(|line| line.contains("High water")).collect();
+            assert!(!is_title.windows(2).any(|pair| pair[0] && pair[1]), "{dialect}: twice in a row");
+            is_title.into_iter().filter(|is_title| *is_title).count()
+        };
+        record(&["--id", ID], &long_talk(100));
+        assert_eq!(titles(), 0, "{dialect}: a session without a title gets none");
+        assert_eq!(env.run(&["rename", ID, "High water"]).code, 0, "{dialect}");
+        record(&["--resume", ID], "{\"user\": \"When?\"}\n{\"assistant\": \"At noon.\"}\n");
+        assert_eq!(titles(), 1, "{dialect}: the title is near the end");
+        record(&["--resume", ID], &long_talk(1500));
+        assert!((2..100).contains(&titles()), "{dialect}: {}", titles());
+        let listed = env.run(&["list", "--all", "--json"]).json();
+        assert_eq!(listed[0]["title"], "High water", "{dialect}: {}", listed[0]);
+        assert_eq!(listed[0]["titleSource"], "manual", "{dialect}: {}", listed[0]);
+        assert!(listed[0]["sizeBytes"].as_u64().unwrap() > 1_500_000, "{dialect}");
+        // An agent that reads the session sees what it would see without these lines.
+        assert_eq!(env.run(&["doctor", ID]).code, 0, "{dialect}: {}", env.run(&["doctor", ID]).all());
+        let history = env.run(&["history", ID, "--for", "openai"]).json();
+        let roles: Vec<&str> =
+            history.as_array().unwrap().iter().map(|message| message["role"].as_str().unwrap()).collect();
+        let expected = roles.iter().enumerate().all(|(at, role)| *role == ["user", "assistant"][at % 2]);
+        assert!(expected && roles.len() == 2 * 161, "{dialect}: {} {roles:?}", roles.len());
+        let shown = env.run(&["show", ID, "--last", "2"]);
+        assert_eq!(shown.code, 0, "{dialect}: {}", shown.all());
+        assert!(shown.out.starts_with("High water\n") && shown.out.matches('▌').count() == 2, "{}", shown.all());
+    }
+}
+
 #[test]
 fn a_checkpoint_alone_finds_its_session_in_the_project() {
     let env = TestEnv::new();

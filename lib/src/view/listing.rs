@@ -22,7 +22,7 @@ const WINDOW_LIMIT_BYTES: u64 = 1024 * 1024;
 const WHOLE_BYTES: u64 = WINDOW_BYTES * WINDOW_GROWTH;
 
 /// Agents that repeat the title do so at least this often: most titles are found here.
-const NEAR_TITLE_BYTES: u64 = 64 * 1024;
+pub(crate) const NEAR_TITLE_BYTES: u64 = 64 * 1024;
 
 /// How much of each file to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,6 +17,7 @@ mod sidecar;
 mod cursor;
 mod status;
 mod text_buffer;
+mod title;
 mod turn;
 
 use serde_json::Value;
@@ -262,6 +263,9 @@ impl Recorder {
         let body = self.checked(body)?;
         self.enter(|recorder, entry| {
             recorder.end_answer()?;
+            if let Some(log) = recorder.log.as_mut().filter(|_| body.kind() != Kind::Title) {
+                log.repeat_title();
+            }
             recorder.record_body(body, entry)
         })
     }
@@ -404,7 +408,10 @@ impl Recorder {
         let ended = self.leave_turn();
         let Some(log) = &mut self.log else { return ended };
         match ended {
-            Ok(()) => log.close()?,
+            Ok(()) => {
+                log.repeat_title();
+                log.close()?;
+            }
             Err(error) => {
                 // The caller gets the first failure.
                 drop(log.pause());

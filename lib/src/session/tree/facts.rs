@@ -25,12 +25,29 @@ pub(crate) struct Facts {
     pub(crate) forked_from: Option<String>,
     /// The last manual, the last automatic title, the last summary.
     pub(crate) titles: Vec<Title>,
+    /// The most binding title of a line, of those the last, and where that line ends.
+    pub(crate) title_line: Option<TitleLine>,
     /// Summaries of this session or others, each with that session's last record.
     pub(crate) summaries: Vec<(String, String)>,
     /// Ids of other sessions that were reported already.
     foreign: Vec<String>,
     /// How many records there are of each unknown kind.
     pub(crate) unknown: BTreeMap<String, u64>,
+}
+
+/// A line of a log that gives the session a title.
+#[derive(Debug, Clone)]
+pub(crate) struct TitleLine {
+    pub(crate) title: Title,
+    /// The offset of its end.
+    pub(crate) end: u64,
+}
+
+impl TitleLine {
+    /// The line that counts when another one follows.
+    pub(crate) fn followed_by(line: Option<TitleLine>, next: TitleLine) -> TitleLine {
+        line.filter(|line| line.title.source > next.title.source).unwrap_or(next)
+    }
 }
 
 /// How many models are kept: a session with thousands of names is not useful.
@@ -110,6 +127,15 @@ impl Facts {
         if self.costs_so_far.len() < MODELS_KEPT || self.costs_so_far.contains_key(&model) {
             self.costs_so_far.insert(model, cost);
         }
+    }
+
+    /// Adds the title of a line that ends there.
+    pub(crate) fn add_title_line(&mut self, title: Title, end: u64) {
+        if !title.text.trim().is_empty() {
+            let line = TitleLine { title: title.clone(), end };
+            self.title_line = Some(TitleLine::followed_by(self.title_line.take(), line));
+        }
+        self.add_title(title);
     }
 
     pub(crate) fn add_title(&mut self, title: Title) {

@@ -304,7 +304,10 @@ impl Skeleton {
                     self.report(value, IssueKind::MixedSession, detail);
                 }
             }
-            Event::Title { text, source } => self.facts.add_title(Title { text: text.into_owned(), source }),
+            Event::Title { text, source } => {
+                let end = value.offset + u64::from(value.length);
+                self.facts.add_title_line(Title { text: text.into_owned(), source }, end);
+            }
             Event::Summary { text, of } => self.facts.add_summary(of, text),
             Event::Head(id) => self.control(value, |ids| ControlKind::Leaf(ids.intern(&id))),
             Event::RewindTo(id) => self.control(value, |ids| ControlKind::Rewound(ids.intern(&id))),

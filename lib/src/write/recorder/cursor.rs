@@ -13,6 +13,7 @@ use crate::model::error::Result;
 use crate::model::message::Part;
 use crate::model::record::{Body, Content, Kind, RecordId, Thinking, Todo, Usage};
 use crate::session::record_ref;
+use crate::session::tree::facts::TitleLine;
 use crate::session::{RecordRef, Session};
 use crate::view::history::todos_and_thinking;
 
@@ -33,6 +34,10 @@ pub(crate) struct Cursor {
     /// The newest time.
     pub(crate) at: Option<Timestamp>,
     pub(crate) tally: Tally,
+    /// The last line in the file that gives the title.
+    pub(crate) title_line: Option<TitleLine>,
+    /// How many bytes of the file are known: read, or written by us behind what was read. Other programs wrote what follows.
+    pub(crate) known_bytes: u64,
     /// How many prompts have each id, in formats where a repeated id is another record.
     names: HashMap<RecordId, u32>,
     /// The last answer with token counts, and the sum of all others: new counts of the same answer replace its old ones.
@@ -96,6 +101,8 @@ impl Cursor {
             thinking: None,
             at: None,
             tally: first_tally(place, project),
+            title_line: None,
+            known_bytes: 0,
             names: HashMap::new(),
             costed: None,
         }
@@ -106,6 +113,8 @@ impl Cursor {
         let mut cursor = Cursor::fresh(place, project);
         cursor.at = session.updated();
         cursor.count(session)?;
+        cursor.title_line.clone_from(&session.derived.facts.title_line);
+        cursor.known_bytes = session.tail.at.offset + session.tail.pending.len() as u64;
         if place.dialect.traits().repeated_id == RepeatedId::Distinct {
             let prompts = session.records().filter(|record| record.kind() == Kind::User);
             prompts.for_each(|prompt| *cursor.names.entry(RecordId::from(prompt.written_id())).or_default() += 1);
@@ -156,8 +165,24 @@ impl Cursor {
         if *count == 1 { id.clone() } else { RecordId(record_ref::copy_name(id.as_str(), *count)) }
     }
 
+    /// Notes what was written at this offset.
+    pub(crate) fn wrote(&mut self, offset: u64, bytes: usize, bodies: &[(RecordId, Body)]) {
+        let end = offset + bytes as u64;
+        if offset == self.known_bytes {
+            self.known_bytes = end;
+        }
+        for (id, body) in bodies {
+            self.learn(id, body);
+            if let Body::Title(title) = body {
+                let line = TitleLine { title: title.clone(), end };
+                self.title_line = Some(TitleLine::followed_by(self.title_line.take(), line));
+            }
+        }
+    }
+
     /// Starts counting again, because the file was deleted.
     pub(crate) fn restart_file(&mut self) {
+        (self.title_line, self.known_bytes) = (None, 0);
         (self.tally.messages, self.tally.started) = (0, None);
         self.names.clear();
     }
@@ -168,7 +193,7 @@ impl Cursor {
     }
 
     /// Updates the state with a record that was just written.
-    pub(crate) fn learn(&mut self, id: &RecordId, body: &Body) {
+    fn learn(&mut self, id: &RecordId, body: &Body) {
         match body {
             Body::User(content) => {
                 self.prompt(content);

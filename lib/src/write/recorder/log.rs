@@ -76,9 +76,9 @@ pub(crate) struct Log {
     unsynced: Vec<Unsynced>,
     unsynced_bytes: usize,
     /// Lines that are appended together when the last of them is known: see [`Log::hold`].
-    held: Option<HeldLines>,
+    pub(super) held: Option<HeldLines>,
     /// How many times something was appended.
-    appended: u64,
+    pub(super) appended: u64,
     /// The buffer in which lines are built.
     buffer: Vec<u8>,
     /// A `sync` failed: what is in `unsynced` may be lost.
@@ -96,7 +96,7 @@ pub(crate) struct Log {
 }
 
 /// Lines that are not appended yet.
-struct HeldLines {
+pub(super) struct HeldLines {
     /// Where they begin, unless another program appends something before.
     offset: u64,
     bytes: Vec<u8>,
@@ -208,7 +208,7 @@ impl Log {
         Ok(())
     }
 
-    fn write_here(&mut self, pieces: Vec<Piece>, durability: Durability) -> Result<Saved> {
+    pub(super) fn write_here(&mut self, pieces: Vec<Piece>, durability: Durability) -> Result<Saved> {
         self.check()?;
         let durability = self.durability.unwrap_or(durability);
         let at = self.clock();
@@ -251,11 +251,9 @@ impl Log {
         self.cursor.tally.started.get_or_insert(at);
         self.cursor.tally.is_open = true;
         self.cursor.tally.messages += batch.messages;
-        for (id, body) in &batch.bodies {
-            self.cursor.learn(id, body);
-            if let Body::Title(_) = body {
-                (self.title, self.sidecar_at) = (TitleState::Due, None);
-            }
+        self.cursor.wrote(offset, batch.bytes.len(), &batch.bodies);
+        if batch.bodies.iter().any(|(_, body)| matches!(body, Body::Title(_))) {
+            (self.title, self.sidecar_at) = (TitleState::Due, None);
         }
         // With `Flush` for all records, there is nothing to remember for a `sync` that fails.
         if self.durability != Some(Durability::Flush) {
