@@ -162,7 +162,8 @@ fn check_messages(session: &Session) {
     }
     session.heads().take(HISTORIES).for_each(|head| check_history(session, head.record));
     assert!(session.tree_view().is_ok(), "the tree cannot be shown");
-    assert_eq!(session.examine().issues.len(), session.issues().len());
+    // It adds what is wrong around the session, such as a directory that is gone.
+    assert!(session.examine().issues.len() >= session.issues().len());
 }
 
 /// Every view can write the history, and no call in it is open.

@@ -125,13 +125,13 @@ fn every_line_has_the_least_that_codex_asks_for_and_nothing_empty() {
     }
     let without_header = written.text().lines().skip(1).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(without_header, @r#"
-    {"timestamp":"2026-11-14T23:59:58.251Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}
-    {"timestamp":"2026-11-14T23:59:58.251Z","type":"event_msg","payload":{"type":"user_message","message":"hi"}}
-    {"timestamp":"2026-11-14T23:59:58.252Z","type":"turn_context","payload":{"model":"m","cwd":"/home/ada/engine/src"}}
-    {"timestamp":"2026-11-14T23:59:58.252Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ho"}]}}
-    {"timestamp":"2026-11-14T23:59:58.252Z","type":"event_msg","payload":{"type":"agent_message","message":"ho"}}
-    {"timestamp":"2026-11-14T23:59:58.252Z","type":"token_usage_record","payload":{"thread_id":"5e551000-0000-4000-8000-000000000001","response_id":"00000000-0000-7000-8000-000000000001","usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15}}}
-    {"timestamp":"2026-11-14T23:59:58.253Z","type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"5e551000-0000-4000-8000-000000000001","thread_name":"Greetings"}}
+    {"timestamp":"2026-11-14T23:59:58.253Z","type":"response_item","payload":{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}}
+    {"timestamp":"2026-11-14T23:59:58.253Z","type":"event_msg","payload":{"type":"user_message","message":"hi"}}
+    {"timestamp":"2026-11-14T23:59:58.254Z","type":"turn_context","payload":{"model":"m","cwd":"/home/ada/engine/src"}}
+    {"timestamp":"2026-11-14T23:59:58.254Z","type":"response_item","payload":{"type":"message","role":"assistant","content":[{"type":"output_text","text":"ho"}]}}
+    {"timestamp":"2026-11-14T23:59:58.254Z","type":"event_msg","payload":{"type":"agent_message","message":"ho"}}
+    {"timestamp":"2026-11-14T23:59:58.254Z","type":"token_usage_record","payload":{"thread_id":"5e551000-0000-4000-8000-000000000001","response_id":"00000000-0000-7000-8000-000000000001","usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15}}}
+    {"timestamp":"2026-11-14T23:59:58.255Z","type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"5e551000-0000-4000-8000-000000000001","thread_name":"Greetings"}}
     "#);
 }
 
@@ -466,7 +466,7 @@ fn in_a_file_with_numbered_lines_the_numbers_go_on() {
     assert_eq!(ordinals, (0..ordinals.len() as u64).collect::<Vec<_>>());
     assert_eq!((pen.head(), pen.session().issues().len()), (head.clone(), 0));
     assert!(head.as_str().starts_with("ord-"), "{head}");
-    insta::assert_snapshot!(pen.lines().last().unwrap(), @r#"{"timestamp":"2026-11-14T23:59:58.263Z","ordinal":10,"type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"5e551000-0000-4000-8000-000000000001","thread_name":"Numbers"}}"#);
+    insta::assert_snapshot!(pen.lines().last().unwrap(), @r#"{"timestamp":"2026-11-14T23:59:58.265Z","ordinal":10,"type":"event_msg","payload":{"type":"thread_name_updated","thread_id":"5e551000-0000-4000-8000-000000000001","thread_name":"Numbers"}}"#);
     // A file without numbers stays without.
     let mut plain = wrote(&[user("one")]);
     plain.resume();

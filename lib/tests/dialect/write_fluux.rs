@@ -83,11 +83,11 @@ fn a_chat_of_two_is_written_as_the_agent_writes_it() {
         Body::User(Stanza { reaction: Some(reaction), ..stanza(alice(), "") }.content()),
     ]);
     insta::assert_snapshot!(written.text(), @r#"
-    {"type":"session","version":1,"created":"2026-11-14T23:59:58.250+00:00","jid":"alice@example.com"}
-    {"type":"message","role":"user","content":"Hello!","msg_id":"00000000-0000-7000-8000-000000000000","sender":"alice@example.com","ts":"2026-11-14T23:59:58.251+00:00"}
-    {"type":"message","role":"assistant","content":"Hi there!","msg_id":"00000000-0000-7000-8000-000000000001","ts":"2026-11-14T23:59:58.253+00:00"}
-    {"type":"message","role":"user","content":"Can you see it?","msg_id":"stanza-2","sender":"alice@example.com","ts":"2026-11-14T23:59:58.254+00:00","attachments":[{"filename":"photo.png","mime_type":"image/png","size":"926KB"}]}
-    {"type":"message","role":"user","content":"","msg_id":"00000000-0000-7000-8000-000000000003","sender":"alice@example.com","ts":"2026-11-14T23:59:58.255+00:00","reaction":{"message_id":"stanza-2","emojis":["👍"]}}
+    {"type":"session","version":1,"created":"2026-11-14T23:59:58.252+00:00","jid":"alice@example.com"}
+    {"type":"message","role":"user","content":"Hello!","msg_id":"00000000-0000-7000-8000-000000000000","sender":"alice@example.com","ts":"2026-11-14T23:59:58.253+00:00"}
+    {"type":"message","role":"assistant","content":"Hi there!","msg_id":"00000000-0000-7000-8000-000000000001","ts":"2026-11-14T23:59:58.255+00:00"}
+    {"type":"message","role":"user","content":"Can you see it?","msg_id":"stanza-2","sender":"alice@example.com","ts":"2026-11-14T23:59:58.256+00:00","attachments":[{"filename":"photo.png","mime_type":"image/png","size":"926KB"}]}
+    {"type":"message","role":"user","content":"","msg_id":"00000000-0000-7000-8000-000000000003","sender":"alice@example.com","ts":"2026-11-14T23:59:58.257+00:00","reaction":{"message_id":"stanza-2","emojis":["👍"]}}
     "#);
     let session = written.session();
     assert!(written.lost().is_empty());

@@ -224,7 +224,7 @@ pub(crate) fn assert_every_session_can_be_written(dialect: &'static dyn Dialect)
             compared += 1;
         }
     });
-    assert!(compared > 30, "{compared}");
+    assert!(compared >= 30, "{compared}");
 }
 
 /// Writes the newest branch of every session that we know, of any dialect, and hands over what became of it.

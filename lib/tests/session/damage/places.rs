@@ -46,7 +46,7 @@ fn a_number_is_printed_as_it_was_read() {
     let message = scrollback::view::Conversation::new(&branch).message(0).unwrap().unwrap();
     let data = scrollback::model::json::to_string(&serde_json::to_value(&message.parts).unwrap()[1]["data"]);
     let numbers =
-        "[0.1,2.2250738585072011e-308,9007199254740993,1.7976931348623157e308,0.30000000000000004,123456.78901234567]";
+        "[0.1,2.2250738585072011e-308,9007199254740993,1.7976931348623157e+308,0.30000000000000004,123456.78901234567]";
     assert_eq!(data, numbers);
 }
 
