@@ -162,7 +162,11 @@ impl Judge {
 
     fn openai_content(&mut self, message: &Value) {
         match &message["content"] {
-            Value::String(words) => self.check(!words.is_empty(), "content is not empty", message),
+            // An answer of reasoning alone has an empty text.
+            Value::String(words) => {
+                let is_reasoning = message["reasoning_content"].is_string();
+                self.check(!words.is_empty() || is_reasoning, "content is not empty", message);
+            }
             content => {
                 self.check(!list(content).is_empty(), "content is not empty", message);
                 for part in list(content) {

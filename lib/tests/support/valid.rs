@@ -327,6 +327,7 @@ fn part_of_sdk(part: &Value) -> Result<(), String> {
         ("source-document", _) => (&["sourceId", "mediaType", "title"], &[]),
         ("custom", _) => (&["kind"], &[]),
         ("step-start", _) => (&[], &[]),
+        ("steering-message", _) => (&["id", "parts"], &[]),
         (kind, _) if kind.starts_with("data-") => (&["data"], &[]),
         (kind, state) if kind == "dynamic-tool" || kind.starts_with("tool-") => match state {
             Some("input-streaming") => (&["toolCallId"], &["output", "errorText", "approval"]),

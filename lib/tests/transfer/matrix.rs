@@ -189,6 +189,11 @@ fn untold(source: &Session, converted: &Session, there: &Converted) -> Result<()
     Ok(())
 }
 
+/// Whether a part is a call, of a tool that the SDK knows by its type or by its name.
+fn is_call(part: &Value) -> bool {
+    part["type"].as_str().is_some_and(|kind| kind == "dynamic-tool" || kind.starts_with("tool-"))
+}
+
 /// What is all there is neither dropped nor renamed.
 fn told_in_vain(source: &Session, converted: &Session, there: &Converted) -> Result<(), String> {
     let (Some(head), Some(_)) = (source.head(), converted.head()) else { return Ok(()) };
@@ -204,12 +209,11 @@ fn told_in_vain(source: &Session, converted: &Session, there: &Converted) -> Res
             "text" => (|part| part["type"] == "text", &["text", "providerMetadata"]),
             "thinking" => (|part| part["type"] == "reasoning", &["text", "providerMetadata"]),
             "file" | "image" => (|part| part["type"] == "file", &["url", "mediaType", "filename", "providerMetadata"]),
-            "tool name" => (|part| part["type"] == "dynamic-tool", &["toolName"]),
-            "tool input" => (|part| part["type"] == "dynamic-tool", &["input", "rawInput"]),
-            "tool call" => (
-                |part| part["type"] == "dynamic-tool",
-                &["toolName", "toolCallId", "input", "state", "output", "errorText", "approval", "title"],
-            ),
+            "tool name" => (is_call, &["toolName"]),
+            "tool input" => (is_call, &["input", "rawInput"]),
+            "tool call" => {
+                (is_call, &["toolName", "toolCallId", "input", "state", "output", "errorText", "approval", "title"])
+            }
             _ => continue,
         };
         let facts_of = |messages: &[Value]| {

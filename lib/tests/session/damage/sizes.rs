@@ -55,7 +55,9 @@ fn a_long_chain_is_walked() {
     let mut file = String::with_capacity(count * 64);
     for at in 0..count {
         let parent = at.checked_sub(1).map_or("null".to_owned(), |parent| format!("\"{parent}\""));
-        file.push_str(&format!("{{\"type\":\"user\",\"uuid\":\"{at}\",\"parentUuid\":{parent},\"message\":{{\"content\":\"ok\"}}}}\n"));
+        file.push_str(&format!(
+            "{{\"type\":\"user\",\"uuid\":\"{at}\",\"parentUuid\":{parent},\"message\":{{\"content\":\"ok\"}}}}\n"
+        ));
     }
     let session = read(file);
     assert_eq!(session.records().len(), count);
