@@ -6,7 +6,7 @@ mod support;
 use std::fs;
 use std::path::PathBuf;
 
-use support::{Ran, TestEnv, talk};
+use support::{Ran, TestEnv, line, talk};
 
 const ID: &str = "11111111-2222-4333-8444-555555555555";
 
@@ -236,6 +236,130 @@ fn a_recorder_writes_the_title_again_near_the_end() {
         assert_eq!(shown.code, 0, "{dialect}: {}", shown.all());
         assert!(shown.out.starts_with("High water\n") && shown.out.matches('▌').count() == 2, "{}", shown.all());
     }
+}
+
+/// Ids as one moment makes them: they share their first eight to twelve characters, or more.
+const OF_ONE_MOMENT: [&str; 7] = [
+    "0190f0e2-aaaa-7000-8000-000000000001",
+    "0190f0e2-aaaa-7000-8000-000000000002",
+    "0190f0e2-aaab-7000-8000-000000000003",
+    "0190f0e2-aacb-7000-8000-000000000004",
+    "0190f0e2-adcb-7000-8000-000000000005",
+    "0190f0e2-edcb-7000-8000-000000000006",
+    "0190f0e2-edcb-7001-8000-000000000007",
+];
+
+/// The ids that were printed: what begins as ids of that moment do.
+fn printed(text: &str) -> Vec<String> {
+    let of_id = |c: char| c.is_ascii_hexdigit() || c == '-';
+    let words = text.split(|c: char| !of_id(c)).filter(|word| word.starts_with("0190f0e2"));
+    words.map(str::to_owned).collect()
+}
+
+/// A session whose records have these ids, with a branch, a rewind, a tool call and a gap.
+fn of_one_moment(session: &str) -> String {
+    let [u1, a1, u2, a2, u3, a3, result] = OF_ONE_MOMENT;
+    let call = r#""Let me see.","toolCalls":[{"id":"c1","name":"Bash","arguments":{"command":"expr 2 + 2"}}]"#;
+    let lines = [
+        line("user", u1, None, "What is two and two?"),
+        line("assistant", a1, Some(u1), "Four."),
+        line("user", u2, Some(a1), "Sure?"),
+        line("assistant", a2, Some(u1), "Five."),
+        line("user", u3, Some(a2), "Really?"),
+        line("assistant", a3, Some(u3), "CALL").replace("\"CALL\"", call),
+        line("tool_result", result, Some(a3), "No."),
+        line("user", "lost", Some("0190f0e2-aaac-7000-8000-000000000009"), "Hello?"),
+    ];
+    lines.concat().replace("\"s1\"", &format!("\"{session}\""))
+}
+
+#[test]
+fn every_record_id_that_is_printed_names_a_record() {
+    let env = TestEnv::new();
+    env.session("tides", &of_one_moment("tides"));
+    let [u1, a1, u2, a2, .., result] = OF_ONE_MOMENT;
+    assert_eq!(env.run(&["rewind", &format!("tides#{result}")]).code, 0);
+    let rewound = env.run(&["rewind", &format!("tides#{a1}")]);
+    let mut all = printed(&rewound.all());
+    assert!(!all.is_empty(), "{}", rewound.all());
+    let commands: [&[&str]; 9] = [
+        &["tree", "tides"],
+        &["show", "tides"],
+        &["show", "tides", "--last", "1"],
+        &["show", "tides", "--head", u2],
+        &["show", "tides", "--head", a2],
+        &["show", "tides", "--head", result],
+        &["show", "tides", "--head", result, "--last", "1"],
+        &["show", "tides#0190f0e2"],
+        &["extract-tools", "tides", "--head", result],
+    ];
+    for command in commands {
+        let ran = env.run(command);
+        let typed = command[1].split('#').next_back().unwrap();
+        let ids: Vec<String> = printed(&ran.all()).into_iter().filter(|id| id != typed).collect();
+        assert!(!ids.is_empty(), "{command:?}: {}", ran.all());
+        all.extend(ids);
+    }
+    // A record that is missing can be named by no command.
+    all.retain(|id| !id.starts_with("0190f0e2-aaac"));
+    all.sort();
+    all.dedup();
+    for id in &all {
+        for command in [&["show"][..], &["history", "--for", "openai"], &["fork"]] {
+            let ran = env.run(&[command, &[&format!("tides#{id}")]].concat());
+            assert_eq!(ran.code, 0, "{id}: {}", ran.all());
+        }
+        assert_eq!(env.run(&["show", "tides", "--head", id]).code, 0, "{id}");
+    }
+    assert!(all.iter().any(|id| id == "0190f0e2-aaab"), "no longer than they must be: {all:?}");
+    assert!(all.iter().any(|id| id == u1), "as long as they must be: {all:?}");
+    env.session("short", &talk().replace("\"s1\"", "\"short\"").replace("\"u1\"", "\"3f8a1c2d-0001\""));
+    let shown = env.run(&["show", "short"]);
+    assert!(shown.out.contains("3f8a1c2d\n"), "at least eight characters: {}", shown.all());
+}
+
+#[test]
+fn every_session_id_that_is_printed_names_a_session() {
+    let env = TestEnv::new();
+    let [here, fork, sub, codex, other, ..] = OF_ONE_MOMENT;
+    let work = env.work().to_str().unwrap().to_owned();
+    let session = |id: &str, project: &str| {
+        env.session(id, &talk().replace("\"s1\"", &format!("\"{id}\"")).replace("/gone/tide", project));
+    };
+    session(here, &work);
+    session(sub, &work);
+    session(other, "/gone/elsewhere");
+    assert_eq!(env.run(&["fork", here, "--id", fork]).code, 0);
+    let args = ["record", "--dialect", "codex", "--project", &work, "--id", codex];
+    assert_eq!(env.run_with(&args, b"{\"user\": \"When?\"}\n").code, 0);
+    let commands: [&[&str]; 8] = [
+        &["list"],
+        &["list", "--limit", "1"],
+        &["list", "--dialect", "codex"],
+        &["list", "--all", "--full"],
+        &["show", fork],
+        &["show", "0190f0e2"],
+        &["rename", sub, "Title"],
+        &["tree", "0190f0e2-a"],
+    ];
+    for command in commands {
+        let ran = env.run(command);
+        let ids: Vec<String> = printed(&ran.all()).into_iter().filter(|id| !command.contains(&id.as_str())).collect();
+        assert!(!ids.is_empty() || command[0] == "rename", "{command:?}: {}", ran.all());
+        for id in ids {
+            let shown = env.run(&["show", &id]);
+            assert_eq!(shown.code, 0, "{command:?} printed {id}: {}", shown.all());
+        }
+    }
+    for id in [fork, sub] {
+        let removed = env.run(&["remove", id]);
+        assert_eq!(removed.code, 0, "{}", removed.all());
+    }
+    let trash = env.run(&["trash"]).out;
+    for id in trash.lines().skip(1).filter_map(|line| line.split(' ').next()) {
+        assert_eq!(env.run(&["trash", "restore", id]).code, 0, "{id}");
+    }
+    assert_eq!(env.run(&["show", fork]).code, 0);
 }
 
 #[test]

@@ -421,6 +421,33 @@ fn what_is_piped_in_is_told_to_its_end() {
     assert_eq!((none.code, none.out.as_str()), (0, ""), "{}", none.all());
 }
 
+/// Ids that one moment made begin alike: what `tail` prints still names one session, and one record however many follow.
+#[test]
+fn the_ids_of_sessions_and_records_that_begin_alike_can_be_typed() {
+    let env = TestEnv::new();
+    let id = |number: u32| format!("0190f0e2-aaaa-7000-8000-{number:012}");
+    let session =
+        |number: u32, lines: String| env.session(&id(number), &lines.replace("\"s1\"", &format!("\"{}\"", id(number))));
+    let first = session(1, line("user", &id(10), None, "One"));
+    session(2, line("user", &id(20), None, "Two"));
+    let mut tail = Tail::start(&env, &["tail", "--all", "--poll"]);
+    tail.until(" One");
+    let next = line("assistant", &id(11), Some(&id(10)), "Three").replace("\"s1\"", &format!("\"{}\"", id(1)));
+    append(&first, next);
+    tail.until("Three");
+    let (_, _, seen) = tail.interrupt();
+    let headers: Vec<(&str, &str)> = seen
+        .iter()
+        .filter(|line| line.contains('▌'))
+        .map(|line| (line.split(' ').next().unwrap(), line.rsplit(' ').next().unwrap()))
+        .collect();
+    assert_eq!(headers.len(), 2, "{seen:?}");
+    for (session, record) in headers {
+        let ran = env.run(&["show", &format!("{session}#{record}")]);
+        assert_eq!(ran.code, 0, "{session}#{record}: {}", ran.all());
+    }
+}
+
 #[test]
 fn chunks_of_all_sessions_cannot_be_meant() {
     let ran = TestEnv::new().run(&["tail", "--all", "--chunks"]);

@@ -13,8 +13,8 @@ use super::FOUND_PROBLEMS;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
-use crate::render::divider::short;
 use crate::render::json;
+use crate::render::short_ids::ShortIds;
 use crate::render::table::{Cell, Column, Table};
 use crate::render::tool;
 use crate::session::name;
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &ExtractToolsArgs, global: &Global, ctx: &mut Ctx) -> Re
     if ctx.json && !args.jsonl {
         ctx.print_json(&rows)?;
     } else if !ctx.json {
-        let table = table(&rows).render(ctx.look.width, ctx.paint());
+        let table = table(&rows, &ShortIds::of_records(&session)).render(ctx.look.width, ctx.paint());
         ctx.page(0);
         write!(ctx.out, "{table}")?;
     }
@@ -117,7 +117,7 @@ fn none(args: &ExtractToolsArgs, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(FOUND_PROBLEMS))
 }
 
-fn table(rows: &[ToolCallRow]) -> Table {
+fn table(rows: &[ToolCallRow], ids: &ShortIds<'_>) -> Table {
     let mut table = Table::new(vec![
         Column::fixed("MESSAGE").spare(2),
         Column::shrinking("TOOL", 8),
@@ -134,7 +134,7 @@ fn table(rows: &[ToolCallRow]) -> Table {
             (None, Some(output)) => scrollback::model::json::to_string(output),
         };
         table.push(vec![
-            Cell::new(cell(&short(&row.message)), Paint::dim),
+            Cell::new(cell(ids.short(&row.message)), Paint::dim),
             Cell::new(cell(&row.name), Paint::bold),
             Cell::new(row.state.name(), brush(row)),
             Cell::new(row.duration_ms.map(duration).unwrap_or_default(), Paint::plain),

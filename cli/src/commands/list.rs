@@ -18,6 +18,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::render::clock;
 use crate::render::json;
 use crate::render::plural;
+use crate::render::short_ids::ShortIds;
 use crate::render::table::{Cell, Column, Table};
 use crate::session::scope;
 use crate::terminal::clean;
@@ -79,7 +80,7 @@ pub(crate) fn run(args: &ListArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
     } else if ctx.json {
         ctx.print_json(&rows)?;
     } else if !rows.is_empty() {
-        let table = table(&rows, args.full, ctx);
+        let table = table(&rows, &found.ids, args.full, ctx);
         write!(ctx.out, "{table}")?;
         ctx.out.flush()?;
     }
@@ -142,9 +143,8 @@ fn no_session(hidden: usize, project: Option<&std::path::Path>, aside: usize, gl
     Failure::new(FailureKind::NotFound, what).hint(hint)
 }
 
-fn table(rows: &[SessionRow], full: bool, ctx: &Ctx) -> String {
-    let ids = rows.iter().map(|row| row.id.as_str());
-    let id_columns = shortest_unique(ids).max(ID_COLUMNS);
+fn table(rows: &[SessionRow], ids: &ShortIds<'_>, full: bool, ctx: &Ctx) -> String {
+    let id_chars = rows.iter().map(|row| ids.short(row.id.as_str()).chars().count()).max().unwrap_or_default();
     let mut columns = vec![
         Column::fixed("ID"),
         Column::fixed("UPDATED").spare(1),
@@ -160,13 +160,13 @@ fn table(rows: &[SessionRow], full: bool, ctx: &Ctx) -> String {
     let now = ctx.now;
     let mut table = Table::new(columns);
     // Titles are Markdown: thousands of them are worth all cores.
-    let cells: Vec<Vec<Cell>> = rows.par_iter().map(|row| cells(row, id_columns, full, now)).collect();
+    let cells: Vec<Vec<Cell>> = rows.par_iter().map(|row| cells(row, id_chars, full, now)).collect();
     cells.into_iter().for_each(|cells| table.push(cells));
     table.render(ctx.look.width, ctx.paint())
 }
 
-fn cells(row: &SessionRow, id_columns: usize, full: bool, now: Timestamp) -> Vec<Cell> {
-    let id: String = row.id.as_str().chars().take(id_columns).collect();
+fn cells(row: &SessionRow, id_chars: usize, full: bool, now: Timestamp) -> Vec<Cell> {
+    let id: String = row.id.as_str().chars().take(id_chars).collect();
     let indent = if row.parent_session.is_some() { "└ " } else { "" };
     let mut cells = vec![
         Cell::new(clean::line(&id), Paint::cyan),
@@ -207,18 +207,6 @@ fn short_count(count: u64) -> String {
     }
 }
 
-/// The first characters of an id, usually enough to be unique.
-const ID_COLUMNS: usize = 8;
-
-/// How many characters make each id unique.
-fn shortest_unique<'a>(ids: impl Iterator<Item = &'a str>) -> usize {
-    let mut sorted: Vec<&str> = ids.collect();
-    sorted.sort_unstable();
-    sorted.dedup();
-    let shared = |pair: &[&str]| pair[0].chars().zip(pair[1].chars()).take_while(|(a, b)| a == b).count() + 1;
-    sorted.windows(2).map(shared).max().unwrap_or(1)
-}
-
 /// The last name of the project's path.
 fn project_name(row: &SessionRow) -> String {
     let path = row.project.as_deref().unwrap_or_default();
@@ -234,12 +222,5 @@ mod tests {
         let shown = [0, 9_999, 10_000, 28_725, 999_999, 1_234_567, 12_345_678_901].map(short_count);
         assert_eq!(shown, ["0", "9999", "10.0k", "28.7k", "999k", "1234k", "12.3G"]);
         assert_eq!(short_count(u64::MAX), "18.4E");
-    }
-
-    #[test]
-    fn ids_are_shown_as_long_as_they_must_be() {
-        assert_eq!(shortest_unique(["abc", "abd", "x"].into_iter()), 3);
-        assert_eq!(shortest_unique(["only"].into_iter()), 1);
-        assert_eq!(shortest_unique(["same", "same"].into_iter()), 1);
     }
 }

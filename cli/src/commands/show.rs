@@ -14,6 +14,7 @@ use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
 use crate::record::destination::report_branch;
 use crate::render::message::Detail;
+use crate::render::short_ids::ShortIds;
 use crate::render::transcript::Transcript;
 use crate::render::{json, plural};
 use crate::session::{located, name};
@@ -105,7 +106,9 @@ pub(crate) fn run(args: &ShowArgs, global: &Global, ctx: &mut Ctx) -> Result<Exi
         }
         let at = at.and_then(|at| conversation.position(at));
         let detail = Detail { full: args.full };
-        let transcript = Transcript { session: &session, branch: &branch, conversation: &conversation, range, detail };
+        let ids = ShortIds::of_records(&session);
+        let transcript =
+            Transcript { session: &session, branch: &branch, conversation: &conversation, range, detail, ids };
         print(&transcript, at, ctx)?;
     }
     Ok(ExitCode::SUCCESS)

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::plural;
+use super::short_ids::ShortIds;
 use crate::terminal::paint::Paint;
 use crate::terminal::{Look, clean, markdown, width};
 
@@ -16,7 +17,7 @@ pub(crate) fn rule(text: &str, look: &Look) -> String {
 }
 
 /// A `data-*` part as a divider, if it is one.
-pub(crate) fn of_part(kind: &str, data: &Value, look: &Look) -> Option<String> {
+pub(crate) fn of_part(kind: &str, data: &Value, ids: &ShortIds<'_>, look: &Look) -> Option<String> {
     let text = |key: &str| data.get(key).and_then(Value::as_str).unwrap_or_default();
     let number = |key: &str| data.get(key).and_then(Value::as_u64);
     let paint = Paint { colour: look.colour };
@@ -34,14 +35,15 @@ pub(crate) fn of_part(kind: &str, data: &Value, look: &Look) -> Option<String> {
             format!("{}\n{summary}", rule(&what, look))
         }
         "rewind" => {
-            let from = if text("from").is_empty() { String::new() } else { format!(" from {}", short(text("from"))) };
+            let from =
+                if text("from").is_empty() { String::new() } else { format!(" from {}", ids.short(text("from"))) };
             let reason = if text("reason").is_empty() { String::new() } else { format!(": {}", text("reason")) };
-            let to = if text("to").is_empty() { "the start".to_owned() } else { short(text("to")) };
+            let to = if text("to").is_empty() { "the start" } else { ids.short(text("to")) };
             format!("{}\n", rule(&format!("rewound{from} to {to}{reason}"), look))
         }
         "restore" => {
             let files = data.get("files").and_then(Value::as_array).map_or(0, Vec::len);
-            let what = format!("{} restored to {}", plural(files as u64, "file"), short(text("target")));
+            let what = format!("{} restored to {}", plural(files as u64, "file"), ids.short(text("target")));
             format!("{}\n", rule(&what, look))
         }
         "error" => {
@@ -50,9 +52,4 @@ pub(crate) fn of_part(kind: &str, data: &Value, look: &Look) -> Option<String> {
         }
         _ => return None,
     })
-}
-
-/// The first characters of an id, enough to name it.
-pub(crate) fn short(id: &str) -> String {
-    id.chars().take(8).collect()
 }

@@ -7,6 +7,7 @@ use scrollback::model::{Message, Part};
 use serde_json::Value;
 
 use super::message::{Detail, Renderer};
+use super::short_ids::ShortIds;
 use super::tool;
 use crate::ctx::Ctx;
 use crate::terminal::Look;
@@ -48,7 +49,8 @@ impl Live {
 
     /// What is new in a message; empty if all of it was printed.
     pub(crate) fn news(&mut self, message: &Message, ctx: &Ctx, detail: Detail, look: Look) -> String {
-        let mut renderer = Renderer::within(ctx, detail, look);
+        // Records that come later may begin as this one does.
+        let mut renderer = Renderer::within(ctx, detail, &ShortIds::Unknown, look);
         renderer.todos = self.todos.take();
         let known = self.shown.remove(&message.id);
         let is_continued = self.last.as_ref() == Some(&message.id);

@@ -4,6 +4,7 @@ use scrollback::model::{DataPart, Message, Part, Role};
 use serde_json::Value;
 
 use super::reaction::{self, Reaction};
+use super::short_ids::ShortIds;
 use super::{divider, tool};
 use crate::ctx::Ctx;
 use crate::render::clock;
@@ -22,6 +23,7 @@ pub(crate) struct Renderer<'a> {
     ctx: &'a Ctx,
     look: Look,
     detail: Detail,
+    ids: &'a ShortIds<'a>,
     /// The task list that was shown last.
     pub(crate) todos: Option<Value>,
 }
@@ -30,13 +32,13 @@ pub(crate) struct Renderer<'a> {
 const THINKING_LINES: usize = 6;
 
 impl<'a> Renderer<'a> {
-    pub(crate) fn new(ctx: &'a Ctx, detail: Detail) -> Renderer<'a> {
-        Renderer::within(ctx, detail, ctx.prose())
+    pub(crate) fn new(ctx: &'a Ctx, detail: Detail, ids: &'a ShortIds<'a>) -> Renderer<'a> {
+        Renderer::within(ctx, detail, ids, ctx.prose())
     }
 
     /// Renders in a narrower space.
-    pub(crate) fn within(ctx: &'a Ctx, detail: Detail, look: Look) -> Renderer<'a> {
-        Renderer { ctx, look, detail, todos: None }
+    pub(crate) fn within(ctx: &'a Ctx, detail: Detail, ids: &'a ShortIds<'a>, look: Look) -> Renderer<'a> {
+        Renderer { ctx, look, detail, ids, todos: None }
     }
 
     /// Renders a message, with lines such as reactions under it.
@@ -48,7 +50,7 @@ impl<'a> Renderer<'a> {
             let text = match part {
                 Part::Text(text) if failure == Some(at) => {
                     let error = serde_json::json!({"text": text.text});
-                    divider::of_part("error", &error, &self.look).unwrap_or_default()
+                    divider::of_part("error", &error, self.ids, &self.look).unwrap_or_default()
                 }
                 part => self.part(part),
             };
@@ -85,7 +87,7 @@ impl<'a> Renderer<'a> {
             Role::System => paint.yellow(&author),
         };
         let when = metadata("timestamp").and_then(|at| at.parse().ok()).map(|at| clock::stamp(at, &self.ctx.zone));
-        let id = divider::short(&message.id);
+        let id = self.ids.short(&message.id).to_owned();
         let about: Vec<String> =
             when.into_iter().chain([id]).chain(thinking_mode(message)).chain(cut_off(message)).collect();
         format!("{author}  {}\n", paint.dim(&about.join(" · ")))
@@ -125,10 +127,9 @@ impl<'a> Renderer<'a> {
                 self.attached(text("filename"), text("mime_type"), data.data.get("size"))
             }
             "attachment" => self.attached(data.data.as_str().unwrap_or_default(), "", None),
-            "reaction" => self.aside(&Reaction::alone(&data.data)),
-            kind => {
-                divider::of_part(kind, &data.data, &self.look).unwrap_or_else(|| self.aside(&format!("[data: {kind}]")))
-            }
+            "reaction" => self.aside(&Reaction::alone(&data.data, self.ids)),
+            kind => divider::of_part(kind, &data.data, self.ids, &self.look)
+                .unwrap_or_else(|| self.aside(&format!("[data: {kind}]"))),
         }
     }
 

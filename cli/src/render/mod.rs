@@ -8,6 +8,7 @@ pub(crate) mod message;
 pub(crate) mod outline;
 pub(crate) mod printer;
 pub(crate) mod reaction;
+pub(crate) mod short_ids;
 pub(crate) mod table;
 pub(crate) mod tool;
 pub(crate) mod transcript;

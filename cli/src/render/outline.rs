@@ -17,8 +17,8 @@ use scrollback::model::Kind;
 use scrollback::session::{HeadKind, RecordRef, Session};
 use scrollback::view::TreeRow;
 
-use super::divider::short;
 use super::plural;
+use super::short_ids::{SHORT_ID_CHARS, ShortIds};
 use crate::ctx::Ctx;
 use crate::failure::Failure;
 use crate::render::clock;
@@ -41,6 +41,9 @@ pub(crate) fn draw(session: &Session, ctx: &Ctx, out: &mut dyn Write) -> Result<
     outline.count_others(out)
 }
 
+/// Longer ids than UUIDs are not aligned, so that one of them costs the others no room.
+const ID_COLUMNS_LIMIT: usize = 36;
+
 struct Outline<'a> {
     ctx: &'a Ctx,
     records: Vec<RecordRef<'a>>,
@@ -50,6 +53,9 @@ struct Outline<'a> {
     sizes: Vec<u64>,
     on_branch: Vec<bool>,
     heads: Vec<Option<HeadKind>>,
+    ids: ShortIds<'a>,
+    /// The width of the column of ids.
+    id_columns: usize,
 }
 
 impl<'a> Outline<'a> {
@@ -70,7 +76,13 @@ impl<'a> Outline<'a> {
         let mut heads = vec![None; count];
         session.heads().for_each(|head| heads[head.record.order()] = Some(head.kind));
         let sizes = sizes(&parents, &children);
-        Outline { ctx, records, parents, children, sizes, on_branch, heads }
+        let ids = ShortIds::of_records(session);
+        let mut outline =
+            Outline { ctx, records, parents, children, sizes, on_branch, heads, ids, id_columns: SHORT_ID_CHARS };
+        let drawn = (0..count).filter(|at| outline.is_drawn(*at));
+        let columns = drawn.map(|at| width::of(outline.ids.short(&outline.records[at].id()))).max().unwrap_or(0);
+        outline.id_columns = columns.clamp(SHORT_ID_CHARS, ID_COLUMNS_LIMIT);
+        outline
     }
 
     /// Side records are only counted, unless they have children.
@@ -99,7 +111,7 @@ impl<'a> Outline<'a> {
         let row = self.records[at].row(self.on_branch[at])?;
         if let Some(missing) = self.records[at].missing_parent() {
             let bridged = if self.parents[at].is_some() { ", bridged" } else { "" };
-            writeln!(out, "{left}{}", paint.red(&format!("┄ gap: {} is missing{bridged}", short(missing))))?;
+            writeln!(out, "{left}{}", paint.red(&format!("┄ gap: {} is missing{bridged}", self.ids.short(missing))))?;
         }
         if forked {
             let stem = left.strip_suffix("│ ").unwrap_or_default();
@@ -119,10 +131,11 @@ impl<'a> Outline<'a> {
             Some(HeadKind::Sidechain) => " ← sidechain",
             None => "",
         };
-        let id = width::fit(&clean::line(&short(row.id.as_str())), 8);
+        let id = clean::line(self.ids.short(row.id.as_str()));
+        let id = width::fit(&id, width::of(&id).max(self.id_columns));
         let kind = width::fit(row.kind.name(), 11);
         let when = row.at.map(|at| clock::stamp(at, &self.ctx.zone)).unwrap_or_default();
-        let used = width::of(left) + 2 + 8 + 1 + 11 + 1 + width::of(head);
+        let used = width::of(left) + 2 + width::of(&id) + 1 + 11 + 1 + width::of(head);
         let room = self.ctx.look.width.saturating_sub(used + 19).max(12);
         let text = clean::line(&text(&row)).into_owned();
         let text = width::fit(&text, room.min(width::of(&text))).trim_end().to_owned();

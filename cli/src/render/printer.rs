@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::render::json;
 use crate::render::live::Live;
 use crate::render::message::Detail;
+use crate::render::short_ids::{SHORT_ID_CHARS, ShortIds};
 use crate::render::{divider, plural};
 use crate::terminal::{Look, clean, width};
 
@@ -39,6 +40,8 @@ pub(crate) struct Printer {
     session_at: HashMap<String, String>,
     /// The place that was printed last.
     last: Option<String>,
+    /// How sessions are named; `None` before the first is printed.
+    ids: Option<ShortIds<'static>>,
     /// Why each file could not be read, so that it is reported once.
     failed: HashMap<String, String>,
 }
@@ -54,8 +57,8 @@ pub(crate) struct Label<'a> {
 
 impl Label<'_> {
     /// A short name for people.
-    fn name(&self) -> String {
-        let short = |id: &str| clean::line(&divider::short(id)).into_owned();
+    fn name(&self, ids: Option<&ShortIds<'_>>) -> String {
+        let short = |id: &str| clean::line(ids.unwrap_or(&ShortIds::Unknown).short(id)).into_owned();
         match self.parent {
             Some(parent) => format!("{} of {}", short(self.id), short(parent)),
             None => short(self.id),
@@ -63,13 +66,10 @@ impl Label<'_> {
     }
 }
 
-/// The width of a session's name before a line.
-const NAME_COLUMNS: usize = 8;
-
 impl Printer {
     pub(crate) fn new(form: Form, sdk: Sdk) -> Printer {
         let (live, session_of, session_at, failed) = Default::default();
-        Printer { form, sdk, chunks: Chunks::new(sdk), live, session_of, session_at, last: None, failed }
+        Printer { form, sdk, chunks: Chunks::new(sdk), live, session_of, session_at, last: None, ids: None, failed }
     }
 
     /// Looks at a file and prints what is new.
@@ -96,6 +96,7 @@ impl Printer {
         // Copies of a file have the same id: only the place is unique.
         let place = place(&source);
         let label = Label { id: &id, parent: parent.as_deref(), place: &place };
+        self.add_ids(label, places);
         if let Some(change) = look.change {
             // A file that has just been created may not contain its session id yet.
             let known = self.session_at.get(&place).cloned().unwrap_or_else(|| id.clone());
@@ -107,6 +108,18 @@ impl Printer {
         // The messages of a rewritten file are printed already, and missing ones are not a rewind.
         self.live.entry(place.clone()).or_default().rewritten = look.change.is_some();
         self.updates(label, look.updates, ctx)
+    }
+
+    /// Notes the ids of a session, so that its short name names no other session.
+    fn add_ids(&mut self, label: Label<'_>, places: &Places) {
+        if !matches!(self.form, Form::Text { .. }) {
+            return;
+        }
+        let ids = self.ids.get_or_insert_with(|| {
+            let others = places.sources().into_iter().flatten();
+            ShortIds::of_sessions(others.map(|source| source.name()))
+        });
+        [Some(label.id), label.parent].into_iter().flatten().for_each(|id| ids.add(id));
     }
 
     /// Continues with a file under its new path.
@@ -206,7 +219,9 @@ impl Printer {
         ctx: &mut Ctx,
     ) -> Result<(), Failure> {
         let prose = ctx.prose();
-        let columns = NAME_COLUMNS + label.parent.map_or(0, |_| NAME_COLUMNS + " of ".len());
+        let name = label.name(self.ids.as_ref());
+        let usual = SHORT_ID_CHARS + label.parent.map_or(0, |_| SHORT_ID_CHARS + " of ".len());
+        let columns = width::of(&name).max(usual);
         let look = if named { Look { width: prose.width.saturating_sub(columns + 3), ..prose } } else { prose };
         let live = self.live.entry(label.place.to_owned()).or_default();
         let elsewhere = self.last.as_deref() != Some(label.place);
@@ -224,13 +239,13 @@ impl Printer {
             return Ok(());
         }
         if !named && elsewhere && self.last.is_some() {
-            writeln!(ctx.out, "\n{}", divider::rule(&format!("session {}", label.name()), &look))?;
+            writeln!(ctx.out, "\n{}", divider::rule(&format!("session {name}"), &look))?;
         }
         self.last = Some(label.place.to_owned());
         if !named {
             return Ok(ctx.out.write_all(text.as_bytes())?);
         }
-        let name = width::fit(&label.name(), columns);
+        let name = width::fit(&name, columns);
         let name = ctx.paint().dim(&format!("{name} │"));
         for line in text.lines() {
             writeln!(ctx.out, "{}", format!("{name} {line}").trim_end())?;

@@ -9,7 +9,7 @@ use scrollback::model::{Message, Part, Role};
 use scrollback::view::Conversation;
 use serde_json::Value;
 
-use super::divider::short;
+use super::short_ids::ShortIds;
 use crate::failure::Failure;
 
 /// A line names this many people and counts the rest.
@@ -30,12 +30,12 @@ impl<'a> Reaction<'a> {
     }
 
     /// A reaction whose message is not shown.
-    pub(crate) fn alone(data: &Value) -> String {
+    pub(crate) fn alone(data: &Value, ids: &ShortIds<'_>) -> String {
         match Reaction::read(data) {
             Some(Reaction { target, emojis }) if emojis.is_empty() => {
-                format!("removed the reaction to {}", short(target))
+                format!("removed the reaction to {}", ids.short(target))
             }
-            Some(Reaction { target, emojis }) => format!("{} on {}", emojis.join(" "), short(target)),
+            Some(Reaction { target, emojis }) => format!("{} on {}", emojis.join(" "), ids.short(target)),
             None => format!("[invalid reaction: {data}]"),
         }
     }

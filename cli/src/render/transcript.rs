@@ -11,6 +11,7 @@ use scrollback::view::Conversation;
 use super::divider;
 use super::message::{Detail, Renderer};
 use super::reaction::Reactions;
+use super::short_ids::ShortIds;
 use crate::ctx::Ctx;
 use crate::failure::Failure;
 use crate::terminal::{clean, width};
@@ -22,6 +23,8 @@ pub(crate) struct Transcript<'a> {
     /// The requested messages.
     pub(crate) range: Range<usize>,
     pub(crate) detail: Detail,
+    /// How its records are named.
+    pub(crate) ids: ShortIds<'a>,
 }
 
 /// The token counts that are known.
@@ -55,7 +58,7 @@ impl Transcript<'_> {
             gaps.entry(self.conversation.position(gap.child).unwrap_or(0)).or_default().push(gap);
         }
         let reactions = Reactions::find(self.conversation, self.range.clone(), range.clone())?;
-        let mut renderer = Renderer::new(ctx, self.detail);
+        let mut renderer = Renderer::new(ctx, self.detail, &self.ids);
         for (at, message) in range.clone().zip(self.conversation.messages(range)) {
             for gap in gaps.get(&at).into_iter().flatten() {
                 writeln!(out, "{}\n", divider::rule(&self.gap(gap), &look))?;
@@ -70,15 +73,15 @@ impl Transcript<'_> {
 
     /// What is missing, and how to see what came before.
     fn gap(&self, gap: &Gap<'_>) -> String {
-        let missing = divider::short(gap.missing_parent.as_str());
+        let missing = self.ids.short(gap.missing_parent.as_str());
         if gap.child.is_in_a_cycle() {
             return format!("gap: the session starts in {missing}, which starts in this one");
         }
         if let Some(to) = gap.bridged_to {
-            return format!("gap: record {missing} is missing; bridged to {}", divider::short(&to.id()));
+            return format!("gap: record {missing} is missing; bridged to {}", self.ids.short(&to.id()));
         }
         let island = self.session.heads().find(|head| head.kind == HeadKind::Island);
-        let earlier = island.map(|head| format!("; earlier messages: --head {}", divider::short(&head.record.id())));
+        let earlier = island.map(|head| format!("; earlier messages: --head {}", self.ids.short(&head.record.id())));
         let what = if gap.child.has_missing_base() { "session" } else { "record" };
         format!("gap: {what} {missing} is missing{}", earlier.unwrap_or_default())
     }
@@ -98,8 +101,8 @@ impl Transcript<'_> {
                 .filter(|usage| Some(*usage) != row.usage)
                 .map(|usage| format!("this branch: {}", tokens(usage))),
         );
-        facts.extend(row.parent_session.map(|parent| format!("sub-agent of {}", divider::short(parent.as_str()))));
-        facts.extend(row.forked_from.map(|origin| format!("fork of {}", divider::short(origin.as_str()))));
+        facts.extend(row.parent_session.map(|parent| format!("sub-agent of {parent}")));
+        facts.extend(row.forked_from.map(|origin| format!("fork of {origin}")));
         let mut lines = vec![String::new()];
         for fact in facts {
             let fact = clean::line(&fact).into_owned();

@@ -14,6 +14,7 @@ use scrollback::view::listing::Depth;
 use crate::args::Global;
 use crate::ctx::Ctx;
 use crate::failure::{Failure, FailureKind};
+use crate::render::short_ids::ShortIds;
 use crate::terminal::clean;
 
 /// The sessions in scope, and how many are not.
@@ -26,6 +27,8 @@ pub(crate) struct Found {
     pub(crate) unreadable: usize,
     /// The project, unless every project is in scope.
     pub(crate) project: Option<PathBuf>,
+    /// How sessions are named: an id names a session of any project.
+    pub(crate) ids: ShortIds<'static>,
 }
 
 /// Finds and describes the sessions in scope.
@@ -39,8 +42,15 @@ pub(crate) fn found(global: &Global, ctx: &mut Ctx, depth: Depth) -> Result<Foun
         unreadable += 1;
         ctx.warn(&error.into())?;
     }
+    let mut ids: Vec<String> = listing.sessions.iter().map(|(row, _)| row.id.0.clone()).collect();
+    if let (Some(_), None) = (&global.dialect, &global.store) {
+        // Without --dialect, an id names a session of any dialect.
+        let all = Places { dialect: None, ..places };
+        ids.extend(all.sources().into_iter().flatten().map(|source| source.name()));
+    }
+    let ids = ShortIds::of_sessions(ids.into_iter());
     let selected = scope.select(listing.sessions, &ctx.home.cwd);
-    Ok(Found { rows: selected.sessions, hidden: selected.hidden, unreadable, project: selected.project })
+    Ok(Found { rows: selected.sessions, hidden: selected.hidden, unreadable, project: selected.project, ids })
 }
 
 /// Where to look for sessions.

@@ -207,9 +207,9 @@ impl<T> At<T> for io::Result<T> {
     }
 }
 
-/// The beginnings of ids: long enough to choose among them.
+/// Ids to choose among, in full: others that are not listed may begin alike. No agent's ids are longer than this.
 fn shortened(ids: &[RecordId]) -> String {
-    const CHARS: usize = 13;
+    const CHARS: usize = 80;
     let short = |id: &RecordId| match id.as_str().char_indices().nth(CHARS) {
         Some((end, _)) => format!("{}…", &id.as_str()[..end]),
         None => id.to_string(),
