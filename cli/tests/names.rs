@@ -363,6 +363,19 @@ fn every_session_id_that_is_printed_names_a_session() {
 }
 
 #[test]
+fn an_id_that_would_be_read_as_something_else_is_printed_in_full() {
+    let env = TestEnv::new();
+    for id in ["room#general-2026", "codex:abcdefghij", "abc:defghijkl"] {
+        env.session(id, &talk().replace("\"s1\"", &format!("\"{id}\"")));
+    }
+    let listed = env.run(&["list", "--all"]);
+    for id in listed.out.lines().skip(1).filter_map(|line| line.split(' ').next()) {
+        assert_eq!(env.run(&["show", id]).code, 0, "{id}: {}", listed.all());
+    }
+    assert_eq!(listed.out.lines().count(), 4, "{}", listed.all());
+}
+
+#[test]
 fn a_checkpoint_alone_finds_its_session_in_the_project() {
     let env = TestEnv::new();
     let path = env

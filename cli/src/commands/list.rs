@@ -144,7 +144,6 @@ fn no_session(hidden: usize, project: Option<&std::path::Path>, aside: usize, gl
 }
 
 fn table(rows: &[SessionRow], ids: &ShortIds<'_>, full: bool, ctx: &Ctx) -> String {
-    let id_chars = rows.iter().map(|row| ids.short(row.id.as_str()).chars().count()).max().unwrap_or_default();
     let mut columns = vec![
         Column::fixed("ID"),
         Column::fixed("UPDATED").spare(1),
@@ -160,16 +159,16 @@ fn table(rows: &[SessionRow], ids: &ShortIds<'_>, full: bool, ctx: &Ctx) -> Stri
     let now = ctx.now;
     let mut table = Table::new(columns);
     // Titles are Markdown: thousands of them are worth all cores.
-    let cells: Vec<Vec<Cell>> = rows.par_iter().map(|row| cells(row, id_chars, full, now)).collect();
+    let cells: Vec<Vec<Cell>> =
+        rows.par_iter().map(|row| cells(row, ids.short_session(row.id.as_str()), full, now)).collect();
     cells.into_iter().for_each(|cells| table.push(cells));
     table.render(ctx.look.width, ctx.paint())
 }
 
-fn cells(row: &SessionRow, id_chars: usize, full: bool, now: Timestamp) -> Vec<Cell> {
-    let id: String = row.id.as_str().chars().take(id_chars).collect();
+fn cells(row: &SessionRow, id: &str, full: bool, now: Timestamp) -> Vec<Cell> {
     let indent = if row.parent_session.is_some() { "└ " } else { "" };
     let mut cells = vec![
-        Cell::new(clean::line(&id), Paint::cyan),
+        Cell::new(clean::line(id), Paint::cyan),
         Cell::new(row.updated.map(|at| clock::ago(at, now)).unwrap_or_default(), Paint::dim),
         Cell::new(clean::line(&project_name(row)), Paint::plain),
         Cell::new(format!("{indent}{}", plain_preview(&row.title, 200)), Paint::bold),

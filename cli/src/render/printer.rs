@@ -58,7 +58,7 @@ pub(crate) struct Label<'a> {
 impl Label<'_> {
     /// A short name for people.
     fn name(&self, ids: Option<&ShortIds<'_>>) -> String {
-        let short = |id: &str| clean::line(ids.unwrap_or(&ShortIds::Unknown).short(id)).into_owned();
+        let short = |id: &str| clean::line(ids.unwrap_or(&ShortIds::Unknown).short_session(id)).into_owned();
         match self.parent {
             Some(parent) => format!("{} of {}", short(self.id), short(parent)),
             None => short(self.id),

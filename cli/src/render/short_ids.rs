@@ -48,6 +48,12 @@ impl<'a> ShortIds<'a> {
         }
     }
 
+    /// The beginning of a session's id that no other session's has. An id with `#` or `:` is printed in full: in a part of it, what
+    /// follows would be taken for a record, and what comes before for a dialect.
+    pub(crate) fn short_session<'i>(&self, id: &'i str) -> &'i str {
+        if id.contains(['#', ':']) { id } else { self.short(id) }
+    }
+
     /// The beginning of an id that no other id has.
     pub(crate) fn short<'i>(&self, id: &'i str) -> &'i str {
         let ShortIds::Among(ids) = self else { return id };
