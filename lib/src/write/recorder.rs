@@ -186,7 +186,7 @@ impl Recorder {
         if self.head() == Some(to) {
             return self.record(Body::Restore(restore));
         }
-        self.go_back(to, |from| Body::Restore(Restore { from, ..restore }))
+        self.go_back(to, Body::Restore(restore))
     }
 
     /// Records the task list, as part of the last message.
@@ -201,7 +201,7 @@ impl Recorder {
 
     /// Continues from an earlier record, which becomes the parent of the next one; what came after it stays as a branch.
     pub fn rewind(&mut self, to: &RecordId, reason: Option<String>) -> Result<Entry> {
-        self.go_back(to, |from| Body::Rewind(Rewind { from, reason }))
+        self.go_back(to, Body::Rewind(Rewind { from: None, reason }))
     }
 
     /// Continues from the start of the session, before its first prompt: the next record begins another conversation in the same
@@ -220,23 +220,31 @@ impl Recorder {
             let saved = log.write(vec![piece], Durability::Sync);
             let saved = saved.inspect_err(|_| log.cursor.chain.is_sidechain = left)?;
             log.cursor.move_to_start();
-            recorder.ledger.settle(vec![entry], saved, log.is_in_doubt());
+            recorder.ledger.settle(vec![entry], saved, log.may_lose_lines());
             Ok(())
         })
     }
 
     /// Writes a record whose parent is an earlier one; `body` gets the head that is left.
-    fn go_back(&mut self, to: &RecordId, body: impl FnOnce(Option<RecordId>) -> Body) -> Result<Entry> {
+    fn go_back(&mut self, to: &RecordId, mut body: Body) -> Result<Entry> {
         self.enter(|recorder, entry| {
-            recorder.leave_turn()?;
-            let Some(log) = &mut recorder.log else { return Ok(()) };
+            let Some(log) = &recorder.log else { return Ok(()) };
             if log.place.writing.shape == Shape::Linear {
                 return Err(no_branches(to.as_str()));
             }
+            if recorder.answer.is_some() || recorder.turn.is_some() {
+                // Before the answer ends: what cannot be recorded ends nothing.
+                log.cursor_at(to)?;
+                log.check_storable(vec![Piece { on: On::Record(to.clone()), ..Piece::next(body.clone()) }])?;
+                recorder.leave_turn()?;
+            }
+            let Some(log) = &mut recorder.log else { return Ok(()) };
             let there = log.cursor_at(to)?;
             let from = log.cursor.chain.parent.as_ref().map(|tip| tip.id.clone());
             let to = there.chain.parent.as_ref().map_or_else(|| to.clone(), |tip| tip.id.clone());
-            let body = body(from);
+            if let Body::Rewind(Rewind { from: left, .. }) | Body::Restore(Restore { from: left, .. }) = &mut body {
+                *left = from;
+            }
             let todos = if let Body::Restore(restore) = &body { restore.todos.clone() } else { None };
             let piece = Piece { on: On::Record(to), ..Piece::next(body) };
             // The record belongs to the side of the conversation that it goes back to.
@@ -245,7 +253,7 @@ impl Recorder {
             let saved = saved.inspect_err(|_| log.cursor.chain.is_sidechain = left)?;
             log.cursor.move_to(there);
             log.cursor.todos = todos.or(log.cursor.todos.take());
-            recorder.ledger.settle(vec![entry], saved, log.is_in_doubt());
+            recorder.ledger.settle(vec![entry], saved, log.may_lose_lines());
             Ok(())
         })
     }
@@ -282,7 +290,7 @@ impl Recorder {
         let is_of_turn =
             self.unit() == Some(WriteUnit::Turn) && matches!(body.kind(), Kind::Assistant | Kind::ToolResult);
         if !is_of_turn && (self.answer.is_some() || self.turn.is_some()) {
-            log.check_storable(&body)?;
+            log.check_storable(pieces(log.place.writing.unit, body.clone()))?;
         }
         Ok(body)
     }
@@ -444,8 +452,8 @@ impl Recorder {
     }
 
     /// Makes several calls that belong together: after an error nothing of them is recorded, and they can be made again. As in
-    /// [`Recorder::retry`], a `sync` that fails is tried once more, and what is still not safe then is pending. In formats that write
-    /// whole turns, only the last call may complete one: make it with [`Recorder::retry`].
+    /// [`Recorder::retry`], a `sync` that fails is tried once more, and what is still not safe then is pending. Their entries are
+    /// pending until all of them are in the file: [`Recorder::reports`] says when. In formats that write whole turns, only the last call may complete one: make it with [`Recorder::retry`].
     ///
     /// Calls that read the session, such as [`Recorder::rewind`], do not see what the others recorded.
     pub fn together<T>(&mut self, calls: impl FnOnce(&mut Recorder) -> Result<T>) -> Result<T> {
@@ -457,20 +465,28 @@ impl Recorder {
         let before = (self.ledger.clone(), self.turn.clone(), self.answer.clone());
         let made = calls(self);
         let Some(log) = &mut self.log else { return made };
-        let made = match made {
-            Ok(value) => log.append_held(&held).map(|()| value),
-            Err(error) => Err(error),
-        };
-        if made.is_err() {
-            if log.forget_held(held) {
-                (self.ledger, self.turn, self.answer) = before;
+        let appended = made.and_then(|value| log.append_held(&held).map(|moved| (value, moved)));
+        let (value, moved) = match appended {
+            Ok(appended) => appended,
+            Err(error) => {
+                if log.forget_held(held) {
+                    (self.ledger, self.turn, self.answer) = before;
+                }
+                return Err(error);
             }
-        } else if log.is_in_doubt() {
-            self.ledger.doubt_since(&before.0);
+        };
+        if let Some(moved) = moved {
+            self.ledger.ids_in_doubt().for_each(|id| moved.correct(id));
+            self.answer.iter_mut().for_each(|answer| answer.move_lines(&moved));
+        }
+        if log.is_in_doubt() {
             // What is still not safe then is saved before the next call.
             drop(self.reopen());
+        } else {
+            self.ledger.report_held();
+            self.note_synced();
         }
-        made
+        Ok(value)
     }
 
     /// Makes one call: it gets an entry if it recorded something, and fails if a `sync` failed during it.
@@ -512,7 +528,7 @@ impl Recorder {
     fn write(&mut self, pieces: Vec<Piece>, entries: Vec<u64>, durability: Durability) -> Result<()> {
         let Some(log) = &mut self.log else { return Ok(()) };
         let saved = log.write(pieces, durability)?;
-        self.ledger.settle(entries, saved, log.is_in_doubt());
+        self.ledger.settle(entries, saved, log.may_lose_lines());
         Ok(())
     }
 
@@ -534,9 +550,9 @@ fn pieces(unit: WriteUnit, body: Body) -> Vec<Piece> {
 
 impl Log {
     /// Fails if the format can store nothing of a body.
-    fn check_storable(&self, body: &Body) -> Result<()> {
+    fn check_storable(&self, pieces: Vec<Piece>) -> Result<()> {
         let (mut chain, mut batch) = (self.cursor.chain.clone(), Batch::default());
-        for piece in pieces(self.place.writing.unit, body.clone()) {
+        for piece in pieces {
             self.draft(piece, self.clock(), &mut chain, &mut batch)?;
         }
         match batch.names.is_empty() {

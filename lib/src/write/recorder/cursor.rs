@@ -5,7 +5,7 @@ use std::path::Path;
 use hashbrown::HashMap;
 use jiff::Timestamp;
 
-use super::log::Place;
+use super::log::{Moved, Place};
 use super::sidecar::first_tally;
 use crate::dialect::RepeatedId;
 use crate::dialect::writer::Tally;
@@ -178,6 +178,28 @@ impl Cursor {
                 self.title_line = Some(TitleLine::followed_by(self.title_line.take(), line));
             }
         }
+    }
+
+    /// Corrects the places of lines that were held. `before` is the cursor before them.
+    pub(super) fn move_lines(&mut self, moved: &Moved, before: &Cursor) {
+        let known = if moved.is_restarted { 0 } else { before.known_bytes };
+        self.known_bytes = if known == moved.to { moved.to + moved.bytes } else { known };
+        self.title_line = self.title_line.take().filter(|line| !moved.is_restarted || line.end > moved.from);
+        if let Some(line) = self.title_line.as_mut().filter(|line| line.end > moved.from) {
+            line.end = line.end - moved.from + moved.to;
+        }
+        if moved.is_restarted {
+            self.tally.messages = self.tally.messages.saturating_sub(before.tally.messages);
+            self.tally.started = self.at;
+            self.names
+                .iter_mut()
+                .for_each(|(id, count)| *count -= before.names.get(id).copied().unwrap_or_default());
+        }
+        self.chain
+            .parent
+            .iter_mut()
+            .chain(&mut self.chain.last_answer)
+            .for_each(|known| moved.correct_record(known));
     }
 
     /// Starts counting again, because the file was deleted.

@@ -2,6 +2,7 @@
 
 use super::{Durability, Entry, Report, Saved};
 use crate::model::loss::Losses;
+use crate::model::record::RecordId;
 
 /// Counts the entries. Those that wait for more of their answer or turn are listed there; the ledger knows all others.
 #[derive(Clone, Default)]
@@ -9,7 +10,7 @@ pub(super) struct Ledger {
     last: u64,
     /// Everything up to here was on disk when the last `sync` succeeded.
     pub(super) synced_through: u64,
-    /// Entries whose lines are in the file, but a `sync` failed since.
+    /// Entries whose lines are held, or in the file although a `sync` failed since.
     in_doubt: Vec<(u64, Saved)>,
     /// The entry of the call in progress, once it is on disk.
     current: Option<Saved>,
@@ -35,7 +36,8 @@ impl Ledger {
 
     /// Ends a call that recorded something, now or later.
     pub(super) fn end(&mut self) -> Entry {
-        Entry { number: self.last, saved: self.current.take() }
+        let saved = self.current.take().filter(|_| self.in_doubt.is_empty());
+        Entry { number: self.last, saved }
     }
 
     /// Whether the entry of the call in progress is in the file.
@@ -92,27 +94,22 @@ impl Ledger {
         entries.into_iter().for_each(|entry| self.report(entry, Err(why.to_owned())));
     }
 
-    /// Notes that a `sync` failed after these entries were settled: those that are reported since `before` are in doubt.
-    pub(super) fn doubt_since(&mut self, before: &Ledger) {
-        let reported = before.reports.as_ref().map_or(0, Vec::len);
-        let since = self.reports.iter_mut().flat_map(|reports| reports.split_off(reported.min(reports.len())));
-        let (saved, refused): (Vec<_>, Vec<_>) = since.partition(|report| report.result.is_ok());
-        self.reports.iter_mut().for_each(|reports| reports.extend(refused.iter().cloned()));
-        for Report { entry, result } in saved {
-            self.in_doubt.extend(result.ok().map(|saved| (entry, saved)));
-        }
-        if self.reports.is_none()
-            && let (true, Some(saved)) = (self.last > before.last, self.current.clone())
-        {
-            self.in_doubt.push((before.last + 1, saved));
-        }
-    }
-
     /// Notes that everything in doubt is safe.
     pub(super) fn resolve_doubt(&mut self) {
-        for (entry, saved) in std::mem::take(&mut self.in_doubt) {
-            self.report(entry, Ok(Saved { durability: Durability::Sync, ..saved }));
-        }
+        self.in_doubt.iter_mut().for_each(|(_, saved)| saved.durability = Durability::Sync);
+        self.report_held();
+    }
+
+    /// Notes that lines that were held are in the file.
+    pub(super) fn report_held(&mut self) {
+        std::mem::take(&mut self.in_doubt)
+            .into_iter()
+            .for_each(|(entry, saved)| self.report(entry, Ok(saved)));
+    }
+
+    /// The ids of entries that are held or in doubt.
+    pub(super) fn ids_in_doubt(&mut self) -> impl Iterator<Item = &mut RecordId> {
+        self.in_doubt.iter_mut().map(|(_, saved)| &mut saved.id)
     }
 
     /// What is known of an entry whose `sync` failed.

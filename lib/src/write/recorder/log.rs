@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, ParentRecord};
 use super::lines::{Batch, On, Piece};
 use super::sidecar::TitleState;
 use super::{Durability, Saved};
@@ -34,6 +34,9 @@ const BUFFER_LIMIT_BYTES: usize = 64 * 1024;
 
 /// A file whose session ends this often while we write to it cannot be written to.
 const SESSIONS_FOLLOWED: usize = 100;
+
+/// How the id of a record begins that is named after the place of its line.
+const PLACE_PREFIX: &str = "at-";
 
 /// Where a log is, and how it is written.
 pub(crate) struct Place {
@@ -103,6 +106,34 @@ pub(super) struct HeldLines {
     wants_sync: bool,
 }
 
+/// Lines that were held and are in another place of the file than expected, because another program changed it.
+pub(super) struct Moved {
+    pub(super) from: u64,
+    pub(super) to: u64,
+    pub(super) bytes: u64,
+    /// The file was deleted and begins with them.
+    pub(super) is_restarted: bool,
+}
+
+impl Moved {
+    /// Corrects the id of a line that is named after its place.
+    pub(super) fn correct(&self, id: &mut RecordId) {
+        let place = id.as_str().strip_prefix(PLACE_PREFIX).and_then(|place| place.parse::<u64>().ok());
+        if let Some(behind) = place.and_then(|place| place.checked_sub(self.from)) {
+            *id = id_of_place(self.to + behind);
+        }
+    }
+
+    pub(super) fn correct_record(&self, record: &mut ParentRecord) {
+        [Some(&mut record.id), record.parent.as_mut()].into_iter().flatten().for_each(|id| self.correct(id));
+    }
+}
+
+/// The id of a record that is named after the place of its line in the file.
+fn id_of_place(offset: u64) -> RecordId {
+    RecordId(format!("{PLACE_PREFIX}{offset}"))
+}
+
 /// The state of a log before calls that belong together.
 pub(super) struct LogBefore {
     cursor: Cursor,
@@ -169,6 +200,11 @@ impl Log {
         self.failed.is_some()
     }
 
+    /// Whether lines that were written may be lost: they are held, or a `sync` failed.
+    pub(super) fn may_lose_lines(&self) -> bool {
+        self.held.is_some() || self.is_in_doubt()
+    }
+
     /// Whether every line is as safe as it was asked to be.
     pub(crate) fn is_synced(&self) -> bool {
         self.unsynced.is_empty()
@@ -230,7 +266,7 @@ impl Log {
         let offset = self.append(&batch.bytes)?;
         let (mut named, mut aside) = (None, None);
         for (from, names) in &batch.names {
-            let place = || RecordId(format!("at-{}", offset + *from as u64));
+            let place = || id_of_place(offset + *from as u64);
             match names {
                 Names::Link(id) => named = Some(self.cursor.call(id, &self.place, kind)),
                 Names::Place => named = Some(place()),
@@ -278,14 +314,21 @@ impl Log {
             held.bytes.extend_from_slice(bytes);
             return Ok(offset);
         }
+        let (offset, is_restarted) = self.append_now(bytes)?;
+        if is_restarted {
+            self.cursor.restart_file();
+        }
+        Ok(offset)
+    }
+
+    /// Appends lines. Returns where they begin, and whether the file was deleted and begins with them.
+    fn append_now(&mut self, bytes: &[u8]) -> Result<(u64, bool)> {
         let offset = self.appender.append(bytes)?;
         self.appended += 1;
         let warnings = self.appender.take_warnings();
-        if warnings.contains(&Warning::Deleted) {
-            self.cursor.restart_file();
-        }
+        let is_restarted = warnings.contains(&Warning::Deleted);
         warnings.into_iter().for_each(|warning| self.warning(warning));
-        Ok(offset)
+        Ok((offset, is_restarted))
     }
 
     /// Holds all lines until [`Log::append_held`], so that they are in the file together or not at all. A session that another
@@ -305,20 +348,30 @@ impl Log {
         })
     }
 
-    /// Appends the lines that are held. A `sync` that fails afterwards is no error here: see [`Log::is_in_doubt`].
-    pub(super) fn append_held(&mut self, before: &LogBefore) -> Result<()> {
-        let Some(held) = self.held.take() else { return Ok(()) };
+    /// Appends the lines that are held. Returns how they moved if they are not where they were expected. A `sync` that fails
+    /// afterwards is no error here: see [`Log::is_in_doubt`].
+    pub(super) fn append_held(&mut self, before: &LogBefore) -> Result<Option<Moved>> {
+        let Some(held) = self.held.take() else { return Ok(None) };
+        let mut moved = None;
         if !held.bytes.is_empty() {
-            let offset = self.append(&held.bytes)?;
+            let (offset, is_restarted) = self.append_now(&held.bytes)?;
             for lines in self.unsynced.iter_mut().skip(before.unsynced) {
                 lines.offset = lines.offset - held.offset + offset;
+            }
+            if is_restarted || offset != held.offset {
+                let by = Moved { from: held.offset, to: offset, bytes: held.bytes.len() as u64, is_restarted };
+                self.cursor.move_lines(&by, &before.cursor);
+                moved = Some(by);
             }
         }
         if held.wants_sync {
             // The recorder reports a failure.
             drop(self.sync());
         }
-        Ok(())
+        if let (false, Some(at)) = (self.is_in_doubt(), self.cursor.at) {
+            self.write_sidecar_if_due(at);
+        }
+        Ok(moved)
     }
 
     /// Returns to the state before. Returns whether it could: lines in the file stay.

@@ -9,7 +9,7 @@ use super::cursor::ParentRecord;
 use super::delta::put;
 use super::ledger::Ledger;
 use super::lines::{On, Piece};
-use super::log::Log;
+use super::log::{Log, Moved};
 use super::text_buffer::{TextBuffer, TextKind, Waiting};
 use super::{Delta, Durability, Saved};
 use crate::dialect::writer::{Fragment, WriteUnit};
@@ -99,6 +99,11 @@ impl OpenAnswer {
         self.record.is_some() || self.buffer.is_some()
     }
 
+    /// Corrects the place of its lines.
+    pub(super) fn move_lines(&mut self, moved: &Moved) {
+        self.record.iter_mut().for_each(|record| moved.correct_record(record));
+    }
+
     /// Everything so far that the format cannot store.
     pub(super) fn losses(&self) -> Losses {
         self.unstorable.iter().flat_map(|piece| piece.losses.iter().cloned()).collect()
@@ -152,7 +157,7 @@ impl OpenAnswer {
         // The next piece still belongs to this answer.
         to.log.cursor.chain.current_answer = answer;
         self.open_calls.retain(|call| *call != result.call_id);
-        to.ledger.settle(to.entry.into_iter().collect(), saved, to.log.is_in_doubt());
+        to.ledger.settle(to.entry.into_iter().collect(), saved, to.log.may_lose_lines());
         Ok(true)
     }
 
@@ -331,7 +336,7 @@ impl OpenAnswer {
 
     /// Notes that entries are on disk, and those whose pieces the format cannot store.
     fn settle(&mut self, end: usize, saved: Saved, to: &mut Target<'_>) {
-        let is_in_doubt = to.log.is_in_doubt();
+        let is_in_doubt = to.log.may_lose_lines();
         for Unstorable { losses, entries } in std::mem::take(&mut self.unstorable) {
             to.ledger.settle_with_losses(entries, &Saved { losses, ..saved.clone() }, is_in_doubt);
         }
@@ -344,7 +349,7 @@ impl OpenAnswer {
         to.entry.into_iter().for_each(|entry| self.waiting.remove(entry));
         let durability = to.log.durability.unwrap_or(Durability::Flush);
         let saved = Saved { id, durability, losses };
-        to.ledger.settle(to.entry.into_iter().collect(), saved, to.log.is_in_doubt());
+        to.ledger.settle(to.entry.into_iter().collect(), saved, to.log.may_lose_lines());
     }
 
     /// Lets the entry of the call in progress wait while `work` runs, and takes it back if that fails.

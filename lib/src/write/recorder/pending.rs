@@ -59,7 +59,7 @@ impl Recorder {
         let (body, responses) = pending.turn.clone().into_body();
         match log.write(vec![Piece { responses, ..Piece::next(body) }], Durability::Sync) {
             Ok(saved) => {
-                self.ledger.settle_with_losses(pending.entries, &saved, log.is_in_doubt());
+                self.ledger.settle_with_losses(pending.entries, &saved, log.may_lose_lines());
                 Ok(Some(saved))
             }
             // No retry can write it.
@@ -128,7 +128,10 @@ impl Recorder {
         {
             answer.about.metadata.insert(INTERRUPTED.to_owned(), true.into());
         }
-        self.end_answer()
+        self.end_answer().inspect_err(|_| {
+            // The model may continue it.
+            self.answer.iter_mut().for_each(|answer| _ = answer.about.metadata.shift_remove(INTERRUPTED));
+        })
     }
 
     /// Ends the answer before whatever comes next. That the format cannot store it is no reason against that.

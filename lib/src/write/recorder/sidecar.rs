@@ -12,7 +12,7 @@ use crate::disk::append::Warning;
 use crate::disk::replace::{Durable, replace};
 use crate::disk::sidecar::{self, Sidecar};
 use crate::model::error::{At, Result};
-use crate::model::git;
+use crate::model::{git, json};
 
 /// How often the sidecar is written while records come.
 const SIDECAR_EVERY_MS: i64 = 1_000;
@@ -29,7 +29,8 @@ pub(super) enum TitleState {
 impl Log {
     /// Writes the sidecar. It is derived from the log, so a failure is only a warning.
     pub(crate) fn write_sidecar(&mut self) {
-        if self.place.sidecar.is_none() {
+        // Lines that are held may never be in the log.
+        if self.place.sidecar.is_none() || self.held.is_some() {
             return;
         }
         self.sidecar_at = Some((self.place.host.now)());
@@ -75,9 +76,8 @@ pub(crate) fn replace_sidecar(place: &Place, content: impl FnOnce(Option<Value>,
     if let Some(redactor) = &place.redactor {
         redactor.scrub_json(&mut new, &[]);
     }
-    let mut bytes = serde_json::to_vec_pretty(&new).map_err(io::Error::from).at(path)?;
-    bytes.push(b'\n');
-    replace(&*place.disk, path, &(place.host.new_id)(), &bytes, Durable::No)
+    let text = json::to_string_pretty(&new) + "\n";
+    replace(&*place.disk, path, &(place.host.new_id)(), text.as_bytes(), Durable::No)
 }
 
 /// The tally of a new session.

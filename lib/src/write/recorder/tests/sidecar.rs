@@ -1,6 +1,7 @@
 //! What the file beside the log says: what a reader counts, whether a recorder is at work, and whose title it is.
 
 use super::*;
+use crate::disk::replace::{Durable, replace};
 use crate::model::record::Usage;
 use crate::write::recorder::Warning;
 
@@ -87,5 +88,26 @@ fn a_title_given_by_another_program_stays_in_the_sidecar_and_an_unclear_one_is_l
         recorder.close().unwrap();
         assert_eq!(machine.sim.read(&sidecar).unwrap(), unclear.as_bytes());
         assert_eq!(recorder.warnings(), [Warning::NoSidecar], "{unclear}: it is told once");
+    }
+}
+
+/// Other programs write there too; we return their numbers as they were.
+#[test]
+fn a_sidecar_keeps_numbers_that_64_bits_cannot_hold() {
+    let machine = Machine::new(&Native, 0);
+    let mut recorder = machine.start().unwrap();
+    recorder.user("first").unwrap();
+    recorder.close().unwrap();
+    let path = recorder.log.as_ref().unwrap().place.sidecar.clone().unwrap();
+    let text = || String::from_utf8(machine.sim.read(&path.to_string_lossy()).unwrap()).unwrap();
+    let theirs = r#""theirs": {"large": 1e400, "long": 123456789012345678901234567890},"#;
+    let with_theirs = text().replacen('{', &format!("{{{theirs}"), 1);
+    replace(&machine.sim, &path, "new", with_theirs.as_bytes(), Durable::No).unwrap();
+    recorder.title("Tides").unwrap();
+    recorder.close().unwrap();
+    let after = text();
+    assert!(after.contains("Tides"), "{after}");
+    for number in ["1e400", "123456789012345678901234567890"] {
+        assert!(after.contains(&format!("\": {number}")), "{after}");
     }
 }

@@ -10,7 +10,8 @@ use crate::dialect::{self, Native};
 use crate::disk::claim;
 use crate::model::error::{Error, Result};
 use crate::model::message::{Part, ToolPart, ToolState};
-use crate::model::record::{Body, Compaction, Kind, Rewind, ToolResult};
+use crate::model::metadata::INTERRUPTED;
+use crate::model::record::{Body, Compaction, Kind, RecordId, Restore, Rewind, ToolResult, Usage};
 use crate::session::Session;
 use crate::write::recorder::{Delta, Entry, Recorder};
 
@@ -161,5 +162,128 @@ fn a_record_in_doubt_stays_in_the_session_that_was_ended() {
             true
         });
         assert!(in_doubt.count() > 0, "{name}");
+    }
+}
+
+/// Until all of them are in the file, none counts as saved; what may still be lost afterwards is not reported.
+#[test]
+fn entries_of_calls_that_belong_together_are_pending_until_all_are_in_the_file() {
+    for step in 0..12 {
+        let machine = Machine::new(&Native, step);
+        let mut recorder = machine.start().unwrap();
+        recorder.keep_reports();
+        recorder.user("Go.").unwrap();
+        recorder.reports();
+        let from = machine.sim.steps() + step;
+        (from..from + 4).for_each(|step| machine.sim.at(step, Event::Fails(io::ErrorKind::Other)));
+        let made = recorder.together(|recorder| {
+            let entries = [recorder.user("<1>")?, recorder.user("<2>")?];
+            assert!(recorder.saved_through() < entries[0].number, "{step}");
+            Ok(entries)
+        });
+        let reports = recorder.reports();
+        let Ok(entries) = made else { continue };
+        assert_eq!(entries.map(|entry| entry.saved), [None, None], "{step}");
+        assert_eq!(reports.len(), if recorder.is_in_doubt() { 0 } else { 2 }, "{step}: {reports:?}");
+        machine.sim.forget_events();
+        recorder.retry(|recorder| recorder.user("<3>")).unwrap();
+        assert_eq!(reports.len() + recorder.reports().len(), 3, "{step}");
+        assert_eq!(recorder.saved_through(), recorder.last_entry());
+    }
+}
+
+/// The sidecar is derived from the log: it never says more.
+#[test]
+fn nothing_is_written_before_the_last_of_the_calls_that_belong_together() {
+    for name in ["native", "claude-code", "codex", "qwen-code"] {
+        let machine = Machine::new(dialect::named(name).unwrap(), 0);
+        let files = || -> Vec<_> {
+            let names = machine.sim.names().into_iter();
+            names.map(|name| (machine.sim.read(&name.to_string_lossy()), name)).collect()
+        };
+        let mut recorder = machine.start().unwrap();
+        recorder.user("Go.").unwrap();
+        let before = files();
+        recorder
+            .together(|recorder| {
+                for text in ["<1>", "<2>", "<3>", "<4>", "<5>"] {
+                    recorder.user(text)?;
+                    recorder.assistant(text)?;
+                }
+                assert_eq!(files(), before, "{name}");
+                Ok(())
+            })
+            .unwrap();
+        let changed = files().into_iter().zip(before).filter(|(after, before)| after != before);
+        let place = &recorder.log.as_ref().unwrap().place;
+        let has_sidecar = place.sidecar.is_some() && place.writing.sidecar.is_some();
+        assert_eq!(changed.count(), if has_sidecar { 2 } else { 1 }, "{name}");
+    }
+}
+
+/// Some ids are the place of the line in the file: another program's line before it moves it.
+#[test]
+fn ids_are_those_of_the_place_to_which_the_lines_moved() {
+    for name in ["native", "claude-code", "codex", "qwen-code"] {
+        for step in 0..8 {
+            let machine = Machine::new(dialect::named(name).unwrap(), step);
+            let mut recorder = machine.start().unwrap();
+            recorder.keep_reports();
+            recorder.user("Go.").unwrap();
+            let foreign = Event::Foreign(machine.log().into(), b"{\"type\":\"foreign\"}".to_vec());
+            machine.sim.at(machine.sim.steps() + step, foreign);
+            recorder
+                .together(|recorder| {
+                    recorder.user("<1>")?;
+                    recorder.delta(Delta::Text("<2>".to_owned()))?;
+                    recorder.delta(Delta::End(None))?;
+                    recorder.delta(Delta::Reasoning("<3>".to_owned()))
+                })
+                .unwrap();
+            recorder.finish_answer(Some(Usage { output: Some(1), ..Usage::default() })).unwrap();
+            recorder.sync().unwrap();
+            let session = machine.session();
+            let ids = recorder.reports().into_iter().filter_map(|report| Some(report.result.ok()?.id));
+            for id in ids.chain(recorder.head().cloned()) {
+                assert!(session.records().any(|record| record.id() == id.as_str()), "{name} {step}: {id}");
+            }
+            let bytes = machine.sim.read(&machine.log()).unwrap().len() as u64;
+            let known = recorder.log.as_ref().unwrap().cursor.known_bytes;
+            let is_alone = !texts(&session).contains("foreign");
+            assert!(known == bytes || !is_alone && known < bytes, "{name} {step}: {known} of {bytes}");
+        }
+    }
+}
+
+/// The model continues: a call that failed has not ended its answer.
+#[test]
+fn an_answer_that_continues_after_a_failed_call_is_not_marked() {
+    let finished = |machine: &Machine, mut recorder: Recorder, story: &str| {
+        machine.sim.forget_events();
+        recorder.retry(|recorder| recorder.delta(Delta::Text(" two.".to_owned()))).unwrap();
+        recorder.finish_answer(None).unwrap();
+        let session = machine.session();
+        let answer = session.records().rfind(|record| record.kind() == Kind::Assistant).unwrap();
+        let body = answer.body().unwrap();
+        assert!(!body.content().unwrap().metadata.contains_key(INTERRUPTED), "{story}: {body:?}");
+    };
+    let answering = |step: u64| {
+        let machine = Machine::new(&Native, step);
+        let mut recorder = machine.start().unwrap();
+        recorder.user("Go.").unwrap();
+        recorder.delta(Delta::Text("One".to_owned())).unwrap();
+        (machine, recorder)
+    };
+    let (machine, mut recorder) = answering(0);
+    recorder.rewind(&RecordId("nobody".to_owned()), None).unwrap_err();
+    recorder.restore(&RecordId("nobody".to_owned()), Restore::default()).unwrap_err();
+    assert!(recorder.is_answering());
+    finished(&machine, recorder, "an unknown record");
+    for step in 0..8 {
+        let (machine, mut recorder) = answering(step);
+        machine.sim.at(machine.sim.steps() + step, Event::Fails(io::ErrorKind::StorageFull));
+        if recorder.cut_off_answer().is_err() && recorder.is_answering() {
+            finished(&machine, recorder, &format!("a full disk at {step}"));
+        }
     }
 }
