@@ -1,6 +1,6 @@
 //! A message: its header and its parts.
 
-use scrollback::model::{DataPart, Message, Part, Role};
+use scrollback::model::{DataPart, Message, Part, Role, json};
 use serde_json::Value;
 
 use super::reaction::{self, Reaction};
@@ -123,7 +123,7 @@ impl<'a> Renderer<'a> {
     fn data(&self, data: &DataPart) -> String {
         let text = |key: &str| data.data.get(key).and_then(Value::as_str).unwrap_or_default();
         match data.kind.as_str() {
-            "attachment" if data.data.is_object() => {
+            "attachment" if json::is_object(&data.data) => {
                 self.attached(text("filename"), text("mime_type"), data.data.get("size"))
             }
             "attachment" => self.attached(data.data.as_str().unwrap_or_default(), "", None),

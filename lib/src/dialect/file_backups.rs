@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::dialect::line_builder::{Fields, fields};
+use crate::model::json;
 use crate::model::record::{After, Before, FileState};
 
 const KEY: &str = "trackedFileBackups";
@@ -73,7 +74,8 @@ pub(crate) fn write_all(files: &[FileState], mut snapshot: Fields) -> Option<Fie
 /// Takes the objects out of an object of objects; values of another shape stay.
 pub(crate) fn take_objects(fields: &mut Fields, key: &str) -> Fields {
     let Some(Value::Object(all)) = fields.get_mut(key) else { return Fields::new() };
-    let (objects, others): (Fields, Fields) = std::mem::take(all).into_iter().partition(|(_, value)| value.is_object());
+    let (objects, others): (Fields, Fields) =
+        std::mem::take(all).into_iter().partition(|(_, value)| json::is_object(value));
     *all = others;
     if all.is_empty() {
         fields.shift_remove(key);

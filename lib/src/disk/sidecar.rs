@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::dialect::{Dialect, Event};
 use crate::disk::Disk;
+use crate::model::json;
 use crate::model::regular_file::{self, Links};
 use crate::session::read::source::SIDECAR_LIMIT_BYTES;
 
@@ -20,10 +21,10 @@ pub(crate) enum Sidecar {
 
 /// Reads a sidecar in order to replace it.
 pub(crate) fn read(disk: &dyn Disk, path: &Path) -> Sidecar {
-    match read_bytes(disk, path).map(|bytes| serde_json::from_slice(&bytes)) {
-        Ok(Ok(value @ Value::Object(_))) => Sidecar::Content(value),
+    match read_bytes(disk, path).map(|bytes| json::parse_bytes(&bytes).filter(json::is_object)) {
+        Ok(Some(value)) => Sidecar::Content(value),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Sidecar::Missing,
-        Ok(_) | Err(_) => Sidecar::Unreadable,
+        Ok(None) | Err(_) => Sidecar::Unreadable,
     }
 }
 
@@ -38,7 +39,7 @@ fn read_bytes(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
 
 /// The content of a sidecar; `None` if it cannot be read.
 pub(crate) fn content(path: &Path) -> Option<Value> {
-    serde_json::from_slice(&regular_file::read(path, SIDECAR_LIMIT_BYTES, Links::Follow).ok()?).ok()
+    json::parse_bytes(&regular_file::read(path, SIDECAR_LIMIT_BYTES, Links::Follow).ok()?)
 }
 
 /// The title of the session.
@@ -53,7 +54,7 @@ pub(crate) fn cwd(dialect: &dyn Dialect, sidecar: &Value) -> Option<String> {
 
 /// The first event of a kind.
 fn first(dialect: &dyn Dialect, sidecar: &Value, wanted: fn(Event<'_>) -> Option<String>) -> Option<String> {
-    let (mut found, text) = (None, sidecar.to_string());
+    let (mut found, text) = (None, json::to_string(sidecar));
     dialect.sidecar(&text, &mut |event| found = found.take().or_else(|| wanted(event))).ok()?;
     found
 }

@@ -3,6 +3,9 @@
 //! A [`Value`] holds a number in 64 bits: `1e400` is an error, and thirty digits are rounded. [`parse`] reads each number that would
 //! become another one as an object with one key, and [`to_string`], [`write`] and [`ExactNumbers`] write such an object as the
 //! number again. The key is random and drawn once per process, so no file can hold it.
+//! serde_json's own feature for this, `arbitrary_precision`, turns every number into a map, in every crate of the program: that
+//! breaks flattened and untagged types. See DESIGN.md.
+//!
 //! A program that calculates with numbers, or prints with serde_json, asks [`plain`] for ordinary ones.
 
 use std::borrow::Cow;
@@ -38,6 +41,11 @@ pub fn parse(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(&marked(text))
 }
 
+/// The value of a JSON text in bytes, as [`parse`] reads it; `None` if it is none.
+pub(crate) fn parse_bytes(bytes: &[u8]) -> Option<Value> {
+    parse(std::str::from_utf8(bytes).ok()?).ok()
+}
+
 /// The text with each number that a [`Value`] would change replaced by the object that stands for it.
 pub fn marked(text: &str) -> Cow<'_, str> {
     let (bytes, mut out, mut copied, mut at) = (text.as_bytes(), String::new(), 0, 0);
@@ -67,7 +75,7 @@ pub fn number_text(value: &Value) -> Option<&str> {
 }
 
 /// Whether a value is an object of the file, and no number.
-pub(crate) fn is_object(value: &Value) -> bool {
+pub fn is_object(value: &Value) -> bool {
     value.is_object() && number_text(value).is_none()
 }
 

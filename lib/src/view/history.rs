@@ -212,6 +212,9 @@ impl View {
         [View::Anthropic, View::OpenAi, View::OpenAiResponses, View::Text, View::Gemini, View::Fluux, View::AiSdk];
 
     /// Writes a history, message by message. Returns what this view changed or left out, besides the history's own notes.
+    ///
+    /// The values are for [`json::write`](crate::model::json::write), which keeps numbers that 64 bits cannot hold; for ordinary
+    /// numbers, use [`json::plain`](crate::model::json::plain).
     pub fn write(self, history: &History<'_>, emit: &mut dyn FnMut(Value)) -> Result<Vec<Note>> {
         let mut out = self.output(history, emit)?;
         out.notes.extend(out.filler);
@@ -237,7 +240,7 @@ impl View {
     }
 
     /// Writes what a model would see at a head while it is read, with a few megabytes of it in memory. Returns the history
-    /// without the turns that are written, and what this view changed or left out.
+    /// without the turns that are written, and what this view changed or left out. The values are as in [`View::write`].
     pub fn write_while_reading<'s>(
         self,
         session: &'s Session,

@@ -251,7 +251,7 @@ fn snapshot(value: Value, parsed: &mut Parsed) -> Result<(), Refused> {
         None => fields.0.into(),
     };
     let files = ["trackedFiles", "fileBackups", "trackedFileBackups"].map(|key| states.get(key));
-    if !states.is_object() || files.iter().flatten().any(|files| !files.is_object()) {
+    if !json::is_object(&states) || files.iter().flatten().any(|files| !json::is_object(files)) {
         return Err(Refused::because(
             "states must be {trackedFiles, fileBackups}, two objects with a key for each file",
         ));

@@ -1,6 +1,7 @@
 //! The body of a Codex line.
 
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::line::{Line, Payload};
 use super::record_class::{Bare, Item, LineType};
@@ -87,7 +88,8 @@ fn item(text: &str, json: &str, payload: &RawObject<'_>) -> Body {
             Body::Attachment(Content { parts: vec![part], to_model, ..Content::default() })
         }
         Some(Item::Snapshot) => {
-            Body::Snapshot(Snapshot { extra: serde_json::from_str(json).unwrap_or_default(), ..Snapshot::default() })
+            let extra = if let Value::Object(extra) = lenient::parse(json) { extra } else { Map::new() };
+            Body::Snapshot(Snapshot { extra, ..Snapshot::default() })
         }
         None => Body::from_json(Kind::Other, text),
     }
@@ -117,5 +119,19 @@ fn message(json: &str, payload: &RawObject<'_>) -> Body {
             let instructs = matches!(role, Some("developer" | "system"));
             Body::Attachment(Content { instructs, to_model: context::is_summary(&message), ..content })
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::json;
+
+    #[test]
+    fn a_snapshot_keeps_numbers_that_64_bits_cannot_hold() {
+        let payload = r#"{"type":"ghost_snapshot","size":1e400,"id":123456789012345678901234567890}"#;
+        let body = parse(&format!(r#"{{"type":"response_item","payload":{payload}}}"#));
+        let Body::Snapshot(snapshot) = body else { panic!("{body:?}") };
+        assert_eq!(json::to_string(&snapshot.extra), payload);
     }
 }

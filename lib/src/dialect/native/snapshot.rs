@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::dialect::file_backups;
 use crate::dialect::line_builder::{Fields, fields};
+use crate::model::json;
 use crate::model::record::{After, Before, FileState, RecordId, Snapshot};
 
 /// The fields of a tracked file that have no meaning if they are null.
@@ -27,11 +28,11 @@ impl Snapshot {
             let copy = copies.get_mut(&path).map(Value::take).unwrap_or_default();
             files.push(read_file(path, fields(entry), fields(copy)));
         }
-        let only_copies = copies.into_iter().filter(|(_, copy)| copy.is_object());
+        let only_copies = copies.into_iter().filter(|(_, copy)| json::is_object(copy));
         files.extend(only_copies.map(|(path, copy)| read_file(path, Fields::new(), fields(copy))));
         files.extend(file_backups::take(&mut extra));
         let more = match extra.get_mut("more") {
-            Some(Value::Array(more)) if more.iter().all(Value::is_object) => std::mem::take(more),
+            Some(Value::Array(more)) if more.iter().all(json::is_object) => std::mem::take(more),
             _ => Vec::new(),
         };
         if !more.is_empty() {

@@ -9,6 +9,7 @@ use super::part;
 use super::tool_run::{self, ToolRun};
 use crate::dialect::file_backups;
 use crate::dialect::line_builder::fields;
+use crate::model::json;
 use crate::model::lenient::{self, RawObject};
 use crate::model::message::Part;
 use crate::model::record::{
@@ -188,7 +189,7 @@ fn snapshot(payload: &RawObject<'_>) -> Snapshot {
     };
     match payload.value("snapshots").unwrap_or_default() {
         Value::Null => Snapshot::default(),
-        Value::Array(all) if all.iter().all(Value::is_object) => {
+        Value::Array(all) if all.iter().all(json::is_object) => {
             let mut all = all.into_iter().map(of_prompt);
             let first = all.next().unwrap_or_default();
             Snapshot { more: all.collect(), ..first }

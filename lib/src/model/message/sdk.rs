@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::keys::put;
 use super::{Message, Part, Role, SteeringPart, TextPart, own_metadata, validate};
+use crate::model::json::is_object;
 
 named_enum! {
     /// A major version of the AI SDK (the `ai` package).
@@ -122,7 +123,7 @@ fn is_exact_citation(citation: &Value) -> bool {
 /// Provider metadata that every SDK accepts: one object per provider. Anything else, and `extra`, moves to our own.
 fn one_object_each(metadata: Option<Map<String, Value>>, mut extra: Map<String, Value>) -> Option<Map<String, Value>> {
     let metadata = metadata.map(|metadata| {
-        let (objects, others): (Map<_, _>, Map<_, _>) = metadata.into_iter().partition(|(_, value)| value.is_object());
+        let (objects, others): (Map<_, _>, Map<_, _>) = metadata.into_iter().partition(|(_, value)| is_object(value));
         extra.extend(others);
         objects
     });

@@ -6,6 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::Sdk;
+use crate::model::json;
 
 /// Why this SDK rejects a list of messages: the first reason.
 pub fn objection(messages: &[Value], sdk: Sdk) -> Option<String> {
@@ -130,7 +131,7 @@ fn tool(part: &Object, sdk: Sdk, approvals: bool) -> Verdict {
         optional_text(part, "title")?;
     }
     if sdk >= Sdk::V6 {
-        optional(part, "toolMetadata", Value::is_object, "an object")?;
+        optional(part, "toolMetadata", json::is_object, "an object")?;
     }
     let state = part.get("state").and_then(Value::as_str).ok_or("state is not a text")?;
     let has_result = matches!(state, "output-available" | "output-error");
@@ -197,7 +198,7 @@ fn approval(part: &Object, state: &str, sdk: Sdk) -> Verdict {
 }
 
 fn provider_metadata(part: &Object, key: &str) -> Verdict {
-    let one_each = |value: &Value| value.as_object().is_some_and(|all| all.values().all(Value::is_object));
+    let one_each = |value: &Value| value.as_object().is_some_and(|all| all.values().all(json::is_object));
     optional(part, key, one_each, "one object per provider")
 }
 

@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::dialect::Dialect;
 use crate::dialect::layout::{Format, Layout};
 use crate::model::error::{Error, Result};
+use crate::model::json;
 use crate::model::regular_file;
 use crate::session::read::detect;
 use crate::session::read::files::{Contents, Files, OpenFile, head_of, open_file};
@@ -214,8 +215,7 @@ impl Source {
     pub(crate) fn row_beside_log(&self) -> Result<Option<Value>> {
         let Some(Ok(_)) = self.log()? else { return Ok(None) };
         let mut row = None;
-        self.table()?
-            .each(&self.path, |_, json| row = json.ok().and_then(|json| serde_json::from_slice(json).ok()))?;
+        self.table()?.each(&self.path, |_, json| row = json.ok().and_then(json::parse_bytes))?;
         Ok(row)
     }
 

@@ -161,7 +161,7 @@ impl<'b> Known<'b> {
         if text.len() < QUOTED_BYTES {
             return false;
         }
-        let input = json::parse(text).ok().filter(Value::is_object);
+        let input = json::parse(text).ok().filter(json::is_object);
         self.searches += 1;
         input.is_some_and(|input| self.hashes.contains(&hash("input", &input)))
             || (self.searches <= TEXTS_SEARCHED_FOR && self.texts.iter().any(|longer| longer.contains(text)))

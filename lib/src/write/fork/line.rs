@@ -8,11 +8,13 @@ use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use crate::model::json;
+
 /// The line with the changes of `adopt`; `None` if it is not a JSON object.
 pub(super) fn adopted(text: &str, adopt: impl FnOnce(Value) -> Value) -> Option<Vec<u8>> {
     let Fields(fields) = serde_json::from_str(text).ok()?;
     // A value that is nested too deeply to parse is not an id: it is null meanwhile.
-    let parsed = |raw: &RawValue| serde_json::from_str(raw.get()).unwrap_or_default();
+    let parsed = |raw: &RawValue| json::parse(raw.get()).unwrap_or_default();
     let before: Map<String, Value> = fields.iter().map(|(key, raw)| (key.clone(), parsed(raw))).collect();
     let raw: HashMap<&str, &RawValue> = fields.iter().map(|(key, raw)| (key.as_str(), *raw)).collect();
     let Value::Object(after) = adopt(Value::Object(before.clone())) else { return None };
@@ -25,7 +27,7 @@ pub(super) fn adopted(text: &str, adopt: impl FnOnce(Value) -> Value) -> Option<
         line.push(b':');
         match raw.get(key.as_str()).filter(|_| before.get(key) == Some(value)) {
             Some(raw) => line.extend_from_slice(raw.get().as_bytes()),
-            None => serde_json::to_writer(&mut line, value).ok()?,
+            None => json::write(&mut line, value).ok()?,
         }
     }
     line.push(b'}');
@@ -92,6 +94,14 @@ mod tests {
             let got = adopted(&line, renamed).map(|line| String::from_utf8(line).unwrap());
             assert_eq!(got, Some(expected), "{line:.80}");
         }
+        // Numbers beside a change in the same field stay too.
+        let inside = |mut value: Value| {
+            value["message"]["id"] = "new".into();
+            value
+        };
+        let line = r#"{"message":{"id":1,"a":1e400,"n":123456789012345678901234567890}}"#;
+        let expected = line.replace("\"id\":1", "\"id\":\"new\"");
+        assert_eq!(adopted(line, inside).map(|line| String::from_utf8(line).unwrap()), Some(expected));
         assert_eq!(adopted("[1]", |value| value), None);
         assert_eq!(adopted("{", |value| value), None);
     }

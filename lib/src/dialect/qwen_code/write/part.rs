@@ -45,7 +45,7 @@ pub(super) fn from_part(part: &Part, author: Author, losses: &mut Losses) -> Opt
             Some(signed(function_call(call, losses), call.call_provider_metadata.as_ref(), losses))
         }
         // An unknown part of this API: it was read from there.
-        Part::Data(data) if data.kind == "part" && data.data.is_object() => Some(data.data.clone()),
+        Part::Data(data) if data.kind == "part" && json::is_object(&data.data) => Some(data.data.clone()),
         // The model sees the files and reactions of a room.
         Part::Data(data) if author == Author::User && matches!(data.kind.as_str(), "attachment" | "reaction") => {
             losses.renamed(part);

@@ -8,6 +8,7 @@ use super::{call, states_session_id};
 use crate::dialect::line_builder::Put;
 use crate::dialect::resolved_turn::resolve;
 use crate::dialect::writer::{Line, Names, NewRecord, Response, Written};
+use crate::model::json;
 use crate::model::loss::{Losses, Lost};
 use crate::model::message::{FilePart, Part, TextPart};
 use crate::model::record::{Content, Kind, RecordId, Usage};
@@ -209,7 +210,7 @@ impl<'a> MessageWriter<'a> {
 
     /// Whether the only line can have the estimate that the message came with.
     fn holds_estimate(&self) -> bool {
-        self.messages.len() == 1 && self.content.metadata.get(TOKENS).is_some_and(Value::is_object)
+        self.messages.len() == 1 && self.content.metadata.get(TOKENS).is_some_and(json::is_object)
     }
 
     /// The tokens of each line: those of its response, and of responses without a line.
