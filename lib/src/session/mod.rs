@@ -261,8 +261,10 @@ impl Session {
 
     /// The branch that is checked out now where the session began, if the session recorded another one last.
     pub fn git_branch_now(&self) -> Option<String> {
-        let (recorded, cwd) = (self.git_branch()?, Path::new(self.cwd()?));
-        git::branch(cwd).filter(|now| cwd.is_absolute() && now != recorded)
+        let recorded = self.git_branch()?;
+        // A log is untrusted: a relative path would be one of the reader's.
+        let cwd = self.cwd().map(Path::new).filter(|cwd| cwd.is_absolute())?;
+        git::branch(cwd).filter(|now| now != recorded)
     }
 
     /// The models that answered, in the order of their first answer.

@@ -71,7 +71,7 @@ pub(super) fn write(maker: &mut Maker, counts: &mut Counts, bytes: usize, needle
 
 /// A session that starts as a copy of the first half of another one.
 pub(super) fn fork(maker: &mut Maker, counts: &mut Counts, of: &Finished) -> io::Result<()> {
-    copy(maker, counts, of, &of.turns[of.turns.len() / 2 - usize::from(of.turns.len() == 1)])
+    copy(maker, counts, of, &of.turns[of.turns.len() / 2])
 }
 
 /// A session that starts as a whole copy of another one, as older versions resume.
