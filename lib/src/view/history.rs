@@ -62,7 +62,7 @@ pub const NO_RESULT: &str = "[no result was recorded: the session ended before t
 pub struct History<'s> {
     /// The name of the dialect that the session is written in.
     pub dialect: &'static str,
-    /// The model that continues the session, if the turns are only a window.
+    /// The model that continues the session: the last that answered, in these turns or after them.
     model: Option<String>,
     /// The turns, the oldest first. Results directly follow the answer with their calls; every call has one.
     pub turns: Vec<Turn<'s>>,
@@ -155,6 +155,9 @@ impl History<'_> {
         } else {
             (Role::User, if kind == Kind::ToolResult { TurnOrigin::Results } else { TurnOrigin::Prompt })
         };
+        if let Some(model) = model.as_deref().filter(|model| origin == TurnOrigin::Answer && window::is_model(model)) {
+            self.model = Some(model.to_owned());
+        }
         let item = |part| if let Part::Tool(call) = part { TurnItem::Call(call) } else { TurnItem::Part(part) };
         let items = parts.into_iter().map(item).chain(results.into_iter().map(TurnItem::Result));
         match self.turns.last_mut() {

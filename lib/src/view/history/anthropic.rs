@@ -30,16 +30,12 @@ const KNOWN_BLOCKS: &[&str] =
     &["text", "thinking", "redacted_thinking", "tool_use", "tool_result", "image", "document"];
 
 pub(super) fn write(history: &History<'_>, out: &mut ViewOutput<'_>) -> Result<()> {
-    // The agent's own messages are not from a model.
-    let of_model =
-        |turn: &'_ Turn<'_>| turn.model.as_deref().filter(|model| !model.starts_with('<')).map(str::to_owned);
-    let model = history.model.clone().or_else(|| history.turns.iter().rev().find_map(of_model));
     let mut messages = MessageQueue { joins_texts: history.dialect == OWN, ..MessageQueue::default() };
     let mut hosted = HashSet::new();
     for (at, turn) in history.turns.iter().enumerate() {
         let results = history.turns.get(at + 1).filter(|next| next.origin == TurnOrigin::Results);
         let results = results.filter(|_| history.dialect == OWN).map(hosted_results).unwrap_or_default();
-        let writer = BlockWriter { dialect: history.dialect, model: model.as_deref(), turn };
+        let writer = BlockWriter { dialect: history.dialect, model: history.model.as_deref(), turn };
         let mut blocks = Vec::new();
         for item in &turn.items {
             match item {

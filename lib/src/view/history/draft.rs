@@ -5,6 +5,7 @@ use hashbrown::HashMap;
 use super::closing::TurnDraft;
 use super::start::ContextPolicy;
 use super::unique::UniqueIds;
+use super::window::is_model;
 use super::{Note, Turn, TurnItem, TurnOrigin};
 use crate::model::message::{Part, Role, ToolPart};
 use crate::model::record::{Body, Content, ToolResult};
@@ -340,6 +341,12 @@ impl<'s> TurnDrafts<'s> {
         self.drafts.iter().flat_map(|draft| {
             draft.turn.records.iter().copied().chain(draft.results.iter().flatten().map(|result| result.0))
         })
+    }
+
+    /// The model of the last turn so far that has one.
+    pub(super) fn model(&self) -> Option<String> {
+        let mut models = self.drafts.iter().rev().filter_map(|draft| draft.turn.model.as_deref());
+        models.find(|model| is_model(model)).map(str::to_owned)
     }
 
     /// Whether the last turn is an answer that ends in a text and makes no call: what follows is another message in every view.

@@ -49,8 +49,9 @@ pub(super) fn in_windows<'s>(
     let mut drafts = TurnDrafts::new(context);
     missing(&branch, &mut drafts);
     let sent = sent(session, &branch, &mut drafts)?;
-    let is_whole = window_bytes == u64::MAX;
-    let (settled, model) = if is_whole { Default::default() } else { (window::settled(&sent), window::model(&sent)?) };
+    // A compaction's replacement comes before the records: its model continues only if they have none.
+    let model = window::model(&sent)?.or_else(|| drafts.model());
+    let settled = if window_bytes == u64::MAX { Vec::new() } else { window::settled(&sent) };
     let (state, bad) = (session.state(&branch), bad_places(session));
     let mut history = History {
         dialect: session.dialect().name(),

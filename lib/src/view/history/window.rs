@@ -67,7 +67,12 @@ pub(super) fn begins(body: &Body) -> bool {
     has_text && content.results.is_empty()
 }
 
-/// The model that continues the session: that of the last answer. The agent's own messages are not from a model.
+/// Whether a model's name is one: the agent's own messages are not from a model.
+pub(super) fn is_model(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('<')
+}
+
+/// The model that continues the session: that of the last answer.
 pub(super) fn model(records: &[RecordRef<'_>]) -> Result<Option<String>> {
     if records.first().is_none_or(|record| record.session.models().is_empty()) {
         return Ok(None);
@@ -76,7 +81,7 @@ pub(super) fn model(records: &[RecordRef<'_>]) -> Result<Option<String>> {
         let body = record.body()?;
         let content = body.content().filter(|content| !content.parts.iter().all(is_empty));
         let model = content.and_then(|content| content.model.as_deref());
-        if let Some(model) = model.filter(|model| !model.is_empty() && !model.starts_with('<')) {
+        if let Some(model) = model.filter(|model| is_model(model)) {
             return Ok(Some(model.to_owned()));
         }
     }
