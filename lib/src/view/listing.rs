@@ -69,12 +69,8 @@ pub fn row(source: &Source, reading: &ReadOptions<'_>, depth: Depth) -> Result<S
     row.summaries.extend(end.summaries_of_others().iter().cloned());
     // A title that was given long ago is between the windows.
     let mark = source.dialect.traits().title_mark.filter(|_| end.title().is_none());
-    let mut between = None;
-    for window in [NEAR_TITLE_BYTES, WINDOW_LIMIT_BYTES] {
-        if let (Some(mark), None) = (mark, &between) {
-            between = ends.last_title(mark, window)?;
-        }
-    }
+    let windows = [NEAR_TITLE_BYTES, WINDOW_LIMIT_BYTES];
+    let between = mark.map(|mark| ends.last_title(mark, windows)).transpose()?.flatten();
     if let Some(last) = end.title().cloned().or(between).filter(|last| last.source >= row.title_source) {
         (row.title, row.title_source) = (title(&last.text), last.source);
     }

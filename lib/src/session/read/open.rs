@@ -163,11 +163,17 @@ impl Session {
 /// How many lines that look like titles are parsed: a conversation can be about them.
 const TITLE_LINES: usize = 32;
 
-/// The line that contains a position, with its LF.
-fn line_around(bytes: &[u8], at: usize) -> &[u8] {
-    let start = memchr::memrchr(b'\n', &bytes[..at]).map_or(0, |before| before + 1);
-    let end = memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |after| at + after + 1);
-    &bytes[start..end]
+/// The lines that contain a text, each with its LF.
+fn lines_with<'b>(bytes: &'b [u8], text: &str) -> Vec<&'b [u8]> {
+    let finder = memchr::memmem::Finder::new(text);
+    let (mut lines, mut rest) = (Vec::new(), bytes);
+    while let Some(at) = finder.find(rest) {
+        let start = memchr::memrchr(b'\n', &rest[..at]).map_or(0, |before| before + 1);
+        let end = memchr::memchr(b'\n', &rest[at..]).map_or(rest.len(), |after| at + after + 1);
+        lines.push(&rest[start..end]);
+        rest = &rest[end..];
+    }
+    lines
 }
 
 /// The two ends of a file of lines. The file is opened once, even if more and more of it is read.
@@ -199,21 +205,30 @@ impl<'a> FileEnds<'a> {
 
     /// Reads the lines that begin in the last `window` bytes.
     pub(crate) fn end(&self, window: u64) -> Result<Session> {
-        let from = self.size_bytes.saturating_sub(window);
-        // One byte earlier: if it is an LF, the window begins with a whole line.
-        let mut bytes = self.file.read_at(from.saturating_sub(1), window + 1)?;
-        let skipped = if from == 0 { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1) };
-        bytes.drain(..skipped);
-        Ok(self.session(bytes, from.saturating_sub(1) + skipped as u64))
+        let (bytes, from) = self.lines(window, self.size_bytes)?;
+        Ok(self.session(bytes, from))
     }
 
-    /// The last title in the last `window` bytes, by a text that is in every line with one. A title that a person gave wins.
-    pub(crate) fn last_title(&self, mark: &str, window: u64) -> Result<Option<Title>> {
-        let from = self.size_bytes.saturating_sub(window);
-        let bytes = self.file.read_at(from, window)?;
+    /// The last title in the last bytes, by a text that is in every line with one: in the smallest of `windows` that has any.
+    pub(crate) fn last_title(&self, mark: &str, windows: [u64; 2]) -> Result<Option<Title>> {
+        let mut until = self.size_bytes;
+        for window in windows {
+            let (bytes, from) = self.lines(window, until)?;
+            let title = self.last_title_of(&lines_with(&bytes, mark), from);
+            if title.is_some() {
+                return Ok(title);
+            }
+            // A line that is only partly in this window belongs to the next one.
+            until = from;
+        }
+        Ok(None)
+    }
+
+    /// The last title in some lines. One that a person gave wins.
+    fn last_title_of(&self, lines: &[&[u8]], offset: u64) -> Option<Title> {
         let mut best: Option<Title> = None;
-        for at in memchr::memmem::rfind_iter(&bytes, mark).take(TITLE_LINES) {
-            let title = self.session(line_around(&bytes, at).to_vec(), from).title().cloned();
+        for line in lines.iter().rev().take(TITLE_LINES) {
+            let title = self.session(line.to_vec(), offset).title().cloned();
             if title.as_ref().map(|title| title.source) > best.as_ref().map(|best| best.source) {
                 best = title;
             }
@@ -221,7 +236,18 @@ impl<'a> FileEnds<'a> {
                 break;
             }
         }
-        Ok(best)
+        best
+    }
+
+    /// The lines that begin in the last `window` bytes and before `until`, which is the start of a line; and where they begin.
+    fn lines(&self, window: u64, until: u64) -> Result<(Vec<u8>, u64)> {
+        let start = self.size_bytes.saturating_sub(window);
+        // One byte earlier: if it is an LF, the window begins with a whole line.
+        let from = start.saturating_sub(1);
+        let mut bytes = self.file.read_at(from, until.saturating_sub(from))?;
+        let skipped = if start == 0 { 0 } else { memchr::memchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1) };
+        bytes.drain(..skipped);
+        Ok((bytes, from + skipped as u64))
     }
 
     fn session(&self, bytes: Vec<u8>, offset: u64) -> Session {
