@@ -438,3 +438,65 @@ fn a_directory_that_is_gone_is_said() {
         assert!(ran.err.contains("the working directory no longer exists\nhint: change to another"), "{}", ran.all());
     }
 }
+
+#[test]
+fn a_checkpoint_that_is_ambiguous_in_one_session_does_not_mean_another() {
+    let env = TestEnv::new();
+    let here =
+        |id: &str| talk().replace("\"s1\"", &format!("\"{id}\"")).replace("/gone/tide", env.work().to_str().unwrap());
+    let tides = env.session("tides", &here("tides").replace("\"a1\"", "\"ab1\"").replace("\"a2\"", "\"ab2\""));
+    let other = env.session("other", &here("other").replace("\"a1\"", "\"ab3\"").replace("\"a2\"", "\"x2\""));
+    let before = (fs::read(&tides).unwrap(), fs::read(&other).unwrap());
+    let ran = env.run_with(&["record", "--checkpoint", "ab"], b"{\"user\": \"Why?\"}\n");
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    assert!(ran.err.contains("tides#ab") && ran.err.contains("other#ab"), "{}", ran.all());
+    assert!((fs::read(&tides).unwrap(), fs::read(&other).unwrap()) == before, "something was written");
+    // In the only session that has such records, the record is ambiguous.
+    fs::remove_dir_all(other.parent().unwrap()).unwrap();
+    let ran = env.run_with(&["record", "--checkpoint", "ab"], b"{\"user\": \"Why?\"}\n");
+    assert_eq!(ran.code, 2, "{}", ran.all());
+    assert!(ran.err.contains("ab1") && ran.err.contains("ab2"), "{}", ran.all());
+}
+
+#[test]
+fn a_sub_agent_and_an_unrelated_session_are_ambiguous() {
+    let env = TestEnv::new();
+    let paths = twins(&env, "claude-code");
+    fs::remove_file(&paths[1]).unwrap();
+    let line = fs::read_to_string(&paths[0]).unwrap().lines().next().unwrap().to_owned() + "\n";
+    let agent = paths[0].with_file_name(ID).join("subagents/agent-tides.jsonl");
+    fs::create_dir_all(agent.parent().unwrap()).unwrap();
+    fs::write(&agent, line.replace("\"sessionId\"", "\"agentId\":\"tides\",\"sessionId\"")).unwrap();
+    env.session("agent-times", &talk().replace("\"s1\"", "\"agent-times\""));
+    let before = files(&env);
+    for args in [&["show", "agent-ti"][..], &["remove", "agent-ti"], &["rename", "agent-ti", "Tides"]] {
+        let ran = env.run(args);
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.all());
+        assert!(ran.err.contains("is ambiguous: 2 sessions match"), "{args:?}: {}", ran.all());
+        assert!(ran.err.contains("agent-tides") && ran.err.contains("agent-times"), "{args:?}: {}", ran.all());
+    }
+    assert!(files(&env) == before, "something was written");
+    for id in ["agent-tides", "agent-times"] {
+        assert_eq!(env.run(&["show", id]).code, 0, "{id}");
+    }
+}
+
+#[test]
+fn a_line_that_mentions_titles_often_does_not_hide_the_title() {
+    let env = TestEnv::new();
+    let record = |args: &[&str], input: &str| {
+        let ran = env.run_with(&[&["record", "--dialect", "codex"][..], args].concat(), input.as_bytes());
+        assert_eq!(ran.code, 0, "{}", ran.all());
+    };
+    record(&["--id", ID], &long_talk(40));
+    assert_eq!(env.run(&["rename", ID, "High water"]).code, 0);
+    let mentions = format!("{{\"user\": \"{}\"}}\n", "thread_name_updated ".repeat(40));
+    // Short lines: the end of the file shows everything but the title.
+    let text = "word ".repeat(200);
+    let turn = format!("{{\"user\": \"{text}\"}}\n{{\"assistant\": \"{text}\"}}\n");
+    record(&["--resume", ID], &(mentions + &turn.repeat(5)));
+    let listed = env.run(&["list", "--all", "--json"]).json();
+    let path = listed[0]["path"].as_str().unwrap().replace("$HOME", env.home().to_str().unwrap());
+    assert_eq!(fs::read_to_string(path).unwrap().matches("High water").count(), 1);
+    assert_eq!(listed[0]["title"], "High water", "{}", listed[0]);
+}

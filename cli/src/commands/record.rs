@@ -122,7 +122,7 @@ fn destination(args: &RecordArgs, global: &Global, ctx: &mut Ctx) -> Result<Dest
     Ok(Destination { store, start: Start::New { id: args.id.clone(), project } })
 }
 
-/// Fails if a session cannot be created, or its id is taken: in the store, or where else the dialect keeps sessions.
+/// Fails if a session cannot be created, or its id is taken, wherever the dialect keeps sessions: the store is one of these places.
 fn check_new(
     store: &Store,
     id: Option<&str>,
@@ -179,8 +179,11 @@ fn with_record(record: &str, missing: Failure, global: &Global, ctx: &mut Ctx) -
     let mut found = Vec::new();
     for (row, source) in scope::found(global, ctx, Depth::Windows)?.rows {
         match Writable::of(source, Some(record.to_owned()), global, ctx) {
-            Ok(session) if session.session.find(record).is_ok() => found.push((row, session)),
-            Ok(_) => {}
+            Ok(session) => match session.session.find(record) {
+                Err(Error::NoRecord(_)) => {}
+                // A prefix of several records is one that this session has.
+                Ok(_) | Err(_) => found.push((row, session)),
+            },
             Err(failure) => ctx.warn(&failure)?,
         }
     }

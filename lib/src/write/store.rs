@@ -294,10 +294,10 @@ impl Store {
         self.dialect.session_id_from_path(path).map_or(session, SessionId)
     }
 
-    /// Checks that a session can be created; writes nothing.
+    /// Checks that a session can be created at its place; writes nothing. A session of the same id at another place is found when
+    /// it is created, or by [`Store::exists`]: both look into every file of the store.
     pub fn check(&self, new: NewSession<'_>) -> Result<()> {
-        self.in_project(&new).as_ref().unwrap_or(self).prepare(&new)?;
-        new.id.map_or(Ok(()), |id| self.check_id_is_free(id))
+        self.in_project(&new).as_ref().unwrap_or(self).prepare(&new).map(|_| ())
     }
 
     /// Deletes a session that was created and has no records. One with records stays, and its recorder is returned.

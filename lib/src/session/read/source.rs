@@ -145,11 +145,6 @@ impl Source {
         found
     }
 
-    /// Whether it is the same file, or the same rows of a database.
-    pub(crate) fn is_same_place(&self, other: &Source) -> bool {
-        self.path == other.path && self.key == other.key
-    }
-
     /// The other sessions of the store that contains the file; without a store, those in the same folder.
     pub fn neighbours(&self) -> Vec<Source> {
         let layouts = self.dialect.layouts_in(Path::new(""));

@@ -71,8 +71,8 @@ pub(super) fn find(
 pub(crate) fn with_id(sources: Vec<Source>, session: &str, now: Timestamp, unreadable: &mut Vec<Error>) -> Vec<Source> {
     let id = |source: &Source| listing::id(source, &ReadOptions::plain(now));
     let identified = identify(mentioning(sources, session, true), &id, unreadable);
-    let matches = identified.into_iter().filter(|one| one.id.as_str() == session).map(|one| one.source);
-    distinct(matches.collect())
+    let found = distinct(&positions(&identified, |one| one.id.as_str() == session), &identified);
+    found.into_iter().map(|at| identified[at].source.clone()).collect()
 }
 
 /// Separates the sources from the errors. Several layouts share a folder: its error is kept once.
@@ -144,16 +144,18 @@ impl<'a> Wanted<'a> {
 
     /// The only match, or why there is none.
     fn only(&self, matches: Matches, sessions: &[Identified]) -> std::result::Result<Found, NameError> {
-        let mut found = distinct(matches.sessions.iter().map(|at| sessions[*at].source.clone()).collect());
-        if found.len() < 2 {
-            let only = found.pop().ok_or_else(|| NameError::NotFound(self.name.to_owned()));
-            return only.map(|source| Found { source, is_whole_name: matches.is_whole_name });
+        let found = distinct(&matches.sessions, sessions);
+        match found.as_slice() {
+            [] => Err(NameError::NotFound(self.name.to_owned())),
+            [only] => Ok(Found { source: sessions[*only].source.clone(), is_whole_name: matches.is_whole_name }),
+            several => {
+                let described = several.iter().map(|at| {
+                    let Identified { source, id } = &sessions[*at];
+                    Match { dialect: source.dialect.name(), id: id.clone(), path: typed_path(source) }
+                });
+                Err(NameError::Ambiguous { name: self.name.to_owned(), matches: described.collect() })
+            }
         }
-        let ids = found.into_iter().filter_map(|source| {
-            let id = &sessions.iter().find(|known| known.source.is_same_place(&source))?.id;
-            Some(Match { dialect: source.dialect.name(), id: id.clone(), path: typed_path(&source) })
-        });
-        Err(NameError::Ambiguous { name: self.name.to_owned(), matches: ids.collect() })
     }
 }
 
@@ -193,20 +195,26 @@ fn mentioning(sources: Vec<Source>, id: &str, with_unreadable: bool) -> Vec<Sour
 
 /// Leaves out what belongs to another one of these: the same file by a link, the compressed copy of a log, a row that refers to a
 /// log, a sub-agent's file that states the id of the session it worked for.
-fn distinct(found: Vec<Source>) -> Vec<Source> {
-    let real: Vec<(PathBuf, Option<String>)> = found.iter().map(real_place).collect();
-    let is_another = |at: usize| {
-        let (path, key) = &real[at];
-        let is_copy = |other: &PathBuf| is_called_packed(path) && path.with_extension("") == *other;
-        let is_row = |other: usize| found[at].key.is_some() && found[other].key.is_none() && *path == real[other].0;
-        let is_part = |other: usize| is_of_sub_agent(path) && !is_of_sub_agent(&real[other].0);
-        (0..found.len()).any(|other| {
-            let is_twin = other < at && real[other] == (path.clone(), key.clone());
-            is_twin || is_copy(&real[other].0) || is_row(other) || is_part(other)
-        })
-    };
-    let kept: Vec<bool> = (0..found.len()).map(|at| !is_another(at)).collect();
-    found.into_iter().zip(kept).filter_map(|(source, kept)| kept.then_some(source)).collect()
+fn distinct(found: &[usize], sessions: &[Identified]) -> Vec<usize> {
+    let real: Vec<RealPlace> = found.iter().map(|at| real_place(&sessions[*at].source)).collect();
+    let (mut files, mut logs, mut ids) = (HashSet::new(), HashSet::new(), HashSet::new());
+    for (at, (path, _)) in found.iter().zip(&real) {
+        let Identified { source, id } = &sessions[*at];
+        files.insert(path);
+        logs.extend(source.key.is_none().then_some(path));
+        ids.extend((!is_of_sub_agent(path)).then(|| (source.dialect.name(), id.as_str())));
+    }
+    let (mut known, mut kept) = (HashSet::new(), Vec::new());
+    for (at, place) in found.iter().zip(&real) {
+        let (Identified { source, id }, path) = (&sessions[*at], &place.0);
+        let is_copy = is_called_packed(path) && files.contains(&path.with_extension(""));
+        let is_row = source.key.is_some() && logs.contains(path);
+        let is_part = is_of_sub_agent(path) && ids.contains(&(source.dialect.name(), id.as_str()));
+        if known.insert(place) && !is_copy && !is_row && !is_part {
+            kept.push(*at);
+        }
+    }
+    kept
 }
 
 /// Whether an agent named a file as those of its sub-agents.
@@ -222,8 +230,11 @@ fn typed_path(source: &Source) -> PathBuf {
     }
 }
 
-/// The file of a session without links, and its key in a database; of a row that refers to a log, the log.
-fn real_place(source: &Source) -> (PathBuf, Option<String>) {
+/// The file of a session without links, and its key in a database.
+type RealPlace = (PathBuf, Option<String>);
+
+/// Where a session really is: that of a row that refers to a log, in the log.
+fn real_place(source: &Source) -> RealPlace {
     let real = |path: &Path| fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     match source.log() {
         Ok(Some(Ok(log))) => (real(&log.path), None),
