@@ -273,7 +273,8 @@ impl Store {
                     let written = regular_file::read(&path, header.len() as u64, Links::Refuse);
                     written.is_ok_and(|written| header.starts_with(&written))
                 };
-                drop(self.clear_away(&path, place.sidecar.as_deref(), is_header));
+                // Its sidecar is not written yet: one that is there is that of the session before.
+                drop(self.clear_away(&path, None, is_header));
                 error
             }
         })?;
@@ -314,14 +315,17 @@ impl Store {
     /// Deletes a log that still has no records, and its folder if that is empty then. Returns whether the log is gone.
     fn clear_away(&self, path: &Path, sidecar: Option<&Path>, is_empty: impl Fn() -> bool) -> Result<bool> {
         // Another program may have begun to write: what it writes later goes to a new file.
-        if let Some((log, _)) = self.lock_current(path)? {
-            let deleted = if is_empty() { delete(&*self.disk, path).map(|()| true) } else { Ok(false) };
-            drop(log.unlock());
-            if !deleted? {
-                return Ok(false);
-            }
+        let Some(folder) = path.parent() else { return Ok(false) };
+        let Some((log, _)) = self.lock_current(path)? else {
+            // It was never created, or another program moved it: a sidecar that is there is not of this log.
+            drop(self.disk.remove_folder(folder));
+            return Ok(true);
+        };
+        let deleted = if is_empty() { delete(&*self.disk, path).map(|()| true) } else { Ok(false) };
+        drop(log.unlock());
+        if !deleted? {
+            return Ok(false);
         }
-        let Some(folder) = path.parent() else { return Ok(true) };
         let mut rest = fs::read_dir(folder).at(folder)?.flatten().map(|entry| entry.path());
         let only = (rest.next(), rest.next());
         if let ((Some(left), None), Some(sidecar)) = (only, sidecar)

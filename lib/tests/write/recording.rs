@@ -329,3 +329,19 @@ fn a_session_that_cannot_be_read_is_told_of() {
     assert!(matches!(refused, Err(Error::Io { .. })), "{:?}", refused.err());
     assert!(store.load("s1").is_ok());
 }
+
+#[test]
+fn a_session_that_is_discarded_after_its_log_went_away_leaves_the_sidecar_to_its_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    for dialect in ["native", "sage-el"] {
+        let store = Store::open(scrollback::dialect::named(dialect).unwrap(), &folder.path().join(dialect), host());
+        let store = store.unwrap();
+        let recorder = store.create(Path::new(PROJECT)).unwrap();
+        let log = recorder.path().unwrap().to_path_buf();
+        let sidecars = || std::fs::read_dir(log.parent().unwrap()).unwrap().count();
+        std::fs::remove_file(&log).unwrap();
+        assert_eq!(sidecars(), 1, "{dialect}");
+        assert!(store.discard(recorder).unwrap().is_none());
+        assert_eq!(sidecars(), 1, "{dialect}");
+    }
+}
