@@ -104,6 +104,7 @@ impl From<scrollback::model::Error> for Failure {
             },
             Error::NotAFile(_) => "pipe it instead: `… | scrollback show -`",
             Error::ForeignTrash(_) => "restore it by hand, if you trust it",
+            Error::PartlyRemoved(_) => "run `scrollback trash restore ID` to have all of it in its old place",
             Error::Changed(_) => "another program rewrote it; run the command again",
             Error::NoSessions(_) => {
                 "it needs a table `agents` with the columns id, prompt, status and model; see docs/dialects/ai-sdk.md"
@@ -185,6 +186,7 @@ pub(crate) fn kind_of(error: &scrollback::model::Error) -> FailureKind {
         Error::Io { .. }
         | Error::NotAFile(_)
         | Error::ForeignTrash(_)
+        | Error::PartlyRemoved(_)
         | Error::Changed(_)
         | Error::NoSessions(_)
         | Error::SeveralSessions { .. }

@@ -100,6 +100,46 @@ fn a_killed_recorder_blocks_nothing() {
 }
 
 #[test]
+fn a_killed_recorder_blocks_nothing_after_another_one_has_started() {
+    let env = TestEnv::new();
+    let mut child = start(&env, "native", &[]);
+    let id = only(&env);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let mut other = start(&env, "claude-code", &[]);
+    let removed = run(&env, &["remove", &id]);
+    assert_eq!(removed.code, 0, "{}", removed.all());
+    drop(other.stdin.take());
+    other.wait().unwrap();
+}
+
+#[test]
+fn a_lock_that_is_left_over_says_nothing_about_a_recorder_with_another_data_folder() {
+    let env = TestEnv::new();
+    let store = env.work().join("store");
+    let record = |data: &str, more: &[&str]| {
+        let args: Vec<&str> = ["record", "--store", store.to_str().unwrap()].iter().chain(more).copied().collect();
+        let mut command = env.command(&args);
+        command.env_remove("SCROLLBACK_NOW").env("SCROLLBACK_HOME", env.work().join(data));
+        let mut child = command.spawn().unwrap();
+        child.stdin.as_mut().unwrap().write_all(b"{\"user\": \"Hi\"}\n").unwrap();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut String::new()).unwrap();
+        child
+    };
+    let mut killed = record("one", &["--id", "tides"]);
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    let mut writer = record("two", &["--continue"]);
+    let mut command = env.command(&["remove", "tides", "--store", store.to_str().unwrap()]);
+    command.env_remove("SCROLLBACK_NOW").env("SCROLLBACK_HOME", env.work().join("one"));
+    let refused = env.ran(command, b"");
+    assert_eq!(refused.code, 2, "{}", refused.all());
+    assert!(store.join("sessions/tides/messages.jsonl").exists());
+    drop(writer.stdin.take());
+    assert!(writer.wait().unwrap().success());
+}
+
+#[test]
 fn a_data_folder_that_cannot_be_written_costs_no_recording() {
     let env = TestEnv::new();
     std::fs::create_dir_all(env.home().join(".local/share")).unwrap();

@@ -615,3 +615,47 @@ fn a_deletion_that_was_killed_is_not_listed_and_is_finished_later() {
     assert_eq!(env.run(&["trash", "empty", "--yes"]).code, 0);
     assert_eq!(std::fs::read_dir(&trash).unwrap().count(), 0);
 }
+
+#[test]
+fn a_deletion_that_was_killed_is_finished_though_nothing_else_is_in_the_trash() {
+    for args in [&["trash", "empty", "--yes"][..], &["trash", "empty", "s1", "--yes"], &["trash", "empty", "--json"]] {
+        let env = TestEnv::new();
+        env.session("s1", &talk());
+        assert_eq!(env.run(&["remove", "s1"]).code, 0);
+        let trash = env.home().join(".sage/trash");
+        std::fs::rename(trash.join("s1"), trash.join(".s1.deleting")).unwrap();
+        assert_eq!(env.run(&["trash", "empty", "--dry-run"]).code, 1);
+        assert!(trash.join(".s1.deleting").exists());
+        let finished = env.run(args);
+        assert_eq!(finished.code, 0, "{args:?}: {}", finished.all());
+        assert_eq!(std::fs::read_dir(&trash).unwrap().count(), 0, "{args:?}: {}", finished.all());
+        assert_eq!(env.run(&["trash", "empty", "--yes"]).code, 1);
+    }
+}
+
+#[test]
+fn what_is_only_partly_in_the_trash_is_not_deleted() {
+    let env = TestEnv::new();
+    for id in ["s1", "s2"] {
+        env.session(id, &talk().replace("\"s1\"", &format!("\"{id}\"")));
+    }
+    assert_eq!(env.run(&["remove", "s1", "s2"]).code, 0);
+    // A restoration was killed after it had moved the session's folder, and before the note was deleted.
+    let (trash, sessions) = (env.home().join(".sage/trash"), env.home().join(".sage/sessions"));
+    std::fs::create_dir_all(&sessions).unwrap();
+    std::fs::rename(trash.join("s1/s1"), sessions.join("s1")).unwrap();
+    std::fs::write(trash.join("s1/rest"), "more of it").unwrap();
+    for (args, has_s2) in [(["trash", "empty", "--dry-run"], true), (["trash", "empty", "--yes"], false)] {
+        let refused = env.run(&args);
+        assert_eq!(refused.code, 1, "{}", refused.all());
+        assert!(
+            refused.err.contains("only a part of \"s1\"") && refused.err.contains("trash restore"),
+            "{}",
+            refused.all()
+        );
+        assert!(!refused.out.contains("s1 ") && refused.out.contains("s2 "), "{}", refused.all());
+        assert!(trash.join("s1/rest").exists() && trash.join("s2").exists() == has_s2, "{}", refused.all());
+    }
+    assert_eq!(env.run(&["trash", "restore", "s1"]).code, 0);
+    assert!(env.run(&["show", "s1"]).out.contains("Sure?"));
+}

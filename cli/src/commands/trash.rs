@@ -4,6 +4,7 @@ use std::io::{BufRead, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use jiff::Timestamp;
 use scrollback::dialect;
 use scrollback::write::{Removed, Trash};
 use serde::Serialize;
@@ -173,14 +174,76 @@ struct Deletion {
     size_bytes: u64,
     /// Whether it is gone.
     deleted: bool,
+    /// Whether it cannot be deleted.
+    #[serde(skip)]
+    is_refused: bool,
 }
 
 fn empty(args: &EmptyArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, Failure> {
     let before = scope::time(args.older_than.as_deref(), "--older-than", ctx)?;
-    let all = removed(global, ctx)?;
+    let (finished, has_failed) = if args.dry_run { Default::default() } else { finish_deletions(global, ctx)? };
+    let chosen = chosen(args, before, &finished, &removed(global, ctx)?)?;
+    let size = |one: &Removed| Ok::<u64, Failure>(trash_at(&one.root, ctx)?.size_bytes(&one.id));
+    let sizes: Vec<u64> = chosen.iter().map(size).collect::<Result<_, _>>()?;
+    let is_nothing_done = finished.is_empty() && !has_failed;
+    if chosen.is_empty() && is_nothing_done && !ctx.json {
+        return Err(Failure::new(FailureKind::NotFound, "nothing in the trash to delete")
+            .hint("run `scrollback trash` to see every removed session"));
+    }
+    if !args.dry_run && !chosen.is_empty() && !may_delete(args, &chosen, &sizes, ctx)? {
+        return Err(Failure::new(FailureKind::Usage, "nothing was deleted").hint("answer y, or add --yes"));
+    }
+    let mut done = Vec::new();
+    for (removed, size_bytes) in chosen.into_iter().zip(sizes) {
+        let trash = trash_at(&removed.root, ctx)?;
+        let deleted =
+            if args.dry_run { trash.check_deletion(&removed.id) } else { trash.delete(&removed.id).map(|_| ()) };
+        let is_refused = deleted.is_err();
+        if let Err(error) = deleted {
+            ctx.warn(&error.into())?;
+        }
+        done.push(Deletion { removed, size_bytes, deleted: !args.dry_run && !is_refused, is_refused });
+    }
+    print_deletions(args, &done, ctx)?;
+    let has_failed = has_failed || done.iter().any(|one| one.is_refused);
+    let is_nothing_done = is_nothing_done && done.is_empty();
+    Ok(if has_failed || is_nothing_done { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
+}
+
+/// Finishes deletions that were killed: somebody agreed to them before. Returns their ids, and whether one failed.
+fn finish_deletions(global: &Global, ctx: &mut Ctx) -> Result<(Vec<String>, bool), Failure> {
+    let (mut ids, mut has_failed) = (Vec::new(), false);
+    for root in roots(global, ctx) {
+        let finished = trash_at(&root, ctx)?.finish_deletions();
+        ids.extend(finished.ids);
+        for error in finished.errors {
+            has_failed = true;
+            ctx.warn(&error.into())?;
+        }
+    }
+    if !ids.is_empty() {
+        let names: Vec<_> = ids.iter().map(|id| clean::line(id)).collect();
+        ctx.note(&format!("Finished what an earlier `trash empty` began to delete: {}.", names.join(", ")))?;
+    }
+    Ok((ids, has_failed))
+}
+
+/// The sessions to delete.
+fn chosen(
+    args: &EmptyArgs,
+    before: Option<Timestamp>,
+    finished: &[String],
+    all: &[Removed],
+) -> Result<Vec<Removed>, Failure> {
+    // One that was named and is gone since a moment ago is no mistake.
+    let is_finished = |id: &&String| finished.contains(id) && !all.iter().any(|one| one.id == **id);
     let mut chosen: Vec<Removed> = match &args.ids[..] {
-        [] => all,
-        ids => ids.iter().map(|id| named(id, &all).cloned()).collect::<Result<_, _>>()?,
+        [] => all.to_vec(),
+        ids => ids
+            .iter()
+            .filter(|id| !is_finished(id))
+            .map(|id| named(id, all).cloned())
+            .collect::<Result<_, _>>()?,
     };
     let mut seen = std::collections::HashSet::new();
     chosen.retain(|one| seen.insert((one.root.clone(), one.id.clone())));
@@ -188,37 +251,7 @@ fn empty(args: &EmptyArgs, global: &Global, ctx: &mut Ctx) -> Result<ExitCode, F
         // When a session was removed may be unknown: then it is not old.
         chosen.retain(|one| one.origin.removed.is_some_and(|removed| removed < before));
     }
-    let size = |one: &Removed| Ok::<u64, Failure>(trash_at(&one.root, ctx)?.size_bytes(&one.id));
-    let sizes: Vec<u64> = chosen.iter().map(size).collect::<Result<_, _>>()?;
-    if chosen.is_empty() && !ctx.json {
-        return Err(Failure::new(FailureKind::NotFound, "nothing in the trash to delete")
-            .hint("run `scrollback trash` to see every removed session"));
-    }
-    if !args.dry_run && !chosen.is_empty() && !may_delete(args, &chosen, &sizes, ctx)? {
-        return Err(Failure::new(FailureKind::Usage, "nothing was deleted").hint("answer y, or add --yes"));
-    }
-    let (mut done, mut failed) = (Vec::new(), false);
-    if !args.dry_run {
-        for root in roots(global, ctx) {
-            if let Err(error) = trash_at(&root, ctx)?.finish_deletions() {
-                failed = true;
-                ctx.warn(&error.into())?;
-            }
-        }
-    }
-    for (removed, size_bytes) in chosen.into_iter().zip(sizes) {
-        let deleted = match args.dry_run {
-            true => Ok(false),
-            false => trash_at(&removed.root, ctx)?.delete(&removed.id).map(|_| true),
-        };
-        let deleted = deleted.or_else(|error| {
-            failed = true;
-            ctx.warn(&error.into()).map(|()| false)
-        })?;
-        done.push(Deletion { removed, size_bytes, deleted });
-    }
-    print_deletions(args, &done, ctx)?;
-    Ok(if failed || done.is_empty() { ExitCode::from(FOUND_PROBLEMS) } else { ExitCode::SUCCESS })
+    Ok(chosen)
 }
 
 /// Asks on a terminal; elsewhere `--yes` is needed.
@@ -247,7 +280,7 @@ fn print_deletions(args: &EmptyArgs, done: &[Deletion], ctx: &mut Ctx) -> Result
         return ctx.print_json(&done);
     }
     let word = if args.dry_run { "would delete" } else { "deleted" };
-    for one in done.iter().filter(|one| one.deleted || args.dry_run) {
+    for one in done.iter().filter(|one| !one.is_refused) {
         ctx.line(&format!("{word} {}", deletion_line(&one.removed, one.size_bytes)))?;
     }
     Ok(())

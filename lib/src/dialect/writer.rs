@@ -243,6 +243,8 @@ pub struct Tally {
     pub usage: Option<Usage>,
     /// A recorder has it open, or stopped without closing it.
     pub is_open: bool,
+    /// The token of the lock that its recorder holds in our data folder: if that is free, the recorder has ended.
+    pub lock: Option<String>,
     /// How it ended, if no recorder has it open.
     pub end: End,
     /// The session that this one was forked from.

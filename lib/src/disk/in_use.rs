@@ -18,9 +18,19 @@ pub(crate) fn is_in_use(path: &Path, newest: Option<Timestamp>, sidecar: Option<
     is_recent && !sidecar.is_some_and(|sidecar| is_closed(sidecar, log.len()))
 }
 
-/// Whether a recorder of ours wrote to the log in the last minute and has not closed it.
-pub(crate) fn is_recording(newest: Option<Timestamp>, sidecar: Option<&Value>, now: Timestamp) -> bool {
-    sidecar.is_some_and(|sidecar| sidecar["recording"] == true) && newest.is_some_and(|newest| is_recent(newest, now))
+/// Whether a recorder of ours wrote to the log in the last minute and has not closed it. `free` is the token of a lock that nobody
+/// holds: a recorder that held it has ended, even if it could not say so.
+pub(crate) fn is_recording(
+    newest: Option<Timestamp>,
+    sidecar: Option<&Value>,
+    free: Option<&str>,
+    now: Timestamp,
+) -> bool {
+    let is_open = |sidecar: &Value| {
+        let has_ended = free.is_some_and(|token| sidecar["recordingLock"] == token);
+        sidecar["recording"] == true && !has_ended
+    };
+    sidecar.is_some_and(is_open) && newest.is_some_and(|newest| is_recent(newest, now))
 }
 
 fn is_recent(newest: Timestamp, now: Timestamp) -> bool {

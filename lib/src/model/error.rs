@@ -65,6 +65,9 @@ pub enum Error {
     /// A removed session in the trash of a store that it does not belong to.
     #[error("{}: the session is not one of this store", .0.display())]
     ForeignTrash(PathBuf),
+    /// A removal or a restoration was interrupted: some of the session is in the trash, and some is in its old place.
+    #[error("only a part of {} is in the trash: its removal or restoration was interrupted", quoted(.0))]
+    PartlyRemoved(String),
     /// scrollback reads this dialect and does not write it.
     #[error("{0} sessions are read-only")]
     ReadOnly(&'static str),

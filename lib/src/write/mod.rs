@@ -14,4 +14,4 @@ pub use private_file::replace_private_file;
 pub use recorder::{Answer, Delta, Durability, Entry, Options, Recorder, Report, Saved, Warning, steps};
 pub use rotate::{EndedSession, Rotation, When};
 pub use store::{Amended, Listed, NewSession, Policy, Store};
-pub use trash::{MovedFile, Origin, Removed, Trash, TrashListing};
+pub use trash::{FinishedDeletions, MovedFile, Origin, Removed, Trash, TrashListing};

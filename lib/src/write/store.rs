@@ -433,7 +433,7 @@ impl Store {
     /// Notes that a log is being recorded. A recording must not fail because that cannot be noted.
     fn guard(&self, log: &Path) -> Result<Guard> {
         let Some(data) = &self.host.data else { return Ok(Guard::default()) };
-        match LiveLock::of_recorder(&self.disk, data, log) {
+        match LiveLock::of_recorder(&self.disk, data, log, &*self.host.new_id) {
             Ok(Some(lock)) => Ok(Guard { lock: Some(lock), warning: None }),
             Err(error @ Error::Busy(_)) => Err(error),
             Ok(None) | Err(_) => Ok(Guard { lock: None, warning: Some(Warning::Unguarded) }),

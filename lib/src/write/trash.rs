@@ -13,6 +13,7 @@ mod belongings;
 mod empty;
 mod moving;
 mod origin;
+mod status;
 
 use std::fs;
 use std::io;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::dialect::layout::{Format, MOVING, is_moving};
+use crate::dialect::layout::{Format, is_moving};
 use crate::dialect::{self, Dialect, Native};
 use crate::disk::append::{lock_log, make_folders};
 use crate::disk::in_use::{is_in_use, is_recording};
@@ -38,10 +39,12 @@ use crate::model::regular_file::{self, Links};
 use crate::session::Session;
 use crate::session::read::source::Source;
 pub(crate) use belongings::belongings;
+pub use empty::FinishedDeletions;
 use empty::is_being_deleted;
 use moving::{is_copied, move_all, remove_incomplete, remove_tree};
 pub use origin::{MovedFile, Origin};
 use origin::{ORIGIN, ORIGIN_LIMIT_BYTES, is_one_name, name_in_trash, read_origin, safe_name};
+use status::{FileStatus, Interrupted, Is};
 
 /// How many removed sessions can have the same id.
 const SAME_ID_LIMIT: usize = 10_000;
@@ -115,9 +118,8 @@ impl Trash {
         let source = Source::file(session.dialect(), &resolve_folder(&session.source.path)?);
         let live = self.lock_alone(&source.path)?;
         let sidecar = session.source.sidecar().and_then(|path| sidecar::content(&path));
-        // A recorder whose lock is free has ended, even if it could not say so.
-        let has_ended = live.as_ref().is_some_and(|live| live.was_left_over);
-        if !has_ended && is_recording(session.updated(), sidecar.as_ref(), (self.host.now)()) {
+        let free = live.as_ref().and_then(|live| live.token.as_deref());
+        if is_recording(session.updated(), sidecar.as_ref(), free, (self.host.now)()) {
             return Err(Error::Busy(session.source.path.clone()));
         }
         let inside = Inside::store_of(&source);
@@ -129,12 +131,12 @@ impl Trash {
         let is_kept = |path: &PathBuf| *path == source.path || check_file_or_folder(path).is_ok();
         let files: Vec<PathBuf> = belongings(&source).into_iter().filter(is_own).filter(is_kept).collect();
         files.iter().try_for_each(|path| check_file_or_folder(path))?;
+        // A recorder locks the log only for a moment. What it writes must not be compared or deleted meanwhile.
+        let log = self.disk.open(&source.path).at(&source.path)?;
+        lock_log(&*self.disk, &*log, &source.path)?;
         if let Some(removed) = self.finish_removal(&source, session)? {
             return Ok(removed);
         }
-        // A recorder locks the log only for a moment.
-        let log = self.disk.open(&source.path).at(&source.path)?;
-        lock_log(&*self.disk, &*log, &source.path)?;
         let origin = Origin {
             dialect: source.dialect.name().to_owned(),
             session: session.id().to_string(),
@@ -227,24 +229,23 @@ impl Trash {
         let source = dialect::named(&origin.dialect).map(|dialect| Source::file(dialect, &origin.path));
         let inside = source.and_then(|source| Inside::store_of(&source));
         let (mut moves, mut copies) = (Vec::new(), Vec::new());
-        for file in &origin.files {
-            let (here, path) = (folder.join(&file.name), &file.path);
+        for FileStatus { here, path, is } in self.status(&folder, &origin).files {
             if let Some(inside) = &inside {
-                inside.check(&*self.disk, path)?;
+                inside.check(&*self.disk, &path)?;
             }
-            match (self.disk.exists(&here), self.disk.exists(path)) {
-                (true, true) => match self.interrupted(&folder, &here, path)? {
+            match is {
+                Is::InBoth => match self.interrupted(&folder, &here, &path)? {
                     Interrupted::Restoring => copies.push(here),
                     Interrupted::Removing => {
                         copies.push(path.clone());
-                        moves.push((here, path.clone()));
+                        moves.push((here, path));
                     }
-                    Interrupted::Neither => return Err(Error::Exists(path.clone())),
+                    Interrupted::Neither => return Err(Error::Exists(path)),
                 },
-                (true, false) => moves.push((here, path.clone())),
+                Is::InTrash => moves.push((here, path)),
                 // The machine crashed before this one was moved.
-                (false, true) => {}
-                (false, false) => return Err(io::Error::from(io::ErrorKind::NotFound)).at(&here),
+                Is::InOldPlace => {}
+                Is::Gone => return Err(io::Error::from(io::ErrorKind::NotFound)).at(&here),
             }
         }
         for (here, path) in &moves {
@@ -263,36 +264,6 @@ impl Trash {
         // Other files in the folder stay.
         drop(self.disk.remove_folder(&folder));
         Ok(Removed { id: id.to_owned(), root: self.root.clone(), origin })
-    }
-
-    /// Notes that files of a removed session are being moved: if one of them is in both places then, a crash was the reason.
-    fn mark(&self, folder: &Path) -> Result<()> {
-        let mark = folder.join(MOVING);
-        if !self.disk.exists(&mark) {
-            drop(self.disk.create(&mark).at(&mark)?);
-        }
-        self.disk.sync_folder(folder).at(folder)
-    }
-
-    fn unmark(&self, folder: &Path) -> Result<()> {
-        let mark = folder.join(MOVING);
-        if self.disk.exists(&mark) { delete(&*self.disk, &mark) } else { Ok(()) }
-    }
-
-    /// What was interrupted, if a file is in the trash and in its old place.
-    fn interrupted(&self, folder: &Path, here: &Path, path: &Path) -> Result<Interrupted> {
-        let both = [here, path].map(check_file_or_folder);
-        if both.iter().any(Result::is_err) {
-            return Ok(Interrupted::Neither);
-        }
-        Ok(match () {
-            // The machine crashed while the file had both names.
-            () if self.disk.is_same_file(here, path) => Interrupted::Restoring,
-            () if !self.disk.exists(&folder.join(MOVING)) => Interrupted::Neither,
-            () if is_copied(here, path)? => Interrupted::Restoring,
-            () if is_copied(path, here)? => Interrupted::Removing,
-            () => Interrupted::Neither,
-        })
     }
 
     /// Finishes a removal of this session that was interrupted after its log was copied; what was interrupted before is undone.
@@ -315,17 +286,17 @@ impl Trash {
                 continue;
             }
             let (mut moves, mut copies) = (Vec::new(), Vec::new());
-            let mut is_its = self.disk.exists(&folder.join(MOVING));
-            for MovedFile { path, name } in &origin.files {
-                let here = folder.join(name);
-                match (self.disk.exists(&here), self.disk.exists(path)) {
-                    (true, true) => {
-                        is_its &= is_copied(path, &here).unwrap_or(false);
-                        copies.push(path.clone());
+            let status = self.status(&folder, &origin);
+            let mut is_its = status.is_moving;
+            for FileStatus { here, path, is } in status.files {
+                match is {
+                    Is::InBoth => {
+                        is_its &= is_copied(&path, &here).unwrap_or(false);
+                        copies.push(path);
                     }
-                    (true, false) => {}
-                    (false, true) => moves.push((path.clone(), here)),
-                    (false, false) => is_its = false,
+                    Is::InTrash => {}
+                    Is::InOldPlace => moves.push((path, here)),
+                    Is::Gone => is_its = false,
                 }
             }
             if !is_its || copies.is_empty() {
@@ -381,17 +352,6 @@ impl Trash {
         }
         Err(Error::Exists(self.root.join(name)))
     }
-}
-
-/// What a crash interrupted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Interrupted {
-    /// The file in the old place is complete.
-    Restoring,
-    /// The file in the trash is complete.
-    Removing,
-    /// They are two different files.
-    Neither,
 }
 
 /// The ids that removed sessions of one name can have.

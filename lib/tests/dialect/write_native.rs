@@ -75,6 +75,7 @@ fn metadata_json_has_the_keys_of_sage_in_their_order_and_keeps_the_others() {
         size_bytes: 1234,
         usage: Some(Usage { input: Some(1), ..Usage::default() }),
         is_open: false,
+        lock: None,
         end: End::Closed,
         forked_from: None,
     };

@@ -251,6 +251,7 @@ fn tally() -> Tally {
         size_bytes: 1234,
         usage: None,
         is_open: true,
+        lock: None,
         end: End::Closed,
         forked_from: None,
     }

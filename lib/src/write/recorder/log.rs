@@ -94,7 +94,6 @@ pub(crate) struct Log {
     pub(super) title: TitleState,
     pub(super) warnings: Vec<Warning>,
     /// Says that this session is being recorded.
-    #[expect(dead_code, reason = "it is held, and released when it is dropped")]
     live: Option<LiveLock>,
 }
 
@@ -184,6 +183,11 @@ impl Log {
     /// Keeps a lock as long as this log is open.
     pub(crate) fn guarded_by(self, live: Option<LiveLock>) -> Log {
         Log { live, ..self }
+    }
+
+    /// The token of the lock whose release means that nobody records any more.
+    pub(super) fn lock_token(&self) -> Option<String> {
+        self.live.as_ref().filter(|_| !self.is_shared)?.token.clone()
     }
 
     pub(crate) fn path(&self) -> &std::path::Path {

@@ -36,6 +36,7 @@ impl Log {
         self.sidecar_at = Some((self.place.host.now)());
         let mut tally = self.cursor.tally.clone();
         tally.size_bytes = self.appender.len().unwrap_or_default();
+        tally.lock = self.lock_token();
         let (dialect, is_written, before) =
             (self.place.dialect, self.title == TitleState::Written, &mut self.sidecar_before);
         let written = self.appender.check_inside().and_then(|()| {
@@ -97,6 +98,7 @@ pub(crate) fn first_tally(place: &Place, project: &Path) -> Tally {
         size_bytes: 0,
         usage: None,
         is_open: true,
+        lock: None,
         end: End::Closed,
         forked_from: place.forked_from.as_ref().map(|(session, _)| session.clone()),
     }

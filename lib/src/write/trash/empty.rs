@@ -1,24 +1,57 @@
 //! Deletes removed sessions for good: the only code that deletes sessions.
 //!
+//! All of a session is deleted or nothing: while some of it is outside of the trash, it stays.
 //! A session first gets a name that nobody reads, so that a deletion which is killed leaves no half of it in the list; the next
 //! one finishes it. Links are deleted, never followed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Removed, Trash, is_one_name};
+use super::moving::remove_incomplete;
+use super::{Origin, Removed, Trash, is_one_name};
 use crate::model::error::{At, Error, Result};
 
 /// The end of the name of a session that is being deleted.
 const DELETING: &str = ".deleting";
 
 pub(super) fn is_being_deleted(name: &str) -> bool {
-    name.starts_with('.') && name.ends_with(DELETING)
+    name.starts_with('.') && name.len() > DELETING.len() && name.ends_with(DELETING)
+}
+
+/// Deletions that were killed, and are finished now.
+#[derive(Debug, Default)]
+pub struct FinishedDeletions {
+    /// The ids that the sessions had in the trash.
+    pub ids: Vec<String>,
+    /// What could not be deleted.
+    pub errors: Vec<Error>,
 }
 
 impl Trash {
-    /// Deletes a removed session for good. Only what [`Trash::list`] lists can be deleted.
+    /// Deletes a removed session for good. Only what [`Trash::list`] lists can be deleted, and only if all of it is in the trash.
     pub fn delete(&self, id: &str) -> Result<Removed> {
+        let (folder, origin) = self.to_delete(id)?;
+        // Whoever removes or restores this session right now must not lose it.
+        let _live = self.lock_alone(&origin.path)?;
+        self.check_all_is_in_trash(id, &folder, &origin)?;
+        // A copy that a killed restoration left beside the old place belongs to nobody then.
+        origin.files.iter().try_for_each(|file| remove_incomplete(&*self.disk, &file.path, id))?;
+        // One of the same id may have been killed. What cannot be finished does not concern this one, unless the name is taken.
+        drop(self.finish_deletions());
+        let doomed = self.root.join(format!(".{id}{DELETING}"));
+        self.disk.rename(&folder, &doomed).at(&folder)?;
+        self.disk.sync_folder(&self.root).at(&self.root)?;
+        self.remove_doomed(&doomed)?;
+        Ok(Removed { id: id.to_owned(), root: self.root.clone(), origin })
+    }
+
+    /// Checks that a removed session can be deleted; deletes nothing.
+    pub fn check_deletion(&self, id: &str) -> Result<()> {
+        let (folder, origin) = self.to_delete(id)?;
+        self.check_all_is_in_trash(id, &folder, &origin)
+    }
+
+    fn to_delete(&self, id: &str) -> Result<(PathBuf, Origin)> {
         let folder = self.root.join(id);
         if !is_one_name(id) || is_being_deleted(id) || !self.disk.exists(&folder) {
             return Err(Error::NoSession(Some(id.to_owned())));
@@ -26,21 +59,42 @@ impl Trash {
         check_folder(&self.root)?;
         check_folder(&folder)?;
         let origin = self.origin(&folder)?;
-        // Whoever removes or restores this session right now must not lose it.
-        let _live = self.lock_alone(&origin.path)?;
-        let doomed = self.root.join(format!(".{id}{DELETING}"));
-        self.disk.rename(&folder, &doomed).at(&folder)?;
-        self.disk.sync_folder(&self.root).at(&self.root)?;
-        self.disk.remove_all(&doomed).at(&doomed)?;
-        Ok(Removed { id: id.to_owned(), root: self.root.clone(), origin })
+        Ok((folder, origin))
     }
 
-    /// Finishes deletions that were killed.
-    pub fn finish_deletions(&self) -> Result<()> {
-        let Ok(entries) = fs::read_dir(&self.root) else { return Ok(()) };
-        check_folder(&self.root)?;
-        let doomed = entries.flatten().filter(|entry| is_being_deleted(&entry.file_name().to_string_lossy()));
-        doomed.map(|entry| entry.path()).try_for_each(|path| self.disk.remove_all(&path).at(&path))
+    /// Fails if a removal or a restoration was interrupted: the rest of the session is in use, or would stay behind.
+    fn check_all_is_in_trash(&self, id: &str, folder: &Path, origin: &Origin) -> Result<()> {
+        let is_partly_outside = self.status(folder, origin).is_partly_outside();
+        if is_partly_outside { Err(Error::PartlyRemoved(id.to_owned())) } else { Ok(()) }
+    }
+
+    /// Finishes deletions that were killed: all that can be.
+    pub fn finish_deletions(&self) -> FinishedDeletions {
+        let mut finished = FinishedDeletions::default();
+        let Ok(found) = fs::read_dir(&self.root) else { return finished };
+        if let Err(error) = check_folder(&self.root) {
+            finished.errors.push(error);
+            return finished;
+        }
+        for entry in found.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if !is_being_deleted(&name) {
+                continue;
+            }
+            match self.remove_doomed(&entry.path()) {
+                Ok(()) => finished.ids.push(name[1..name.len() - DELETING.len()].to_owned()),
+                Err(error) => finished.errors.push(error),
+            }
+        }
+        finished
+    }
+
+    fn remove_doomed(&self, doomed: &Path) -> Result<()> {
+        match self.disk.remove_all(doomed) {
+            // Another program finished it meanwhile.
+            Err(_) if !self.disk.exists(doomed) => Ok(()),
+            removed => removed.at(doomed),
+        }
     }
 
     /// The bytes that a removed session takes up.

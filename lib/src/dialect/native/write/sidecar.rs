@@ -31,6 +31,7 @@ pub(super) fn sidecar(before: Option<Value>, tally: &Tally) -> Value {
         ("sizeBytes", Some(tally.size_bytes.into())),
         ("state", text(Some(state(tally)))),
         ("recording", tally.is_open.then_some(true.into())),
+        ("recordingLock", text(tally.lock.as_deref().filter(|_| tally.is_open))),
         ("tokenUsage", tally.usage.map(usage)),
         ("forkedFrom", text(tally.forked_from.as_ref().map(SessionId::as_str))),
     ];

@@ -1,9 +1,11 @@
-//! A removal or a restoration across two disks, killed at any step: the next call finishes it or undoes it, and no copy is left.
+//! A removal, a restoration or a deletion across two disks, killed at any step: the next call finishes it or undoes it, no copy is
+//! left, and nothing of a session is deleted while some of it is outside of the trash.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
+use crate::write::trash::moving::tree;
 
 /// A machine whose folders `a` and `b` are separate disks, and which dies after so many steps.
 struct Dying {
@@ -60,6 +62,12 @@ impl Disk for Dying {
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
         step(&self.left)?;
         Real.remove_folder(path)
+    }
+    fn remove_all(&self, path: &Path) -> io::Result<()> {
+        for (path, is_folder) in tree(path).map_err(io::Error::other)?.iter().rev() {
+            if *is_folder { self.remove_folder(path)? } else { self.unlink(path)? }
+        }
+        Ok(())
     }
     fn sync_folder(&self, _path: &Path) -> io::Result<()> {
         step(&self.left)
@@ -260,5 +268,116 @@ fn another_session_in_the_old_place_is_never_taken_for_a_copy() {
         let (trash, _) = place.trash(FOREVER);
         assert!(matches!(trash.restore("s1"), Err(Error::Exists(_))));
         assert_eq!(fs::read_to_string(&place.log).unwrap(), "{}\n");
+    }
+}
+
+/// Deletes what is in the trash; what is not deleted must come back whole.
+fn delete_or_restore(place: &Place, before: &BTreeMap<String, String>, at: &str) {
+    let (trash, _) = place.trash(FOREVER);
+    for removed in trash.list().removed {
+        let is_outside = removed.origin.files.iter().any(|file| file.path.exists());
+        match trash.delete(&removed.id) {
+            Ok(_) => {
+                assert!(!is_outside, "{at}: half of a session was deleted");
+                assert!(place.files("a").is_empty() && place.files("b").is_empty(), "{at}");
+                return;
+            }
+            Err(error) => {
+                assert!(is_outside && matches!(error, Error::PartlyRemoved(_)), "{at}: {error}");
+                trash.restore(&removed.id).unwrap();
+            }
+        }
+    }
+    assert_eq!(&place.files("a"), before, "{at}");
+}
+
+#[test]
+fn half_of_a_session_is_never_deleted() {
+    for case in SESSIONS {
+        for is_restored in [false, true] {
+            for steps in 0.. {
+                let place = Place::new(case);
+                let before = place.files("a");
+                let lived = if is_restored {
+                    place.remove(FOREVER);
+                    let (dying, left) = place.trash(steps);
+                    drop(dying.restore("s1"));
+                    left.load(Ordering::Relaxed) > 0
+                } else {
+                    place.remove(steps)
+                };
+                delete_or_restore(&place, &before, &format!("{} {is_restored} {steps}", case.0));
+                if lived {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_session_is_deleted_whatever_is_in_its_old_place_now() {
+    for case in SESSIONS {
+        let place = Place::new(case);
+        place.remove(FOREVER);
+        fs::create_dir_all(place.log.parent().unwrap()).unwrap();
+        fs::write(&place.log, "{}\n").unwrap();
+        let (trash, _) = place.trash(FOREVER);
+        trash.delete("s1").unwrap();
+        assert_eq!(fs::read_to_string(&place.log).unwrap(), "{}\n");
+        assert!(place.files("b").is_empty());
+    }
+}
+
+#[test]
+fn a_deletion_that_was_killed_is_finished_by_the_next_one() {
+    for case in SESSIONS {
+        for steps in 0.. {
+            let place = Place::new(case);
+            let before = place.files("a");
+            place.remove(FOREVER);
+            let (dying, left) = place.trash(steps);
+            drop(dying.delete("s1"));
+            let lived = left.load(Ordering::Relaxed) > 0;
+            let (trash, _) = place.trash(FOREVER);
+            if trash.list().removed.is_empty() {
+                // The same session, from a backup.
+                for (name, text) in &before {
+                    let path = place.root.join(name);
+                    fs::create_dir_all(path.parent().unwrap()).unwrap();
+                    fs::write(path, text).unwrap();
+                }
+                place.remove(FOREVER);
+            }
+            trash.delete("s1").unwrap();
+            assert!(place.files("b").is_empty(), "{} {steps}", case.0);
+            if lived {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_removal_is_not_finished_while_another_program_writes_to_the_log() {
+    for case in SESSIONS {
+        // The first step after which the log is in both places.
+        let killed = (0..).map(|steps| {
+            let place = Place::new(case);
+            place.remove(steps);
+            place
+        });
+        let in_trash = |place: &Place| place.root.join("b/trash/s1").join(place.log.file_name().unwrap()).exists();
+        let in_both = |place: &Place| place.log.exists() && (in_trash(place) || place.dialect == "native");
+        let Some(place) = killed.take(100).filter(in_both).last() else { continue };
+        let before = place.files("a");
+        let writer = Real.open(&place.log).unwrap();
+        assert!(matches!(writer.lock(), Ok(Locked::Yes)));
+        let source = Source::file(dialect::named(place.dialect).unwrap(), &place.log);
+        let session = Session::open(&source, &ReadOptions::plain(Timestamp::UNIX_EPOCH)).unwrap();
+        let (trash, _) = place.trash(FOREVER);
+        let refused = trash.remove(&session);
+        assert!(matches!(refused, Err(Error::Busy(_))), "{}: {refused:?}", case.0);
+        assert_eq!(place.files("a"), before, "{}", case.0);
     }
 }
