@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test | torture | bench | agents | corpus | tidy`.
+//! The project's own commands: `cargo xtask test | torture | bench | homes | agents | corpus | tidy`.
 //!
 //! One small dependency (JSON), so that the first `cargo xtask test` on a new machine starts within seconds.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a command line program")]
