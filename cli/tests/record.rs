@@ -645,6 +645,33 @@ fn token_counts_after_the_last_step_are_in_the_turn() {
     }
 }
 
+/// The end of an answer is recorded once, though the line that ended it is refused and another one ends it again.
+#[test]
+fn an_answer_before_a_refused_line_is_recorded_once() {
+    let lines = r#"{"user": "When?"}
+{"type": "assistant", "session_id": "s", "message": {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "At four."}], "usage": {"input_tokens": 3, "output_tokens": 4}}}
+{"type": "system", "subtype": "compact_boundary", "session_id": "s"}
+{"type": "system", "subtype": "compact_boundary", "session_id": "s"}
+{"type": "user", "session_id": "s", "message": {"role": "user", "content": "Sure?"}}
+"#;
+    for (dialect, more) in [("sage-el", &[][..]), ("fluux", &["--jid", "ada@example.org"])] {
+        let env = TestEnv::new();
+        let ran = record(&env, &[&["--dialect", dialect, "--json"], more].concat(), lines);
+        let refused: Vec<u64> = acks(&ran)
+            .iter()
+            .filter(|ack| ack.get("error").is_some())
+            .filter_map(|ack| ack["seq"].as_u64())
+            .collect();
+        assert_eq!(refused, [3, 4], "{dialect}: {}", ran.all());
+        let shown = env.run(&["show", "@", "--all", "--full"]);
+        assert_eq!(shown.out.matches("At four.").count(), 1, "{dialect}: {}", shown.all());
+        assert_eq!(shown.out.matches("Sure?").count(), 1, "{dialect}: {}", shown.all());
+        let listed = env.run(&["list", "--all", "--full", "--json"]).json();
+        let usage = &listed[0]["usage"];
+        assert!(dialect == "fluux" || usage["output"] == 4, "{dialect}: {listed}");
+    }
+}
+
 #[test]
 fn a_session_is_rewound_to_its_start() {
     let env = TestEnv::new();

@@ -35,6 +35,8 @@ pub(crate) struct Recording {
     events: Events,
     /// Ops that frame the first answer and came before any content.
     early: Vec<Op>,
+    /// The first ops of a line that failed, if they are recorded all the same: sent again, it says them again.
+    recorded: Vec<Op>,
     /// Lines whose content is recorded with a later line.
     waiting: Vec<Line>,
     acks: Acks,
@@ -58,6 +60,7 @@ impl Recording {
             ingest,
             events: Events::default(),
             early: Vec::new(),
+            recorded: Vec::new(),
             waiting: Vec::new(),
             acks: Acks::default(),
             has_failed: false,
@@ -169,18 +172,33 @@ impl Recording {
         for op in &self.early {
             line.add(&self.ingest.apply(op, recorder)?);
         }
+        let skipped = if ops.starts_with(&self.recorded) { self.recorded.len() } else { 0 };
+        let (before, mut done) = (recorder.last_entry(), skipped);
+        let result = self.apply_new(&ops[skipped..], &mut done, line, ctx);
+        let has_new = self.recorder.as_ref().is_some_and(|recorder| recorder.last_entry() > before);
+        match result {
+            // If the line fails, its session may be discarded, and the next one needs them again.
+            Ok(()) => (self.early, self.recorded) = (Vec::new(), Vec::new()),
+            // A format that writes whole turns may have written one before the rest failed.
+            Err(_) if has_new => self.recorded = ops[..done].to_vec(),
+            Err(_) => {}
+        }
+        result
+    }
+
+    /// Applies ops, and counts those that did not fail.
+    fn apply_new(&mut self, ops: &[Op], done: &mut usize, line: &mut Line, ctx: &mut Ctx) -> Result<(), Error> {
+        let (Some(recorder), ingest) = (&mut self.recorder, &mut self.ingest) else { return Ok(()) };
+        let mut apply = |op, recorder: &mut Recorder| ingest.apply(op, recorder).inspect(|_| *done += 1);
         if ops.len() > 1 && ops.iter().all(Op::can_be_together) {
-            let ingest = &mut self.ingest;
-            let entries = recorder.together(|recorder| {
-                ops.iter().map(|op| ingest.apply(op, recorder)).collect::<Result<Vec<_>, Error>>()
-            })?;
+            let entries = recorder
+                .together(|recorder| ops.iter().map(|op| apply(op, recorder)).collect::<Result<Vec<_>, Error>>())?;
             entries.iter().for_each(|entry| line.add(entry));
-            self.early.clear();
             return Ok(());
         }
         for op in ops {
-            line.add(&self.ingest.apply(&op, recorder)?);
-            if op == Op::Reset {
+            line.add(&apply(op, recorder)?);
+            if *op == Op::Reset {
                 let (saved, discarded): (Vec<_>, Vec<_>) =
                     recorder.reports().into_iter().partition(|report| report.result.is_ok());
                 saved.iter().for_each(|report| line.report(report));
@@ -191,8 +209,6 @@ impl Recording {
                 }
             }
         }
-        // If the line fails, its session may be discarded, and the next one needs them again.
-        self.early.clear();
         Ok(())
     }
 

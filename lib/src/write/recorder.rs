@@ -453,7 +453,9 @@ impl Recorder {
 
     /// Makes several calls that belong together: after an error nothing of them is recorded, and they can be made again. As in
     /// [`Recorder::retry`], a `sync` that fails is tried once more, and what is still not safe then is pending. Their entries are
-    /// pending until all of them are in the file: [`Recorder::reports`] says when. In formats that write whole turns, only the last call may complete one: make it with [`Recorder::retry`].
+    /// pending until all of them are in the file: [`Recorder::reports`] says when. In formats that write whole turns, only the
+    /// last call should complete one, made with [`Recorder::retry`]: a turn that is in the file stays there, and
+    /// [`Recorder::last_entry`] then counts the calls that were made.
     ///
     /// Calls that read the session, such as [`Recorder::rewind`], do not see what the others recorded.
     pub fn together<T>(&mut self, calls: impl FnOnce(&mut Recorder) -> Result<T>) -> Result<T> {

@@ -31,7 +31,7 @@ const NOTICES: [&str; 8] = [
 /// Fields of every line of a session.
 const SESSION_FIELDS: [&str; 2] = ["session_id", "uuid"];
 
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(super) struct Stream {
     /// The id of the current message.
     message: Option<String>,
@@ -41,27 +41,54 @@ pub(super) struct Stream {
     /// Blocks whose text came before them; the last may still be open.
     partial: VecDeque<Partial>,
     /// The state before the last line.
-    before: Option<Box<Stream>>,
+    before: Before,
 }
 
-#[derive(Clone)]
 struct Partial {
     is_reasoning: bool,
     text: String,
     is_open: bool,
 }
 
+/// The state before the last line. Texts may be long, and are not copied for each line.
+#[derive(Default)]
+struct Before {
+    message: Option<String>,
+    usage: Option<Usage>,
+    turn_usage: Usage,
+    /// How many partial blocks there were.
+    count: usize,
+    /// The length of the last one's text, and whether it was open.
+    last: Option<(usize, bool)>,
+    /// Those that the line removed; they were the first.
+    removed: VecDeque<Partial>,
+}
+
 impl Stream {
-    /// Forgets what is needed to undo the line before.
+    /// Remembers what is needed to undo the line that follows.
     pub(super) fn begin_line(&mut self) {
-        self.before = None;
+        self.before = Before {
+            message: self.message.clone(),
+            usage: self.usage,
+            turn_usage: self.turn_usage,
+            count: self.partial.len(),
+            last: self.partial.back().map(|last| (last.text.len(), last.is_open)),
+            removed: VecDeque::new(),
+        };
     }
 
     /// Undoes the last line.
     pub(super) fn undo(&mut self) {
-        if let Some(before) = self.before.take() {
-            *self = *before;
+        let Before { message, usage, turn_usage, count, last, removed } = std::mem::take(&mut self.before);
+        let after = std::mem::replace(&mut self.partial, removed);
+        self.partial.extend(after);
+        self.partial.truncate(count);
+        if let (Some(partial), Some((length, is_open))) = (self.partial.back_mut(), last) {
+            partial.text.truncate(length);
+            partial.is_open = is_open;
         }
+        (self.message, self.usage, self.turn_usage) = (message, usage, turn_usage);
+        self.begin_line();
     }
 
     /// Whether a line belongs to this stream.
@@ -71,7 +98,6 @@ impl Stream {
     }
 
     pub(super) fn parse(&mut self, mut line: Map<String, Value>, parsed: &mut Parsed) -> Result<(), Refused> {
-        self.before = Some(Box::new(self.clone()));
         let kind = line.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         if line.get("parent_tool_use_id").is_some_and(Value::is_string) {
             parsed.notes.push("Messages of sub-agents are not recorded.".to_owned());
@@ -146,7 +172,7 @@ impl Stream {
                 parsed.ops.extend(text_op(is_reasoning, rest));
                 parsed.push(Op::Delta(Delta::End(about)));
             }
-            self.partial.pop_front();
+            self.before.removed.extend(self.partial.pop_front());
             return;
         }
         self.end_partial(parsed);
@@ -281,7 +307,7 @@ impl Stream {
 
     fn finish(&mut self, parsed: &mut Parsed) {
         self.end_partial(parsed);
-        self.partial.clear();
+        self.before.removed.append(&mut self.partial);
         let usage = self.usage.take();
         if self.message.take().is_some() {
             self.turn_usage.add(usage.unwrap_or_default());
