@@ -55,10 +55,14 @@ pub(crate) struct Problem {
 }
 
 impl Config {
-    /// Reads the file of this home; a missing file sets nothing.
+    /// Reads the file of this home; a missing file sets nothing. Without a home there is none: a file below the working directory may
+    /// be anybody's, and it can name a program to run.
     pub(crate) fn read(home: &Home) -> Config {
         let path = home.config().join("config.toml");
         let mut config = Config { path, values: Vec::new(), problems: Vec::new(), broken: None };
+        if !config.path.is_absolute() {
+            return config;
+        }
         match read_text(&config.path) {
             Ok(text) => config.parse(&text),
             Err(why) => config.break_at(why),

@@ -125,3 +125,28 @@ fn everything_of_ours_is_in_scrollback_home() {
     command.env("XDG_CONFIG_HOME", env.home().join("xdg"));
     assert_eq!(env.ran(command, b"").out, "$HOME/xdg/scrollback/config.toml\n");
 }
+
+/// A file below the working directory may be anybody's, and it can name a program to run.
+#[test]
+fn without_a_home_no_config_is_read_from_the_working_directory() {
+    let env = TestEnv::new();
+    for folder in [".config/scrollback", "relative/.config/scrollback"] {
+        std::fs::create_dir_all(env.work().join(folder)).unwrap();
+        std::fs::write(env.work().join(folder).join("config.toml"), "pager = \"touch somebodys\"\n").unwrap();
+    }
+    for home in [None, Some(""), Some("relative")] {
+        let run = |args: &[&str]| {
+            let mut command = env.command(args);
+            command.env_remove("XDG_CONFIG_HOME").env_remove("SCROLLBACK_HOME");
+            match home {
+                Some(home) => command.env("HOME", home),
+                None => command.env_remove("HOME"),
+            };
+            env.ran(command, b"")
+        };
+        let listed = run(&["config", "list"]);
+        assert!(!listed.all().contains("somebodys"), "{home:?}: {}", listed.all());
+        let path = run(&["config", "path"]);
+        assert!(path.code == 2 && path.err.contains("HOME"), "{home:?}: {}", path.all());
+    }
+}

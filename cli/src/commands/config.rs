@@ -63,7 +63,7 @@ pub(crate) fn run(args: &ConfigArgs, ctx: &mut Ctx) -> Result<ExitCode, Failure>
 }
 
 fn path(ctx: &mut Ctx) -> Result<(), Failure> {
-    let path = ctx.config.path.clone();
+    let path = ctx.check_home(ctx.config.path.clone())?;
     match ctx.json {
         true => ctx.print_json(&json!({"path": path, "exists": path.exists()})),
         false => ctx.line(&path.display().to_string()),

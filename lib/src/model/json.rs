@@ -140,8 +140,10 @@ fn is_number_byte(byte: u8) -> bool {
 /// Whether this is a number that a [`Value`] would turn into another one.
 fn changes(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
-    if digits.len() <= SAFE_DIGITS && digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return false;
+    if digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        // Written as a float, a whole number would be another type to most programs.
+        let fits = digits.len() <= SAFE_DIGITS || text.parse::<i64>().is_ok() || text.parse::<u64>().is_ok();
+        return !fits && is_number(text);
     }
     let is_same = |number: Number| {
         let written = number.to_string();

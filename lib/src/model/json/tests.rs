@@ -5,7 +5,8 @@ use serde_json::json;
 
 use super::*;
 
-const CHANGED: [&str; 8] = [
+const CHANGED: [&str; 9] = [
+    "100000000000000000000000",
     "1e400",
     "-1e-400",
     "18446744073709551616",
